@@ -1,0 +1,90 @@
+package batch
+
+import (
+	"errors"
+	"io"
+)
+
+// Body is one reading of a batch's bytes; a retry opens another. It is used by one goroutine.
+//
+// A body never fails and never blocks, since all its bytes are there before the load starts. That matters: a reader
+// that fails inside MySQL's LOAD DATA LOCAL makes the server commit the half it has seen.
+type Body struct {
+	batch *Batch
+	head  []byte // what is still to come of the head …
+	rest  []byte // … and of the rows and the tail
+	size  int64
+}
+
+// Open starts a reading of the batch, without the rows that Skip leaves out. Whoever opens a body closes it once the
+// other side can no longer read from it.
+func (b *Batch) Open() *Body {
+	b.Hold()
+	b.sent.Store(0)
+	body := &Body{batch: b}
+	body.rewind()
+	return body
+}
+
+func (r *Body) rewind() {
+	b := r.batch
+	r.head, r.rest = b.Encoded[:b.Head], b.Encoded[b.Head:]
+	if b.Skip > 0 {
+		r.rest = b.Encoded[b.Starts[b.Skip]:]
+	}
+	r.size = int64(len(r.head) + len(r.rest))
+}
+
+// Size is the length of the whole body in bytes.
+func (r *Body) Size() int64 { return r.size }
+
+// Read fills p whenever that many bytes are left: drivers send one packet a Read, and short reads make short packets.
+func (r *Body) Read(p []byte) (int, error) {
+	n := copy(p, r.head)
+	r.head = r.head[n:]
+	m := copy(p[n:], r.rest)
+	r.rest = r.rest[m:]
+	r.note()
+	if n+m == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n + m, nil
+}
+
+// WriteTo hands the bytes to w without a copy in between.
+func (r *Body) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(r.head)
+	r.head = r.head[n:]
+	if err != nil {
+		return int64(n), err
+	}
+	m, err := w.Write(r.rest)
+	r.rest = r.rest[m:]
+	r.note()
+	return int64(n) + int64(m), err
+}
+
+// Seek moves only back to the start, which is what an HTTP client needs to send a body again.
+func (r *Body) Seek(offset int64, whence int) (int64, error) {
+	if offset != 0 || whence != io.SeekStart {
+		return 0, errors.New("batch: a body can only be rewound to its start")
+	}
+	r.rewind()
+	return 0, nil
+}
+
+// Close ends the reading; a second Close does nothing.
+func (r *Body) Close() error {
+	if r.batch != nil {
+		r.head, r.rest = nil, nil
+		r.batch.Release()
+		r.batch = nil
+	}
+	return nil
+}
+
+func (r *Body) note() {
+	if r.batch != nil {
+		r.batch.sent.Store(r.size - int64(len(r.head)+len(r.rest)))
+	}
+}

@@ -1,0 +1,76 @@
+package event
+
+import "time"
+
+// State is what a worker is doing. A worker is in exactly one state at a time, so that the seconds of all states add
+// up to the workers' time.
+type State uint8
+
+// The states.
+const (
+	Idle       State = iota // not started, or out of work
+	WaitBuffer              // for a free buffer, or for its stamping or encoding
+	WaitRate                // for --max-rate
+	Connecting              // opening a session
+	Sending                 // the body is being read by the driver
+	WaitAck                 // the body is out, the answer is not in
+	BackingOff              // between two attempts
+	Resolving               // finding out what became of an attempt
+	stateCount
+)
+
+// States lists all states in order.
+func States() []State {
+	all := make([]State, stateCount)
+	for i := range all {
+		all[i] = State(i)
+	}
+	return all
+}
+
+// String is the state's label in metrics and messages.
+func (s State) String() string {
+	return [...]string{"idle", "wait_buffer", "wait_rate", "connect", "send", "wait_ack", "backoff", "resolve"}[s]
+}
+
+// Phase is a part of a run; every second of a run belongs to one.
+type Phase string
+
+// The phases in order. Stage and commit belong to staged loads, finish to methods that flush.
+const (
+	Prepare Phase = "prepare"
+	Fill    Phase = "fill"
+	Load    Phase = "load"
+	Stage   Phase = "stage"
+	Commit  Phase = "commit"
+	Finish  Phase = "finish"
+	Verify  Phase = "verify"
+	Done    Phase = "done"
+)
+
+// Phases lists the phases that take time, in order.
+func Phases() []Phase { return []Phase{Prepare, Fill, Load, Stage, Commit, Finish, Verify} }
+
+// Snapshot is a run at one instant. Counters only grow.
+type Snapshot struct {
+	At    time.Time
+	Phase Phase
+
+	// Planned for the whole run; rows 0 when it runs by duration.
+	PlannedRows, PlannedBytes int64
+	// Acknowledged, those of earlier processes of a resumed run included.
+	Rows, Batches, PayloadBytes, EncodedBytes int64
+	// Resumed is the part of Rows that earlier processes had acknowledged.
+	ResumedRows, ResumedBytes int64
+	WireBytes                 int64 // taken by the sockets in this process, both protocols' overhead included
+
+	Attempts, Retries, Refills int64
+	Outcomes                   map[Outcome]int64 // attempts by outcome
+	Errors                     map[string]int64  // attempts by loader.Class
+	MissingRows                int64
+
+	Workers, BuffersFree, Buffers int
+	BytesInFlight                 int64
+	WorkerSeconds                 map[State]float64
+	LastProgress                  time.Time // of the newest ack; the start of the load before the first
+}

@@ -1,0 +1,176 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// Dedup is how a database recognises a batch that it has already taken.
+type Dedup uint8
+
+// The ways.
+const (
+	DedupNone  Dedup = iota
+	DedupKey         // a label or file name that the server remembers for Caps.Window
+	DedupTx          // a claim row in the transaction of the load
+	DedupRange       // the batch's key range is looked up, and the load goes on behind what is there
+)
+
+// String is the way as the plan shows it.
+func (d Dedup) String() string {
+	return [...]string{"none", "label", "claim row", "key range"}[d]
+}
+
+// Caps says what a method can do. It is data: whatever differs between databases and is not wire protocol stands here.
+type Caps struct {
+	Formats []batch.Format // accepted, best first
+	Dedup   Dedup
+	Window  time.Duration // how long a DedupKey is remembered; 0 = for ever
+	Atomic  bool          // a batch goes in whole or not at all
+	// Reason tells why Dedup is weaker than the method could have on another server or table.
+	Reason string
+
+	MinRows, MaxRows  int64 // per batch; 0 = no bound
+	MaxBytes          int64 // encoded bytes per batch; 0 = no bound
+	DefaultBatchBytes int64 // encoded bytes
+}
+
+// Delivery is a guarantee: what a run promises, or what the user asks for.
+type Delivery string
+
+// The guarantees.
+const (
+	DeliveryAuto Delivery = "auto" // as a wish: the best the method can do
+	ExactlyOnce  Delivery = "exactly-once"
+	AtLeastOnce  Delivery = "at-least-once"
+)
+
+// Delivery is the best guarantee the method can give.
+func (c Caps) Delivery() Delivery {
+	if c.Dedup == DedupNone {
+		return AtLeastOnce
+	}
+	return ExactlyOnce
+}
+
+// Want is what the user asks of a method, and what is known of the rows.
+type Want struct {
+	Method     string
+	Format     batch.Format // "": the best one the method accepts and the rows fit in
+	Delivery   Delivery
+	BatchRows  int64 // 0: from BatchBytes
+	BatchBytes int64 // encoded bytes; 0: the method's default
+	Rows       int64 // of the whole run
+	Workers    int
+	// Carries says whether a format can carry the dataset's columns, RowBytes the length of an encoded row.
+	Carries  func(batch.Format) error
+	RowBytes func(batch.Format) int64
+}
+
+// Contract is what a run and a back-end agreed on. It is printed at the start and kept with the run.
+type Contract struct {
+	Method    string       `json:"method"`
+	Format    batch.Format `json:"format"`
+	Delivery  Delivery     `json:"delivery"`
+	Dedup     Dedup        `json:"dedup"`
+	BatchRows int64        `json:"batch_rows"`
+}
+
+// batchesPerWorker is how many batches each worker gets at least when the user names no size: fewer leave workers
+// idle at the end of a run.
+const batchesPerWorker = 4
+
+// Negotiate decides format, guarantee and batch size. It is the only place that does. Warnings say where the result
+// is less than what one might expect.
+func Negotiate(caps Caps, w Want) (Contract, []string, error) {
+	format, err := chooseFormat(caps, w)
+	if err != nil {
+		return Contract{}, nil, err
+	}
+	c := Contract{Method: w.Method, Format: format, Delivery: caps.Delivery(), Dedup: caps.Dedup}
+
+	var warnings []string
+	switch {
+	case w.Delivery == AtLeastOnce:
+		c.Delivery, c.Dedup = AtLeastOnce, DedupNone
+	case c.Delivery == ExactlyOnce:
+	case w.Delivery == ExactlyOnce:
+		return c, nil, fmt.Errorf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to go on without",
+			w.Method, orElse(caps.Reason, "the database cannot recognise a batch it has already taken"))
+	case caps.Reason != "":
+		warnings = append(warnings, "delivery is at least once: "+caps.Reason)
+	}
+
+	c.BatchRows, err = chooseBatchRows(caps, w, w.RowBytes(format))
+	return c, warnings, err
+}
+
+func chooseFormat(caps Caps, w Want) (batch.Format, error) {
+	if w.Format != "" {
+		if !slices.Contains(caps.Formats, w.Format) {
+			return "", fmt.Errorf("method %s does not take format %q; it takes %s", w.Method, w.Format, join(caps.Formats))
+		}
+		return w.Format, w.Carries(w.Format)
+	}
+	var refused []error
+	for _, f := range caps.Formats {
+		err := w.Carries(f)
+		if err == nil {
+			return f, nil
+		}
+		refused = append(refused, err)
+	}
+	return "", fmt.Errorf("no format of method %s can carry these rows: %w", w.Method, errors.Join(refused...))
+}
+
+func chooseBatchRows(caps Caps, w Want, rowBytes int64) (int64, error) {
+	n := w.BatchRows
+	if n == 0 {
+		bytes := orElse(w.BatchBytes, caps.DefaultBatchBytes)
+		if caps.MaxBytes > 0 && w.BatchBytes == 0 {
+			bytes = min(bytes, caps.MaxBytes)
+		}
+		n = max(bytes/rowBytes, 1)
+		if w.BatchBytes == 0 {
+			n = min(n, max(w.Rows/int64(w.Workers*batchesPerWorker), 1))
+			n = max(n, caps.MinRows)
+		}
+	}
+	if w.Rows > 0 {
+		n = min(n, max(w.Rows, caps.MinRows))
+	}
+	switch {
+	case caps.MaxRows > 0 && n > caps.MaxRows:
+		if w.BatchRows == 0 {
+			return caps.MaxRows, nil
+		}
+		return 0, fmt.Errorf("a batch of %d rows is more than the %d that method %s takes here", n, caps.MaxRows, w.Method)
+	case n < caps.MinRows:
+		return 0, fmt.Errorf("a batch of %d rows is less than the %d that method %s needs here", n, caps.MinRows, w.Method)
+	case caps.MaxBytes > 0 && n*rowBytes > caps.MaxBytes:
+		return 0, fmt.Errorf("a batch of %d rows is about %d bytes, more than the %d that method %s takes here: lower --batch-rows or --batch-bytes",
+			n, n*rowBytes, caps.MaxBytes, w.Method)
+	}
+	return n, nil
+}
+
+func orElse[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+func join(formats []batch.Format) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,154 @@
+// Package loader is the contract between the engine and a database: what a back-end is asked, what it answers, and
+// what the two agree on before the first row is sent.
+//
+// A back-end is a Driver, a value without state. Opened on one table it becomes a Loader, and every worker holds a
+// Session of it. A Session sends one batch once and says what the server answered; retries, deadlines, counting and
+// timing are the engine's. What differs between databases is data (Caps, Verdict) or one of the optional interfaces of
+// optional.go, found once at the start; nothing outside a back-end asks for its name.
+package loader
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Driver is one database's methods. It holds no state and is safe for concurrent use.
+type Driver interface {
+	// Name is the back-end's name in reports and labels, for example "postgres".
+	Name() string
+	// Schemes lists the URL schemes it answers to. A scheme that names a flavour ("mariadb") asserts it: Open fails
+	// when the server turns out to be another.
+	Schemes() []string
+	// Methods lists the ways into the database, the default first.
+	Methods() []Method
+	// Explain lists what a run would say to the server, without a server: for --dry-run. It is pure.
+	Explain(s rows.Schema, t Target, c Contract) []Statement
+	// Open connects, probes server and flavour and applies nothing yet. The preflight calls it once, without retries.
+	Open(ctx context.Context, t Target, d Deps) (Loader, error)
+	// Classify answers the questions a retry asks of an error that came out of a Session or an optional interface.
+	// It is pure.
+	Classify(err error) Verdict
+}
+
+// Loader is a back-end opened on one table. It is safe for concurrent use.
+type Loader interface {
+	// Server tells what was found at the other end, for the report.
+	Server() Server
+	// Caps are the method's, as probed on this server.
+	Caps() Caps
+	// Prepare makes the table and the claim table as the contract needs them, or checks the ones that are there.
+	Prepare(ctx context.Context, p Preparation) (Table, error)
+	// Session connects one worker. Hosts of the target are taken in turn.
+	Session(ctx context.Context, c Contract) (Session, error)
+	// Close ends what Open began; sessions are closed by those who opened them.
+	Close() error
+}
+
+// Session is one worker's connection, used by one goroutine.
+type Session interface {
+	// Load sends the batch once and waits for the answer. It opens the batch's body and closes it before it returns,
+	// or as soon as nothing reads it any more. When ctx ends the connection is closed, never the body failed.
+	//
+	// An error whose outcome the session knows better than Classify could is an *Error.
+	Load(ctx context.Context, b *batch.Batch) (Ack, error)
+	Close() error
+}
+
+// Ack is the server's answer for one attempt.
+type Ack struct {
+	// Rows is how many rows the server says went in: the engine compares it with Batch.Wanted.
+	Rows int64
+	// AlreadyApplied says that an earlier attempt had put the batch in and this one added nothing.
+	AlreadyApplied bool
+	// Detail holds the server's own words: warnings, notices, the reason for missing rows.
+	Detail []string
+}
+
+// Method is one way into one database.
+type Method struct {
+	Name string
+	Help string // one line for list and --help
+	// Caps before a server was asked; Loader.Caps is what counts.
+	Caps Caps
+	// Options are declared once, here, and become flag, environment variable, help text and report entry.
+	Options []Option
+}
+
+// Option is a setting of a method.
+type Option struct {
+	Name    string // also the flag's name, without dashes in front
+	Kind    OptionKind
+	Default string
+	Help    string
+}
+
+// OptionKind says how an option's text is read.
+type OptionKind uint8
+
+// The kinds of option.
+const (
+	StringOption OptionKind = iota
+	BoolOption
+	IntOption
+)
+
+// Statement is one thing a run would say to a server, for --dry-run.
+type Statement struct {
+	When string // "once", "per session", "per batch", "to verify", "afterwards"
+	Text string // without secrets
+}
+
+// Deps is what a back-end takes from its surroundings instead of making it itself.
+type Deps struct {
+	// Dial opens every connection, so that one place sets keep-alives and counts what the sockets took.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// TLS makes the client configuration for a host. plain tells whether to go on without TLS when the server has
+	// none; a nil config means no TLS at all.
+	TLS func(mode TLSMode, host string) (config *tls.Config, plain bool, err error)
+	Log *slog.Logger
+}
+
+// Server is what was found at the other end.
+type Server struct {
+	Product  string            // "PostgreSQL", "MariaDB", "TiDB" …
+	Version  string            // as the server says it
+	Endpoint string            // host:port of the first connection, or the socket's path
+	Settings map[string]string // the settings that decide durability and speed, and those of --set
+}
+
+// CreateMode says what Prepare may do to the table.
+type CreateMode string
+
+// The create modes.
+const (
+	CreateNever     CreateMode = "never"
+	CreateIfMissing CreateMode = "if-missing"
+	// CreateRecreate drops the table first, but only one that terapush made, which a comment on the table says, or the
+	// one named in Preparation.MayDrop.
+	CreateRecreate CreateMode = "recreate"
+)
+
+// Preparation is what Prepare is asked for.
+type Preparation struct {
+	Run        string
+	Schema     rows.Schema
+	Contract   Contract
+	Create     CreateMode
+	MayDrop    string // a table the user allows to be dropped although terapush did not make it
+	PrimaryKey bool   // make the key column a primary key even if the method does not need it
+}
+
+// Table is what Prepare found or made.
+type Table struct {
+	Name string // as the server knows it, qualified
+	// Identity changes when the table is dropped, made anew or emptied behind the run's back; a resume on another
+	// identity is refused. Empty where a server has no such thing.
+	Identity string
+	Created  bool
+	HasRows  bool // it held rows before the run
+}

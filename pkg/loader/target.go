@@ -1,0 +1,125 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Secret is a password. It prints as stars wherever it lands; only Reveal gives it away.
+type Secret string
+
+const stars = "***"
+
+// String hides the secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return stars
+}
+
+// GoString hides the secret from %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// MarshalText hides the secret from JSON and every other text codec.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Reveal is the password itself, for the one place that sends it.
+func (s Secret) Reveal() string { return string(s) }
+
+// TLSMode says how much TLS a connection wants.
+type TLSMode string
+
+// The TLS modes. TLSAuto leaves the choice to the URL, and where that is silent prefers TLS on loopback and on Unix
+// sockets and verifies the server everywhere else.
+const (
+	TLSAuto    TLSMode = ""
+	TLSOff     TLSMode = "off"
+	TLSPrefer  TLSMode = "prefer"  // when the server offers it, unverified
+	TLSRequire TLSMode = "require" // unverified: protects against listening, not against a false server
+	TLSVerify  TLSMode = "verify"  // certificate and host name
+)
+
+// Setting is one session variable of --set.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Target says where rows go and how to speak there.
+type Target struct {
+	Scheme   string
+	Hosts    []string // host:port or host, at least one unless a Unix socket is named in Params
+	User     string
+	Password Secret
+	Database string
+	Params   url.Values // what stood behind the question mark
+
+	Table    string // name, or schema.name
+	Method   string
+	Options  map[string]string // of the method, by Option.Name; those not given are absent
+	Settings []Setting
+	TLS      TLSMode
+}
+
+// ParseTarget reads a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
+// url it takes several hosts, and passwords whose special characters nobody has escaped: the last '@' ends the
+// password, so an '@' in a parameter is written %40. Errors never repeat the password.
+func ParseTarget(text string) (Target, error) {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found || scheme == "" {
+		return Target{}, errors.New("the target is not a URL: write it as scheme://user@host:port/database")
+	}
+	t := Target{Scheme: strings.ToLower(scheme)}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		user, password, _ := strings.Cut(rest[:at], ":")
+		t.User, t.Password = unescape(user), Secret(unescape(password))
+		rest = rest[at+1:]
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	hosts, database, _ := strings.Cut(rest, "/")
+	t.Database = unescape(database)
+	for host := range strings.SplitSeq(hosts, ",") {
+		if host = unescape(strings.TrimSpace(host)); host != "" {
+			t.Hosts = append(t.Hosts, host)
+		}
+	}
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		return Target{}, errors.New("the part of the target behind '?' is not name=value&name=value")
+	}
+	t.Params = params
+	return t, nil
+}
+
+// unescape undoes percent escapes, and takes text that is none as it stands.
+func unescape(s string) string {
+	if plain, err := url.PathUnescape(s); err == nil {
+		return plain
+	}
+	return s
+}
+
+// Address is host i with the port, or with the given one where the URL has none. Hosts are counted around.
+func (t Target) Address(i int, port string) string {
+	if len(t.Hosts) == 0 {
+		return net.JoinHostPort("127.0.0.1", port)
+	}
+	host := t.Hosts[i%len(t.Hosts)]
+	if h, p, err := net.SplitHostPort(host); err == nil {
+		return net.JoinHostPort(h, p)
+	}
+	return net.JoinHostPort(strings.Trim(host, "[]"), port)
+}
+
+// String is the target as it may be shown: without the password and without parameters, which may hold secrets.
+func (t Target) String() string {
+	user := ""
+	if t.User != "" {
+		user = url.User(t.User).String() + "@"
+	}
+	return fmt.Sprintf("%s://%s%s/%s", t.Scheme, user, strings.Join(t.Hosts, ","), url.PathEscape(t.Database))
+}

@@ -1,0 +1,96 @@
+package loader
+
+import (
+	"fmt"
+	"time"
+)
+
+// Applied answers the first question after every attempt: did the rows go in? There is no fourth answer, and Unknown
+// is never reported as success.
+type Applied uint8
+
+// The three answers.
+const (
+	Unknown Applied = iota
+	No
+	Yes
+)
+
+// String is the word used in events and messages.
+func (a Applied) String() string {
+	return [...]string{"unknown", "not applied", "applied"}[a]
+}
+
+// Class sorts errors for metrics: a bounded set, never the error's text.
+type Class string
+
+// The classes.
+const (
+	ClassConnection Class = "connection" // refused, reset, closed
+	ClassTimeout    Class = "timeout"    // the batch's deadline passed
+	ClassThrottled  Class = "throttled"  // the server asks to slow down
+	ClassShutdown   Class = "shutdown"   // the server is stopping or starting
+	ClassLock       Class = "lock"       // lock wait, deadlock, serialization
+	ClassConstraint Class = "constraint" // duplicate key, check, foreign key
+	ClassData       Class = "data"       // the server cannot read a value
+	ClassRows       Class = "rows"       // the server took another number of rows than were sent
+	ClassTooLarge   Class = "too_large"  // packet, statement or transaction limit
+	ClassDiskFull   Class = "disk_full"
+	ClassPermission Class = "permission" // authentication or privilege
+	ClassMissing    Class = "missing"    // no such database, table, column
+	ClassOther      Class = "other"
+)
+
+// Classes lists every class, so that a metric can show all series from the first scrape.
+func Classes() []Class {
+	return []Class{
+		ClassConnection, ClassTimeout, ClassThrottled, ClassShutdown, ClassLock, ClassConstraint, ClassData,
+		ClassRows, ClassTooLarge, ClassDiskFull, ClassPermission, ClassMissing, ClassOther,
+	}
+}
+
+// Verdict answers the questions a retry asks of an error.
+type Verdict struct {
+	Applied     Applied
+	Retry       bool          // trying again can help
+	After       time.Duration // but not sooner than this, as the server said; 0: the policy decides
+	SessionDead bool          // the session cannot be used again
+	Class       Class
+}
+
+// Error is an error with what the back-end knows about it at the place where it happened.
+type Error struct {
+	Op      string  // what was being done: "claim", "load", "commit", "connect" …
+	Applied Applied // what is certain at this point: before the commit of a transaction it is No
+	Err     error   // the cause, with the server's own words
+	Hint    string  // what to do next, in one sentence; may be empty
+}
+
+// Error says what failed, in the server's words, and what to do next.
+func (e *Error) Error() string {
+	if e.Hint == "" {
+		return fmt.Sprintf("%s: %v", e.Op, e.Err)
+	}
+	return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Hint)
+}
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// RowsError says that a server acknowledged another number of rows than it was sent.
+type RowsError struct {
+	Sent, Acknowledged int64
+	Detail             []string // the server's warnings, as many as it keeps
+}
+
+// Error names both numbers and the server's first words.
+func (e *RowsError) Error() string {
+	text := fmt.Sprintf("the server took %d of %d rows", e.Acknowledged, e.Sent)
+	if len(e.Detail) > 0 {
+		text += ": " + e.Detail[0]
+	}
+	if len(e.Detail) > 1 {
+		text += fmt.Sprintf(" (and %d more warnings)", len(e.Detail)-1)
+	}
+	return text
+}
