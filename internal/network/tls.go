@@ -1,0 +1,67 @@
+package network
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Trust is where certificates come from. The zero value trusts the system's authorities and shows none of its own.
+type Trust struct {
+	CAFile            string // PEM; in place of the system's authorities
+	CertFile, KeyFile string // PEM; the client's own
+	ServerName        string // in place of the host in the target
+}
+
+// TLS makes the client configuration of a mode for a host. plain says that the connection may go on without TLS when
+// the server has none.
+func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain bool, err error) {
+	if mode == loader.TLSAuto {
+		mode = loader.TLSVerify
+		if Local(host) {
+			mode = loader.TLSPrefer
+		}
+	}
+	if mode == loader.TLSOff {
+		return nil, true, nil
+	}
+	config = &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
+	if t.ServerName != "" {
+		config.ServerName = t.ServerName
+	}
+	// Prefer and require encrypt without knowing to whom: that is what their users ask for, and the plan says so.
+	config.InsecureSkipVerify = mode != loader.TLSVerify
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, false, fmt.Errorf("reading the certificate authorities: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, false, fmt.Errorf("%s holds no certificate in PEM", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, false, fmt.Errorf("reading the client's certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, mode == loader.TLSPrefer, nil
+}
+
+// Local tells whether a host is this machine: a Unix socket, a loopback address or localhost. Nobody can listen in
+// between, so TLS is a preference there.
+func Local(host string) bool {
+	if strings.HasPrefix(host, "/") || host == "localhost" || host == "" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,59 @@
+// Package sqltx is exactly-once for databases with transactions: claim → load → commit, in one transaction, in that
+// order. The claim row comes first so that an attempt that overlaps an earlier one of the same batch waits on the
+// claim's key, or fails there, before it has sent a single row.
+//
+// It knows the order and the SQL that PostgreSQL's and MySQL's families share; how a statement is sent is the
+// back-end's.
+package sqltx
+
+import (
+	"context"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Conn is a session as a transaction sees it. Its errors carry the server's own words.
+type Conn interface {
+	// Claim begins a transaction and inserts the claim row. taken tells that the row is there already; rows is then
+	// what it says.
+	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
+	// Rows sends the batch by the method and returns how many rows the server says it took, with its warnings.
+	Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error)
+	Commit(ctx context.Context) error
+	// Rollback gives up the transaction; where that fails the session must not be used again.
+	Rollback(ctx context.Context) error
+}
+
+// Load sends the batch once, under a claim. What fails before the commit is certainly not applied; a commit whose
+// answer is lost is unknown, and only then.
+func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
+	taken, rows, err := c.Claim(ctx, loader.RefOf(b))
+	if err != nil {
+		return loader.Ack{}, giveUp(ctx, c, "claim", err)
+	}
+	if taken {
+		return loader.Ack{Rows: rows, AlreadyApplied: true}, c.Rollback(ctx)
+	}
+	rows, warnings, err := c.Rows(ctx, b)
+	if err != nil {
+		return loader.Ack{}, giveUp(ctx, c, "load", err)
+	}
+	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and calls it success, so the count is compared
+	// while the transaction can still be rolled back.
+	if rows != b.Wanted() || len(warnings) > 0 {
+		err := &loader.RowsError{Sent: b.Wanted(), Acknowledged: rows, Detail: warnings}
+		return loader.Ack{}, giveUp(ctx, c, "load", err)
+	}
+	if err := c.Commit(ctx); err != nil {
+		return loader.Ack{}, &loader.Error{Op: "commit", Applied: loader.Unknown, Err: err}
+	}
+	return loader.Ack{Rows: rows}, nil
+}
+
+// giveUp rolls back and returns the first error. A rollback that fails as well is no news: the server rolls back by
+// itself when the connection ends, and the session finds out at its next statement.
+func giveUp(ctx context.Context, c Conn, op string, err error) error {
+	_ = c.Rollback(ctx)
+	return &loader.Error{Op: op, Applied: loader.No, Err: err}
+}
