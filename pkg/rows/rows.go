@@ -42,6 +42,10 @@ type Column struct {
 	// Derived says that the value is a function of the row number alone. Derived columns are stamped into buffers that
 	// were filled before the clock started; all others are drawn from the seed.
 	Derived bool
+	// Plain promises that no value holds a byte that any format escapes or reads as a delimiter: NUL, 0x01, 0x02, TAB,
+	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without looking at them, and a row's size is known exactly
+	// instead of twice too large. It means nothing for types that are not variable.
+	Plain bool
 }
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.

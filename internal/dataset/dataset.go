@@ -1,0 +1,67 @@
+// Package dataset makes the rows that are pushed.
+//
+// A dataset is a pure function: the same seed and row number give the same row, whoever asks, for however many rows at
+// once, on any day and on any machine. Proof of arrival rests on that, since it makes the rows again instead of
+// keeping them. So nothing here may read a clock, a global random source, the order of a map or the machine's byte
+// order, and a change that alters a single byte is a change of every recorded run: the golden tests stand guard.
+//
+// Columns are of two kinds. Drawn columns come from the seed and the row number; a run of more rows than D distinct
+// ones draws row i as row i mod D. Derived columns come from the row number alone and are never repeated; they are
+// stamped into buffers that were encoded before the clock started.
+package dataset
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Dataset is all rows of one table. It is safe for concurrent use; the blocks are the callers'.
+type Dataset interface {
+	Schema() rows.Schema
+	// Fill resets dst to n rows and fills the drawn columns of rows first … first+n−1, 0 ≤ first. The derived columns
+	// hold undefined values until Derive. The variable columns of one block hold less than 4 GiB each: callers fill
+	// long runs piece by piece, which also keeps a piece in the CPU's caches.
+	Fill(dst *rows.Block, first int64, n int)
+	// Derive fills the derived columns of the dst.Rows rows of dst, whose row numbers begin at first. It leaves the
+	// drawn columns alone.
+	Derive(dst *rows.Block, first int64)
+}
+
+// Options shape a dataset. The zero value is usable.
+type Options struct {
+	Seed         uint64 // any value; every value gives other rows
+	PayloadBytes int    // length of a row's payload in bytes, 1 … MaxPayloadBytes; 0 = DefaultPayloadBytes
+	PayloadKind  Kind   // "" = Bytes
+}
+
+// The bounds of Options.PayloadBytes.
+const (
+	DefaultPayloadBytes = 512
+	MaxPayloadBytes     = 1 << 20
+)
+
+// New makes the dataset of that name.
+func New(name string, o Options) (Dataset, error) {
+	switch name {
+	case documentsName:
+		return newDocuments(o)
+	default:
+		return nil, fmt.Errorf("dataset %q does not exist; there is: %s", name, strings.Join(Names(), ", "))
+	}
+}
+
+// Names lists the datasets that New makes.
+func Names() []string { return []string{documentsName} }
+
+// Row fills dst with exactly one row of a run: the drawn columns of dataset row `row mod distinct`, the derived columns
+// of row number firstKey+row. distinct is the run's D; 0 means that all rows are distinct.
+func Row(dst *rows.Block, d Dataset, firstKey, row, distinct int64) {
+	drawn := row
+	if distinct > 0 {
+		drawn %= distinct
+	}
+	d.Fill(dst, drawn, 1)
+	d.Derive(dst, firstKey+row)
+}

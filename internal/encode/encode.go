@@ -1,0 +1,144 @@
+// Package encode turns blocks of rows into the bytes of a format, and rewrites the derived fields of bytes that are
+// already encoded.
+//
+// All formats of rows share one loop (rows.go); a format is a layout, the bytes around the values, and a choice of
+// writer for each column. That choice is made once, in New, so that the loop asks nothing about types. Each format has
+// a file of its own, which says where its rules are written down.
+package encode
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Encoder writes one schema in one format. It holds no state besides its plan, so it is safe for concurrent use; the
+// buffers, blocks and offsets are the callers'. It allocates nothing as long as dst and at have room.
+//
+// A buffer is encoded from its start: AppendHead to an empty dst, AppendRows once or more with the same at, AppendTail.
+type Encoder interface {
+	Format() batch.Format
+	// MaxRow is the most bytes one row can take, including what separates it from the row before. It is exact where
+	// the variable columns are Plain.
+	MaxRow() int
+	AppendHead(dst []byte) []byte
+	// AppendRows appends the rows of b and notes in at where they begin. dst starts where the head does, and is shorter
+	// than 4 GiB afterwards. A derived value that is negative or does not fit the digits planned for it is the
+	// caller's bug: AppendRows panics rather than write another number.
+	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
+	AppendTail(dst []byte) []byte
+}
+
+// Stamper is implemented by encoders whose derived fields can be rewritten in place: in binary formats their bytes, in
+// text their digits, which are as many for every row. Where an encoder does not implement it, every batch has to be
+// encoded afresh.
+type Stamper interface {
+	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b; it does
+	// not look at the others. buf and at are as AppendRows left them. It panics like AppendRows.
+	Stamp(buf []byte, at *Offsets, from int, b *rows.Block)
+}
+
+// Offsets are places in an encoded buffer, in bytes from its start. They limit a buffer to 4 GiB.
+type Offsets struct {
+	Starts []uint32 // of every row: a buffer cut there, with the head in front, holds the rows from that one on
+	Fields []uint32 // of every derived field, row by row, in each row in the schema's order
+}
+
+// Reset forgets the offsets and keeps the memory.
+func (o *Offsets) Reset() { o.Starts, o.Fields = o.Starts[:0], o.Fields[:0] }
+
+// Options shape an encoder.
+type Options struct {
+	// Digits is how many decimal digits a derived column gets in text formats, by column: 1 … MaxDigits, zero padded, so
+	// that stamping never changes a length. 0 means MaxDigits; so does a nil slice for all columns. See Digits.
+	Digits []int
+}
+
+// MaxDigits is the number of digits of the largest Int64.
+const MaxDigits = 19
+
+// Digits plans Options.Digits from the largest values that the derived columns will hold: those of the first and only
+// row of last, which for all datasets is the run's last row.
+func Digits(last *rows.Block) []int {
+	digits := make([]int, len(last.Columns))
+	for c := range last.Columns {
+		if ints := last.Columns[c].Ints; len(ints) > 0 {
+			digits[c] = width(ints[0])
+		}
+	}
+	return digits
+}
+
+// New plans the encoding of the schema in the format. It refuses what Carries refuses.
+func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
+	if err := Carries(f, s); err != nil {
+		return nil, err
+	}
+	if len(o.Digits) != 0 && len(o.Digits) != len(s.Columns) {
+		return nil, fmt.Errorf("encode: digits for %d columns, but %s has %d", len(o.Digits), s.Dataset, len(s.Columns))
+	}
+	digits := make([]int, len(s.Columns))
+	for c := range digits {
+		digits[c] = MaxDigits
+		if len(o.Digits) == 0 || o.Digits[c] == 0 {
+			continue
+		}
+		if o.Digits[c] < 1 || o.Digits[c] > MaxDigits {
+			return nil, fmt.Errorf("encode: %d digits for column %s: valid are 1 to %d, and 0 for %d",
+				o.Digits[c], s.Columns[c].Name, MaxDigits, MaxDigits)
+		}
+		digits[c] = o.Digits[c]
+	}
+	l, _ := layoutOf(f, s)
+	return newRowEncoder(l, s, digits), nil
+}
+
+// Carries tells why the format cannot carry the schema; nil if it can.
+func Carries(f batch.Format, s rows.Schema) error {
+	l, ok := layoutOf(f, s)
+	if !ok {
+		names := make([]string, 0, len(Formats()))
+		for _, f := range Formats() {
+			names = append(names, string(f))
+		}
+		return fmt.Errorf("encode: format %q does not exist; there is: %s", f, strings.Join(names, ", "))
+	}
+	for _, c := range s.Columns {
+		switch {
+		case c.Derived && c.Type != rows.Int64:
+			return fmt.Errorf("encode: derived column %s is %s; only %s can be stamped", c.Name, c.Type, rows.Int64)
+		case l.value(c, MaxDigits) == nil && c.Type == rows.Bytes:
+			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: use --payload-kind text, or another format",
+				f, c.Name)
+		case l.value(c, MaxDigits) == nil:
+			return fmt.Errorf("encode: format %s cannot carry column %s of type %s", f, c.Name, c.Type)
+		}
+	}
+	return nil
+}
+
+// Formats lists the formats that New makes.
+func Formats() []batch.Format {
+	return []batch.Format{batch.TSV, batch.CSV, batch.PGBinary, batch.PGText, batch.Values, batch.PGValues}
+}
+
+func layoutOf(f batch.Format, s rows.Schema) (layout, bool) {
+	switch f {
+	case batch.TSV:
+		return tsv(), true
+	case batch.CSV:
+		return csv(), true
+	case batch.PGBinary:
+		return pgBinary(len(s.Columns)), true
+	case batch.PGText:
+		return pgText(), true
+	case batch.Values:
+		return values(), true
+	case batch.PGValues:
+		return pgValues(), true
+	default:
+		return layout{}, false
+	}
+}

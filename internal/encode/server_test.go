@@ -1,0 +1,173 @@
+package encode_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+func FuzzTSVInMariaDB(f *testing.F)    { fuzzMySQL(f, "TERAPUSH_TEST_MARIADB", batch.TSV) }
+func FuzzTSVInMySQL(f *testing.F)      { fuzzMySQL(f, "TERAPUSH_TEST_MYSQL", batch.TSV) }
+func FuzzValuesInMariaDB(f *testing.F) { fuzzMySQL(f, "TERAPUSH_TEST_MARIADB", batch.Values) }
+func FuzzValuesInMySQL(f *testing.F)   { fuzzMySQL(f, "TERAPUSH_TEST_MYSQL", batch.Values) }
+
+func FuzzCSVInPostgres(f *testing.F)      { fuzzPostgres(f, batch.CSV) }
+func FuzzPGBinaryInPostgres(f *testing.F) { fuzzPostgres(f, batch.PGBinary) }
+func FuzzPGTextInPostgres(f *testing.F)   { fuzzPostgres(f, batch.PGText) }
+func FuzzPGValuesInPostgres(f *testing.F) { fuzzPostgres(f, batch.PGValues) }
+
+// serverURL is the address of a test server. Locally its absence skips the test; in CI it is a failure, since a suite
+// that skips everything is green as well.
+func serverURL(t testing.TB, variable string) string {
+	t.Helper()
+	address := os.Getenv(variable)
+	switch {
+	case address != "":
+	case os.Getenv("CI") == "true":
+		t.Fatalf("%s is not set, and CI has to run this test", variable)
+	default:
+		t.Skipf("%s is not set", variable)
+	}
+	return address
+}
+
+// fuzzMySQL loads each input into a temporary table, reads it back and rolls back.
+func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
+	address, err := url.Parse(serverURL(f, variable))
+	require.NoError(f, err)
+	config := mysql.NewConfig()
+	config.Net, config.Addr, config.DBName = "tcp", address.Host, strings.TrimPrefix(address.Path, "/")
+	config.User = address.User.Username()
+	config.Passwd, _ = address.User.Password()
+	connector, err := mysql.NewConnector(config)
+	require.NoError(f, err)
+	db := sql.OpenDB(connector)
+	f.Cleanup(func() { _ = db.Close() })
+	conn, err := db.Conn(f.Context())
+	require.NoError(f, err)
+	f.Cleanup(func() { _ = conn.Close() })
+	_, err = conn.ExecContext(f.Context(), `CREATE TEMPORARY TABLE records (id BIGINT PRIMARY KEY, n BIGINT,
+		words LONGTEXT CHARACTER SET utf8mb4, raw LONGBLOB) ENGINE=InnoDB`)
+	require.NoError(f, err)
+
+	seed(f)
+	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
+		if !utf8.ValidString(words) {
+			t.Skip("not text")
+		}
+		records := fuzzed(n, words, raw)
+		body := encoded(t, format, records)
+		tx, err := conn.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		defer func() { require.NoError(t, tx.Rollback()) }()
+
+		statement := "INSERT INTO records VALUES " + string(body)
+		if format == batch.TSV {
+			mysql.RegisterReaderHandler(t.Name(), func() io.Reader { return bytes.NewReader(body) })
+			defer mysql.DeregisterReaderHandler(t.Name())
+			statement = fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE records CHARACTER SET binary", t.Name())
+		}
+		result, err := tx.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+		affected, err := result.RowsAffected()
+		require.NoError(t, err)
+		require.EqualValues(t, len(records), affected)
+
+		found, err := tx.QueryContext(t.Context(), "SELECT id, n, words, raw FROM records ORDER BY id")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, found.Close()) }()
+		for _, want := range records {
+			var got record
+			require.True(t, found.Next())
+			require.NoError(t, found.Scan(&got.id, &got.n, &got.words, &got.raw))
+			require.Equal(t, normal(want), normal(got))
+		}
+		require.False(t, found.Next())
+	})
+}
+
+func postgresConn(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), serverURL(t, "TERAPUSH_TEST_POSTGRES"))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	_, err = conn.Exec(t.Context(), "CREATE TEMPORARY TABLE records (id int8 PRIMARY KEY, n int8, words text, raw bytea)")
+	require.NoError(t, err)
+	return conn
+}
+
+// loadPostgres sends a body in the way its format is for; the transaction is the caller's.
+func loadPostgres(ctx context.Context, conn *pgx.Conn, format batch.Format, body []byte) (rows int64, err error) {
+	copyWith := func(options string) (int64, error) {
+		tag, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(body), "COPY records "+options)
+		return tag.RowsAffected(), err
+	}
+	switch format {
+	case batch.CSV:
+		return copyWith("(id, n, words) FROM STDIN (FORMAT csv)")
+	case batch.PGBinary:
+		return copyWith("FROM STDIN (FORMAT binary)")
+	case batch.PGText:
+		return copyWith("FROM STDIN")
+	default:
+		results, err := conn.PgConn().Exec(ctx, "INSERT INTO records VALUES "+string(body)).ReadAll()
+		if err != nil {
+			return 0, err
+		}
+		return results[0].CommandTag.RowsAffected(), nil
+	}
+}
+
+func fuzzPostgres(f *testing.F, format batch.Format) {
+	conn := postgresConn(f)
+	seed(f)
+	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
+		if !utf8.ValidString(words) {
+			t.Skip("not text")
+		}
+		records := fuzzed(n, words, raw)
+		for i := range records { // see TestPostgresRefusesNULInText
+			records[i].words = strings.ReplaceAll(records[i].words, "\x00", "0")
+		}
+		body := encoded(t, format, records)
+		tx, err := conn.Begin(t.Context())
+		require.NoError(t, err)
+		defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+		loaded, err := loadPostgres(t.Context(), conn, format, body)
+		require.NoError(t, err)
+		require.EqualValues(t, len(records), loaded)
+
+		for _, want := range records {
+			if format == batch.CSV {
+				want.raw = nil
+			}
+			var got record
+			require.NoError(t, tx.QueryRow(t.Context(), "SELECT id, n, words, raw FROM records WHERE id = $1", want.id).
+				Scan(&got.id, &got.n, &got.words, &got.raw))
+			require.Equal(t, normal(want), normal(got))
+		}
+	})
+}
+
+// TestPostgresRefusesNULInText is why the encoders need not: nothing is stored that was not sent.
+func TestPostgresRefusesNULInText(t *testing.T) {
+	for _, format := range []batch.Format{batch.CSV, batch.PGBinary, batch.PGText, batch.PGValues} {
+		t.Run(string(format), func(t *testing.T) {
+			_, err := loadPostgres(t.Context(), postgresConn(t), format, encoded(t, format, []record{{1, 2, "a\x00b", nil}}))
+			require.Error(t, err)
+		})
+	}
+}

@@ -1,0 +1,78 @@
+package feed
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// benchConfig is the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the caches.
+func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
+	d, err := dataset.New("documents", dataset.Options{})
+	require.NoError(tb, err)
+	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: 8192, Distinct: distinctBatches * 8192, Buffers: 64}
+	c.Encoder, err = NewEncoder(f, d, 0, c.Rows)
+	require.NoError(tb, err)
+	return c
+}
+
+// BenchmarkBatch measures one batch of 8192 rows, found in the ring and stamped.
+func BenchmarkBatch(b *testing.B) {
+	for _, format := range []batch.Format{batch.TSV, batch.PGBinary} {
+		b.Run(string(format), func(b *testing.B) {
+			f := newFeed(b, benchConfig(b, format, 64))
+			require.NoError(b, f.Fill(b.Context(), 2, nil))
+			b.ReportAllocs()
+			for number := int64(64); b.Loop(); number++ {
+				out, err := f.Batch(b.Context(), number)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(out.Encoded)))
+				out.Release()
+			}
+			require.Zero(b, f.Refills())
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/8192, "ns/row")
+		})
+	}
+}
+
+// BenchmarkFill measures one core that makes rows and encodes them, into memory that is already mapped.
+func BenchmarkFill(b *testing.B) {
+	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.PGText} {
+		b.Run(string(format), func(b *testing.B) {
+			f := newFeed(b, benchConfig(b, format, 0))
+			require.NoError(b, f.Fill(b.Context(), 2, nil))
+			b.ReportAllocs()
+			for number := int64(64); b.Loop(); number++ {
+				out, err := f.Batch(b.Context(), number)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.SetBytes(int64(len(out.Encoded)))
+				out.Release()
+			}
+		})
+	}
+}
+
+func TestBatchAllocatesNothingPerRow(t *testing.T) {
+	for _, distinct := range []int64{4, 0} { // stamped, encoded
+		c := benchConfig(t, batch.TSV, distinct)
+		c.Buffers = 4
+		f := newFeed(t, c)
+		require.NoError(t, f.Fill(t.Context(), 1, nil))
+		number := int64(4)
+		allocs := testing.AllocsPerRun(20, func() {
+			b, err := f.Batch(t.Context(), number)
+			require.NoError(t, err)
+			b.Release()
+			number++
+		})
+		assert.Less(t, allocs, 20.0, "a batch of %d rows", c.BatchRows)
+	}
+}

@@ -1,0 +1,219 @@
+// Package feed makes batches ready to send, in a fixed ring of buffers whose size is the program's memory.
+//
+// Row i of a run has the drawn columns of dataset row i mod D. With B rows a batch, D being a whole number of batches,
+// batch k therefore looks like batch k mod (D/B), its template, except for the derived columns. Templates are encoded
+// before the clock starts; a batch is then made by stamping the derived fields of the buffer that holds its template,
+// one memory access a row. Where no free buffer holds it, because the wanted one is still being sent or because memory
+// holds fewer buffers than there are templates, a free buffer is encoded anew: a refill. So a straggler, a retry or
+// a small machine costs CPU, but nobody waits for one particular buffer.
+//
+// The feed does not choose: the engine says which batch it wants and keeps it over all its attempts.
+package feed
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// ErrClosed is returned by calls on a closed feed.
+var ErrClosed = errors.New("feed: closed")
+
+// Feed makes the batches of one run. It is safe for concurrent use.
+type Feed struct {
+	plan   plan
+	memory []byte
+
+	// free holds one token for each buffer in stock. Who has taken a token finds a buffer there; Go serves those who
+	// wait for a channel in the order in which they came.
+	free    chan struct{}
+	scratch sync.Pool // of *scratch: one for each caller that encodes or stamps at the moment
+	refills atomic.Int64
+
+	mu     sync.Mutex
+	stock  stock
+	closed bool
+}
+
+// content tells templates apart: that of the run's last batch may be shorter than the same one elsewhere.
+type content struct {
+	template int64
+	rows     int
+}
+
+// buffer is one place of the ring. It belongs to the stock, or to the caller who took it, or to the batch that is out.
+type buffer struct {
+	memory  []byte // empty; its capacity is the buffer
+	encoded []byte // head, rows and tail, in memory
+	offsets encode.Offsets
+	head    int     // bytes
+	payload int64   // bytes
+	number  int64   // the batch that is encoded, −1 = none
+	content content // of that batch
+
+	list  *list.List // of the stock that it is in …
+	place *list.Element
+}
+
+// New maps the memory of the ring without touching it; Fill does that.
+func New(c Config) (*Feed, error) {
+	p, err := newPlan(c)
+	if err != nil {
+		return nil, err
+	}
+	f := &Feed{plan: p, free: make(chan struct{}, c.Buffers), stock: stock{holding: make(map[content][]*buffer)}}
+	f.scratch.New = func() any { return newScratch(p) }
+	if f.memory, err = mapMemory(p.bufferBytes * int64(c.Buffers)); err != nil {
+		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, p.bufferBytes, err)
+	}
+	for i := range int64(c.Buffers) {
+		from, to := i*p.bufferBytes, (i+1)*p.bufferBytes
+		f.put(&buffer{
+			memory: f.memory[from:from:to],
+			offsets: encode.Offsets{
+				Starts: make([]uint32, 0, c.BatchRows),
+				Fields: make([]uint32, 0, c.BatchRows*p.derived),
+			},
+			number: -1,
+		})
+	}
+	return f, nil
+}
+
+// Fill encodes the run's first batches, one for each buffer and `parallel` of them at a time, so that templates are
+// there and memory is mapped before the clock starts. After each it calls progress, unless nil, with the bytes that
+// were encoded; several goroutines do that at once. When ctx ends, Fill returns its error.
+func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
+	batches := make([]*batch.Batch, min(int64(f.Buffers()), f.plan.batches))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(1, parallel))
+	for i := range batches {
+		g.Go(func() error {
+			b, _, err := f.batch(ctx, int64(i))
+			if err != nil {
+				return err
+			}
+			batches[i] = b
+			if progress != nil {
+				progress(int64(len(b.Encoded)))
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	// They are held until now so that each gets a buffer of its own, and given back in the order they are needed in.
+	for _, b := range batches {
+		if b != nil {
+			b.Release()
+		}
+	}
+	return err
+}
+
+// Batch makes batch number ready, 0 ≤ number, and waits for a free buffer if there is none; when ctx ends first, it
+// returns the context's error. The caller holds the batch and ends that with Release. The buffer returns to the ring
+// when, besides, every body opened on the batch is closed.
+func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	b, refill, err := f.batch(ctx, number)
+	if refill {
+		f.refills.Add(1)
+	}
+	return b, err
+}
+
+// batch is Batch; refill tells that a template which repeats had to be encoded.
+func (f *Feed) batch(ctx context.Context, number int64) (b *batch.Batch, refill bool, err error) {
+	if number < 0 || number >= f.plan.batches {
+		return nil, false, fmt.Errorf("feed: batch %d does not exist: the run has %d", number, f.plan.batches)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	select {
+	case <-f.free:
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+	buf, hit, err := f.take(number)
+	if err != nil {
+		return nil, false, err
+	}
+	switch {
+	case hit && buf.number == number:
+	case hit && f.plan.stamper != nil:
+		f.stamp(buf, number)
+	default:
+		refill = f.plan.Distinct > 0 && f.plan.stamper != nil
+		if err := f.encode(buf, number); err != nil {
+			f.put(buf)
+			return nil, false, err
+		}
+	}
+	b = &batch.Batch{
+		ID:      batch.ID{Run: f.plan.Run, Number: number},
+		Format:  f.plan.Encoder.Format(),
+		First:   f.plan.FirstKey + number*f.plan.BatchRows,
+		Rows:    int64(buf.content.rows),
+		Payload: buf.payload,
+		Encoded: buf.encoded,
+		Head:    buf.head,
+		Starts:  buf.offsets.Starts,
+		Free:    func() { f.put(buf) },
+	}
+	b.Hold()
+	return b, refill, nil
+}
+
+// take finds a buffer for a caller who has a token.
+func (f *Feed) take(number int64) (buf *buffer, hit bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		f.free <- struct{}{}
+		return nil, false, ErrClosed
+	}
+	buf, hit = f.stock.take(f.plan.content(number))
+	return buf, hit, nil
+}
+
+func (f *Feed) put(buf *buffer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stock.add(buf)
+	f.free <- struct{}{} // has room for every buffer
+}
+
+// Buffers is the size of the ring.
+func (f *Feed) Buffers() int { return cap(f.free) }
+
+// Free is how many buffers are not out at the moment.
+func (f *Feed) Free() int { return len(f.free) }
+
+// Refills counts the batches that had to be encoded after Fill although their template repeats. Where all rows are
+// distinct nothing repeats and nothing counts.
+func (f *Feed) Refills() int64 { return f.refills.Load() }
+
+// Close unmaps the ring. Every batch must have been given back before: while one is out, Close does nothing but return
+// an error, since unmapped memory under a reader ends the program.
+func (f *Feed) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	if out := cap(f.free) - len(f.free); out > 0 {
+		return fmt.Errorf("feed: closed with %d batches still out", out)
+	}
+	f.closed = true
+	memory := f.memory
+	f.memory = nil
+	return unmapMemory(memory)
+}

@@ -1,0 +1,258 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// config is 1000 rows in batches of 32, the last one short; Distinct and Buffers are up to the test.
+func config(t testing.TB, f batch.Format, distinct int64, buffers int) Config {
+	t.Helper()
+	kind := dataset.Bytes
+	if f == batch.CSV {
+		kind = dataset.Text
+	}
+	d, err := dataset.New("documents", dataset.Options{Seed: 5, PayloadBytes: 30, PayloadKind: kind})
+	require.NoError(t, err)
+	c := Config{
+		Dataset: d, Run: "r1", FirstKey: 90, Rows: 1000, BatchRows: 32, Distinct: distinct, Buffers: buffers,
+	}
+	c.Encoder, err = NewEncoder(f, d, c.FirstKey, c.Rows)
+	require.NoError(t, err)
+	return c
+}
+
+func newFeed(t testing.TB, c Config) *Feed {
+	t.Helper()
+	f, err := New(c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Close()) })
+	return f
+}
+
+// naive makes a batch's bytes row by row, with nothing of the feed's.
+func naive(c Config, number int64) (encoded []byte, at encode.Offsets) {
+	encoded = c.Encoder.AppendHead(nil)
+	b := rows.NewBlock(c.Dataset.Schema())
+	for row := number * c.BatchRows; row < min((number+1)*c.BatchRows, c.Rows); row++ {
+		dataset.Row(b, c.Dataset, c.FirstKey, row, c.Distinct)
+		encoded = c.Encoder.AppendRows(encoded, b, &at)
+	}
+	return c.Encoder.AppendTail(encoded), at
+}
+
+func requireNaive(t testing.TB, c Config, b *batch.Batch) {
+	t.Helper()
+	encoded, at := naive(c, b.ID.Number)
+	require.Equal(t, string(encoded), string(b.Encoded), "batch %d", b.ID.Number)
+	require.Equal(t, at.Starts, b.Starts)
+	require.Equal(t, batch.ID{Run: c.Run, Number: b.ID.Number}, b.ID)
+	require.Equal(t, c.Encoder.Format(), b.Format)
+	require.Equal(t, c.FirstKey+b.ID.Number*c.BatchRows, b.First)
+	require.EqualValues(t, len(at.Starts), b.Rows)
+	require.Equal(t, b.Rows*(8+30), b.Payload)
+	require.Equal(t, len(c.Encoder.AppendHead(nil)), b.Head)
+	require.Zero(t, b.Skip)
+}
+
+// unstampable hides an encoder's Stamp.
+type unstampable struct{ encode.Encoder }
+
+func TestBatchesEqualNaiveEncoding(t *testing.T) {
+	for _, f := range []batch.Format{batch.TSV, batch.PGBinary, batch.Values} {
+		for _, distinct := range []int64{0, 32, 320, 1024, 3200} {
+			for _, buffers := range []int{1, 3, 11, 40} {
+				for _, fill := range []bool{true, false} {
+					t.Run(fmt.Sprintf("%s/D=%d/buffers=%d/fill=%t", f, distinct, buffers, fill), func(t *testing.T) {
+						c := config(t, f, distinct, buffers)
+						if f == batch.TSV {
+							c.Encoder = unstampable{c.Encoder}
+						}
+						feed := newFeed(t, c)
+						if fill {
+							require.NoError(t, feed.Fill(t.Context(), 3, nil))
+						}
+						random := rand.New(rand.NewPCG(uint64(distinct), uint64(buffers)))
+						var held []*batch.Batch
+						for range 40 {
+							for len(held) > 0 && (len(held) == buffers || random.IntN(2) == 0) {
+								i := random.IntN(len(held))
+								requireNaive(t, c, held[i]) // still, after other batches were made
+								held[i].Release()
+								held[i] = held[len(held)-1]
+								held = held[:len(held)-1]
+							}
+							b, err := feed.Batch(t.Context(), []int64{random.Int64N(32), 31, random.Int64N(32)}[random.IntN(3)])
+							require.NoError(t, err)
+							requireNaive(t, c, b)
+							held = append(held, b)
+						}
+						for _, b := range held {
+							b.Release()
+						}
+						require.Equal(t, buffers, feed.Free())
+					})
+				}
+			}
+		}
+	}
+}
+
+func TestConcurrentWorkers(t *testing.T) {
+	for _, distinct := range []int64{0, 64, 320} {
+		c := config(t, batch.PGBinary, distinct, 5)
+		c.Rows = 32 * 500
+		f := newFeed(t, c)
+		require.NoError(t, f.Fill(t.Context(), 2, nil))
+		var next atomic.Int64
+		var workers sync.WaitGroup
+		for range 8 { // more than buffers
+			workers.Go(func() {
+				for number := next.Add(1) - 1; number < 500; number = next.Add(1) - 1 {
+					b, err := f.Batch(t.Context(), number)
+					if !assert.NoError(t, err) {
+						return
+					}
+					want, _ := naive(c, number)
+					body := b.Open()
+					b.Release()
+					got, err := io.ReadAll(body)
+					assert.NoError(t, err)
+					assert.True(t, bytes.Equal(want, got), "batch %d", number)
+					assert.NoError(t, body.Close())
+				}
+			})
+		}
+		workers.Wait()
+		assert.Equal(t, 5, f.Free())
+		if distinct == 0 {
+			assert.Zero(t, f.Refills())
+		}
+	}
+}
+
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		distinct int64
+		buffers  int
+		want     int // batches
+	}{{320, 4, 4}, {320, 10, 10}, {320, 12, 12}, {0, 7, 7}, {32000, 50, 32}} {
+		cfg := config(t, batch.PGText, c.distinct, c.buffers)
+		f := newFeed(t, cfg)
+		var calls, filled atomic.Int64
+		require.NoError(t, f.Fill(t.Context(), 4, func(bytes int64) { calls.Add(1); filled.Add(bytes) }))
+		assert.EqualValues(t, c.want, calls.Load())
+		var bytes int
+		for k := range c.want {
+			encoded, _ := naive(cfg, int64(k))
+			bytes += len(encoded)
+		}
+		assert.EqualValues(t, bytes, filled.Load())
+		assert.Equal(t, c.buffers, f.Free())
+		assert.Equal(t, c.buffers, f.Buffers())
+		assert.Zero(t, f.Refills())
+	}
+
+	f := newFeed(t, config(t, batch.PGText, 0, 4))
+	ctx, cancel := context.WithCancel(t.Context())
+	err := f.Fill(ctx, 1, func(int64) { cancel() })
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Equal(t, 4, f.Free())
+}
+
+func TestBatchWaits(t *testing.T) {
+	c := config(t, batch.PGBinary, 320, 1)
+	f := newFeed(t, c)
+	first, err := f.Batch(t.Context(), 0)
+	require.NoError(t, err)
+	assert.Zero(t, f.Free())
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = f.Batch(ctx, 1)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	body := first.Open()
+	late := first.Open()
+	first.Release()
+	require.NoError(t, body.Close())
+	got := make(chan *batch.Batch)
+	go func() {
+		b, err := f.Batch(t.Context(), 1)
+		assert.NoError(t, err)
+		got <- b
+	}()
+	select {
+	case <-got:
+		t.Fatal("the buffer was given out while a body was open")
+	case <-time.After(10 * time.Millisecond):
+	}
+	read, err := io.ReadAll(late)
+	require.NoError(t, err)
+	want, _ := naive(c, 0)
+	assert.Equal(t, want, read)
+	require.NoError(t, late.Close())
+	second := <-got
+	requireNaive(t, c, second)
+	second.Release()
+
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = f.Batch(ended, 2)
+	require.ErrorIs(t, err, context.Canceled, "although a buffer is free")
+}
+
+func TestClose(t *testing.T) {
+	f, err := New(config(t, batch.PGBinary, 320, 2))
+	require.NoError(t, err)
+	b, err := f.Batch(t.Context(), 0)
+	require.NoError(t, err)
+	require.EqualError(t, f.Close(), "feed: closed with 1 batches still out")
+	assert.EqualValues(t, 0xFF, b.Encoded[len(b.Encoded)-1], "still mapped")
+	b.Release()
+	require.NoError(t, f.Close())
+	require.NoError(t, f.Close())
+	_, err = f.Batch(t.Context(), 0)
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, f.Fill(t.Context(), 1, nil), ErrClosed)
+}
+
+func TestBatchNumbers(t *testing.T) {
+	f := newFeed(t, config(t, batch.PGBinary, 320, 2))
+	for _, number := range []int64{-1, 32, math.MaxInt64} {
+		_, err := f.Batch(t.Context(), number)
+		require.EqualError(t, err, fmt.Sprintf("feed: batch %d does not exist: the run has 32", number))
+	}
+	assert.Equal(t, 2, f.Free())
+}
+
+// lying is an encoder whose rows are longer than it says.
+type lying struct{ encode.Encoder }
+
+func (e lying) MaxRow() int { return e.Encoder.MaxRow() / 2 }
+
+func TestBufferTooSmallIsAnError(t *testing.T) {
+	c := config(t, batch.PGBinary, 320, 2)
+	c.Rows, c.BatchRows, c.Distinct = 32000, 3200, 0
+	c.Encoder = lying{c.Encoder}
+	f := newFeed(t, c)
+	_, err := f.Batch(t.Context(), 0)
+	require.ErrorContains(t, err, "more than MaxRow promised")
+	assert.Equal(t, 2, f.Free())
+}

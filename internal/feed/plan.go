@@ -1,0 +1,113 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Config is what a feed is made from.
+type Config struct {
+	Dataset dataset.Dataset
+	Encoder encode.Encoder // for the dataset's schema; see NewEncoder
+	Run     string         // the run's id
+
+	FirstKey  int64 // number of the run's first row, ≥ 0
+	Rows      int64 // of the run, ≥ 1; an upper bound where the run's end is a time
+	BatchRows int64 // B, ≥ 1; the run's last batch may have fewer
+	Distinct  int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
+	Buffers   int   // of the ring, ≥ 1; for a hit every time as many as templates (D/B) and a few for what is in flight
+}
+
+// NewEncoder makes the encoder for a run of the dataset: with digits for the run's last row, so that every batch of the
+// run can be stamped over every other.
+func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (encode.Encoder, error) {
+	last := rows.NewBlock(d.Schema())
+	last.Reset(1)
+	d.Derive(last, firstKey+runRows-1)
+	return encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(last)})
+}
+
+// bufferAlign keeps buffers on pages of their own.
+const bufferAlign = 4096
+
+// BufferBytes is the memory of one buffer of the ring: head, rows of the greatest length and tail, rounded up to pages.
+func BufferBytes(e encode.Encoder, batchRows int64) int64 {
+	around := int64(len(e.AppendHead(nil)) + len(e.AppendTail(nil)))
+	return (around + batchRows*int64(e.MaxRow()) + bufferAlign - 1) / bufferAlign * bufferAlign
+}
+
+// Memory is what the ring of a valid config takes, in bytes: for every buffer BufferBytes, and for each of its rows an
+// offset of 4 bytes for the row and one for each derived column. Not in it is the scratch space of those who encode or
+// stamp at the moment, less than 1 MiB each, or three times the longest row if that is more.
+func Memory(c Config) int64 {
+	offsets := c.BatchRows * 4 * (1 + derivedColumns(c.Dataset.Schema()))
+	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + offsets)
+}
+
+func derivedColumns(s rows.Schema) int64 {
+	var n int64
+	for _, c := range s.Columns {
+		if c.Derived {
+			n++
+		}
+	}
+	return n
+}
+
+// plan is a checked config and what follows from it.
+type plan struct {
+	Config
+	stamper     encode.Stamper // nil: the format cannot be stamped
+	schema      rows.Schema
+	derived     int64 // columns
+	batches     int64
+	templates   int64
+	bufferBytes int64
+}
+
+func newPlan(c Config) (plan, error) {
+	if c.Dataset == nil || c.Encoder == nil {
+		return plan{}, errors.New("feed: dataset and encoder are required")
+	}
+	p := plan{Config: c, schema: c.Dataset.Schema()}
+	p.stamper, _ = c.Encoder.(encode.Stamper)
+	p.derived = derivedColumns(p.schema)
+	var problems []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			problems = append(problems, fmt.Errorf("feed: "+format, args...))
+		}
+	}
+	check(c.FirstKey >= 0, "first key %d is negative", c.FirstKey)
+	check(c.Rows >= 1, "%d rows: a run has at least 1", c.Rows)
+	check(c.FirstKey < 0 || c.Rows-1 <= math.MaxInt64-c.FirstKey, "first key %d + %d rows is beyond 2^63", c.FirstKey, c.Rows)
+	check(c.BatchRows >= 1, "%d rows a batch: a batch has at least 1", c.BatchRows)
+	check(c.BatchRows < 1 || c.Distinct >= 0 && c.Distinct%c.BatchRows == 0,
+		"%d distinct rows are not a whole number of batches of %d", c.Distinct, c.BatchRows)
+	check(c.Buffers >= 1, "%d buffers: a ring has at least 1", c.Buffers)
+	check(c.BatchRows <= (math.MaxUint32-bufferAlign)/int64(c.Encoder.MaxRow()),
+		"a batch of %d rows of up to %d bytes does not fit a buffer of 4 GiB", c.BatchRows, c.Encoder.MaxRow())
+	if len(problems) > 0 {
+		return plan{}, errors.Join(problems...)
+	}
+	p.batches = (c.Rows-1)/c.BatchRows + 1
+	p.templates = p.batches
+	if c.Distinct > 0 {
+		p.templates = c.Distinct / c.BatchRows
+	}
+	p.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
+	return p, nil
+}
+
+func (p *plan) content(number int64) content {
+	return content{
+		template: number % p.templates,
+		rows:     int(min(p.BatchRows, p.Rows-number*p.BatchRows)),
+	}
+}

@@ -1,0 +1,63 @@
+package feed
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+func TestConfigIsChecked(t *testing.T) {
+	for _, c := range []struct {
+		change func(*Config)
+		want   string
+	}{
+		{func(c *Config) { c.Encoder = nil }, "feed: dataset and encoder are required"},
+		{func(c *Config) { c.FirstKey = -1 }, "feed: first key -1 is negative"},
+		{func(c *Config) { c.Rows = 0 }, "feed: 0 rows: a run has at least 1"},
+		{func(c *Config) { c.FirstKey = math.MaxInt64 }, "feed: first key 9223372036854775807 + 1000 rows is beyond 2^63"},
+		{func(c *Config) { c.BatchRows = 0 }, "feed: 0 rows a batch: a batch has at least 1"},
+		{func(c *Config) { c.Distinct = 100 }, "feed: 100 distinct rows are not a whole number of batches of 32"},
+		{func(c *Config) { c.Distinct = -32 }, "feed: -32 distinct rows are not a whole number of batches of 32"},
+		{func(c *Config) { c.Buffers = 0 }, "feed: 0 buffers: a ring has at least 1"},
+		{
+			func(c *Config) { c.BatchRows = 99999999 },
+			"feed: a batch of 99999999 rows of up to 48 bytes does not fit a buffer of 4 GiB",
+		},
+		{
+			func(c *Config) { c.FirstKey, c.Buffers = -1, 0 },
+			"feed: first key -1 is negative\nfeed: 0 buffers: a ring has at least 1",
+		},
+	} {
+		cfg := config(t, batch.PGBinary, 0, 4)
+		c.change(&cfg)
+		_, err := New(cfg)
+		assert.EqualError(t, err, c.want)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	c := config(t, batch.PGBinary, 0, 7)
+	require.Equal(t, 2+4+8+4+30, c.Encoder.MaxRow())
+	assert.EqualValues(t, 4096, BufferBytes(c.Encoder, 32))
+	assert.EqualValues(t, 4096, BufferBytes(c.Encoder, (4096-21)/48))
+	assert.EqualValues(t, 8192, BufferBytes(c.Encoder, (4096-21)/48+1))
+	assert.EqualValues(t, 7*(4096+32*8), Memory(c))
+
+	f := newFeed(t, c)
+	assert.Len(t, f.memory, 7*4096)
+}
+
+func TestEncoderHasDigitsForTheWholeRun(t *testing.T) {
+	c := config(t, batch.TSV, 0, 1)
+	for _, run := range []struct{ firstKey, rows, digits int64 }{
+		{0, 1, 1}, {0, 10, 1}, {0, 11, 2}, {90, 10, 2}, {90, 11, 3}, {math.MaxInt64, 1, 19},
+	} {
+		e, err := NewEncoder(batch.TSV, c.Dataset, run.firstKey, run.rows)
+		require.NoError(t, err)
+		assert.EqualValues(t, run.digits+1+30+1, e.MaxRow())
+	}
+}

@@ -1,0 +1,77 @@
+package feed
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// run sends all batches in order, `flying` of them at a time, and returns the refills.
+func run(t *testing.T, c Config, flying int) int64 {
+	t.Helper()
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	var held []*batch.Batch
+	for number := range f.plan.batches {
+		if len(held) == flying {
+			held[0].Release()
+			held = held[1:]
+		}
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		held = append(held, b)
+	}
+	for _, b := range held {
+		b.Release()
+	}
+	return f.Refills()
+}
+
+func TestRefills(t *testing.T) {
+	with := func(distinct int64, buffers int, rows int64) Config {
+		c := config(t, batch.PGBinary, distinct, buffers)
+		c.Rows = rows
+		return c
+	}
+	assert.EqualValues(t, 0, run(t, with(320, 10, 3200), 3), "every template has its buffer")
+	assert.EqualValues(t, 1, run(t, with(320, 10, 3210), 3), "the short last batch has not")
+	assert.EqualValues(t, 0, run(t, with(320, 10, 250), 3), "a short last batch that was filled")
+	assert.EqualValues(t, 0, run(t, with(64, 8, 3200), 4), "more in flight than templates, buffers for them")
+	assert.EqualValues(t, 0, run(t, with(0, 4, 3200), 3), "nothing repeats")
+
+	// Two of ten templates have no buffer; the best order there is finds 7 of 10 (one buffer is in flight).
+	refills := run(t, with(320, 8, 32*10*100), 1)
+	assert.LessOrEqual(t, refills, int64(300))
+
+	c := with(320, 4, 3200)
+	c.Encoder = unstampable{c.Encoder}
+	assert.EqualValues(t, 0, run(t, c, 2), "a format without stamps is always encoded")
+}
+
+// TestStragglerCostsOneRefillEach: the template that gave way comes back, instead of one being missing for ever.
+func TestStragglerCostsOneRefillEach(t *testing.T) {
+	c := config(t, batch.PGBinary, 320, 10)
+	c.Rows = 32 * 10 * 20
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	send := func(number int64) {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		b.Release()
+	}
+	straggler, err := f.Batch(t.Context(), 3)
+	require.NoError(t, err)
+	for number := range int64(15) {
+		if number != 3 {
+			send(number)
+		}
+	}
+	straggler.Release()
+	for number := int64(15); number < 200; number++ {
+		send(number)
+	}
+	assert.EqualValues(t, 2, f.Refills(), "the straggler's template, and the one that gave way for it")
+}
