@@ -8,6 +8,7 @@ package sqltx
 
 import (
 	"context"
+	"errors"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -20,6 +21,7 @@ type Conn interface {
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
 	// Rows sends the batch by the method and returns how many rows the server says it took, with its warnings.
 	Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error)
+	// Commit ends the transaction. An error is taken as unknown, unless it is a *loader.Error that knows better.
 	Commit(ctx context.Context) error
 	// Rollback gives up the transaction; where that fails the session must not be used again.
 	Rollback(ctx context.Context) error
@@ -33,7 +35,9 @@ func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
 		return loader.Ack{}, giveUp(ctx, c, "claim", err)
 	}
 	if taken {
-		return loader.Ack{Rows: rows, AlreadyApplied: true}, c.Rollback(ctx)
+		// There is nothing to undo, and what a failed rollback means for the session its next statement will tell.
+		_ = c.Rollback(ctx)
+		return loader.Ack{Rows: rows, AlreadyApplied: true}, nil
 	}
 	rows, warnings, err := c.Rows(ctx, b)
 	if err != nil {
@@ -46,6 +50,9 @@ func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
 		return loader.Ack{}, giveUp(ctx, c, "load", err)
 	}
 	if err := c.Commit(ctx); err != nil {
+		if known := (*loader.Error)(nil); errors.As(err, &known) {
+			return loader.Ack{}, err
+		}
 		return loader.Ack{}, &loader.Error{Op: "commit", Applied: loader.Unknown, Err: err}
 	}
 	return loader.Ack{Rows: rows}, nil

@@ -2,6 +2,8 @@ package sqltx
 
 import (
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +18,12 @@ const (
 	UnloggedClaims = "terapush_claims_unlogged"
 )
 
-// reservation is the batch number of the claim row that sets a run's whole key range aside.
-const reservation = -1
+// Batch numbers of rows in the claim table that stand for no batch.
+const (
+	reservation = -1 // sets a run's whole key range aside
+	Probe       = -2 // the claim of a probe, which is rolled back
+	Canary      = -3 // lives as long as an unlogged claim table is not emptied by a crash
+)
 
 // Dialect is what the SQL families write differently.
 type Dialect struct {
@@ -99,6 +105,11 @@ func (s Statements) SelectClaims(run string) string {
 	return fmt.Sprintf("SELECT batch, row_count FROM %s WHERE run = '%s' AND batch >= 0", s.Claims, run)
 }
 
+// DeleteClaim removes one row of the claim table.
+func (s Statements) DeleteClaim(run string, number int64) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, run, number)
+}
+
 // DeleteClaims removes what the claim table holds of a run.
 func (s Statements) DeleteClaims(run string) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Claims, run)
@@ -145,15 +156,34 @@ func (s Statements) SelectDistinct(r loader.KeyRange) string {
 // SelectRows reads the rows with the given numbers: the number, then all columns. One statement, so that a table
 // without an index is scanned once and not once a row.
 func (s Statements) SelectRows(numbers []int64) string {
-	var list []byte
-	for i, n := range numbers {
-		if i > 0 {
-			list = append(list, ',')
-		}
-		list = strconv.AppendInt(list, n, 10)
-	}
 	n := s.Number(s.Schema)
-	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s IN (%s)", n, s.Columns(s.Schema), s.Table, n, list)
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s IN (%s)", n, s.Columns(s.Schema), s.Table, n, list(slices.Values(numbers)))
+}
+
+// SelectFront counts the rows of a batch that are there, with the smallest and the largest of their numbers. The
+// numbers are listed one by one: tables that are looked up this way hash their key, and would be read from end to end
+// for a range of it.
+func (s Statements) SelectFront(r loader.Ref) string {
+	n := s.Number(s.Schema)
+	numbers := func(yield func(int64) bool) {
+		for i := range r.Rows {
+			if !yield(r.First + i) {
+				return
+			}
+		}
+	}
+	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[1]s IN (%[3]s)", n, s.Table, list(numbers))
+}
+
+func list(numbers iter.Seq[int64]) []byte {
+	var text []byte
+	for n := range numbers {
+		if len(text) > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendInt(text, n, 10)
+	}
+	return text
 }
 
 func (s Statements) in(r loader.KeyRange) string {

@@ -52,6 +52,10 @@ type Batch struct {
 	// Free gives the buffer back to the ring it came from. It is called once for every Hold, by whoever lets go last.
 	Free func()
 
+	// AllRead is called whenever a body has handed out its last byte, on the goroutine that read it: from here on a
+	// worker waits for the answer. It may be nil.
+	AllRead func()
+
 	holders atomic.Int32 // the worker that has the batch, and every open body
 	sent    atomic.Int64
 }

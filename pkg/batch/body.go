@@ -14,6 +14,7 @@ type Body struct {
 	head  []byte // what is still to come of the head …
 	rest  []byte // … and of the rows and the tail
 	size  int64
+	ended bool // the last byte was handed out
 }
 
 // Open starts a reading of the batch, without the rows that Skip leaves out. Whoever opens a body closes it once the
@@ -33,6 +34,7 @@ func (r *Body) rewind() {
 		r.rest = b.Encoded[b.Starts[b.Skip]:]
 	}
 	r.size = int64(len(r.head) + len(r.rest))
+	r.ended = false
 }
 
 // Size is the length of the whole body in bytes.
@@ -83,8 +85,17 @@ func (r *Body) Close() error {
 	return nil
 }
 
+// note keeps the batch informed of how far the reading is, before it says that the end was reached.
 func (r *Body) note() {
-	if r.batch != nil {
-		r.batch.sent.Store(r.size - int64(len(r.head)+len(r.rest)))
+	left := int64(len(r.head) + len(r.rest))
+	if r.batch == nil || r.ended {
+		return
+	}
+	r.batch.sent.Store(r.size - left)
+	if left == 0 {
+		r.ended = true
+		if r.batch.AllRead != nil {
+			r.batch.AllRead()
+		}
 	}
 }

@@ -17,7 +17,13 @@ const (
 	Already    Outcome = "already"     // an earlier attempt had applied it
 	NotApplied Outcome = "not_applied" // certainly not in
 	Unknown    Outcome = "unknown"     // perhaps in
+	// Started is written before the first row of a batch is sent, where a batch may go in by parts: a resume has to ask
+	// for what is there. It is not the end of an attempt and is not counted.
+	Started Outcome = "started"
 )
+
+// Outcomes lists every way an attempt can end, so that a metric can show all series from the first scrape.
+func Outcomes() []Outcome { return []Outcome{Applied, Already, NotApplied, Unknown} }
 
 // Event is the record of one attempt.
 type Event struct {

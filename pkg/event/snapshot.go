@@ -1,6 +1,10 @@
 package event
 
-import "time"
+import (
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
 
 // State is what a worker is doing. A worker is in exactly one state at a time, so that the seconds of all states add
 // up to the workers' time.
@@ -51,26 +55,56 @@ const (
 // Phases lists the phases that take time, in order.
 func Phases() []Phase { return []Phase{Prepare, Fill, Load, Stage, Commit, Finish, Verify} }
 
-// Snapshot is a run at one instant. Counters only grow.
+// Snapshot is a run at one instant. Counters only grow. Its maps have all their keys from the start and belong to the
+// receiver.
 type Snapshot struct {
 	At    time.Time
 	Phase Phase
+	// PhaseSeconds holds how long each phase took in this process so far.
+	PhaseSeconds map[Phase]float64
 
-	// Planned for the whole run; rows 0 when it runs by duration.
+	// Planned for the whole run; 0 when it runs by duration.
 	PlannedRows, PlannedBytes int64
 	// Acknowledged, those of earlier processes of a resumed run included.
 	Rows, Batches, PayloadBytes, EncodedBytes int64
-	// Resumed is the part of Rows that earlier processes had acknowledged.
-	ResumedRows, ResumedBytes int64
-	WireBytes                 int64 // taken by the sockets in this process, both protocols' overhead included
+	// Resumed is the part of Rows, Batches and PayloadBytes that earlier processes had acknowledged.
+	ResumedRows, ResumedBatches, ResumedBytes int64
+	WireBytes                                 int64 // taken by the sockets in this process, all protocols' overhead included
 
 	Attempts, Retries, Refills int64
-	Outcomes                   map[Outcome]int64 // attempts by outcome
-	Errors                     map[string]int64  // attempts by loader.Class
+	Outcomes                   map[Outcome]int64      // attempts by outcome
+	Errors                     map[loader.Class]int64 // attempts by class of their error
 	MissingRows                int64
+	// Batches the engine gave up, certainly not in and perhaps in.
+	FailedBatches, UnknownBatches int64
+	BatchSeconds                  Histogram // of the acknowledged attempts of this process
 
 	Workers, BuffersFree, Buffers int
-	BytesInFlight                 int64
+	BytesInFlight                 int64 // encoded bytes of the batches that workers hold
 	WorkerSeconds                 map[State]float64
-	LastProgress                  time.Time // of the newest ack; the start of the load before the first
+	LastProgress                  time.Time // of the newest ack; the start of the load before the first; zero before that
+
+	Verification Verification
+}
+
+// Histogram counts values by size.
+type Histogram struct {
+	Bounds []float64 // upper ends of the buckets, ascending, included; the last bucket has none
+	Counts []int64   // one per bucket, so one more than Bounds; not cumulative
+	Sum    float64   // of all values
+}
+
+// Count is the number of all values.
+func (h Histogram) Count() int64 {
+	var n int64
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
+
+// Verification is what the proof of arrival found; zero as long as there is none.
+type Verification struct {
+	OK                      bool
+	ExpectedRows, FoundRows int64
 }

@@ -1,0 +1,62 @@
+# terapush: `make help` lists what there is.
+
+GO       ?= go
+BINARY   := bin/terapush
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo development)
+LDFLAGS  := -s -w -X github.com/terapush/terapush/internal/cli.release=$(VERSION)
+TOOL     := $(GO) tool -modfile=tools/go.mod
+SERVERS  := scripts/servers
+# With servers: their URLs in the environment, so that no test that needs one is skipped.
+WITH     := eval "$$($(SERVERS) env)" &&
+
+.PHONY: help build demo test test-quick check bench bench-postgres bench-mysql bench-micro soak servers-up servers-down image clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## one static binary in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/terapush
+
+demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started and removed again
+	$(BINARY) demo
+
+test: build servers-up ## everything, with real servers, faults and the race detector
+	scripts/tools promtool buildah
+	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -race -timeout 30m ./...
+
+test-quick: ## what needs no server, in under two minutes
+	$(GO) test ./...
+
+check: ## format, vet, lint, module files; all of them fail
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt wants:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	$(GO) vet ./...
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+	$(TOOL) golangci-lint run
+
+bench: build servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
+	$(WITH) $(GO) run ./bench
+
+bench-postgres: build servers-up ## the part of bench about PostgreSQL
+	$(WITH) $(GO) run ./bench -only postgres
+
+bench-mysql: build servers-up ## the part of bench about MySQL and MariaDB
+	$(WITH) $(GO) run ./bench -only mysql
+
+bench-micro: ## fill, encode and stamp, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed
+
+soak: build servers-up ## the fault cases for longer and with more data
+	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 4h -run 'Soak|Kill' ./e2e
+
+servers-up: ## install and start PostgreSQL, MariaDB and MySQL for tests, on private ports
+	$(SERVERS) up
+
+servers-down: ## stop them
+	$(SERVERS) down
+
+image: ## the container image, with buildah or docker
+	scripts/image
+
+clean: ## remove what build made
+	rm -rf bin

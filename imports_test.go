@@ -1,0 +1,136 @@
+// Package terapush_test holds the house rules that no single package can check of itself.
+package terapush_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/terapush/terapush/"
+
+// rule says what the packages below a folder may import of this module. Order of the data path, bottom up: rows, batch,
+// loader, event; dataset, encode, feed; network, sqltx; back-ends; engine; push; cli.
+type rule struct {
+	from string
+	may  []string // prefixes inside the module, tests excepted
+	std  bool     // nothing but the standard library besides
+}
+
+func rules() []rule {
+	contract := []string{"pkg/rows", "pkg/batch", "pkg/loader", "pkg/event"}
+	with := func(more ...string) []string { return append(append([]string{}, contract...), more...) }
+	return []rule{
+		{from: "pkg/rows", std: true},
+		{from: "pkg/batch", may: []string{"pkg/rows"}, std: true},
+		{from: "pkg/loader", may: []string{"pkg/rows", "pkg/batch", "pkg/loader"}, std: true},
+		{from: "pkg/event", may: []string{"pkg/loader"}, std: true},
+
+		{from: "internal/dataset", may: []string{"pkg/rows", "internal/nearest"}},
+		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch", "internal/nearest"}},
+		{from: "internal/feed", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
+
+		{from: "internal/network", may: []string{"pkg/loader"}},
+		{from: "internal/sqltx", may: contract},
+		{from: "internal/backends/discard", may: contract},
+		{from: "internal/backends/postgres", may: with("internal/sqltx")},
+		{from: "internal/backends/mysql", may: with("internal/sqltx")},
+		{from: "internal/backends/all", may: with("internal/backends")},
+
+		{from: "internal/nearest"},
+		{from: "internal/machine"},
+		{from: "internal/config", may: with("internal/dataset", "internal/network", "internal/nearest")},
+		{from: "internal/plan", may: contract},
+		{from: "internal/stats", may: contract},
+		{from: "internal/live", may: with("internal/stats", "internal/nearest")},
+		{from: "internal/report", may: with("internal/stats")},
+		{from: "internal/verify", may: with("internal/dataset", "internal/nearest")},
+		{from: "internal/engine", may: with("internal/engine", "internal/plan", "internal/stats")},
+		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
+			"internal/machine", "internal/network", "internal/plan", "internal/report", "internal/stats", "internal/verify")},
+		{from: "internal/demo"},
+		{from: "internal/sink", may: []string{"internal/sink"}},
+		{from: "internal/faultproxy"},
+		{from: "cmd/terapush", may: []string{"internal/cli"}},
+	}
+}
+
+// free are the folders without a rule: the top of the house, which may see everything.
+var free = []string{"internal/cli", "internal/sink/cmd", "bench", "e2e"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func TestImportsFollowTheLayers(t *testing.T) {
+	std := standard(t)
+	for _, p := range packages(t, "./...") {
+		from := strings.TrimPrefix(p.ImportPath, module)
+		if from == p.ImportPath || has(free, from) {
+			continue
+		}
+		r, ok := ruleFor(from)
+		if !ok {
+			t.Errorf("%s has no rule: say in imports_test.go what it may import", from)
+			continue
+		}
+		for _, imported := range p.Imports {
+			inside, isOurs := strings.CutPrefix(imported, module)
+			switch {
+			case isOurs && !has(r.may, inside):
+				t.Errorf("%s imports %s, which its layer may not", from, inside)
+			case !isOurs && r.std && !std[imported]:
+				t.Errorf("%s imports %s: pkg/ is for everybody and needs nothing but the standard library", from, imported)
+			}
+		}
+	}
+}
+
+// ruleFor finds the rule with the longest folder.
+func ruleFor(from string) (found rule, ok bool) {
+	for _, r := range rules() {
+		if has([]string{r.from}, from) && len(r.from) >= len(found.from) {
+			found, ok = r, true
+		}
+	}
+	return found, ok
+}
+
+func has(prefixes []string, path string) bool {
+	for _, p := range prefixes {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func standard(t *testing.T) map[string]bool {
+	std := map[string]bool{}
+	for _, p := range packages(t, "std") {
+		std[p.ImportPath] = true
+	}
+	return std
+}
+
+func packages(t *testing.T, pattern string) []goPackage {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", pattern).Output()
+	require.NoError(t, err, "go list %s", pattern)
+	var all []goPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else {
+			require.NoError(t, err)
+		}
+		all = append(all, p)
+	}
+}

@@ -1,0 +1,14 @@
+// Package all lists the back-ends. It is the one place that knows them all.
+package all
+
+import (
+	"github.com/terapush/terapush/internal/backends/discard"
+	"github.com/terapush/terapush/internal/backends/mysql"
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Drivers makes a registry of every back-end.
+func Drivers() (*loader.Registry, error) {
+	return loader.NewRegistry(postgres.New(), mysql.New(), discard.New())
+}

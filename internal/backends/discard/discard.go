@@ -1,0 +1,77 @@
+// Package discard is the back-end without a database: it reads every body to its end and drops it. It measures this
+// machine and terapush itself, up to the edge of the network.
+package discard
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// New makes the driver.
+func New() loader.Driver { return driver{} }
+
+type driver struct{}
+
+func (driver) Name() string      { return "discard" }
+func (driver) Schemes() []string { return []string{"discard"} }
+
+func (driver) Methods() []loader.Method {
+	return []loader.Method{{
+		Name: "discard",
+		Help: "encode and drop: measures this machine",
+		Caps: caps(),
+	}}
+}
+
+func caps() loader.Caps {
+	return loader.Caps{
+		Formats:           []batch.Format{batch.PGBinary, batch.TSV, batch.CSV, batch.PGText, batch.Values, batch.PGValues},
+		Reason:            "discarded rows are nowhere",
+		DefaultBatchBytes: 16 << 20,
+	}
+}
+
+func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
+
+func (driver) Classify(error) loader.Verdict {
+	return loader.Verdict{Applied: loader.No, Class: loader.ClassOther}
+}
+
+func (driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
+	if len(t.Settings) > 0 {
+		return nil, fmt.Errorf("--set: discard:// has no sessions to set %s in", t.Settings[0].Name)
+	}
+	return opened{}, nil
+}
+
+// opened is a loader and, since it keeps nothing, its own session.
+type opened struct{}
+
+func (opened) Server() loader.Server { return loader.Server{Product: "discard", Endpoint: "none"} }
+func (opened) Caps() loader.Caps     { return caps() }
+
+func (opened) Prepare(context.Context, loader.Preparation) (loader.Table, error) {
+	return loader.Table{Name: "nowhere"}, nil
+}
+
+func (o opened) Session(context.Context, loader.Contract) (loader.Session, error) { return o, nil }
+
+func (opened) Close() error { return nil }
+
+// Load reads the body in pieces of the size that a socket is written in.
+func (opened) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	body := b.Open()
+	defer body.Close()
+	piece := make([]byte, 64<<10)
+	for ctx.Err() == nil {
+		if _, err := body.Read(piece); err == io.EOF {
+			return loader.Ack{Rows: b.Wanted()}, nil
+		}
+	}
+	return loader.Ack{}, ctx.Err()
+}

@@ -1,0 +1,49 @@
+package mysql
+
+import (
+	"strings"
+	"testing"
+
+	"crypto/rand"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func TestConformance(t *testing.T) {
+	for _, method := range New().Methods() {
+		t.Run(method.Name, func(t *testing.T) {
+			eachServer(t, func(t *testing.T, s *testServer) { runConformance(t, s, method.Name) })
+		})
+	}
+}
+
+func runConformance(t *testing.T, s *testServer, method string) {
+	d := documents(t, 512)
+	contract := contractOf(method, 2000) // a megabyte, so that a cut hits the middle of a body
+	loadertest.Run(t, loadertest.Harness{
+		Driver:   New(),
+		Deps:     s.deps,
+		Schema:   d.Schema(),
+		Contract: contract,
+		Commit:   "COMMIT",
+		Target: func(*testing.T) loader.Target {
+			target := s.table("t_" + strings.ToLower(rand.Text()))
+			target.Method = method
+			return target
+		},
+		Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
+			b := batchOf(t, d, contract.Format, id, first, n)
+			b.Release() // the suite holds it
+			return b
+		},
+		Row: func(number int64) []any {
+			block := rows.NewBlock(d.Schema())
+			dataset.Row(block, d, 0, number, 0)
+			return []any{block.Columns[0].Ints[0], block.Columns[1].Value(0)}
+		},
+	})
+}

@@ -1,0 +1,130 @@
+package mysql
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// flavour is one of the servers that speak MySQL's protocol; its text is the product's name.
+type flavour string
+
+const (
+	mySQL       flavour = "MySQL"
+	mariaDB     flavour = "MariaDB"
+	tiDB        flavour = "TiDB"
+	singleStore flavour = "SingleStore"
+)
+
+// server is what SHOW VARIABLES tells of the other end.
+type server struct {
+	flavour flavour
+	version string // the product's own version, as the server writes it
+	vars    map[string]string
+}
+
+// probed reads the flavour off a server's variables. It is pure, since two of the four cannot be had for a test.
+func probed(vars map[string]string) server {
+	s := server{flavour: mySQL, version: vars["version"], vars: vars}
+	// SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0, of which only the end is its own.
+	if own, found := vars["memsql_version"]; found {
+		s.flavour, s.version = singleStore, own
+	} else if _, own, found := strings.Cut(s.version, "-TiDB-"); found {
+		s.flavour, s.version = tiDB, own
+	} else if strings.Contains(s.version, "MariaDB") || strings.Contains(strings.ToLower(vars["version_comment"]), "mariadb") {
+		s.flavour = mariaDB
+	}
+	return s
+}
+
+// fits refuses a server that is another one than the URL's scheme says. mysql:// is the family's name.
+func (s server) fits(scheme string) error {
+	if scheme == "mysql" || ofScheme(scheme) == s.flavour {
+		return nil
+	}
+	return &loader.Error{
+		Op: "probe", Applied: loader.No,
+		Err:  fmt.Errorf("the target says %s://, but the server is %s %s", scheme, s.flavour, s.version),
+		Hint: "use mysql://, which takes every server of the family, or point the URL at the right one",
+	}
+}
+
+// ofScheme is the flavour that a URL's scheme promises.
+func ofScheme(scheme string) flavour {
+	switch scheme {
+	case "mariadb":
+		return mariaDB
+	case "tidb":
+		return tiDB
+	case "singlestore":
+		return singleStore
+	default:
+		return mySQL
+	}
+}
+
+// caps narrows what the method can do to what it can do on this server.
+func (s server) caps(m loader.Method) loader.Caps {
+	c := m.Caps
+	if m.Name == insert {
+		if packet, err := strconv.ParseInt(s.vars["max_allowed_packet"], 10, 64); err == nil {
+			c.MaxBytes = max(packet-packetRoom, packet/2)
+		}
+		return c
+	}
+	if s.flavour != tiDB {
+		return c
+	}
+	// TiDB holds a transaction in memory and refuses it with error 8004 beyond txn-total-size-limit, 100 MB by default.
+	c.MaxBytes = 80 << 20
+	// Before 7.6 LOAD DATA commits by itself (TiDB manual, "LOAD DATA", Transactions), and before 7.0 perhaps several
+	// times (tidb_dml_batch_size). The probe would find out too; Caps say it before anything is sent.
+	if s.before(7, 6) {
+		c.Dedup = loader.DedupNone
+		c.Reason = "TiDB " + s.version + " commits LOAD DATA by itself; 7.6 and later do not, nor does --method insert"
+	}
+	c.Atomic = !s.before(7, 0)
+	return c
+}
+
+// before compares the leading numbers of the version.
+func (s server) before(major, minor int) bool {
+	var a, b int
+	// A version that cannot be read counts as 0.0, the oldest: promising less is the safe mistake.
+	_, _ = fmt.Sscanf(strings.TrimPrefix(s.version, "v"), "%d.%d", &a, &b)
+	return a < major || a == major && b < minor
+}
+
+// localInfile tells whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
+// show the variable for compatibility.
+func (s server) localInfile() error {
+	if s.vars["local_infile"] != "OFF" || s.flavour == tiDB || s.flavour == singleStore {
+		return nil
+	}
+	return &loader.Error{
+		Op: "probe", Applied: loader.No,
+		Err:  fmt.Errorf("local_infile is OFF on this %s, so it refuses LOAD DATA LOCAL", s.flavour),
+		Hint: localInfileHint,
+	}
+}
+
+const localInfileHint = "run SET GLOBAL local_infile = 1 as an administrator, or set local_infile to 1 in the parameter" +
+	" group of RDS or Aurora, or take --method insert"
+
+// durability lists the settings of the report: those that decide durability and speed.
+func (s server) durability() map[string]string {
+	found := make(map[string]string)
+	for _, name := range []string{
+		"innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_doublewrite", "innodb_buffer_pool_size",
+		"innodb_log_file_size", "innodb_redo_log_capacity", "innodb_flush_method", "innodb_autoinc_lock_mode",
+		"sql_mode", "unique_checks", "foreign_key_checks", "max_allowed_packet", "transaction_isolation", "tx_isolation",
+		"version_comment", "aurora_version", "tidb_txn_mode", "default_table_type",
+	} {
+		if value, ok := s.vars[name]; ok {
+			found[name] = value
+		}
+	}
+	return found
+}

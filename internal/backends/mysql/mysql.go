@@ -1,0 +1,79 @@
+// Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, or by multi-row
+// INSERT.
+//
+// What shapes it is measured, not assumed (MariaDB 10.11, MySQL 9.7, go-sql-driver 1.10.1):
+//
+//   - A reader that fails inside LOAD DATA LOCAL makes the server commit what it has seen, since the protocol knows no
+//     other end of a file than an empty packet. So a batch is complete before its statement starts, its body cannot
+//     fail, and to give up means to close the connection, which the server answers with a rollback.
+//   - LOAD DATA LOCAL skips duplicate keys and bends bad values, with a warning and without an error. So the affected
+//     rows and the warning count are read inside the transaction, before the commit.
+//   - A server can lose the answer to a COMMIT. So every batch inserts a claim row first, in the same transaction
+//     (package sqltx), and what became of a batch is looked up there.
+//
+// The flavours speak one protocol and differ in details; flavour.go lists the differences, and nothing else asks which
+// one it is talking to without saying why.
+package mysql
+
+import (
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// The methods.
+const (
+	loadData = "load-data"
+	insert   = "insert"
+)
+
+// SettingsHelp warns, in the help of --set, of the pair of settings that every tuning guide recommends.
+const SettingsHelp = "on MariaDB unique_checks=0 together with foreign_key_checks=0 locks an empty table for the first" +
+	" worker that loads it, lets the others wait, and makes the server misreport row counts; set one of them, or neither"
+
+// Driver is the MySQL family's loader.Driver.
+type Driver struct{}
+
+// New returns the driver.
+func New() loader.Driver { return Driver{} }
+
+// Name is the back-end's name.
+func (Driver) Name() string { return "mysql" }
+
+// Schemes are the URL schemes: mysql takes every flavour, the others assert theirs.
+func (Driver) Schemes() []string { return []string{"mysql", "mariadb", "tidb", "singlestore"} }
+
+// Methods lists LOAD DATA, the default, and INSERT. Caps are those of a MySQL server with its defaults.
+func (Driver) Methods() []loader.Method {
+	return []loader.Method{
+		{
+			Name: loadData,
+			Help: "LOAD DATA LOCAL INFILE from memory; needs local_infile=1 on the server",
+			Caps: loader.Caps{
+				Formats: []batch.Format{batch.TSV},
+				Dedup:   loader.DedupTx,
+				Atomic:  true,
+				// Measured from 1 to 256 MiB: from 8 MiB on the rate stays the same, and undo, binlog cache and the cost
+				// of a retry grow.
+				DefaultBatchBytes: 16 << 20,
+			},
+		},
+		{
+			Name: insert,
+			Help: "multi-row INSERT statements, bounded by the server's max_allowed_packet",
+			Caps: loader.Caps{
+				Formats:           []batch.Format{batch.Values},
+				Dedup:             loader.DedupTx,
+				Atomic:            true,
+				MaxBytes:          defaultMaxPacket - packetRoom,
+				DefaultBatchBytes: 1 << 20,
+			},
+		},
+	}
+}
+
+const (
+	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
+	defaultMaxPacket = 16 << 20
+	// packetRoom is what a statement needs in bytes besides the rows: comment, table name, column list.
+	packetRoom = 64 << 10
+)

@@ -1,0 +1,197 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// database is the loader.Loader of one table.
+type database struct {
+	target    loader.Target
+	method    loader.Method
+	endpoints []endpoint
+	log       *slog.Logger
+
+	server server
+	caps   loader.Caps
+	name   tableName
+	schema atomic.Pointer[statements] // nil before Prepare, which brings the schema
+
+	// control is for everything but loading. It goes to the first host: SingleStore takes DDL on the master
+	// aggregator only, and reads there see what was written through the others.
+	control *sql.DB
+
+	turn      atomic.Uint64 // sessions opened so far: whose host is next
+	abandoned sync.Map      // batch.ID → true: its last attempt has lost its connection
+}
+
+// Open connects to the first host and finds out what is there.
+func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
+	method, found := loader.FindMethod(New(), t.Method)
+	if !found {
+		return nil, fmt.Errorf("mysql: method %q does not exist", t.Method)
+	}
+	t, err := complete(t)
+	if err != nil {
+		return nil, err
+	}
+	name, err := targetTable(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSettings(t.Settings); err != nil {
+		return nil, err
+	}
+	all, err := endpoints(t, d)
+	if err != nil {
+		return nil, err
+	}
+	db := &database{target: t, method: method, endpoints: all, log: d.Log, name: name}
+	if err := db.probe(ctx); err != nil {
+		return nil, withHint("connect to "+all[0].address, err)
+	}
+	db.control = sql.OpenDB(connector{all[0].config, db.server.flavour.controlSetup()})
+	db.control.SetMaxOpenConns(controlConns)
+	if err := db.refineCaps(ctx); err != nil {
+		_ = db.control.Close()
+		return nil, withHint("probe", err)
+	}
+	return db, nil
+}
+
+// controlConns bounds the connections beside those of the workers. A scan that proves arrival takes one for its whole
+// time, and Resolve must not wait for it.
+const controlConns = 4
+
+// probe asks the first host for its variables. SHOW VARIABLES is the one question that all flavours and all proxies
+// answer alike, and it costs one round trip.
+func (db *database) probe(ctx context.Context) error {
+	pool := sql.OpenDB(connector{config: db.endpoints[0].config})
+	defer func() { _ = pool.Close() }()
+	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = rows.Close() }()
+	vars := make(map[string]string)
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		vars[name] = value
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	db.server = probed(vars)
+	if db.server.flavour.locksEmptyTable(db.target.Settings) {
+		db.log.Warn(SettingsHelp)
+	}
+	if err := db.server.fits(db.target.Scheme); err != nil {
+		return err
+	}
+	if db.method.Name == loadData {
+		return db.server.localInfile()
+	}
+	return nil
+}
+
+// refineCaps takes the table into account, if it is there: not every engine can roll back.
+func (db *database) refineCaps(ctx context.Context) error {
+	db.caps = db.server.caps(db.method)
+	found, err := db.inspect(ctx)
+	if err != nil || found == nil || found.transactional {
+		return err
+	}
+	db.caps.Dedup, db.caps.Atomic = loader.DedupNone, false
+	db.caps.Reason = fmt.Sprintf("engine %s of table %s keeps rows after a rollback", found.engine, db.name)
+	return nil
+}
+
+// Server tells what was found.
+func (db *database) Server() loader.Server {
+	settings := db.server.durability()
+	for _, s := range db.target.Settings {
+		settings[s.Name] = s.Value
+	}
+	return loader.Server{
+		Product:  string(db.server.flavour),
+		Version:  db.server.vars["version"],
+		Endpoint: db.endpoints[0].address,
+		Settings: settings,
+	}
+}
+
+// Caps are those of the method on this server and table.
+func (db *database) Caps() loader.Caps { return db.caps }
+
+// Close closes the control connections.
+func (db *database) Close() error { return db.control.Close() }
+
+// prepared gives the statements, which need the schema that Prepare brings.
+func (db *database) prepared() (statements, error) {
+	s := db.schema.Load()
+	if s == nil {
+		return statements{}, errors.New("mysql: Prepare comes first")
+	}
+	return *s, nil
+}
+
+// loadingConfig is an endpoint's configuration for sessions that load.
+func (e endpoint) loadingConfig() *mysql.Config {
+	c := e.config.Clone()
+	c.DialFunc = coalesced(e.config.DialFunc)
+	c.InterpolateParams = false
+	// The driver's own bound. The server's is in Caps.MaxBytes.
+	c.MaxAllowedPacket = math.MaxInt32
+	return c
+}
+
+// connector makes connections that have said their setup statements. It exists because the driver's Config can set
+// variables only in random order and in one statement, whose failure then names none of them.
+type connector struct {
+	config *mysql.Config
+	setup  []string
+}
+
+// Connect connects. The driver's connector is made anew each time: it switches TLS off in its own configuration when
+// the server has none, which would be a data race between two connections.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	inner, err := mysql.NewConnector(c.config)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range c.setup {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return conn, nil
+}
+
+// Driver is part of driver.Connector.
+func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
+
+// tag goes in front of a batch's statements, so that a process list shows who they belong to, and Resolve finds
+// sessions that a process left behind which is gone.
+func tag(id batch.ID) string {
+	return fmt.Sprintf("/* terapush run=%s batch=%d */ ", id.Run, id.Number)
+}

@@ -1,0 +1,126 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Resolve ends what may still be at work on the batch, on every host, and then looks for the claim.
+//
+// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind:
+// a server shows every user the user's own connections, and a claim that is not committed names its connection.
+func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
+	s, err := db.prepared()
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	applied, err := claimed(ctx, db.control, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	if err != nil || applied == loader.Yes {
+		return loader.Resolution{Applied: applied}, withHint("look for the claim", err)
+	}
+	for _, e := range db.endpoints {
+		if err := end(ctx, e, s, ref); err != nil {
+			return loader.Resolution{}, withHint("end earlier attempts on "+e.address, err)
+		}
+	}
+	applied, err = db.claimedForSure(ctx, s, ref)
+	return loader.Resolution{Applied: applied}, withHint("look for the claim", err)
+}
+
+// end kills the connections of one host that work on the batch, and waits until they are gone, which may take as long
+// as their rollback. It uses a connection of its own: the control connections lead to the first host, and may all be
+// busy with scans.
+func end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
+	pool := sql.OpenDB(connector{config: e.config, setup: []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"}})
+	defer func() { _ = pool.Close() }()
+	for {
+		ids, err := atWork(ctx, pool, s, ref)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			if _, err := pool.ExecContext(ctx, fmt.Sprintf("KILL %d", id)); err != nil && !is(err, noSuchThread) {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// atWork finds this user's connections that work on the batch: by the tag of the statement they are at, and by the
+// connection that the claim names. The tag alone misses a connection that waits for its client between two statements
+// or in the middle of a long one; the claim, read before it is committed, does not. A claim that was committed just
+// now would name a connection that has gone on to another batch, which then fails and is sent again: a waste, no harm.
+func atWork(ctx context.Context, from *sql.DB, s statements, ref loader.Ref) ([]uint64, error) {
+	var holder uint64
+	list := "information_schema.processlist"
+	switch s.flavour {
+	case mySQL, mariaDB:
+		err := from.QueryRowContext(ctx, s.selectHolder(ref)).Scan(&holder)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+	case tiDB: // no dirty reads; every server of the cluster has a list of its own
+		list = "information_schema.cluster_processlist"
+	case singleStore: // no dirty reads either
+	}
+	return column[uint64](ctx, from, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
+		" AND id <> CONNECTION_ID() AND (info LIKE ? OR id = ?)", tag(ref.ID)+"%", holder)
+}
+
+// claimedForSure looks with a locking read, which waits for whoever has inserted the claim and neither committed nor
+// rolled back: only then is "not there" final.
+func (db *database) claimedForSure(ctx context.Context, s statements, ref loader.Ref) (loader.Applied, error) {
+	tx, err := db.control.BeginTx(ctx, nil)
+	if err != nil {
+		return loader.Unknown, err
+	}
+	defer func() { _ = tx.Rollback() }()
+	return claimed(ctx, tx, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
+}
+
+// querier is a *sql.DB or a *sql.Tx.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+func claimed(ctx context.Context, from querier, query string, ref loader.Ref) (loader.Applied, error) {
+	var rows int64
+	err := from.QueryRowContext(ctx, query).Scan(&rows)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return loader.No, nil
+	case err != nil:
+		return loader.Unknown, err
+	case rows != ref.Rows:
+		return loader.Unknown, fmt.Errorf("the claim of batch %s says %d rows, but the batch has %d", ref.ID, rows, ref.Rows)
+	}
+	return loader.Yes, nil
+}
+
+// column reads the only column of a query.
+func column[T any](ctx context.Context, from *sql.DB, query string, args ...any) ([]T, error) {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var all []T
+	for rows.Next() {
+		var v T
+		if err := rows.Scan(&v); err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,154 @@
+package mysql
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// eachServer runs the test on MariaDB and on MySQL, in a database of its own.
+func eachServer(t *testing.T, test func(t *testing.T, s *testServer)) {
+	for name, variable := range map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"} {
+		t.Run(name, func(t *testing.T) {
+			url := os.Getenv(variable)
+			if url == "" && os.Getenv("CI") == "true" {
+				t.Fatalf("%s is not set, and CI must test every server", variable)
+			}
+			if url == "" {
+				t.Skipf("%s is not set: run scripts/servers up and eval \"$(scripts/servers env)\"", variable)
+			}
+			test(t, newTestServer(t, url))
+		})
+	}
+}
+
+// testServer is a database of its own on a real server.
+type testServer struct {
+	target loader.Target // names the database, method load-data and no table
+	deps   loader.Deps
+	db     *sql.DB // an administrator's view, for setting the stage
+}
+
+func newTestServer(t *testing.T, url string) *testServer {
+	target, err := loader.ParseTarget(url)
+	require.NoError(t, err)
+	target.TLS, target.Method = loader.TLSOff, loadData
+	s := &testServer{target: target, deps: testDeps()}
+	all, err := endpoints(target, s.deps)
+	require.NoError(t, err)
+	config := all[0].config.Clone()
+	config.DBName = ""
+	s.db = sql.OpenDB(connector{config: config})
+	t.Cleanup(func() { _ = s.db.Close() })
+	s.target.Database = "tp-" + strings.ToLower(rand.Text()[:10]) // a dash: names need their quotes
+	s.exec(t, "CREATE DATABASE "+quote(s.target.Database))
+	t.Cleanup(func() { s.exec(t, "DROP DATABASE "+quote(s.target.Database)) })
+	return s
+}
+
+func testDeps() loader.Deps {
+	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+}
+
+func (s *testServer) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	_, err := s.db.ExecContext(context.Background(), query, args...)
+	require.NoError(t, err, query)
+}
+
+// count answers a question with a number.
+func (s *testServer) count(t *testing.T, query string, args ...any) (n int64) {
+	t.Helper()
+	require.NoError(t, s.db.QueryRowContext(t.Context(), query, args...).Scan(&n), query)
+	return n
+}
+
+// rowsIn counts the rows of a table of the test's database.
+func (s *testServer) rowsIn(t *testing.T, table string) int64 {
+	t.Helper()
+	return s.count(t, "SELECT COUNT(*) FROM "+tableName{s.target.Database, table}.quoted())
+}
+
+// table is the test's target with a table's name.
+func (s *testServer) table(name string) loader.Target {
+	t := s.target
+	t.Table = name
+	return t
+}
+
+// open opens and prepares a table.
+func (s *testServer) open(t *testing.T, target loader.Target, p loader.Preparation) *database {
+	t.Helper()
+	l, err := New().Open(t.Context(), target, s.deps)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	return l.(*database)
+}
+
+func (db *database) testSession(t *testing.T, c loader.Contract) *session {
+	t.Helper()
+	s, err := db.open(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// documents are the rows of most tests.
+func documents(t testing.TB, payloadBytes int) dataset.Dataset {
+	d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: payloadBytes})
+	require.NoError(t, err)
+	return d
+}
+
+// contractOf is the method's with claims, in batches of n rows.
+func contractOf(method string, n int64) loader.Contract {
+	m, _ := loader.FindMethod(New(), method)
+	return loader.Contract{
+		Method: method, Format: m.Caps.Formats[0], Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: n,
+	}
+}
+
+// preparation makes the table if it is missing.
+func preparation(d dataset.Dataset, c loader.Contract) loader.Preparation {
+	return loader.Preparation{Run: "test", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing}
+}
+
+// batchOf encodes rows first … first+n−1.
+func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
+	e, err := encode.New(f, d.Schema(), encode.Options{})
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, first, int(n))
+	d.Derive(block, first)
+	var at encode.Offsets
+	head := e.AppendHead(nil)
+	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head)}
+	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
+	b.Starts = at.Starts
+	b.Hold()
+	return b
+}
+
+// textBatch is a batch of hand-written rows, which may be wrong on purpose.
+func textBatch(id batch.ID, n int64, text string) *batch.Batch {
+	b := &batch.Batch{ID: id, Format: batch.TSV, Rows: n, Encoded: []byte(text)}
+	b.Hold()
+	return b
+}
+
+func id(number int64) batch.ID { return batch.ID{Run: "test", Number: number} }

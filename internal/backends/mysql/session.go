@@ -1,0 +1,237 @@
+package mysql
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// session is one worker's connection: a pinned sql.Conn of a pool of its own. Unlike a pool a pinned connection is
+// never replaced behind the caller's back, which would lose the transaction, and statements are never sent again; the
+// driver's bare connection would do the same and leave us to scan rows by hand.
+type session struct {
+	statements
+	db     *database
+	claims bool   // batches go in under a claim; else every statement commits by itself
+	id     uint64 // the server's number of the connection
+
+	pool *sql.DB
+	conn *sql.Conn
+	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
+
+	reader string      // name in the driver's registry, which all of the process share
+	body   *batch.Body // what the registered reader gives out, once
+}
+
+// Session connects one worker to the next host.
+func (db *database) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := db.open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (db *database) open(ctx context.Context, c loader.Contract) (*session, error) {
+	text, err := db.prepared()
+	if err != nil {
+		return nil, err
+	}
+	end := db.endpoints[(db.turn.Add(1)-1)%uint64(len(db.endpoints))]
+	s := &session{
+		statements: text, db: db, claims: c.Dedup == loader.DedupTx,
+		pool:   sql.OpenDB(connector{end.loadingConfig(), db.server.flavour.setup(db.target.Settings)}),
+		reader: "terapush-" + rand.Text(),
+	}
+	s.send = s.loadData
+	if db.method.Name == insert {
+		s.send = s.insert
+	}
+	mysql.RegisterReaderHandler(s.reader, s.handOut)
+	if err := s.connect(ctx); err != nil {
+		_ = s.Close()
+		return nil, withHint("connect to "+end.address, err)
+	}
+	return s, nil
+}
+
+func (s *session) connect(ctx context.Context) error {
+	var err error
+	if s.conn, err = s.pool.Conn(ctx); err != nil {
+		return err
+	}
+	if err := s.conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&s.id); err != nil {
+		return err
+	}
+	// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
+	_, err = s.conn.ExecContext(ctx, autocommit(!s.claims))
+	return err
+}
+
+// Load sends the batch once. Where its last attempt left a connection behind that the server may not know to be dead,
+// that is ended first: it would keep the claim locked for minutes.
+func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if !s.claims {
+		ack, err := s.loadUnclaimed(ctx, b)
+		return ack, withHint("load", err)
+	}
+	if _, abandoned := s.db.abandoned.Load(b.ID); abandoned {
+		if _, err := s.db.Resolve(ctx, loader.RefOf(b)); err != nil {
+			return loader.Ack{}, &loader.Error{Op: "end the earlier attempt", Applied: loader.Unknown, Err: err}
+		}
+		s.db.abandoned.Delete(b.ID)
+	}
+	ack, err := sqltx.Load(ctx, s, b)
+	if err != nil && verdict(err).SessionDead {
+		s.db.abandoned.Store(b.ID, true)
+	}
+	return ack, withHint("load", err)
+}
+
+// loadUnclaimed sends the rows and nothing else. Only when some are missing it asks why.
+func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	rows, err := s.send(ctx, b)
+	if err != nil && !s.db.caps.Atomic {
+		// What a statement had done before it failed stays, on such a table.
+		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
+	}
+	if err != nil || rows == b.Wanted() {
+		return loader.Ack{Rows: rows}, err
+	}
+	warnings, err := s.warnings(ctx)
+	if err != nil {
+		warnings = []string{"the server's warnings could not be read: " + err.Error()}
+	}
+	return loader.Ack{Rows: rows, Detail: warnings}, nil
+}
+
+// Claim inserts the claim row, which begins the transaction. Where another session holds the claim uncommitted, the
+// server lets this one wait, lockWait at most.
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+	_, err = s.conn.ExecContext(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
+	var failed *mysql.MySQLError
+	if !errors.As(err, &failed) || failed.Number != duplicateKey {
+		return false, 0, err
+	}
+	err = s.conn.QueryRowContext(ctx, s.SelectClaim(ref.ID.Run, ref.ID.Number)).Scan(&rows)
+	return true, rows, err
+}
+
+// Rows sends the rows and reads the warnings.
+func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
+	if rows, err = s.send(ctx, b); err != nil {
+		return 0, nil, err
+	}
+	warnings, err = s.warnings(ctx)
+	return rows, warnings, err
+}
+
+// loadData sends the rows as the answer to the server's request for the reader.
+func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
+	body := b.Open()
+	defer func() { _ = body.Close() }() // the driver has done it, if the server asked for the reader
+	s.body = body
+	defer func() { s.body = nil }()
+	return affected(s.conn.ExecContext(ctx, tag(b.ID)+s.statements.loadData(s.reader)))
+}
+
+// handOut gives out the body once. A server, or a driver that resends, would otherwise get the end of it or all of it
+// again; for nil the driver reports an error. It runs inside ExecContext, on the session's goroutine.
+func (s *session) handOut() io.Reader {
+	if s.body == nil {
+		return nil
+	}
+	body := s.body
+	s.body = nil
+	return body
+}
+
+// insert sends the rows in the statement itself. The driver takes statements as strings only, hence the copy.
+func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
+	body := b.Open()
+	defer func() { _ = body.Close() }()
+	head := tag(b.ID) + s.insertHead()
+	var text strings.Builder
+	text.Grow(len(head) + int(body.Size()))
+	text.WriteString(head)
+	if _, err := body.WriteTo(&text); err != nil {
+		return 0, err
+	}
+	return affected(s.conn.ExecContext(ctx, text.String()))
+}
+
+func affected(r sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// maxWarnings is how many of the server's warnings an answer carries.
+const maxWarnings = 5
+
+// warnings reads what the last statement left, without its notes. The count is asked for first since it is nearly
+// always 0, and since the server keeps only the first max_error_count of them; both statements leave them in place.
+func (s *session) warnings(ctx context.Context) ([]string, error) {
+	var count int
+	if err := s.conn.QueryRowContext(ctx, "SELECT @@warning_count").Scan(&count); err != nil || count == 0 {
+		return nil, err
+	}
+	kept, err := s.conn.QueryContext(ctx, "SHOW WARNINGS")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = kept.Close() }()
+	var found []string
+	for kept.Next() {
+		var level, message string
+		var number int
+		if err := kept.Scan(&level, &number, &message); err != nil {
+			return nil, err
+		}
+		if level == "Note" {
+			count--
+		} else if len(found) < maxWarnings {
+			found = append(found, fmt.Sprintf("%s %d: %s", level, number, message))
+		}
+	}
+	if more := count - len(found); more > 0 {
+		found = append(found, fmt.Sprintf("%d more warnings", more))
+	}
+	return found, kept.Err()
+}
+
+// Commit ends the transaction of a batch.
+func (s *session) Commit(ctx context.Context) error {
+	_, err := s.conn.ExecContext(ctx, "COMMIT")
+	return err
+}
+
+// Rollback gives up the transaction of a batch. Where it cannot be sent, as after ctx has ended between two
+// statements, the connection is closed: the next batch would become part of the same transaction.
+func (s *session) Rollback(ctx context.Context) error {
+	_, err := s.conn.ExecContext(ctx, "ROLLBACK")
+	if err != nil {
+		_ = s.Close()
+	}
+	return err
+}
+
+// Close ends the connection; a second Close does nothing.
+func (s *session) Close() error {
+	mysql.DeregisterReaderHandler(s.reader)
+	if s.conn != nil {
+		_ = s.conn.Close() // back to the pool, which closes it
+	}
+	return s.pool.Close()
+}

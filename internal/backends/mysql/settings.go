@@ -1,0 +1,99 @@
+package mysql
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Seconds that a server waits for a loading session. A client that vanished without a word holds its claim no longer
+// than that; Resolve ends it sooner.
+const (
+	lockWait     = 60  // for a row or table that another session has locked: an overlapping attempt, an ALTER TABLE
+	transferIdle = 300 // for the next packet of a statement, or for room to send one; the default of 30 is what a
+	// congested link uses up
+	sessionIdle = 600 // for the next statement
+)
+
+// strict is the sql_mode of all sessions. NO_AUTO_VALUE_ON_ZERO keeps row 0 from becoming the next number where the
+// key is AUTO_INCREMENT. Left out on purpose: NO_BACKSLASH_ESCAPES and ANSI_QUOTES, which change what literals mean.
+const strict = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
+
+// setup lists what a loading session says before its first batch. The user's settings come later than ours and win.
+func (f flavour) setup(settings []loader.Setting) []string {
+	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
+		" net_read_timeout = %d, net_write_timeout = %d, wait_timeout = %d",
+		strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)
+	switch f {
+	case tiDB:
+		// Under optimistic locking a second claim of a batch would fail only at its commit.
+		first += ", tidb_txn_mode = 'pessimistic'"
+	case singleStore:
+		// It knows one of the modes and waits for locks by other names.
+		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
+	}
+	all := []string{first}
+	for _, s := range settings {
+		all = append(all, fmt.Sprintf("SET SESSION %s = %s", s.Name, settingValue(s.Value)))
+	}
+	return all
+}
+
+// controlSetup lists what a session for everything but loading says.
+func (f flavour) controlSetup() []string {
+	if f == singleStore {
+		return []string{"SET SESSION sql_mode = 'STRICT_ALL_TABLES'", autocommit(true)}
+	}
+	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, net_write_timeout = %d",
+		strict, lockWait, transferIdle)
+	if f == mySQL {
+		// MySQL 8 and later show sizes and times of tables up to a day old. The variable does not exist before; the
+		// version comment hides it there.
+		first += " /*!80000 , information_schema_stats_expiry = 0 */"
+	}
+	return []string{first, autocommit(true)}
+}
+
+// autocommit is said in every session, since a server's default may be either.
+func autocommit(on bool) string {
+	if on {
+		return "SET SESSION autocommit = 1"
+	}
+	return "SET SESSION autocommit = 0"
+}
+
+// checkSettings refuses what would break the promises of a session, and what is no variable's name.
+func checkSettings(settings []loader.Setting) error {
+	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	for _, s := range settings {
+		switch {
+		case !name.MatchString(s.Name):
+			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
+		case strings.EqualFold(s.Name, "autocommit"):
+			return fmt.Errorf("--set autocommit is refused: where a transaction ends follows from --delivery")
+		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
+			return fmt.Errorf("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
+		}
+	}
+	return nil
+}
+
+// locksEmptyTable tells whether the settings are the pair that SettingsHelp warns of.
+func (f flavour) locksEmptyTable(settings []loader.Setting) bool {
+	off := make(map[string]bool)
+	for _, s := range settings {
+		off[strings.ToLower(s.Name)] = s.Value == "0" || strings.EqualFold(s.Value, "off")
+	}
+	return f == mariaDB && off["unique_checks"] && off["foreign_key_checks"]
+}
+
+// settingValue writes a value as the server wants it: numbers and DEFAULT bare, since '0' is no boolean and 'DEFAULT'
+// a string; anything else as a string.
+func settingValue(value string) string {
+	if strings.EqualFold(value, "default") || regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`).MatchString(value) {
+		return value
+	}
+	return literal(value)
+}

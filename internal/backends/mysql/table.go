@@ -1,0 +1,154 @@
+package mysql
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// tableName is a table with its schema, which MySQL calls a database. Both are as the server writes them, unquoted.
+type tableName struct{ schema, table string }
+
+// targetTable reads the target's table: table or schema.table.
+func targetTable(t loader.Target) (tableName, error) {
+	if strings.Contains(t.Table, ",") {
+		return tableName{}, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
+	}
+	name := tableName{schema: t.Database, table: t.Table}
+	if schema, table, found := strings.Cut(t.Table, "."); found {
+		name = tableName{schema: schema, table: table}
+	}
+	if name.schema == "" {
+		return name, errors.New("the target names no database: write it into the URL, as in mysql://user@host/database")
+	}
+	if name.table == "" || strings.Contains(name.table, ".") {
+		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
+	}
+	return name, nil
+}
+
+// String is the name as Table.Name shows it and Preparation.MayDrop gives it.
+func (n tableName) String() string { return n.schema + "." + n.table }
+
+func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
+
+// quote quotes one identifier. sqltx's Identifier would take a dot inside a name for a separator.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// literal quotes a string. The sessions' sql_mode leaves the backslash its meaning.
+func literal(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`).Replace(text) + "'"
+}
+
+func dialect() sqltx.Dialect {
+	return sqltx.Dialect{Quote: "`", Divide: "DIV", Decimal: "DECIMAL(65, 0)"}
+}
+
+// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+type statements struct {
+	sqltx.Statements
+	name    tableName
+	flavour flavour
+}
+
+func newStatements(n tableName, f flavour, s rows.Schema) statements {
+	return statements{
+		Statements: sqltx.Statements{
+			Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: tableName{n.schema, sqltx.ClaimsTable}.quoted(),
+		},
+		name: n, flavour: f,
+	}
+}
+
+// mark is the comment of tables that terapush made, and may drop.
+const mark = "made by terapush"
+
+// createTable makes the target table. Without a primary key InnoDB numbers the rows itself, in a hidden key of six
+// bytes: they are stored in the order of their arrival, which no load can do faster.
+func (s statements) createTable(primaryKey bool) string {
+	var lines []string
+	for _, c := range s.Schema.Columns {
+		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c.Type)+" NOT NULL")
+	}
+	key := quote(s.Schema.Key().Name)
+	if primaryKey {
+		lines = append(lines, "  PRIMARY KEY ("+key+")")
+	}
+	if s.flavour == singleStore {
+		lines = append(lines, "  SHARD KEY ("+key+")", "  SORT KEY ("+key+")")
+	}
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
+		s.Table, strings.Join(lines, ",\n"), s.engine(), mark)
+}
+
+// createClaims makes the claim table. Beside sqltx's columns it names the connection that inserted the claim, for
+// Resolve. SingleStore's default is a column store, made for scans; claims are single rows looked up by their key.
+func (s statements) createClaims() string {
+	create := "CREATE TABLE"
+	if s.flavour == singleStore {
+		create = "CREATE ROWSTORE TABLE"
+	}
+	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  run VARCHAR(64) NOT NULL,\n  batch BIGINT NOT NULL,\n"+
+		"  first_key BIGINT NOT NULL,\n  row_count BIGINT NOT NULL,\n"+
+		"  connection BIGINT NOT NULL DEFAULT 0,\n  PRIMARY KEY (run, batch)\n)%s COMMENT = '%s'",
+		create, s.Claims, s.engine(), mark)
+}
+
+// engine is named where the server's default may be one that keeps rows after a rollback.
+func (s statements) engine() string {
+	if s.flavour == singleStore || s.flavour == tiDB {
+		return ""
+	}
+	return " ENGINE = InnoDB"
+}
+
+func columnType(t rows.Type) string {
+	switch t {
+	case rows.Bytes:
+		return "LONGBLOB"
+	case rows.Text:
+		return "LONGTEXT CHARACTER SET utf8mb4"
+	default:
+		return "BIGINT"
+	}
+}
+
+// loadData is the statement that asks for the registered reader. There are no FIELDS and LINES clauses, since the
+// defaults are what batch.TSV is. The character set of the connection means nothing here; without the clause it would
+// be the database's, and gbk, big5 or sjis would take raw bytes for escapes.
+func (s statements) loadData(reader string) string {
+	charset := "utf8mb4"
+	for _, c := range s.Schema.Columns {
+		if c.Type == rows.Bytes {
+			charset = "binary"
+		}
+	}
+	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)",
+		reader, s.Table, charset, s.Columns(s.Schema))
+}
+
+// insertHead is what stands in front of a body of batch.Values.
+func (s statements) insertHead() string {
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
+}
+
+// insertClaim is sqltx's, with the number of the connection.
+func (s statements) insertClaim(r loader.Ref, connection uint64) string {
+	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, %d, %d, %d)",
+		s.Claims, r.ID.Run, r.ID.Number, r.First, r.Rows, connection)
+}
+
+// selectHolder reads the connection that holds a batch's claim, when nothing keeps it from seeing what is not
+// committed.
+func (s statements) selectHolder(r loader.Ref) string {
+	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
+}
+
+// deleteClaim removes one batch's claim: the probe's, where a rollback kept it.
+func (s statements) deleteClaim(r loader.Ref) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
+}

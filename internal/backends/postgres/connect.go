@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// endpoint is one server of the target.
+type endpoint struct {
+	host string // name, address, or the folder of a Unix socket
+	port string
+}
+
+func (e endpoint) String() string {
+	if e.unix() {
+		return e.host + "/.s.PGSQL." + e.port
+	}
+	return net.JoinHostPort(e.host, e.port)
+}
+
+func (e endpoint) unix() bool { return strings.HasPrefix(e.host, "/") }
+
+// access is how connections to the target are made.
+type access struct {
+	target loader.Target
+	deps   loader.Deps
+}
+
+// defaultPort is what the scheme's servers listen on.
+func (a access) defaultPort() string {
+	if a.target.Scheme == schemeYugabyte {
+		return "5433"
+	}
+	return "5432"
+}
+
+// endpoints lists the target's servers. A target without hosts is where libpq's environment says: PGHOST, PGPORT, or
+// the local socket.
+func (a access) endpoints() ([]endpoint, error) {
+	var hosts []string
+	for i := range a.target.Hosts {
+		hosts = append(hosts, a.target.Address(i, a.defaultPort()))
+	}
+	if len(hosts) == 0 {
+		for host := range strings.SplitSeq(a.target.Params.Get("host"), ",") {
+			hosts = append(hosts, host)
+		}
+	}
+	var all []endpoint
+	for _, host := range hosts {
+		e := endpoint{host: host, port: a.target.Params.Get("port")}
+		if h, p, err := net.SplitHostPort(host); err == nil {
+			e = endpoint{host: h, port: p}
+		}
+		if e.port == "" && a.target.Scheme == schemeYugabyte {
+			e.port = a.defaultPort()
+		}
+		config, err := a.config(e)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, endpoint{host: config.Host, port: strconv.Itoa(int(config.Port))})
+		for _, f := range config.Fallbacks { // PGHOST may list several
+			if f.Host != config.Host {
+				all = append(all, endpoint{host: f.Host, port: strconv.Itoa(int(f.Port))})
+			}
+		}
+	}
+	return all, nil
+}
+
+// config is pgconn's for one server. What the target does not say, libpq's environment and files do: PGUSER,
+// PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go through a connection string, whose errors quote it.
+func (a access) config(e endpoint) (*pgconn.Config, error) {
+	words := map[string]string{
+		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
+		"sslmode": "disable", // TLS is set up below, as for every other database
+	}
+	for name, values := range a.target.Params {
+		switch name {
+		case "host", "port", "password", "sslmode", "load_balance": // load_balance: all nodes are used anyway
+		default:
+			words[name] = values[len(values)-1]
+		}
+	}
+	var text strings.Builder
+	for name, value := range words {
+		if value != "" {
+			fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
+		}
+	}
+	config, err := pgconn.ParseConfig(text.String())
+	if err != nil {
+		return nil, &loader.Error{Op: "read the target", Applied: loader.No, Err: err, Hint: "the target is " + a.target.String()}
+	}
+	for _, password := range []loader.Secret{loader.Secret(a.target.Params.Get("password")), a.target.Password} {
+		if password != "" {
+			config.Password = password.Reveal()
+		}
+	}
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := a.deps.Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &socket{Conn: c}, nil
+	}
+	config.RuntimeParams["client_encoding"] = "UTF8"
+	if e.host == "" {
+		return config, nil // only asked where the server is
+	}
+	return config, a.secure(config, e)
+}
+
+// secure adds TLS. Unix sockets have none.
+func (a access) secure(config *pgconn.Config, e endpoint) error {
+	if e.unix() {
+		return nil
+	}
+	mode, err := tlsMode(a.target)
+	if err != nil {
+		return err
+	}
+	encrypted, plain, err := a.deps.TLS(mode, e.host)
+	if err != nil || encrypted == nil {
+		return err
+	}
+	config.TLSConfig, config.Fallbacks = encrypted, nil
+	if plain {
+		config.Fallbacks = []*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port}}
+	}
+	return nil
+}
+
+// tlsMode reads libpq's sslmode, from the URL or from PGSSLMODE, where no flag has decided.
+func tlsMode(t loader.Target) (loader.TLSMode, error) {
+	if t.TLS != loader.TLSAuto {
+		return t.TLS, nil
+	}
+	text := t.Params.Get("sslmode")
+	if text == "" {
+		text = os.Getenv("PGSSLMODE")
+	}
+	switch text {
+	case "":
+		return loader.TLSAuto, nil
+	case "disable":
+		return loader.TLSOff, nil
+	case "allow", "prefer":
+		return loader.TLSPrefer, nil
+	case "require":
+		return loader.TLSRequire, nil
+	case "verify-ca", "verify-full":
+		return loader.TLSVerify, nil
+	}
+	return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
+}
+
+// connect opens one connection. name is its application_name, what pg_stat_activity shows and Resolve looks for.
+func (a access) connect(ctx context.Context, e endpoint, name string, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+	config, err := a.config(e)
+	if err != nil {
+		return nil, err
+	}
+	config.RuntimeParams["application_name"] = name
+	config.OnNotice = notice
+	c, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, connectError(e, config, err)
+	}
+	return c, nil
+}
+
+// closeConn says goodbye, but not for long.
+func closeConn(c *pgconn.PgConn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return c.Close(ctx)
+}
+
+// exec runs one or more statements in one message.
+func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, error) {
+	results, err := c.Exec(ctx, sql).ReadAll()
+	if err != nil {
+		return nil, cause(c, err)
+	}
+	if len(results) == 0 {
+		return nil, errors.New("the server answered nothing")
+	}
+	return results, nil
+}
+
+// rowsOf is exec, and the rows of the last statement as text; NULL is "".
+func rowsOf(ctx context.Context, c *pgconn.PgConn, sql string) ([][]string, error) {
+	results, err := exec(ctx, c, sql)
+	if err != nil {
+		return nil, err
+	}
+	last := results[len(results)-1]
+	all := make([][]string, len(last.Rows))
+	for i, row := range last.Rows {
+		for _, value := range row {
+			all[i] = append(all[i], string(value))
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,49 @@
+package postgres
+
+import (
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Explain shows what a run into a missing table says. The scheme is all there is to tell the flavour by.
+func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []loader.Statement {
+	_, o, _ := planOf(t) // what is wrong with the options Open says
+	f := postgreSQL
+	if t.Scheme == schemeYugabyte {
+		f = yugabyteDB
+	}
+	table := t.Table
+	if table == "" {
+		table = schema.Dataset
+	}
+	s := statementsFor(t, table, schema, c.Method, o, f)
+	s.primaryKey = c.Dedup == loader.DedupRange
+
+	var all []loader.Statement
+	add := func(when, text string) { all = append(all, loader.Statement{When: when, Text: text}) }
+	claims := c.Dedup == loader.DedupTx
+
+	add("once", s.createTable())
+	add("once", s.markTable())
+	if claims {
+		add("once", s.createClaims())
+	}
+	add("per session", s.sessionSetup(t))
+	send := s.send(c.Format, c.Dedup)
+	if s.method == methodInsert {
+		send += "(…), (…), …"
+	}
+	if claims {
+		add("per batch", s.claim(loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}))
+		add("per batch", send)
+		add("per batch", "COMMIT")
+	} else {
+		add("per batch", send)
+	}
+	add("to verify", s.SelectBuckets(loader.KeyRange{First: 0, Last: c.BatchRows - 1}, c.BatchRows))
+	if claims {
+		add("afterwards", s.DeleteClaims("RUN"))
+	}
+	return all
+}

@@ -1,0 +1,141 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// flavour is the product behind the protocol, as far as it makes a difference.
+type flavour uint8
+
+const (
+	postgreSQL flavour = iota
+	yugabyteDB
+)
+
+// recorded are the settings that decide durability and speed; the report keeps them.
+var recorded = [...]string{
+	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_compression", "max_wal_size",
+	"checkpoint_timeout", "shared_buffers", "max_connections", "autovacuum", "data_checksums", "server_encoding",
+	"default_transaction_isolation", "yb_default_copy_from_rows_per_transaction",
+}
+
+// probeServer asks the server what it is.
+func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) (flavour, loader.Server, error) {
+	version, err := rowsOf(ctx, c, "SELECT version()")
+	if err != nil {
+		return 0, loader.Server{}, failed("ask for the version", err)
+	}
+	text := version[0][0]
+	product, _, _ := strings.Cut(text, " ")
+	s := loader.Server{Product: product, Version: c.ParameterStatus("server_version"), Settings: make(map[string]string)}
+	f := postgreSQL
+	switch {
+	case strings.Contains(text, "Redshift"):
+		return 0, s, errRedshift()
+	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
+		f, s.Product = yugabyteDB, "YugabyteDB"
+	}
+
+	names := recorded[:]
+	for _, set := range settings {
+		names = append(slices.Clip(names), strings.ToLower(set.Name))
+	}
+	found, err := rowsOf(ctx, c, fmt.Sprintf("SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN (%s)",
+		literals(names)))
+	if err != nil {
+		return 0, s, failed("read the settings", err)
+	}
+	for _, row := range found {
+		s.Settings[row[0]] = row[1]
+	}
+	return f, s, nil
+}
+
+// asserts checks what the target takes for granted against what was found.
+func asserts(t loader.Target, o options, f flavour, s loader.Server) error {
+	switch {
+	case t.Scheme == schemeYugabyte && f != yugabyteDB:
+		return &loader.Error{
+			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s says it is %s %s, not YugabyteDB", s.Endpoint, s.Product, s.Version),
+			Hint: "write the target as postgres://…",
+		}
+	case o.rowsPerTransaction > 0 && f != yugabyteDB:
+		return fmt.Errorf("option %s is YugabyteDB's, and this is %s: here a batch is one transaction, and --batch-rows sets its size",
+			optionRowsPerTransaction, s.Product)
+	case o.nonTransactional && f != yugabyteDB:
+		return fmt.Errorf("option %s is YugabyteDB's, and this is %s", optionNonTransactional, s.Product)
+	case o.unlogged && f == yugabyteDB:
+		return fmt.Errorf("option %s: YugabyteDB has no unlogged tables", optionUnlogged)
+	}
+	return nil
+}
+
+// errRedshift refuses Redshift: it has no COPY … FROM STDIN.
+func errRedshift() error {
+	return &loader.Error{
+		Op: "connect", Applied: loader.No,
+		Err:  errors.New("Redshift takes bulk rows through S3 only, and this version of terapush does not load it"),
+		Hint: "method s3-copy, with --via s3://…, is planned",
+	}
+}
+
+// yugabyteNodes lists the nodes that yb_servers() knows and that can be reached from here, with one try each: inside
+// containers and behind gateways a node's own address may mean nothing to a client.
+func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endpoint) ([]endpoint, error) {
+	found, err := rowsOf(ctx, c, "SELECT host, port, public_ip FROM yb_servers()")
+	if err != nil {
+		return nil, failed("list the nodes", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	nodes := make([]endpoint, len(found))
+	var wg sync.WaitGroup
+	for i, row := range found {
+		wg.Go(func() {
+			own, public := endpoint{host: row[0], port: row[1]}, endpoint{host: row[2], port: row[1]}
+			if slices.Contains(known, own) || slices.Contains(known, public) {
+				return
+			}
+			for _, e := range [...]endpoint{own, public} {
+				if e.host == "" {
+					continue
+				}
+				if c, err := a.connect(ctx, e, adminName, nil); err == nil {
+					_ = closeConn(c)
+					nodes[i] = e
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(nodes, func(e endpoint) bool { return e.host == "" }), nil
+}
+
+// literals quotes texts for an IN list.
+func literals(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = literal(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// literal quotes a text under standard_conforming_strings, which sessions switch on.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// dialect is how PostgreSQL writes what sqltx leaves open.
+func dialect() sqltx.Dialect {
+	return sqltx.Dialect{Quote: `"`, Divide: "/", Decimal: "numeric"}
+}

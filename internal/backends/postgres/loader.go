@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// adminName is the application_name of connections that load nothing. Sessions carry the run's id behind it.
+const adminName = "terapush"
+
+// connectPatience bounds one attempt to connect, for servers that accept and then say nothing.
+const connectPatience = 10 * time.Second
+
+var (
+	_ loader.Resolver = (*opened)(nil)
+	_ loader.Claims   = (*opened)(nil)
+	_ loader.Prober   = (*opened)(nil)
+	_ loader.Reserver = (*opened)(nil)
+	_ loader.Counter  = (*opened)(nil)
+	_ loader.Fetcher  = (*opened)(nil)
+	_ loader.Sizer    = (*opened)(nil)
+)
+
+// opened is the back-end on one table. It keeps no connection of its own: what it does besides loading is rare, and a
+// connection made for it cannot be a dead one.
+type opened struct {
+	access
+	method  string
+	options options
+	flavour flavour
+	server  loader.Server
+	hosts   []endpoint
+
+	next  atomic.Int64          // counts sessions, to take the hosts in turn
+	ready atomic.Pointer[ready] // nil before Prepare
+
+	mu       sync.Mutex
+	sessions map[*session]struct{} // whose connection still stands, as far as we know
+}
+
+// ready is what Prepare has settled.
+type ready struct {
+	statements
+	run    string
+	canary bool // the claim table holds a row that says whether the server has emptied it
+}
+
+// Open connects once and asks what is there.
+func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
+	method, o, err := planOf(t)
+	if err != nil {
+		return nil, err
+	}
+	if t.Scheme == schemeRedshift {
+		return nil, errRedshift()
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	l := &opened{access: access{target: t, deps: d}, method: method, options: o, sessions: make(map[*session]struct{})}
+	if l.hosts, err = l.endpoints(); err != nil {
+		return nil, err
+	}
+	return l, l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
+		if _, err := rowsOf(ctx, c, sessionSettings(t.Settings)); err != nil {
+			return failed("set the variables of --set", err)
+		}
+		if l.flavour, l.server, err = probeServer(ctx, c, t.Settings); err != nil {
+			return err
+		}
+		l.server.Endpoint = e.String()
+		if err := asserts(t, o, l.flavour, l.server); err != nil {
+			return err
+		}
+		if l.flavour == yugabyteDB {
+			nodes, err := yugabyteNodes(ctx, l.access, c, l.hosts)
+			l.hosts = append(l.hosts, nodes...)
+			return err
+		}
+		return nil
+	})
+}
+
+func (l *opened) Server() loader.Server { return l.server }
+
+func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
+
+// Close has nothing to end: connections belong to sessions.
+func (l *opened) Close() error { return nil }
+
+// somewhere runs f on a connection to the first host that answers.
+func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint) error) error {
+	var refused []error
+	for _, e := range l.hosts {
+		c, err := l.dial(ctx, e, adminName, nil)
+		if err != nil {
+			refused = append(refused, err)
+			continue
+		}
+		defer func() { _ = closeConn(c) }()
+		return f(c, e)
+	}
+	return errors.Join(refused...)
+}
+
+// dial is connect with patience.
+func (l *opened) dial(ctx context.Context, e endpoint, name string, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
+	return l.connect(ctx, e, name, notice)
+}
+
+// prepared returns what Prepare has settled.
+func (l *opened) prepared() (*ready, error) {
+	if r := l.ready.Load(); r != nil {
+		return r, nil
+	}
+	return nil, errors.New("postgres: the loader was not prepared")
+}

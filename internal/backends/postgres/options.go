@@ -1,0 +1,99 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// The URL schemes. Those that name a flavour assert it.
+const (
+	schemePostgres   = "postgres"
+	schemePostgreSQL = "postgresql"
+	schemeYugabyte   = "yugabyte"
+	schemeRedshift   = "redshift"
+)
+
+// The options of the methods.
+const (
+	optionUnlogged           = "unlogged"
+	optionRowsPerTransaction = "rows-per-transaction"
+	optionNonTransactional   = "disable-transactional-writes"
+)
+
+type options struct {
+	unlogged           bool
+	rowsPerTransaction int64
+	nonTransactional   bool
+}
+
+// planOf reads method and options of a target and refuses what cannot work on any server, all of it at once.
+func planOf(t loader.Target) (method string, o options, err error) {
+	m, known := loader.FindMethod(driver{}, t.Method)
+	if !known {
+		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s", t.Method, methodCopy, methodInsert)
+	}
+	var bad []error
+	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
+
+	for name, text := range t.Options {
+		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
+			refuse("method %s has no option %q", m.Name, name)
+			continue
+		}
+		var err error
+		switch name {
+		case optionUnlogged:
+			o.unlogged, err = strconv.ParseBool(text)
+		case optionNonTransactional:
+			o.nonTransactional, err = strconv.ParseBool(text)
+		case optionRowsPerTransaction:
+			o.rowsPerTransaction, err = strconv.ParseInt(text, 10, 64)
+			if o.rowsPerTransaction < 0 {
+				err = strconv.ErrRange
+			}
+		}
+		if err != nil {
+			refuse("option %s: %q is not a valid value", name, text)
+		}
+	}
+	if strings.Contains(t.Table, ",") {
+		refuse("table %q: a run loads one table; start one run per table", t.Table)
+	}
+	if strings.Count(t.Table, ".") > 1 {
+		refuse("table %q: write it as table or schema.table", t.Table)
+	}
+	for _, host := range t.Hosts {
+		if strings.HasSuffix(host, ":9042") {
+			refuse("%s is YugabyteDB's YCQL port, which terapush does not speak; YSQL listens on 5433", host)
+		}
+	}
+	for name, values := range t.Params {
+		if reason := refusedParam(name, values); reason != "" {
+			refuse("parameter %s of the target: %s", name, reason)
+		}
+	}
+	return m.Name, o, errors.Join(bad...)
+}
+
+// refusedParam tells why a parameter of the URL is not taken: those that other programs know and that would be
+// ignored without a word.
+func refusedParam(name string, values []string) string {
+	switch name {
+	case "sslcert", "sslkey", "sslrootcert", "sslpassword", "sslcertmode", "sslsni":
+		return "certificates are named with the --tls flags"
+	case "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity", "prefer_simple_protocol",
+		"binary_parameters":
+		return "terapush prepares no statements: a batch is one COPY or one INSERT"
+	case "topology_keys":
+		return "name the nodes to use as hosts of the target"
+	}
+	if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, "ycql") }) {
+		return "terapush does not speak YCQL; use YSQL"
+	}
+	return ""
+}

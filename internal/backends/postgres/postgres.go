@@ -1,0 +1,80 @@
+// Package postgres loads PostgreSQL and what speaks its protocol and its COPY: YugabyteDB's YSQL.
+//
+// A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows. Either
+// stands in a transaction that claims the batch first (internal/sqltx). Which product answers is asked, not assumed:
+// see flavour.
+package postgres
+
+import (
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// The methods.
+const (
+	methodCopy   = "copy"
+	methodInsert = "insert"
+)
+
+// New makes the driver. It is a value without state.
+func New() loader.Driver { return driver{} }
+
+type driver struct{}
+
+func (driver) Name() string { return "postgres" }
+
+func (driver) Schemes() []string {
+	return []string{schemePostgres, schemePostgreSQL, schemeYugabyte, schemeRedshift}
+}
+
+func (driver) Methods() []loader.Method {
+	unlogged := loader.Option{
+		Name: optionUnlogged, Kind: loader.BoolOption, Default: "false",
+		Help: "make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server",
+	}
+	return []loader.Method{
+		{
+			Name: methodCopy, Help: "COPY … FROM STDIN", Caps: capsOf(methodCopy, options{}),
+			Options: []loader.Option{
+				unlogged,
+				{
+					Name: optionRowsPerTransaction, Kind: loader.IntOption, Default: "0",
+					Help: "YugabyteDB: commit every so many rows inside a COPY (0: a batch is one transaction)",
+				},
+				{
+					Name: optionNonTransactional, Kind: loader.BoolOption, Default: "false",
+					Help: "YugabyteDB: write without transactions, the fastest way and at least once only",
+				},
+			},
+		},
+		{
+			Name: methodInsert, Help: "INSERT of many rows in one statement", Caps: capsOf(methodInsert, options{}),
+			Options: []loader.Option{unlogged},
+		},
+	}
+}
+
+// capsOf is what a method can do under its options.
+func capsOf(method string, o options) loader.Caps {
+	if method == methodInsert {
+		return loader.Caps{
+			Formats: []batch.Format{batch.PGValues}, Dedup: loader.DedupTx, Atomic: true,
+			// The server keeps a whole statement in memory, about ten times over once it is parsed, and refuses one
+			// that is longer than 1 GiB. Beyond 1 MiB a statement gains nothing.
+			MaxBytes: 16 << 20, DefaultBatchBytes: 1 << 20,
+		}
+	}
+	caps := loader.Caps{
+		Formats: []batch.Format{batch.PGBinary, batch.PGText, batch.CSV}, Dedup: loader.DedupTx, Atomic: true,
+		DefaultBatchBytes: 32 << 20,
+	}
+	if o.rowsPerTransaction > 0 {
+		caps.Dedup, caps.Atomic, caps.MinRows = loader.DedupRange, false, o.rowsPerTransaction
+	}
+	if o.nonTransactional {
+		caps.Dedup, caps.Atomic = loader.DedupNone, false
+		caps.Reason = "with " + optionNonTransactional + " a batch that is cut short leaves rows behind, in no order, " +
+			"and its retry stops at their keys (unless --set yb_enable_upsert_mode=on lets it overwrite them)"
+	}
+	return caps
+}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Probe sends one claim and one row, rolls back, and looks for both on another connection.
+func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return loader.Proof{}, err
+	}
+	ref := loader.RefOf(b)
+	ref.ID.Number = sqltx.Probe
+	if err := l.probe(ctx, c, ref, b); err != nil {
+		return loader.Proof{}, failed("probe", err)
+	}
+	proof := loader.Proof{Transactional: true}
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		claims, err := rowsOf(ctx, c, r.SelectClaim(ref.ID.Run, ref.ID.Number))
+		if err != nil {
+			return err
+		}
+		rows, err := rowsOf(ctx, c, r.SelectRow(b.First))
+		if err != nil {
+			return err
+		}
+		if len(claims) > 0 {
+			proof = loader.Proof{Reason: "a claim survived its rollback"}
+			if _, err := rowsOf(ctx, c, r.DeleteClaim(ref.ID.Run, ref.ID.Number)); err != nil {
+				return err
+			}
+		}
+		if rows[0][0] != "0" {
+			proof = loader.Proof{Reason: "a row survived its rollback"}
+			_, err = rowsOf(ctx, c, r.DeleteRow(b.First))
+		}
+		return err
+	})
+	return proof, failed("look for the probe", err)
+}
+
+func (l *opened) probe(ctx context.Context, c loader.Contract, ref loader.Ref, b *batch.Batch) error {
+	opened, err := l.Session(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = opened.Close() }()
+	s := opened.(*session)
+	// A claim that is taken survived an earlier probe: nothing more to send, and the look will find it.
+	if taken, _, err := s.Claim(ctx, ref); err != nil || taken {
+		return err
+	}
+	n, _, err := s.Rows(ctx, b)
+	if err != nil {
+		return err
+	}
+	if n != b.Rows {
+		return &loader.RowsError{Sent: b.Rows, Acknowledged: n, Detail: s.notices}
+	}
+	return s.Rollback(ctx)
+}
+
+// reserveTries bounds how often a reservation is tried again because another run's came in between.
+const reserveTries = 20
+
+// Reserve reads what is free and writes the reservation in one serializable transaction: of two that overlap one fails
+// and looks again. An advisory lock would do as well, but YugabyteDB before 2025.1 has none.
+func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int64, err error) {
+	r, err := l.prepared()
+	if err != nil {
+		return 0, err
+	}
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		if err := r.makeClaims(ctx, c); err != nil { // missing where the run itself needs no claims
+			return err
+		}
+		for range reserveTries {
+			if first, err = r.reserve(ctx, c, run, rows); err == nil {
+				return nil
+			}
+			_, _ = rowsOf(ctx, c, "ROLLBACK")
+			if !is(err, "40001") && !is(err, "23505") {
+				return failed("reserve row numbers", err)
+			}
+		}
+		return failed("reserve row numbers", err)
+	})
+	return first, err
+}
+
+func (r *ready) reserve(ctx context.Context, c *pgconn.PgConn, run string, rows int64) (int64, error) {
+	found, err := rowsOf(ctx, c, "BEGIN ISOLATION LEVEL SERIALIZABLE; "+r.SelectReservation(run))
+	if err != nil {
+		return 0, err
+	}
+	reserved := len(found) > 0
+	if !reserved {
+		if found, err = rowsOf(ctx, c, r.SelectNextFree()); err != nil {
+			return 0, err
+		}
+	}
+	first, err := parseInt(found[0][0])
+	if err != nil {
+		return 0, err
+	}
+	end := "COMMIT"
+	if !reserved {
+		end = r.InsertReservation(run, first, rows) + "; COMMIT"
+	}
+	_, err = rowsOf(ctx, c, end)
+	return first, err
+}

@@ -1,0 +1,122 @@
+package postgres
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/big"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Count reads the table once, in one statement.
+func (l *opened) Count(ctx context.Context, k loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+	r, err := l.prepared()
+	if err != nil {
+		return err
+	}
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		return r.each(ctx, c, r.SelectBuckets(k, size), func(row [][]byte) error {
+			b, err := bucket(row)
+			if err != nil {
+				return err
+			}
+			return f(b)
+		})
+	})
+}
+
+// bucket reads number, rows, min, max, sum, squares and the lengths.
+func bucket(row [][]byte) (loader.Bucket, error) {
+	n := make([]*big.Int, len(row))
+	for i, text := range row {
+		var ok bool
+		if n[i], ok = new(big.Int).SetString(string(text), 10); !ok {
+			return loader.Bucket{}, fmt.Errorf("count: the server answered %q where a number was expected", text)
+		}
+	}
+	b := loader.Bucket{
+		Number: n[0].Int64(), Rows: n[1].Int64(), Min: n[2].Int64(), Max: n[3].Int64(), Sum: n[4], Squares: n[5],
+	}
+	for _, length := range n[6:] {
+		b.Lengths = append(b.Lengths, length.Int64())
+	}
+	return b, nil
+}
+
+// Distinct reads the table once.
+func (l *opened) Distinct(ctx context.Context, k loader.KeyRange) (int64, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return 0, err
+	}
+	return l.number(ctx, "count the different rows", r.SelectDistinct(k))
+}
+
+// Stored counts the heap with TOAST and indexes.
+func (l *opened) Stored(ctx context.Context) (int64, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return 0, err
+	}
+	return l.number(ctx, "ask for the table's size", "SELECT pg_total_relation_size("+literal(r.Table)+")")
+}
+
+// number asks for one number.
+func (l *opened) number(ctx context.Context, what, sql string) (n int64, err error) {
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		found, err := rowsOf(ctx, c, sql)
+		if err != nil {
+			return failed(what, err)
+		}
+		n, err = parseInt(found[0][0])
+		return err
+	})
+	return n, err
+}
+
+// Fetch asks for binary values: bytea comes as it is, and bigint as eight bytes.
+func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	r, err := l.prepared()
+	if err != nil || len(numbers) == 0 {
+		return err
+	}
+	values := make([]any, len(r.Schema.Columns))
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		found := c.ExecParams(ctx, r.SelectRows(numbers), nil, nil, nil, []int16{1})
+		for found.NextRow() {
+			row := found.Values()
+			number, err := bigint(row[0])
+			for i, column := range r.Schema.Columns {
+				switch {
+				case err != nil:
+				case row[i+1] == nil:
+					values[i] = nil
+				case column.Type == rows.Int64:
+					values[i], err = bigint(row[i+1])
+				default:
+					values[i] = row[i+1]
+				}
+			}
+			if err == nil {
+				err = f(number, values)
+			}
+			if err != nil {
+				hangUp(c)
+				return err
+			}
+		}
+		_, err := found.Close()
+		return failed("fetch rows", err)
+	})
+}
+
+func bigint(b []byte) (int64, error) {
+	if len(b) != 8 {
+		return 0, fmt.Errorf("fetch: a bigint of %d bytes", len(b))
+	}
+	return int64(binary.BigEndian.Uint64(b)), nil
+}

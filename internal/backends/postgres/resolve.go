@@ -1,0 +1,184 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// backend is a server process. Process ids come again, so it is known by its start as well, in seconds since 1970.
+type backend struct{ pid, started string }
+
+const (
+	selectOwnBackend = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE pid = pg_backend_pid()"
+	selectBackends   = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE application_name = %s AND usename = session_user"
+)
+
+// endPatience is how long a backend may take to end: it rolls back first, and may be deep in a disk write.
+const endPatience = 30 * time.Second
+
+// Resolve ends the sessions of the run that nobody here has in hand any more, and those at work on the batch. Then
+// nothing can commit the batch behind its back, and the claim tells.
+func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	for _, e := range l.hosts {
+		// A claim would also hold off what still runs on a host that does not answer; a key range would not.
+		if err := l.endLeftovers(ctx, e, ref); err != nil && l.Caps().Dedup == loader.DedupRange {
+			return loader.Resolution{}, err
+		} else if err != nil {
+			l.deps.Log.Warn("earlier sessions may still run", "host", e, "error", err)
+		}
+	}
+	var res loader.Resolution
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		if l.Caps().Dedup == loader.DedupRange {
+			res, err = r.front(ctx, c, ref)
+			return err
+		}
+		found, err := rowsOf(ctx, c, r.SelectClaim(ref.ID.Run, ref.ID.Number))
+		if err != nil {
+			return failed("look for the claim", err)
+		}
+		res.Applied = loader.No
+		if len(found) > 0 {
+			res.Applied = loader.Yes
+		}
+		return nil
+	})
+	return res, err
+}
+
+// endLeftovers ends, on one host, every session of the batch's run that is not spared, and waits until it is gone:
+// pg_stat_activity drops a backend after its transaction has ended.
+func (l *opened) endLeftovers(ctx context.Context, e endpoint, ref loader.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	c, err := l.dial(ctx, e, adminName, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeConn(c) }()
+	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, literal(sessionName(ref.ID.Run))))
+		if err != nil {
+			return failed("list earlier sessions", err)
+		}
+		spared := l.spared(ref)
+		left := 0
+		for _, row := range found {
+			b := backend{pid: row[0], started: row[1]}
+			if spared[b] {
+				continue
+			}
+			left++
+			if _, err := rowsOf(ctx, c, "SELECT pg_terminate_backend("+b.pid+")"); err != nil {
+				return failed("end an earlier session", err)
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		if err := wait(ctx, pause); err != nil {
+			return fmt.Errorf("%d earlier sessions on %s do not end: %w", left, e, err)
+		}
+	}
+}
+
+// spared are the sessions of this process that are well and busy with something else.
+func (l *opened) spared(ref loader.Ref) map[backend]bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	spared := make(map[backend]bool, len(l.sessions))
+	for s := range l.sessions {
+		if s.run != ref.ID.Run || s.loading.Load() != ref.ID.Number {
+			spared[s.backend] = true
+		}
+	}
+	return spared
+}
+
+// front finds how many rows at the front of the batch are in the table. YugabyteDB commits a COPY piece by piece in
+// the order of its rows, so what is there is a front part; if it is not, something else has written these keys.
+func (r *ready) front(ctx context.Context, c *pgconn.PgConn, ref loader.Ref) (loader.Resolution, error) {
+	found, err := rowsOf(ctx, c, r.SelectFront(ref))
+	if err != nil {
+		return loader.Resolution{}, failed("look for the batch's rows", err)
+	}
+	row := found[0]
+	n, err := parseInt(row[0])
+	if err != nil || n == 0 {
+		return loader.Resolution{Applied: loader.No}, err
+	}
+	first, err := parseInt(row[1])
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	last, err := parseInt(row[2])
+	switch {
+	case err != nil:
+		return loader.Resolution{}, err
+	case first != ref.First || last != ref.First+n-1:
+		return loader.Resolution{}, &loader.Error{
+			Op:   "look for the batch's rows",
+			Err:  fmt.Errorf("batch %v: %d rows from %d to %d are there, which is not the front of %d to %d", ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1),
+			Hint: "something else writes to the table: load the range again into an empty table",
+		}
+	case n == ref.Rows:
+		return loader.Resolution{Applied: loader.Yes, Rows: n}, nil
+	}
+	return loader.Resolution{Applied: loader.No, Rows: n}, nil
+}
+
+// Claimed lists the claims of a run.
+func (l *opened) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
+	r, err := l.prepared()
+	if err != nil {
+		return err
+	}
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		return r.each(ctx, c, r.SelectClaims(run), func(row [][]byte) error {
+			number, err := parseInt(string(row[0]))
+			if err != nil {
+				return err
+			}
+			rows, err := parseInt(string(row[1]))
+			if err != nil {
+				return err
+			}
+			return f(number, rows)
+		})
+	})
+}
+
+// Forget removes the run's claims and its reservation.
+func (l *opened) Forget(ctx context.Context, run string) error {
+	r, err := l.prepared()
+	if err != nil {
+		return err
+	}
+	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+		_, err := rowsOf(ctx, c, r.DeleteClaims(run))
+		return failed("remove the claims of run "+run, err)
+	})
+}
+
+// each hands the rows of one statement to f as they come.
+func (r *ready) each(ctx context.Context, c *pgconn.PgConn, sql string, f func(row [][]byte) error) error {
+	results := c.Exec(ctx, sql)
+	for results.NextResult() {
+		for rows := results.ResultReader(); rows.NextRow(); {
+			if err := f(rows.Values()); err != nil {
+				hangUp(c) // rather than read a long answer to its end
+				return err
+			}
+		}
+	}
+	return failed("read", results.Close())
+}

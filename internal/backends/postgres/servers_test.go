@@ -1,0 +1,111 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// server is the URL of a real PostgreSQL, of its superuser.
+func server(t testing.TB) string {
+	t.Helper()
+	url := os.Getenv("TERAPUSH_TEST_POSTGRES")
+	if url == "" {
+		const advice = `no PostgreSQL to test with: eval "$(scripts/servers env)" after scripts/servers up postgres`
+		if os.Getenv("CI") == "true" {
+			t.Fatal(advice)
+		}
+		t.Skip(advice)
+	}
+	return url
+}
+
+func deps() loader.Deps {
+	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS}
+}
+
+// target is a table that does not exist in a schema of its own.
+func target(t testing.TB) loader.Target {
+	t.Helper()
+	to, err := loader.ParseTarget(server(t))
+	require.NoError(t, err)
+	schema := fmt.Sprintf("t%x", time.Now().UnixNano())
+	sql(t, "CREATE SCHEMA "+schema)
+	t.Cleanup(func() { sql(t, "DROP SCHEMA "+schema+" CASCADE") })
+	to.Table = schema + ".documents"
+	return to
+}
+
+// sql runs statements as superuser and returns the rows of the last one.
+func sql(t testing.TB, text string) [][]string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c, err := pgconn.Connect(ctx, server(t))
+	require.NoError(t, err)
+	defer func() { _ = c.Close(ctx) }()
+	results, err := c.Exec(ctx, text).ReadAll()
+	require.NoError(t, err, text)
+	var all [][]string
+	for _, row := range results[len(results)-1].Rows {
+		var values []string
+		for _, v := range row {
+			values = append(values, string(v))
+		}
+		all = append(all, values)
+	}
+	return all
+}
+
+// source makes the batches of a dataset.
+type source struct {
+	dataset dataset.Dataset
+	format  batch.Format
+}
+
+func documents(t testing.TB, f batch.Format, kind dataset.Kind) source {
+	t.Helper()
+	d, err := dataset.New("documents", dataset.Options{PayloadKind: kind})
+	require.NoError(t, err)
+	return source{dataset: d, format: f}
+}
+
+func (s source) schema() rows.Schema { return s.dataset.Schema() }
+
+func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
+	t.Helper()
+	e, err := encode.New(s.format, s.schema(), encode.Options{})
+	require.NoError(t, err)
+	block := rows.NewBlock(s.schema())
+	s.dataset.Fill(block, first, int(n))
+	s.dataset.Derive(block, first)
+	var at encode.Offsets
+	head := e.AppendHead(nil)
+	return &batch.Batch{
+		ID: id, Format: s.format, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head),
+		Encoded: e.AppendTail(e.AppendRows(head, block, &at)), Starts: at.Starts,
+	}
+}
+
+func (s source) row(number int64) []any {
+	block := rows.NewBlock(s.schema())
+	s.dataset.Fill(block, number, 1)
+	s.dataset.Derive(block, number)
+	return []any{block.Columns[0].Ints[0], append([]byte(nil), block.Columns[1].Value(0)...)}
+}
+
+func contract(method string, f batch.Format) loader.Contract {
+	return loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 1000}
+}

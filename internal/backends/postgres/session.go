@@ -1,0 +1,267 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// session is one worker's connection.
+type session struct {
+	owner    *opened
+	contract loader.Contract
+	*ready
+	conn    *pgconn.PgConn
+	backend backend
+	loading atomic.Int64 // number of the batch being loaded, or idle
+
+	notices []string // of the batch being loaded
+}
+
+const idle = -1
+
+// notesKept bounds the notices that one batch can add to its ack: a trigger may raise one a row.
+const notesKept = 10
+
+// Session connects to the next host.
+func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return nil, err
+	}
+	s := &session{owner: l, contract: c, ready: r}
+	s.loading.Store(idle)
+	host := l.hosts[int(l.next.Add(1)-1)%len(l.hosts)]
+	s.conn, err = l.dial(ctx, host, sessionName(r.run), s.note)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		_ = closeConn(s.conn)
+		return nil, err
+	}
+	l.mu.Lock()
+	l.sessions[s] = struct{}{}
+	l.mu.Unlock()
+	return s, nil
+}
+
+// begin sets the session up and asks the server for its name there.
+func (s *session) begin(ctx context.Context) error {
+	found, err := rowsOf(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+selectOwnBackend)
+	if err != nil {
+		return failed("set up the session", err)
+	}
+	if len(found) == 0 {
+		return errors.New("set up the session: pg_stat_activity does not show it")
+	}
+	s.backend = backend{pid: found[0][0], started: found[0][1]}
+	if !s.canary {
+		return nil
+	}
+	found, err = rowsOf(ctx, s.conn, s.SelectClaim(s.run, sqltx.Canary))
+	if err != nil {
+		return failed("look whether the unlogged table was emptied", err)
+	}
+	if len(found) == 0 {
+		return errEmptied(s.Table)
+	}
+	return nil
+}
+
+// note keeps the server's notices for the ack.
+func (s *session) note(_ *pgconn.PgConn, n *pgconn.Notice) {
+	if len(s.notices) < notesKept {
+		s.notices = append(s.notices, fmt.Sprintf("%s: %s", n.Severity, n.Message))
+	}
+}
+
+// Load sends the batch in a transaction that claims it, or by itself where the contract knows no claims.
+func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
+	if s.conn.IsClosed() {
+		return ack, errDead()
+	}
+	if err := ctx.Err(); err != nil {
+		return ack, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+	}
+	s.notices = nil
+	s.loading.Store(b.ID.Number)
+	defer s.loading.Store(idle)
+	if s.contract.Dedup == loader.DedupTx {
+		ack, err = sqltx.Load(ctx, s, b)
+	} else {
+		ack.Rows, _, err = s.Rows(ctx, b)
+	}
+	if err != nil {
+		return loader.Ack{}, s.explain(ctx, err)
+	}
+	ack.Detail = s.notices
+	return ack, nil
+}
+
+// Claim implements sqltx.Conn.
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+	results, err := exec(ctx, s.conn, s.claim(ref))
+	if err != nil {
+		return false, 0, err
+	}
+	if results[len(results)-1].CommandTag.RowsAffected() == 1 {
+		return false, 0, nil
+	}
+	found, err := rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	if err != nil {
+		return false, 0, err
+	}
+	if len(found) == 0 {
+		return false, 0, errors.New("the claim is taken and cannot be read: was it removed just now?")
+	}
+	rows, err = parseInt(found[0][0])
+	return true, rows, err
+}
+
+// Rows implements sqltx.Conn; notices are no reason to give a batch up, so it returns none as warnings.
+func (s *session) Rows(ctx context.Context, b *batch.Batch) (int64, []string, error) {
+	body := &guarded{body: b.Open()}
+	defer body.Close()
+	statement := s.send(s.contract.Format, s.contract.Dedup)
+	if s.method == methodInsert {
+		return s.insert(ctx, statement, body)
+	}
+	tag, err := s.conn.CopyFrom(ctx, body, statement)
+	return tag.RowsAffected(), nil, err
+}
+
+func (s *session) insert(ctx context.Context, statement string, body *guarded) (int64, []string, error) {
+	var text strings.Builder // its String is no further copy
+	text.Grow(len(statement) + int(body.body.Size()))
+	text.WriteString(statement)
+	if _, err := body.body.WriteTo(&text); err != nil {
+		return 0, nil, err
+	}
+	results, err := exec(ctx, s.conn, text.String())
+	if err != nil {
+		return 0, nil, err
+	}
+	return results[0].CommandTag.RowsAffected(), nil, nil
+}
+
+// Commit implements sqltx.Conn. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
+// what a deferred constraint refuses is certainly not applied.
+func (s *session) Commit(ctx context.Context) error {
+	results, err := exec(ctx, s.conn, "COMMIT")
+	if err != nil {
+		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && class(refused.Code) == loader.ClassConstraint {
+			return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
+		}
+		return err
+	}
+	if tag := results[0].CommandTag.String(); tag != "COMMIT" {
+		return &loader.Error{Op: "commit", Applied: loader.No, Err: fmt.Errorf("the server answered %s", tag)}
+	}
+	return nil
+}
+
+// Rollback implements sqltx.Conn. It is needed most when ctx has ended.
+func (s *session) Rollback(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+	defer cancel()
+	_, err := exec(ctx, s.conn, "ROLLBACK")
+	return err
+}
+
+// Close ends the connection.
+func (s *session) Close() error {
+	s.leave()
+	return closeConn(s.conn)
+}
+
+// leave takes the session off the list of those that Resolve spares.
+func (s *session) leave() {
+	s.owner.mu.Lock()
+	defer s.owner.mu.Unlock()
+	delete(s.owner.sessions, s)
+}
+
+// explain adds to a failed attempt what is known here: that the context ended it, what to do about it, and how far a
+// COPY in several transactions came. A connection that pgconn has given up is closed at this end at once.
+func (s *session) explain(ctx context.Context, err error) error {
+	e := describe("load", err)
+	if ended := ctx.Err(); ended != nil && !errors.Is(e, ended) {
+		e.Err = fmt.Errorf("%w: %w", ended, e.Err)
+	}
+	if !s.owner.Caps().Atomic {
+		e.Applied = loader.Unknown
+	}
+	switch {
+	case s.conn.IsClosed():
+		s.leave()
+		hangUp(s.conn)
+	case !s.owner.Caps().Atomic:
+		e.Err = s.progress(ctx, e.Err)
+	}
+	return e
+}
+
+// progress asks YugabyteDB how many rows of the failed COPY it has committed; the view keeps them for the session that
+// sent it. It is for the reader of the message: Resolve looks at the table.
+func (s *session) progress(ctx context.Context, err error) error {
+	found, lost := rowsOf(ctx, s.conn, "SELECT tuples_processed FROM pg_stat_progress_copy WHERE pid = pg_backend_pid()")
+	if lost != nil || len(found) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s rows of the batch were committed before", err, found[0][0])
+}
+
+// guarded is a body that can be closed while somebody still reads it. pgconn's CopyFrom returns from a broken
+// connection without waiting for its reading goroutine, which then may ask for one more piece of a buffer that already
+// belongs to another batch.
+type guarded struct {
+	mu     sync.Mutex
+	body   *batch.Body
+	closed bool
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return 0, io.ErrClosedPipe
+	}
+	return g.body.Read(p)
+}
+
+func (g *guarded) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.closed = true
+		_ = g.body.Close()
+	}
+}
+
+// sessionName is the application_name of a run's sessions. The server cuts it at 63 bytes, so it is cut here.
+func sessionName(run string) string {
+	name := adminName + "/" + run
+	return name[:min(len(name), 63)]
+}
+
+// wait sleeps, or returns when ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

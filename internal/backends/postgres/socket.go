@@ -1,0 +1,67 @@
+package postgres
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// socket remembers why it broke. pgconn 5.12 forgets it: where a connection breaks while an answer is awaited, Exec
+// returns "conn closed", the error of a connection that was closed before, which moreover calls itself safe to retry
+// although the statement was sent (MultiResultReader.NextResult drops the error of its peekMessage).
+type socket struct {
+	net.Conn
+	broken atomic.Pointer[error] // the first error
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.note(err)
+	return n, err
+}
+
+func (s *socket) Write(p []byte) (int, error) {
+	n, err := s.Conn.Write(p)
+	s.note(err)
+	return n, err
+}
+
+func (s *socket) note(err error) {
+	if err != nil {
+		s.broken.CompareAndSwap(nil, &err)
+	}
+}
+
+// socketOf finds the socket below a connection.
+func socketOf(c *pgconn.PgConn) *socket {
+	below := c.Conn()
+	if encrypted, is := below.(*tls.Conn); is {
+		below = encrypted.NetConn()
+	}
+	s, _ := below.(*socket)
+	return s
+}
+
+// hangUp closes the socket at once. Without it pgconn keeps the socket of a cancelled COPY open for up to 15 s, and
+// the server the claim.
+func hangUp(c *pgconn.PgConn) {
+	if s := socketOf(c); s != nil {
+		_ = s.Close()
+	}
+}
+
+// cause puts the reason in place of "conn closed". What remains of pgconn's error must not say that it is safe to
+// retry.
+func cause(c *pgconn.PgConn, err error) error {
+	if !errors.Is(err, pgconn.ErrConnClosed) {
+		return err
+	}
+	if s := socketOf(c); s != nil && s.broken.Load() != nil {
+		return fmt.Errorf("connection lost: %w", *s.broken.Load())
+	}
+	return fmt.Errorf("connection lost: %w", net.ErrClosed)
+}

@@ -1,0 +1,162 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// madeBy is the comment on tables that terapush has made and may drop.
+const madeBy = "made by terapush"
+
+// A loading session gives up a lock after lockWait: long enough for an earlier attempt at the same batch to end, and
+// shorter than any sensible deadline. idleInTransaction and the keep-alives end the transaction of a client that has
+// vanished; without them its claim would stand for as long as the kernel keeps the connection, two hours and more.
+const (
+	lockWait          = "5min"
+	idleInTransaction = "2min"
+	keepAlive         = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6"
+)
+
+// statements writes the SQL about one table. It is pure; Explain and the loader share it.
+type statements struct {
+	sqltx.Statements
+	method     string
+	options    options
+	flavour    flavour
+	unlogged   bool
+	primaryKey bool
+}
+
+// statementsFor plans the statements before the server was asked. table is schema.name, or a name alone.
+func statementsFor(t loader.Target, table string, s rows.Schema, method string, o options, f flavour) statements {
+	d := dialect()
+	st := statements{
+		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
+		method:     method, options: o, flavour: f, unlogged: o.unlogged,
+	}
+	schema, _, qualified := strings.Cut(table, ".")
+	if !qualified {
+		schema = ""
+	}
+	st.Claims = claimsTable(schema, o.unlogged)
+	return st
+}
+
+// claimsTable is the claim table in a schema, quoted. It shares the target's durability: a claim that outlived its
+// rows would call them applied.
+func claimsTable(schema string, unlogged bool) string {
+	name := sqltx.ClaimsTable
+	if unlogged {
+		name = sqltx.UnloggedClaims
+	}
+	return qualified(schema, name)
+}
+
+// qualified quotes schema and name, which may themselves contain dots; schema may be empty.
+func qualified(schema, name string) string {
+	quote := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
+	if schema == "" {
+		return quote(name)
+	}
+	return quote(schema) + "." + quote(name)
+}
+
+func columnType(t rows.Type) string {
+	switch t {
+	case rows.Int64:
+		return "bigint"
+	case rows.Bytes:
+		return "bytea"
+	default:
+		return "text"
+	}
+}
+
+func create(unlogged bool) string {
+	if unlogged {
+		return "CREATE UNLOGGED TABLE "
+	}
+	return "CREATE TABLE "
+}
+
+// createTable makes the target. In YugabyteDB the key is hashed over the tablets, since rows that come in key order
+// would all go to one of them otherwise.
+func (s statements) createTable() string {
+	var columns []string
+	for _, c := range s.Schema.Columns {
+		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), columnType(c.Type)))
+	}
+	key := s.Identifier(s.Schema.Key().Name)
+	switch {
+	case s.flavour == yugabyteDB:
+		columns = append(columns, "PRIMARY KEY ("+key+" HASH)")
+	case s.primaryKey:
+		columns = append(columns, "PRIMARY KEY ("+key+")")
+	}
+	return create(s.unlogged) + s.Table + " (" + strings.Join(columns, ", ") + ")"
+}
+
+func (s statements) markTable() string {
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(madeBy))
+}
+
+func (s statements) createClaims() string {
+	key := "run, batch"
+	if s.flavour == yugabyteDB {
+		key = "(run, batch) HASH"
+	}
+	return create(s.unlogged) + "IF NOT EXISTS " + s.Claims +
+		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (" + key + "))"
+}
+
+// claim begins the transaction and claims in one message. READ COMMITTED, so that a claim which another session has
+// just committed is seen instead of failing the statement, whatever the server's default is.
+func (s statements) claim(r loader.Ref) string {
+	return "BEGIN ISOLATION LEVEL READ COMMITTED; " + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
+}
+
+// send is the statement that takes a batch's rows. Behind an INSERT stands the body.
+func (s statements) send(f batch.Format, d loader.Dedup) string {
+	if s.method == methodInsert {
+		return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
+	}
+	how := "FORMAT " + map[batch.Format]string{batch.PGBinary: "binary", batch.PGText: "text", batch.CSV: "csv"}[f]
+	switch {
+	case s.options.rowsPerTransaction > 0:
+		how += fmt.Sprintf(", ROWS_PER_TRANSACTION %d", s.options.rowsPerTransaction)
+	case s.flavour == yugabyteDB && d != loader.DedupTx:
+		// Outside a transaction YugabyteDB would commit every 20,000 rows.
+		how += ", ROWS_PER_TRANSACTION 0"
+	}
+	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, s.Columns(s.Schema), how)
+}
+
+// sessionSetup is what a loading session says first.
+func (s statements) sessionSetup(t loader.Target) string {
+	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s",
+		lockWait, idleInTransaction, keepAlive)
+	if s.method == methodInsert {
+		setup += "; SET standard_conforming_strings = on" // the format's literals rest on it
+	}
+	if s.options.nonTransactional {
+		setup += "; SET yb_disable_transactional_writes = on"
+	}
+	if set := sessionSettings(t.Settings); set != "" {
+		setup += "; " + set
+	}
+	return setup
+}
+
+// sessionSettings sets the variables of --set, last, so that they win.
+func sessionSettings(settings []loader.Setting) string {
+	var all []string
+	for _, s := range settings {
+		all = append(all, fmt.Sprintf("SET %s = %s", dialect().Identifier(s.Name), literal(s.Value)))
+	}
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,124 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// relation is a table as the catalog has it.
+type relation struct {
+	oid, schema, name string
+	identity          string // oid/relfilenode: DROP changes the first, TRUNCATE the second
+	persistence       string // p(ermanent), u(nlogged) or t(emporary)
+	kind              string // r: a table, p: a partitioned one
+	comment           string
+	mayInsert         bool
+}
+
+// locate finds the target table; nil if there is none.
+func (r *ready) locate(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
+	found, err := rowsOf(ctx, c, "SELECT c.oid, c.relfilenode, n.nspname, c.relname, c.relpersistence, c.relkind, "+
+		"obj_description(c.oid, 'pg_class'), has_table_privilege(c.oid, 'INSERT') "+
+		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass("+literal(r.Table)+")")
+	if err != nil {
+		return nil, failed("look for table "+r.Table, err)
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	row := found[0]
+	return &relation{
+		oid: row[0], identity: row[0] + "/" + row[1], schema: row[2], name: row[3], persistence: row[4], kind: row[5],
+		comment: row[6], mayInsert: row[7] == "t",
+	}, nil
+}
+
+// fits checks that the table takes the schema's rows as the run will send them.
+func (r *ready) fits(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) error {
+	refuse := func(hint, format string, values ...any) error {
+		return &loader.Error{
+			Op: fmt.Sprintf("check table %s.%s", found.schema, found.name), Applied: loader.No,
+			Err: fmt.Errorf(format, values...), Hint: hint,
+		}
+	}
+	switch {
+	case found.kind != "r" && found.kind != "p":
+		return refuse("choose another --table", "it is a view or a foreign table")
+	case found.persistence == "t":
+		return refuse("choose another --table", "it is temporary: each session has its own")
+	case !found.mayInsert:
+		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO this user", qualified(found.schema, found.name)),
+			"this user may not insert")
+	case r.options.unlogged && found.persistence != "u":
+		return refuse("leave the option away, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
+	}
+	if err := r.columnsFit(ctx, c, found, refuse); err != nil {
+		return err
+	}
+	if p.Contract.Dedup == loader.DedupRange {
+		return r.keyFits(ctx, c, found, refuse)
+	}
+	return nil
+}
+
+type refusal = func(hint, format string, values ...any) error
+
+// columnsFit compares by name and type: binary COPY converts nothing. More columns are fine where the server can fill
+// them itself.
+func (r *ready) columnsFit(ctx context.Context, c *pgconn.PgConn, found *relation, refuse refusal) error {
+	columns, err := rowsOf(ctx, c, "SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), "+
+		"attnotnull AND NOT atthasdef AND attidentity = '' FROM pg_attribute "+
+		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "+found.oid+" ORDER BY attnum")
+	if err != nil {
+		return failed("read the columns of "+r.Table, err)
+	}
+	var want, have, needed []string
+	missing := 0
+	for _, w := range r.Schema.Columns {
+		want = append(want, w.Name+" "+columnType(w.Type))
+		if !slices.ContainsFunc(columns, func(h []string) bool { return h[0] == w.Name && takes(h[1], w.Type) }) {
+			missing++
+		}
+	}
+	for _, h := range columns {
+		have = append(have, h[0]+" "+h[2])
+		if h[3] == "t" && !slices.Contains(r.Schema.Names(), h[0]) {
+			needed = append(needed, h[0])
+		}
+	}
+	switch {
+	case missing > 0:
+		return refuse("choose another --table, or use --create recreate", "its columns are (%s), the dataset's (%s)",
+			strings.Join(have, ", "), strings.Join(want, ", "))
+	case len(needed) > 0:
+		return refuse("give them a default", "it needs values for %s, which the dataset does not have", strings.Join(needed, ", "))
+	}
+	return nil
+}
+
+// takes tells whether a column of the server's type takes values of ours in every format.
+func takes(have string, want rows.Type) bool {
+	return have == columnType(want) || want == rows.Text && have == "character varying"
+}
+
+// keyFits checks what finding a batch's rows by their keys rests on: no key twice, and no second index, which
+// YugabyteDB updates in transactions of its own.
+func (r *ready) keyFits(ctx context.Context, c *pgconn.PgConn, found *relation, refuse refusal) error {
+	indexes, err := rowsOf(ctx, c, "SELECT i.indisprimary AND i.indnatts = 1 AND a.attname = "+literal(r.Schema.Key().Name)+
+		" FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "+found.oid)
+	if err != nil {
+		return failed("read the indexes of "+r.Table, err)
+	}
+	if len(indexes) != 1 || indexes[0][0] != "t" {
+		return refuse("make it so, or leave option "+optionRowsPerTransaction+" away",
+			"option %s needs a table whose only index is PRIMARY KEY (%s HASH)", optionRowsPerTransaction, r.Schema.Key().Name)
+	}
+	return nil
+}

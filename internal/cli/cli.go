@@ -1,0 +1,162 @@
+// Package cli is the command line: one file a command. A command reads flags, calls the package that does the work and
+// prints what it returns; it exits nowhere.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Process is what a command takes from the process it runs in.
+type Process struct {
+	Stdout, Stderr io.Writer
+	LookupEnv      func(string) (string, bool)
+	Signals        <-chan os.Signal
+}
+
+// app is what all commands share.
+type app struct {
+	Process
+	drivers *loader.Registry
+	signal  caught
+}
+
+// Run executes the command line and returns the exit code.
+func Run(ctx context.Context, args []string, p Process) int {
+	drivers, err := all.Drivers()
+	if err != nil {
+		fmt.Fprintln(p.Stderr, "terapush:", err)
+		return exitFailed
+	}
+	a := &app{Process: p, drivers: drivers}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err = root.ExecuteContext(ctx)
+	var child childError
+	if errors.As(err, &child) {
+		return child.code
+	}
+	if err != nil {
+		fmt.Fprintln(p.Stderr, "terapush:", strings.TrimSpace(err.Error()))
+	}
+	return a.exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "terapush",
+		Short: "Push terabytes into databases, prove that every row arrived, say what the limit was",
+		Example: `  terapush demo
+  terapush push postgres://user@host/db --bytes 1TiB --workers 32
+  terapush push mysql://user@host/db --rows 2000000 --verify full --json`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(nearest.Unknown("command", args[0], names(c)))
+			}
+			return c.Help()
+		},
+	}
+	root.SetFlagErrorFunc(unknownFlag)
+	root.AddCommand(a.push(), a.verify(), a.forget(), a.list(), a.demo(), a.version())
+	return root
+}
+
+func names(c *cobra.Command) []string {
+	var all []string
+	for _, sub := range c.Commands() {
+		all = append(all, sub.Name())
+	}
+	return all
+}
+
+// unknownFlag names the flag that was probably meant.
+func unknownFlag(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return usage(err)
+	}
+	var flags []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	if guess := nearest.Of(unknown.GetSpecifiedName(), flags); guess != "" {
+		err = fmt.Errorf("%w; did you mean --%s?", err, guess)
+	}
+	return usage(err)
+}
+
+// The exit codes are part of the command line: scripts rely on them.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitRejected    = 3
+	exitUnverified  = 4
+	exitPreflight   = 5
+	exitUnknown     = 7
+	exitInterrupted = 128 // plus the signal's number
+)
+
+func (a *app) exitCode(err error) int {
+	switch push.OutcomeOf(err) {
+	case report.OK:
+		return exitOK
+	case push.Usage:
+		return exitUsage
+	case report.PreflightFailed:
+		return exitPreflight
+	case report.Interrupted:
+		return exitInterrupted + a.signal.number()
+	case report.Unknown:
+		return exitUnknown
+	case report.VerificationFailed:
+		return exitUnverified
+	case report.Rejected:
+		return exitRejected
+	default:
+		return exitFailed
+	}
+}
+
+// usage marks an error as one of the command line.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &push.Error{Outcome: push.Usage, Err: err}
+}
+
+// exactly refuses other numbers of arguments.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(fmt.Errorf("%s: %d arguments given", what, len(args)))
+		}
+		return nil
+	}
+}
+
+func (a *app) log(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		if attr.Key == slog.TimeKey {
+			return slog.String(slog.TimeKey, attr.Value.Time().Format("15:04:05"))
+		}
+		return attr
+	}}))
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func (a *app) list() *cobra.Command {
+	tables := map[string]func(*tabwriter.Writer){"targets": a.listTargets, "methods": a.listMethods, "datasets": listDatasets}
+	what := []string{"targets", "methods", "datasets"}
+	return &cobra.Command{
+		Use:       "list [" + strings.Join(what, "|") + "]",
+		Short:     "List what there is to push into and to push",
+		ValidArgs: what,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = what
+			}
+			out := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
+			for _, name := range args {
+				print, ok := tables[name]
+				if !ok {
+					return usage(nearest.Unknown("list", name, what))
+				}
+				print(out)
+			}
+			return out.Flush()
+		},
+	}
+}
+
+func (a *app) listTargets(out *tabwriter.Writer) {
+	fmt.Fprintln(out, "TARGET\tSCHEMES\tMETHODS")
+	for _, d := range a.drivers.Drivers() {
+		var methods []string
+		for _, m := range d.Methods() {
+			methods = append(methods, m.Name)
+		}
+		fmt.Fprintf(out, "%s\t%s\t%s\n", d.Name(), strings.Join(d.Schemes(), ", "), strings.Join(methods, ", "))
+	}
+	fmt.Fprintln(out)
+}
+
+func (a *app) listMethods(out *tabwriter.Writer) {
+	fmt.Fprintln(out, "TARGET\tMETHOD\tDELIVERY\tBY\tFORMATS\t")
+	for _, d := range a.drivers.Drivers() {
+		for _, m := range d.Methods() {
+			var formats []string
+			for _, f := range m.Caps.Formats {
+				formats = append(formats, string(f))
+			}
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name(), m.Name, words(m.Caps.Delivery()), m.Caps.Dedup, strings.Join(formats, ", "), m.Help)
+		}
+	}
+	fmt.Fprintln(out)
+}
+
+func words(d loader.Delivery) string { return strings.ReplaceAll(string(d), "-", " ") }
+
+func listDatasets(out *tabwriter.Writer) {
+	fmt.Fprintln(out, "DATASET\tCOLUMNS")
+	for _, name := range dataset.Names() {
+		d, err := dataset.New(name, dataset.Options{})
+		if err != nil {
+			continue // every listed dataset has defaults
+		}
+		var columns []string
+		for _, c := range d.Schema().Columns {
+			columns = append(columns, c.Name+" "+c.Type.String())
+		}
+		fmt.Fprintf(out, "%s\t%s\n", name, strings.Join(columns, ", "))
+	}
+	fmt.Fprintln(out)
+}

@@ -1,0 +1,141 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+)
+
+func (a *app) push() *cobra.Command {
+	var c config.Push
+	var file string
+	cmd := &cobra.Command{
+		Use:   "push TARGET [flags]",
+		Short: "Fill a table as fast as it goes, and prove that every row arrived exactly once",
+		Long: `Fill a table as fast as it goes, and prove that every row arrived exactly once.
+
+TARGET is the database's usual URL: postgres://user@host:5432/db, mysql://user@host:3306/db (also yugabyte://,
+mariadb://, tidb://, singlestore://), or discard:// to measure this machine alone. Several hosts, separated by commas,
+spread the workers. The password is better given by TERAPUSH_PASSWORD or --password-file than in the URL.
+
+Every flag has an environment variable: TERAPUSH_BATCH_ROWS for --batch-rows. Sizes are written 64MiB, 64MB, 1GiB;
+rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not here: several tables in one push, YCQL, prepared statements that
+bundle several inserts.
+
+Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
+failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopped by a signal after a clean save.`,
+		Args: exactly(1, "push takes one TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Target = args[0]
+			explicit, err := a.complete(cmd.Flags(), &c, file)
+			if err != nil {
+				return usage(err)
+			}
+			if c.DryRun {
+				return usage(push.Explain(a.Stdout, &c, a.drivers))
+			}
+			stop, release := a.stopping(cmd.Context())
+			defer release()
+			return a.runPush(stop, c, cmd.Flags(), explicit)
+		},
+	}
+	c.Flags(cmd.Flags(), a.drivers)
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// complete fills in what the command line left out, and a resumed run's flags last. explicit tells what this process
+// was told, and not the run.
+func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+	if err := config.Complete(f, a.LookupEnv, file); err != nil {
+		return nil, err
+	}
+	own := map[string]bool{}
+	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
+	if c.State == "" {
+		if c.State, err = a.stateDir(); err != nil {
+			return nil, err
+		}
+	}
+	if c.Resume != "" {
+		r, err := ledger.Read(c.State, c.Resume)
+		if err != nil {
+			return nil, err
+		}
+		if err := config.Restore(f, r.Flags); err != nil {
+			return nil, err
+		}
+	}
+	return func(name string) bool { return own[name] }, nil
+}
+
+// stateDir is the user's state folder, after the XDG base directory specification.
+func (a *app) stateDir() (string, error) {
+	if dir, ok := a.LookupEnv("XDG_STATE_HOME"); ok && dir != "" {
+		return filepath.Join(dir, "terapush"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the user's state folder: %w; give --state-dir", err)
+	}
+	return filepath.Join(home, ".local", "state", "terapush"), nil
+}
+
+// runPush pushes, shows how it goes, and prints what became of it.
+func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) error {
+	terminal := live.NewTerminal(a.Stderr)
+	if config.PasswordInArguments(c.Target) {
+		a.log(terminal).Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+	}
+	w, err := newWatcher(s.hard, c, terminal)
+	if err != nil {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	defer w.close()
+
+	r, err := push.Run(s.hard, push.Job{
+		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
+		Drain: s.drain, Log: a.log(terminal), Watch: w.watch,
+	})
+	outcome := push.OutcomeOf(err)
+	if outcome == push.Usage {
+		return err
+	}
+	printed := a.print(a.Stdout, r, c.JSON)
+	w.linger(s)
+	if resumable(outcome) && r.Run.ID != "" {
+		fmt.Fprintf(a.Stderr, "to go on: terapush push '%s' --resume %s%s\n", r.Target.URL, r.Run.ID, stateFlag(f))
+	}
+	return errors.Join(err, printed)
+}
+
+func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
+	if asJSON {
+		return r.WriteJSON(w)
+	}
+	return r.WriteText(w)
+}
+
+func resumable(o report.Outcome) bool {
+	return o == report.Failed || o == report.Interrupted || o == report.Unknown
+}
+
+// stateFlag repeats --state-dir where it was given: without it the run would not be found.
+func stateFlag(f *pflag.FlagSet) string {
+	if flag := f.Lookup("state-dir"); flag.Changed {
+		return fmt.Sprintf(" --state-dir '%s'", flag.Value)
+	}
+	return ""
+}

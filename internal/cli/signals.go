@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"syscall"
+)
+
+// caught remembers the first signal.
+type caught struct{ first atomic.Value }
+
+// number is the signal's number, SIGINT's where none was caught.
+func (c *caught) number() int {
+	if s, ok := c.first.Load().(syscall.Signal); ok {
+		return int(s)
+	}
+	return int(syscall.SIGINT)
+}
+
+// stop is the two ways of stopping. The first signal closes drain: what is on its way is finished and saved. The
+// second ends hard, which closes the connections.
+type stop struct {
+	hard  context.Context
+	drain <-chan struct{}
+}
+
+// soft is a context that ends with the first signal: for whatever has nothing to finish.
+func (s stop) soft() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(s.hard)
+	go func() {
+		select {
+		case <-s.drain:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// stopping turns signals into a stop, until it is released.
+func (a *app) stopping(ctx context.Context) (s stop, release func()) {
+	hard, cancel := context.WithCancel(ctx)
+	drain := make(chan struct{})
+	go func() {
+		select {
+		case sig := <-a.Signals:
+			a.signal.first.CompareAndSwap(nil, sig)
+			fmt.Fprintf(a.Stderr, "\n%s: finishing what is on its way; once more closes the connections\n", sig)
+			close(drain)
+		case <-hard.Done():
+			return
+		}
+		select {
+		case <-a.Signals:
+			cancel()
+		case <-hard.Done():
+		}
+	}()
+	return stop{hard: hard, drain: drain}, cancel
+}

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/push"
+)
+
+func (a *app) verify() *cobra.Command {
+	return a.again("verify", "Prove again that a run's rows arrived, without the source", func(ctx context.Context, j push.Job) error {
+		r, err := push.Verify(ctx, j)
+		if push.OutcomeOf(err) == push.Usage {
+			return err
+		}
+		return errors.Join(err, a.print(a.Stdout, r, j.Config.JSON))
+	})
+}
+
+func (a *app) forget() *cobra.Command {
+	return a.again("forget", "Remove a run's claims and journal", push.Forget)
+}
+
+// again is a command on an earlier run: everything about it comes from the run's record.
+func (a *app) again(name, short string, do func(context.Context, push.Job) error) *cobra.Command {
+	var c config.Push
+	cmd := &cobra.Command{
+		Use:   name + " TARGET --run ID",
+		Short: short,
+		Args:  exactly(1, name+" takes one TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.Target = args[0]
+			if c.Resume == "" {
+				return usage(errors.New("--run is needed: the id of the run"))
+			}
+			explicit, err := a.complete(cmd.Flags(), &c, "")
+			if err != nil {
+				return usage(err)
+			}
+			stop, release := a.stopping(cmd.Context())
+			defer release()
+			return do(stop.hard, push.Job{
+				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(live.NewTerminal(a.Stderr)),
+			})
+		},
+	}
+	// The run's own flags have to be there to be restored; only those that make sense again are shown.
+	c.Flags(cmd.Flags(), a.drivers)
+	shown := []string{"verify", "verify-rows", "json", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
+	cmd.Flags().StringVar(&c.Resume, "run", "", "id of the run")
+	return cmd
+}

@@ -1,0 +1,174 @@
+// Package config reads what the user wants: from flags, the environment and a file, in this order of precedence, into
+// one struct. It opens no connection and decides nothing.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Push is what a push is told. Zero values mean the defaults that --help states.
+type Push struct {
+	Target  string // the URL, or what a resumed run says
+	Method  string
+	Options map[string]string // of the method, by name; those given only
+	Dataset string
+	Table   string
+	Format  string
+
+	// Rows, Bytes (of column data) and Duration exclude each other.
+	Rows     int64
+	Bytes    Bytes
+	Duration time.Duration
+
+	PayloadBytes  int
+	PayloadKind   string
+	DistinctBytes DistinctBytes
+	Seed          uint64
+	FirstKey      int64
+	Append        bool
+	PrimaryKey    bool
+
+	Workers      int
+	BatchRows    int64
+	BatchBytes   Bytes
+	Memory       Bytes
+	MaxRate      Rate
+	Retries      int
+	BatchTimeout time.Duration
+
+	Delivery   string
+	Create     string
+	YesDrop    string
+	Verify     string
+	VerifyRows int
+	Set        []string // name=value
+
+	Connect Connect
+	State   string // the state folder
+	Resume  string // the id of a run
+
+	Progress      string
+	JSON          bool
+	DryRun        bool
+	MetricsAddr   string
+	MetricsLinger time.Duration
+}
+
+// Connect is what every command that talks to a database is told.
+type Connect struct {
+	PasswordFile string
+	TLS          string
+	Trust        network.Trust
+}
+
+// Validate returns everything that is wrong at once.
+func (p *Push) Validate() error {
+	var problems []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(moreThanOne(p.Rows > 0, p.Bytes > 0, p.Duration > 0), "--rows, --bytes and --duration exclude each other")
+	refuse(moreThanOne(p.BatchRows > 0, p.BatchBytes > 0), "--batch-rows and --batch-bytes exclude each other")
+	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
+	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
+	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
+		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
+	refuse(p.FirstKey < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey)
+	refuse(p.FirstKey > 0 && p.Append, "--append finds the first key by itself; leave --first-key out")
+	refuse(p.Append && p.Duration > 0, "--append sets a range of keys aside, which a run by --duration does not know; give --first-key")
+	refuse(p.Append && p.Create == string(loader.CreateRecreate), "--append and --create recreate contradict each other")
+	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
+	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
+	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
+	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
+	refuse(strings.ContainsAny(p.Table, ",; "), "--table %q: a push fills one table; start one push for each", p.Table)
+	_, err := p.Settings()
+	return errors.Join(append(problems, err)...)
+}
+
+func moreThanOne(given ...bool) bool {
+	n := 0
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// Settings are the session variables of --set.
+func (p *Push) Settings() ([]loader.Setting, error) {
+	var all []loader.Setting
+	for _, text := range p.Set {
+		name, value, found := strings.Cut(text, "=")
+		if !found || name == "" {
+			return nil, fmt.Errorf("--set %q: write it as name=value", text)
+		}
+		all = append(all, loader.Setting{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+	}
+	return all, nil
+}
+
+// LoaderTarget is the target with method, options and settings, for the driver that the registry finds for its scheme.
+func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Method, loader.Target, error) {
+	driver, target, err := FindTarget(p.Target, p.Connect, drivers)
+	if err != nil {
+		return nil, loader.Method{}, target, err
+	}
+	method, ok := loader.FindMethod(driver, p.Method)
+	if !ok {
+		return nil, method, target, nearest.Unknown("method", p.Method, methodNames(driver))
+	}
+	target.Method, target.Table = method.Name, p.Table
+	if target.Table == "" {
+		target.Table = p.Dataset
+	}
+	if target.Options, err = optionsOf(method, p.Options); err != nil {
+		return nil, method, target, err
+	}
+	target.Settings, err = p.Settings()
+	return driver, method, target, err
+}
+
+// optionsOf refuses an option that belongs to another method: silence would let the user believe in it.
+func optionsOf(m loader.Method, given map[string]string) (map[string]string, error) {
+	options := make(map[string]string)
+	for name, value := range given {
+		if !hasOption(m, name) {
+			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
+		}
+		options[name] = value
+	}
+	return options, nil
+}
+
+func hasOption(m loader.Method, name string) bool {
+	for _, o := range m.Options {
+		if o.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func methodNames(d loader.Driver) []string {
+	var names []string
+	for _, m := range d.Methods() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// WireFormat is the format asked for, or "" for the best.
+func (p *Push) WireFormat() batch.Format { return batch.Format(p.Format) }

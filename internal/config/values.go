@@ -1,0 +1,131 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/nearest"
+)
+
+// Bytes is a number of bytes, given as 64MiB (2^20), 64MB (10^6) or a bare number.
+type Bytes int64
+
+// Set reads the text of a flag.
+func (b *Bytes) Set(text string) error {
+	n, err := humanize.ParseBytes(text)
+	if err != nil || n > math.MaxInt64 {
+		return fmt.Errorf("%q is not a size: write it as 64MiB, 64MB or 1GiB", text)
+	}
+	*b = Bytes(n)
+	return nil
+}
+
+// String is the size with a binary unit where that loses nothing.
+func (b *Bytes) String() string {
+	if *b == 0 {
+		return ""
+	}
+	if short := strings.ReplaceAll(humanize.IBytes(uint64(*b)), " ", ""); exactly(short, *b) {
+		return short
+	}
+	return strconv.FormatInt(int64(*b), 10)
+}
+
+func exactly(text string, b Bytes) bool {
+	n, err := humanize.ParseBytes(text)
+	return err == nil && Bytes(n) == b
+}
+
+// Type names the kind of value in --help.
+func (*Bytes) Type() string { return "size" }
+
+// DistinctBytes is a size, or "all" for a run in which no row repeats.
+type DistinctBytes struct {
+	Bytes
+	All bool
+}
+
+// Set reads the text of a flag.
+func (d *DistinctBytes) Set(text string) error {
+	if text == "all" {
+		*d = DistinctBytes{All: true}
+		return nil
+	}
+	d.All = false
+	if err := d.Bytes.Set(text); err != nil {
+		return fmt.Errorf("%w, or as all", err)
+	}
+	if d.Bytes == 0 {
+		return fmt.Errorf("0 distinct bytes are no rows: write a size, or all")
+	}
+	return nil
+}
+
+// String is the size or "all".
+func (d *DistinctBytes) String() string {
+	if d.All {
+		return "all"
+	}
+	return d.Bytes.String()
+}
+
+// Rate is a number of bytes a second, given as 500MiB/s or, as networks are, 5Gbps.
+type Rate int64
+
+// Set reads the text of a flag.
+func (r *Rate) Set(text string) error {
+	if bits, ok := strings.CutSuffix(text, "bps"); ok {
+		n, unit, err := humanize.ParseSI(bits + "b")
+		if err == nil && unit == "b" && n >= 8 && n <= math.MaxInt64/8 {
+			*r = Rate(n / 8)
+			return nil
+		}
+	} else if bytes, ok := strings.CutSuffix(text, "/s"); ok {
+		n, err := humanize.ParseBytes(bytes)
+		if err == nil && n > 0 && n <= math.MaxInt64 {
+			*r = Rate(n)
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is not a rate: write it as 500MiB/s or 5Gbps", text)
+}
+
+// String is the rate with a binary unit.
+func (r *Rate) String() string {
+	if *r == 0 {
+		return ""
+	}
+	b := Bytes(*r)
+	return b.String() + "/s"
+}
+
+// Type names the kind of value in --help.
+func (*Rate) Type() string { return "rate" }
+
+// choice is a flag with a fixed set of values.
+type choice struct {
+	value *string
+	valid []string
+}
+
+func newChoice(value *string, valid ...string) *choice {
+	*value = valid[0]
+	return &choice{value: value, valid: valid}
+}
+
+func (c *choice) Set(text string) error {
+	for _, v := range c.valid {
+		if v == text {
+			*c.value = text
+			return nil
+		}
+	}
+	return nearest.Unknown("value", text, c.valid)
+}
+
+func (c *choice) String() string { return *c.value }
+func (c *choice) Type() string   { return strings.Join(c.valid, "|") }

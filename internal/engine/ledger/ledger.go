@@ -1,0 +1,273 @@
+// Package ledger keeps a run on disk: what was planned, and what became of every attempt. One folder a run, named by
+// the run's id, owned by one process at a time:
+//
+//	run.json       the record: plan, target, how far the run is; replaced as a whole
+//	journal.jsonl  one event an attempt, appended
+//	lock           held while a process works on the run
+//
+// The journal reaches the disk in groups, at most 100 ms behind. That is enough because it only says what to ask: for
+// methods with claim rows the claim table is the truth, and an attempt the journal has lost is found there.
+package ledger
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+const (
+	recordFile  = "run.json"
+	journalFile = "journal.jsonl"
+	lockFile    = "lock"
+)
+
+// syncEvery is how far the journal may be behind.
+const syncEvery = 100 * time.Millisecond
+
+// Ledger is one run's folder, opened and locked. It is safe for concurrent use.
+type Ledger struct {
+	dir  string
+	lock *flock.Flock
+
+	mu      sync.Mutex
+	journal *os.File
+	line    []byte // scratch
+	dirty   bool
+	failed  error // the first write or sync that failed; nothing is believed after it
+	record  Record
+
+	stop chan struct{}
+	done chan struct{}
+}
+
+// Create makes the folder of a new run. Its record is on disk when Create returns.
+func Create(stateDir string, r Record) (*Ledger, error) {
+	dir := filepath.Join(stateDir, r.Run)
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the state folder: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the run's state folder: %w", err)
+	}
+	l, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Save(r); err != nil {
+		return nil, errors.Join(err, l.lock.Unlock())
+	}
+	if err := errors.Join(startJournal(dir, r.Run), l.append()); err != nil {
+		return nil, errors.Join(err, l.lock.Unlock())
+	}
+	return l, nil
+}
+
+func startJournal(dir, run string) error {
+	line, err := event.AppendLine(nil, event.NewHeader(run))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, journalFile), line, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("starting the journal: %w", err)
+	}
+	return nil
+}
+
+// Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
+// dropped.
+func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
+	dir := filepath.Join(stateDir, run)
+	if _, err := os.Stat(filepath.Join(dir, recordFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no run %q in %s: is --state-dir the one it was started with?", run, stateDir)
+	}
+	l, err := lock(dir)
+	if err != nil {
+		return nil, err
+	}
+	if l.record, err = Read(stateDir, run); err == nil {
+		err = replay(dir, run, f)
+	}
+	if err == nil {
+		err = l.append()
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.lock.Unlock())
+	}
+	return l, nil
+}
+
+// lock makes sure that no other process works on the run. The kernel lets go of the lock when a process dies.
+func lock(dir string) (*Ledger, error) {
+	l := &Ledger{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
+	free, err := l.lock.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("locking the run: %w", err)
+	}
+	if !free {
+		return nil, fmt.Errorf("another process is working on run %s", filepath.Base(dir))
+	}
+	return l, nil
+}
+
+// replay reads the journal and cuts off what a crash left half written, so that new lines do not join an old half.
+func replay(dir, run string, f func(event.Event)) error {
+	path := filepath.Join(dir, journalFile)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	defer file.Close()
+	err = readEvents(file, f)
+	var torn *event.TornError
+	switch {
+	case !errors.As(err, &torn):
+	case torn.Offset == 0:
+		return startJournal(dir, run)
+	default:
+		err = file.Truncate(torn.Offset)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the journal %s: %w", path, err)
+	}
+	return nil
+}
+
+func readEvents(file io.Reader, f func(event.Event)) error {
+	r, err := event.NewReader(file)
+	for err == nil {
+		var e event.Event
+		if e, err = r.Next(); err == nil {
+			f(e)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+func (l *Ledger) append() error {
+	var err error
+	l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	l.stop, l.done = make(chan struct{}), make(chan struct{})
+	go l.syncLoop()
+	return nil
+}
+
+// Append adds an event. It does not wait for the disk; an error is one that an earlier write met, and nothing may be
+// sent after it: a run that cannot be resumed must not go on.
+func (l *Ledger) Append(e event.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed != nil {
+		return l.failed
+	}
+	var err error
+	if l.line, err = event.AppendLine(l.line[:0], e); err == nil {
+		_, err = l.journal.Write(l.line)
+	}
+	if err != nil {
+		l.failed = fmt.Errorf("writing the journal: %w", err)
+	}
+	l.dirty = true
+	return l.failed
+}
+
+func (l *Ledger) syncLoop() {
+	defer close(l.done)
+	tick := time.NewTicker(syncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+			_ = l.Sync() // kept in l.failed, which the next Append returns
+		}
+	}
+}
+
+// Sync brings the journal to the disk.
+func (l *Ledger) Sync() error {
+	l.mu.Lock()
+	dirty := l.dirty && l.failed == nil
+	l.dirty = false
+	l.mu.Unlock()
+	if !dirty {
+		return l.err()
+	}
+	// Outside the lock: workers keep appending while the disk works.
+	if err := l.journal.Sync(); err != nil {
+		l.mu.Lock()
+		l.failed = fmt.Errorf("syncing the journal: %w", err)
+		l.mu.Unlock()
+	}
+	return l.err()
+}
+
+func (l *Ledger) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Record is the newest record.
+func (l *Ledger) Record() Record { return l.record }
+
+// Save replaces the record, durably: a crash leaves the old one or the new one.
+func (l *Ledger) Save(r Record) error {
+	r.Schema = recordSchema
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = replaceFile(filepath.Join(l.dir, recordFile), append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("saving the run's record: %w", err)
+	}
+	l.record = r
+	return nil
+}
+
+// Close brings everything to the disk and lets go of the run.
+func (l *Ledger) Close() error {
+	close(l.stop)
+	<-l.done
+	return errors.Join(l.Sync(), l.journal.Close(), l.lock.Unlock())
+}
+
+// Remove closes the ledger and removes the run's folder.
+func (l *Ledger) Remove() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
+
+// replaceFile writes beside the old file, syncs and renames, then syncs the folder that holds the name.
+func replaceFile(path string, text []byte) error {
+	beside := path + ".new"
+	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(beside, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

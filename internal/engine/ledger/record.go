@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/plan"
+)
+
+const recordSchema = "terapush.run/v1"
+
+// Stage is how far a run is.
+type Stage string
+
+// The stages.
+const (
+	Loading  Stage = "loading"
+	Loaded   Stage = "loaded" // every batch is in; not verified yet
+	Verified Stage = "verified"
+)
+
+// Record is what a run needs to be resumed, verified or forgotten by another process, perhaps on another machine. It
+// holds no secret.
+type Record struct {
+	Schema  string    `json:"schema"`
+	Run     string    `json:"run"`
+	Started time.Time `json:"started"`
+	Stage   Stage     `json:"stage"`
+	Target  string    `json:"target"` // without password and parameters
+	Table   string    `json:"table"`
+	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.
+	Identity string    `json:"identity"`
+	Plan     plan.Plan `json:"plan"`
+	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
+	Flags map[string][]string `json:"flags"`
+}
+
+// Read reads a run's record without taking the run over.
+func Read(stateDir, run string) (Record, error) {
+	path := filepath.Join(stateDir, run, recordFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the run's record: %w", err)
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("reading the run's record %s: %w", path, err)
+	}
+	if r.Schema != recordSchema {
+		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
+	}
+	return r, nil
+}
+
+// NewID makes a run id: the start in UTC, so that a folder of runs is in order, and enough chance that two machines
+// never choose the same. It is made of digits, lower-case letters and dashes, and so needs no quoting anywhere.
+func NewID(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
+}
+
+// Flag is the value a flag was given at the start, or "".
+func (r Record) Flag(name string) string {
+	if values := r.Flags[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

@@ -1,0 +1,40 @@
+package engine
+
+import "sync"
+
+// numbers hands out the batch numbers in order, without those that are done.
+type numbers struct {
+	end  int64
+	done func(int64) bool
+
+	mu      sync.Mutex
+	next    int64
+	stopped bool
+}
+
+// take returns the next number, or false when there is none or the run stops.
+func (n *numbers) take() (int64, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for n.next < n.end && n.done(n.next) {
+		n.next++
+	}
+	if n.stopped || n.next >= n.end {
+		return 0, false
+	}
+	n.next++
+	return n.next - 1, true
+}
+
+func (n *numbers) stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopped = n.stopped || n.next < n.end
+}
+
+// state tells how many numbers were passed, and whether the end was cut off.
+func (n *numbers) state() (handed int64, stopped bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.next, n.stopped
+}

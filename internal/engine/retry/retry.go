@@ -1,0 +1,51 @@
+// Package retry says how long to wait between two attempts.
+package retry
+
+import (
+	"context"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter,
+// so that workers that failed together do not come back together; eight of them outlast a server's restart.
+type Policy struct {
+	Retries int
+}
+
+const (
+	firstWait = 250 * time.Millisecond
+	longest   = 30 * time.Second
+)
+
+// Waits begins the waits of one batch.
+func (p Policy) Waits() *Waits {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval, b.Multiplier = firstWait, longest, 2
+	b.Reset()
+	return &Waits{left: p.Retries, next: b}
+}
+
+// Waits are the waits between the attempts of one batch.
+type Waits struct {
+	left int
+	next *backoff.ExponentialBackOff
+}
+
+// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false when no attempt is
+// left or the context ends.
+func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
+	if w.left <= 0 || ctx.Err() != nil {
+		return false
+	}
+	w.left--
+	timer := time.NewTimer(max(w.next.NextBackOff(), atLeast))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}

@@ -1,0 +1,187 @@
+package live
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// stalled is how long nothing is acknowledged before the line says so.
+const stalled = 30 * time.Second
+
+// Percent is how much of the plan is acknowledged, 0 … 100 and rounded down, so that 100 means all of it. It is unknown
+// when the run's end is a time.
+func Percent(s event.Snapshot) (percent float64, known bool) {
+	done, planned := s.Rows, s.PlannedRows
+	if planned <= 0 {
+		done, planned = s.PayloadBytes, s.PlannedBytes
+	}
+	if planned <= 0 {
+		return 0, false
+	}
+	share := min(float64(done)/float64(planned), 1)
+	return math.Floor(share*1000) / 10, true
+}
+
+// part is a piece of the line. Where the line is too long, parts of low weight go first.
+type part struct {
+	weight int
+	text   string
+}
+
+// Line describes a run in at most so many columns; 0 columns means all there is to say. It is ASCII, a column a byte.
+func Line(s event.Snapshot, r stats.Rates, columns int) string {
+	parts := []part{{9, heading(s)}}
+	add := func(weight int, format string, args ...any) {
+		parts = append(parts, part{weight, fmt.Sprintf(format, args...)})
+	}
+	moving := s.Phase == event.Load || s.Phase == event.Stage
+	switch {
+	case moving || s.Phase == event.Done:
+		add(8, "%s", of(size(s.PayloadBytes), size(s.PlannedBytes), s.PlannedBytes))
+		add(3, "%s rows", of(humanize.Comma(s.Rows), humanize.Comma(s.PlannedRows), s.PlannedRows))
+		if moving {
+			add(7, "%s/s now", size(int64(r.Bytes)))
+		}
+		add(4, "%s/s avg", size(int64(r.OverallBytes)))
+		speed := r.Rows
+		if !moving {
+			speed = r.OverallRows
+		}
+		add(2, "%s rows/s", humanize.Comma(int64(speed)))
+		if r.ETAKnown {
+			add(6, "ETA %s", round(r.ETA))
+		}
+	default:
+		add(8, "%s", round(time.Duration(s.PhaseSeconds[s.Phase]*float64(time.Second))))
+		if s.Rows > 0 {
+			add(3, "%s rows acknowledged", humanize.Comma(s.Rows))
+		}
+	}
+	if quiet := s.At.Sub(s.LastProgress); moving && quiet >= stalled {
+		add(9, "no answer for %s", round(quiet))
+	}
+	if s.MissingRows > 0 {
+		add(9, "%s rows missing", humanize.Comma(s.MissingRows))
+	}
+	if moving {
+		add(1, "%d workers", s.Workers)
+	}
+	if moving || s.Phase == event.Done {
+		add(5, "retries %s", humanize.Comma(s.Retries))
+	}
+	return fit(parts, columns)
+}
+
+func heading(s event.Snapshot) string {
+	percent, known := Percent(s)
+	word := string(s.Phase)
+	switch s.Phase {
+	case event.Done:
+		if known && percent < 100 {
+			word = "ended" // interrupted or failed is not done
+		}
+	case event.Load, event.Stage:
+	default:
+		return word
+	}
+	if !known {
+		return word
+	}
+	return fmt.Sprintf("%-5s %5.1f%%", word, percent)
+}
+
+// of is "done of planned", or only what is done where nothing is planned.
+func of(done, planned string, n int64) string {
+	if n <= 0 {
+		return done
+	}
+	return done + " of " + planned
+}
+
+func size(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
+
+// round leaves seconds, and of long times only minutes.
+func round(d time.Duration) string {
+	if d >= 10*time.Hour {
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}
+
+func fit(parts []part, columns int) string {
+	const between = " | "
+	for {
+		texts := make([]string, len(parts))
+		for i, p := range parts {
+			texts[i] = p.text
+		}
+		line := strings.Join(texts, between)
+		if columns <= 0 || len(line) <= columns {
+			return line
+		}
+		if len(parts) == 1 {
+			return line[:columns]
+		}
+		lightest := slices.MinFunc(parts, func(a, b part) int { return cmp.Compare(a.weight, b.weight) })
+		i := slices.Index(parts, lightest)
+		parts = slices.Delete(parts, i, i+1)
+	}
+}
+
+// ProgressSchema names the form of a line of --progress json.
+const ProgressSchema = "terapush.progress/v1"
+
+// progressLine is one line of --progress json. Absent means not known.
+type progressLine struct {
+	Schema       string      `json:"schema"`
+	At           time.Time   `json:"at"`
+	Phase        event.Phase `json:"phase"`
+	Percent      *float64    `json:"percent,omitempty"`
+	Rows         int64       `json:"rows"`
+	PlannedRows  int64       `json:"planned_rows,omitempty"`
+	PayloadBytes int64       `json:"payload_bytes"`
+	PlannedBytes int64       `json:"planned_bytes,omitempty"`
+	// Rates of the last 10 s and of the whole load.
+	RowsPerSecond         float64  `json:"rows_per_second"`
+	BytesPerSecond        float64  `json:"bytes_per_second"`
+	OverallRowsPerSecond  float64  `json:"overall_rows_per_second"`
+	OverallBytesPerSecond float64  `json:"overall_bytes_per_second"`
+	ETASeconds            *float64 `json:"eta_seconds,omitempty"`
+	Retries               int64    `json:"retries"`
+	MissingRows           int64    `json:"missing_rows"`
+	Workers               int      `json:"workers"`
+}
+
+// JSONLine describes a run as one JSON object on one line, with its line feed.
+func JSONLine(s event.Snapshot, r stats.Rates) []byte {
+	l := progressLine{
+		Schema: ProgressSchema, At: s.At, Phase: s.Phase,
+		Rows: s.Rows, PlannedRows: s.PlannedRows, PayloadBytes: s.PayloadBytes, PlannedBytes: s.PlannedBytes,
+		RowsPerSecond: r.Rows, BytesPerSecond: r.Bytes,
+		OverallRowsPerSecond: r.OverallRows, OverallBytesPerSecond: r.OverallBytes,
+		Retries: s.Retries, MissingRows: s.MissingRows, Workers: s.Workers,
+	}
+	if percent, known := Percent(s); known {
+		l.Percent = &percent
+	}
+	if r.ETAKnown {
+		seconds := r.ETA.Seconds()
+		l.ETASeconds = &seconds
+	}
+	line, err := json.Marshal(l)
+	if err != nil {
+		// Only a rate that is no number could do this, and Tracker makes none.
+		panic(fmt.Sprintf("live: encode a progress line: %v", err))
+	}
+	return append(line, '\n')
+}

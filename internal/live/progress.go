@@ -1,0 +1,143 @@
+// Package live shows a run while it goes: a progress line for people, one JSON object a line for scripts, and
+// Prometheus metrics. All three are readers of snapshots and keep no count of their own.
+package live
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// Mode is the form of the progress.
+type Mode string
+
+// The modes.
+const (
+	Auto  Mode = "auto"  // Bar on a terminal, Plain elsewhere
+	Bar   Mode = "bar"   // one line, redrawn; Plain where there is no terminal
+	Plain Mode = "plain" // a line every 10 s, without control characters
+	JSON  Mode = "json"  // an object every 10 s
+	None  Mode = "none"
+)
+
+// Modes lists all modes.
+func Modes() []Mode { return []Mode{Auto, Bar, Plain, JSON, None} }
+
+// ParseMode reads --progress.
+func ParseMode(s string) (Mode, error) {
+	if m := Mode(s); slices.Contains(Modes(), m) {
+		return m, nil
+	}
+	return "", fmt.Errorf("--progress %q: take one of %v", s, Modes())
+}
+
+// on is the mode as the terminal allows it.
+func (m Mode) on(t *Terminal) Mode {
+	if m == Plain || m == JSON || m == None {
+		return m
+	}
+	if t.Interactive() {
+		return Bar
+	}
+	return Plain
+}
+
+const (
+	redraw        = 250 * time.Millisecond
+	observe       = time.Second // between snapshots where nothing is redrawn, so that the rates have samples
+	plainInterval = 10 * time.Second
+)
+
+// ProgressOptions say what is shown where.
+type ProgressOptions struct {
+	Mode     Mode // "" is Auto
+	Terminal *Terminal
+	Snapshot func() event.Snapshot // called by one goroutine at a time
+	Interval time.Duration         // between the lines of Plain and JSON; 0: 10 s
+}
+
+// Progress prints until it is stopped.
+type Progress struct {
+	options ProgressOptions
+	mode    Mode
+	tracker stats.Tracker
+	stop    sync.Once
+	quit    chan struct{}
+	done    chan struct{}
+}
+
+// StartProgress begins to print. Stop ends it.
+func StartProgress(o ProgressOptions) *Progress {
+	if o.Interval <= 0 {
+		o.Interval = plainInterval
+	}
+	p := &Progress{options: o, mode: o.Mode.on(o.Terminal), quit: make(chan struct{}), done: make(chan struct{})}
+	go p.run()
+	return p
+}
+
+// Stop prints how the run stands as the last line and waits until that is done. Then the terminal is the caller's.
+// More calls do nothing.
+func (p *Progress) Stop() {
+	p.stop.Do(func() { close(p.quit) })
+	<-p.done
+}
+
+func (p *Progress) run() {
+	defer close(p.done)
+	if p.mode == None {
+		<-p.quit
+		return
+	}
+	every := redraw
+	if p.mode != Bar {
+		every = min(observe, p.options.Interval)
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for next := time.Now().Add(p.options.Interval); ; {
+		select {
+		case <-p.quit:
+			p.last()
+			return
+		case now := <-tick.C:
+			s := p.options.Snapshot()
+			r := p.tracker.Observe(s)
+			switch {
+			case p.mode == Bar:
+				p.options.Terminal.draw(Line(s, r, p.options.Terminal.columns()))
+			case !now.Before(next):
+				p.print(s, r)
+				next = next.Add(p.options.Interval)
+			}
+		}
+	}
+}
+
+// last leaves the final state on the screen as an ordinary line.
+func (p *Progress) last() {
+	s := p.options.Snapshot()
+	r := p.tracker.Observe(s)
+	if p.mode == Bar {
+		p.options.Terminal.draw("")
+	}
+	p.print(s, r)
+}
+
+func (p *Progress) print(s event.Snapshot, r stats.Rates) {
+	var line []byte
+	switch p.mode {
+	case JSON:
+		line = JSONLine(s, r)
+	case Bar:
+		line = append([]byte(Line(s, r, p.options.Terminal.columns())), '\n')
+	default:
+		line = append([]byte(Line(s, r, 0)), '\n')
+	}
+	// Nobody reads progress any more when its output is gone; the run goes on.
+	_, _ = p.options.Terminal.Write(line)
+}

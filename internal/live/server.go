@@ -1,0 +1,82 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Server answers on --metrics-addr: /metrics and /healthz.
+type Server struct {
+	listener net.Listener
+	http     *http.Server // nil before Serve
+	done     chan struct{}
+}
+
+// Listen takes the address before anything else of the run happens, so that one already in use costs nothing. Scrapes
+// that arrive before Serve wait in the listen queue.
+func Listen(ctx context.Context, address string) (*Server, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics-addr %s: %w", address, err)
+	}
+	return &Server{listener: l, done: make(chan struct{})}, nil
+}
+
+// Addr is the address with the port that the system chose for port 0.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Serve begins to answer, with the metrics of the run, of the Go runtime and of the process. It is called once.
+func (s *Server) Serve(m *Metrics) error {
+	registry := prometheus.NewRegistry()
+	for _, c := range []prometheus.Collector{
+		m, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := registry.Register(c); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		defer close(s.done)
+		// It ends with ErrServerClosed, or because the listener broke: then scrapes fail, and the run is worth more.
+		_ = s.http.Serve(s.listener)
+	}()
+	return nil
+}
+
+// Linger goes on answering for d, or until ctx ends: time for the last scrape.
+func (s *Server) Linger(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// Close lets scrapes under way finish, for a second at most, and frees the address.
+func (s *Server) Close() error {
+	if s.http == nil {
+		return s.listener.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	err := s.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.http.Close()
+	}
+	<-s.done
+	return err
+}

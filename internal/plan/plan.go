@@ -1,0 +1,160 @@
+// Package plan turns what the user wants and what the database can do into numbers: rows, batches, distinct rows,
+// buffers, memory. It is pure; nothing is opened and nothing is asked here, so the same input gives the same plan in a
+// dry run and in a push.
+package plan
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Plan is a run in numbers. It is kept with the run and is the part of it that a resume may not change, except for
+// Workers, Buffers and Memory.
+type Plan struct {
+	loader.Contract
+	Dataset      string `json:"dataset"`
+	Seed         uint64 `json:"seed"`
+	PayloadBytes int    `json:"payload_bytes_per_row"`
+	PayloadKind  string `json:"payload_kind"`
+	FirstKey     int64  `json:"first_key"`
+	Rows         int64  `json:"rows"` // of the whole run; for a run by duration the most it can hold
+	// ByDuration says that Rows is a bound and not a goal.
+	ByDuration bool `json:"by_duration,omitempty"`
+	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most the whole run; 0 when
+	// every row is distinct.
+	DistinctRows int64 `json:"distinct_rows"`
+	// RowBytes is the column data of a row, EncodedRowBytes its length in the contract's format.
+	RowBytes        int64 `json:"row_bytes"`
+	EncodedRowBytes int64 `json:"encoded_row_bytes"`
+
+	Workers int   `json:"workers"`
+	Buffers int   `json:"buffers"`
+	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
+}
+
+// MaxDurationRows bounds a run by duration: it fixes the width of the key in text formats before the run knows how far
+// it will get.
+const MaxDurationRows = 1_000_000_000_000
+
+// Size says how long a run is. Exactly one of the fields is set.
+type Size struct {
+	Rows       int64
+	Bytes      int64 // of column data
+	ByDuration bool
+}
+
+// RowCount is the number of rows of a run of the size.
+func (s Size) RowCount(rowBytes int64) int64 {
+	switch {
+	case s.ByDuration:
+		return MaxDurationRows
+	case s.Rows > 0:
+		return s.Rows
+	default:
+		return max((s.Bytes+rowBytes-1)/rowBytes, 1)
+	}
+}
+
+// Resources is what the machine gives.
+type Resources struct {
+	Workers int
+	Memory  int64 // the most that all buffers together may take
+	// BufferMemory is the memory of one buffer for batches of so many rows.
+	BufferMemory func(batchRows int64) int64
+}
+
+// Input is all that a plan is made of.
+type Input struct {
+	Contract     loader.Contract
+	Dataset      string
+	Seed         uint64
+	PayloadBytes int
+	PayloadKind  string
+	FirstKey     int64
+	Rows         int64
+	ByDuration   bool
+	RowBytes     int64
+	EncodedBytes int64
+	// DistinctBytes is how much column data is drawn before it repeats; 0 for all of it.
+	DistinctBytes int64
+	Resources
+}
+
+// Make fixes the numbers. Warnings say where the machine made the plan smaller than what was asked for.
+func Make(in Input) (Plan, []string, error) {
+	p := Plan{
+		Contract: in.Contract,
+		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
+		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration,
+		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
+		DistinctRows: distinctRows(in),
+	}
+	if p.FirstKey < 0 || p.FirstKey > 1<<62-p.Rows {
+		return p, nil, fmt.Errorf("--first-key %d: keys run from 0 to 2^62", p.FirstKey)
+	}
+	warnings, err := p.Fit(in.Resources)
+	return p, warnings, err
+}
+
+// distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.
+func distinctRows(in Input) int64 {
+	if in.DistinctBytes == 0 {
+		return 0
+	}
+	wanted := max((in.DistinctBytes+in.RowBytes-1)/in.RowBytes, 1)
+	d := roundUp(min(wanted, in.Rows), in.Contract.BatchRows)
+	if d >= in.Rows && !in.ByDuration {
+		return roundUp(in.Rows, in.Contract.BatchRows)
+	}
+	return d
+}
+
+// Fit sets workers and buffers to what the machine gives. A resume calls it again, on another machine perhaps: nothing
+// it changes has an effect on the rows.
+func (p *Plan) Fit(r Resources) ([]string, error) {
+	var warnings []string
+	one := r.BufferMemory(p.BatchRows)
+	if r.Workers < 1 {
+		return nil, errors.New("--workers: at least 1")
+	}
+	p.Workers = int(min(int64(r.Workers), p.Batches()))
+	most := r.Memory / one
+	if most < 1 {
+		return nil, fmt.Errorf("one batch of %d rows needs a buffer of %s, more than --memory %s: raise --memory or lower --batch-rows",
+			p.BatchRows, humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+	}
+	if most < int64(p.Workers) {
+		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers can have one at a time",
+			humanize.IBytes(uint64(r.Memory)), most, humanize.IBytes(uint64(one)), most, p.Workers))
+	}
+	// A buffer more for every worker: with just enough for the templates, those on their way would be missing, and
+	// nearly every batch would be encoded anew.
+	wanted := min(p.Templates()+int64(p.Workers), p.Batches())
+	if p.DistinctRows == 0 {
+		wanted = min(2*int64(p.Workers), p.Batches())
+	}
+	p.Buffers = int(min(wanted, most))
+	p.Memory = int64(p.Buffers) * one
+	return warnings, nil
+}
+
+// Batches is the number of batches of the run.
+func (p *Plan) Batches() int64 { return (p.Rows + p.BatchRows - 1) / p.BatchRows }
+
+// Templates is the number of different buffers the rows make: D / batch rows, and 0 when every row is distinct.
+func (p *Plan) Templates() int64 { return p.DistinctRows / p.BatchRows }
+
+// BatchBytes is the encoded length of a whole batch, without head and tail.
+func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
+
+// PayloadTotal is the column data of the whole run.
+func (p *Plan) PayloadTotal() int64 { return p.Rows * p.RowBytes }
+
+// LastKey is the number of the last row.
+func (p *Plan) LastKey() int64 { return p.FirstKey + p.Rows - 1 }
+
+func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }

@@ -1,0 +1,70 @@
+package push
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/verify"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Explain prints what a push would do, and connects to nothing: statements, batches and memory. What a server would
+// have changed about it (a flavour, a packet limit) it cannot know, and says so.
+func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
+	p := &push{Job: Job{Config: *c, Drivers: drivers}}
+	if err := p.configure(); err != nil {
+		return err
+	}
+	method, _ := loader.FindMethod(p.driver, p.target.Method)
+	contract, warnings, err := loader.Negotiate(method.Caps, want(c, method.Name, p.data))
+	if err != nil {
+		return err
+	}
+	made, _, more, err := planOf(c, p.data, contract, c.FirstKey)
+	if err != nil {
+		return err
+	}
+	mode, err := verify.ParseMode(c.Verify)
+	if err != nil {
+		return err
+	}
+	rows := humanize.Comma(made.Rows)
+	if made.ByDuration {
+		rows = "as many rows as fit into " + c.Duration.String()
+	}
+	w := &printer{out: out}
+	w.line("dry run: nothing was connected to, so limits of the server are not in this plan")
+	w.line("target    %s, table %s", p.target, p.target.Table)
+	w.line("contract  method %s, format %s, delivery %s by %s", contract.Method, contract.Format, contract.Delivery, contract.Dedup)
+	w.line("rows      %s of dataset %s, %s a row, keys from %d, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), made.FirstKey, made.Seed)
+	w.line("batches   %s of %s rows, %s each, by %d workers", humanize.Comma(made.Batches()), humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
+	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
+	w.line("verify    %s: %d table scans", mode, mode.Scans())
+	for _, warning := range append(warnings, more...) {
+		w.line("warning   %s", warning)
+	}
+	when := ""
+	for _, s := range p.driver.Explain(p.data.Schema(), p.target, contract) {
+		if s.When != when {
+			when = s.When
+			w.line("\n-- %s", when)
+		}
+		w.line("%s;", s.Text)
+	}
+	return w.err
+}
+
+// printer prints lines until the first error.
+type printer struct {
+	out io.Writer
+	err error
+}
+
+func (p *printer) line(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
+	}
+}

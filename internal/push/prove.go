@@ -1,0 +1,168 @@
+package push
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/internal/verify"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// prove checks that every row arrived, and then lets go of the claims: until here they were the only proof.
+func (p *push) prove(ctx context.Context) error {
+	p.stats.Phase(event.Verify)
+	if err := p.verify(ctx); err != nil {
+		return p.orInterrupted(err)
+	}
+	if sizer, can := p.loader.(loader.Sizer); can && !p.silent(loader.CreateMode(p.Config.Create)) {
+		var err error
+		if p.stored, err = sizer.Stored(ctx); err != nil {
+			p.warn(fmt.Sprintf("the table's size is not known: %v", err))
+		}
+	}
+	if p.verified.Mode == verify.Count || p.verified.Mode == verify.Full {
+		return failed(report.Failed, p.finish(ctx))
+	}
+	return p.missing()
+}
+
+func (p *push) verify(ctx context.Context) error {
+	wanted, err := verify.ParseMode(p.Config.Verify)
+	if err != nil {
+		return err
+	}
+	mode, weaker := verify.Possible(p.loader, wanted)
+	if weaker != "" {
+		p.warn(weaker)
+	}
+	snapshot := p.stats.Snapshot()
+	p.verified, err = verify.Run(ctx, p.loader, mode, p.expect(), snapshot.Rows)
+	if err != nil {
+		return fmt.Errorf("verifying: %w", err)
+	}
+	if mode == verify.None {
+		return nil // nothing was looked at, so nothing is said about it
+	}
+	p.stats.Verified(event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows})
+	if !p.verified.OK {
+		return &Error{Outcome: report.VerificationFailed, Err: fmt.Errorf("%s", p.verified.Summary())}
+	}
+	return nil
+}
+
+func (p *push) expect() verify.Expect {
+	return verify.Expect{
+		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
+		Dataset: p.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+	}
+}
+
+// missing is the error of a run whose server took fewer rows than it was sent and called it success.
+func (p *push) missing() error {
+	if n := p.stats.Snapshot().MissingRows; n != 0 {
+		return &Error{Outcome: report.Rejected, Err: fmt.Errorf("the server took %d rows less than it was sent", n)}
+	}
+	return nil
+}
+
+// finish notes that the run is proven before it removes the claims: the other way round, a crash in between would
+// leave a run whose rows nobody could tell from missing ones.
+func (p *push) finish(ctx context.Context) error {
+	r := p.ledger.Record()
+	r.Stage = ledger.Verified
+	if err := p.ledger.Save(r); err != nil {
+		return err
+	}
+	claims, can := p.loader.(loader.Claims)
+	if !can || p.contract.Dedup != loader.DedupTx {
+		return nil
+	}
+	if err := claims.Forget(ctx, p.id()); err != nil {
+		p.warn(fmt.Sprintf("the run's claims are still in the claim table: %v", err))
+	}
+	return nil
+}
+
+// report fills in what is known, however far the run came.
+func (p *push) report(err error) *report.Report {
+	r := &report.Report{Warnings: p.warnings}
+	r.Result.Outcome = OutcomeOf(err)
+	if err != nil {
+		r.Result.Error = err.Error()
+	}
+	r.Run = report.Run{Started: p.started, Resumed: p.resumed}
+	if p.ledger != nil {
+		r.Run.ID, r.Run.Started = p.id(), p.ledger.Record().Started
+	}
+	if p.stats != nil {
+		// Before anything is measured for the report itself, so that only the run is counted.
+		r.Measure(p.stats.Snapshot(), p.stats.Latency(), stats.ProcessUsage())
+	}
+	p.reportTarget(r)
+	p.reportPlan(r)
+	if p.stored > 0 {
+		r.Stored = report.NewStored(p.stored, p.plan.Rows)
+	}
+	p.reportVerify(r)
+	return r
+}
+
+func (p *push) reportTarget(r *report.Report) {
+	if p.driver == nil {
+		return
+	}
+	r.Target = report.Target{Backend: p.driver.Name(), URL: p.target.String(), Table: p.table.Name}
+	if p.loader != nil {
+		s := p.loader.Server()
+		r.Target.Server, r.Target.Endpoint, r.Target.Settings = s.Product+" "+s.Version, s.Endpoint, s.Settings
+	}
+}
+
+func (p *push) reportPlan(r *report.Report) {
+	r.Plan = report.Plan{
+		Method: p.contract.Method, Format: string(p.contract.Format), Delivery: string(p.contract.Delivery),
+		Dataset: p.plan.Dataset, Seed: p.plan.Seed, Rows: p.plan.Rows, FirstKey: p.plan.FirstKey,
+		Workers: p.plan.Workers, Buffers: p.plan.Buffers, BatchRows: p.plan.BatchRows,
+		BatchBytes: p.plan.BatchBytes(), DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
+	}
+	if p.plan.ByDuration {
+		r.Plan.Rows = 0
+	}
+	if p.data != nil && p.feed.Load() != nil {
+		// Measured after the run, on rows made again: it costs tens of milliseconds and no one waits for it.
+		if ratio, err := dataset.CompressionRatio(p.data); err == nil {
+			r.Plan.ZstdRatio = ratio
+		}
+	}
+}
+
+func (p *push) reportVerify(r *report.Report) {
+	v := p.verified
+	r.Verify = report.Verify{
+		Mode: p.Config.Verify, Ran: v.Mode != "", OK: v.OK && v.Mode != verify.None,
+		ExpectedRows: v.ExpectedRows, FoundRows: v.FoundRows, SampledRows: v.SampledRows, BadCount: v.BadCount,
+	}
+	if v.Mode != "" {
+		r.Verify.Mode = string(v.Mode)
+	}
+	for _, b := range v.BadBatches {
+		r.Verify.BadBatches = append(r.Verify.BadBatches, report.BadBatch{
+			Number: b.Number, FirstKey: b.FirstKey, LastKey: b.LastKey, Rows: b.Rows, Found: b.Found,
+			Reason: string(b.Reason), Detail: b.Detail,
+		})
+	}
+	if v.Mode == verify.Full && v.DistinctRows != v.FoundRows {
+		r.Verify.Problems = append(r.Verify.Problems, fmt.Sprintf("%d rows, but only %d different keys", v.FoundRows, v.DistinctRows))
+	}
+	for _, b := range v.BadRows {
+		r.Verify.Problems = append(r.Verify.Problems, b.String())
+	}
+	if more := v.BadRowCount - int64(len(v.BadRows)); more > 0 {
+		r.Verify.Problems = append(r.Verify.Problems, fmt.Sprintf("%d more rows of the sample are wrong", more))
+	}
+}

@@ -1,0 +1,155 @@
+// Package push is one push from the first connection to the report: preflight, prepare, fill, load, finish, verify.
+//
+// It is where the two streets meet, and the only place that sees both: configuration comes in on one side, the engine
+// goes on the other. It decides nothing that plan, Negotiate or a back-end could decide.
+package push
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/internal/verify"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Job is what a push is started with.
+type Job struct {
+	Config  config.Push
+	Drivers *loader.Registry
+	// Given are the flags that were set, for the run's record.
+	Given map[string][]string
+	// Explicit tells whether this process was given a flag, and not the resumed run.
+	Explicit func(flag string) bool
+	// Drain is closed when the user asks to stop: batches on their way are finished and the run is saved.
+	Drain <-chan struct{}
+	Log   *slog.Logger
+	// Watch is called once, before the buffers are filled, with what progress and metrics read; the function it
+	// returns is called when the run has ended. It may be nil.
+	Watch func(Watched) (done func(), err error)
+}
+
+// Watched is what those who show a run need.
+type Watched struct {
+	Run      string
+	Backend  string
+	Plan     plan.Plan
+	Snapshot func() event.Snapshot
+}
+
+// Run does the job. The report is filled as far as the run came, also when there is an error.
+func Run(ctx context.Context, j Job) (*report.Report, error) {
+	p := &push{Job: j, started: time.Now(), wire: new(network.Dialer)}
+	err := p.run(ctx)
+	err = errors.Join(err, p.close())
+	return p.report(err), err
+}
+
+// push is a job under way.
+type push struct {
+	Job
+	started time.Time
+	wire    *network.Dialer
+
+	driver   loader.Driver
+	target   loader.Target
+	data     dataset.Dataset
+	loader   loader.Loader
+	contract loader.Contract
+	table    loader.Table
+	plan     plan.Plan
+	ledger   *ledger.Ledger
+	encoder  encode.Encoder
+	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
+	stats    *stats.Collector
+
+	resumed bool        // an earlier process worked on the run
+	done    ledger.Done // batches that are in; the engine reads it while it runs
+	begun   ledger.Done // batches of which an earlier process may have sent a part
+	mu      sync.Mutex  // guards acked
+	acked   ledger.Done // batches that this process had acknowledged since done was made
+
+	interrupted bool
+	unknown     []int64
+	verified    verify.Result
+	stored      int64
+	ratio       float64
+	warnings    []string
+}
+
+func (p *push) run(ctx context.Context) error {
+	if err := p.preflight(ctx); err != nil {
+		return failed(report.PreflightFailed, err)
+	}
+	p.stats = p.newStats()
+	if p.Watch != nil {
+		done, err := p.Watch(Watched{Run: p.id(), Backend: p.driver.Name(), Plan: p.plan, Snapshot: p.stats.Snapshot})
+		if err != nil {
+			return failed(report.PreflightFailed, err)
+		}
+		defer done()
+	}
+	defer p.stats.Phase(event.Done)
+	if p.ledger.Record().Stage == ledger.Loading {
+		if err := p.fillAndLoad(ctx); err != nil {
+			return err
+		}
+	}
+	return p.prove(p.untilDrained(ctx))
+}
+
+// fillAndLoad is the part of a run that a finished one has behind it.
+func (p *push) fillAndLoad(ctx context.Context) error {
+	if err := p.fill(p.untilDrained(ctx)); err != nil {
+		return p.orInterrupted(err)
+	}
+	return p.load(ctx)
+}
+
+// untilDrained is a context that ends when the user asks to stop, for the phases in which nothing is lost by it.
+func (p *push) untilDrained(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-p.Drain:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx
+}
+
+func (p *push) warn(text string) {
+	p.warnings = append(p.warnings, text)
+	p.Log.Warn(text)
+}
+
+func (p *push) id() string { return p.ledger.Record().Run }
+
+// close gives back what the run holds, the newest first.
+func (p *push) close() error {
+	var problems []error
+	if f := p.feed.Load(); f != nil {
+		problems = append(problems, f.Close())
+	}
+	if p.ledger != nil {
+		problems = append(problems, p.ledger.Close())
+	}
+	if p.loader != nil {
+		problems = append(problems, p.loader.Close())
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,250 @@
+// Package report is what remains of a run: one JSON object for scripts and at most fifteen lines for people. It is
+// made of numbers and plain strings and opens nothing.
+//
+// No secret can get in: the target's URL comes from loader.Target.String, which leaves out password and parameters, and
+// no field takes a loader.Target or a configuration.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// Schema names the JSON's form. Fields may be added under the same name.
+const Schema = "terapush.report/v1"
+
+// Outcome is how a run ended.
+type Outcome string
+
+// The outcomes. Where several apply the run has the one that its exit code belongs to.
+const (
+	OK                 Outcome = "ok"
+	Failed             Outcome = "failed"   // and can be resumed
+	Rejected           Outcome = "rejected" // finished, and the database took fewer rows than it was sent
+	VerificationFailed Outcome = "verification_failed"
+	Unknown            Outcome = "unknown" // of some batches nobody can say whether they are in
+	Interrupted        Outcome = "interrupted"
+	PreflightFailed    Outcome = "preflight_failed" // nothing was written
+)
+
+// Report is one run. Bytes are bytes, times are seconds; every field is there in JSON even when it is 0 or empty.
+type Report struct {
+	Schema  string  `json:"schema"`
+	Run     Run     `json:"run"`
+	Target  Target  `json:"target"`
+	Plan    Plan    `json:"plan"`
+	Result  Result  `json:"result"`
+	Phases  Phases  `json:"phases"`
+	Rates   Rates   `json:"phase_rows_per_second"`
+	Latency Latency `json:"latency"`
+	Client  Client  `json:"client"`
+	Stored  Stored  `json:"stored"`
+	Verify  Verify  `json:"verify"`
+
+	Warnings []string `json:"warnings"`
+}
+
+// Run names the run.
+type Run struct {
+	ID      string    `json:"id"`
+	Started time.Time `json:"started"` // of the first process of the run
+	Resumed bool      `json:"resumed"` // this process went on with it
+	// ResumedRows is the part of Result.Rows that earlier processes had acknowledged.
+	ResumedRows int64 `json:"resumed_rows"`
+}
+
+// Target is where the rows went.
+type Target struct {
+	Backend  string            `json:"backend"`
+	URL      string            `json:"url"`      // loader.Target.String
+	Server   string            `json:"server"`   // product and version as the server says it
+	Endpoint string            `json:"endpoint"` // host:port, or a socket's path
+	Table    string            `json:"table"`    // as the server knows it
+	Settings map[string]string `json:"settings"` // those that decide durability and speed, and those of --set
+}
+
+// Plan is what was to be done, and how.
+type Plan struct {
+	Method       string  `json:"method"`
+	Format       string  `json:"format"`
+	Delivery     string  `json:"delivery"`
+	Dataset      string  `json:"dataset"`
+	Seed         uint64  `json:"seed"`
+	Rows         int64   `json:"rows"` // 0 when the run's end was a time
+	FirstKey     int64   `json:"first_key"`
+	Workers      int     `json:"workers"`
+	Buffers      int     `json:"buffers"`
+	BatchRows    int64   `json:"batch_rows"`
+	BatchBytes   int64   `json:"batch_bytes"`    // encoded
+	DistinctRows int64   `json:"distinct_rows"`  // 0 when every row is another
+	Distinct     int64   `json:"distinct_bytes"` // column data of the distinct rows
+	ZstdRatio    float64 `json:"payload_zstd_ratio"`
+}
+
+// Result is what was done. Rows, Batches, PayloadBytes and EncodedBytes include what earlier processes of a resumed run
+// had acknowledged; everything else is of this process.
+type Result struct {
+	Outcome      Outcome `json:"outcome"`
+	Error        string  `json:"error"` // why it did not end well, without secrets
+	Rows         int64   `json:"rows"`
+	Batches      int64   `json:"batches"`
+	PayloadBytes int64   `json:"payload_bytes"` // column data
+	EncodedBytes int64   `json:"encoded_bytes"` // bodies
+	WireBytes    int64   `json:"wire_bytes"`    // what the sockets took
+
+	// Seconds is the time of the phases stage, load, commit and finish: from the first row sent until the last is
+	// visible to others. The rates are this process's acknowledged rows and payload over that.
+	Seconds        float64 `json:"seconds"`
+	RowsPerSecond  float64 `json:"rows_per_second"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+
+	Attempts int64 `json:"attempts"`
+	Retries  int64 `json:"retries"`
+	Refills  int64 `json:"refills"`
+	// Duplicates counts attempts that the database recognised as already applied, and for which it added nothing.
+	Duplicates int64 `json:"duplicates"`
+	Unknown    int64 `json:"unknown"`        // batches given up with an unknown outcome
+	GivenUp    int64 `json:"failed_batches"` // batches given up that are certainly not in
+	Missing    int64 `json:"missing_rows"`   // sent and not acknowledged by an answer that was otherwise good
+}
+
+// Phases is how long each phase took in this process.
+type Phases struct {
+	Prepare float64 `json:"prepare"`
+	Fill    float64 `json:"fill"`
+	Load    float64 `json:"load"`
+	Stage   float64 `json:"stage"`
+	Commit  float64 `json:"commit"`
+	Finish  float64 `json:"finish"`
+	Verify  float64 `json:"verify"`
+}
+
+// Rates is rows per second of the phases in which rows move; 0 for phases that did not happen.
+type Rates struct {
+	Load   float64 `json:"load"`
+	Stage  float64 `json:"stage"`
+	Verify float64 `json:"verify"`
+}
+
+// Latency is how long batches took.
+type Latency struct {
+	BatchSeconds Quantiles `json:"batch_seconds"`
+}
+
+// Quantiles of acknowledged attempts of this process, as stats.Quantiles.
+type Quantiles struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+	Max float64 `json:"max"`
+}
+
+// Client is what this process took of its machine, as stats.Usage.
+type Client struct {
+	Cores         int     `json:"cores"`
+	UserSeconds   float64 `json:"cpu_user_seconds"`
+	SystemSeconds float64 `json:"cpu_system_seconds"`
+	PeakRSSBytes  int64   `json:"peak_rss_bytes"`
+}
+
+// Stored is the room the table takes with its indexes, as the server counts it; 0 where it does not tell.
+type Stored struct {
+	Bytes       int64   `json:"bytes"`
+	BytesPerRow float64 `json:"bytes_per_row"`
+}
+
+// NewStored is the room for so many rows in the whole table.
+func NewStored(bytes, rows int64) Stored {
+	return Stored{Bytes: bytes, BytesPerRow: ratio(float64(bytes), float64(rows))}
+}
+
+// Verify is what the proof of arrival found.
+type Verify struct {
+	Mode         string `json:"mode"` // none, ack, count, full
+	Ran          bool   `json:"ran"`  // to its end; else the numbers are 0
+	OK           bool   `json:"ok"`   // it ran and found nothing wrong
+	ExpectedRows int64  `json:"expected_rows"`
+	FoundRows    int64  `json:"found_rows"`
+	SampledRows  int64  `json:"sampled_rows"` // compared byte for byte
+	// BadBatches lists the first of the bad batches, BadCount counts all.
+	BadBatches []BadBatch `json:"bad_batches"`
+	BadCount   int64      `json:"bad_count"`
+	Problems   []string   `json:"problems"` // what belongs to no single batch, one sentence each
+}
+
+// BadBatch is a batch that the table does not hold as it was pushed.
+type BadBatch struct {
+	Number   int64  `json:"number"`
+	FirstKey int64  `json:"first_key"`
+	LastKey  int64  `json:"last_key"`
+	Rows     int64  `json:"rows"` // sent
+	Found    int64  `json:"found"`
+	Reason   string `json:"reason"` // one word: "short", "doubled" …
+	Detail   string `json:"detail"`
+}
+
+// Measure fills in all that was counted: Result except for Outcome and Error, Phases, Rates, Latency, Client, and
+// Run.ResumedRows.
+func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
+	r.Run.ResumedRows = s.ResumedRows
+	seconds := func(p event.Phase) float64 { return s.PhaseSeconds[p] }
+	r.Phases = Phases{
+		Prepare: seconds(event.Prepare), Fill: seconds(event.Fill), Load: seconds(event.Load),
+		Stage: seconds(event.Stage), Commit: seconds(event.Commit), Finish: seconds(event.Finish),
+		Verify: seconds(event.Verify),
+	}
+	moving := r.Phases.Stage + r.Phases.Load + r.Phases.Commit + r.Phases.Finish
+	now := float64(s.Rows - s.ResumedRows)
+	r.Rates = Rates{
+		Load: ratio(now, r.Phases.Load), Stage: ratio(now, r.Phases.Stage),
+		Verify: ratio(float64(s.Verification.FoundRows), r.Phases.Verify),
+	}
+	outcome, why := r.Result.Outcome, r.Result.Error
+	r.Result = Result{
+		Outcome: outcome, Error: why,
+		Rows: s.Rows, Batches: s.Batches, PayloadBytes: s.PayloadBytes, EncodedBytes: s.EncodedBytes, WireBytes: s.WireBytes,
+		Seconds: moving, RowsPerSecond: ratio(now, moving),
+		BytesPerSecond: ratio(float64(s.PayloadBytes-s.ResumedBytes), moving),
+		Attempts:       s.Attempts, Retries: s.Retries, Refills: s.Refills,
+		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
+	}
+	r.Latency.BatchSeconds = Quantiles(q)
+	r.Client = Client(u)
+}
+
+func ratio(n, by float64) float64 {
+	if by <= 0 {
+		return 0
+	}
+	return n / by
+}
+
+// WriteJSON writes the report as one JSON object. Lists and maps without entries are [] and {}, never null.
+func (r Report) WriteJSON(w io.Writer) error {
+	r.Schema = Schema
+	if r.Target.Settings == nil {
+		r.Target.Settings = map[string]string{}
+	}
+	r.Verify.BadBatches = orEmpty(r.Verify.BadBatches)
+	r.Verify.Problems = orEmpty(r.Verify.Problems)
+	r.Warnings = orEmpty(r.Warnings)
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	if err := out.Encode(r); err != nil {
+		return fmt.Errorf("report: write JSON: %w", err)
+	}
+	return nil
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

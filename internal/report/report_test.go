@@ -1,0 +1,227 @@
+package report_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+// planned is a report before the run.
+func planned() report.Report {
+	return report.Report{
+		Run: report.Run{ID: "20260102-030405-abcd", Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		Target: report.Target{
+			Backend: "postgres", URL: "postgres://load@db1:5432,db2:5432/bench", Server: "PostgreSQL 17.2",
+			Endpoint: "db1:5432", Table: "public.documents", Settings: map[string]string{"synchronous_commit": "off"},
+		},
+		Plan: report.Plan{
+			Method: "copy", Format: "pgbinary", Delivery: "exactly-once", Dataset: "documents", Seed: 1,
+			Rows: 2_000_000, Workers: 4, Buffers: 9, BatchRows: 16_384, BatchBytes: 8_716_288,
+			DistinctRows: 2_064_384, Distinct: 1_073_479_680, ZstdRatio: 1.0074,
+		},
+		Verify: report.Verify{Mode: "full"},
+	}
+}
+
+// done is a report of a run that put everything in.
+func done() report.Report {
+	r := planned()
+	r.Result.Outcome = report.OK
+	r.Measure(event.Snapshot{
+		PhaseSeconds: map[event.Phase]float64{event.Prepare: 0.042, event.Fill: 0.513, event.Load: 3.42, event.Verify: 0.88},
+		Rows:         2_000_000, Batches: 123, PayloadBytes: 1_040_000_000, EncodedBytes: 1_064_002_583, WireBytes: 1_064_901_118,
+		Attempts: 124, Retries: 1, Refills: 0,
+		Outcomes:     map[event.Outcome]int64{event.Applied: 122, event.Already: 1, event.Unknown: 1},
+		Verification: event.Verification{OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000},
+	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, Max: 0.2333},
+		stats.Usage{Cores: 2, UserSeconds: 2.1, SystemSeconds: 1.3, PeakRSSBytes: 1_241_513_984})
+	r.Stored = report.NewStored(1_290_001_408, 2_000_000)
+	r.Verify = report.Verify{Mode: "full", Ran: true, OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000, SampledRows: 10_000}
+	return r
+}
+
+// reports are one of every outcome, by the name of their golden files.
+func reports() map[string]report.Report {
+	all := map[string]report.Report{"ok": done()}
+
+	r := done()
+	r.Run.Resumed, r.Run.ResumedRows = true, 1_200_000
+	r.Result.RowsPerSecond *= 0.4
+	all["resumed"] = r
+
+	r = done()
+	r.Result.Outcome, r.Result.Rows = report.Interrupted, 1_200_000
+	r.Result.Error = "stopped by interrupt"
+	r.Verify = report.Verify{Mode: "count"}
+	all["interrupted"] = r
+
+	r = done()
+	r.Result.Outcome = report.VerificationFailed
+	r.Verify.OK, r.Verify.FoundRows = false, 1_999_000
+	r.Verify.BadCount = 120
+	for i := range int64(5) {
+		r.Verify.BadBatches = append(r.Verify.BadBatches, report.BadBatch{
+			Number: 17 + i, FirstKey: (17 + i) * 16_384, LastKey: (18+i)*16_384 - 1, Rows: 16_384, Found: 16_184, Reason: "short",
+		})
+	}
+	r.Verify.Problems = []string{"row 5 differs in column payload at byte 3:\nsent 0x41, found 0x42"}
+	all["verification_failed"] = r
+
+	r = done()
+	r.Result.Outcome, r.Result.Rows, r.Result.Missing = report.Rejected, 1_999_997, 3
+	r.Result.Error = "the server took 16381 of 16384 rows: Duplicate entry '7' for key 'PRIMARY'"
+	r.Plan.DistinctRows, r.Plan.Distinct = 0, 0
+	r.Verify = report.Verify{Mode: "none"}
+	r.Stored = report.Stored{}
+	for i := range 9 {
+		r.Warnings = append(r.Warnings, "warning number "+string(rune('1'+i)))
+	}
+	all["rejected"] = r
+
+	r = done()
+	r.Result.Outcome, r.Result.Rows, r.Result.Unknown = report.Unknown, 1_983_616, 1
+	r.Target.URL = "mysql://o'neil@/bench"
+	r.Verify = report.Verify{Mode: "none"}
+	all["unknown"] = r
+
+	r = report.Report{Run: planned().Run, Target: planned().Target}
+	r.Target.Table, r.Target.Server = "documents", ""
+	r.Result.Outcome, r.Result.Error = report.PreflightFailed, "connect: dial tcp db1:5432: connection refused (is the server up?)"
+	r.Verify.Mode = "count"
+	all["preflight_failed"] = r
+	return all
+}
+
+func TestText(t *testing.T) {
+	for name, r := range reports() {
+		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			require.NoError(t, r.WriteText(&text))
+			golden(t, name+".txt", text.String())
+
+			lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
+			require.LessOrEqual(t, len(lines), 15)
+			require.True(t, strings.HasPrefix(lines[0], string(r.Result.Outcome)+": "))
+			proven := 0
+			for _, l := range lines {
+				if strings.HasPrefix(l, "verify ok") {
+					proven++
+				}
+			}
+			require.Equal(t, r.Verify.OK, proven == 1)
+			require.Equal(t, r.Verify.OK, strings.Contains(text.String(), "verify ok"))
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	for name, r := range reports() {
+		t.Run(name, func(t *testing.T) {
+			var text bytes.Buffer
+			require.NoError(t, r.WriteJSON(&text))
+			golden(t, name+".json", text.String())
+
+			in := json.NewDecoder(bytes.NewReader(text.Bytes()))
+			in.DisallowUnknownFields()
+			var back report.Report
+			require.NoError(t, in.Decode(&back))
+			require.Equal(t, r.Result, back.Result)
+			require.ErrorIs(t, in.Decode(&back), io.EOF, "exactly one object")
+			require.NotContains(t, text.String(), "null")
+		})
+	}
+}
+
+// The fields that scripts rely on are there whatever happened.
+func TestEveryPromisedField(t *testing.T) {
+	promised := map[string]string{
+		"run":    "id started resumed",
+		"target": "backend server endpoint table settings",
+		"plan": "method format dataset seed rows first_key workers batch_rows batch_bytes delivery distinct_rows " +
+			"distinct_bytes payload_zstd_ratio",
+		"result": "outcome rows batches payload_bytes encoded_bytes wire_bytes seconds rows_per_second bytes_per_second " +
+			"attempts retries refills duplicates unknown",
+		"phases":  "prepare fill load stage commit finish verify",
+		"latency": "batch_seconds",
+		"client":  "cores cpu_user_seconds cpu_system_seconds peak_rss_bytes",
+		"stored":  "bytes bytes_per_row",
+		"verify":  "mode ok expected_rows found_rows sampled_rows bad_batches",
+	}
+	var text bytes.Buffer
+	require.NoError(t, report.Report{}.WriteJSON(&text))
+	var all map[string]any
+	require.NoError(t, json.Unmarshal(text.Bytes(), &all))
+	require.Equal(t, "terapush.report/v1", all["schema"])
+	require.Equal(t, []any{}, all["warnings"])
+	for part, fields := range promised {
+		require.Subset(t, keys(all[part]), strings.Fields(fields), part)
+	}
+	require.ElementsMatch(t, []string{"p50", "p90", "p99", "max"}, keys(all["latency"].(map[string]any)["batch_seconds"]))
+}
+
+func keys(object any) []string {
+	var all []string
+	for k := range object.(map[string]any) {
+		all = append(all, k)
+	}
+	return all
+}
+
+func TestMeasure(t *testing.T) {
+	r := report.Report{Result: report.Result{Outcome: report.Failed, Error: "why"}}
+	r.Measure(event.Snapshot{
+		PhaseSeconds: map[event.Phase]float64{event.Load: 6, event.Stage: 1, event.Commit: 2, event.Finish: 1, event.Verify: 4},
+		Rows:         1000, ResumedRows: 400, PayloadBytes: 10_000, ResumedBytes: 4000,
+		UnknownBatches: 2, FailedBatches: 3, MissingRows: 4,
+		Verification: event.Verification{FoundRows: 800},
+	}, stats.Quantiles{}, stats.Usage{})
+	require.Equal(t, report.Failed, r.Result.Outcome)
+	require.Equal(t, "why", r.Result.Error)
+	require.Equal(t, 10.0, r.Result.Seconds, "until the last row is visible, verification not included")
+	require.Equal(t, 60.0, r.Result.RowsPerSecond, "of this process")
+	require.Equal(t, 600.0, r.Result.BytesPerSecond)
+	require.Equal(t, report.Rates{Load: 100, Stage: 600, Verify: 200}, r.Rates)
+	require.Equal(t, int64(400), r.Run.ResumedRows)
+	require.Equal(t, [3]int64{2, 3, 4}, [3]int64{r.Result.Unknown, r.Result.GivenUp, r.Result.Missing})
+
+	var nothing report.Report
+	nothing.Measure(event.Snapshot{}, stats.Quantiles{}, stats.Usage{})
+	require.NoError(t, nothing.WriteJSON(io.Discard), "no rate is infinite")
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
+func TestWriteErrors(t *testing.T) {
+	require.ErrorContains(t, done().WriteText(broken{}), "disk full")
+	require.ErrorContains(t, done().WriteJSON(broken{}), "disk full")
+}

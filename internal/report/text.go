@@ -1,0 +1,231 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+const (
+	maxLines      = 15
+	maxBadBatches = 3 // named in the text; the JSON has all
+)
+
+// WriteText writes the summary of the run: at most 15 lines, each beginning with a word to grep for. "verify ok" begins
+// the line of a proof that succeeded, and no other.
+func (r Report) WriteText(w io.Writer) error {
+	lines := []string{r.headline()}
+	add := func(word string, parts ...string) {
+		lines = append(lines, fmt.Sprintf("%-10s%s", word, join(parts...)))
+	}
+	if r.Result.Error != "" {
+		add("error", oneLine(r.Result.Error))
+	}
+	add("target", r.Target.URL, prefixed("table ", r.Target.Table), r.Target.Server)
+	if r.Plan.Method != "" {
+		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
+			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)))
+		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
+			r.distinct(), fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio))
+	}
+	if r.Result.Outcome != PreflightFailed {
+		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes),
+			"wire "+size(r.Result.WireBytes), r.stored())
+		add("time", r.Phases.parts()...)
+		q := r.Latency.BatchSeconds
+		add("latency", "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch")
+		add("batches", comma(r.Result.Batches), "attempts "+comma(r.Result.Attempts), "retries "+comma(r.Result.Retries),
+			"refills "+comma(r.Result.Refills), "duplicates "+comma(r.Result.Duplicates), "unknown "+comma(r.Result.Unknown),
+			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
+		add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
+			"system "+duration(r.Client.SystemSeconds), "peak memory "+size(r.Client.PeakRSSBytes))
+		lines = append(lines, r.Verify.line())
+	}
+	next := r.next()
+	room := maxLines - len(lines) - len(next)
+	lines = append(lines, warnings(r.Warnings, room)...)
+	lines = append(lines, next...)
+	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
+		return fmt.Errorf("report: write the summary: %w", err)
+	}
+	return nil
+}
+
+func (r Report) headline() string {
+	if r.Result.Outcome == PreflightFailed {
+		return string(PreflightFailed) + ": nothing was written"
+	}
+	rows := counted(r.Result.Rows, "row", "rows")
+	if r.Result.Outcome != OK && r.Plan.Rows > 0 {
+		rows = fmt.Sprintf("%s of %s", comma(r.Result.Rows), counted(r.Plan.Rows, "row", "rows"))
+	}
+	if r.Run.Resumed {
+		rows += fmt.Sprintf(", %s of them now,", comma(r.Result.Rows-r.Run.ResumedRows))
+	}
+	return join(fmt.Sprintf("%s: %s in %s", r.Result.Outcome, rows, duration(r.Result.Seconds)),
+		comma(int64(r.Result.RowsPerSecond))+" rows/s", size(int64(r.Result.BytesPerSecond))+"/s payload")
+}
+
+func (r Report) distinct() string {
+	if r.Plan.DistinctRows == 0 {
+		return "all rows distinct"
+	}
+	return fmt.Sprintf("%s distinct in %s", size(r.Plan.Distinct), counted(r.Plan.DistinctRows, "row", "rows"))
+}
+
+func (r Report) stored() string {
+	if r.Stored.Bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf("stored %s, %.1f B a row", size(r.Stored.Bytes), r.Stored.BytesPerRow)
+}
+
+// parts names the phases that took time, and load even when it took none.
+func (p Phases) parts() []string {
+	var all []string
+	for _, phase := range []struct {
+		name    string
+		seconds float64
+	}{
+		{"prepare", p.Prepare}, {"fill", p.Fill}, {"stage", p.Stage}, {"load", p.Load},
+		{"commit", p.Commit}, {"finish", p.Finish}, {"verify", p.Verify},
+	} {
+		if phase.seconds > 0 || phase.name == "load" {
+			all = append(all, phase.name+" "+duration(phase.seconds))
+		}
+	}
+	return all
+}
+
+func (v Verify) line() string {
+	switch {
+	case v.Mode == "none":
+		return "verify    none, as asked: nothing is proven"
+	case !v.Ran:
+		return "verify    did not run"
+	}
+	parts := []string{v.Mode, fmt.Sprintf("%s of %s found", comma(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))}
+	if v.Mode == "ack" {
+		parts[1] = fmt.Sprintf("%s of %s acknowledged", comma(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))
+	}
+	if v.SampledRows > 0 {
+		parts = append(parts, counted(v.SampledRows, "row", "rows")+" compared byte for byte")
+	}
+	if v.OK {
+		return "verify ok: " + join(parts...)
+	}
+	named := v.BadBatches[:min(len(v.BadBatches), maxBadBatches)]
+	for _, b := range named {
+		parts = append(parts, b.String())
+	}
+	if more := v.BadCount - int64(len(named)); more > 0 {
+		parts = append(parts, "and "+counted(more, "more batch", "more batches"))
+	}
+	for _, p := range v.Problems {
+		parts = append(parts, oneLine(p))
+	}
+	return "verify FAILED: " + join(parts...)
+}
+
+// String names the batch and what is wrong with it.
+func (b BadBatch) String() string {
+	text := fmt.Sprintf("batch %d (keys %d to %d) %s: %s of %s",
+		b.Number, b.FirstKey, b.LastKey, b.Reason, comma(b.Found), counted(b.Rows, "row", "rows"))
+	if b.Detail != "" {
+		text += ", " + oneLine(b.Detail)
+	}
+	return text
+}
+
+// next is the command that a person wants next.
+func (r Report) next() []string {
+	switch r.Result.Outcome {
+	case Failed, Interrupted, Unknown:
+		return []string{fmt.Sprintf("resume    terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)}
+	case VerificationFailed:
+		return []string{fmt.Sprintf("again     terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)}
+	case OK, Rejected:
+		return []string{fmt.Sprintf("forget    terapush forget %s --run %s", quote(r.Target.URL), r.Run.ID)}
+	}
+	return nil
+}
+
+func warnings(all []string, room int) []string {
+	var lines []string
+	for i, w := range all {
+		if len(all) > room && i == room-1 {
+			return append(lines, fmt.Sprintf("warning   and %d more, see --json", len(all)-i))
+		}
+		lines = append(lines, "warning   "+oneLine(w))
+	}
+	return lines
+}
+
+// join leaves out what is empty.
+func join(parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, " · ")
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+func nonZero(prefix string, n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return prefix + comma(n)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func comma(n int64) string { return humanize.Comma(n) }
+
+func size(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return comma(n) + " " + many
+}
+
+// duration shows seconds with about three digits.
+func duration(seconds float64) string {
+	switch {
+	case seconds == 0:
+		return "0 s"
+	case seconds < 0.01:
+		return fmt.Sprintf("%.2f ms", seconds*1000)
+	case seconds < 1:
+		return fmt.Sprintf("%.0f ms", seconds*1000)
+	case seconds < 100:
+		return fmt.Sprintf("%.2f s", seconds)
+	case seconds < 600:
+		return fmt.Sprintf("%.1f s", seconds)
+	}
+	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

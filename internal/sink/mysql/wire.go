@@ -1,0 +1,161 @@
+package mysql
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/terapush/terapush/internal/sink"
+)
+
+// maxPacket is the length that says: this message goes on in the next packet.
+const maxPacket = 1<<24 - 1
+
+// maxMessage bounds what a client may send as one command, as max_allowed_packet does on a real server at its most.
+const maxMessage = 1 << 30
+
+// Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
+// DEPRECATE_EOF, SSL and COMPRESS there is one shape for every answer.
+const (
+	clientLongPassword     = 1 << 0
+	clientFoundRows        = 1 << 1
+	clientLongFlag         = 1 << 2
+	clientConnectWithDB    = 1 << 3
+	clientLocalFiles       = 1 << 7
+	clientProtocol41       = 1 << 9
+	clientTransactions     = 1 << 13
+	clientSecureConnection = 1 << 15
+	clientMultiResults     = 1 << 17
+	clientPluginAuth       = 1 << 19
+	clientConnectAttrs     = 1 << 20
+	clientPluginAuthLenEnc = 1 << 21
+
+	capabilities = clientLongPassword | clientFoundRows | clientLongFlag | clientConnectWithDB | clientLocalFiles |
+		clientProtocol41 | clientTransactions | clientSecureConnection | clientMultiResults | clientPluginAuth |
+		clientConnectAttrs | clientPluginAuthLenEnc
+)
+
+const (
+	statusAutocommit = 2
+	utf8mb4          = 45
+	typeVarString    = 0xfd
+)
+
+var (
+	errQuit      = errors.New("mysql sink: the client has left")
+	errMalformed = errors.New("mysql sink: malformed packet")
+)
+
+// wire is the packet layer of one connection.
+type wire struct {
+	stream *sink.Stream
+	seq    byte
+}
+
+// header reads a packet's header and returns the length of what follows. The sequence number is not checked, only
+// answered: half of the clients let it run through.
+func (w *wire) header() (int, error) {
+	h, err := w.stream.Next(4)
+	if err != nil {
+		return 0, err
+	}
+	w.seq = h[3] + 1
+	return int(h[0]) | int(h[1])<<8 | int(h[2])<<16, nil
+}
+
+// receive reads one message of one packet or more.
+func (w *wire) receive(take func([]byte)) error {
+	for size := 0; size <= maxMessage; {
+		n, err := w.header()
+		if err != nil {
+			return err
+		}
+		for left := n; left > 0; {
+			p, err := w.stream.Some(left)
+			if err != nil {
+				return err
+			}
+			take(p)
+			left -= len(p)
+		}
+		if n < maxPacket {
+			return nil
+		}
+		size += n
+	}
+	return errMalformed
+}
+
+// send writes messages, each below maxPacket, in one go.
+func (w *wire) send(messages ...[]byte) error {
+	var out []byte
+	for _, m := range messages {
+		out = append(out, byte(len(m)), byte(len(m)>>8), byte(len(m)>>16), w.seq)
+		out = append(out, m...)
+		w.seq++
+	}
+	_, err := w.stream.Write(out)
+	return err
+}
+
+func (w *wire) ok(affected int64, info string) error {
+	p := appendLength([]byte{0}, uint64(affected))
+	p = append(p, 0, statusAutocommit, 0, 0, 0) // insert id, status, warnings
+	if info != "" {
+		p = appendText(p, info) // not, as the documentation says, up to the packet's end
+	}
+	return w.send(p)
+}
+
+func (w *wire) eof() error { return w.send(eofMessage()) }
+
+func eofMessage() []byte { return []byte{0xfe, 0, 0, statusAutocommit, 0} }
+
+func (w *wire) fail(number uint16, message string) error {
+	p := binary.LittleEndian.AppendUint16([]byte{0xff}, number)
+	p = append(p, "#HY000"...)
+	return w.send(append(p, message...))
+}
+
+// result sends a result set, every column as text.
+func (w *wire) result(columns []string, rows [][]string) error {
+	out := [][]byte{appendLength(nil, uint64(len(columns)))}
+	for _, c := range columns {
+		out = append(out, column(c))
+	}
+	out = append(out, eofMessage())
+	for _, r := range rows {
+		var p []byte
+		for _, value := range r {
+			p = appendText(p, value)
+		}
+		out = append(out, p)
+	}
+	return w.send(append(out, eofMessage())...)
+}
+
+func column(name string) []byte {
+	p := appendText(nil, "def")
+	p = append(p, 0, 0, 0) // schema, table, original table
+	p = appendText(p, name)
+	p = append(p, 0, 12) // original name, length of what follows
+	p = binary.LittleEndian.AppendUint16(p, utf8mb4)
+	p = binary.LittleEndian.AppendUint32(p, 1<<16-1) // display width
+	return append(p, typeVarString, 0, 0, 0, 0, 0)   // type, flags, decimals, filler
+}
+
+func appendText(p []byte, s string) []byte {
+	return append(appendLength(p, uint64(len(s))), s...)
+}
+
+// appendLength appends a length-encoded integer.
+func appendLength(p []byte, n uint64) []byte {
+	switch {
+	case n < 251:
+		return append(p, byte(n))
+	case n < 1<<16:
+		return append(p, 0xfc, byte(n), byte(n>>8))
+	case n < 1<<24:
+		return append(p, 0xfd, byte(n), byte(n>>8), byte(n>>16))
+	}
+	return binary.LittleEndian.AppendUint64(append(p, 0xfe), n)
+}

@@ -1,0 +1,95 @@
+package sink
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// Server accepts connections and lets a protocol talk on each.
+type Server struct {
+	Counters
+
+	listener net.Listener
+	options  Options
+	talk     Protocol
+	handlers sync.WaitGroup
+
+	mu     sync.Mutex
+	open   map[net.Conn]struct{}
+	closed bool
+}
+
+// Protocol talks on one connection until the client leaves or says something that makes no sense. id is different for
+// every connection of the server.
+type Protocol func(id uint32, s *Stream, count *Counters) error
+
+// Listen opens a server on addr, where port 0 takes a free one.
+func Listen(addr string, o Options, talk Protocol) (*Server, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{listener: l, options: o, talk: talk, open: map[net.Conn]struct{}{}}
+	s.handlers.Go(s.accept)
+	return s, nil
+}
+
+// Addr is where the server listens, as host:port.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// Close hangs up on everybody and returns when the last connection is gone.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	err := s.listener.Close()
+	for c := range s.open {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.handlers.Wait()
+	return err
+}
+
+func (s *Server) accept() {
+	for id := uint32(1); ; id++ {
+		c, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors: those who hold them will let go of some
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		if s.keep(c) {
+			s.connections.Add(1)
+			s.handlers.Go(func() { s.serve(id, c) })
+		}
+	}
+}
+
+func (s *Server) serve(id uint32, c net.Conn) {
+	defer s.forget(c)
+	// How a conversation ended interests nobody: what counts was acknowledged before.
+	_ = s.talk(id, newStream(c, s.options), &s.Counters)
+}
+
+// keep notes an open connection, or closes it when the server is closing and would miss it.
+func (s *Server) keep(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		c.Close()
+		return false
+	}
+	s.open[c] = struct{}{}
+	return true
+}
+
+func (s *Server) forget(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	c.Close()
+}

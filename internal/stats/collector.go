@@ -1,0 +1,233 @@
+// Package stats counts what a run does. The engine tells a Collector about attempts, phases and what its workers are
+// doing; whoever watches takes Snapshots. Nothing here knows a database, a terminal or Prometheus.
+package stats
+
+import (
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Options say what is counted and where the rest is read.
+type Options struct {
+	Workers int // ≥ 0
+	// Planned for the whole run, earlier processes included; 0 when the run's end is a time.
+	PlannedRows, PlannedBytes int64
+
+	// Values that others count, read for every snapshot from any goroutine; nil reads as 0.
+	WireBytes func() int64             // bytes the sockets took
+	Refills   func() int64             // buffers encoded afresh after the start
+	Buffers   func() (free, total int) // of the ring
+
+	Now   func() time.Time // nil: time.Now, whose readings are monotonic
+	Start time.Time        // of the phase prepare; zero: when the collector is made
+}
+
+// Collector holds the counters of one process of a run. It is safe for concurrent use.
+//
+// One mutex guards everything. Workers take it a few times a batch for less than a microsecond, a snapshot a few times a
+// second for some ten microseconds at 1,024 workers; atomics would only let a snapshot see half an event.
+type Collector struct {
+	options Options
+
+	mu       sync.Mutex
+	counts   event.Snapshot // the plain numbers of a snapshot; its maps are filled from below
+	outcomes map[event.Outcome]int64
+	errors   map[loader.Class]int64
+	latency  latency
+	clock    phaseClock
+	workers  []Worker
+	end      *reading // at the start of event.Done, and the last from then on
+}
+
+// reading is what a snapshot takes from elsewhere.
+type reading struct {
+	at                 time.Time
+	wire, refills      int64
+	freeBuffers, total int
+}
+
+// New makes a collector in the phase prepare, with all workers idle.
+func New(o Options) *Collector {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Collector{
+		options:  o,
+		outcomes: make(map[event.Outcome]int64),
+		errors:   make(map[loader.Class]int64),
+		latency:  newLatency(),
+		workers:  make([]Worker, o.Workers),
+	}
+	now := o.Now()
+	if o.Start.IsZero() {
+		o.Start = now
+	}
+	c.clock.enter(event.Prepare, o.Start)
+	for i := range c.workers {
+		c.workers[i] = Worker{collector: c, since: now, spent: make([]time.Duration, len(event.States()))}
+	}
+	c.counts.PlannedRows, c.counts.PlannedBytes = o.PlannedRows, o.PlannedBytes
+	c.counts.Workers = o.Workers
+	return c
+}
+
+// Earlier is what earlier processes of a resumed run had acknowledged.
+type Earlier struct {
+	Rows, Batches, PayloadBytes int64
+	EncodedBytes                int64 // 0 where it is not known
+}
+
+// Resume counts what earlier processes did. Called again, it adds to that.
+func (c *Collector) Resume(e Earlier) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Rows += e.Rows
+	c.counts.Batches += e.Batches
+	c.counts.PayloadBytes += e.PayloadBytes
+	c.counts.EncodedBytes += e.EncodedBytes
+	c.counts.ResumedRows += e.Rows
+	c.counts.ResumedBatches += e.Batches
+	c.counts.ResumedBytes += e.PayloadBytes
+}
+
+// Lost takes back what a server acknowledged and lost again in a crash. It is the one case in which a counter falls;
+// who reads the metrics sees a counter that was reset.
+func (c *Collector) Lost(e Earlier) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Rows -= e.Rows
+	c.counts.Batches -= e.Batches
+	c.counts.PayloadBytes -= e.PayloadBytes
+	c.counts.EncodedBytes -= e.EncodedBytes
+}
+
+// Add counts one attempt.
+func (c *Collector) Add(e event.Event) {
+	now := c.options.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Attempts++
+	if e.Attempt > 1 {
+		c.counts.Retries++
+	}
+	c.outcomes[e.Outcome]++
+	if e.Class != "" {
+		c.errors[e.Class]++
+	}
+	c.counts.MissingRows += e.Missing
+	if !e.Done() {
+		return
+	}
+	c.counts.Rows += e.Rows
+	c.counts.Batches++
+	c.counts.PayloadBytes += e.Payload
+	c.counts.EncodedBytes += e.Encoded
+	c.counts.LastProgress = now
+	c.latency.record(e.Seconds)
+}
+
+// GiveUp counts a batch that gets no further attempt in this process: o says whether it is certainly not in
+// (event.NotApplied) or perhaps (event.Unknown).
+func (c *Collector) GiveUp(o event.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o == event.Unknown {
+		c.counts.UnknownBatches++
+	} else {
+		c.counts.FailedBatches++
+	}
+}
+
+// Verified sets what the proof of arrival found.
+func (c *Collector) Verified(v event.Verification) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Verification = v
+}
+
+// Phase ends the phase that is on and starts another. A phase entered twice adds up.
+//
+// With event.Done the clocks and what is read from elsewhere stand still, and the engine adds nothing any more: all
+// snapshots from then on are equal, so that the last scrape agrees with the report.
+func (c *Collector) Phase(p event.Phase) {
+	r := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clock.enter(p, r.at)
+	if p == event.Load && c.counts.LastProgress.IsZero() {
+		c.counts.LastProgress = r.at
+	}
+	if p == event.Done && c.end == nil {
+		c.end = &r
+	}
+}
+
+// Phases gives the seconds spent in each phase so far; every phase that takes time is there.
+func (c *Collector) Phases() map[event.Phase]float64 {
+	now := c.options.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.clock.seconds(now)
+}
+
+// Latency gives the quantiles of the acknowledged attempts of this process.
+func (c *Collector) Latency() Quantiles {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latency.quantiles()
+}
+
+// Snapshot gives all numbers of one instant.
+func (c *Collector) Snapshot() event.Snapshot {
+	r := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.end != nil {
+		r = *c.end
+	}
+	s := c.counts
+	s.At, s.Phase, s.PhaseSeconds = r.at, c.clock.phase, c.clock.seconds(r.at)
+	s.WireBytes, s.Refills = r.wire, r.refills
+	s.BuffersFree, s.Buffers = r.freeBuffers, r.total
+	s.BatchSeconds = c.latency.histogram()
+
+	s.Outcomes = make(map[event.Outcome]int64)
+	for _, o := range event.Outcomes() {
+		s.Outcomes[o] = c.outcomes[o]
+	}
+	s.Errors = make(map[loader.Class]int64)
+	for _, class := range loader.Classes() {
+		s.Errors[class] = c.errors[class]
+	}
+	s.WorkerSeconds = make(map[event.State]float64)
+	work := c.clock.work(r.at)
+	for _, state := range event.States() {
+		var d time.Duration
+		for i := range c.workers {
+			d += c.workers[i].total(state, work)
+		}
+		s.WorkerSeconds[state] = d.Seconds()
+	}
+	for i := range c.workers {
+		s.BytesInFlight += c.workers[i].encoded
+	}
+	return s
+}
+
+// read asks the others before the mutex is taken: none of them can then wait for a snapshot that waits for it.
+func (c *Collector) read() reading {
+	r := reading{at: c.options.Now()}
+	if f := c.options.WireBytes; f != nil {
+		r.wire = f()
+	}
+	if f := c.options.Refills; f != nil {
+		r.refills = f()
+	}
+	if f := c.options.Buffers; f != nil {
+		r.freeBuffers, r.total = f()
+	}
+	return r
+}

@@ -1,0 +1,247 @@
+package stats_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// clock is a time that moves when told to.
+type clock struct{ now time.Time }
+
+func newClock() *clock { return &clock{now: time.Unix(1_700_000_000, 0)} }
+
+func (c *clock) read() time.Time { return c.now }
+
+func (c *clock) pass(d time.Duration) { c.now = c.now.Add(d) }
+
+func applied(rows int64, seconds float64) event.Event {
+	return event.Event{Attempt: 1, Outcome: event.Applied, Rows: rows, Payload: 10 * rows, Encoded: 11 * rows, Seconds: seconds}
+}
+
+func TestCounting(t *testing.T) {
+	c := stats.New(stats.Options{Workers: 2, PlannedRows: 1000, PlannedBytes: 10_000})
+	c.Resume(stats.Earlier{Rows: 100, Batches: 1, PayloadBytes: 1000})
+	c.Add(applied(100, 0.5))
+	c.Add(event.Event{Attempt: 1, Outcome: event.Unknown, Class: loader.ClassTimeout, Payload: 1000, Encoded: 1100, Seconds: 60})
+	c.Add(event.Event{Attempt: 2, Outcome: event.Already, Rows: 100, Payload: 1000, Encoded: 1100, Seconds: 0.1})
+	c.Add(event.Event{Attempt: 1, Outcome: event.NotApplied, Class: loader.ClassRows, Missing: 3})
+	c.GiveUp(event.NotApplied)
+	c.GiveUp(event.Unknown)
+	c.Verified(event.Verification{OK: true, ExpectedRows: 300, FoundRows: 300})
+
+	s := c.Snapshot()
+	require.Equal(t, [4]int64{300, 3, 3000, 2200}, [4]int64{s.Rows, s.Batches, s.PayloadBytes, s.EncodedBytes})
+	require.Equal(t, [3]int64{100, 1, 1000}, [3]int64{s.ResumedRows, s.ResumedBatches, s.ResumedBytes})
+	require.Equal(t, [4]int64{4, 1, 3, 2}, [4]int64{s.Attempts, s.Retries, s.MissingRows, s.BatchSeconds.Count()})
+	require.Equal(t, [2]int64{1, 1}, [2]int64{s.FailedBatches, s.UnknownBatches})
+	require.Equal(t, map[event.Outcome]int64{"applied": 1, "already": 1, "unknown": 1, "not_applied": 1}, s.Outcomes)
+	require.Equal(t, int64(1), s.Errors[loader.ClassTimeout])
+	require.Len(t, s.Errors, len(loader.Classes()), "every class is there from the start")
+	require.InDelta(t, 0.6, s.BatchSeconds.Sum, 1e-9)
+	require.Equal(t, event.Verification{OK: true, ExpectedRows: 300, FoundRows: 300}, s.Verification)
+	require.Equal(t, [2]int64{1000, 10_000}, [2]int64{s.PlannedRows, s.PlannedBytes})
+}
+
+func TestPhasesAddUp(t *testing.T) {
+	now := newClock()
+	began := now.now
+	now.pass(time.Second) // connecting, before there is a plan
+	c := stats.New(stats.Options{Now: now.read, Start: began})
+	require.Zero(t, c.Snapshot().LastProgress)
+	now.pass(time.Second)
+	c.Phase(event.Fill)
+	now.pass(3 * time.Second)
+	c.Phase(event.Load)
+	loadBegan := now.now
+	now.pass(5 * time.Second)
+	require.Equal(t, loadBegan, c.Snapshot().LastProgress, "a load without an answer makes no progress since it began")
+	c.Add(applied(1, 1))
+	require.Equal(t, now.now, c.Snapshot().LastProgress)
+	c.Phase(event.Verify)
+	now.pass(time.Second)
+	c.Phase(event.Load)
+	now.pass(time.Second)
+	c.Phase(event.Done)
+	now.pass(time.Hour)
+	want := map[event.Phase]float64{"prepare": 2, "fill": 3, "load": 6, "stage": 0, "commit": 0, "finish": 0, "verify": 1}
+	require.Equal(t, want, c.Phases())
+	require.Equal(t, want, c.Snapshot().PhaseSeconds)
+}
+
+func TestDoneStandsStill(t *testing.T) {
+	now := newClock()
+	wire := int64(10)
+	c := stats.New(stats.Options{
+		Workers: 3, Now: now.read,
+		WireBytes: func() int64 { return wire }, Refills: func() int64 { return 4 },
+		Buffers: func() (int, int) { return 2, 5 },
+	})
+	c.Phase(event.Load)
+	now.pass(time.Second)
+	c.Phase(event.Done)
+	report := c.Snapshot()
+	wire = 99 // connections say goodbye
+	now.pass(time.Minute)
+	c.Worker(0).Enter(event.Idle)
+	require.Equal(t, report, c.Snapshot(), "the last scrape equals the report")
+	require.Equal(t, [2]int64{10, 4}, [2]int64{report.WireBytes, report.Refills})
+	require.Equal(t, [2]int{2, 5}, [2]int{report.BuffersFree, report.Buffers})
+}
+
+func TestWorkerSecondsAddUpToTheLoad(t *testing.T) {
+	now := newClock()
+	c := stats.New(stats.Options{Workers: 2, Now: now.read})
+	now.pass(time.Hour) // filling is nobody's idleness
+	c.Phase(event.Load)
+	w := c.Worker(0)
+	w.Enter(event.Connecting)
+	now.pass(time.Second)
+	w.Enter(event.Sending)
+	now.pass(2 * time.Second)
+	w.Enter(event.WaitAck)
+	now.pass(4 * time.Second)
+	s := c.Snapshot()
+	require.Equal(t, 4.0, s.WorkerSeconds[event.WaitAck], "the state that is on counts")
+	w.Enter(event.Idle)
+	now.pass(time.Second)
+	c.Phase(event.Verify)
+	now.pass(time.Hour)
+
+	s = c.Snapshot()
+	require.Len(t, s.WorkerSeconds, len(event.States()))
+	require.Equal(t, map[event.State]float64{
+		event.Idle: 1 + 8, event.WaitBuffer: 0, event.WaitRate: 0, event.Connecting: 1, event.Sending: 2,
+		event.WaitAck: 4, event.BackingOff: 0, event.Resolving: 0,
+	}, s.WorkerSeconds)
+	var sum float64
+	for _, seconds := range s.WorkerSeconds {
+		sum += seconds
+	}
+	require.Equal(t, 2*s.PhaseSeconds[event.Load], sum)
+}
+
+func TestDescribe(t *testing.T) {
+	now := newClock()
+	c := stats.New(stats.Options{Workers: 2, Now: now.read})
+	b := &batch.Batch{ID: batch.ID{Run: "r", Number: 17}, Encoded: make([]byte, 3<<20)}
+	b.Hold()
+	body := b.Open()
+	_, err := body.Read(make([]byte, 1<<20))
+	require.NoError(t, err)
+
+	w := c.Worker(1)
+	w.Hold(b)
+	w.Enter(event.Sending)
+	now.pass(61 * time.Second)
+	require.Equal(t, int64(3<<20), c.Snapshot().BytesInFlight)
+	all := c.Describe()
+	require.Equal(t, stats.Activity{
+		Worker: 1, State: event.Sending, For: 61 * time.Second, Batch: 17, Sent: 1 << 20, Encoded: 3 << 20,
+	}, all[1])
+	require.Equal(t, "worker 0: idle for 1m1s", all[0].String())
+	require.Equal(t, "worker 1: send for 1m1s, batch 17, 1.000 MiB of 3.000 MiB sent", all[1].String())
+
+	w.Hold(nil)
+	require.NoError(t, body.Close())
+	b.Release()
+	require.Equal(t, int64(-1), c.Describe()[1].Batch)
+	require.Zero(t, c.Snapshot().BytesInFlight)
+}
+
+func TestLatency(t *testing.T) {
+	c := stats.New(stats.Options{})
+	require.Zero(t, c.Latency())
+	for i := range 1000 {
+		c.Add(applied(1, float64(i+1)/1000))
+	}
+	q := c.Latency()
+	require.InEpsilon(t, 0.5, q.P50, 0.002)
+	require.InEpsilon(t, 0.9, q.P90, 0.002)
+	require.InEpsilon(t, 0.99, q.P99, 0.002)
+	require.Equal(t, 1.0, q.Max)
+
+	c.Add(applied(1, 7200)) // two hours, beyond the histogram's range
+	require.Equal(t, 7200.0, c.Latency().Max)
+	h := c.Snapshot().BatchSeconds
+	require.Equal(t, int64(1), h.Counts[len(h.Bounds)], "in the bucket without an end")
+	require.Equal(t, int64(1001), h.Count())
+	require.Equal(t, int64(1), h.Counts[0], "a bucket's upper end belongs to it")
+	require.Len(t, h.Counts, len(h.Bounds)+1)
+}
+
+// With -race this also shows that everything may be called at once.
+func TestConcurrentUse(t *testing.T) {
+	const workers, batches = 8, 200
+	c := stats.New(stats.Options{Workers: workers})
+	c.Phase(event.Load)
+	quit := make(chan struct{})
+	var watcher, all sync.WaitGroup
+	watcher.Go(func() {
+		last := event.Snapshot{}
+		for {
+			select {
+			case <-quit:
+				return
+			default:
+			}
+			s := c.Snapshot()
+			if s.Rows != 5*s.Batches || s.Rows < last.Rows {
+				t.Error("a snapshot saw half an event")
+			}
+			last = s
+			c.Describe()
+			c.Latency()
+		}
+	})
+	for i := range workers {
+		all.Go(func() {
+			for range batches {
+				b := &batch.Batch{Encoded: make([]byte, 10)}
+				c.Worker(i).Hold(b)
+				c.Worker(i).Enter(event.Sending)
+				c.Add(applied(5, 0.01))
+				c.Worker(i).Hold(nil)
+				c.Worker(i).Enter(event.WaitBuffer)
+			}
+		})
+	}
+	all.Wait()
+	close(quit)
+	watcher.Wait()
+	require.Equal(t, int64(5*workers*batches), c.Snapshot().Rows)
+}
+
+func TestProcessUsage(t *testing.T) {
+	u := stats.ProcessUsage()
+	require.Positive(t, u.Cores)
+	require.Positive(t, u.UserSeconds+u.SystemSeconds)
+	require.Greater(t, u.PeakRSSBytes, int64(1<<20), "bytes, not KiB")
+	require.Less(t, u.PeakRSSBytes, int64(1<<40))
+}
+
+func BenchmarkAdd(b *testing.B) {
+	c := stats.New(stats.Options{Workers: 1024})
+	c.Phase(event.Load)
+	e := applied(1000, 0.1)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Add(e)
+	}
+}
+
+func BenchmarkSnapshotOf1024Workers(b *testing.B) {
+	c := stats.New(stats.Options{Workers: 1024})
+	c.Phase(event.Load)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Snapshot()
+	}
+}

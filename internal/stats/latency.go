@@ -1,0 +1,69 @@
+package stats
+
+import (
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// The range of the quantiles. Longer batches count as an hour there; Max and the sum are exact whatever their length.
+const (
+	resolution = time.Microsecond
+	longest    = time.Hour
+)
+
+// bucketBounds are the upper ends of the duration histogram's buckets, in seconds. The library's defaults end at 10 s,
+// which a batch of 256 MiB passes without anything being wrong.
+func bucketBounds() []float64 {
+	return []float64{
+		.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
+	}
+}
+
+// Quantiles of the time from handing a batch to its session until the answer, in seconds; all 0 without a batch. It is
+// service time at saturation: workers send the next batch when they have the answer for the last.
+type Quantiles struct {
+	P50, P90, P99, Max float64
+}
+
+// latency keeps durations twice: in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, since
+// only those can be added up over clients. Together they take about 200 KiB, however many values they saw.
+type latency struct {
+	values *hdrhistogram.Histogram // in units of resolution
+	fixed  event.Histogram
+	max    float64
+}
+
+func newLatency() latency {
+	bounds := bucketBounds()
+	return latency{
+		values: hdrhistogram.New(1, int64(longest/resolution), 3),
+		fixed:  event.Histogram{Bounds: bounds, Counts: make([]int64, len(bounds)+1)},
+	}
+}
+
+func (l *latency) record(seconds float64) {
+	units := min(seconds, longest.Seconds()) * float64(time.Second/resolution)
+	// The value lies in the histogram's range, which is all that RecordValue can object to.
+	_ = l.values.RecordValue(max(int64(units), 1))
+	i, _ := slices.BinarySearch(l.fixed.Bounds, seconds)
+	l.fixed.Counts[i]++
+	l.fixed.Sum += seconds
+	l.max = max(l.max, seconds)
+}
+
+func (l *latency) quantiles() Quantiles {
+	at := func(percent float64) float64 {
+		units := l.values.ValueAtQuantile(percent)
+		// A bucket's upper end can lie beyond the largest value in it.
+		return min(float64(units)*resolution.Seconds(), l.max)
+	}
+	return Quantiles{P50: at(50), P90: at(90), P99: at(99), Max: l.max}
+}
+
+func (l *latency) histogram() event.Histogram {
+	return event.Histogram{Bounds: slices.Clone(l.fixed.Bounds), Counts: slices.Clone(l.fixed.Counts), Sum: l.fixed.Sum}
+}

@@ -1,0 +1,195 @@
+package verify
+
+import (
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/quick"
+
+	"github.com/stretchr/testify/require"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// documents completes an expectation with the smallest rows there are.
+func documents(t *testing.T, e Expect) Expect {
+	t.Helper()
+	d, err := dataset.New("documents", dataset.Options{Seed: 7, PayloadBytes: 9})
+	require.NoError(t, err)
+	e.Dataset = d
+	return e
+}
+
+// Batches of 10 rows, the last of 5, keys from 1000.
+func TestCountNamesEveryBadBatch(t *testing.T) {
+	bad := func(number, first, last, rows, found int64, reason Reason) Bad {
+		return Bad{Number: number, FirstKey: first, LastKey: last, Rows: rows, Found: found, Reason: reason}
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(e Expect, t *table)
+		found  int64
+		want   []Bad
+	}{
+		{"nothing wrong", func(Expect, *table) {}, 45, []Bad{}},
+		{"rows of others do not count", func(_ Expect, t *table) {
+			t.rows = append(t.rows, row{number: 999}, row{number: 1045})
+		}, 45, []Bad{}},
+		{"one row short", func(_ Expect, t *table) { t.remove(1013) },
+			44, []Bad{bad(1, 1010, 1019, 10, 9, Short)}},
+		{"the first row of a batch", func(_ Expect, t *table) { t.remove(1020) },
+			44, []Bad{bad(2, 1020, 1029, 10, 9, Short)}},
+		{"a batch loaded twice", func(e Expect, t *table) {
+			for n := range int64(10) {
+				t.insert(e, 20+n)
+			}
+		}, 55, []Bad{bad(2, 1020, 1029, 10, 20, Doubled)}},
+		{"one row missing, its neighbour there twice", func(e Expect, t *table) { t.remove(1013); t.insert(e, 14) },
+			45, []Bad{bad(1, 1010, 1019, 10, 10, Wrong)}},
+		{"two rows missing and two doubled: the sum is right, the squares are not", func(e Expect, t *table) {
+			t.remove(1013)
+			t.remove(1015)
+			t.insert(e, 14)
+			t.insert(e, 14)
+		}, 45, []Bad{bad(1, 1010, 1019, 10, 10, Wrong)}},
+		{"a row of one batch in place of another's", func(e Expect, t *table) { t.remove(1003); t.insert(e, 33) },
+			45, []Bad{bad(0, 1000, 1009, 10, 9, Short), bad(3, 1030, 1039, 10, 11, Doubled)}},
+		{"missing batches", func(_ Expect, t *table) {
+			t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.number < 1010 || r.number >= 1040 })
+		}, 30, []Bad{bad(0, 1000, 1009, 10, 0, Missing), bad(4, 1040, 1044, 5, 0, Missing)}},
+		{"the last batch shorter than it is anyway", func(_ Expect, t *table) { t.remove(1044) },
+			44, []Bad{bad(4, 1040, 1044, 5, 4, Short)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10})
+			table := load(e)
+			c.damage(e, table)
+			r, err := Run(t.Context(), table, Count, e, 0)
+			require.NoError(t, err)
+			require.Equal(t, c.want, r.BadBatches)
+			require.EqualValues(t, len(c.want), r.BadCount)
+			require.Equal(t, c.found, r.FoundRows)
+			require.Equal(t, len(c.want) == 0, r.OK)
+		})
+	}
+}
+
+// Any single accident, anywhere, in runs of any shape, is found and pinned to its batch.
+func TestCountFindsAnyAccident(t *testing.T) {
+	property := func(seed uint64) bool {
+		random := rand.New(rand.NewPCG(seed, 1))
+		e := documents(t, Expect{FirstKey: random.Int64N(1000), Rows: 2 + random.Int64N(200), BatchRows: 1 + random.Int64N(40)})
+		table := load(e)
+		lost, doubled := random.Int64N(e.Rows), random.Int64N(e.Rows)
+		bad := map[int64]bool{}
+		accident := random.IntN(4)
+		if accident == 1 || accident == 3 && lost != doubled {
+			table.remove(e.FirstKey + lost)
+			bad[lost/e.BatchRows] = true
+		}
+		if accident == 2 || accident == 3 && lost != doubled {
+			table.insert(e, doubled)
+			bad[doubled/e.BatchRows] = true
+		}
+		r, err := Run(t.Context(), table, Count, e, 0)
+		named := map[int64]bool{}
+		for _, b := range r.BadBatches {
+			named[b.Number] = true
+		}
+		return err == nil && r.OK == (len(bad) == 0) && len(named) == len(bad) &&
+			!slices.ContainsFunc(r.BadBatches, func(b Bad) bool { return !bad[b.Number] })
+	}
+	require.NoError(t, quick.Check(property, &quick.Config{MaxCount: 300}))
+}
+
+// The sums over 0 … n−1 are binomials: Σi = C(n,2), Σi² = C(n,2) + 2·C(n,3).
+func TestBatchesBeyond32Bits(t *testing.T) {
+	const rows = 3_000_000_000
+	e := Expect{FirstKey: 1 << 40, Rows: rows + 2_500_000_000, BatchRows: rows}
+	bucket := func(number, n int64) loader.Bucket {
+		pairs := new(big.Int).Binomial(n, 2)
+		triples := new(big.Int).Binomial(n, 3)
+		squares := new(big.Int).Add(pairs, triples.Lsh(triples, 1))
+		return loader.Bucket{Number: number, Rows: n, Max: n - 1, Sum: pairs, Squares: squares}
+	}
+	first, last := bucket(0, rows), bucket(1, 2_500_000_000)
+	l := counter{count: func(r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+		require.Equal(t, loader.KeyRange{First: 1 << 40, Last: 1<<40 + 5_500_000_000 - 1}, r)
+		require.EqualValues(t, rows, size)
+		require.NoError(t, f(last))
+		return f(first)
+	}}
+	r, err := Run(t.Context(), l, Count, e, 0)
+	require.NoError(t, err)
+	require.True(t, r.OK, r.BadBatches)
+	require.False(t, first.Squares.IsUint64())
+
+	last.Squares.Add(last.Squares, big.NewInt(1))
+	r, err = Run(t.Context(), l, Count, e, 0)
+	require.NoError(t, err)
+	require.Equal(t, []Bad{{Number: 1, FirstKey: 1<<40 + rows, LastKey: 1<<40 + 5_500_000_000 - 1, Rows: 2_500_000_000,
+		Found: 2_500_000_000, Reason: Wrong}}, r.BadBatches)
+	require.Equal(t, "batch 1 (keys 1102511627776 to 1105011627775) is wrong: 2500000000 of 2500000000 rows", r.BadBatches[0].String())
+}
+
+func TestShapeOfSmallBatches(t *testing.T) {
+	for n := range int64(200) {
+		var sum, squares int64
+		for i := range n {
+			sum, squares = sum+i, squares+i*i
+		}
+		s := shapeOf(n)
+		require.Equal(t, sum, s.sum.Int64())
+		require.Equal(t, squares, s.squares.Int64())
+	}
+}
+
+// The lists of a ruined run stay short, and are the same whatever order the server answers in.
+func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
+	l := counter{count: func(_ loader.KeyRange, _ int64, f func(loader.Bucket) error) error {
+		for _, n := range rand.Perm(5000) {
+			if err := f(loader.Bucket{Number: int64(n), Rows: 1}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	r, err := Run(t.Context(), l, Count, Expect{Rows: 10_000, BatchRows: 2}, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 5000, r.BadCount)
+	require.Len(t, r.BadBatches, maxKept)
+	for i, b := range r.BadBatches {
+		require.EqualValues(t, i, b.Number)
+	}
+	require.Equal(t, "verify failed: 5000 rows found, 10000 expected; 5000 batches are wrong", r.Summary())
+}
+
+func TestAnEmptyRun(t *testing.T) {
+	e := documents(t, Expect{Rows: 0, BatchRows: 10})
+	r, err := Run(t.Context(), &table{schema: e.Dataset.Schema()}, Full, e, 0)
+	require.NoError(t, err)
+	require.True(t, r.OK)
+}
+
+func TestBackendsThatCountNonsense(t *testing.T) {
+	for _, c := range []struct {
+		numbers []int64
+		message string
+	}{
+		{[]int64{-1}, "counted batch -1 of a run of 2"},
+		{[]int64{2}, "counted batch 2 of a run of 2"},
+		{[]int64{1, 1}, "counted batch 1 twice"},
+	} {
+		l := counter{count: func(_ loader.KeyRange, _ int64, f func(loader.Bucket) error) error {
+			for _, n := range c.numbers {
+				if err := f(loader.Bucket{Number: n}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		_, err := Run(t.Context(), l, Count, Expect{Rows: 20, BatchRows: 10}, 0)
+		require.ErrorContains(t, err, c.message)
+	}
+}

@@ -1,0 +1,130 @@
+package verify
+
+import (
+	"context"
+	"math/big"
+	"slices"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// mute is a loader that can neither count nor fetch. Its methods are never called.
+type mute struct{ loader.Loader }
+
+// counter can count and not fetch.
+type counter struct {
+	mute
+	count func(r loader.KeyRange, size int64, f func(loader.Bucket) error) error
+}
+
+func (c counter) Count(_ context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+	return c.count(r, size, f)
+}
+
+func (c counter) Distinct(context.Context, loader.KeyRange) (int64, error) { return 0, nil }
+
+// table is a database's table in memory, counted row by row as a server would.
+type table struct {
+	mute
+	schema rows.Schema
+	rows   []row
+	scans  int
+}
+
+type row struct {
+	number int64
+	values []any
+}
+
+// load puts every row of a run into a new table.
+func load(e Expect) *table {
+	t := &table{schema: e.Dataset.Schema()}
+	for n := range e.Rows {
+		t.insert(e, n)
+	}
+	return t
+}
+
+func (t *table) insert(e Expect, n int64) {
+	block := rows.NewBlock(t.schema)
+	dataset.Row(block, e.Dataset, e.FirstKey, n, e.Distinct)
+	values := make([]any, len(t.schema.Columns))
+	for i, v := range block.Columns {
+		if v.Type.Variable() {
+			values[i] = slices.Clone(v.Value(0))
+		} else {
+			values[i] = v.Ints[0]
+		}
+	}
+	t.rows = append(t.rows, row{e.FirstKey + n, values})
+}
+
+// remove takes out one row with the number.
+func (t *table) remove(number int64) {
+	i := slices.IndexFunc(t.rows, func(r row) bool { return r.number == number })
+	t.rows = slices.Delete(t.rows, i, i+1)
+}
+
+func (t *table) Count(_ context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+	t.scans++
+	buckets := make(map[int64]*loader.Bucket)
+	for _, row := range t.rows {
+		if row.number < r.First || row.number > r.Last {
+			continue
+		}
+		number, offset := (row.number-r.First)/size, (row.number-r.First)%size
+		b := buckets[number]
+		if b == nil {
+			b = &loader.Bucket{Number: number, Min: offset, Sum: new(big.Int), Squares: new(big.Int)}
+			buckets[number] = b
+		}
+		o := big.NewInt(offset)
+		b.Rows++
+		b.Min, b.Max = min(b.Min, offset), max(b.Max, offset)
+		b.Sum.Add(b.Sum, o)
+		b.Squares.Add(b.Squares, o.Mul(o, o))
+		variable := 0
+		for i, c := range t.schema.Columns {
+			if !c.Type.Variable() {
+				continue
+			}
+			if variable == len(b.Lengths) {
+				b.Lengths = append(b.Lengths, 0)
+			}
+			value, _ := row.values[i].([]byte)
+			b.Lengths[variable] += int64(len(value))
+			variable++
+		}
+	}
+	for _, b := range buckets { // in no order
+		if err := f(*b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) Distinct(_ context.Context, r loader.KeyRange) (int64, error) {
+	t.scans++
+	different := make(map[int64]bool)
+	for _, row := range t.rows {
+		if row.number >= r.First && row.number <= r.Last {
+			different[row.number] = true
+		}
+	}
+	return int64(len(different)), nil
+}
+
+func (t *table) Fetch(_ context.Context, numbers []int64, f func(int64, []any) error) error {
+	t.scans++
+	for _, row := range t.rows {
+		if slices.Contains(numbers, row.number) {
+			if err := f(row.number, row.values); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,222 @@
+package verify
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// ragged is a dataset whose texts are of all lengths: row i holds i mod 7 bytes, then i mod 5.
+type ragged struct{}
+
+func (ragged) Schema() rows.Schema {
+	return rows.Schema{
+		Dataset: "ragged",
+		Columns: []rows.Column{
+			{Name: "a", Type: rows.Text, MaxBytes: 6},
+			{Name: "id", Type: rows.Int64, Derived: true},
+			{Name: "b", Type: rows.Bytes, MaxBytes: 4},
+		},
+		Number: []rows.Term{{Column: 1, Times: 1}},
+	}
+}
+
+func (ragged) Fill(b *rows.Block, first int64, n int) {
+	b.Reset(n)
+	for i := first; i < first+int64(n); i++ {
+		for column, modulus := range map[int]int64{0: 7, 2: 5} {
+			v := &b.Columns[column]
+			for range i % modulus {
+				v.Data = append(v.Data, byte('a'+i%26))
+			}
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
+	}
+}
+
+func (ragged) Derive(b *rows.Block, first int64) {
+	for i := range b.Columns[1].Ints {
+		b.Columns[1].Ints[i] = first + int64(i)
+	}
+}
+
+// 103 rows from key 1000 in batches of 10, repeating after 30.
+func raggedRun() Expect {
+	return Expect{FirstKey: 1000, Rows: 103, BatchRows: 10, Distinct: 30, Dataset: ragged{}}
+}
+
+func TestFull(t *testing.T) {
+	for _, distinct := range []int64{0, 10, 30, 110, 200} {
+		e := raggedRun()
+		e.Distinct = distinct
+		r, err := Run(t.Context(), load(e), Full, e, 0)
+		require.NoError(t, err)
+		require.True(t, r.OK, "%+v", r)
+		require.EqualValues(t, 103, r.SampledRows)
+		require.EqualValues(t, 103, r.DistinctRows)
+		require.EqualValues(t, 11, r.MeasuredBatches)
+		require.Equal(t, "verify ok: all 103 rows are there once, 103 read back are the same", r.Summary())
+	}
+}
+
+func TestFullNamesWhatDiffers(t *testing.T) {
+	// Row 47 of the run is dataset row 17: three letters 'r', then the key, then two.
+	const key, place = 1047, 47
+	for _, c := range []struct {
+		name    string
+		damage  func(values []any)
+		batches []Bad
+		row     string
+	}{
+		{"one byte of the text", func(v []any) { v[0].([]byte)[2] = 'x' }, []Bad{},
+			"row 1047 differs in column a at byte 2: 0x78 instead of 0x72"},
+		{"one byte of the last column", func(v []any) { v[2].([]byte)[0] ^= 0xff }, []Bad{},
+			"row 1047 differs in column b at byte 0: 0x8d instead of 0x72"},
+		{"another number", func(v []any) { v[1] = int64(5) }, []Bad{},
+			"row 1047 differs in column id at byte 0: 5 instead of 1047"},
+		{"a byte cut off", func(v []any) { v[0] = v[0].([]byte)[:2] }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: Differs, Detail: "column a holds 32 bytes instead of 33"}},
+			"row 1047 differs in column a at byte 2: 2 bytes long instead of 3"},
+		{"other and longer", func(v []any) { v[2] = []byte("rqq") }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: Differs, Detail: "column b holds 21 bytes instead of 20"}},
+			"row 1047 differs in column b at byte 1: 0x71 instead of 0x72, 3 bytes long instead of 2"},
+		{"a value lost", func(v []any) { v[2] = nil }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: Differs, Detail: "column b holds 18 bytes instead of 20"}},
+			"row 1047 differs in column b at byte 0: it is NULL"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := raggedRun()
+			table := load(e)
+			c.damage(table.rows[place].values)
+			r, err := Run(t.Context(), table, Full, e, 0)
+			require.NoError(t, err)
+			require.False(t, r.OK)
+			require.Equal(t, c.batches, r.BadBatches)
+			require.Len(t, r.BadRows, 1)
+			require.EqualValues(t, key, r.BadRows[0].Key)
+			require.Equal(t, c.row, r.BadRows[0].String())
+		})
+	}
+}
+
+func TestFullNamesMissingAndDoubledRows(t *testing.T) {
+	e := raggedRun()
+	table := load(e)
+	table.remove(1020)
+	table.insert(e, 22)
+	r, err := Run(t.Context(), table, Full, e, 0)
+	require.NoError(t, err)
+	require.Equal(t, []BadRow{{Key: 1020, Reason: Missing}, {Key: 1022, Reason: Doubled}}, r.BadRows)
+	require.EqualValues(t, 2, r.BadRowCount)
+	require.EqualValues(t, 102, r.DistinctRows)
+	require.Equal(t, "row 1020 is missing", r.BadRows[0].String())
+	require.Equal(t, "verify failed: 103 rows found, 102 different ones, 103 expected; 1 batches are wrong, and 2 of 103 rows read back", r.Summary())
+}
+
+// 0, 4, 5 and 1, 2, 6 have the same number, sum and sum of squares: only counting different rows tells them apart.
+func TestFullFindsWhatCountCannot(t *testing.T) {
+	e := raggedRun()
+	e.BatchRows, e.Distinct = 103, 0
+	table := load(e)
+	for i, n := range []int64{10, 14, 15} {
+		table.remove(1000 + n)
+		table.insert(e, []int64{11, 12, 16}[i])
+	}
+	r, err := Run(t.Context(), table, Count, e, 0)
+	require.NoError(t, err)
+	require.True(t, r.OK)
+
+	e.VerifyRows = 1
+	r, err = Run(t.Context(), table, Full, e, 0)
+	require.NoError(t, err)
+	require.False(t, r.OK)
+	require.EqualValues(t, 100, r.DistinctRows)
+}
+
+// A run too large to regenerate has an even spread of its batches measured, and the last one.
+func TestMeasureKeepsToItsBound(t *testing.T) {
+	e := raggedRun()
+	e.Distinct = 0
+	perBatch := ragged{}.Schema().MaxRowBytes() * e.BatchRows
+	for bound, want := range map[int64]int{0: 0, perBatch - 1: 0, perBatch: 1, 4 * perBatch: 4, 1 << 40: 11} {
+		l, err := measure(t.Context(), e, bound)
+		require.NoError(t, err)
+		require.Len(t, l.template, want)
+		require.Equal(t, want > 0, l.lastSums != nil)
+	}
+}
+
+func TestMeasureStopsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Run(ctx, load(raggedRun()), Full, raggedRun(), 0)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSpread(t *testing.T) {
+	require.Nil(t, spread(0, 10, 1))
+	require.Equal(t, []int64{0, 1, 2}, spread(3, 10, 1))
+	for n := int64(1); n < 200; n += 7 {
+		for k := int64(1); k <= n; k += 3 {
+			s := spread(n, k, uint64(n))
+			require.Len(t, s, int(k))
+			require.True(t, slices.IsSorted(s))
+			require.Len(t, slices.Compact(slices.Clone(s)), int(k))
+			require.True(t, s[0] >= 0 && s[k-1] < n)
+			for i := 1; i < len(s); i++ { // one in each stretch: no gap is longer than two
+				require.LessOrEqual(t, s[i]-s[i-1], 2*(n/k+1))
+			}
+		}
+	}
+	require.Equal(t, spread(1<<62, 1000, 5), spread(1<<62, 1000, 5))
+	require.NotEqual(t, spread(1<<62, 1000, 5), spread(1<<62, 1000, 6))
+}
+
+// fetches hands out the same values for every row.
+type fetches struct {
+	*table
+	number int64
+	values []any
+}
+
+func (f fetches) Fetch(_ context.Context, _ []int64, each func(int64, []any) error) error {
+	return each(f.number, f.values)
+}
+
+func TestBackendsThatFetchNonsense(t *testing.T) {
+	e := raggedRun()
+	for _, c := range []struct {
+		number  int64
+		values  []any
+		message string
+	}{
+		{7, nil, "returned row 7, which nobody asked for"},
+		{1000, []any{int64(1)}, "returned 1 columns instead of 3"},
+		{1000, []any{[]byte{}, []byte("1"), []byte{}}, "returned bytes for column id of type int64"},
+		{1000, []any{int64(1), int64(1000), []byte{}}, "returned a number for column a of type text"},
+		{1000, []any{"", int64(1000), []byte{}}, "returned a string for column a"},
+	} {
+		_, err := Run(t.Context(), fetches{load(e), c.number, c.values}, Full, e, 0)
+		require.ErrorContains(t, err, c.message)
+	}
+}
+
+// Full regenerates at most measureBytes before its first scan.
+func BenchmarkMeasure(b *testing.B) {
+	d, err := dataset.New("documents", dataset.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const batchRows, batches = 32 << 10, 16
+	e := Expect{Rows: batchRows * batches, BatchRows: batchRows, Dataset: d}
+	b.SetBytes(batchRows * batches * 512)
+	for b.Loop() {
+		if _, err := measure(b.Context(), e, measureBytes); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+// Package verify proves that the rows of a run arrived, each exactly once and unchanged. It asks the database and the
+// dataset, never the run: the expectation is computed from seed, batch size and key, so it can be checked again later
+// by a process that saw nothing of the load.
+//
+// What a mode proves:
+//
+//   - ack: the server's answers added up to the rows of the run. It costs nothing and believes the server.
+//   - count: every batch holds the right number of rows, with the smallest, largest, sum and sum of squares of the
+//     offsets inside the batch that only the right rows have. Sets of rows that fool all five exist (0, 4, 5 and 1, 2,
+//     6 agree in number, sum and squares), but no lost, doubled or exchanged row does.
+//   - full: also the number of different row numbers is right, which closes that gap; the variable columns hold as
+//     many bytes as they should; and a sample of rows is the same byte for byte.
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Mode says how much proof is wanted.
+type Mode string
+
+// The modes, from no proof to the most.
+const (
+	None  Mode = "none"
+	Ack   Mode = "ack"
+	Count Mode = "count"
+	Full  Mode = "full"
+)
+
+// Modes lists the names of all modes.
+func Modes() []string { return []string{string(None), string(Ack), string(Count), string(Full)} }
+
+// ParseMode reads a mode's name.
+func ParseMode(name string) (Mode, error) {
+	switch m := Mode(name); m {
+	case None, Ack, Count, Full:
+		return m, nil
+	default:
+		return "", nearest.Unknown("verify mode", name, Modes())
+	}
+}
+
+// Scans is how many times the mode reads the whole table, where no index spares it the third: once to count by batch,
+// once to count different row numbers, once to fetch the sample.
+func (m Mode) Scans() int {
+	switch m {
+	case Count:
+		return 1
+	case Full:
+		return 3
+	default:
+		return 0
+	}
+}
+
+// Possible is the most that can be proven through l of what m asks, and, where that is less, a warning that says why.
+func Possible(l loader.Loader, m Mode) (Mode, string) {
+	if m != Count && m != Full {
+		return m, ""
+	}
+	if _, ok := l.(loader.Counter); !ok {
+		return Ack, fmt.Sprintf("verify %s is not possible: this back-end cannot count rows; the server's acknowledgements are compared instead", m)
+	}
+	if _, ok := l.(loader.Fetcher); m == Full && !ok {
+		return Count, "verify full is not possible: this back-end cannot read single rows back; rows are counted by batch instead"
+	}
+	return m, ""
+}
+
+// DefaultVerifyRows is how many rows Full reads back when nobody says otherwise.
+const DefaultVerifyRows = 10_000
+
+// Expect is what the table must hold: the plan of the run, and how to check it.
+type Expect struct {
+	FirstKey  int64 // row number of the run's first row
+	Rows      int64 // of the run; other rows of the table are not looked at
+	BatchRows int64 // rows of every batch but the last, which may be short
+	// Distinct is the run's D: drawn columns repeat after so many rows. 0 = never. It is a whole number of batches
+	// unless the run is shorter.
+	Distinct int64
+	Dataset  dataset.Dataset // Full only
+
+	VerifyRows int    // rows to read back, at most Rows of them; 0 = DefaultVerifyRows. Full only
+	Seed       uint64 // of the choice of those rows: the same seed reads the same rows
+}
+
+func (e Expect) batches() int64 {
+	n := e.Rows / e.BatchRows
+	if e.Rows%e.BatchRows > 0 {
+		n++
+	}
+	return n
+}
+
+// size is the number of rows in a batch of the run.
+func (e Expect) size(number int64) int64 { return min(e.BatchRows, e.Rows-number*e.BatchRows) }
+
+func (e Expect) keys() loader.KeyRange {
+	return loader.KeyRange{First: e.FirstKey, Last: e.FirstKey + e.Rows - 1}
+}
+
+func (e Expect) validate(m Mode) error {
+	var problems []error
+	if e.Rows < 0 {
+		problems = append(problems, fmt.Errorf("%d rows are expected", e.Rows))
+	}
+	if e.FirstKey > math.MaxInt64-max(e.Rows, 0) {
+		problems = append(problems, fmt.Errorf("%d rows from key %d on go beyond 64 bits", e.Rows, e.FirstKey))
+	}
+	if e.BatchRows < 1 {
+		problems = append(problems, fmt.Errorf("a batch of %d rows", e.BatchRows))
+	} else if e.Distinct < 0 || e.Distinct < e.Rows && e.Distinct%e.BatchRows != 0 {
+		problems = append(problems, fmt.Errorf("%d distinct rows are no whole number of batches of %d", e.Distinct, e.BatchRows))
+	}
+	if m == Full && e.Dataset == nil {
+		problems = append(problems, errors.New("no dataset to compare with"))
+	}
+	if e.VerifyRows < 0 {
+		problems = append(problems, fmt.Errorf("%d rows to read back", e.VerifyRows))
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("verify: %w", errors.Join(problems...))
+	}
+	return nil
+}
+
+// Run checks the table that l is opened on. acked is how many rows the server acknowledged, for Ack; the other modes
+// do not believe it. An error means that nothing could be found out; what was found wrong stands in the Result.
+func Run(ctx context.Context, l loader.Loader, m Mode, e Expect, acked int64) (Result, error) {
+	start := time.Now()
+	if possible, warning := Possible(l, m); possible != m {
+		return Result{}, errors.New(warning)
+	}
+	r := newResult(m, e.Rows)
+	if m == Count || m == Full {
+		if err := e.validate(m); err != nil {
+			return Result{}, err
+		}
+	}
+	var err error
+	switch m {
+	case None:
+	case Ack:
+		r.FoundRows = acked
+	case Count:
+		err = r.count(ctx, l.(loader.Counter), e, nil)
+	case Full:
+		err = r.full(ctx, l, e)
+	default:
+		_, err = ParseMode(string(m))
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	r.OK = r.holds()
+	r.Seconds = time.Since(start).Seconds()
+	return r, nil
+}
+
+func (r *Result) full(ctx context.Context, l loader.Loader, e Expect) error {
+	counter := l.(loader.Counter)
+	expected, err := measure(ctx, e, measureBytes)
+	if err != nil {
+		return err
+	}
+	if err := r.count(ctx, counter, e, expected); err != nil {
+		return err
+	}
+	if r.DistinctRows, err = counter.Distinct(ctx, e.keys()); err != nil {
+		return fmt.Errorf("verify: counting different rows: %w", err)
+	}
+	return r.compare(ctx, l.(loader.Fetcher), e)
+}

@@ -1,0 +1,159 @@
+package event_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func sent(batch int64) event.Event {
+	return event.Event{
+		Batch: batch, Attempt: 2, Worker: 3, Start: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Seconds: 0.25,
+		Payload: 520, Encoded: 600, Outcome: event.NotApplied, Class: loader.ClassData,
+		Error: "bad value <x> & \"y\"\nin row 7", Detail: []string{"Warning 1264"},
+	}
+}
+
+// journal is a header and events 0 … n−1, line by line.
+func journal(t *testing.T, n int64) []string {
+	t.Helper()
+	text, err := event.AppendLine(nil, event.NewHeader("r1"))
+	require.NoError(t, err)
+	for i := range n {
+		text, err = event.AppendLine(text, sent(i))
+		require.NoError(t, err)
+	}
+	lines := strings.SplitAfter(string(text), "\n")
+	require.Len(t, lines, int(n)+2, "one line each, whatever the event holds")
+	return lines[:n+1]
+}
+
+// readAll reads until the first error.
+func readAll(text string) ([]event.Event, *event.Reader, error) {
+	r, err := event.NewReader(strings.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	for all := []event.Event(nil); ; {
+		e, err := r.Next()
+		if err != nil {
+			return all, r, err
+		}
+		all = append(all, e)
+	}
+}
+
+func TestJournalRoundTrip(t *testing.T) {
+	lines := journal(t, 3)
+	require.Equal(t, `{"schema":"terapush.journal/v1","run":"r1"}`+"\n", lines[0])
+	require.Contains(t, lines[1], `<x> &`, "messages stay readable")
+
+	all, r, err := readAll(strings.Join(lines, ""))
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, []event.Event{sent(0), sent(1), sent(2)}, all)
+	require.Equal(t, event.Header{Schema: event.JournalSchema, Run: "r1"}, r.Header())
+	require.Equal(t, int64(len(strings.Join(lines, ""))), r.Offset())
+}
+
+// A process can be killed after any byte: every prefix of a journal reads as whole lines and, where one was cut, says
+// where to truncate.
+func TestEveryPrefixIsWholeOrTorn(t *testing.T) {
+	lines := journal(t, 2)
+	text := strings.Join(lines, "")
+	for cut := range len(text) {
+		whole := strings.LastIndex(text[:cut], "\n") + 1 // bytes of whole lines
+		events := max(strings.Count(text[:cut], "\n")-1, 0)
+		all, r, err := readAll(text[:cut])
+		require.Len(t, all, events, "cut at %d", cut)
+		if cut == whole && cut > 0 {
+			require.Equal(t, io.EOF, err, "cut at %d", cut)
+			require.Equal(t, int64(whole), r.Offset())
+			continue
+		}
+		var torn *event.TornError
+		require.ErrorAs(t, err, &torn, "cut at %d", cut)
+		require.Equal(t, int64(whole), torn.Offset, "cut at %d", cut)
+	}
+}
+
+func TestDamage(t *testing.T) {
+	lines := journal(t, 3)
+	for _, c := range []struct {
+		name   string
+		change func(l []string)
+		torn   int64  // offset of a TornError, or
+		err    string // part of another error
+		events int
+	}{
+		{"zeros in the middle", func(l []string) { l[2] = "\x00\x00\x00\n" }, 0, "line 3", 1},
+		{"half a line in the middle", func(l []string) { l[2] = l[2][20:] }, 0, "line 3", 1},
+		{"an empty line in the middle", func(l []string) { l[2] = "\n" }, 0, "line 3", 1},
+		{"another kind of object", func(l []string) { l[1] = "{}\n" }, 0, `line 2, at byte 44: the outcome is ""`, 0},
+		{"zeros at the end", func(l []string) { l[3] = "\x00\x00\x00" }, int64(len(lines[0] + lines[1] + lines[2])), "", 2},
+		{"a page lost before the last line feed", func(l []string) { l[3] = "\x00\x00" + l[3][2:] },
+			int64(len(lines[0] + lines[1] + lines[2])), "", 2},
+		{"another schema", func(l []string) { l[0] = `{"schema":"terapush.journal/v2"}` + "\n" }, 0, `"terapush.journal/v2"`, 0},
+		{"no journal", func(l []string) { l[0], l[1], l[2], l[3] = "hello\n", "", "", "" }, 0, "line 1", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			changed := append([]string(nil), lines...)
+			c.change(changed)
+			all, _, err := readAll(strings.Join(changed, ""))
+			require.Len(t, all, c.events)
+			if c.err != "" {
+				var torn *event.TornError
+				require.NotErrorAs(t, err, &torn)
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			var torn *event.TornError
+			require.ErrorAs(t, err, &torn)
+			require.Equal(t, c.torn, torn.Offset)
+		})
+	}
+}
+
+func TestErrorsStay(t *testing.T) {
+	lines := journal(t, 3)
+	lines[2] = "damaged\n"
+	r, err := event.NewReader(strings.NewReader(strings.Join(lines, "")))
+	require.NoError(t, err)
+	_, err = r.Next()
+	require.NoError(t, err)
+	for range 3 {
+		_, err = r.Next()
+		require.ErrorContains(t, err, "line 3", "the lines behind it are not read as if nothing had happened")
+	}
+}
+
+func TestUnknownFieldsArePassedOver(t *testing.T) {
+	lines := journal(t, 1)
+	lines[1] = strings.Replace(lines[1], "{", `{"later":{"a":[1]},`, 1)
+	all, _, err := readAll(strings.Join(lines, ""))
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, []event.Event{sent(0)}, all)
+}
+
+func TestAppendLineKeepsDstOnError(t *testing.T) {
+	dst := []byte("before\n")
+	got, err := event.AppendLine(dst, func() {})
+	require.Error(t, err)
+	require.Equal(t, "before\n", string(got))
+}
+
+func FuzzReader(f *testing.F) {
+	f.Add(`{"schema":"terapush.journal/v1","run":"r"}` + "\n" + `{"batch":1,"outcome":"applied"}` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		_, r, err := readAll(text)
+		require.Error(t, err)
+		if r != nil {
+			require.LessOrEqual(t, r.Offset(), int64(len(text)))
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package loadertest
+
+import (
+	"bytes"
+	"context"
+	"math/big"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// testCase is one promise. dedup, faults and commit say what a harness must have for it to be checked.
+type testCase struct {
+	name                  string
+	dedup, faults, commit bool
+	run                   func(f *fixture)
+}
+
+func cases() []testCase {
+	return []testCase{
+		{name: "rows arrive", run: rowsArrive},
+		{name: "same batch again", dedup: true, run: sameBatchAgain},
+		{name: "same batch at the same time", dedup: true, run: sameBatchAtOnce},
+		{name: "conflicting rows", dedup: true, run: conflictingRows},
+		{name: "cancelled in the body", dedup: true, faults: true, run: cancelledInBody},
+		{name: "cut in the body", dedup: true, faults: true, run: cutInBody},
+		{name: "cut before the answer", dedup: true, faults: true, commit: true, run: cutBeforeAnswer},
+		{name: "client vanished", dedup: true, faults: true, run: clientVanished},
+		{name: "client vanished, another process resumes", dedup: true, faults: true, run: anotherProcess},
+		{name: "probe", run: probe},
+		{name: "forget", dedup: true, run: forget},
+		{name: "reserve", run: reserve},
+		{name: "stored", run: stored},
+	}
+}
+
+func rowsArrive(f *fixture) {
+	a, b := f.batch(0), f.batch(1)
+	s := f.session()
+	f.loads(s, a)
+	f.loads(s, b)
+	f.holds(a, b)
+
+	fetcher, can := f.loader.(loader.Fetcher)
+	if !can {
+		return
+	}
+	wanted := []int64{a.First, a.Last(), b.First, b.Last(), b.Last() + 1} // there is no such last one
+	found := make(map[int64]bool)
+	f.must(fetcher.Fetch(f.ctx, wanted, func(number int64, values []any) error {
+		found[number] = true
+		checkRow(f.T, number, values, f.Row(number))
+		return nil
+	}), "fetch")
+	if len(found) != len(wanted)-1 {
+		f.Errorf("fetched rows %v of %v", found, wanted[:4])
+	}
+}
+
+func sameBatchAgain(f *fixture) {
+	a := f.batch(0)
+	f.resolved(f.loader, a, loader.No)
+	f.loads(f.session(), a)
+	f.reloads(f.session(), a)
+	f.resolved(f.loader, a, loader.Yes)
+	f.holds(a)
+	f.claims(0)
+}
+
+// Two sessions that hold the same batch happen when an attempt outlives its deadline. One of them may fail, but rows
+// go in once.
+func sameBatchAtOnce(f *fixture) {
+	const sessions = 2
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		fresh int
+	)
+	for range sessions {
+		s, b := f.session(), f.batch(0)
+		wg.Go(func() {
+			ack, err := f.load(f.ctx, s, b)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && !ack.AlreadyApplied {
+				fresh++
+			}
+		})
+	}
+	wg.Wait()
+	if fresh != 1 {
+		f.Errorf("%d sessions say that they put the batch in, want 1", fresh)
+	}
+	f.holds(f.batch(0))
+	f.claims(0)
+}
+
+// The batch overlaps rows that are there: nothing of it may stay, not even its claim.
+func conflictingRows(f *fixture) {
+	a, s := f.batch(0), f.session()
+	f.loads(s, a)
+	b := f.Batch(f.T, batch.ID{Run: f.run, Number: 1}, a.Last(), f.Contract.BatchRows)
+	v := f.fails(f.ctx, s, b)
+	if v.Applied != loader.No || v.Retry || v.Class != loader.ClassConstraint && v.Class != loader.ClassRows {
+		f.Errorf("verdict %+v for rows whose keys are there already, want not applied and no retry", v)
+	}
+	f.holds(a)
+	f.claims(0)
+	if v.SessionDead {
+		s = f.session()
+	}
+	next := f.batch(1)
+	f.loads(s, next) // the number is free again
+	f.holds(a, next)
+}
+
+func cancelledInBody(f *fixture) {
+	b, s := f.batch(0), f.session()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	hit := f.faults.StallAfter(int64(len(b.Encoded)) / 2)
+	go func() {
+		<-hit
+		cancel()
+	}()
+	v := f.fails(ctx, s, b)
+	if v.Applied == loader.Yes {
+		f.Errorf("verdict %+v for a cancelled load", v)
+	}
+	f.recovers(s, v, b)
+}
+
+func cutInBody(f *fixture) {
+	b, s := f.batch(0), f.session()
+	f.faults.CutAfter(int64(len(b.Encoded)) / 2)
+	v := f.fails(f.ctx, s, b)
+	if v.Applied == loader.Yes || !v.Retry || !v.SessionDead {
+		f.Errorf("verdict %+v for a connection cut in the body, want retry on another session", v)
+	}
+	f.recovers(s, v, b)
+}
+
+// The one case in which nobody at this end can know: the server has committed, and its answer is lost.
+func cutBeforeAnswer(f *fixture) {
+	b, s := f.batch(0), f.session()
+	f.faults.CutAnswer(f.Commit)
+	v := f.fails(f.ctx, s, b)
+	if v.Applied != loader.Unknown || !v.SessionDead {
+		f.Errorf("verdict %+v for a lost answer to the commit, want unknown", v)
+	}
+	f.resolved(f.loader, b, loader.Yes)
+	f.reloads(f.session(), b)
+	f.holds(b)
+	f.claims(0)
+}
+
+// The server still has the transaction open, and with it the claim: Resolve has to end it, or a retry would wait for
+// as long as the server waits for its client.
+func clientVanished(f *fixture) {
+	b, s := f.batch(0), f.session()
+	v := f.vanish(s, b)
+	f.recovers(s, v, b)
+}
+
+func anotherProcess(f *fixture) {
+	b, s := f.batch(0), f.session()
+	f.vanish(s, b)
+	other := f.open(f.run)
+	f.resolved(other, b, loader.No)
+	session, err := other.Session(f.ctx, f.Contract)
+	f.must(err, "session of the other process")
+	defer func() { _ = session.Close() }()
+	f.loads(session, b)
+	f.holds(b)
+	f.claims(0)
+}
+
+func (f *fixture) vanish(s loader.Session, b *batch.Batch) loader.Verdict {
+	f.Helper()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	hit := f.faults.VanishAfter(int64(len(b.Encoded)) / 2)
+	go func() {
+		<-hit
+		time.Sleep(100 * time.Millisecond) // what was let through reaches the server
+		cancel()
+	}()
+	return f.fails(ctx, s, b)
+}
+
+// recovers goes on after a failed attempt as the engine does: ask, find nothing, and send again.
+func (f *fixture) recovers(s loader.Session, v loader.Verdict, b *batch.Batch) {
+	f.Helper()
+	f.resolved(f.loader, b, loader.No)
+	f.holds()
+	f.claims()
+	if v.SessionDead {
+		if again := f.fails(f.ctx, s, b); again.Applied == loader.Yes || !again.SessionDead {
+			f.Errorf("verdict %+v of a session that was dead before", again)
+		}
+		s = f.session()
+	}
+	f.loads(s, b)
+	f.holds(b)
+	f.claims(0)
+}
+
+func probe(f *fixture) {
+	p, can := f.loader.(loader.Prober)
+	if !can {
+		f.Skip("the loader is no Prober")
+	}
+	proof, err := p.Probe(f.ctx, f.Contract, f.Batch(f.T, batch.ID{Run: f.run, Number: 0}, 7, 1))
+	f.must(err, "probe")
+	if !proof.Transactional {
+		f.Errorf("not transactional: %s", proof.Reason)
+	}
+	f.holds()
+	f.claims()
+}
+
+func forget(f *fixture) {
+	c, can := f.loader.(loader.Claims)
+	if !can {
+		f.Skip("the loader keeps no claims")
+	}
+	s, mine := f.session(), f.batch(0)
+	other := f.Batch(f.T, batch.ID{Run: f.anotherRun("b"), Number: 1}, f.Contract.BatchRows, f.Contract.BatchRows)
+	f.loads(s, mine)
+	f.loads(s, other)
+	f.must(c.Forget(f.ctx, f.run), "forget")
+	f.claims()
+	f.resolved(f.loader, other, loader.Yes) // other runs keep theirs
+	f.holds(mine, other)
+	f.must(c.Forget(f.ctx, other.ID.Run), "forget")
+}
+
+func reserve(f *fixture) {
+	r, can := f.loader.(loader.Reserver)
+	if !can {
+		f.Skip("the loader is no Reserver")
+	}
+	there := f.batch(0)
+	f.loads(f.session(), there)
+	ask := func(run string) int64 {
+		first, err := r.Reserve(f.ctx, run, 1000)
+		f.must(err, "reserve")
+		return first
+	}
+	a, b := f.anotherRun("a"), f.anotherRun("b")
+	first := ask(a)
+	if first <= there.Last() {
+		f.Errorf("reserved from %d on, but rows up to %d are there", first, there.Last())
+	}
+	if again := ask(a); again != first {
+		f.Errorf("the same run asked again and got %d after %d", again, first)
+	}
+	if second := ask(b); second < first+1000 && first < second+1000 {
+		f.Errorf("two runs got the overlapping ranges from %d and %d on", first, second)
+	}
+	if c, can := f.loader.(loader.Claims); can {
+		f.must(c.Forget(f.ctx, a), "forget")
+		f.must(c.Forget(f.ctx, b), "forget")
+	}
+}
+
+func stored(f *fixture) {
+	s, can := f.loader.(loader.Sizer)
+	if !can {
+		f.Skip("the loader is no Sizer")
+	}
+	b := f.batch(0)
+	f.loads(f.session(), b)
+	n, err := s.Stored(f.ctx)
+	f.must(err, "stored")
+	if n <= 0 {
+		f.Errorf("a table of %d rows takes %d bytes", b.Rows, n)
+	}
+}
+
+// checkBucket compares a bucket with what one whole batch of n rows gives: offsets 0 … n−1.
+func checkBucket(t *testing.T, b loader.Bucket, n int64, s rows.Schema) {
+	t.Helper()
+	if b.Rows != n || b.Min != 0 || b.Max != n-1 {
+		t.Errorf("bucket %d: %d rows with offsets %d to %d, want %d with 0 to %d", b.Number, b.Rows, b.Min, b.Max, n, n-1)
+		return
+	}
+	sum := big.NewInt(n * (n - 1) / 2)
+	squares := new(big.Int).Div(new(big.Int).Mul(sum, big.NewInt(2*n-1)), big.NewInt(3))
+	if b.Sum.Cmp(sum) != 0 || b.Squares.Cmp(squares) != 0 {
+		t.Errorf("bucket %d: offsets sum to %v and their squares to %v, want %v and %v", b.Number, b.Sum, b.Squares, sum, squares)
+	}
+	variable := 0
+	for _, c := range s.Columns {
+		if c.Type.Variable() {
+			variable++
+		}
+	}
+	if len(b.Lengths) != variable {
+		t.Errorf("bucket %d: %d summed lengths for %d variable columns", b.Number, len(b.Lengths), variable)
+	}
+}
+
+func checkRow(t *testing.T, number int64, got, want []any) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("row %d has %d values, want %d", number, len(got), len(want))
+		return
+	}
+	for i := range want {
+		same := got[i] == nil && want[i] == nil
+		switch w := want[i].(type) {
+		case int64:
+			same = got[i] == w
+		case []byte:
+			g, is := got[i].([]byte)
+			same = is && bytes.Equal(g, w)
+		}
+		if !same {
+			t.Errorf("row %d, column %d: got %.80q, want %.80q", number, i, got[i], want[i])
+		}
+	}
+}

@@ -1,0 +1,249 @@
+// Package loadertest is one conformance suite for every back-end: what the engine relies on, checked against a live
+// server through connections that break on command.
+//
+// A back-end's test fills in a Harness and calls Run. Tests of the engine use Memory, a database in this process whose
+// faults are scripted.
+package loadertest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// patience is how long anything may take that must not hang. It is long because test machines are slow and shared.
+const patience = 30 * time.Second
+
+// Harness is what the suite needs to know of a back-end.
+type Harness struct {
+	Driver loader.Driver
+	// Deps are handed to Open, with faults put in front of Dial. Without a Dial the cases that need faults are skipped.
+	Deps loader.Deps
+	// Target names a table that does not exist yet, another one at every call, and removes it in t.Cleanup. Its
+	// connections must not be encrypted, or the faults could not see what they carry.
+	Target func(t *testing.T) loader.Target
+	Schema rows.Schema
+	// Contract is what sessions are opened with. BatchRows rows should take 100 KiB or more, so that a fault can hit
+	// the middle of a body.
+	Contract loader.Contract
+	// Batch makes the batch of rows first … first+n−1 in the contract's format. The suite sets Free.
+	Batch func(t *testing.T, id batch.ID, first, n int64) *batch.Batch
+	// Row gives the values of a row as Fetch has to give them back: int64, or []byte.
+	Row func(number int64) []any
+	// Commit is a text that stands in the client's message that commits a batch, and in no other one. Without it the
+	// case of the lost answer is skipped.
+	Commit string
+}
+
+// Run checks everything a contract promises.
+func Run(t *testing.T, h Harness) {
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) {
+			switch {
+			case c.dedup && h.Contract.Dedup == loader.DedupNone:
+				t.Skip("the contract does not recognise batches")
+			case c.faults && h.Deps.Dial == nil:
+				t.Skip("no connection to break")
+			case c.commit && h.Commit == "":
+				t.Skip("no commit message to wait for")
+			}
+			c.run(newFixture(t, h))
+		})
+	}
+}
+
+// fixture is one fresh table, opened through faults and prepared.
+type fixture struct {
+	Harness
+	*testing.T
+	ctx    context.Context
+	run    string
+	target loader.Target
+	faults *Faults
+	loader loader.Loader
+}
+
+func newFixture(t *testing.T, h Harness) *fixture {
+	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
+	t.Cleanup(cancel)
+	f := &fixture{Harness: h, T: t, ctx: ctx, target: h.Target(t)}
+	f.run = f.anotherRun("a")
+	if h.Deps.Dial != nil {
+		f.faults = NewFaults(h.Deps.Dial)
+		t.Cleanup(f.faults.Close)
+		f.Deps.Dial = f.faults.Dial
+	}
+	f.loader = f.open(f.run)
+	return f
+}
+
+// anotherRun makes a run id that no other test has used on this server: claims of several tables share one table.
+func (f *fixture) anotherRun(suffix string) string {
+	return fmt.Sprintf("test-%x-%s", time.Now().UnixNano(), suffix)
+}
+
+// open is a process of its own on the same table.
+func (f *fixture) open(run string) loader.Loader {
+	f.Helper()
+	l, err := f.Driver.Open(f.ctx, f.target, f.Deps)
+	f.must(err, "open")
+	f.Cleanup(func() { _ = l.Close() })
+	_, err = l.Prepare(f.ctx, loader.Preparation{
+		Run: run, Schema: f.Schema, Contract: f.Contract, Create: loader.CreateIfMissing, PrimaryKey: true,
+	})
+	f.must(err, "prepare")
+	return l
+}
+
+func (f *fixture) session() loader.Session {
+	f.Helper()
+	s, err := f.loader.Session(f.ctx, f.Contract)
+	f.must(err, "session")
+	f.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// batch is the contract's n-th batch of the fixture's run.
+func (f *fixture) batch(n int64) *batch.Batch {
+	f.Helper()
+	return f.Batch(f.T, batch.ID{Run: f.run, Number: n}, n*f.Contract.BatchRows, f.Contract.BatchRows)
+}
+
+// load sends the batch, and checks that it ends in time and that the buffer comes back: exactly once, and soon.
+func (f *fixture) load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, error) {
+	f.Helper()
+	freed := make(chan struct{}, 2)
+	b.Free = func() { freed <- struct{}{} }
+	b.Hold()
+	began := time.Now()
+	ack, err := s.Load(ctx, b)
+	if took := time.Since(began); took > patience {
+		f.Errorf("load took %v", took)
+	}
+	b.Release()
+	select {
+	case <-freed:
+	case <-time.After(patience):
+		f.Errorf("a body of batch %v is still open after load returned %v", b.ID, err)
+	}
+	return ack, err
+}
+
+// loads sends the batch, which must go in as a whole.
+func (f *fixture) loads(s loader.Session, b *batch.Batch) {
+	f.Helper()
+	ack, err := f.load(f.ctx, s, b)
+	f.must(err, "load")
+	if ack.AlreadyApplied || ack.Rows != b.Rows {
+		f.Fatalf("ack %+v for a new batch of %d rows", ack, b.Rows)
+	}
+}
+
+// reloads sends a batch that is there already.
+func (f *fixture) reloads(s loader.Session, b *batch.Batch) {
+	f.Helper()
+	ack, err := f.load(f.ctx, s, b)
+	f.must(err, "load again")
+	if !ack.AlreadyApplied || ack.Rows != b.Rows {
+		f.Fatalf("ack %+v for a batch of %d rows that is there already", ack, b.Rows)
+	}
+}
+
+// fails sends a batch that must not succeed and returns what is made of its error.
+func (f *fixture) fails(ctx context.Context, s loader.Session, b *batch.Batch) loader.Verdict {
+	f.Helper()
+	ack, err := f.load(ctx, s, b)
+	if err == nil {
+		f.Fatalf("load acknowledged %+v where it had to fail", ack)
+	}
+	f.Logf("load: %v", err)
+	v := f.Driver.Classify(err)
+	if v.Class == "" {
+		f.Errorf("no class for %v", err)
+	}
+	return v
+}
+
+// resolved asks the loader what became of the batch.
+func (f *fixture) resolved(l loader.Loader, b *batch.Batch, want loader.Applied) {
+	f.Helper()
+	r, can := l.(loader.Resolver)
+	if !can {
+		f.Fatal("the loader recognises batches but is no Resolver")
+	}
+	began := time.Now()
+	got, err := r.Resolve(f.ctx, loader.RefOf(b))
+	f.must(err, "resolve")
+	if got.Applied != want {
+		f.Fatalf("resolve of batch %v: %v, want %v", b.ID, got.Applied, want)
+	}
+	if took := time.Since(began); took > patience {
+		f.Errorf("resolve took %v", took)
+	}
+}
+
+// holds checks that the table has exactly the rows of the batches, and of each batch every row once.
+func (f *fixture) holds(batches ...*batch.Batch) {
+	f.Helper()
+	c, can := f.loader.(loader.Counter)
+	if !can {
+		f.Skip("the loader is no Counter: nothing to compare with")
+	}
+	got := make(map[int64]loader.Bucket)
+	size := f.Contract.BatchRows
+	all := loader.KeyRange{First: 0, Last: 100*size - 1}
+	f.must(c.Count(f.ctx, all, size, func(b loader.Bucket) error {
+		got[b.Number] = b
+		return nil
+	}), "count")
+	for _, b := range batches {
+		checkBucket(f.T, got[b.First/size], b.Rows, f.Schema)
+		delete(got, b.First/size)
+	}
+	for n, b := range got {
+		f.Errorf("bucket %d holds %d rows, want none", n, b.Rows)
+	}
+	distinct, err := c.Distinct(f.ctx, all)
+	f.must(err, "distinct")
+	if want := int64(len(batches)) * size; distinct != want {
+		f.Errorf("%d different rows, want %d", distinct, want)
+	}
+}
+
+// claims checks which batches of the fixture's run are claimed.
+func (f *fixture) claims(want ...int64) {
+	f.Helper()
+	c, can := f.loader.(loader.Claims)
+	if !can {
+		return
+	}
+	got := make(map[int64]int64)
+	f.must(c.Claimed(f.ctx, f.run, func(number, rows int64) error {
+		got[number] = rows
+		return nil
+	}), "claimed")
+	for _, n := range want {
+		if got[n] != f.Contract.BatchRows {
+			f.Errorf("the claim of batch %d says %d rows, want %d", n, got[n], f.Contract.BatchRows)
+		}
+	}
+	if len(got) != len(want) {
+		f.Errorf("%d batches are claimed, want %d: %v", len(got), len(want), got)
+	}
+}
+
+func (f *fixture) must(err error, what string) {
+	f.Helper()
+	if err != nil {
+		f.Fatalf("%s: %v", what, err)
+	}
+}
+
+// dial is the type of loader.Deps.Dial.
+type dial = func(ctx context.Context, network, address string) (net.Conn, error)

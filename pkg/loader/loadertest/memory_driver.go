@@ -1,0 +1,123 @@
+package loadertest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Driver opens loaders on the database, under the scheme memory.
+func (m *Memory) Driver() loader.Driver { return memoryDriver{m} }
+
+type memoryDriver struct{ *Memory }
+
+func (memoryDriver) Name() string      { return "memory" }
+func (memoryDriver) Schemes() []string { return []string{"memory"} }
+
+func (d memoryDriver) Methods() []loader.Method {
+	caps := loader.Caps{
+		Formats: []batch.Format{batch.PGBinary, batch.PGText, batch.TSV, batch.CSV}, Dedup: loader.DedupTx, Atomic: true,
+		DefaultBatchBytes: 1 << 20,
+	}
+	if d.Caps != nil {
+		caps = *d.Caps
+	}
+	return []loader.Method{{Name: "keep", Help: "keeps in memory which rows it was given", Caps: caps}}
+}
+
+func (memoryDriver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
+
+func (d memoryDriver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {
+	return &memoryLoader{Memory: d.Memory, caps: d.Methods()[0].Caps}, nil
+}
+
+func (memoryDriver) Classify(err error) loader.Verdict {
+	v := loader.Verdict{Applied: loader.No, Class: loader.ClassOther}
+	switch {
+	case errors.Is(err, ErrConnection):
+		v = loader.Verdict{Applied: loader.Unknown, Retry: true, SessionDead: true, Class: loader.ClassConnection}
+	case errors.Is(err, ErrThrottled):
+		v.Retry, v.After, v.Class = true, time.Millisecond, loader.ClassThrottled
+	case errors.Is(err, ErrRejected):
+		v.Class = loader.ClassConstraint
+	case errors.Is(err, context.DeadlineExceeded):
+		v = loader.Verdict{Applied: loader.Unknown, Retry: true, SessionDead: true, Class: loader.ClassTimeout}
+	case errors.Is(err, context.Canceled):
+		v = loader.Verdict{Applied: loader.Unknown, SessionDead: true, Class: loader.ClassOther}
+	}
+	if known := (*loader.Error)(nil); errors.As(err, &known) {
+		v.Applied = known.Applied
+	}
+	return v
+}
+
+func (l *memoryLoader) Resolve(_ context.Context, ref loader.Ref) (loader.Resolution, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resolved++
+	if _, there := l.claims[ref.ID]; there {
+		return loader.Resolution{Applied: loader.Yes}, nil
+	}
+	return loader.Resolution{Applied: loader.No}, nil
+}
+
+func (l *memoryLoader) Claimed(_ context.Context, run string, f func(number, rows int64) error) error {
+	l.mu.Lock()
+	var found []loader.Ref
+	for id, c := range l.claims {
+		if id.Run == run {
+			found = append(found, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range found {
+		if err := f(c.ID.Number, c.Rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *memoryLoader) Forget(_ context.Context, run string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id := range l.claims {
+		if id.Run == run {
+			delete(l.claims, id)
+		}
+	}
+	delete(l.reserved, run)
+	return nil
+}
+
+func (l *memoryLoader) Reserve(_ context.Context, run string, n int64) (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if r, there := l.reserved[run]; there {
+		return r.First, nil
+	}
+	next := int64(0)
+	for _, a := range l.applied {
+		next = max(next, a.First+a.Rows)
+	}
+	for _, r := range l.reserved {
+		next = max(next, r.Last+1)
+	}
+	if l.reserved == nil {
+		l.reserved = make(map[string]loader.KeyRange)
+	}
+	l.reserved[run] = loader.KeyRange{First: next, Last: next + n - 1}
+	return next, nil
+}
+
+func sorted(refs []loader.Ref) []loader.Ref {
+	refs = slices.Clone(refs)
+	slices.SortFunc(refs, func(a, b loader.Ref) int { return cmp.Compare(a.First, b.First) })
+	return refs
+}
