@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // authorities for a container that holds this binary and nothing else
+
 	"github.com/terapush/terapush/internal/cli"
 )
 

@@ -116,8 +116,11 @@ func (w *wire) fail(number uint16, message string) error {
 	return w.send(append(p, message...))
 }
 
-// result sends a result set, every column as text.
+// result sends a result set, every column as text. Without columns it is an OK: the protocol has no empty set of them.
 func (w *wire) result(columns []string, rows [][]string) error {
+	if len(columns) == 0 {
+		return w.ok(0, "")
+	}
 	out := [][]byte{appendLength(nil, uint64(len(columns)))}
 	for _, c := range columns {
 		out = append(out, column(c))
