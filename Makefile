@@ -9,7 +9,8 @@ SERVERS  := scripts/servers
 # With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
 
-.PHONY: help build demo test test-quick check bench bench-postgres bench-mysql bench-micro soak servers-up servers-down image clean
+# bin/sink is phony as well: go build knows better than make what is current.
+.PHONY: bin/sink help build demo test test-quick check bench bench-postgres bench-mysql bench-micro soak servers-up servers-down image clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,13 +35,16 @@ check: ## format, vet, lint, module files; all of them fail
 	$(GO) mod verify
 	$(TOOL) golangci-lint run
 
-bench: build servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
+bin/sink: build
+	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./internal/sink/cmd/sink
+
+bench: bin/sink servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
 	$(WITH) $(GO) run ./bench
 
-bench-postgres: build servers-up ## the part of bench about PostgreSQL
+bench-postgres: bin/sink servers-up ## the part of bench about PostgreSQL
 	$(WITH) $(GO) run ./bench -only postgres
 
-bench-mysql: build servers-up ## the part of bench about MySQL and MariaDB
+bench-mysql: bin/sink servers-up ## the part of bench about MySQL and MariaDB
 	$(WITH) $(GO) run ./bench -only mysql
 
 bench-micro: ## fill, encode and stamp, with allocations

@@ -32,8 +32,8 @@ const (
 	RepositoryEnv = "TERAPUSH_DEMO_REPOSITORY"
 
 	mavenCentral = "https://repo1.maven.org/maven2"
-	// grace is how long a Start whose context has ended waits for the library, which knows no context. Unpacking,
-	// initdb and start end in a few seconds; only a download can hang longer, and nothing has been started then.
+	// grace is how long a Start whose context has ended waits for the library, which knows no context, to unpack,
+	// initialise and start what is then stopped: it takes a few seconds.
 	grace = 20 * time.Second
 )
 
@@ -42,7 +42,7 @@ var ErrFetch = errors.New("cannot fetch PostgreSQL")
 
 // Options say where the demo's server lives. The zero value is usable.
 type Options struct {
-	// Dir keeps the program for later demos, and the data of running servers: 1 GiB pushed takes 3 GiB. It is
+	// Dir keeps the program for later demos, and the data of running servers: 1 GiB pushed takes 2.4 GiB. It is
 	// made when missing, and refused when others than its user can write to it. "" = terapush/postgres in the user's
 	// cache folder.
 	Dir string
@@ -149,6 +149,8 @@ func (s *Server) config(o Options, p *place) embeddedpostgres.Config {
 			"logging_collector":       "on",
 			"log_directory":           s.folder.path,
 			"log_filename":            logName,
+			// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in containers.
+			"dynamic_shared_memory_type": "mmap",
 			// Made to take one big load on a small machine, and safe: fsync and synchronous_commit stay on.
 			"shared_buffers":     "256MB",
 			"max_wal_size":       "4GB", // no checkpoint in the middle of a demo
@@ -179,11 +181,16 @@ func (s *Server) start(ctx context.Context, o Options, p *place) error {
 		return err
 	case <-ctx.Done():
 	}
+	// A download can hang for ever. It has started nothing yet, ends with this process, and leaves an empty folder to
+	// the next demo to remove.
+	if !p.fetched() {
+		return fmt.Errorf("fetching PostgreSQL: %w", context.Cause(ctx))
+	}
 	select {
 	case err := <-done:
 		return err
 	case <-time.After(grace):
-		return fmt.Errorf("fetching PostgreSQL: %w", context.Cause(ctx))
+		return fmt.Errorf("starting PostgreSQL: %w", context.Cause(ctx))
 	}
 }
 
@@ -200,9 +207,9 @@ func (s *Server) explain(err error, o Options, p *place) error {
 // URL is where the server is, as the database's superuser, with the password.
 func (s *Server) URL() string { return s.url.String() }
 
-// Log is the end of the server's own log, at most max bytes of it: to be shown when something failed.
+// Log is the end of the server's own log, at most limit bytes of it: to be shown when something failed.
 // "" after Stop.
-func (s *Server) Log(max int64) string { return s.folder.log(max) }
+func (s *Server) Log(limit int64) string { return s.folder.log(limit) }
 
 // Stop ends the server, with its connections, and removes its data. Whoever calls it later gets the same answer; after
 // Keep it does nothing.

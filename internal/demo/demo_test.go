@@ -7,6 +7,8 @@ import (
 	"context"
 	"flag"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -37,6 +39,9 @@ func TestHelper(t *testing.T) {
 		println("uid", os.Geteuid())
 	case "signals":
 		reportSignals()
+	case "parent":
+		_, _, err := Unprivileged(t.Context(), helperArgs("signals"), nil, nil, os.Stderr)
+		require.NoError(t, err)
 	case "serve":
 		s, err := Start(t.Context(), Options{Dir: flag.Arg(1)})
 		require.NoError(t, err)
@@ -244,6 +249,26 @@ func TestNowhereToFetchFrom(t *testing.T) {
 	require.ErrorContains(t, err, "only its owner can write to")
 	_, err = Start(t.Context(), Options{Dir: "/"})
 	require.ErrorContains(t, err, "belongs to user 0")
+}
+
+func TestADownloadThatHangsCanBeInterrupted(t *testing.T) {
+	if asOrdinaryUser(t) {
+		return
+	}
+	asked := make(chan struct{})
+	mirror := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	defer mirror.Close()
+	defer mirror.CloseClientConnections()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	t.Setenv(RepositoryEnv, mirror.URL)
+	began := time.Now()
+	_, err := Start(ctx, Options{Dir: t.TempDir()})
+	require.EqualError(t, err, "fetching PostgreSQL: context canceled")
+	require.Less(t, time.Since(began), grace/2)
 }
 
 func TestPortTaken(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 // The process starts in a home folder of its own that is gone afterwards, with a cache folder that stays, and with the
 // few environment variables that say nothing about root. SIGINT, SIGTERM, SIGHUP and SIGQUIT reach it through here,
 // each once, although a terminal sends Ctrl-C to everybody: a second one would mean "at once". When ctx ends without a
-// signal it gets SIGTERM, and also when this process is killed.
+// signal it gets SIGTERM, and also when this process is killed; only then the home stays behind, without the program.
 func Unprivileged(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (ran bool, exitCode int, err error) {
 	if os.Geteuid() != 0 {
 		return false, 0, nil

@@ -1,11 +1,15 @@
 package demo
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -129,6 +133,41 @@ func TestSignalsReachTheProcessOnce(t *testing.T) {
 			require.Zero(t, code)
 			require.Equal(t, c.want, out.text.String())
 		})
+	}
+}
+
+// Killed hard, this process can pass nothing on; the kernel does.
+func TestTheProcessDoesNotOutliveItsParent(t *testing.T) {
+	needRoot(t)
+	root, err := rootFolder()
+	require.NoError(t, err)
+	before, err := filepath.Glob(filepath.Join(root, "demo-*"))
+	require.NoError(t, err)
+
+	from, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer from.Close()
+	parent := exec.Command("/proc/self/exe", helperArgs("parent")...)
+	parent.Stderr = to
+	require.NoError(t, parent.Start())
+	require.NoError(t, to.Close())
+	lines := bufio.NewReader(from)
+	line, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", line)
+	require.NoError(t, parent.Process.Kill())
+	_ = parent.Wait()
+	rest, err := io.ReadAll(lines)
+	require.NoError(t, err)
+	require.Contains(t, string(rest), "terminated\n") // once for each thread of the parent's, it may be
+
+	after, err := filepath.Glob(filepath.Join(root, "demo-*"))
+	require.NoError(t, err)
+	for _, home := range after {
+		if !slices.Contains(before, home) {
+			require.NoFileExists(t, filepath.Join(home, "terapush"))
+			require.NoError(t, os.RemoveAll(home))
+		}
 	}
 }
 

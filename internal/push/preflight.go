@@ -161,20 +161,12 @@ func memory(c *config.Push) int64 {
 	return 1 << 30
 }
 
-// silent says that the run was asked to send nothing but the load.
-func (p *push) silent(mode loader.CreateMode) bool {
-	return p.contract.Delivery == loader.AtLeastOnce && mode == loader.CreateNever && p.contract.Dedup == loader.DedupNone
-}
-
 func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateMode) error {
-	if p.silent(mode) {
-		p.table = loader.Table{Name: p.target.Table}
-		return nil
-	}
 	var err error
 	p.table, err = p.loader.Prepare(ctx, loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
+		Silent: p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce,
 	})
 	return err
 }

@@ -19,7 +19,7 @@ func (p *push) prove(ctx context.Context) error {
 	if err := p.verify(ctx); err != nil {
 		return p.orInterrupted(err)
 	}
-	if sizer, can := p.loader.(loader.Sizer); can && !p.silent(loader.CreateMode(p.Config.Create)) {
+	if sizer, can := p.loader.(loader.Sizer); can && p.verified.Mode.Scans() > 0 {
 		var err error
 		if p.stored, err = sizer.Stored(ctx); err != nil {
 			p.warn(fmt.Sprintf("the table's size is not known: %v", err))

@@ -56,9 +56,6 @@ func (s *Statement) Reset() { *s = Statement{Backslash: s.Backslash, text: s.tex
 // Text is the beginning of the statement.
 func (s *Statement) Text() string { return string(s.text) }
 
-// Whole tells that Text is all of it.
-func (s *Statement) Whole() bool { return s.bytes == int64(len(s.text)) }
-
 // Bytes is the length of the whole statement.
 func (s *Statement) Bytes() int64 { return s.bytes }
 

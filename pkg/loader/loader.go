@@ -41,7 +41,8 @@ type Loader interface {
 	Server() Server
 	// Caps are the method's, as probed on this server.
 	Caps() Caps
-	// Prepare makes the table and the claim table as the contract needs them, or checks the ones that are there.
+	// Prepare makes the table and the claim table as the contract needs them, or checks the ones that are there. It
+	// comes before the first Session.
 	Prepare(ctx context.Context, p Preparation) (Table, error)
 	// Session connects one worker. Hosts of the target are taken in turn.
 	Session(ctx context.Context, c Contract) (Session, error)
@@ -141,6 +142,9 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table the user allows to be dropped although terapush did not make it
 	PrimaryKey bool   // make the key column a primary key even if the method does not need it
+	// Silent says that the user asked for nothing but the load: Prepare remembers what it is given and sends the server
+	// no statement at all. The table it returns has the target's name and no identity.
+	Silent bool
 }
 
 // Table is what Prepare found or made.

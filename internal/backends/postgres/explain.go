@@ -17,7 +17,7 @@ func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 	if table == "" {
 		table = schema.Dataset
 	}
-	s := statementsFor(t, table, schema, c.Method, o, f)
+	s := statementsFor(table, schema, c.Method, o, f)
 	s.primaryKey = c.Dedup == loader.DedupRange
 
 	var all []loader.Statement

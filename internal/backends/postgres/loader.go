@@ -50,7 +50,8 @@ type opened struct {
 type ready struct {
 	statements
 	run    string
-	canary bool // the claim table holds a row that says whether the server has emptied it
+	asked  string // the table's name as the target gives it
+	canary bool   // the claim table holds a row that says whether the server has emptied it
 }
 
 // Open connects once and asks what is there.
@@ -70,8 +71,10 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	return l, l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
-		if _, err := rowsOf(ctx, c, sessionSettings(t.Settings)); err != nil {
-			return failed("set the variables of --set", err)
+		if set := sessionSettings(t.Settings); set != "" {
+			if _, err := exec(ctx, c, set); err != nil {
+				return failed("set the variables of --set", err)
+			}
 		}
 		if l.flavour, l.server, err = probeServer(ctx, c, t.Settings); err != nil {
 			return err

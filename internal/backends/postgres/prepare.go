@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -16,11 +15,15 @@ import (
 // Prepare makes or checks the target, and the claim table where the contract needs one. At least once into a table
 // that is not to be made asks for nothing, so it says nothing to the server either.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	r := &ready{run: p.Run, statements: statementsFor(l.target, l.tableName(p), p.Schema, l.method, l.options, l.flavour)}
+	name := l.target.Table
+	if name == "" {
+		name = p.Schema.Dataset
+	}
+	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options, l.flavour)}
 	r.primaryKey = p.PrimaryKey || p.Contract.Dedup == loader.DedupRange
 	if p.Contract.Delivery == loader.AtLeastOnce && p.Create == loader.CreateNever {
 		l.ready.Store(r)
-		return loader.Table{Name: l.tableName(p)}, nil
+		return loader.Table{Name: name}, nil
 	}
 	var table loader.Table
 	err := l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) (err error) {
@@ -40,13 +43,6 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	l.ready.Store(r)
 	return table, nil
-}
-
-func (l *opened) tableName(p loader.Preparation) string {
-	if l.target.Table == "" {
-		return p.Schema.Dataset
-	}
-	return l.target.Table
 }
 
 // target makes or checks the table, and learns its full name.
@@ -109,7 +105,7 @@ func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 
 // drop removes a table that terapush made, or that the user names.
 func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, mayDrop string) error {
-	if !strings.HasPrefix(found.comment, madeBy) && mayDrop != found.name && mayDrop != found.schema+"."+found.name {
+	if found.comment != madeBy && mayDrop != r.asked && mayDrop != found.schema+"."+found.name {
 		return &loader.Error{
 			Op: "recreate", Applied: loader.No,
 			Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be dropped", found.schema, found.name),

@@ -33,7 +33,7 @@ type statements struct {
 }
 
 // statementsFor plans the statements before the server was asked. table is schema.name, or a name alone.
-func statementsFor(t loader.Target, table string, s rows.Schema, method string, o options, f flavour) statements {
+func statementsFor(table string, s rows.Schema, method string, o options, f flavour) statements {
 	d := dialect()
 	st := statements{
 		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},

@@ -62,10 +62,7 @@ func (r *ready) fits(ctx context.Context, c *pgconn.PgConn, found *relation, p l
 	if err := r.columnsFit(ctx, c, found, refuse); err != nil {
 		return err
 	}
-	if p.Contract.Dedup == loader.DedupRange {
-		return r.keyFits(ctx, c, found, refuse)
-	}
-	return nil
+	return r.keyFits(ctx, c, found, p, refuse)
 }
 
 type refusal = func(hint, format string, values ...any) error
@@ -108,17 +105,26 @@ func takes(have string, want rows.Type) bool {
 	return have == columnType(want) || want == rows.Text && have == "character varying"
 }
 
-// keyFits checks what finding a batch's rows by their keys rests on: no key twice, and no second index, which
-// YugabyteDB updates in transactions of its own.
-func (r *ready) keyFits(ctx context.Context, c *pgconn.PgConn, found *relation, refuse refusal) error {
-	indexes, err := rowsOf(ctx, c, "SELECT i.indisprimary AND i.indnatts = 1 AND a.attname = "+literal(r.Schema.Key().Name)+
+// keyFits checks the primary key where one was asked for. Finding a batch's rows by their keys rests on it, and on
+// there being no second index, which YugabyteDB updates in transactions of its own.
+func (r *ready) keyFits(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation, refuse refusal) error {
+	ranged := p.Contract.Dedup == loader.DedupRange
+	if !ranged && !p.PrimaryKey {
+		return nil
+	}
+	key := r.Schema.Key().Name
+	indexes, err := rowsOf(ctx, c, "SELECT i.indisprimary AND i.indnatts = 1 AND a.attname = "+literal(key)+
 		" FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "+found.oid)
 	if err != nil {
 		return failed("read the indexes of "+r.Table, err)
 	}
-	if len(indexes) != 1 || indexes[0][0] != "t" {
-		return refuse("make it so, or leave option "+optionRowsPerTransaction+" away",
-			"option %s needs a table whose only index is PRIMARY KEY (%s HASH)", optionRowsPerTransaction, r.Schema.Key().Name)
+	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" })
+	switch {
+	case ranged && (!keyed || len(indexes) > 1):
+		return refuse("make it so, or leave the option away",
+			"option %s needs a table whose only index is PRIMARY KEY (%s HASH)", optionRowsPerTransaction, key)
+	case !keyed:
+		return refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", key)
 	}
 	return nil
 }

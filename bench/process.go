@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"slices"
 	"text/tabwriter"
-	"time"
 )
 
 // sinkProcess is the sink, in a process of its own. It ends when its input does, so it outlives nobody.
@@ -51,24 +50,20 @@ func (s *sinkProcess) stop() {
 	_ = s.command.Wait() // it has done its work
 }
 
-func printTable(out io.Writer, contenders []contender, costs [][]cost) {
+// printTable shows the medians, with ratios of what of says to the first contender's.
+func printTable(out io.Writer, what string, contenders []contender, costs [][]cost, of func(cost) float64) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tclient CPU s/GiB\tratio\tlowest … highest\tsink CPU s/GiB\tGiB/s\t")
+	fmt.Fprintf(w, "\t%s\tratio\tlowest … highest\tserver CPU s/GiB\tGiB/s\t\n", what)
 	for i, c := range contenders {
-		var ratios []float64
-		for round := range costs[i] {
-			ratios = append(ratios, costs[i][round].client.Seconds()/costs[0][round].client.Seconds())
-		}
-		of := func(part func(cost) time.Duration) float64 {
-			var seconds []float64
-			for _, spent := range costs[i] {
-				seconds = append(seconds, part(spent).Seconds())
-			}
-			return median(seconds)
+		var ratios, own, server, wall []float64
+		for round, spent := range costs[i] {
+			ratios = append(ratios, of(spent)/of(costs[0][round]))
+			own = append(own, of(spent))
+			server = append(server, spent.sink.Seconds())
+			wall = append(wall, spent.wall.Seconds())
 		}
 		fmt.Fprintf(w, "%s\t%.3f\t%.2f\t%.2f … %.2f\t%.3f\t%.2f\t\n", c.name,
-			of(func(c cost) time.Duration { return c.client }), median(ratios), slices.Min(ratios), slices.Max(ratios),
-			of(func(c cost) time.Duration { return c.sink }), 1/of(func(c cost) time.Duration { return c.wall }))
+			median(own), median(ratios), slices.Min(ratios), slices.Max(ratios), median(server), 1/median(wall))
 	}
 	w.Flush()
 }

@@ -1,0 +1,165 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// contender is one way to push.
+type contender struct {
+	name string
+	turn func(ctx context.Context) (cost, error)
+}
+
+// cost is what one turn took, per GiB.
+type cost struct{ client, sink, wall time.Duration }
+
+// againstSinks measures the client's CPU.
+func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
+	rowBytes := payloadBytes + keyDigits + 2
+	if o.count {
+		rowBytes = 0
+	}
+	s, err := startSink(ctx, o.sink, rowBytes)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	r, err := newRing(o.ringBytes, o.bodyBytes)
+	if err != nil {
+		return err
+	}
+	defer r.free()
+	contenders, err := sinkContenders(ctx, o, s, r)
+	if err != nil {
+		return err
+	}
+	costs, err := takeTurns(ctx, o.rounds, contenders)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded")
+	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
+	return nil
+}
+
+// sinkContenders returns the write loop first: the others are measured against it.
+func sinkContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]contender, error) {
+	inProcess := func(name string, push func(context.Context, *ring) (int64, error)) contender {
+		return contender{name, func(ctx context.Context) (cost, error) { return measure(ctx, push, r, s.pid()) }}
+	}
+	terapush := product{binary: o.terapush, ring: o.ringBytes}
+	builtBinary := func(name, target string) contender {
+		return contender{name, func(ctx context.Context) (cost, error) { return terapush.cost(ctx, target, s.pid()) }}
+	}
+
+	loop, err := net.Dial("tcp", s.addresses["tcp"])
+	if err != nil {
+		return nil, err
+	}
+	all := []contender{inProcess("write loop, 256 KiB", func(_ context.Context, r *ring) (int64, error) { return writeLoop(loop, r) })}
+	if o.wants("mysql") {
+		driver, err := openMySQL(ctx, s.addresses["mysql"])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all,
+			inProcess("go-sql-driver alone", func(ctx context.Context, r *ring) (int64, error) { return loadData(ctx, driver, r) }),
+			builtBinary("terapush load-data", "mysql://bench@"+s.addresses["mysql"]+"/bench?tls=false"))
+	}
+	if o.wants("postgres") {
+		pg, err := pgconn.Connect(ctx, "postgres://bench@"+s.addresses["postgres"]+"/bench?sslmode=disable")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all,
+			inProcess("pgconn alone", func(ctx context.Context, r *ring) (int64, error) { return copyFrom(ctx, pg, r) }),
+			builtBinary("terapush copy", "postgres://bench@"+s.addresses["postgres"]+"/bench?sslmode=disable"))
+	}
+	return all, nil
+}
+
+func measure(ctx context.Context, push func(context.Context, *ring) (int64, error), r *ring, sinkPID int) (cost, error) {
+	client, sink, start := cpuTime(0), cpuTime(sinkPID), time.Now()
+	rows, err := push(ctx, r)
+	wall := time.Since(start)
+	if err == nil && rows != r.rows {
+		err = fmt.Errorf("%d rows acknowledged of %d", rows, r.rows)
+	}
+	perGiB := func(d time.Duration) time.Duration {
+		return time.Duration(float64(d) / float64(r.bytes()) * (1 << 30))
+	}
+	return cost{perGiB(cpuTime(0) - client), perGiB(cpuTime(sinkPID) - sink), perGiB(wall)}, err
+}
+
+// writeBytes is what the loop hands to the kernel at once: more makes no difference.
+const writeBytes = 256 << 10
+
+func writeLoop(c net.Conn, r *ring) (rows int64, err error) {
+	for _, b := range r.bodies {
+		if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
+			return 0, err
+		}
+		for len(b) > 0 {
+			n := min(len(b), writeBytes)
+			if _, err := c.Write(b[:n]); err != nil {
+				return 0, err
+			}
+			b = b[n:]
+		}
+		var answer [8]byte
+		if _, err := io.ReadFull(c, answer[:]); err != nil {
+			return 0, err
+		}
+		rows += int64(binary.BigEndian.Uint64(answer[:]))
+	}
+	return rows, nil
+}
+
+func openMySQL(ctx context.Context, address string) (*sql.Conn, error) {
+	config := mysql.NewConfig()
+	config.User, config.Net, config.Addr = "bench", "tcp", address
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(connector).Conn(ctx)
+}
+
+func loadData(ctx context.Context, c *sql.Conn, r *ring) (rows int64, err error) {
+	defer mysql.DeregisterReaderHandler("ring")
+	for _, b := range r.bodies {
+		mysql.RegisterReaderHandler("ring", func() io.Reader { return (*body)(&b) })
+		result, err := c.ExecContext(ctx, "LOAD DATA LOCAL INFILE 'Reader::ring' INTO TABLE t")
+		if err != nil {
+			return 0, err
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+func copyFrom(ctx context.Context, c *pgconn.PgConn, r *ring) (rows int64, err error) {
+	for _, b := range r.bodies {
+		tag, err := c.CopyFrom(ctx, (*body)(&b), "COPY t FROM STDIN")
+		if err != nil {
+			return 0, fmt.Errorf("copy: %w", err)
+		}
+		rows += tag.RowsAffected()
+	}
+	return rows, nil
+}

@@ -1,0 +1,42 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// It says nothing of speed: every contender's rows have to arrive, counted and dropped, or run fails.
+func TestRun(t *testing.T) {
+	for _, name := range []string{"TERAPUSH_TEST_POSTGRES", "TERAPUSH_TEST_MARIADB", "TERAPUSH_TEST_MYSQL"} {
+		t.Setenv(name, "") // real servers are the bench's own business
+	}
+	sink, terapush := built(t, "../internal/sink/cmd/sink"), built(t, "../cmd/terapush")
+	for _, count := range []string{"-count=true", "-count=false"} {
+		var table bytes.Buffer
+		require.NoError(t, run(t.Context(), []string{
+			"-sink", sink, "-terapush", terapush, "-rounds=1", "-ring=4000000", "-body=1000000", count,
+		}, &table))
+		assert.Equal(t, 7, bytes.Count(table.Bytes(), []byte("\n")), "%s", table.String())
+	}
+}
+
+func built(t *testing.T, command string) string {
+	path := filepath.Join(t.TempDir(), filepath.Base(command))
+	out, err := exec.Command("go", "build", "-o", path, command).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return path
+}
+
+func TestRingRefusesNonsense(t *testing.T) {
+	for _, sizes := range [][2]int{{1 << 20, 100}, {1000, 2000}, {0, 0}} {
+		_, err := newRing(sizes[0], sizes[1])
+		assert.Error(t, err, sizes)
+	}
+}

@@ -1,0 +1,68 @@
+// Package e2e_test drives the built binary against real servers: what it prints, how it ends, and, by the servers' own
+// client libraries, what is really there afterwards.
+//
+// The binary is $TERAPUSH_BINARY, or else built here. Servers are named by $TERAPUSH_TEST_POSTGRES, …_MARIADB and
+// …_MYSQL, as `scripts/servers env` prints them; a test whose server is not named is skipped, and fails in CI.
+// $TERAPUSH_SOAK=1 runs the same cases for longer and with more data.
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is what the tests drive.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "terapush-e2e-")
+	if err == nil {
+		binary, err = findOrBuild(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func findOrBuild(dir string) (string, error) {
+	if given := os.Getenv("TERAPUSH_BINARY"); given != "" {
+		if _, err := os.Stat(given); err != nil {
+			return "", fmt.Errorf("TERAPUSH_BINARY: %w", err)
+		}
+		return filepath.Abs(given)
+	}
+	path := filepath.Join(dir, "terapush")
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "../cmd/terapush")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building terapush: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// soak tells whether there is time for more.
+func soak() bool { return os.Getenv("TERAPUSH_SOAK") == "1" }
+
+// scaled is the number for a soak test or for an ordinary one.
+func scaled[T any](ordinary, inSoak T) T {
+	if soak() {
+		return inSoak
+	}
+	return ordinary
+}
+
+// missing skips a test for want of something, except in CI, where everything has to be there.
+func missing(t *testing.T, format string, values ...any) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("CI has to test this: "+format, values...)
+	}
+	t.Skipf(format, values...)
+}

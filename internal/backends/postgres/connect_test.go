@@ -1,0 +1,262 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func accessTo(t *testing.T, text string) access {
+	t.Helper()
+	to, err := loader.ParseTarget(text)
+	require.NoError(t, err)
+	return access{target: to, deps: loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS}}
+}
+
+// noClientFiles hides the environment and the home of whoever runs the tests.
+func noClientFiles(t *testing.T) {
+	for _, line := range os.Environ() {
+		if name, _, _ := strings.Cut(line, "="); strings.HasPrefix(name, "PG") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("HOME", t.TempDir())
+}
+
+func TestEndpoints(t *testing.T) {
+	for text, want := range map[string][]string{
+		"postgres://u@h/d":                            {"h:5432"},
+		"postgres://u@h1:1,h2,[::1]:3/d":              {"h1:1", "h2:5432", "[::1]:3"},
+		"yugabyte://u@h/d":                            {"h:5433"},
+		"yugabyte://u@/d?host=h":                      {"h:5433"},
+		"postgres:///d?host=/tmp":                     {"/tmp/.s.PGSQL.5432"},
+		"postgres:///d?host=/tmp&port=1":              {"/tmp/.s.PGSQL.1"},
+		"postgres:///d?host=h1,h2&port=7":             {"h1:7", "h2:7"},
+		"postgres://u@h/d?sslmode=disable&host=other": {"h:5432"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			noClientFiles(t)
+			got, err := accessTo(t, text).endpoints()
+			require.NoError(t, err)
+			var shown []string
+			for _, e := range got {
+				shown = append(shown, e.String())
+			}
+			assert.Equal(t, want, shown)
+		})
+	}
+	t.Run("libpq's environment", func(t *testing.T) {
+		noClientFiles(t)
+		t.Setenv("PGHOST", "a,b")
+		t.Setenv("PGPORT", "77")
+		got, err := accessTo(t, "postgres:///d").endpoints()
+		require.NoError(t, err)
+		assert.Equal(t, []endpoint{{"a", "77"}, {"b", "77"}}, got)
+	})
+}
+
+func TestConfig(t *testing.T) {
+	noClientFiles(t)
+	t.Setenv("PGUSER", "env-user")
+	t.Setenv("PGDATABASE", "env-database")
+	c, err := accessTo(t, "postgres://h?search_path=a,b&connect_timeout=3").config(endpoint{"h", "5432"})
+	require.NoError(t, err)
+	assert.Equal(t, "env-user", c.User)
+	assert.Equal(t, "env-database", c.Database)
+	assert.Equal(t, "a,b", c.RuntimeParams["search_path"])
+	assert.Equal(t, "UTF8", c.RuntimeParams["client_encoding"])
+	assert.Equal(t, 3.0, c.ConnectTimeout.Seconds())
+
+	c, err = accessTo(t, `postgres://o'b\rien@h/it's a db`).config(endpoint{"h", "5432"})
+	require.NoError(t, err)
+	assert.Equal(t, `o'b\rien`, c.User)
+	assert.Equal(t, "it's a db", c.Database)
+}
+
+// nasty holds every printable character, and ends in what escapes the end of a quoted word.
+func nasty() string {
+	var b strings.Builder
+	for c := byte(' '); c <= '~'; c++ {
+		b.WriteByte(c)
+	}
+	return b.String() + `'\`
+}
+
+func TestPassword(t *testing.T) {
+	for name, prepare := range map[string]func(t *testing.T, a *access){
+		"target":    func(_ *testing.T, a *access) { a.target.Password = loader.Secret(nasty()) },
+		"parameter": func(_ *testing.T, a *access) { a.target.Params = url.Values{"password": {nasty()}} },
+		"target before everything": func(t *testing.T, a *access) {
+			t.Setenv("PGPASSWORD", "other")
+			a.target.Params = url.Values{"password": {"another"}}
+			a.target.Password = loader.Secret(nasty())
+		},
+		"PGPASSWORD": func(t *testing.T, _ *access) { t.Setenv("PGPASSWORD", nasty()) },
+		".pgpass": func(t *testing.T, _ *access) {
+			line := "h:5432:d:u:" + strings.NewReplacer(`\`, `\\`, `:`, `\:`).Replace(nasty()) + "\n"
+			file := filepath.Join(t.TempDir(), "pgpass")
+			require.NoError(t, os.WriteFile(file, []byte("other:5432:d:u:wrong\n"+line), 0o600))
+			t.Setenv("PGPASSFILE", file)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noClientFiles(t)
+			a := accessTo(t, "postgres://u@h/d")
+			prepare(t, &a)
+			c, err := a.config(endpoint{"h", "5432"})
+			require.NoError(t, err)
+			assert.Equal(t, nasty(), c.Password)
+		})
+	}
+}
+
+// Whatever goes wrong before and while connecting, the password is in no error.
+func TestErrorsKeepThePassword(t *testing.T) {
+	noClientFiles(t)
+	const secret = `hush'\ hush`
+	closed, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := closed.Addr().String()
+	require.NoError(t, closed.Close())
+
+	for _, text := range []string{
+		"postgres://u@" + address + "/d",
+		"postgres://u@" + address + "/d?connect_timeout=soon",
+		"postgres://u@" + address + "/d?target_session_attrs=fast",
+		"postgres://u@" + address + "/d?sslmode=maybe",
+		"postgres://u@" + address + "/d?service=none",
+		"postgres://u@h:port/d",
+		"postgres://u@no.such.host.invalid/d",
+	} {
+		for _, where := range []string{"target", "parameter", "environment"} {
+			a := accessTo(t, text)
+			switch where {
+			case "target":
+				a.target.Password = secret
+			case "parameter":
+				a.target.Params.Set("password", secret)
+			default:
+				t.Setenv("PGPASSWORD", secret)
+			}
+			_, err := driver{}.Open(t.Context(), a.target, a.deps)
+			require.Error(t, err, text)
+			for _, shown := range spelled(err) {
+				assert.NotContains(t, shown, "hush", text)
+			}
+		}
+	}
+}
+
+// spelled is every way to print every error of the chain.
+func spelled(err error) []string {
+	all := []string{fmt.Sprint(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if below := e.Unwrap(); below != nil {
+			all = append(all, spelled(below)...)
+		}
+	case interface{ Unwrap() []error }:
+		for _, below := range e.Unwrap() {
+			all = append(all, spelled(below)...)
+		}
+	}
+	return all
+}
+
+func TestTLSMode(t *testing.T) {
+	for _, c := range []struct {
+		url, env string
+		flag     loader.TLSMode
+		want     loader.TLSMode
+	}{
+		{"", "", "", loader.TLSAuto},
+		{"disable", "", "", loader.TLSOff},
+		{"allow", "", "", loader.TLSPrefer},
+		{"prefer", "", "", loader.TLSPrefer},
+		{"require", "", "", loader.TLSRequire},
+		{"verify-ca", "", "", loader.TLSVerify},
+		{"verify-full", "disable", "", loader.TLSVerify},
+		{"", "require", "", loader.TLSRequire},
+		{"disable", "", loader.TLSVerify, loader.TLSVerify},
+	} {
+		t.Setenv("PGSSLMODE", c.env)
+		got, err := tlsMode(loader.Target{TLS: c.flag, Params: url.Values{"sslmode": {c.url}}})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, "%+v", c)
+	}
+	_, err := tlsMode(loader.Target{Params: url.Values{"sslmode": {"off"}}})
+	assert.ErrorContains(t, err, "verify-full")
+}
+
+func TestSecure(t *testing.T) {
+	noClientFiles(t)
+	a := accessTo(t, "postgres://u@h/d")
+	c, err := a.config(endpoint{"h", "5432"})
+	require.NoError(t, err)
+	assert.False(t, c.TLSConfig.InsecureSkipVerify, "another machine is verified")
+	assert.Empty(t, c.Fallbacks)
+
+	c, err = a.config(endpoint{"127.0.0.1", "5432"})
+	require.NoError(t, err)
+	assert.True(t, c.TLSConfig.InsecureSkipVerify)
+	require.Len(t, c.Fallbacks, 1, "on loopback TLS is preferred, not needed")
+	assert.Nil(t, c.Fallbacks[0].TLSConfig)
+
+	c, err = a.config(endpoint{"/tmp", "5432"})
+	require.NoError(t, err)
+	assert.Nil(t, c.TLSConfig, "a Unix socket has none")
+}
+
+func TestOptions(t *testing.T) {
+	for text, problem := range map[string]string{
+		"postgres://h/d?sslrootcert=x":                    "--tls",
+		"postgres://h/d?default_query_exec_mode=exec":     "prepares no statements",
+		"yugabyte://h/d?topology_keys=a.b.c":              "name the nodes",
+		"yugabyte://h/d?api=YCQL":                         "YSQL",
+		"yugabyte://h:9042/d":                             "YCQL",
+		"yugabyte://h:5433/d?load_balance=true":           "",
+		"postgres://h/d?application_name=x&search_path=a": "",
+	} {
+		to, err := loader.ParseTarget(text)
+		require.NoError(t, err)
+		_, _, err = planOf(to)
+		if problem == "" {
+			assert.NoError(t, err, text)
+		} else {
+			assert.ErrorContains(t, err, problem, text)
+		}
+	}
+
+	_, _, err := planOf(loader.Target{
+		Table: "a,b", Options: map[string]string{"unlogged": "perhaps", "rows-per-transaction": "-1", "nonsense": "1"},
+	})
+	for _, problem := range []string{
+		`table "a,b": a run loads one table`, `option unlogged: "perhaps"`, `option rows-per-transaction: "-1"`,
+		`method copy has no option "nonsense"`,
+	} {
+		assert.ErrorContains(t, err, problem, "all problems at once")
+	}
+	_, _, err = planOf(loader.Target{Method: "insert", Options: map[string]string{"rows-per-transaction": "5"}})
+	assert.ErrorContains(t, err, `method insert has no option "rows-per-transaction"`)
+	_, _, err = planOf(loader.Target{Method: "load-data"})
+	assert.ErrorContains(t, err, "copy, insert")
+}
+
+func TestNoHostAnswers(t *testing.T) {
+	noClientFiles(t)
+	a := accessTo(t, "postgres://u@127.0.0.1:1,127.0.0.1:2/d")
+	_, err := driver{}.Open(context.Background(), a.target, a.deps)
+	assert.EqualError(t, err, `connect to 127.0.0.1:1 as user "u", database "d": dial tcp 127.0.0.1:1: connect: connection refused (is the server up, and is this its port?)
+connect to 127.0.0.1:2 as user "u", database "d": dial tcp 127.0.0.1:2: connect: connection refused (is the server up, and is this its port?)`)
+}

@@ -1,0 +1,345 @@
+package postgres_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func open(t *testing.T, to loader.Target) loader.Loader {
+	t.Helper()
+	l, err := postgres.New().Open(t.Context(), to, deps())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+func preparation(t *testing.T, create loader.CreateMode) loader.Preparation {
+	return loader.Preparation{
+		Run: "run-1", Schema: documents(t, batch.PGBinary, dataset.Bytes).schema(), Create: create,
+		Contract: contract("copy", batch.PGBinary),
+	}
+}
+
+func TestOpen(t *testing.T) {
+	to := target(t)
+	to.Settings = []loader.Setting{{Name: "synchronous_commit", Value: "off"}, {Name: "work_mem", Value: "17MB"}}
+	s := open(t, to).Server()
+	assert.Equal(t, "PostgreSQL", s.Product)
+	assert.NotEmpty(t, s.Version)
+	assert.Equal(t, to.Hosts[0], s.Endpoint)
+	assert.Equal(t, "off", s.Settings["synchronous_commit"])
+	assert.Equal(t, "17MB", s.Settings["work_mem"])
+	assert.Contains(t, s.Settings, "fsync")
+
+	for change, want := range map[string]struct {
+		apply func(to *loader.Target)
+		err   string
+	}{
+		"flavour":  {func(to *loader.Target) { to.Scheme = "yugabyte" }, "not YugabyteDB (write the target as postgres://…)"},
+		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "--batch-rows"},
+		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "YugabyteDB's"},
+		"setting":  {func(to *loader.Target) { to.Settings[0].Name = "no_such" }, `unrecognized configuration parameter "no_such"`},
+		"database": {func(to *loader.Target) { to.Database = "no_such" }, `database "no_such" does not exist`},
+	} {
+		t.Run(change, func(t *testing.T) {
+			to := to
+			to.Settings = append([]loader.Setting(nil), to.Settings...)
+			want.apply(&to)
+			_, err := postgres.New().Open(t.Context(), to, deps())
+			assert.ErrorContains(t, err, want.err)
+		})
+	}
+}
+
+func TestPrepareMakesTheTable(t *testing.T) {
+	to := target(t)
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
+
+	made, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	assert.True(t, made.Created)
+	assert.False(t, made.HasRows)
+	assert.Equal(t, to.Table, made.Name)
+
+	again, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	assert.False(t, again.Created)
+	assert.Equal(t, made.Identity, again.Identity)
+
+	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
+	full, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	require.NoError(t, err)
+	assert.True(t, full.HasRows)
+
+	sql(t, "TRUNCATE "+to.Table)
+	emptied, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	require.NoError(t, err)
+	assert.NotEqual(t, made.Identity, emptied.Identity, "emptied behind the run's back")
+
+	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
+	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	require.NoError(t, err)
+	assert.True(t, anew.Created)
+	assert.False(t, anew.HasRows)
+	assert.NotEqual(t, emptied.Identity, anew.Identity)
+}
+
+func TestPrepareDropsOnlyItsOwn(t *testing.T) {
+	to := target(t)
+	sql(t, "CREATE TABLE "+to.Table+" (precious text)")
+	l := open(t, to)
+	p := preparation(t, loader.CreateRecreate)
+	_, err := l.Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, "was not made by terapush, and will not be dropped")
+	p.MayDrop = "documents" // not the whole name
+	_, err = l.Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, "was not made by terapush")
+	p.MayDrop = to.Table
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+}
+
+func TestPrepareChecksTheTable(t *testing.T) {
+	const fitting = "document_id bigint, payload bytea"
+	for name, c := range map[string]struct {
+		ddl  string // %s is the table
+		want string // "" = accepted
+		more func(p *loader.Preparation)
+	}{
+		"fits":              {"CREATE TABLE %s (" + fitting + ")", "", nil},
+		"other order":       {"CREATE TABLE %s (payload bytea, document_id bigint)", "", nil},
+		"more, optional":    {"CREATE TABLE %s (" + fitting + ", at timestamptz DEFAULT now(), n int)", "", nil},
+		"generated":         {"CREATE TABLE %s (" + fitting + ", l int GENERATED ALWAYS AS (length(payload)) STORED, i int GENERATED ALWAYS AS IDENTITY)", "", nil},
+		"partitioned":       {"CREATE TABLE %s (" + fitting + ") PARTITION BY RANGE (document_id)", "", nil},
+		"missing column":    {"CREATE TABLE %s (document_id bigint)", "its columns are (document_id bigint), the dataset's (document_id bigint, payload bytea)", nil},
+		"other type":        {"CREATE TABLE %s (document_id integer, payload varchar(20))", "its columns are (document_id integer, payload character varying(20))", nil},
+		"more, needed":      {"CREATE TABLE %s (" + fitting + ", n int NOT NULL)", "it needs values for n", nil},
+		"view":              {"CREATE VIEW %s AS SELECT 1::bigint AS document_id, ''::bytea AS payload", "a view", nil},
+		"no key":            {"CREATE TABLE %s (" + fitting + ")", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"key and an index":  {"CREATE TABLE %[1]s (" + fitting + ", PRIMARY KEY (document_id)); CREATE INDEX ON %[1]s (payload)", "", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"no schema to make": {"DROP SCHEMA IF EXISTS %s", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := target(t)
+			if name == "no schema to make" {
+				to.Table, c.want = "no_such.documents", `schema "no_such" does not exist`
+			} else {
+				sql(t, strings.NewReplacer("%s", to.Table, "%[1]s", to.Table).Replace(c.ddl))
+			}
+			p := preparation(t, loader.CreateIfMissing)
+			if c.more != nil {
+				c.more(&p)
+			}
+			_, err := open(t, to).Prepare(t.Context(), p)
+			if c.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, c.want)
+			}
+		})
+	}
+}
+
+func TestPrepareUnlogged(t *testing.T) {
+	to := target(t)
+	to.Options = options("unlogged", "true")
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	assert.ErrorContains(t, err, "it is logged, but option unlogged was given")
+
+	sql(t, "DROP TABLE "+to.Table)
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}}, sql(t,
+		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
+
+	// The table decides, not the option: a claim in a logged table would outlive the rows.
+	to.Options = nil
+	l = open(t, to)
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	require.NoError(t, err)
+	s := session(t, l, contract("copy", batch.PGBinary))
+	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err = s.Load(t.Context(), b)
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+schema+".terapush_claims_unlogged WHERE batch >= 0"))
+
+	// A crash empties both tables. New sessions must not go on as if what was acknowledged were there.
+	sql(t, "TRUNCATE "+to.Table+", "+schema+".terapush_claims_unlogged")
+	_, err = l.Session(t.Context(), contract("copy", batch.PGBinary))
+	assert.ErrorContains(t, err, "emptied the unlogged table")
+	assert.False(t, postgres.New().Classify(err).Retry)
+}
+
+// At least once into a table that is there: nothing but the load is said.
+func TestPrepareSaysNothing(t *testing.T) {
+	to := target(t)
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
+	p := preparation(t, loader.CreateNever)
+	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	s := session(t, l, p.Contract)
+	src := documents(t, batch.PGBinary, dataset.Bytes)
+	for range 2 {
+		b := src.batch(t, batch.ID{Run: "run-1"}, 0, 10)
+		b.Hold()
+		ack, err := s.Load(t.Context(), b)
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: 10}, ack)
+	}
+	assert.Equal(t, [][]string{{"20"}}, sql(t, "SELECT count(*) FROM "+to.Table), "twice, as promised")
+	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+strings.Replace(to.Table, "documents", "terapush_claims", 1)+"')"))
+}
+
+func session(t *testing.T, l loader.Loader, c loader.Contract) loader.Session {
+	t.Helper()
+	s, err := l.Session(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// tera is a user without privileges, whose password has every character that something might want quoted.
+func tera(t *testing.T, to loader.Target) loader.Target {
+	t.Helper()
+	password := os.Getenv("TERAPUSH_TEST_PASSWORD")
+	if password == "" {
+		t.Skip("TERAPUSH_TEST_PASSWORD is not set")
+	}
+	to.User, to.Password = "tera", loader.Secret(password)
+	return to
+}
+
+func TestPrivileges(t *testing.T) {
+	to := tera(t, target(t))
+	schema, _, _ := strings.Cut(to.Table, ".")
+	p := preparation(t, loader.CreateIfMissing)
+	refused := func(want string) {
+		t.Helper()
+		_, err := open(t, to).Prepare(t.Context(), p)
+		assert.ErrorContains(t, err, want)
+		assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+	}
+	sql(t, "GRANT USAGE ON SCHEMA "+schema+" TO tera")
+	refused("GRANT CREATE ON SCHEMA")
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
+	refused("GRANT SELECT, INSERT ON")
+	sql(t, "GRANT SELECT, INSERT ON "+to.Table+" TO tera")
+	refused("--delivery at-least-once")
+	sql(t, "CREATE TABLE "+schema+".terapush_claims (run text, batch bigint, first_key bigint, row_count bigint, PRIMARY KEY (run, batch))")
+	refused("GRANT SELECT, INSERT, DELETE ON")
+	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera")
+	_, err := open(t, to).Prepare(t.Context(), p)
+	assert.NoError(t, err)
+
+	to.Password = "wrong: hush"
+	_, err = postgres.New().Open(t.Context(), to, deps())
+	assert.ErrorContains(t, err, `password authentication failed for user "tera"`)
+	assert.ErrorContains(t, err, "TERAPUSH_PASSWORD")
+	assert.NotContains(t, err.Error(), "hush")
+	assert.Equal(t, loader.ClassPermission, postgres.New().Classify(err).Class)
+}
+
+func TestUnixSocket(t *testing.T) {
+	to := target(t)
+	folders := strings.Split(sql(t, "SHOW unix_socket_directories")[0][0], ", ")
+	if folders[0] == "" {
+		t.Skip("the server has no Unix socket")
+	}
+	_, port, _ := strings.Cut(to.Hosts[0], ":")
+	to.Hosts = nil
+	to.Params.Set("host", folders[0])
+	to.Params.Set("port", port)
+	to.Params.Del("sslmode")
+	assert.Equal(t, folders[0]+"/.s.PGSQL."+port, open(t, to).Server().Endpoint)
+}
+
+// A trigger that drops rows: the server takes fewer than were sent, and says so only by the count.
+func TestRowsThatTheServerDrops(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea); "+
+		"CREATE FUNCTION "+schema+".drop_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.document_id = 5 THEN "+
+		"RAISE NOTICE 'not five'; RETURN NULL; END IF; RETURN NEW; END $$; "+
+		"CREATE TRIGGER t BEFORE INSERT ON "+to.Table+" FOR EACH ROW EXECUTE FUNCTION "+schema+".drop_one()")
+	l := open(t, to)
+	p := preparation(t, loader.CreateNever)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	src := documents(t, batch.PGBinary, dataset.Bytes)
+	b := src.batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	var counted *loader.RowsError
+	require.ErrorAs(t, err, &counted)
+	assert.Equal(t, int64(9), counted.Acknowledged)
+	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassRows}, postgres.New().Classify(err))
+	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+
+	// Without a transaction the count is for the engine to compare, and the notice goes along.
+	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	b.Hold()
+	ack, err := session(t, l, p.Contract).Load(t.Context(), b)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Ack{Rows: 9, Detail: []string{"NOTICE: not five"}}, ack)
+}
+
+// A deferred constraint speaks at COMMIT: a refusal there is certain, not unknown.
+func TestCommitRefused(t *testing.T) {
+	to := target(t)
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint UNIQUE DEFERRABLE INITIALLY DEFERRED, payload bytea); "+
+		"INSERT INTO "+to.Table+" VALUES (5, 'x')")
+	l := open(t, to)
+	p := preparation(t, loader.CreateNever)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
+	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
+}
+
+// The pipe for Skip: a body that leaves rows out is still a whole COPY stream and a whole INSERT.
+func TestSkip(t *testing.T) {
+	for _, f := range encode.Formats() {
+		method := map[batch.Format]string{batch.PGBinary: "copy", batch.PGText: "copy", batch.PGValues: "insert"}[f]
+		if method == "" {
+			continue
+		}
+		t.Run(string(f), func(t *testing.T) {
+			to := target(t)
+			to.Method = method
+			l := open(t, to)
+			p := preparation(t, loader.CreateIfMissing)
+			p.Contract = contract(method, f)
+			_, err := l.Prepare(t.Context(), p)
+			require.NoError(t, err)
+			b := documents(t, f, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+			b.Skip = 4
+			b.Hold()
+			ack, err := session(t, l, p.Contract).Load(t.Context(), b)
+			require.NoError(t, err)
+			assert.Equal(t, int64(6), ack.Rows)
+			assert.Equal(t, [][]string{{"4", "9"}}, sql(t, "SELECT min(document_id), max(document_id) FROM "+to.Table))
+		})
+	}
+}

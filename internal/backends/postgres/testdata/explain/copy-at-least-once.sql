@@ -1,0 +1,10 @@
+-- once
+CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL);
+-- once
+COMMENT ON TABLE "documents" IS 'made by terapush';
+-- per session
+SET lock_timeout = '5min'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per batch
+COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT csv);
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o, OCTET_LENGTH("payload") AS l1 FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) AS t GROUP BY bucket;

@@ -1,0 +1,18 @@
+-- once
+CREATE TABLE "public"."documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL);
+-- once
+COMMENT ON TABLE "public"."documents" IS 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS "public"."terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+-- per session
+SET lock_timeout = '5min'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on;
+-- per batch
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
+-- per batch
+INSERT INTO "public"."documents" ("document_id", "payload") VALUES (…), (…), …;
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o, OCTET_LENGTH("payload") AS l1 FROM "public"."documents" WHERE "document_id" BETWEEN 0 AND 49999) AS t GROUP BY bucket;
+-- afterwards
+DELETE FROM "public"."terapush_claims" WHERE run = 'RUN';
