@@ -59,7 +59,7 @@ servers-up: ## install and start PostgreSQL, MariaDB and MySQL for tests, on pri
 servers-down: ## stop them
 	$(SERVERS) down
 
-image: ## the container image, with buildah or docker
+image: build ## the container image, with buildah or docker
 	scripts/image
 
 clean: ## remove what build made

@@ -50,8 +50,34 @@ func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	fmt.Fprintln(stdout, "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded")
 	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
+	return byWorkers(ctx, o, s, stdout)
+}
+
+// byWorkers measures whether more connections than the machine can use do harm.
+func byWorkers(ctx context.Context, o options, s *sinkProcess, stdout io.Writer) error {
+	terapush := product{binary: o.terapush, ring: o.ringBytes}
+	for _, family := range []string{"mysql", "postgres"} {
+		if !o.wants(family) {
+			continue
+		}
+		var contenders []contender
+		for _, workers := range []int{defaultWorkers, 1, 2, 8, 16, 32, 64} {
+			contenders = append(contenders, contender{fmt.Sprintf("%s, %d workers", family, workers), func(ctx context.Context) (cost, error) {
+				return terapush.cost(ctx, s.url(family), workers, s.pid())
+			}})
+		}
+		costs, err := takeTurns(ctx, o.rounds, contenders)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(stdout, "\nthroughput into the discarding server by workers")
+		printTable(stdout, "seconds/GiB", contenders, costs, func(c cost) float64 { return c.wall.Seconds() })
+	}
 	return nil
 }
+
+// defaultWorkers is what terapush chooses on two cores.
+const defaultWorkers = 4
 
 // sinkContenders returns the write loop first: the others are measured against it.
 func sinkContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]contender, error) {
@@ -60,7 +86,7 @@ func sinkContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]
 	}
 	terapush := product{binary: o.terapush, ring: o.ringBytes}
 	builtBinary := func(name, target string) contender {
-		return contender{name, func(ctx context.Context) (cost, error) { return terapush.cost(ctx, target, s.pid()) }}
+		return contender{name, func(ctx context.Context) (cost, error) { return terapush.cost(ctx, target, defaultWorkers, s.pid()) }}
 	}
 
 	loop, err := net.Dial("tcp", s.addresses["tcp"])
@@ -75,16 +101,16 @@ func sinkContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]
 		}
 		all = append(all,
 			inProcess("go-sql-driver alone", func(ctx context.Context, r *ring) (int64, error) { return loadData(ctx, driver, r) }),
-			builtBinary("terapush load-data", "mysql://bench@"+s.addresses["mysql"]+"/bench?tls=false"))
+			builtBinary("terapush load-data", s.url("mysql")))
 	}
 	if o.wants("postgres") {
-		pg, err := pgconn.Connect(ctx, "postgres://bench@"+s.addresses["postgres"]+"/bench?sslmode=disable")
+		pg, err := pgconn.Connect(ctx, s.url("postgres"))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all,
 			inProcess("pgconn alone", func(ctx context.Context, r *ring) (int64, error) { return copyFrom(ctx, pg, r) }),
-			builtBinary("terapush copy", "postgres://bench@"+s.addresses["postgres"]+"/bench?sslmode=disable"))
+			builtBinary("terapush copy", s.url("postgres")))
 	}
 	return all, nil
 }

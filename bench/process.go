@@ -43,6 +43,14 @@ func startSink(ctx context.Context, binary string, rowBytes int) (*sinkProcess, 
 	return s, nil
 }
 
+// url is the target that terapush and the drivers push to.
+func (s *sinkProcess) url(family string) string {
+	if family == "mysql" {
+		return "mysql://bench@" + s.addresses[family] + "/bench?tls=false"
+	}
+	return "postgres://bench@" + s.addresses[family] + "/bench?sslmode=disable"
+}
+
 func (s *sinkProcess) pid() int { return s.command.Process.Pid }
 
 func (s *sinkProcess) stop() {

@@ -41,13 +41,13 @@ func (p pushed) cpu() time.Duration {
 }
 
 // cost is the client's CPU and wall time per encoded GiB, start-up excluded.
-func (p product) cost(ctx context.Context, target string, sinkPID int) (cost, error) {
-	short, err := p.push(ctx, target, "--bytes", fmt.Sprint(p.ring))
+func (p product) cost(ctx context.Context, target string, workers, sinkPID int) (cost, error) {
+	short, err := p.push(ctx, target, workers, p.ring)
 	if err != nil {
 		return cost{}, err
 	}
 	sink := cpuTime(sinkPID)
-	long, err := p.push(ctx, target, "--bytes", fmt.Sprint((1+extra)*p.ring))
+	long, err := p.push(ctx, target, workers, (1+extra)*p.ring)
 	if err != nil {
 		return cost{}, err
 	}
@@ -61,17 +61,17 @@ func (p product) cost(ctx context.Context, target string, sinkPID int) (cost, er
 }
 
 // push runs terapush and reads its report. The sinks know no tables and no claims, so nothing but the load is sent.
-func (p product) push(ctx context.Context, target string, flags ...string) (pushed, error) {
+func (p product) push(ctx context.Context, target string, workers, bytes int) (pushed, error) {
 	state, err := os.MkdirTemp("", "terapush-bench-")
 	if err != nil {
 		return pushed{}, err
 	}
 	defer os.RemoveAll(state)
-	args := append([]string{
+	return report(ctx, p.binary, []string{
 		"push", target, "--json", "--progress", "none", "--state-dir", state,
-		"--create", "never", "--delivery", "at-least-once", "--verify", "ack", "--distinct-bytes", fmt.Sprint(p.ring),
-	}, flags...)
-	return report(ctx, p.binary, args)
+		"--create", "never", "--delivery", "at-least-once", "--verify", "ack",
+		"--bytes", fmt.Sprint(bytes), "--distinct-bytes", fmt.Sprint(p.ring), "--workers", fmt.Sprint(workers),
+	})
 }
 
 func report(ctx context.Context, binary string, args []string) (pushed, error) {

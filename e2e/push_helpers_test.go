@@ -114,29 +114,29 @@ func (d *database) holds(t *testing.T, l load) {
 	t.Helper()
 	data, err := dataset.New("documents", dataset.Options{Seed: l.seed, PayloadBytes: l.payload, PayloadKind: l.kind})
 	require.NoError(t, err)
-	found, err := d.db.Query(fmt.Sprintf("SELECT document_id, payload FROM %s WHERE document_id BETWEEN %d AND %d ORDER BY document_id",
-		l.table, l.first, l.first+l.rows-1))
-	require.NoError(t, err)
-	defer found.Close()
 	block := rows.NewBlock(data.Schema())
-	var key, n int64
-	var payload []byte
-	for ; found.Next(); n++ {
-		require.NoError(t, found.Scan(&key, &payload))
-		data.Fill(block, n, 1)
-		if key != l.first+n || !bytes.Equal(block.Columns[1].Value(0), payload) {
-			t.Fatalf("row %d of %s: key %d (want %d) with payload %q (want %q)", n, l.table, key, l.first+n, payload, block.Columns[1].Value(0))
+	n := int64(0)
+	err = d.query(fmt.Sprintf("SELECT document_id, payload FROM %s WHERE document_id BETWEEN %d AND %d ORDER BY document_id",
+		l.table, l.first, l.first+l.rows-1), func(scan func(...any) error) error {
+		var key int64
+		var payload []byte
+		if err := scan(&key, &payload); err != nil {
+			return err
 		}
-	}
-	require.NoError(t, found.Err())
+		data.Fill(block, n, 1)
+		if want := block.Columns[1].Value(0); key != l.first+n || !bytes.Equal(want, payload) {
+			return fmt.Errorf("row %d: key %d (want %d) with payload %q (want %q)", n, key, l.first+n, payload, want)
+		}
+		n++
+		return nil
+	})
+	require.NoError(t, err, "rows of %s", l.table)
 	require.Equal(t, l.rows, n, "rows of the load")
 }
 
 // claims counts the claim rows of batches; 0 without a claim table.
 func (d *database) claims() (n int64) {
-	if d.db.QueryRow("SELECT COUNT(*) FROM terapush_claims WHERE batch >= 0").Scan(&n) != nil {
-		return 0
-	}
+	_ = d.query("SELECT COUNT(*) FROM terapush_claims WHERE batch >= 0", func(scan func(...any) error) error { return scan(&n) })
 	return n
 }
 

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"crypto/rand"
-	"database/sql"
 	"fmt"
 	"net/url"
 	"os"
@@ -10,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
-	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,10 +23,10 @@ const (
 
 // database is one on a real server that belongs to one test, with the state folder of its runs.
 type database struct {
-	kind  kind
-	url   *url.URL // with the superuser, who has no password
-	db    *sql.DB  // what the server's own client library sees
-	state string
+	kind   kind
+	url    *url.URL // with the superuser, who has no password
+	client          // the superuser's view by the server's own client library
+	state  string
 }
 
 // eachServer runs a test on all servers, each with a database of its own.
@@ -62,60 +59,40 @@ func makeDatabase(t *testing.T, k kind, server string) *database {
 	t.Helper()
 	u, err := url.Parse(server)
 	require.NoError(t, err)
-	admin := openSQL(t, k, u)
+	admin := newClient(t, k, u)
 	name := "e2e_" + strings.ToLower(rand.Text()[:10])
-	_, err = admin.Exec("CREATE DATABASE " + name)
-	require.NoError(t, err)
+	require.NoError(t, admin.exec("CREATE DATABASE "+name))
 	t.Cleanup(func() {
 		drop := "DROP DATABASE " + name
 		if k == postgres {
 			drop += " WITH (FORCE)"
 		}
-		_, _ = admin.Exec(drop) // the server may be one that the test has killed
+		_ = admin.exec(drop) // the server may be one that the test has killed
 	})
 	own := *u
 	own.Path = "/" + name
-	return &database{kind: k, url: &own, db: openSQL(t, k, &own), state: filepath.Join(t.TempDir(), "state")}
+	return &database{kind: k, url: &own, client: newClient(t, k, &own), state: filepath.Join(t.TempDir(), "state")}
 }
 
-func openSQL(t *testing.T, k kind, u *url.URL) *sql.DB {
-	t.Helper()
-	driver, source := "pgx", u.String()
-	if k != postgres {
-		c := mysql.NewConfig()
-		c.User, c.Net, c.Addr, c.DBName = u.User.Username(), "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
-		c.Passwd, _ = u.User.Password()
-		driver, source = "mysql", c.FormatDSN()
-	}
-	db, err := sql.Open(driver, source)
-	require.NoError(t, err)
-	db.SetMaxOpenConns(2)
-	db.SetMaxIdleConns(1)
-	t.Cleanup(func() { _ = db.Close() })
-	return db
-}
-
-// exec runs statements as the superuser.
-func (d *database) exec(t *testing.T, statements ...string) {
+// must runs statements that have to work.
+func (d *database) must(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		_, err := d.db.Exec(s)
-		require.NoError(t, err, s)
+		require.NoError(t, d.exec(s), s)
 	}
+}
+
+// ask answers a question with one value.
+func ask[T any](t *testing.T, d *database, query string) (answer T) {
+	t.Helper()
+	require.NoError(t, d.query(query, func(scan func(...any) error) error { return scan(&answer) }), query)
+	return answer
 }
 
 // number answers a question with a number.
-func (d *database) number(t *testing.T, query string) (n int64) {
+func (d *database) number(t *testing.T, query string) int64 {
 	t.Helper()
-	require.NoError(t, d.db.QueryRow(query).Scan(&n), query)
-	return n
-}
-
-// text answers a question with a text.
-func (d *database) text(t *testing.T, query string) (s string) {
-	t.Helper()
-	require.NoError(t, d.db.QueryRow(query).Scan(&s), query)
-	return s
+	return ask[int64](t, d, query)
 }
 
 // bytesType is the server's name for a column of any bytes.
@@ -129,7 +106,7 @@ func (d *database) bytesType() string {
 // createTable makes the dataset's table by hand; more is added behind the columns.
 func (d *database) createTable(t *testing.T, name, more string) {
 	t.Helper()
-	d.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT NOT NULL, payload %s NOT NULL%s)", name, d.bytesType(), more))
+	d.must(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT NOT NULL, payload %s NOT NULL%s)", name, d.bytesType(), more))
 }
 
 // target is the database's URL for terapush, perhaps by another way than straight, or as another user.

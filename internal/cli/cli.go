@@ -53,9 +53,20 @@ func Run(ctx context.Context, args []string, p Process) int {
 		return child.code
 	}
 	if err != nil {
-		fmt.Fprintln(p.Stderr, "terapush:", strings.TrimSpace(err.Error()))
+		complain(p.Stderr, err)
 	}
 	return a.exitCode(err)
+}
+
+// complain prints an error of several parts line by line, and nothing twice: what failed often failed for one reason.
+func complain(w io.Writer, err error) {
+	said := map[string]bool{}
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !said[line] {
+			said[line] = true
+			fmt.Fprintln(w, "terapush:", line)
+		}
+	}
 }
 
 func (a *app) root() *cobra.Command {

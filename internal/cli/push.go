@@ -38,6 +38,9 @@ failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopp
 		Args: exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
+			if config.PasswordInArguments(c.Target) {
+				a.log(a.Stderr).Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+			}
 			explicit, err := a.complete(cmd.Flags(), &c, file)
 			if err != nil {
 				return usage(err)
@@ -59,6 +62,7 @@ failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopp
 // complete fills in what the command line left out, and a resumed run's flags last. explicit tells what this process
 // was told, and not the run.
 func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+	c.Connect.LookupEnv = a.LookupEnv
 	if err := config.Complete(f, a.LookupEnv, file); err != nil {
 		return nil, err
 	}
@@ -96,9 +100,6 @@ func (a *app) stateDir() (string, error) {
 // runPush pushes, shows how it goes, and prints what became of it.
 func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) error {
 	terminal := live.NewTerminal(a.Stderr)
-	if config.PasswordInArguments(c.Target) {
-		a.log(terminal).Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-	}
 	w, err := newWatcher(s.hard, c, terminal)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}

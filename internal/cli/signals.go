@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"syscall"
@@ -40,7 +41,7 @@ func (s stop) soft() (context.Context, context.CancelFunc) {
 
 // stopping turns signals into a stop, until it is released.
 func (a *app) stopping(ctx context.Context) (s stop, release func()) {
-	hard, cancel := context.WithCancel(ctx)
+	hard, cancel := context.WithCancelCause(ctx)
 	drain := make(chan struct{})
 	go func() {
 		select {
@@ -53,9 +54,9 @@ func (a *app) stopping(ctx context.Context) (s stop, release func()) {
 		}
 		select {
 		case <-a.Signals:
-			cancel()
+			cancel(errors.New("a second signal closed the connections"))
 		case <-hard.Done():
 		}
 	}()
-	return stop{hard: hard, drain: drain}, cancel
+	return stop{hard: hard, drain: drain}, func() { cancel(nil) }
 }

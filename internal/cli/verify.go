@@ -36,12 +36,12 @@ func (a *app) again(name, short string, do func(context.Context, push.Job) error
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			if c.Resume == "" {
-				return usage(errors.New("--run is needed: the id of the run"))
-			}
 			explicit, err := a.complete(cmd.Flags(), &c, "")
 			if err != nil {
 				return usage(err)
+			}
+			if c.Resume == "" {
+				return usage(errors.New("--run is needed: the id of the run"))
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -116,14 +115,11 @@ func (p *Push) methodOptions(f *pflag.FlagSet, drivers *loader.Registry) {
 	}
 }
 
-// Formats lists the names of --format for its error.
-func Formats() []string {
+// formats lists the names of --format.
+func formats() []string {
 	var names []string
 	for _, f := range []batch.Format{batch.TSV, batch.CSV, batch.PGBinary, batch.PGText, batch.Values, batch.PGValues} {
 		names = append(names, string(f))
 	}
 	return names
 }
-
-// BatchDeadline is the time for one attempt; 0 leaves it to the engine.
-func (p *Push) BatchDeadline() time.Duration { return p.BatchTimeout }

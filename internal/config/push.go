@@ -5,6 +5,8 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,6 +70,8 @@ type Connect struct {
 	PasswordFile string
 	TLS          string
 	Trust        network.Trust
+	// LookupEnv finds TERAPUSH_PASSWORD; nil finds nothing.
+	LookupEnv func(string) (string, bool)
 }
 
 // Validate returns everything that is wrong at once.
@@ -93,8 +97,19 @@ func (p *Push) Validate() error {
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",; "), "--table %q: a push fills one table; start one push for each", p.Table)
+	problems = append(problems, known("dataset", p.Dataset, dataset.Names()))
+	if p.Format != "" {
+		problems = append(problems, known("format", p.Format, formats()))
+	}
 	_, err := p.Settings()
 	return errors.Join(append(problems, err)...)
+}
+
+func known(kind, word string, valid []string) error {
+	if slices.Contains(valid, word) {
+		return nil
+	}
+	return nearest.Unknown(kind, word, valid)
 }
 
 func moreThanOne(given ...bool) bool {
@@ -112,10 +127,11 @@ func (p *Push) Settings() ([]loader.Setting, error) {
 	var all []loader.Setting
 	for _, text := range p.Set {
 		name, value, found := strings.Cut(text, "=")
+		name = strings.TrimSpace(name)
 		if !found || name == "" {
 			return nil, fmt.Errorf("--set %q: write it as name=value", text)
 		}
-		all = append(all, loader.Setting{Name: strings.TrimSpace(name), Value: strings.TrimSpace(value)})
+		all = append(all, loader.Setting{Name: name, Value: strings.TrimSpace(value)})
 	}
 	return all, nil
 }
@@ -144,22 +160,13 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 // optionsOf refuses an option that belongs to another method: silence would let the user believe in it.
 func optionsOf(m loader.Method, given map[string]string) (map[string]string, error) {
 	options := make(map[string]string)
-	for name, value := range given {
-		if !hasOption(m, name) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
 			return nil, fmt.Errorf("--%s is not an option of method %s", name, m.Name)
 		}
-		options[name] = value
+		options[name] = given[name]
 	}
 	return options, nil
-}
-
-func hasOption(m loader.Method, name string) bool {
-	for _, o := range m.Options {
-		if o.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 func methodNames(d loader.Driver) []string {

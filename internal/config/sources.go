@@ -25,24 +25,69 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 	if err != nil {
 		return err
 	}
+	err = fill(f, func(name string) (string, []string) {
+		variable := envPrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		if text, _ := env(variable); text != "" {
+			return variable, []string{text}
+		}
+		return "", nil
+	})
+	return errors.Join(err,
+		fill(f, func(name string) (string, []string) { return file + ": " + name, values[name] }),
+		refuseZero(f))
+}
+
+// Restore sets the flags of an earlier process that this one was not given.
+func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
+	for name := range earlier {
+		if f.Lookup(name) == nil {
+			return fmt.Errorf("the run was started with --%s, which this terapush does not have", name)
+		}
+	}
+	return fill(f, func(name string) (string, []string) { return "the run's --" + name, earlier[name] })
+}
+
+// fill sets the flags that are not set from one more source, which says where a value comes from. A flag stands for
+// those it excludes: --rows on the command line is not contradicted by bytes in the file.
+func fill(f *pflag.FlagSet, from func(flag string) (where string, values []string)) error {
+	settled := map[string]bool{}
+	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
+	for _, group := range exclusive() {
+		if slices.ContainsFunc(group, func(name string) bool { return settled[name] }) {
+			for _, name := range group {
+				settled[name] = true
+			}
+		}
+	}
 	var problems []error
 	f.VisitAll(func(flag *pflag.Flag) {
-		variable := envPrefix + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_"))
-		if flag.Changed || flag.Name == "help" {
+		if settled[flag.Name] || flag.Name == "help" {
 			return
 		}
-		if text, ok := env(variable); ok {
+		where, values := from(flag.Name)
+		for _, text := range values {
 			if err := f.Set(flag.Name, text); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", variable, err))
-			}
-			return
-		}
-		for _, text := range values[flag.Name] {
-			if err := f.Set(flag.Name, text); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %s: %w", file, flag.Name, err))
+				problems = append(problems, fmt.Errorf("%s: %w", where, err))
 			}
 		}
 	})
+	return errors.Join(problems...)
+}
+
+// exclusive lists the flags of which one only may be given.
+func exclusive() [][]string {
+	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}, {"first-key", "append"}}
+}
+
+// refuseZero refuses a 0 where it would silently mean the default.
+func refuseZero(f *pflag.FlagSet) error {
+	var problems []error
+	for _, name := range []string{"rows", "bytes", "duration", "batch-rows", "batch-bytes", "memory", "workers", "batch-timeout"} {
+		flag := f.Lookup(name)
+		if flag != nil && flag.Changed && slices.Contains([]string{"", "0", "0s"}, flag.Value.String()) {
+			problems = append(problems, fmt.Errorf("--%s 0: give more than 0, or leave it out for the default", name))
+		}
+	}
 	return errors.Join(problems...)
 }
 
@@ -56,20 +101,25 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	}
 	var keys map[string]any
 	if err := yaml.Unmarshal(text, &keys); err != nil {
-		return nil, fmt.Errorf("--config %s: %w", path, err)
+		// Without the lines it speaks of, which may hold what is nobody's business.
+		return nil, fmt.Errorf("--config %s: %s", path, yaml.FormatError(err, false, false))
 	}
 	values := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if f.Lookup(name) == nil {
 			return nil, fmt.Errorf("--config %s: %w", path, nearest.Unknown("key", name, flagNames(f)))
 		}
-		if list, ok := keys[name].([]any); ok {
-			for _, v := range list {
-				values[name] = append(values[name], fmt.Sprint(v))
-			}
-			continue
+		list, ok := keys[name].([]any)
+		if !ok {
+			list = []any{keys[name]}
 		}
-		values[name] = []string{fmt.Sprint(keys[name])}
+		for _, v := range list {
+			switch v.(type) {
+			case nil, []any, map[string]any:
+				return nil, fmt.Errorf("--config %s: %s: write one value, or a list of values", path, name)
+			}
+			values[name] = append(values[name], fmt.Sprint(v))
+		}
 	}
 	return values, nil
 }
@@ -100,25 +150,6 @@ func Given(f *pflag.FlagSet) map[string][]string {
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
 	"resume", "state-dir", "config", "password-file", "progress", "json", "dry-run", "metrics-addr", "metrics-linger", "help",
-}
-
-// Restore sets the flags of an earlier process that this one was not given.
-func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
-	for name, values := range earlier {
-		flag := f.Lookup(name)
-		if flag == nil {
-			return fmt.Errorf("the run was started with --%s, which this terapush does not have", name)
-		}
-		if flag.Changed {
-			continue
-		}
-		for _, v := range values {
-			if err := f.Set(name, v); err != nil {
-				return fmt.Errorf("the run's --%s: %w", name, err)
-			}
-		}
-	}
-	return nil
 }
 
 // optionValue is the flag of a method's option.

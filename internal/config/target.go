@@ -30,7 +30,7 @@ func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver
 	if c.TLS == "auto" {
 		target.TLS = loader.TLSAuto
 	}
-	password, given, err := password(c.PasswordFile)
+	password, given, err := c.password()
 	if given {
 		target.Password = password
 	}
@@ -38,15 +38,18 @@ func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver
 }
 
 // password reads the file, or else the environment. One line end at the end of the file is not part of it.
-func password(file string) (password loader.Secret, given bool, err error) {
-	if file != "" {
-		text, err := os.ReadFile(file)
+func (c Connect) password() (password loader.Secret, given bool, err error) {
+	if c.PasswordFile != "" {
+		text, err := os.ReadFile(c.PasswordFile)
 		if err != nil {
 			return "", false, fmt.Errorf("--password-file: %w", err)
 		}
 		return loader.Secret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")), true, nil
 	}
-	text, given := os.LookupEnv(passwordVariable)
+	if c.LookupEnv == nil {
+		return "", false, nil
+	}
+	text, given := c.LookupEnv(passwordVariable)
 	return loader.Secret(text), given, nil
 }
 
@@ -54,5 +57,5 @@ func password(file string) (password loader.Secret, given bool, err error) {
 // processes.
 func PasswordInArguments(target string) bool {
 	t, err := loader.ParseTarget(target)
-	return err == nil && t.Password != ""
+	return err == nil && t.ShowsPassword()
 }

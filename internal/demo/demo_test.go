@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,11 +81,30 @@ func missing(t *testing.T, why string) {
 	t.Skip(why)
 }
 
-// start starts a server in the folder where demos of this user keep theirs, so that it is fetched once.
+// testDir stays, so that the server is fetched once, and is not the place of this user's real demos.
+func testDir(t *testing.T) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	require.NoError(t, err)
+	return filepath.Join(cache, "terapush", "postgres-test")
+}
+
+// requireNoLeftovers wants every folder in dir to belong to a server that runs, another run of these tests' perhaps.
+func requireNoLeftovers(t *testing.T, dir string) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
+	require.NoError(t, err)
+	for _, path := range paths {
+		free, err := open(path).owner.TryLock()
+		require.NoError(t, err)
+		require.False(t, free, "%s stayed behind", path)
+	}
+}
+
 func start(t *testing.T, ctx context.Context) *Server {
 	t.Helper()
 	var log bytes.Buffer
-	s, err := Start(ctx, Options{Log: &log})
+	s, err := Start(ctx, Options{Dir: testDir(t), Log: &log})
 	if err != nil && strings.Contains(err.Error(), ErrFetch.Error()) {
 		missing(t, err.Error())
 	}
@@ -165,11 +185,9 @@ func TestServerEndsWithItsContext(t *testing.T) {
 	// A Start that is interrupted leaves nothing behind.
 	ctx, cancel = context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := Start(ctx, Options{})
+	_, err := Start(ctx, Options{Dir: testDir(t)})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	left, err := filepath.Glob(filepath.Join(filepath.Dir(s.folder.path), folderPrefix+"*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	requireNoLeftovers(t, testDir(t))
 }
 
 func TestServerThatDiedIsReported(t *testing.T) {
@@ -240,9 +258,7 @@ func TestNowhereToFetchFrom(t *testing.T) {
 	require.EqualError(t, err, "cannot fetch PostgreSQL 18.6.0 from http://127.0.0.1:1: unable to connect to http://127.0.0.1:1; "+
 		"the demo needs it once: check the network or HTTPS_PROXY, name a mirror of Maven Central in TERAPUSH_DEMO_REPOSITORY, "+
 		"or push to a PostgreSQL of your own: terapush push postgres://user@host/database")
-	left, err := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	requireNoLeftovers(t, dir)
 
 	require.NoError(t, os.Chmod(dir, 0o777))
 	_, err = Start(t.Context(), Options{Dir: dir})
@@ -278,10 +294,8 @@ func TestPortTaken(t *testing.T) {
 	s := start(t, t.Context())
 	u, err := url.Parse(s.URL())
 	require.NoError(t, err)
-	port := 0
-	for _, digit := range u.Port() {
-		port = 10*port + int(digit-'0')
-	}
-	_, err = Start(t.Context(), Options{Port: port})
+	port, err := strconv.Atoi(u.Port())
+	require.NoError(t, err)
+	_, err = Start(t.Context(), Options{Dir: testDir(t), Port: port})
 	require.ErrorContains(t, err, "already listening on port "+u.Port())
 }

@@ -10,10 +10,10 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -38,7 +38,8 @@ type Config struct {
 	Contract loader.Contract
 	Source   Source
 	Stats    *stats.Collector
-	// Record keeps an event for a resume; its error ends the run. An event.Started is on disk when it returns.
+	// Record keeps an event for a resume. Its error ends the run: what cannot be resumed must not go on. An
+	// event.Started is on disk when it returns.
 	Record func(event.Event) error
 	Log    *slog.Logger
 
@@ -68,43 +69,52 @@ type Result struct {
 	Handed int64
 	// Complete says that every batch handed out is in.
 	Complete bool
-	// Drained says that the run was asked to stop before all batches were handed out.
+	// Drained says that handing out ended before its end, because the run was asked to stop or because it failed.
 	Drained bool
 }
 
 // Run loads all batches that are not done. A closed drain ends the handing out: batches on their way are finished.
-// When ctx ends, the connections are closed. The first error that no retry could mend drains the run as well and is
-// returned beside the result.
+// When ctx ends, the connections are closed and its cause is the error, unless a batch has a better one. The first
+// error that no retry could mend drains the run as well and is returned beside the result.
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
-	patience, endPatience := context.WithCancel(ctx)
-	defer endPatience()
-	r := &run{Config: c, numbers: numbers{end: c.Batches, done: c.Done}, patience: patience}
-	r.deadline.fixed = c.Deadline
-	for i := range c.Workers {
-		r.workers = append(r.workers, newWorker(r, i))
+	r := &run{Config: c, numbers: numbers{end: c.Batches, done: c.Done}, deadline: deadline{fixed: c.Deadline}}
+	running, end := context.WithCancel(ctx)
+	patience, endPatience := context.WithCancel(running)
+	more, noMore := context.WithCancel(running)
+	defer end()
+	r.patience, r.more = patience, more
+	r.stop = func() { r.numbers.stop(); noMore() }
+	if c.Limit != nil {
+		r.batchBytes.Store(int64(c.Limit.Burst()))
 	}
-	go r.watch(patience)
-	go func() {
+
+	var helpers, workers sync.WaitGroup
+	helpers.Go(func() { r.watch(running) })
+	helpers.Go(func() {
 		select {
 		case <-drain:
-			r.numbers.stop()
+			r.stop()
 			endPatience()
-		case <-patience.Done():
+		case <-running.Done():
 		}
-	}()
-
-	var wg sync.WaitGroup
-	for _, w := range r.workers {
-		wg.Go(func() { r.fail(w.work(ctx)) })
+	})
+	for i := range c.Workers {
+		w := newWorker(r, i)
+		workers.Go(func() { r.fail(w.work(ctx)) })
 	}
-	wg.Wait()
+	workers.Wait()
+	end()
+	helpers.Wait()
 
 	slices.Sort(r.unknown)
+	if r.failed == nil {
+		r.failed = context.Cause(ctx)
+	}
 	handed, stopped := r.numbers.state()
 	return Result{
 		Unknown:  r.unknown,
 		Handed:   handed,
-		Complete: r.failed == nil && ctx.Err() == nil,
+		Complete: r.failed == nil,
 		Drained:  stopped,
 	}, r.failed
 }
@@ -114,9 +124,11 @@ type run struct {
 	Config
 	numbers  numbers
 	deadline deadline
-	workers  []*worker
-	// patience ends with the context or when the run is asked to stop: nobody waits for a retry after that.
-	patience context.Context
+	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends then too, and with
+	// the first failure: nothing new is begun, and others may still retry what they have.
+	patience, more context.Context
+	stop           func()       // hands out nothing more
+	batchBytes     atomic.Int64 // encoded length of the newest batch, for the limit
 
 	mu      sync.Mutex
 	failed  error
@@ -128,19 +140,19 @@ func (r *run) fail(err error) {
 	if err == nil {
 		return
 	}
-	r.numbers.stop()
+	r.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// An error that is only the echo of the context's end explains nothing.
-	if r.failed == nil || errors.Is(r.failed, context.Canceled) {
+	if r.failed == nil {
 		r.failed = err
 	}
 }
 
-// record gives an event to those who keep and those who count it.
-func (r *run) record(e event.Event) error {
+// record gives an event to those who count and those who keep it. Where it cannot be kept the run ends, but the
+// attempt went as it went: a full disk on this side says nothing about the rows on the other.
+func (r *run) record(e event.Event) {
 	r.Stats.Add(e)
-	return r.Record(e)
+	r.fail(r.Record(e))
 }
 
 // abandon counts a batch that gets no further attempt.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -41,8 +40,7 @@ func (w *worker) connected(ctx context.Context, t try) (loader.Ack, error) {
 func (w *worker) bounded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t try) (loader.Ack, error) {
 		limit := w.deadline.limit()
-		bound, cancel := context.WithTimeoutCause(ctx, limit,
-			fmt.Errorf("no answer within %s: %w", limit, context.DeadlineExceeded))
+		bound, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		start := time.Now()
 		ack, err := next(bound, t)
@@ -52,12 +50,21 @@ func (w *worker) bounded(next loadFunc) loadFunc {
 		case bound.Err() != nil:
 			w.session.close()
 			if ctx.Err() == nil {
-				err = errors.Join(context.Cause(bound), err)
+				err = &lateError{limit: limit, err: err}
 			}
 		}
 		return ack, err
 	}
 }
+
+// lateError says that an attempt took longer than its deadline, whatever the driver made of the closed connection.
+type lateError struct {
+	limit time.Duration
+	err   error
+}
+
+func (e *lateError) Error() string   { return fmt.Sprintf("no answer within %s: %v", e.limit, e.err) }
+func (e *lateError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
 // counted compares the rows of the answer with those of the batch: "ok" is never trusted.
 func (w *worker) counted(next loadFunc) loadFunc {
@@ -79,7 +86,9 @@ func (w *worker) counted(next loadFunc) loadFunc {
 			return ack, nil
 		}
 		if ack.Rows != t.Wanted() && !w.TrustAcks && w.Contract.Dedup != loader.DedupNone {
-			return ack, &loader.RowsError{Sent: t.Wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}
+			// Who compares before the commit says No; here nobody knows which rows are in.
+			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
+				Err: &loader.RowsError{Sent: t.Wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
 		return ack, nil
 	}
@@ -90,7 +99,8 @@ func (w *worker) recorded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t try) (loader.Ack, error) {
 		start := time.Now()
 		ack, err := next(ctx, t)
-		return ack, errors.Join(err, w.record(w.eventOf(t, start, ack, err)))
+		w.record(w.eventOf(t, start, ack, err))
+		return ack, err
 	}
 }
 
@@ -120,7 +130,7 @@ func (w *worker) eventOf(t try, start time.Time, ack loader.Ack, err error) even
 	return e
 }
 
-// sessionHolder keeps a worker's session. The watchdog never touches it; it belongs to the worker's goroutine.
+// sessionHolder keeps a worker's session. It belongs to the worker's goroutine.
 type sessionHolder struct {
 	open func(context.Context) (loader.Session, error)
 	now  loader.Session

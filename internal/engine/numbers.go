@@ -16,9 +16,7 @@ type numbers struct {
 func (n *numbers) take() (int64, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for n.next < n.end && n.done(n.next) {
-		n.next++
-	}
+	n.skip()
 	if n.stopped || n.next >= n.end {
 		return 0, false
 	}
@@ -26,10 +24,20 @@ func (n *numbers) take() (int64, bool) {
 	return n.next - 1, true
 }
 
+func (n *numbers) skip() {
+	for n.next < n.end && n.done(n.next) {
+		n.next++
+	}
+}
+
+// stop ends the handing out. Where nothing was left to hand out it cuts nothing off.
 func (n *numbers) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.stopped = n.stopped || n.next < n.end
+	if !n.stopped {
+		n.skip()
+		n.stopped = n.next < n.end
+	}
 }
 
 // state tells how many numbers were passed, and whether the end was cut off.

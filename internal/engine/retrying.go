@@ -27,22 +27,36 @@ func (w *worker) retrying(next loadFunc) loadFunc {
 				return ack, nil
 			}
 			v := w.Classify(err)
+			if isShort(err) {
+				return loader.Ack{}, w.giveUp(t, v.Applied, err)
+			}
 			if w.mustResolve(v) {
 				var ask error
-				v.Applied, ask = w.resolved(ctx, t, waits)
-				if v.Applied == loader.Yes {
-					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, ask
+				if v.Applied, ask = w.resolved(ctx, t, waits); v.Applied == loader.Yes {
+					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
+				} else if ask != nil {
+					err = fmt.Errorf("%w; %w", err, ask)
 				}
-				err = errors.Join(err, ask)
 			}
 			certain := v.Applied == loader.No || w.Contract.Dedup == loader.DedupNone
 			if !v.Retry || !certain || !w.pause(waits, v.After) {
 				return loader.Ack{}, w.giveUp(t, v.Applied, err)
 			}
 			t.attempt++
-			w.Log.Warn("sending a batch again", "batch", t.ID.Number, "attempt", t.attempt, "class", v.Class, "error", err)
+			again := "sending a batch again"
+			if v.Applied == loader.Unknown {
+				again = "sending a batch again that may be in already: at least once, so its rows may be there twice"
+			}
+			w.Log.Warn(again, "batch", t.ID.Number, "attempt", t.attempt, "class", v.Class, "error", err)
 		}
 	}
+}
+
+// isShort tells that the server took another number of rows than it was sent. Neither sending again nor asking helps:
+// the claim would say that the batch is in, and say nothing of the missing rows.
+func isShort(err error) bool {
+	var short *loader.RowsError
+	return errors.As(err, &short)
 }
 
 // begin is for batches that the database does not take as a whole: it writes down that the batch is begun before any
@@ -53,20 +67,28 @@ func (w *worker) begin(ctx context.Context, t try, waits *retry.Waits) (in bool,
 	}
 	if w.Begun(t.ID.Number) {
 		applied, err := w.resolved(ctx, t, waits)
-		if err != nil || applied == loader.Yes {
-			return applied == loader.Yes, err
+		if err != nil {
+			return false, w.giveUp(t, applied, err)
+		}
+		if applied == loader.Yes {
+			return true, nil
 		}
 	}
-	return false, w.Record(event.Event{Batch: t.ID.Number, Attempt: 1, Worker: w.index, Start: time.Now(), Outcome: event.Started})
+	started := event.Event{Batch: t.ID.Number, Attempt: t.attempt, Worker: w.index, Start: time.Now(), Outcome: event.Started}
+	if err := w.Record(started); err != nil {
+		return false, w.giveUp(t, loader.No, err)
+	}
+	return false, nil
 }
 
-// resolved asks the database about the batch until it answers, on the same budget of waits as the attempts.
+// resolved asks the database about the batch until it answers, on the same budget of waits as the attempts. With an
+// error the answer is Unknown.
 func (w *worker) resolved(ctx context.Context, t try, waits *retry.Waits) (loader.Applied, error) {
 	w.session.close()
 	for {
 		applied, err := w.resolve(ctx, t)
-		if err == nil || applied == loader.Yes {
-			return applied, err
+		if err == nil {
+			return applied, nil
 		}
 		if !w.pause(waits, 0) {
 			return loader.Unknown, err
@@ -87,21 +109,30 @@ func (w *worker) mustResolve(v loader.Verdict) bool {
 	return can && w.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
+// resolveFloor is the least time for an answer: ending the earlier session may mean to wait for its rollback, which has
+// nothing to do with how long the user lets an attempt take.
+const resolveFloor = time.Minute
+
 // resolve asks the database about the batch, and records a batch that turned out to be in.
 func (w *worker) resolve(ctx context.Context, t try) (loader.Applied, error) {
 	w.account.Enter(event.Resolving)
 	start := time.Now()
-	bound, cancel := context.WithTimeout(ctx, w.deadline.limit())
+	bound, cancel := context.WithTimeout(ctx, max(w.deadline.limit(), resolveFloor))
 	defer cancel()
 	found, err := w.Loader.(loader.Resolver).Resolve(bound, loader.RefOf(t.Batch))
-	if err != nil {
+	switch {
+	case err != nil:
 		return loader.Unknown, fmt.Errorf("asking what became of batch %d: %w", t.ID.Number, err)
+	case found.Applied == loader.Yes:
+		w.record(w.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
+		return loader.Yes, nil
+	case found.Applied == loader.Unknown:
+		return loader.Unknown, fmt.Errorf("asking what became of batch %d: the database cannot tell", t.ID.Number)
+	case found.Rows < 0 || found.Rows >= t.Rows:
+		return loader.Unknown, fmt.Errorf("asking what became of batch %d: %d of its %d rows are there, and yet it is %s",
+			t.ID.Number, found.Rows, t.Rows, found.Applied)
 	}
 	t.Skip = found.Rows
-	if found.Applied == loader.Yes {
-		ack := loader.Ack{Rows: t.Rows, AlreadyApplied: true}
-		return loader.Yes, w.record(w.eventOf(t, start, ack, nil))
-	}
 	return found.Applied, nil
 }
 

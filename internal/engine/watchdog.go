@@ -26,7 +26,7 @@ type sighting struct {
 func (r *run) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	seen := make([]sighting, len(r.workers))
+	seen := make([]sighting, r.Workers)
 	for {
 		select {
 		case <-ctx.Done():

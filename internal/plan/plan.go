@@ -6,6 +6,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dustin/go-humanize"
 
@@ -24,8 +25,8 @@ type Plan struct {
 	Rows         int64  `json:"rows"` // of the whole run; for a run by duration the most it can hold
 	// ByDuration says that Rows is a bound and not a goal.
 	ByDuration bool `json:"by_duration,omitempty"`
-	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most the whole run; 0 when
-	// every row is distinct.
+	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the whole run;
+	// 0 when every row is distinct.
 	DistinctRows int64 `json:"distinct_rows"`
 	// RowBytes is the column data of a row, EncodedRowBytes its length in the contract's format.
 	RowBytes        int64 `json:"row_bytes"`
@@ -35,6 +36,9 @@ type Plan struct {
 	Buffers int   `json:"buffers"`
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
 }
+
+// maxKey leaves the upper half of all keys to probes.
+const maxKey = 1 << 62
 
 // MaxDurationRows bounds a run by duration: it fixes the width of the key in text formats before the run knows how far
 // it will get.
@@ -55,7 +59,7 @@ func (s Size) RowCount(rowBytes int64) int64 {
 	case s.Rows > 0:
 		return s.Rows
 	default:
-		return max((s.Bytes+rowBytes-1)/rowBytes, 1)
+		return max(divideUp(s.Bytes, rowBytes), 1)
 	}
 }
 
@@ -91,11 +95,14 @@ func Make(in Input) (Plan, []string, error) {
 		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
 		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration,
 		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
-		DistinctRows: distinctRows(in),
 	}
-	if p.FirstKey < 0 || p.FirstKey > 1<<62-p.Rows {
-		return p, nil, fmt.Errorf("--first-key %d: keys run from 0 to 2^62", p.FirstKey)
+	if widest := max(p.RowBytes, p.EncodedRowBytes, 1); p.Rows < 1 || p.Rows > math.MaxInt64/widest {
+		return p, nil, fmt.Errorf("%d rows of %d bytes: a run has at least one row and at most 8 EiB", p.Rows, widest)
 	}
+	if p.FirstKey < 0 || p.FirstKey > maxKey-p.Rows {
+		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys run from 0 to 2^62", p.FirstKey, p.Rows)
+	}
+	p.DistinctRows = distinctRows(in)
 	warnings, err := p.Fit(in.Resources)
 	return p, warnings, err
 }
@@ -105,12 +112,8 @@ func distinctRows(in Input) int64 {
 	if in.DistinctBytes == 0 {
 		return 0
 	}
-	wanted := max((in.DistinctBytes+in.RowBytes-1)/in.RowBytes, 1)
-	d := roundUp(min(wanted, in.Rows), in.Contract.BatchRows)
-	if d >= in.Rows && !in.ByDuration {
-		return roundUp(in.Rows, in.Contract.BatchRows)
-	}
-	return d
+	wanted := max(divideUp(in.DistinctBytes, in.RowBytes), 1)
+	return divideUp(min(wanted, in.Rows), in.Contract.BatchRows) * in.Contract.BatchRows
 }
 
 // Fit sets workers and buffers to what the machine gives. A resume calls it again, on another machine perhaps: nothing
@@ -143,7 +146,10 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 }
 
 // Batches is the number of batches of the run.
-func (p *Plan) Batches() int64 { return (p.Rows + p.BatchRows - 1) / p.BatchRows }
+func (p *Plan) Batches() int64 { return divideUp(p.Rows, p.BatchRows) }
+
+// BatchSize is the number of rows in a batch of the run; only the last may be short.
+func (p *Plan) BatchSize(number int64) int64 { return min(p.BatchRows, p.Rows-number*p.BatchRows) }
 
 // Templates is the number of different buffers the rows make: D / batch rows, and 0 when every row is distinct.
 func (p *Plan) Templates() int64 { return p.DistinctRows / p.BatchRows }
@@ -157,4 +163,11 @@ func (p *Plan) PayloadTotal() int64 { return p.Rows * p.RowBytes }
 // LastKey is the number of the last row.
 func (p *Plan) LastKey() int64 { return p.FirstKey + p.Rows - 1 }
 
-func roundUp(n, to int64) int64 { return (n + to - 1) / to * to }
+// divideUp rounds up. It takes care of numbers near the largest.
+func divideUp(n, by int64) int64 {
+	quotient := n / by
+	if n%by > 0 {
+		quotient++
+	}
+	return quotient
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // newStats counts for the plan, and begins with what earlier processes acknowledged.
@@ -31,13 +32,33 @@ func (p *push) newStats() *stats.Collector {
 		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
 	}
 	c := stats.New(o)
-	if rows := p.doneRows(); rows > 0 {
-		c.Resume(stats.Earlier{
-			Rows: rows, Batches: p.done.Len(),
-			PayloadBytes: rows * p.plan.RowBytes, EncodedBytes: rows * p.plan.EncodedRowBytes,
-		})
+	if p.resumed {
+		c.Resume(p.amount(p.before()))
 	}
 	return c
+}
+
+// before is how many batches, and rows, were in when this process began.
+func (p *push) before() (batches, rows int64) {
+	if p.ledger.Record().Stage != ledger.Loading {
+		return p.plan.Batches(), p.plan.Rows
+	}
+	return p.done.Len(), p.rowsIn(&p.done)
+}
+
+func (p *push) amount(batches, rows int64) stats.Earlier {
+	return stats.Earlier{
+		Rows: rows, Batches: batches, PayloadBytes: rows * p.plan.RowBytes, EncodedBytes: rows * p.plan.EncodedRowBytes,
+	}
+}
+
+// rowsIn is how many rows the batches of a set hold. Only the last batch may be short.
+func (p *push) rowsIn(d *ledger.Done) int64 {
+	rows := d.Len() * p.plan.BatchRows
+	if last := p.plan.Batches() - 1; d.Has(last) {
+		rows -= p.plan.BatchRows - p.plan.BatchSize(last)
+	}
+	return rows
 }
 
 // fed reads a number of the feed, which is made later than those who watch it.
@@ -48,20 +69,11 @@ func (p *push) fed(otherwise int64, read func(*feed.Feed) int64) int64 {
 	return otherwise
 }
 
-// doneRows is how many rows the batches hold that are in. Only the last batch may be short.
-func (p *push) doneRows() int64 {
-	if p.ledger.Record().Stage != ledger.Loading {
-		return p.plan.Rows
-	}
-	rows := p.done.Len() * p.plan.BatchRows
-	if p.done.Has(p.plan.Batches() - 1) {
-		rows -= p.plan.Batches()*p.plan.BatchRows - p.plan.Rows
-	}
-	return rows
-}
-
 // fill maps the ring and encodes its templates, before the clock of the load starts.
 func (p *push) fill(ctx context.Context) error {
+	if p.left() == 0 {
+		return nil
+	}
 	p.stats.Phase(event.Fill)
 	f, err := feed.New(feed.Config{
 		Dataset: p.data, Encoder: p.encoder, Run: p.id(),
@@ -78,20 +90,40 @@ func (p *push) fill(ctx context.Context) error {
 // load runs the engine until every batch is in, and saves how far the run is.
 func (p *push) load(ctx context.Context) error {
 	p.stats.Phase(event.Load)
-	drain, stopClock := p.drain()
-	defer stopClock()
-	result, err := engine.Run(ctx, drain, p.engineConfig())
+	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
 		lost, problem := p.lost(ctx)
 		if problem != nil || lost == 0 {
 			err = problem
 			break
 		}
-		p.warn(fmt.Sprintf("the server lost %d batches that it had acknowledged; they are sent again", lost))
-		result, err = engine.Run(ctx, drain, p.engineConfig())
+		p.warnOfLoss(lost)
+		result, err = engine.Run(ctx, p.Drain, p.engineConfig())
+	}
+	if n := p.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.contract.Dedup == loader.DedupNone {
+		p.warn(fmt.Sprintf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n))
 	}
 	p.stats.Phase(event.Finish)
 	return p.settle(result, err)
+}
+
+// send runs the engine once. A run by duration that has stopped in order has from then on a number of rows: every batch
+// that was handed out is in, and there are no others.
+func (p *push) send(ctx context.Context) (engine.Result, error) {
+	if p.left() == 0 {
+		return engine.Result{Complete: true}, nil
+	}
+	drain, stopClock := p.drain()
+	defer stopClock()
+	result, err := engine.Run(ctx, drain, p.engineConfig())
+	switch {
+	case !p.plan.ByDuration || err != nil:
+	case result.Handed > 0:
+		p.plan.Rows, p.plan.ByDuration, result.Drained = min(p.plan.Rows, result.Handed*p.plan.BatchRows), false, false
+	case !isClosed(p.Drain):
+		err = fmt.Errorf("--duration %s was over before a batch was begun", p.Config.Duration)
+	}
+	return result, err
 }
 
 // drain is closed when the user asks to stop or the time of a run by duration is over.
@@ -115,7 +147,7 @@ func (p *push) engineConfig() engine.Config {
 		Loader: p.loader, Classify: p.driver.Classify, Contract: p.contract,
 		Source: p.feed.Load(), Stats: p.stats, Record: p.record, Log: p.Log,
 		Batches: p.plan.Batches(), Done: p.done.Has, Workers: p.plan.Workers,
-		Retry: retry.Policy{Retries: p.Config.Retries}, Resumed: p.resumed,
+		Retry: retry.Policy{Retries: p.Config.Retries}, Resumed: p.resumed || p.lostSome,
 		Begun: p.begun.Has, Deadline: p.Config.BatchTimeout, TrustAcks: p.Config.Verify == string(verify.None),
 	}
 	if p.Config.MaxRate > 0 {
@@ -151,31 +183,28 @@ func (p *push) lost(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	lost := p.done.Without(&claimed)
-	p.done, p.resumed = claimed, p.resumed || lost > 0
-	p.stats.Lost(stats.Earlier{
-		Rows: lost * p.plan.BatchRows, Batches: lost,
-		PayloadBytes: lost * p.plan.BatchRows * p.plan.RowBytes, EncodedBytes: lost * p.plan.BatchBytes(),
-	})
-	return lost, nil
+	p.done, p.lostSome = claimed, p.lostSome || lost.Len() > 0
+	p.stats.Lost(p.amount(lost.Len(), p.rowsIn(&lost)))
+	return lost.Len(), nil
 }
 
 // settle draws the balance of the load.
 func (p *push) settle(result engine.Result, err error) error {
-	p.unknown = result.Unknown
-	stopped := isClosed(p.Drain)
-	if p.plan.ByDuration && result.Complete {
-		p.plan.Rows, p.plan.ByDuration = result.Handed*p.plan.BatchRows, false
-	}
 	r := p.ledger.Record()
 	r.Plan = p.plan
-	if err == nil && (!result.Drained || !stopped) {
+	if err == nil && !result.Drained {
 		r.Stage = ledger.Loaded
 	}
-	err = errors.Join(failed(report.Failed, err), failed(report.Failed, p.ledger.Save(r)), failed(report.Failed, p.ledger.Sync()))
-	if len(p.unknown) > 0 {
-		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown: %v", len(p.unknown), p.unknown)))
+	// The journal first: a run that is loaded has it whole.
+	if problem := p.ledger.Sync(); problem != nil && !errors.Is(err, problem) {
+		err = errors.Join(err, problem)
 	}
-	if stopped && r.Stage == ledger.Loading {
+	err = failed(report.Failed, errors.Join(err, p.ledger.Save(r)))
+	if n := len(result.Unknown); n > 0 {
+		some := result.Unknown[:min(n, 10)]
+		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
+	}
+	if isClosed(p.Drain) && r.Stage == ledger.Loading {
 		err = errors.Join(err, failed(report.Interrupted, errStopped))
 	}
 	return err
@@ -190,10 +219,12 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// orInterrupted gives the end of a context that the user asked for its outcome.
-func (p *push) orInterrupted(err error) error {
-	if err != nil && isClosed(p.Drain) {
+// orInterrupted gives an error its outcome. Whatever a driver says when its context ends, it was the user who asked for
+// it, unless something was found out before.
+func (p *push) orInterrupted(o report.Outcome, err error) error {
+	var known *Error
+	if err != nil && isClosed(p.Drain) && !errors.As(err, &known) {
 		return failed(report.Interrupted, errStopped)
 	}
-	return failed(report.Failed, err)
+	return failed(o, err)
 }

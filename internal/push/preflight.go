@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
-	"os"
 	"runtime"
 	"time"
 
@@ -28,14 +26,14 @@ const preflightTime = 10 * time.Second
 // preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
 // run's record. After it nothing about the rows can change any more.
 func (p *push) preflight(ctx context.Context) error {
-	if err := p.configure(); err != nil {
-		return failed(Usage, err)
-	}
 	if p.Config.Resume != "" {
 		return p.takeOver(ctx)
 	}
-	if err := os.MkdirAll(p.Config.State, 0o700); err != nil {
-		return fmt.Errorf("making the state folder, without which a run cannot be resumed: %w", err)
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := ledger.Usable(p.Config.State); err != nil {
+		return err
 	}
 	if err := p.open(ctx); err != nil {
 		return err
@@ -44,6 +42,10 @@ func (p *push) preflight(ctx context.Context) error {
 	caps := p.loader.Caps()
 	if err := p.negotiate(caps); err != nil {
 		return err
+	}
+	// A plan that cannot be made is refused before a table is. What it warns of, the final one will say.
+	if _, _, _, err := planOf(&p.Config, p.data, p.contract, p.Config.FirstKey); err != nil {
+		return failed(Usage, err)
 	}
 	if err := p.prepareTable(ctx, run, loader.CreateMode(p.Config.Create)); err != nil {
 		return err
@@ -92,7 +94,7 @@ func (p *push) open(ctx context.Context) error {
 	var err error
 	p.loader, err = p.driver.Open(bound, p.target, p.deps())
 	if err != nil && bound.Err() != nil {
-		err = errors.Join(context.Cause(bound), err)
+		err = fmt.Errorf("%w: %w", context.Cause(bound), err)
 	}
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", p.target, err)
@@ -107,8 +109,11 @@ func (p *push) deps() loader.Deps {
 // negotiate agrees on method, format, guarantee and batch size.
 func (p *push) negotiate(caps loader.Caps) error {
 	contract, warnings, err := loader.Negotiate(caps, want(&p.Config, p.target.Method, p.data))
+	if err != nil && p.Config.Delivery == string(loader.ExactlyOnce) && caps.Delivery() != loader.ExactlyOnce {
+		return err // the server's fault, or the table's
+	}
 	if err != nil {
-		return err
+		return failed(Usage, err)
 	}
 	p.contract = contract
 	for _, w := range warnings {

@@ -17,7 +17,7 @@ import (
 func (p *push) prove(ctx context.Context) error {
 	p.stats.Phase(event.Verify)
 	if err := p.verify(ctx); err != nil {
-		return p.orInterrupted(err)
+		return p.orInterrupted(report.Failed, err)
 	}
 	if sizer, can := p.loader.(loader.Sizer); can && p.verified.Mode.Scans() > 0 {
 		var err error
@@ -79,7 +79,7 @@ func (p *push) finish(ctx context.Context) error {
 		return err
 	}
 	claims, can := p.loader.(loader.Claims)
-	if !can || p.contract.Dedup != loader.DedupTx {
+	if !can || !p.claims() {
 		return nil
 	}
 	if err := claims.Forget(ctx, p.id()); err != nil {
@@ -87,6 +87,9 @@ func (p *push) finish(ctx context.Context) error {
 	}
 	return nil
 }
+
+// claims tells whether the claim table holds anything of the run: claims, or the range of keys it appends to.
+func (p *push) claims() bool { return p.contract.Dedup == loader.DedupTx || p.Config.Append }
 
 // report fills in what is known, however far the run came.
 func (p *push) report(err error) *report.Report {

@@ -52,8 +52,9 @@ type Watched struct {
 
 // Run does the job. The report is filled as far as the run came, also when there is an error.
 func Run(ctx context.Context, j Job) (*report.Report, error) {
-	p := &push{Job: j, started: time.Now(), wire: new(network.Dialer)}
-	err := p.run(ctx)
+	p, soft, end := newPush(ctx, j)
+	defer end()
+	err := p.run(ctx, soft)
 	err = errors.Join(err, p.close())
 	return p.report(err), err
 }
@@ -82,17 +83,29 @@ type push struct {
 	mu      sync.Mutex  // guards acked
 	acked   ledger.Done // batches that this process had acknowledged since done was made
 
-	interrupted bool
-	unknown     []int64
-	verified    verify.Result
-	stored      int64
-	ratio       float64
-	warnings    []string
+	lostSome bool // this process found acknowledged batches gone
+
+	verified verify.Result
+	stored   int64
+	warnings []string
 }
 
-func (p *push) run(ctx context.Context) error {
-	if err := p.preflight(ctx); err != nil {
-		return failed(report.PreflightFailed, err)
+// newPush begins a job. soft ends when the user asks to stop: for the phases in which nothing is lost by it.
+func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
+	soft, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-j.Drain:
+			cancel(errStopped)
+		case <-soft.Done():
+		}
+	}()
+	return &push{Job: j, started: time.Now(), wire: new(network.Dialer)}, soft, func() { cancel(nil) }
+}
+
+func (p *push) run(ctx, soft context.Context) error {
+	if err := p.preflight(soft); err != nil {
+		return p.orInterrupted(report.PreflightFailed, err)
 	}
 	p.stats = p.newStats()
 	if p.Watch != nil {
@@ -104,32 +117,14 @@ func (p *push) run(ctx context.Context) error {
 	}
 	defer p.stats.Phase(event.Done)
 	if p.ledger.Record().Stage == ledger.Loading {
-		if err := p.fillAndLoad(ctx); err != nil {
+		if err := p.fill(soft); err != nil {
+			return p.orInterrupted(report.Failed, err)
+		}
+		if err := p.load(ctx); err != nil {
 			return err
 		}
 	}
-	return p.prove(p.untilDrained(ctx))
-}
-
-// fillAndLoad is the part of a run that a finished one has behind it.
-func (p *push) fillAndLoad(ctx context.Context) error {
-	if err := p.fill(p.untilDrained(ctx)); err != nil {
-		return p.orInterrupted(err)
-	}
-	return p.load(ctx)
-}
-
-// untilDrained is a context that ends when the user asks to stop, for the phases in which nothing is lost by it.
-func (p *push) untilDrained(ctx context.Context) context.Context {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-p.Drain:
-			cancel(errStopped)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx
+	return p.prove(soft)
 }
 
 func (p *push) warn(text string) {

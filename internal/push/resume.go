@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
-	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -16,9 +17,7 @@ import (
 // takeOver goes on with a run that another process left: the plan is the run's, the machine is ours.
 func (p *push) takeOver(ctx context.Context) error {
 	last := int64(-1) // the last batch the journal knows
-	var err error
-	p.resumed = true
-	p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, func(e event.Event) {
+	record, err := p.reopen(ctx, func(e event.Event) {
 		last = max(last, e.Batch)
 		p.begun.Add(e.Batch)
 		if e.Done() {
@@ -28,40 +27,78 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record := p.ledger.Record()
-	p.plan, p.contract = record.Plan, record.Plan.Contract
-	if err := refuseChanges(&p.Config, record, p.target, p.Explicit); err != nil {
-		return failed(Usage, err)
-	}
-	if err := p.open(ctx); err != nil {
-		return err
-	}
-	if err := p.prepareTable(ctx, record.Run, loader.CreateNever); err != nil {
-		return err
-	}
 	if p.table.Identity != record.Identity {
 		return fmt.Errorf("table %s is not the one run %s was filling (it was %s, now it is %s): it was made anew or emptied since; start a new run",
 			p.table.Name, record.Run, record.Identity, p.table.Identity)
 	}
-	if record.Stage != ledger.Loading {
-		return nil
+	if record.Stage == ledger.Verified {
+		return nil // its claims are gone
 	}
 	if err := p.believeClaims(ctx); err != nil {
 		return err
 	}
 	if p.plan.ByDuration {
-		// The time is over: what was begun is finished, and that is the run.
-		p.plan.Rows, p.plan.ByDuration = (max(last, p.done.Last())+1)*p.plan.BatchRows, false
-		if p.plan.Rows == 0 {
-			return errors.New("the run had not begun to load: start a new one")
-		}
-		record.Plan = p.plan
-		if err := p.ledger.Save(record); err != nil {
+		if err := p.endByNow(max(last, p.done.Last())); err != nil {
 			return err
 		}
 	}
+	if record.Stage == ledger.Loaded && p.left() == 0 {
+		return nil
+	}
+	record.Stage, record.Plan = ledger.Loading, p.plan
+	if err := p.ledger.Save(record); err != nil {
+		return err
+	}
 	return p.refit()
 }
+
+// reopen takes over a run's folder, handing its journal to each, and connects to its table.
+func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Record, error) {
+	p.resumed = true
+	var err error
+	if p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each); err != nil {
+		return ledger.Record{}, err
+	}
+	r := p.ledger.Record()
+	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
+		return r, failed(Usage, err)
+	}
+	p.plan, p.contract = r.Plan, r.Plan.Contract
+	// What makes the rows comes from the plan and not from the flags: defaults may be others in this version.
+	c := &p.Config
+	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
+	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
+	c.Table = tableOf(r)
+	if err := p.configure(); err != nil {
+		return r, failed(Usage, err)
+	}
+	if err := p.open(ctx); err != nil {
+		return r, err
+	}
+	return r, p.prepareTable(ctx, r.Run, loader.CreateNever)
+}
+
+// tableOf is the table as the user names it.
+func tableOf(r ledger.Record) string {
+	if name := r.Flag("table"); name != "" {
+		return name
+	}
+	return r.Plan.Dataset
+}
+
+// endByNow ends a run by duration, whose time is over: what was begun is finished, and that is the run. Batches are
+// handed out in order, so behind the last one that anybody knows of each worker may have begun one more.
+func (p *push) endByNow(last int64) error {
+	if last < 0 {
+		return errors.New("the run had not begun to load: start a new one")
+	}
+	p.plan.ByDuration = false
+	p.plan.Rows = min(p.plan.Rows, (last+1+int64(p.plan.Workers))*p.plan.BatchRows)
+	return nil
+}
+
+// left is how many batches are still to be sent.
+func (p *push) left() int64 { return p.plan.Batches() - p.done.Len() }
 
 // believeClaims replaces what the journal says was applied by what the claim table says, where there is one.
 func (p *push) believeClaims(ctx context.Context) error {
@@ -69,11 +106,15 @@ func (p *push) believeClaims(ctx context.Context) error {
 	if err != nil || !can {
 		return err
 	}
-	if lost := p.done.Without(&claimed); lost > 0 {
-		p.warn(fmt.Sprintf("the server lost %d batches that it had acknowledged; they are sent again", lost))
+	if lost := p.done.Without(&claimed); lost.Len() > 0 {
+		p.warnOfLoss(lost.Len())
 	}
 	p.done = claimed
 	return nil
+}
+
+func (p *push) warnOfLoss(batches int64) {
+	p.warn(fmt.Sprintf("the server lost %d batches that it had acknowledged; they are sent again", batches))
 }
 
 // claimed reads the claims of the run, where the contract makes any.
@@ -82,7 +123,10 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return claimed, false, nil
 	}
-	err = claims.Claimed(ctx, p.id(), func(number, _ int64) error {
+	err = claims.Claimed(ctx, p.id(), func(number, rows int64) error {
+		if number < 0 || number >= p.plan.Batches() || rows != p.plan.BatchSize(number) {
+			return fmt.Errorf("batch %d with %d rows is claimed, and the run has no such batch", number, rows)
+		}
 		claimed.Add(number)
 		return nil
 	})
@@ -92,7 +136,7 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 	return claimed, true, nil
 }
 
-// refit fits the plan to this machine.
+// refit fits the plan to this machine, with no more buffers than there are batches left.
 func (p *push) refit() error {
 	var err error
 	p.encoder, err = feed.NewEncoder(p.contract.Format, p.data, p.plan.FirstKey, p.plan.Rows)
@@ -103,37 +147,54 @@ func (p *push) refit() error {
 	for _, w := range warnings {
 		p.warn(w)
 	}
+	p.plan.Buffers = int(min(int64(p.plan.Buffers), max(p.left(), 1)))
 	return err
 }
 
 // refuseChanges names every flag that would make other rows, or put them elsewhere.
-func refuseChanges(c *config.Push, r ledger.Record, t loader.Target, explicit func(string) bool) error {
-	was := r.Plan
-	distinct := was.DistinctRows
-	if again, _, err := planOfRun(c, was); err == nil {
-		distinct = again.DistinctRows
+func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) bool) error {
+	if explicit == nil {
+		return nil
 	}
-	var problems []error
-	for _, f := range []struct {
-		flag string
-		was  any
-		is   any
-	}{
+	was := r.Plan
+	rows, delivery := any(was.Rows), c.Delivery
+	if d := r.Flag("duration"); d != "" {
+		rows = "--duration " + d
+	}
+	if delivery == string(loader.DeliveryAuto) {
+		delivery = string(was.Delivery) // as a wish it fits every guarantee
+	}
+	var distinct config.DistinctBytes
+	distinct.Bytes = config.DefaultDistinct
+	type frozen struct {
+		flag    string
+		was, is any
+	}
+	all := []frozen{
 		{"dataset", was.Dataset, c.Dataset},
 		{"seed", was.Seed, c.Seed},
 		{"payload-bytes", was.PayloadBytes, c.PayloadBytes},
 		{"payload-kind", was.PayloadKind, c.PayloadKind},
-		{"distinct-bytes", was.DistinctRows, distinct},
-		{"table", r.Flag("table"), c.Table},
-		{"method", was.Method, t.Method},
+		{"distinct-bytes", orElse(r.Flag("distinct-bytes"), distinct.String()), c.DistinctBytes.String()},
+		{"table", tableOf(r), c.Table},
+		{"method", was.Method, c.Method},
 		{"format", string(was.Format), c.Format},
-		{"rows", was.Rows, c.Rows},
-		{"bytes", was.Rows, size(c).RowCount(was.RowBytes)},
+		{"rows", rows, c.Rows},
+		{"bytes", rows, size(c).RowCount(was.RowBytes)},
+		{"duration", orElse(r.Flag("duration"), "none"), c.Duration.String()},
 		{"first-key", was.FirstKey, c.FirstKey},
+		{"append", orElse(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
 		{"batch-rows", was.BatchRows, c.BatchRows},
 		{"batch-bytes", was.BatchRows, max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1)},
-		{"delivery", string(was.Delivery), c.Delivery},
-	} {
+		{"delivery", string(was.Delivery), delivery},
+		{"create", orElse(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
+		{"primary-key", orElse(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
+	}
+	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
+		all = append(all, frozen{option, orElse(r.Flag(option), "not given"), c.Options[option]})
+	}
+	var problems []error
+	for _, f := range all {
 		if explicit(f.flag) && f.was != f.is {
 			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", f.flag, f.was, f.is))
 		}
@@ -141,11 +202,9 @@ func refuseChanges(c *config.Push, r ledger.Record, t loader.Target, explicit fu
 	return errors.Join(problems...)
 }
 
-// planOfRun is the plan again with this process's --distinct-bytes.
-func planOfRun(c *config.Push, was plan.Plan) (plan.Plan, []string, error) {
-	return plan.Make(plan.Input{
-		Contract: was.Contract, FirstKey: was.FirstKey, Rows: was.Rows, ByDuration: was.ByDuration,
-		RowBytes: was.RowBytes, DistinctBytes: int64(c.DistinctBytes.Bytes),
-		Resources: plan.Resources{Workers: 1, Memory: 1, BufferMemory: func(int64) int64 { return 1 }},
-	})
+func orElse(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
 }

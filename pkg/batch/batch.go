@@ -49,7 +49,7 @@ type Batch struct {
 	// Starts holds the offset in Encoded of every row, so that a body can leave out the rows already there.
 	Starts []uint32
 
-	// Free gives the buffer back to the ring it came from. It is called once for every Hold, by whoever lets go last.
+	// Free gives the buffer back to the ring it came from. Whoever lets go last calls it, once.
 	Free func()
 
 	// AllRead is called whenever a body has handed out its last byte, on the goroutine that read it: from here on a

@@ -71,6 +71,9 @@ func (r *Body) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, errors.New("batch: a body can only be rewound to its start")
 	}
+	if r.batch == nil {
+		return 0, errors.New("batch: the body is closed")
+	}
 	r.rewind()
 	return 0, nil
 }

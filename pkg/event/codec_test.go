@@ -49,6 +49,17 @@ func readAll(text string) ([]event.Event, *event.Reader, error) {
 	}
 }
 
+func TestJournalKeepsBeginnings(t *testing.T) {
+	begun := event.Event{Batch: 7, Attempt: 1, Outcome: event.Started}
+	text, err := event.AppendLine([]byte(journal(t, 0)[0]), begun)
+	require.NoError(t, err)
+
+	all, _, err := readAll(string(text))
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, []event.Event{begun}, all)
+	require.False(t, begun.Done())
+}
+
 func TestJournalRoundTrip(t *testing.T) {
 	lines := journal(t, 3)
 	require.Equal(t, `{"schema":"terapush.journal/v1","run":"r1"}`+"\n", lines[0])

@@ -144,15 +144,15 @@ func chooseBatchRows(caps Caps, w Want, rowBytes int64) (int64, error) {
 	if w.Rows > 0 {
 		n = min(n, max(w.Rows, caps.MinRows))
 	}
+	if caps.MaxRows > 0 && w.BatchRows == 0 {
+		n = min(n, caps.MaxRows)
+	}
 	switch {
 	case caps.MaxRows > 0 && n > caps.MaxRows:
-		if w.BatchRows == 0 {
-			return caps.MaxRows, nil
-		}
 		return 0, fmt.Errorf("a batch of %d rows is more than the %d that method %s takes here", n, caps.MaxRows, w.Method)
 	case n < caps.MinRows:
 		return 0, fmt.Errorf("a batch of %d rows is less than the %d that method %s needs here", n, caps.MinRows, w.Method)
-	case caps.MaxBytes > 0 && n*rowBytes > caps.MaxBytes:
+	case caps.MaxBytes > 0 && n > caps.MaxBytes/rowBytes:
 		return 0, fmt.Errorf("a batch of %d rows is about %d bytes, more than the %d that method %s takes here: lower --batch-rows or --batch-bytes",
 			n, n*rowBytes, caps.MaxBytes, w.Method)
 	}

@@ -103,6 +103,9 @@ func unescape(s string) string {
 	return s
 }
 
+// ShowsPassword tells whether the URL holds a password in the clear, before the host or among the parameters.
+func (t Target) ShowsPassword() bool { return t.Password != "" || t.Params.Get("password") != "" }
+
 // Address is host i with the port, or with the given one where the URL has none. Hosts are counted around.
 func (t Target) Address(i int, port string) string {
 	if len(t.Hosts) == 0 {
@@ -115,11 +118,28 @@ func (t Target) Address(i int, port string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// String is the target as it may be shown: without the password and without parameters, which may hold secrets.
+// String is the target as it may be shown and be given again: without the password, and with those parameters only
+// that say where the server is: any other may hold a secret.
 func (t Target) String() string {
 	user := ""
 	if t.User != "" {
 		user = url.User(t.User).String() + "@"
 	}
-	return fmt.Sprintf("%s://%s%s/%s", t.Scheme, user, strings.Join(t.Hosts, ","), url.PathEscape(t.Database))
+	where := url.Values{}
+	for _, name := range []string{"host", "hostaddr", "port", "socket", "dbname", "user"} {
+		if values, given := t.Params[name]; given {
+			where[name] = values
+		}
+	}
+	query := ""
+	if len(where) > 0 {
+		query = "?" + where.Encode()
+	}
+	return fmt.Sprintf("%s://%s%s/%s%s", t.Scheme, user, strings.Join(t.Hosts, ","), url.PathEscape(t.Database), query)
 }
+
+// GoString is String for %#v.
+func (t Target) GoString() string { return t.String() }
+
+// MarshalText is String for JSON and every other text codec.
+func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }

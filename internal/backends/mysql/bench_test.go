@@ -3,7 +3,6 @@ package mysql
 import (
 	"database/sql"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -36,12 +35,25 @@ func TestMain(m *testing.M) {
 	}
 	fmt.Println(fake.Addr(), sink.Addr())
 	go (&fakeServer{vars: map[string]string{"version": "9.0.0", "max_allowed_packet": "67108864"}}).serve(fake)
-	go func() {
-		if c, err := sink.Accept(); err == nil {
-			_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 256<<10))
-		}
-	}()
+	go discard(sink)
 	_, _ = os.Stdin.Read(make([]byte, 1)) // until the parent is gone
+}
+
+// discard reads whatever anybody sends.
+func discard(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = c.Close() }()
+			buffer := make([]byte, 256<<10)
+			for err := error(nil); err == nil; {
+				_, err = c.Read(buffer)
+			}
+		}()
+	}
 }
 
 // fakeProcess starts a fake server and a sink that reads and discards.
@@ -131,4 +143,30 @@ func cpu() time.Duration {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkBatchSize loads real servers in batches of 1 to 128 MiB, one session, claims and commits included.
+func BenchmarkBatchSize(b *testing.B) {
+	d := documents(b, 512)
+	for name, variable := range servers() {
+		url := os.Getenv(variable)
+		if url == "" {
+			b.Logf("%s is not set", variable)
+			continue
+		}
+		for _, size := range []int64{1, 4, 8, 16, 32, 64, 128} {
+			b.Run(fmt.Sprintf("%s/%dMiB", name, size), func(b *testing.B) {
+				s := newTestServer(b, url)
+				contract := contractOf(loadData, size<<20/535)
+				db := s.open(b, s.table("t"), preparation(d, contract))
+				session := db.testSession(b, contract)
+				one := batchOf(b, d, contract.Format, id(0), 0, contract.BatchRows)
+				perGiB(b, []*batch.Batch{one}, func(x *batch.Batch) {
+					_, err := session.Load(b.Context(), x)
+					require.NoError(b, err)
+					x.ID.Number++ // the same rows again: there is no key
+				})
+			})
+		}
+	}
 }

@@ -67,10 +67,14 @@ func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch
 	if row, claim, err = db.survivors(ctx, s.statements, ref); err != nil {
 		return loader.Proof{}, withHint("probe", errors.Join(sent, err))
 	}
-	if err := db.cleanUp(ctx, s.statements, ref, row, claim); err != nil || sent != nil {
+	if err := db.cleanUp(ctx, s.statements, ref, row, claim); err != nil {
 		return loader.Proof{}, withHint("probe", errors.Join(sent, err))
 	}
-	return verdictOf(row, claim), nil
+	proof := verdictOf(row, claim)
+	if proof.Transactional {
+		return proof, withHint("probe", sent) // what did not arrive cannot survive
+	}
+	return proof, nil
 }
 
 // tryAndRollBack does what a batch does, up to the commit.

@@ -11,7 +11,8 @@ import (
 const held = 256 << 10
 
 // coalescer gathers small writes. The driver sends LOAD DATA in packets of 16 KiB, each with a Write of its own, and
-// cannot be told to send larger ones; that many system calls cost a quarter of the client's CPU time.
+// cannot be told to send larger ones. Measured over loopback against a plain loop of 256 KiB writes, that takes 1.2 to
+// 1.4 times its CPU time, gathered 1.1 to 1.25 times.
 //
 // It relies on the protocol being half-duplex: a client that reads has said all it wants to say. So nothing is held
 // back while anybody waits for an answer. It lies below TLS, where such a packet is two
@@ -77,7 +78,7 @@ const farewell = 64
 func (c *coalescer) Close() error {
 	if c.mu.TryLock() {
 		if len(c.buf) <= farewell {
-			_ = c.Conn.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+			_ = c.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
 			_ = c.flush()
 		}
 		c.mu.Unlock()

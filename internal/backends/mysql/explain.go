@@ -38,7 +38,7 @@ func (Driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 		add("per batch", tag(first.ID)+s.loadData("NAME"))
 	}
 	if claims {
-		add("per batch", "SELECT @@warning_count", "COMMIT")
+		add("per batch", "SHOW WARNINGS", "COMMIT")
 	}
 	add("to verify", s.SelectBuckets(loader.KeyRange{First: 0, Last: c.BatchRows - 1}, c.BatchRows))
 	if claims {

@@ -113,8 +113,10 @@ func (s *fakeServer) query(c *fakeConn, query string) error {
 			return err
 		}
 		return c.ok(lines)
-	case strings.Contains(query, "@@warning_count"), strings.Contains(query, "CONNECTION_ID()"), strings.Contains(query, "COUNT("):
+	case query == "SELECT CONNECTION_ID()", strings.Contains(query, "COUNT("):
 		return c.rows([][]string{{"0"}}, 1)
+	case query == "SHOW WARNINGS":
+		return c.rows(nil, 3)
 	case strings.HasPrefix(query, "SELECT"):
 		return c.rows(nil, 1)
 	}

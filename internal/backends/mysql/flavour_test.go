@@ -3,12 +3,153 @@ package mysql
 import (
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
-func TestFakeOpens(t *testing.T) {
-	s := &fakeServer{vars: map[string]string{"version": "9.0.0", "max_allowed_packet": "67108864"}}
+func TestFlavour(t *testing.T) {
+	for _, c := range []struct {
+		vars    map[string]string
+		flavour flavour
+		version string
+	}{
+		{map[string]string{"version": "9.7.4-2", "version_comment": "(Debian)"}, mySQL, "9.7.4-2"},
+		{map[string]string{"version": "8.0.36", "version_comment": "Percona Server (GPL)"}, mySQL, "8.0.36"},
+		{map[string]string{"version": "8.0.28", "aurora_version": "3.07.1"}, mySQL, "8.0.28"},
+		{map[string]string{"version": "10.11.19-MariaDB-0+deb12u1"}, mariaDB, "10.11.19-MariaDB-0+deb12u1"},
+		{map[string]string{"version": "11.4.5", "version_comment": "mariadb.org binary distribution"}, mariaDB, "11.4.5"},
+		{map[string]string{"version": "8.0.11-TiDB-v7.5.0", "version_comment": "TiDB Server"}, tiDB, "v7.5.0"},
+		{map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, singleStore, "8.7.1"},
+		{map[string]string{}, mySQL, ""},
+	} {
+		s := probed(c.vars)
+		assert.Equal(t, c.flavour, s.flavour, c.vars)
+		assert.Equal(t, c.version, s.version, c.vars)
+	}
+}
+
+func TestSchemeAssertsFlavour(t *testing.T) {
+	mine := probed(map[string]string{"version": "10.11.19-MariaDB"})
+	assert.NoError(t, mine.fits("mysql"))
+	assert.NoError(t, mine.fits("mariadb"))
+	for _, scheme := range []string{"tidb", "singlestore"} {
+		assert.EqualError(t, mine.fits(scheme), "probe: the target says "+scheme+"://, but the server is MariaDB 10.11.19-MariaDB"+
+			" (use mysql://, which takes every server of the family, or point the URL at the right one)")
+	}
+}
+
+func TestBefore(t *testing.T) {
+	for _, c := range []struct {
+		version string
+		want    bool
+	}{
+		{"v7.5.0", true}, {"v7.6.0", false}, {"v6.9.9", true}, {"v8.0.0", false}, {"7.10.1", false},
+		{"v7.6.0-alpha", false}, {"nightly", true},
+	} {
+		assert.Equal(t, c.want, server{version: c.version}.before(7, 6), c.version)
+	}
+}
+
+func TestCaps(t *testing.T) {
+	on := func(method string, vars map[string]string) loader.Caps {
+		m, found := loader.FindMethod(New(), method)
+		require.True(t, found)
+		return probed(vars).caps(m)
+	}
+	t.Run("insert is bounded by max_allowed_packet", func(t *testing.T) {
+		c := on(insert, map[string]string{"max_allowed_packet": "67108864"})
+		assert.EqualValues(t, 64<<20-packetRoom, c.MaxBytes)
+		assert.Equal(t, loader.DedupTx, c.Dedup)
+		assert.EqualValues(t, 1024, on(insert, map[string]string{"max_allowed_packet": "2048"}).MaxBytes)
+	})
+	t.Run("load-data has no bound", func(t *testing.T) {
+		assert.Zero(t, on(loadData, map[string]string{"max_allowed_packet": "67108864"}).MaxBytes)
+	})
+	t.Run("TiDB commits LOAD DATA by itself before 7.6", func(t *testing.T) {
+		c := on(loadData, map[string]string{"version": "8.0.11-TiDB-v7.5.0"})
+		assert.Equal(t, loader.DedupNone, c.Dedup)
+		assert.Equal(t, "TiDB v7.5.0 commits LOAD DATA by itself; 7.6 and later do not, nor does --method insert", c.Reason)
+		assert.True(t, c.Atomic)
+		assert.False(t, on(loadData, map[string]string{"version": "5.7.25-TiDB-v6.5.0"}).Atomic)
+		assert.Equal(t, loader.DedupTx, on(insert, map[string]string{"version": "8.0.11-TiDB-v7.5.0"}).Dedup)
+	})
+	t.Run("TiDB bounds a transaction", func(t *testing.T) {
+		c := on(loadData, map[string]string{"version": "8.0.11-TiDB-v8.5.1"})
+		assert.Equal(t, loader.DedupTx, c.Dedup)
+		assert.EqualValues(t, 80<<20, c.MaxBytes)
+	})
+}
+
+func TestLocalInfileOff(t *testing.T) {
+	off := map[string]string{"version": "9.7.4", "local_infile": "OFF"}
+	s := &fakeServer{vars: off}
 	target := s.start(t, "mysql")
 	_, err := New().Open(t.Context(), target, testDeps())
+	assert.EqualError(t, err, "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")")
+
+	target.Method = insert // needs no such thing
+	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
+	require.NoError(t, l.Close())
+
+	assert.NoError(t, probed(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).localInfile())
+}
+
+// What cannot be installed is at least spoken to: these are the statements that a run on it consists of.
+func TestFlavoursWithoutServer(t *testing.T) {
+	for _, c := range []struct {
+		scheme string
+		vars   map[string]string
+	}{
+		{"tidb", map[string]string{"version": "8.0.11-TiDB-v8.5.1", "max_allowed_packet": "67108864"}},
+		{"singlestore", map[string]string{"version": "5.7.32", "memsql_version": "8.7.1", "max_allowed_packet": "104857600"}},
+	} {
+		t.Run(c.scheme, func(t *testing.T) {
+			s := &fakeServer{vars: c.vars}
+			target := s.start(t, c.scheme)
+			d := documents(t, 10)
+			contract := contractOf(loadData, 3)
+			l, err := New().Open(t.Context(), target, testDeps())
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			db := l.(*database)
+			text := newStatements(db.name, db.server.flavour, d.Schema())
+			db.schema.Store(&text)
+			require.NoError(t, db.ensureClaims(t.Context(), text))
+
+			session := db.testSession(t, contract)
+			session.reader = "reader"
+			mysqlRegister(session)
+			ack, err := session.Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 3))
+			require.NoError(t, err)
+			assert.EqualValues(t, 3, ack.Rows)
+			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(1), First: 3, Rows: 3})
+			require.NoError(t, err)
+			assert.Equal(t, loader.No, r.Applied)
+			golden(t, "session-"+c.scheme+".sql", lines(s.statements()))
+		})
+	}
+}
+
+func TestHostsInTurn(t *testing.T) {
+	vars := map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}
+	master, child := &fakeServer{vars: vars}, &fakeServer{vars: vars}
+	target := master.start(t, "singlestore")
+	target.Hosts = append(target.Hosts, child.start(t, "singlestore").Hosts...)
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	db, d := l.(*database), documents(t, 10)
+	text := newStatements(db.name, singleStore, d.Schema())
+	db.schema.Store(&text)
+	before := len(master.statements())
+	for range 4 {
+		db.testSession(t, contractOf(loadData, 1))
+	}
+	assert.Len(t, master.statements()[before:], len(child.statements()), "sessions are spread evenly")
+	_, err = db.control.ExecContext(t.Context(), text.createTable(false))
+	require.NoError(t, err)
+	assert.NotContains(t, lines(child.statements()), "CREATE TABLE", "DDL goes to the first host")
 }

@@ -97,9 +97,7 @@ func (db *database) probe(ctx context.Context) error {
 		return err
 	}
 	db.server = probed(vars)
-	if db.server.flavour.locksEmptyTable(db.target.Settings) {
-		db.log.Warn(SettingsHelp)
-	}
+	db.warn()
 	if err := db.server.fits(db.target.Scheme); err != nil {
 		return err
 	}
@@ -107,6 +105,16 @@ func (db *database) probe(ctx context.Context) error {
 		return db.server.localInfile()
 	}
 	return nil
+}
+
+// warn tells of settings that are allowed, and probably not what anybody wants.
+func (db *database) warn() {
+	if db.server.flavour.locksEmptyTable(db.target.Settings) {
+		db.log.Warn(SettingsHelp)
+	}
+	if db.server.vars["max_error_count"] == "0" {
+		db.log.Warn("max_error_count is 0: the server tells of rows that it left out, but not of values that it bent to fit")
+	}
 }
 
 // refineCaps takes the table into account, if it is there: not every engine can roll back.

@@ -36,7 +36,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 // as their rollback. It uses a connection of its own: the control connections lead to the first host, and may all be
 // busy with scans.
 func end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
-	pool := sql.OpenDB(connector{config: e.config, setup: []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"}})
+	pool := sql.OpenDB(connector{config: e.config, setup: s.flavour.dirtyReads()})
 	defer func() { _ = pool.Close() }()
 	for {
 		ids, err := atWork(ctx, pool, s, ref)
@@ -63,15 +63,14 @@ func end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
 func atWork(ctx context.Context, from *sql.DB, s statements, ref loader.Ref) ([]uint64, error) {
 	var holder uint64
 	list := "information_schema.processlist"
-	switch s.flavour {
-	case mySQL, mariaDB:
+	if s.flavour == tiDB { // where every server of a cluster has a list of its own
+		list = "information_schema.cluster_processlist"
+	}
+	if len(s.flavour.dirtyReads()) > 0 {
 		err := from.QueryRowContext(ctx, s.selectHolder(ref)).Scan(&holder)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, err
 		}
-	case tiDB: // no dirty reads; every server of the cluster has a list of its own
-		list = "information_schema.cluster_processlist"
-	case singleStore: // no dirty reads either
 	}
 	return column[uint64](ctx, from, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
 		" AND id <> CONNECTION_ID() AND (info LIKE ? OR id = ?)", tag(ref.ID)+"%", holder)

@@ -21,7 +21,7 @@ import (
 
 // eachServer runs the test on MariaDB and on MySQL, in a database of its own.
 func eachServer(t *testing.T, test func(t *testing.T, s *testServer)) {
-	for name, variable := range map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"} {
+	for name, variable := range servers() {
 		t.Run(name, func(t *testing.T) {
 			url := os.Getenv(variable)
 			if url == "" && os.Getenv("CI") == "true" {
@@ -35,6 +35,11 @@ func eachServer(t *testing.T, test func(t *testing.T, s *testServer)) {
 	}
 }
 
+// servers gives the environment variables that hold the servers' URLs.
+func servers() map[string]string {
+	return map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"}
+}
+
 // testServer is a database of its own on a real server.
 type testServer struct {
 	target loader.Target // names the database, method load-data and no table
@@ -42,7 +47,7 @@ type testServer struct {
 	db     *sql.DB // an administrator's view, for setting the stage
 }
 
-func newTestServer(t *testing.T, url string) *testServer {
+func newTestServer(t testing.TB, url string) *testServer {
 	target, err := loader.ParseTarget(url)
 	require.NoError(t, err)
 	target.TLS, target.Method = loader.TLSOff, loadData
@@ -63,7 +68,7 @@ func testDeps() loader.Deps {
 	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
-func (s *testServer) exec(t *testing.T, query string, args ...any) {
+func (s *testServer) exec(t testing.TB, query string, args ...any) {
 	t.Helper()
 	_, err := s.db.ExecContext(context.Background(), query, args...)
 	require.NoError(t, err, query)
@@ -90,7 +95,7 @@ func (s *testServer) table(name string) loader.Target {
 }
 
 // open opens and prepares a table.
-func (s *testServer) open(t *testing.T, target loader.Target, p loader.Preparation) *database {
+func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparation) *database {
 	t.Helper()
 	l, err := New().Open(t.Context(), target, s.deps)
 	require.NoError(t, err)
@@ -100,7 +105,7 @@ func (s *testServer) open(t *testing.T, target loader.Target, p loader.Preparati
 	return l.(*database)
 }
 
-func (db *database) testSession(t *testing.T, c loader.Contract) *session {
+func (db *database) testSession(t testing.TB, c loader.Contract) *session {
 	t.Helper()
 	s, err := db.open(t.Context(), c)
 	require.NoError(t, err)

@@ -11,10 +11,12 @@ import (
 // Seconds that a server waits for a loading session. A client that vanished without a word holds its claim no longer
 // than that; Resolve ends it sooner.
 const (
-	lockWait     = 60  // for a row or table that another session has locked: an overlapping attempt, an ALTER TABLE
-	transferIdle = 300 // for the next packet of a statement, or for room to send one; the default of 30 is what a
-	// congested link uses up
-	sessionIdle = 600 // for the next statement
+	// lockWait is for a row or a table that another session has locked: an overlapping attempt, an ALTER TABLE.
+	lockWait = 60
+	// transferIdle is for the next packet of a statement. A congested link can use up the default of 30.
+	transferIdle = 300
+	// sessionIdle is for the next statement.
+	sessionIdle = 600
 )
 
 // strict is the sql_mode of all sessions. NO_AUTO_VALUE_ON_ZERO keeps row 0 from becoming the next number where the
@@ -23,18 +25,18 @@ const strict = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
 
 // setup lists what a loading session says before its first batch. The user's settings come later than ours and win.
 func (f flavour) setup(settings []loader.Setting) []string {
-	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
+	all := []string{fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
 		" net_read_timeout = %d, net_write_timeout = %d, wait_timeout = %d",
-		strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)
+		strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)}
 	switch f {
 	case tiDB:
 		// Under optimistic locking a second claim of a batch would fail only at its commit.
-		first += ", tidb_txn_mode = 'pessimistic'"
+		all[0] = fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, wait_timeout = %d,"+
+			" tidb_txn_mode = 'pessimistic'", strict, lockWait, sessionIdle)
 	case singleStore:
-		// It knows one of the modes and waits for locks by other names.
-		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
+		// It knows one of the modes, and waits by other names.
+		all[0] = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	}
-	all := []string{first}
 	for _, s := range settings {
 		all = append(all, fmt.Sprintf("SET SESSION %s = %s", s.Name, settingValue(s.Value)))
 	}
@@ -43,17 +45,24 @@ func (f flavour) setup(settings []loader.Setting) []string {
 
 // controlSetup lists what a session for everything but loading says.
 func (f flavour) controlSetup() []string {
-	if f == singleStore {
-		return []string{"SET SESSION sql_mode = 'STRICT_ALL_TABLES'", autocommit(true)}
-	}
-	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, net_write_timeout = %d",
-		strict, lockWait, transferIdle)
-	if f == mySQL {
-		// MySQL 8 and later show sizes and times of tables up to a day old. The variable does not exist before; the
-		// version comment hides it there.
+	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d", strict, lockWait)
+	switch f {
+	case mySQL:
+		// MySQL 8 and later show sizes and times of tables up to a day old, unless told otherwise. Before, the variable
+		// does not exist, and the version comment hides it.
 		first += " /*!80000 , information_schema_stats_expiry = 0 */"
+	case singleStore:
+		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	}
 	return []string{first, autocommit(true)}
+}
+
+// dirtyReads lists what a session says that wants to see what is not committed: nothing where no session can.
+func (f flavour) dirtyReads() []string {
+	if f == mySQL || f == mariaDB {
+		return []string{"SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"}
+	}
+	return nil
 }
 
 // autocommit is said in every session, since a server's default may be either.

@@ -149,7 +149,7 @@ func (e spoken) Error() string {
 	text := e.PgError.Error()
 	for _, more := range [...]string{e.Detail, e.Hint, e.Where} {
 		if more != "" {
-			text += "; " + strings.TrimSpace(more)
+			text += "; " + strings.TrimSuffix(more, ".")
 		}
 	}
 	return text
@@ -168,16 +168,11 @@ func failed(op string, err error) error {
 // describe is failed for errors whose description is not complete. What an earlier hand has said about err stays.
 func describe(op string, err error) *loader.Error {
 	e := &loader.Error{Op: op, Applied: verdict(err).Applied, Err: err}
-	if known, is := err.(*loader.Error); is {
+	if known := (*loader.Error)(nil); errors.As(err, &known) {
 		*e = *known
 	}
-	if said := (*pgconn.PgError)(nil); errors.As(e.Err, &said) {
-		if e.Err == error(said) {
-			e.Err = spoken{said}
-		}
-		if e.Hint == "" {
-			e.Hint = hint(said.Code)
-		}
+	if said := (*pgconn.PgError)(nil); e.Hint == "" && errors.As(e.Err, &said) {
+		e.Hint = hint(said.Code)
 	}
 	return e
 }
@@ -221,7 +216,7 @@ func errDead() error {
 // errEmptied stops a run whose unlogged table was emptied by a crash: what was acknowledged is gone.
 func errEmptied(table string) error {
 	return &loader.Error{
-		Op: "connect", Applied: loader.No,
+		Op: "look for the table", Applied: loader.No,
 		Err:  fmt.Errorf("the server has crashed and emptied the unlogged table %s with its claims", table),
 		Hint: "resume the run: it sends everything again that is gone",
 	}

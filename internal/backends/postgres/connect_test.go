@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -161,13 +162,17 @@ func TestErrorsKeepThePassword(t *testing.T) {
 // spelled is every way to print every error of the chain.
 func spelled(err error) []string {
 	all := []string{fmt.Sprint(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		if below := e.Unwrap(); below != nil {
+	var (
+		one  interface{ Unwrap() error }
+		many interface{ Unwrap() []error }
+	)
+	if errors.As(err, &one) {
+		if below := one.Unwrap(); below != nil {
 			all = append(all, spelled(below)...)
 		}
-	case interface{ Unwrap() []error }:
-		for _, below := range e.Unwrap() {
+	}
+	if errors.As(err, &many) {
+		for _, below := range many.Unwrap() {
 			all = append(all, spelled(below)...)
 		}
 	}

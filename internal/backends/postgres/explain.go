@@ -30,6 +30,7 @@ func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 		add("once", s.createClaims())
 	}
 	add("per session", s.sessionSetup(t))
+	add("per session", nameSession("RUN"))
 	send := s.send(c.Format, c.Dedup)
 	if s.method == methodInsert {
 		send += "(…), (…), …"

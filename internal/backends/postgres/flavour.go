@@ -85,7 +85,7 @@ func asserts(t loader.Target, o options, f flavour, s loader.Server) error {
 func errRedshift() error {
 	return &loader.Error{
 		Op: "connect", Applied: loader.No,
-		Err:  errors.New("Redshift takes bulk rows through S3 only, and this version of terapush does not load it"),
+		Err:  errors.New("the server is Redshift, which takes bulk rows through S3 only: this version of terapush does not load it"),
 		Hint: "method s3-copy, with --via s3://…, is planned",
 	}
 }

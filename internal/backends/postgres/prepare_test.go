@@ -10,7 +10,6 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -209,14 +208,6 @@ func TestPrepareSaysNothing(t *testing.T) {
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+strings.Replace(to.Table, "documents", "terapush_claims", 1)+"')"))
 }
 
-func session(t *testing.T, l loader.Loader, c loader.Contract) loader.Session {
-	t.Helper()
-	s, err := l.Session(t.Context(), c)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 // tera is a user without privileges, whose password has every character that something might want quoted.
 func tera(t *testing.T, to loader.Target) loader.Target {
 	t.Helper()
@@ -272,74 +263,14 @@ func TestUnixSocket(t *testing.T) {
 	assert.Equal(t, folders[0]+"/.s.PGSQL."+port, open(t, to).Server().Endpoint)
 }
 
-// A trigger that drops rows: the server takes fewer than were sent, and says so only by the count.
-func TestRowsThatTheServerDrops(t *testing.T) {
+// The test server has no TLS: on loopback that is fine unless somebody wants it.
+func TestTLS(t *testing.T) {
 	to := target(t)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea); "+
-		"CREATE FUNCTION "+schema+".drop_one() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.document_id = 5 THEN "+
-		"RAISE NOTICE 'not five'; RETURN NULL; END IF; RETURN NEW; END $$; "+
-		"CREATE TRIGGER t BEFORE INSERT ON "+to.Table+" FOR EACH ROW EXECUTE FUNCTION "+schema+".drop_one()")
-	l := open(t, to)
-	p := preparation(t, loader.CreateNever)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	src := documents(t, batch.PGBinary, dataset.Bytes)
-	b := src.batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
-	var counted *loader.RowsError
-	require.ErrorAs(t, err, &counted)
-	assert.Equal(t, int64(9), counted.Acknowledged)
-	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassRows}, postgres.New().Classify(err))
-	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT count(*) FROM "+to.Table))
-
-	// Without a transaction the count is for the engine to compare, and the notice goes along.
-	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-	b.Hold()
-	ack, err := session(t, l, p.Contract).Load(t.Context(), b)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 9, Detail: []string{"NOTICE: not five"}}, ack)
-}
-
-// A deferred constraint speaks at COMMIT: a refusal there is certain, not unknown.
-func TestCommitRefused(t *testing.T) {
-	to := target(t)
-	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint UNIQUE DEFERRABLE INITIALLY DEFERRED, payload bytea); "+
-		"INSERT INTO "+to.Table+" VALUES (5, 'x')")
-	l := open(t, to)
-	p := preparation(t, loader.CreateNever)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
-	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
-	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
-}
-
-// The pipe for Skip: a body that leaves rows out is still a whole COPY stream and a whole INSERT.
-func TestSkip(t *testing.T) {
-	for _, f := range encode.Formats() {
-		method := map[batch.Format]string{batch.PGBinary: "copy", batch.PGText: "copy", batch.PGValues: "insert"}[f]
-		if method == "" {
-			continue
-		}
-		t.Run(string(f), func(t *testing.T) {
-			to := target(t)
-			to.Method = method
-			l := open(t, to)
-			p := preparation(t, loader.CreateIfMissing)
-			p.Contract = contract(method, f)
-			_, err := l.Prepare(t.Context(), p)
-			require.NoError(t, err)
-			b := documents(t, f, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-			b.Skip = 4
-			b.Hold()
-			ack, err := session(t, l, p.Contract).Load(t.Context(), b)
-			require.NoError(t, err)
-			assert.Equal(t, int64(6), ack.Rows)
-			assert.Equal(t, [][]string{{"4", "9"}}, sql(t, "SELECT min(document_id), max(document_id) FROM "+to.Table))
-		})
-	}
+	to.Params.Del("sslmode")
+	open(t, to)
+	to.Params.Set("sslmode", "verify-full")
+	_, err := postgres.New().Open(t.Context(), to, deps())
+	assert.ErrorContains(t, err, "server refused TLS connection")
+	to.TLS = loader.TLSOff // the flag wins
+	open(t, to)
 }

@@ -110,7 +110,7 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 			}
 		}
 		_, err := found.Close()
-		return failed("fetch rows", err)
+		return failed("fetch rows", cause(c, err))
 	})
 }
 

@@ -91,6 +91,16 @@ func (l *opened) endLeftovers(ctx context.Context, e endpoint, ref loader.Ref) e
 	}
 }
 
+// wait sleeps, or returns when ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
 // spared are the sessions of this process that are well and busy with something else.
 func (l *opened) spared(ref loader.Ref) map[backend]bool {
 	l.mu.Lock()
@@ -180,5 +190,5 @@ func (r *ready) each(ctx context.Context, c *pgconn.PgConn, sql string, f func(r
 			}
 		}
 	}
-	return failed("read", results.Close())
+	return failed("read", cause(c, results.Close()))
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -43,21 +40,19 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 	s := &session{owner: l, contract: c, ready: r}
 	s.loading.Store(idle)
 	host := l.hosts[int(l.next.Add(1)-1)%len(l.hosts)]
-	s.conn, err = l.dial(ctx, host, sessionName(r.run), s.note)
+	s.conn, err = l.dial(ctx, host, adminName, s.note)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
-		_ = closeConn(s.conn)
+		_ = s.Close()
 		return nil, err
 	}
-	l.mu.Lock()
-	l.sessions[s] = struct{}{}
-	l.mu.Unlock()
 	return s, nil
 }
 
-// begin sets the session up and asks the server for its name there.
+// begin sets the session up, asks the server for its name there, and only then takes the run's name: a Resolve that
+// happens to look now would end a session of the run that it does not know.
 func (s *session) begin(ctx context.Context) error {
 	found, err := rowsOf(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+selectOwnBackend)
 	if err != nil {
@@ -67,6 +62,12 @@ func (s *session) begin(ctx context.Context) error {
 		return errors.New("set up the session: pg_stat_activity does not show it")
 	}
 	s.backend = backend{pid: found[0][0], started: found[0][1]}
+	s.owner.mu.Lock()
+	s.owner.sessions[s] = struct{}{}
+	s.owner.mu.Unlock()
+	if _, err := exec(ctx, s.conn, nameSession(s.run)); err != nil {
+		return failed("set up the session", err)
+	}
 	if !s.canary {
 		return nil
 	}
@@ -139,7 +140,7 @@ func (s *session) Rows(ctx context.Context, b *batch.Batch) (int64, []string, er
 		return s.insert(ctx, statement, body)
 	}
 	tag, err := s.conn.CopyFrom(ctx, body, statement)
-	return tag.RowsAffected(), nil, err
+	return tag.RowsAffected(), nil, cause(s.conn, err)
 }
 
 func (s *session) insert(ctx context.Context, statement string, body *guarded) (int64, []string, error) {
@@ -221,47 +222,4 @@ func (s *session) progress(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s rows of the batch were committed before", err, found[0][0])
-}
-
-// guarded is a body that can be closed while somebody still reads it. pgconn's CopyFrom returns from a broken
-// connection without waiting for its reading goroutine, which then may ask for one more piece of a buffer that already
-// belongs to another batch.
-type guarded struct {
-	mu     sync.Mutex
-	body   *batch.Body
-	closed bool
-}
-
-func (g *guarded) Read(p []byte) (int, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return 0, io.ErrClosedPipe
-	}
-	return g.body.Read(p)
-}
-
-func (g *guarded) Close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.closed = true
-		_ = g.body.Close()
-	}
-}
-
-// sessionName is the application_name of a run's sessions. The server cuts it at 63 bytes, so it is cut here.
-func sessionName(run string) string {
-	name := adminName + "/" + run
-	return name[:min(len(name), 63)]
-}
-
-// wait sleeps, or returns when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

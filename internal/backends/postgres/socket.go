@@ -54,14 +54,19 @@ func hangUp(c *pgconn.PgConn) {
 	}
 }
 
-// cause puts the reason in place of "conn closed". What remains of pgconn's error must not say that it is safe to
-// retry.
+// cause is what really happened: the server's error with all of its words, and the socket's in place of "conn closed".
+// What remains must not say that it is safe to retry.
 func cause(c *pgconn.PgConn, err error) error {
-	if !errors.Is(err, pgconn.ErrConnClosed) {
+	said := (*pgconn.PgError)(nil)
+	switch {
+	case errors.As(err, &said):
+		return spoken{said}
+	case !errors.Is(err, pgconn.ErrConnClosed):
 		return err
 	}
+	broken := net.ErrClosed
 	if s := socketOf(c); s != nil && s.broken.Load() != nil {
-		return fmt.Errorf("connection lost: %w", *s.broken.Load())
+		broken = *s.broken.Load()
 	}
-	return fmt.Errorf("connection lost: %w", net.ErrClosed)
+	return fmt.Errorf("connection lost: %w", broken)
 }

@@ -160,3 +160,11 @@ func sessionSettings(settings []loader.Setting) string {
 	}
 	return strings.Join(all, "; ")
 }
+
+// sessionName is the application_name of a run's sessions. The server cuts it at 63 bytes, so it is cut here.
+func sessionName(run string) string {
+	name := adminName + "/" + run
+	return name[:min(len(name), 63)]
+}
+
+func nameSession(run string) string { return "SET application_name = " + literal(sessionName(run)) }

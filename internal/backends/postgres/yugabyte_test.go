@@ -29,6 +29,7 @@ type yugabyte struct {
 	failAt   int        // the next COPY fails, with so many rows committed
 	front    [][]string // count, min, max of a batch's rows
 	backends []string   // pids of sessions to end
+	survives bool       // claim and row survive a rollback
 	copied   [][]byte
 }
 
@@ -76,6 +77,10 @@ func (y *yugabyte) answer(c *fakeConn, sql string) bool {
 		c.rows([]string{"document_id", "bigint", "bigint", "t"}, []string{"payload", "bytea", "bytea", "t"})
 	case strings.Contains(sql, "MIN("):
 		c.rows(y.front...)
+	case strings.HasPrefix(sql, "SELECT row_count") && y.survives:
+		c.rows([]string{"1"})
+	case strings.HasPrefix(sql, "SELECT COUNT(*) FROM"):
+		c.rows([]string{map[bool]string{false: "0", true: "1"}[y.survives]})
 	case strings.HasPrefix(sql, "COPY"):
 		body := c.copyIn()
 		y.copied = append(y.copied, body)
@@ -240,13 +245,35 @@ func TestYugabyteNodes(t *testing.T) {
 	assert.Len(t, second.queries("pg_terminate_backend(8)"), 1)
 }
 
+func TestProbeThatSurvives(t *testing.T) {
+	y := newYugabyte(t)
+	c := contract("copy", batch.PGBinary)
+	l, _ := openYugabyte(t, y.target(), c)
+	probe := func() loader.Proof {
+		b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1", Number: 0}, 7, 1)
+		b.Hold()
+		proof, err := l.(loader.Prober).Probe(t.Context(), c, b)
+		require.NoError(t, err)
+		return proof
+	}
+	assert.Equal(t, loader.Proof{Transactional: true}, probe())
+	assert.Empty(t, y.queries("DELETE FROM"))
+
+	y.survives = true
+	assert.Equal(t, loader.Proof{Reason: "a row survived its rollback"}, probe())
+	assert.Equal(t, []string{
+		`DELETE FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = -2`,
+		`DELETE FROM "public"."documents" WHERE "document_id" = 7`,
+	}, y.queries("DELETE FROM"))
+}
+
 func TestRedshiftIsRefused(t *testing.T) {
 	y := newYugabyte(t)
 	y.version = "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc (GCC) 3.4.2 20041017 (Red Hat 3.4.2-6.fc3), Redshift 1.0.117891"
 	to := y.target()
 	for _, to.Scheme = range []string{"postgres", "redshift"} {
 		_, err := postgres.New().Open(t.Context(), to, deps())
-		assert.ErrorContains(t, err, "Redshift takes bulk rows through S3 only")
+		assert.ErrorContains(t, err, "Redshift, which takes bulk rows through S3 only")
 		assert.ErrorContains(t, err, "s3-copy")
 	}
 }

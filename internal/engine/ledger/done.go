@@ -41,16 +41,17 @@ func (d *Done) Last() int64 {
 	return -1
 }
 
-// Without counts the batches of d that are not in other.
-func (d *Done) Without(other *Done) int64 {
-	var n int
+// Without is the set of the batches of d that are not in other.
+func (d *Done) Without(other *Done) Done {
+	var left Done
 	for i, word := range d.bits {
 		if i < len(other.bits) {
 			word &^= other.bits[i]
 		}
-		n += bits.OnesCount64(word)
+		left.bits = append(left.bits, word)
+		left.count += int64(bits.OnesCount64(word))
 	}
-	return int64(n)
+	return left
 }
 
 // Merge adds the batches of other.

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -34,25 +33,31 @@ const (
 // syncEvery is how far the journal may be behind.
 const syncEvery = 100 * time.Millisecond
 
-// Ledger is one run's folder, opened and locked. It is safe for concurrent use.
+// Ledger is one run's folder, opened and locked. Append and Sync are safe for concurrent use; the rest belongs to one
+// goroutine.
 type Ledger struct {
-	dir  string
-	lock *flock.Flock
+	dir    string
+	lock   *flock.Flock
+	record Record
 
+	syncing sync.Mutex // held while the disk works; taken before mu
 	mu      sync.Mutex
 	journal *os.File
 	line    []byte // scratch
 	dirty   bool
 	failed  error // the first write or sync that failed; nothing is believed after it
-	record  Record
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// Create makes the folder of a new run. Its record is on disk when Create returns.
+// Create makes the folder of a new run. Its record is on disk when Create returns, and comes last: a folder without a
+// record is no run, one with a record has a journal.
 func Create(stateDir string, r Record) (*Ledger, error) {
-	dir := filepath.Join(stateDir, r.Run)
+	dir, err := folder(stateDir, r.Run)
+	if err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
@@ -63,19 +68,19 @@ func Create(stateDir string, r Record) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := l.Save(r); err != nil {
-		return nil, errors.Join(err, l.lock.Unlock())
+	if err = startJournal(dir, r.Run); err == nil {
+		err = l.Save(r)
 	}
-	if err := errors.Join(startJournal(dir, r.Run), l.append()); err != nil {
-		return nil, errors.Join(err, l.lock.Unlock())
+	if err == nil {
+		err = syncFolder(stateDir)
 	}
-	return l, nil
+	return l.appending(err)
 }
 
 func startJournal(dir, run string) error {
 	line, err := event.AppendLine(nil, event.NewHeader(run))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, journalFile), line, 0o600)
+		err = writeFile(filepath.Join(dir, journalFile), line)
 	}
 	if err != nil {
 		return fmt.Errorf("starting the journal: %w", err)
@@ -86,24 +91,18 @@ func startJournal(dir, run string) error {
 // Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
 // dropped.
 func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
-	dir := filepath.Join(stateDir, run)
-	if _, err := os.Stat(filepath.Join(dir, recordFile)); errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no run %q in %s: is --state-dir the one it was started with?", run, stateDir)
+	if _, err := Read(stateDir, run); err != nil {
+		return nil, err
 	}
-	l, err := lock(dir)
+	l, err := lock(filepath.Join(stateDir, run))
 	if err != nil {
 		return nil, err
 	}
+	// Read again: the process that had the lock until now may have saved.
 	if l.record, err = Read(stateDir, run); err == nil {
-		err = replay(dir, run, f)
+		err = replay(l.dir, run, f)
 	}
-	if err == nil {
-		err = l.append()
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.lock.Unlock())
-	}
-	return l, nil
+	return l.appending(err)
 }
 
 // lock makes sure that no other process works on the run. The kernel lets go of the lock when a process dies.
@@ -122,12 +121,12 @@ func lock(dir string) (*Ledger, error) {
 // replay reads the journal and cuts off what a crash left half written, so that new lines do not join an old half.
 func replay(dir, run string, f func(event.Event)) error {
 	path := filepath.Join(dir, journalFile)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return fmt.Errorf("opening the journal: %w", err)
 	}
 	defer file.Close()
-	err = readEvents(file, f)
+	err = readEvents(file, run, f)
 	var torn *event.TornError
 	switch {
 	case !errors.As(err, &torn):
@@ -142,8 +141,11 @@ func replay(dir, run string, f func(event.Event)) error {
 	return nil
 }
 
-func readEvents(file io.Reader, f func(event.Event)) error {
+func readEvents(file io.Reader, run string, f func(event.Event)) error {
 	r, err := event.NewReader(file)
+	if err == nil && r.Header().Run != run {
+		return fmt.Errorf("it is the journal of run %q", r.Header().Run)
+	}
 	for err == nil {
 		var e event.Event
 		if e, err = r.Next(); err == nil {
@@ -156,15 +158,17 @@ func readEvents(file io.Reader, f func(event.Event)) error {
 	return err
 }
 
-func (l *Ledger) append() error {
-	var err error
-	l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
+// appending is the last step to a ledger in use; after an error in an earlier one it lets go of the run instead.
+func (l *Ledger) appending(err error) (*Ledger, error) {
+	if err == nil {
+		l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
+	}
 	if err != nil {
-		return fmt.Errorf("opening the journal: %w", err)
+		return nil, errors.Join(err, l.lock.Unlock())
 	}
 	l.stop, l.done = make(chan struct{}), make(chan struct{})
 	go l.syncLoop()
-	return nil
+	return l, nil
 }
 
 // Append adds an event. It does not wait for the disk; an error is one that an earlier write met, and nothing may be
@@ -200,28 +204,25 @@ func (l *Ledger) syncLoop() {
 	}
 }
 
-// Sync brings the journal to the disk.
+// Sync brings every event that was appended before to the disk. Workers keep appending while the disk works; who syncs
+// in the meantime waits, and then mostly finds that another's sync was also his.
 func (l *Ledger) Sync() error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.mu.Lock()
-	dirty := l.dirty && l.failed == nil
+	dirty, err := l.dirty, l.failed
 	l.dirty = false
 	l.mu.Unlock()
-	if !dirty {
-		return l.err()
+	if err != nil || !dirty {
+		return err
 	}
-	// Outside the lock: workers keep appending while the disk works.
 	if err := l.journal.Sync(); err != nil {
 		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.failed = fmt.Errorf("syncing the journal: %w", err)
-		l.mu.Unlock()
+		return l.failed
 	}
-	return l.err()
-}
-
-func (l *Ledger) err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.failed
+	return nil
 }
 
 // Record is the newest record.
@@ -250,24 +251,3 @@ func (l *Ledger) Close() error {
 
 // Remove closes the ledger and removes the run's folder.
 func (l *Ledger) Remove() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
-
-// replaceFile writes beside the old file, syncs and renames, then syncs the folder that holds the name.
-func replaceFile(path string, text []byte) error {
-	beside := path + ".new"
-	f, err := os.OpenFile(beside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(beside, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
-}

@@ -3,7 +3,9 @@ package ledger
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,8 +44,15 @@ type Record struct {
 
 // Read reads a run's record without taking the run over.
 func Read(stateDir, run string) (Record, error) {
-	path := filepath.Join(stateDir, run, recordFile)
+	dir, err := folder(stateDir, run)
+	if err != nil {
+		return Record{}, err
+	}
+	path := filepath.Join(dir, recordFile)
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, fmt.Errorf("no run %q in %s: is --state-dir the one it was started with?", run, stateDir)
+	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the run's record: %w", err)
 	}
@@ -54,8 +63,21 @@ func Read(stateDir, run string) (Record, error) {
 	if r.Schema != recordSchema {
 		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
 	}
+	if r.Run != run {
+		return r, fmt.Errorf("%s is the record of run %q: was the folder copied or renamed?", path, r.Run)
+	}
 	return r, nil
 }
+
+// folder is where a run is kept. An id of other letters is none of ours, and might lead out of the state folder.
+func folder(stateDir, run string) (string, error) {
+	if run == "" || strings.Trim(run, idLetters) != "" {
+		return "", fmt.Errorf("%q is not the id of a run: ids are made of digits, lower-case letters and dashes", run)
+	}
+	return filepath.Join(stateDir, run), nil
+}
+
+const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
 
 // NewID makes a run id: the start in UTC, so that a folder of runs is in order, and enough chance that two machines
 // never choose the same. It is made of digits, lower-case letters and dashes, and so needs no quoting anywhere.

@@ -3,8 +3,8 @@ package loadertest
 import (
 	"context"
 	"errors"
-	"math/big"
-	"strings"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -69,7 +69,7 @@ var _ interface {
 func (m *Memory) Applied() []loader.Ref {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]loader.Ref(nil), m.applied...)
+	return slices.Clone(m.applied)
 }
 
 // Attempts is how often the batch was sent.
@@ -79,11 +79,19 @@ func (m *Memory) Attempts(number int64) int {
 	return m.attempts[number]
 }
 
-// Resolved is how often Resolve was asked, Sessions how many sessions were opened.
-func (m *Memory) Resolved() int { m.mu.Lock(); defer m.mu.Unlock(); return m.resolved }
+// Resolved is how often Resolve was asked.
+func (m *Memory) Resolved() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.resolved
+}
 
 // Sessions is how many sessions were opened.
-func (m *Memory) Sessions() int { m.mu.Lock(); defer m.mu.Unlock(); return m.sessions }
+func (m *Memory) Sessions() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.sessions
+}
 
 // Crash forgets all rows and claims, as an unlogged table does.
 func (m *Memory) Crash() {
@@ -133,7 +141,7 @@ func (s *memorySession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	defer func() { _ = body.Close() }()
 	f := s.fault(b.ID.Number)
 	if f.Stall {
-		f.Delay = 1<<63 - 1
+		f.Delay = math.MaxInt64
 	}
 	if err := sleep(ctx, f.Delay); err != nil {
 		s.dead = true
@@ -198,132 +206,4 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-func (l *memoryLoader) Count(ctx context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
-	l.mu.Lock()
-	buckets := l.buckets(r, size)
-	l.mu.Unlock()
-	for _, b := range buckets {
-		if err := f(*b); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-func (m *Memory) buckets(r loader.KeyRange, size int64) map[int64]*loader.Bucket {
-	buckets := make(map[int64]*loader.Bucket)
-	for _, a := range m.applied {
-		first, last := max(a.First, r.First), min(a.First+a.Rows-1, r.Last)
-		for first <= last {
-			n := (first - r.First) / size
-			start := r.First + n*size
-			end := min(start+size-1, last)
-			b := buckets[n]
-			if b == nil {
-				b = &loader.Bucket{Number: n, Min: size, Max: -1, Sum: new(big.Int), Squares: new(big.Int)}
-				b.Lengths = make([]int64, len(m.lengths(first)))
-				buckets[n] = b
-			}
-			m.add(b, start, first, end)
-			first = end + 1
-		}
-	}
-	return buckets
-}
-
-// add counts the rows first … last into the bucket that begins at row start.
-func (m *Memory) add(b *loader.Bucket, start, first, last int64) {
-	low, high := first-start, last-start
-	b.Rows += last - first + 1
-	b.Min, b.Max = min(b.Min, low), max(b.Max, high)
-	b.Sum.Add(b.Sum, new(big.Int).Sub(sum(high), sum(low-1)))
-	b.Squares.Add(b.Squares, new(big.Int).Sub(squares(high), squares(low-1)))
-	if m.Row == nil {
-		return
-	}
-	for n := first; n <= last; n++ {
-		for i, length := range m.lengths(n) {
-			b.Lengths[i] += length
-		}
-	}
-}
-
-// lengths are those of the row's variable columns.
-func (m *Memory) lengths(number int64) []int64 {
-	var values []any
-	if m.Row != nil {
-		values = m.Row(number)
-	}
-	var lengths []int64
-	for i, c := range m.schema.Columns {
-		if !c.Type.Variable() {
-			continue
-		}
-		n := int64(0)
-		if values != nil {
-			n = int64(len(values[i].([]byte)))
-		}
-		lengths = append(lengths, n)
-	}
-	return lengths
-}
-
-// sum is 0 + 1 + … + n, squares the same of the squares.
-func sum(n int64) *big.Int {
-	b := big.NewInt(n)
-	return b.Div(b.Mul(b, big.NewInt(n+1)), big.NewInt(2))
-}
-
-func squares(n int64) *big.Int {
-	b := big.NewInt(2*n + 1)
-	return b.Div(b.Mul(b, sum(n)), big.NewInt(3))
-}
-
-func (l *memoryLoader) Distinct(_ context.Context, r loader.KeyRange) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, behind := int64(0), r.First
-	for _, a := range sorted(l.applied) {
-		first, last := max(a.First, behind), min(a.First+a.Rows-1, r.Last)
-		if first <= last {
-			n += last - first + 1
-			behind = last + 1
-		}
-	}
-	return n, nil
-}
-
-func (l *memoryLoader) Fetch(ctx context.Context, numbers []int64, f func(int64, []any) error) error {
-	l.mu.Lock()
-	var found []int64
-	for _, n := range numbers {
-		for _, a := range l.applied {
-			if l.Row != nil && a.First <= n && n < a.First+a.Rows {
-				found = append(found, n)
-			}
-		}
-	}
-	l.mu.Unlock()
-	for _, n := range found {
-		if err := f(n, l.Row(n)); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-func (l *memoryLoader) Stored(context.Context) (int64, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := int64(0)
-	for _, a := range l.applied {
-		n += a.Rows
-	}
-	return n * max(l.schema.MaxRowBytes(), 1), nil
-}
-
-func (l *memoryLoader) Probe(context.Context, loader.Contract, *batch.Batch) (loader.Proof, error) {
-	return loader.Proof{Transactional: l.Unprovable == "", Reason: strings.TrimSpace(l.Unprovable)}, nil
 }

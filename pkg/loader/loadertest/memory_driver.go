@@ -1,10 +1,8 @@
 package loadertest
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -31,7 +29,9 @@ func (d memoryDriver) Methods() []loader.Method {
 	return []loader.Method{{Name: "keep", Help: "keeps in memory which rows it was given", Caps: caps}}
 }
 
-func (memoryDriver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
+func (memoryDriver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement {
+	return nil
+}
 
 func (d memoryDriver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {
 	return &memoryLoader{Memory: d.Memory, caps: d.Methods()[0].Caps}, nil
@@ -116,8 +116,6 @@ func (l *memoryLoader) Reserve(_ context.Context, run string, n int64) (int64, e
 	return next, nil
 }
 
-func sorted(refs []loader.Ref) []loader.Ref {
-	refs = slices.Clone(refs)
-	slices.SortFunc(refs, func(a, b loader.Ref) int { return cmp.Compare(a.First, b.First) })
-	return refs
+func (l *memoryLoader) Probe(context.Context, loader.Contract, *batch.Batch) (loader.Proof, error) {
+	return loader.Proof{Transactional: l.Unprovable == "", Reason: l.Unprovable}, nil
 }

@@ -4,6 +4,8 @@ CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NUL
 COMMENT ON TABLE "documents" IS 'made by terapush';
 -- per session
 SET lock_timeout = '5min'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET yb_disable_transactional_writes = on;
+-- per session
+SET application_name = 'terapush/RUN';
 -- per batch
 COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary, ROWS_PER_TRANSACTION 0);
 -- to verify

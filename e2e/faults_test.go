@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/faultproxy"
+)
+
+// proxy stands between terapush and the test's server.
+func (d *database) proxy(t *testing.T, faults ...*faultproxy.Fault) *faultproxy.Proxy {
+	t.Helper()
+	p, err := faultproxy.New(d.url.Host, faults...)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// by is a push by way of the proxy, unencrypted, so that faults find what they look for.
+func (d *database) by(p *faultproxy.Proxy, flags ...string) invocation {
+	return d.pushTo(d.target(through(p.Addr())), append(flags, "--tls", "off")...)
+}
+
+// commit is a COMMIT as the database's protocol sends it.
+func (d *database) commit() []byte {
+	if d.kind == postgres {
+		return []byte("Q\x00\x00\x00\x0bCOMMIT\x00")
+	}
+	return []byte("\x07\x00\x00\x00\x03COMMIT")
+}
+
+// methods are the database's, the default first.
+func (d *database) methods() []string {
+	if d.kind == postgres {
+		return []string{"copy", "insert"}
+	}
+	return []string{"load-data", "insert"}
+}
+
+// eachMethod runs a test on every server with each of its methods.
+func eachMethod(t *testing.T, test func(t *testing.T, d *database, method string)) {
+	eachServer(t, func(t *testing.T, d *database) {
+		for _, method := range d.methods() {
+			t.Run(method, func(t *testing.T) { test(t, newDatabase(t, d.kind), method) })
+		}
+	})
+}
+
+// The commit happened, its answer never came: the batch must not go in again.
+func TestLostAnswers(t *testing.T) {
+	eachMethod(t, func(t *testing.T, d *database, method string) {
+		l := small(scaled[int64](10_000, 200_000))
+		lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: d.commit(), Every: 5}
+		p := d.proxy(t, lost)
+		r := d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
+		is := reportOf(t, r)
+		assert.Equal(t, l.batches()/5, lost.Injected(), "commits whose answer was lost")
+		assert.Equal(t, lost.Injected(), is.Result.Duplicates, "batches found to be in")
+		assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
+		assert.Zero(t, is.Result.Unknown)
+		d.isExact(t, l)
+	})
+}
+
+// The connection ends in the middle of a body: nothing of it may stay.
+func TestCutBodies(t *testing.T) {
+	eachMethod(t, func(t *testing.T, d *database, method string) {
+		l := small(scaled[int64](10_000, 200_000))
+		l.payload = 512
+		perBatch := l.batchRows * int64(l.payload+20)
+		cut := &faultproxy.Fault{Action: faultproxy.Cut, Bytes: 4*perBatch + perBatch/2}
+		p := d.proxy(t, cut)
+		r := d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
+		is := reportOf(t, r)
+		assert.Greater(t, cut.Injected(), l.batches()/10, "connections cut")
+		assert.GreaterOrEqual(t, is.Result.Retries, cut.Injected(), "batches sent again")
+		assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
+		d.isExact(t, l)
+	})
+}
+
+// One connection hangs: the other workers go on, and its batch goes another way.
+func TestStuckBatch(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		l := small(20_000)
+		stuck := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 50_000, Times: 1, For: time.Hour}
+		p := d.proxy(t, stuck)
+		timeout := scaled("3s", "90s")
+		began := d.by(p, l.flags("--workers", "2", "--batch-timeout", timeout)...).start(t)
+		d.untilClaims(t, began, l.batches()-1) // all but the stuck one
+		require.True(t, began.running(), "the stuck batch is waited for")
+		r := began.wait(t).ends(t, 0)
+		is := reportOf(t, r)
+		assert.EqualValues(t, 1, stuck.Injected())
+		assert.EqualValues(t, 1, is.Result.Retries)
+		r.says(t, "no answer within")
+		if soak() {
+			r.says(t, "a worker is stalled")
+		}
+		d.isExact(t, l)
+	})
+}

@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/faultproxy"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// slow is a load of about three seconds: 27 KiB a batch, 150 batches.
+func slow() (load, []string) {
+	l := small(scaled[int64](30_000, 400_000))
+	return l, l.flags("--workers", "4", "--max-rate", "1500KiB/s")
+}
+
+// kill -9 at any moment, from the first connection to the proof, and again, and again.
+func TestKillAndResume(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		chance := rand.New(rand.NewPCG(seed, 0))
+		l, flags := slow()
+		kills, rounds := 0, scaled(6, 60)
+		for range rounds {
+			next := d.push(flags...)
+			if len(d.runs(t)) > 0 {
+				next = d.resume(t)
+			}
+			p := next.start(t)
+			select {
+			case <-p.done: // by itself
+				p.wait(t).ends(t, 0)
+			case <-time.After(time.Duration(chance.Int64N(int64(700 * time.Millisecond)))):
+				_ = p.Process.Kill()
+				<-p.done
+				kills++
+			}
+		}
+		t.Logf("killed %d times, then %d of %d claims were there", kills, d.claims(), l.batches())
+		last := d.push(flags...)
+		if len(d.runs(t)) > 0 {
+			last = d.resume(t, "--max-rate", "1GiB/s", "--verify", "full")
+		}
+		is := reportOf(t, last.run(t).ends(t, 0))
+		assert.True(t, is.Verify.OK)
+		assert.Equal(t, l.rows, is.Result.Rows, "rows of all processes of the run")
+		d.isExact(t, l)
+	})
+}
+
+// The first signal saves, and prints a command that goes on from there.
+func TestSignalAndResume(t *testing.T) {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+		t.Run(signal.String(), func(t *testing.T) {
+			eachServer(t, func(t *testing.T, d *database) {
+				l, flags := slow()
+				p := d.push(flags...).start(t)
+				d.untilClaims(t, p, 10)
+				p.signal(t, signal)
+				r := p.wait(t).ends(t, code)
+				is := reportOf(t, r)
+				assert.Equal(t, report.Interrupted, is.Result.Outcome)
+				assert.Equal(t, d.claims(), is.Result.Batches, "what was on its way is finished and counted")
+				assert.Less(t, is.Result.Batches, l.batches())
+				assert.False(t, is.Verify.Ran)
+
+				runAgain(t, resumeCommand(t, r.stderr)).ends(t, 0)
+				d.isExact(t, l)
+			})
+		})
+	}
+}
+
+// resumeCommand finds the command that an interrupted run leaves on stderr.
+func resumeCommand(t *testing.T, stderr string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^to go on: terapush (.+)$`).FindStringSubmatch(stderr)
+	require.NotNil(t, found, "no command to go on with: %s", stderr)
+	return found[1]
+}
+
+// runAgain lets a shell read the rest of a command line, as a person would.
+func runAgain(t *testing.T, command string) result {
+	t.Helper()
+	return startCommand(t, invocation{}, "sh", "-c", "exec '"+binary+"' "+command).wait(t)
+}
+
+// The second signal does not wait for a server that says nothing.
+func TestTwoSignals(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		l := small(20_000)
+		silent := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 300_000, For: time.Hour}
+		proxy := d.proxy(t, silent)
+		p := d.by(proxy, l.flags("--workers", "2")...).start(t)
+		require.Eventually(t, func() bool { return silent.Injected() > 0 }, 20*time.Second, 5*time.Millisecond)
+		p.signal(t, syscall.SIGINT)
+		time.Sleep(200 * time.Millisecond)
+		require.True(t, p.running(), "the first signal waits for what is on its way")
+		second := time.Now()
+		p.signal(t, syscall.SIGINT)
+		r := p.wait(t).ends(t, 130)
+		assert.Less(t, time.Since(second), 15*time.Second)
+		is := reportOf(t, r)
+		assert.Zero(t, is.Result.Unknown, "no commit was under way, so nothing is unknown")
+
+		d.resume(t).run(t).ends(t, 0)
+		d.isExact(t, l)
+	})
+}

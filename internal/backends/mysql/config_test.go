@@ -1,0 +1,176 @@
+package mysql
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestEndpoints(t *testing.T) {
+	target, err := loader.ParseTarget("mysql://u:p@db1,db2:3307,[::1]/shop")
+	require.NoError(t, err)
+	all, err := endpoints(target, testDeps())
+	require.NoError(t, err)
+	require.Len(t, all, 3)
+	for i, address := range []string{"db1:3306", "db2:3307", "[::1]:3306"} {
+		assert.Equal(t, address, all[i].address)
+		assert.Equal(t, "tcp", all[i].config.Net)
+		assert.Equal(t, "shop", all[i].config.DBName)
+	}
+	assert.False(t, all[0].config.TLS.InsecureSkipVerify, "another machine is verified")
+	assert.False(t, all[0].config.AllowFallbackToPlaintext)
+	assert.True(t, all[2].config.AllowFallbackToPlaintext, "loopback prefers TLS")
+
+	target.Params = url.Values{"socket": {"/run/mysqld.sock"}}
+	all, err = endpoints(target, testDeps())
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, "unix", all[0].config.Net)
+	assert.Equal(t, "/run/mysqld.sock", all[0].address)
+}
+
+func TestParameters(t *testing.T) {
+	for _, c := range []struct{ query, want string }{
+		{"multiStatements=true", "parameter multiStatements is refused: every batch is one statement, and several in one packet" +
+			" would leave the answer to all but the first unread; leave it out"},
+		{"timeout=5s", `parameter "timeout" of the target is not known; there are: socket, tls; session variables go into --set timeout=…`},
+		{"tls=maybe", "parameter tls=maybe is not known; there are: true, skip-verify, preferred, false"},
+	} {
+		target, err := loader.ParseTarget("mysql://h/d?" + c.query)
+		require.NoError(t, err)
+		_, err = endpoints(target, testDeps())
+		assert.EqualError(t, err, c.want)
+	}
+}
+
+func TestTLSMode(t *testing.T) {
+	for _, c := range []struct {
+		param    string
+		explicit loader.TLSMode
+		want     loader.TLSMode
+	}{
+		{"", loader.TLSAuto, loader.TLSAuto},
+		{"false", loader.TLSAuto, loader.TLSOff},
+		{"preferred", loader.TLSAuto, loader.TLSPrefer},
+		{"skip-verify", loader.TLSAuto, loader.TLSRequire},
+		{"true", loader.TLSAuto, loader.TLSVerify},
+		{"false", loader.TLSVerify, loader.TLSVerify},
+	} {
+		got, err := tlsMode(loader.Target{TLS: c.explicit, Params: url.Values{"tls": {c.param}}})
+		require.NoError(t, err)
+		assert.Equal(t, c.want, got, c)
+	}
+}
+
+func TestTargetTable(t *testing.T) {
+	for _, c := range []struct{ database, table, want, wrong string }{
+		{"shop", "documents", "`shop`.`documents`", ""},
+		{"shop", "other.documents", "`other`.`documents`", ""},
+		{"", "other.documents", "`other`.`documents`", ""},
+		{"sh`op", "docu`ments", "`sh``op`.`docu``ments`", ""},
+		{"", "documents", "", "the target names no database: write it into the URL, as in mysql://user@host/database"},
+		{"shop", "a,b", "", `table "a,b": one run fills one table; push into several with a run each`},
+		{"shop", "a.b.c", "", `table "a.b.c": write it as table or as database.table`},
+		{"shop", "a.", "", `table "a.": write it as table or as database.table`},
+	} {
+		name, err := targetTable(loader.Target{Database: c.database, Table: c.table})
+		if c.wrong != "" {
+			assert.EqualError(t, err, c.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, c.want, name.quoted())
+	}
+}
+
+func TestSettings(t *testing.T) {
+	for value, want := range map[string]string{
+		"0": "0", "-1": "-1", "0.5": "0.5", "DEFAULT": "DEFAULT", "ON": "'ON'", "READ-COMMITTED": "'READ-COMMITTED'",
+		"": "''", "1; DROP TABLE t": "'1; DROP TABLE t'", `it's \ `: `'it\'s \\ '`,
+	} {
+		assert.Equal(t, want, settingValue(value), value)
+	}
+	for name, wrong := range map[string]string{
+		"unique_checks": "",
+		"a b":           "--set a b: not the name of a session variable",
+		"Autocommit":    "--set autocommit is refused: where a transaction ends follows from --delivery",
+	} {
+		err := checkSettings([]loader.Setting{{Name: name, Value: "1"}})
+		if wrong == "" {
+			assert.NoError(t, err)
+		} else {
+			assert.EqualError(t, err, wrong)
+		}
+	}
+	assert.Error(t, checkSettings([]loader.Setting{{Name: "sql_mode", Value: "ANSI,no_backslash_escapes"}}))
+}
+
+func TestLocksEmptyTable(t *testing.T) {
+	both := []loader.Setting{{Name: "unique_checks", Value: "0"}, {Name: "FOREIGN_KEY_CHECKS", Value: "off"}}
+	assert.True(t, mariaDB.locksEmptyTable(both))
+	assert.False(t, mySQL.locksEmptyTable(both))
+	assert.False(t, mariaDB.locksEmptyTable(both[:1]))
+}
+
+func TestClientFile(t *testing.T) {
+	settings, err := parseClientFile(strings.NewReader(`
+[mysqld]
+user = mysql
+; a comment
+[client]
+# another
+user=alice   # her
+password = "p#a'ss\\w\sd"
+host=db.example.org
+port = 3310
+quick
+ssl_ca=/x
+[mysqldump]
+user=bob
+`))
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{
+		"user": "alice", "password": `p#a'ss\w d`, "host": "db.example.org", "port": "3310", "quick": "", "ssl-ca": "/x",
+	}, settings)
+}
+
+func TestComplete(t *testing.T) {
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("MYSQL_PWD", "")
+	file := func(text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(home, ".my.cnf"), []byte(text), 0o600))
+	}
+	try := func(url string) loader.Target {
+		target, err := loader.ParseTarget(url)
+		require.NoError(t, err)
+		target, err = complete(target)
+		require.NoError(t, err)
+		return target
+	}
+	assert.NotEmpty(t, try("mysql://h/d").User, "the login name")
+
+	file("[client]\nuser=alice\npassword=hers\nhost=db1\nport=3310\n")
+	got := try("mysql:///d")
+	assert.Equal(t, []any{"alice", "hers", []string{"db1:3310"}}, []any{got.User, got.Password.Reveal(), got.Hosts})
+	got = try("mysql://h/d")
+	assert.Equal(t, []string{"h"}, got.Hosts)
+	assert.Empty(t, try("mysql://bob@h/d").Password, "alice's password is not bob's")
+	assert.Equal(t, "his", try("mysql://bob:his@h/d").Password.Reveal())
+
+	t.Setenv("MYSQL_PWD", "env")
+	assert.Equal(t, "env", try("mysql://bob@h/d").Password.Reveal())
+	assert.Equal(t, "env", try("mysql://h/d").Password.Reveal(), "the environment comes before the file")
+	assert.Equal(t, "his", try("mysql://bob:his@h/d").Password.Reveal())
+
+	file("[client]\nsocket=/run/x.sock\n")
+	got = try("mysql:///d?tls=false")
+	assert.Equal(t, url.Values{"socket": {"/run/x.sock"}, "tls": {"false"}}, got.Params)
+}

@@ -1,0 +1,236 @@
+package mysql
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// LOAD DATA LOCAL calls all of these a success.
+func TestBadRowsAreCountedAndRolledBack(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload VARBINARY(20) NOT NULL) ENGINE=InnoDB",
+			tableName{s.target.Database, "narrow"}.quoted()))
+		db := s.open(t, s.table("narrow"), preparation(d, contract))
+		session := db.testSession(t, contract)
+		_, err := session.Load(t.Context(), textBatch(id(0), 1, "1\tgood\n"))
+		require.NoError(t, err)
+		for _, c := range []struct {
+			name, text, words string
+			class             loader.Class
+		}{
+			{"duplicate key", "2\tgood\n1\ttwice\n", "Duplicate entry '1'", loader.ClassRows},
+			{"no number", "2\tgood\nNaN\tx\n", "Incorrect integer value", loader.ClassRows},
+			{"too long", "2\tgood\n3\t" + strings.Repeat("x", 21) + "\n", "Data too long|Data truncated", loader.ClassRows},
+			{"short row", "2\tgood\n3\n", "doesn't contain data", loader.ClassRows},
+			{"long row", "2\tgood\n3\tx\ty\n", "was truncated", loader.ClassRows},
+		} {
+			_, err := session.Load(t.Context(), textBatch(id(1), 2, c.text))
+			require.Error(t, err, c.name)
+			v := New().Classify(err)
+			assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassRows}, v, c.name)
+			assert.Regexp(t, c.words, err.Error(), c.name)
+			assert.EqualValues(t, 1, s.rowsIn(t, "narrow"), c.name)
+		}
+		// Nothing of it is left in the session.
+		ack, err := session.Load(t.Context(), textBatch(id(1), 2, "2\tgood\n3\tgood\n"))
+		require.NoError(t, err)
+		assert.EqualValues(t, 2, ack.Rows)
+		assert.EqualValues(t, 3, s.rowsIn(t, "narrow"))
+	})
+}
+
+func TestAtLeastOnce(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload BLOB NOT NULL)",
+			tableName{s.target.Database, "plain"}.quoted()))
+		p := preparation(d, contract)
+		p.Create = loader.CreateNever
+		db := s.open(t, s.table("plain"), p)
+		session := db.testSession(t, contract)
+		ack, err := session.Load(t.Context(), textBatch(id(0), 2, "1\ta\n2\tb\n"))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: 2}, ack)
+		ack, err = session.Load(t.Context(), textBatch(id(1), 2, "2\tb\n3\tc\n"))
+		require.NoError(t, err, "the engine compares the counts")
+		assert.EqualValues(t, 1, ack.Rows)
+		require.Len(t, ack.Detail, 1)
+		assert.Contains(t, ack.Detail[0], "Warning 1062: Duplicate entry '2'")
+		assert.EqualValues(t, 3, s.rowsIn(t, "plain"), "every statement commits by itself")
+		assert.EqualValues(t, 0, s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'terapush_claims'"+
+			" AND table_schema = ?", s.target.Database))
+	})
+}
+
+// Without a transaction around it, too: a connection that closes in the body leaves nothing behind.
+func TestHalfSentLoadLeavesNoRows(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		faults := loadertest.NewFaults(s.deps.Dial)
+		defer faults.Close()
+		s.deps.Dial = faults.Dial
+		d, contract := documents(t, 512), contractOf(loadData, 20000)
+		contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+		db := s.open(t, s.table("half"), preparation(d, contract))
+		session := db.testSession(t, contract)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		hit := faults.StallAfter(5 << 20)
+		go func() {
+			<-hit
+			cancel()
+		}()
+		b := batchOf(t, d, contract.Format, id(0), 0, 20000)
+		_, err := session.Load(ctx, b)
+		require.ErrorIs(t, err, context.Canceled)
+		assert.Equal(t, loader.Unknown, New().Classify(err).Applied)
+		for range 10 { // the server may still be busy with it
+			require.Zero(t, s.rowsIn(t, "half"))
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// A batch that another session has claimed and not yet committed makes this one wait, and then it is there already.
+func TestOverlappingAttempts(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		a, b := db.testSession(t, contract), db.testSession(t, contract)
+		first := batchOf(t, d, batch.TSV, id(0), 0, 2)
+		_, _, err := a.Claim(t.Context(), loader.RefOf(first))
+		require.NoError(t, err)
+		acks := make(chan loader.Ack)
+		go func() {
+			ack, err := b.Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
+			assert.NoError(t, err)
+			acks <- ack
+		}()
+		time.Sleep(200 * time.Millisecond)
+		_, _, err = a.Rows(t.Context(), first)
+		require.NoError(t, err)
+		require.NoError(t, a.Commit(t.Context()))
+		assert.Equal(t, loader.Ack{Rows: 2, AlreadyApplied: true}, <-acks)
+		assert.EqualValues(t, 2, s.rowsIn(t, "t"))
+	})
+}
+
+// Where dirty reads are not to be had, the tag is what finds an attempt that a dead process left behind.
+func TestTagFindsStatement(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		session := db.testSession(t, contract)
+		ended := make(chan error)
+		go func() {
+			_, err := session.conn.ExecContext(t.Context(), tag(id(1))+"DO SLEEP(30)")
+			ended <- err
+		}()
+		time.Sleep(200 * time.Millisecond)
+		ref := loader.Ref{ID: id(11), Rows: 2}
+		require.NoError(t, end(t.Context(), db.endpoints[0], *db.schema.Load(), ref), "another batch")
+		select {
+		case err := <-ended:
+			t.Fatalf("ended too soon: %v", err)
+		case <-time.After(100 * time.Millisecond):
+		}
+		ref.ID = id(1)
+		require.NoError(t, end(t.Context(), db.endpoints[0], *db.schema.Load(), ref))
+		assert.True(t, New().Classify(<-ended).SessionDead)
+	})
+}
+
+// Text in every length of UTF-8, through both methods and back.
+func TestText(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 300, PayloadKind: dataset.Text})
+		require.NoError(t, err)
+		for _, m := range New().Methods() {
+			target, contract := s.table("t_"+m.Name), contractOf(m.Name, 100)
+			target.Method = m.Name
+			db := s.open(t, target, preparation(d, contract))
+			_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 100))
+			require.NoError(t, err)
+			block := rows.NewBlock(d.Schema())
+			found := 0
+			require.NoError(t, db.Fetch(t.Context(), []int64{0, 99}, func(number int64, values []any) error {
+				dataset.Row(block, d, 0, number, 0)
+				assert.Equal(t, []any{number, block.Columns[1].Value(0)}, values)
+				found++
+				return nil
+			}))
+			assert.Equal(t, 2, found)
+			require.NoError(t, db.Forget(t.Context(), "test"))
+		}
+	})
+}
+
+// A transaction must not go on in the next batch when ctx ends between two of its statements.
+func TestCancelledBetweenStatements(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		session := db.testSession(t, contract)
+		_, _, err := session.Claim(t.Context(), loader.RefOf(batchOf(t, d, batch.TSV, id(0), 0, 2)))
+		require.NoError(t, err)
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		assert.Error(t, session.Rollback(ended))
+		_, err = session.Load(t.Context(), batchOf(t, d, batch.TSV, id(1), 2, 2))
+		assert.True(t, New().Classify(err).SessionDead)
+		assert.Eventually(t, func() bool { return s.rowsIn(t, "terapush_claims") == 0 }, 5*time.Second, 50*time.Millisecond)
+	})
+}
+
+// Row 0 stays row 0 in a key that numbers itself.
+func TestAutoIncrement(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, payload BLOB NOT NULL,"+
+			" made TIMESTAMP DEFAULT CURRENT_TIMESTAMP)", tableName{s.target.Database, "t"}.quoted()))
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
+		require.NoError(t, err)
+		assert.EqualValues(t, 0, s.count(t, "SELECT MIN(document_id) FROM "+db.name.quoted()))
+	})
+}
+
+// The server does not know that the client of the first attempt is gone, and would wait for it for minutes with the
+// claim locked. The retry ends it, without Resolve being asked.
+func TestRetryEndsAbandonedAttempt(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		faults := loadertest.NewFaults(s.deps.Dial)
+		defer faults.Close()
+		s.deps.Dial = faults.Dial
+		d, contract := documents(t, 512), contractOf(loadData, 4000)
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		hit := faults.VanishAfter(1 << 20)
+		go func() {
+			<-hit
+			cancel()
+		}()
+		_, err := db.testSession(t, contract).Load(ctx, batchOf(t, d, contract.Format, id(0), 0, 4000))
+		require.ErrorIs(t, err, context.Canceled)
+		began := time.Now()
+		ack, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 4000))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: 4000}, ack)
+		assert.Less(t, time.Since(began), lockWait*time.Second/2)
+		assert.EqualValues(t, 4000, s.rowsIn(t, "t"))
+	})
+}

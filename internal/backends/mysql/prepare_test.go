@@ -1,0 +1,258 @@
+package mysql
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestMyISAM(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d := documents(t, 20)
+		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT, payload LONGBLOB) ENGINE=MyISAM",
+			tableName{s.target.Database, "old"}.quoted()))
+		db := s.open(t, s.table("old"), preparation(d, contractOf(loadData, 1)))
+		assert.Equal(t, loader.DedupNone, db.Caps().Dedup)
+		assert.False(t, db.Caps().Atomic)
+		assert.Equal(t, "engine MyISAM of table "+db.name.String()+" keeps rows after a rollback", db.Caps().Reason)
+
+		proof, err := db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Proof{Reason: "a row survived a rollback: the table's engine has no transactions"}, proof)
+		assert.EqualValues(t, 0, s.rowsIn(t, "old"), "the probe's row is removed")
+
+		s.exec(t, "INSERT INTO "+db.name.quoted()+" VALUES (7, 'mine')")
+		_, err = db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
+		assert.ErrorContains(t, err, "row 7 or claim test/0 is in the table already")
+		assert.EqualValues(t, 1, s.rowsIn(t, "old"), "a row that was there stays")
+	})
+}
+
+func TestProbeLeavesClaimsAlone(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(insert, 10)
+		target := s.table("probed")
+		target.Method = insert
+		db := s.open(t, target, preparation(d, contract))
+		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.Values, id(0), 0, 10))
+		require.NoError(t, err)
+		proof, err := db.Probe(t.Context(), contract, batchOf(t, d, batch.Values, id(99), 1000, 1))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Proof{Transactional: true}, proof)
+		assert.EqualValues(t, 10, s.rowsIn(t, "probed"))
+		assert.EqualValues(t, 1, s.rowsIn(t, "terapush_claims"))
+	})
+}
+
+func TestPrepare(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		p := preparation(d, contract)
+		prepare := func(table string, p loader.Preparation) (loader.Table, error) {
+			l, err := New().Open(t.Context(), s.table(table), s.deps)
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			return l.Prepare(t.Context(), p)
+		}
+		never, anew := p, p
+		never.Create, anew.Create = loader.CreateNever, loader.CreateRecreate
+
+		_, err := prepare("t", never)
+		assert.ErrorContains(t, err, "does not exist, and --create never forbids to make it")
+
+		first, err := prepare("t", p)
+		require.NoError(t, err)
+		assert.Equal(t, s.target.Database+".t", first.Name)
+		assert.True(t, first.Created)
+		assert.False(t, first.HasRows)
+
+		again, err := prepare("t", never)
+		require.NoError(t, err)
+		assert.Equal(t, loader.Table{Name: first.Name, Identity: first.Identity}, again)
+
+		s.exec(t, "INSERT INTO "+tableName{s.target.Database, "t"}.quoted()+" VALUES (1, 'x')")
+		again, err = prepare("t", p)
+		require.NoError(t, err)
+		assert.True(t, again.HasRows)
+
+		again, err = prepare("t", anew)
+		require.NoError(t, err)
+		assert.True(t, again.Created, "terapush's own table is made anew")
+		assert.False(t, again.HasRows)
+		assert.NotEqual(t, first.Identity, again.Identity)
+
+		s.exec(t, "CREATE TABLE "+tableName{s.target.Database, "precious"}.quoted()+" (id INT NOT NULL, v INT)")
+		_, err = prepare("precious", anew)
+		assert.ErrorContains(t, err, `was not made by terapush (its comment does not say "made by terapush"), so it is not dropped`)
+		_, err = prepare("precious", p)
+		assert.ErrorContains(t, err, "column document_id (BIGINT) is missing; column payload (LONGBLOB) is missing; column id (int")
+		anew.MayDrop = s.target.Database + ".precious"
+		_, err = prepare("precious", anew)
+		require.NoError(t, err)
+
+		s.exec(t, "CREATE VIEW "+tableName{s.target.Database, "view"}.quoted()+" AS SELECT 1")
+		_, err = New().Open(t.Context(), s.table("view"), s.deps)
+		assert.ErrorContains(t, err, "is a view; rows go into tables")
+	})
+}
+
+func TestIdentity(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		db := s.open(t, s.table("t-1"), preparation(d, contract))
+		now := func() string {
+			f, err := db.inspect(t.Context())
+			require.NoError(t, err)
+			identity, err := db.identity(t.Context(), f)
+			require.NoError(t, err)
+			return identity
+		}
+		first := now()
+		assert.Regexp(t, `^table id \d+$`, first)
+		s.exec(t, "ALTER TABLE "+db.name.quoted()+" ADD INDEX (document_id)")
+		assert.Equal(t, first, now(), "an index makes no other table")
+		s.exec(t, "TRUNCATE TABLE "+db.name.quoted())
+		emptied := now()
+		assert.NotEqual(t, first, emptied)
+		s.exec(t, "DROP TABLE "+db.name.quoted())
+		s.exec(t, db.schema.Load().createTable(true))
+		assert.NotEqual(t, emptied, now())
+	})
+}
+
+// A user with few privileges, and a password of every printable character, over every kind of connection.
+func TestUser(t *testing.T) {
+	var printable strings.Builder
+	for c := byte(' '); c <= '~'; c++ {
+		printable.WriteByte(c)
+	}
+	password := printable.String()
+	eachServer(t, func(t *testing.T, s *testServer) {
+		user := s.target.Database[:10]
+		s.exec(t, "CREATE USER ?@'%' IDENTIFIED BY ?", user, password)
+		t.Cleanup(func() { s.exec(t, "DROP USER ?@'%'", user) })
+		s.exec(t, "GRANT SELECT, INSERT ON "+quote(s.target.Database)+".* TO ?@'%'", user)
+
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		target := s.table("t")
+		target.User, target.Password = user, loader.Secret(password)
+		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable(false))
+
+		for _, mode := range []loader.TLSMode{loader.TLSOff, loader.TLSPrefer} {
+			target.TLS = mode
+			l, err := New().Open(t.Context(), target, s.deps)
+			require.NoError(t, err, mode)
+			_, err = l.Prepare(t.Context(), preparation(d, contract))
+			require.NoError(t, l.Close())
+			assert.ErrorContains(t, err, "make the claim table: ")
+			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO this user,"+
+				" or take --delivery at-least-once, which claims nothing)")
+			assert.Equal(t, loader.ClassPermission, New().Classify(err).Class)
+		}
+
+		// Somebody else makes the claim table: then SELECT, INSERT and DELETE on it are enough, without PROCESS.
+		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createClaims())
+		s.exec(t, "GRANT DELETE ON "+tableName{s.target.Database, "terapush_claims"}.quoted()+" TO ?@'%'", user)
+		db := s.open(t, target, preparation(d, contract))
+		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
+		require.NoError(t, err)
+		for number, want := range map[int64]loader.Applied{0: loader.Yes, 1: loader.No} {
+			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(number), First: number * 2, Rows: 2})
+			require.NoError(t, err)
+			assert.Equal(t, want, r.Applied)
+		}
+		f, err := db.inspect(t.Context())
+		require.NoError(t, err)
+		identity, err := db.identity(t.Context(), f)
+		require.NoError(t, err)
+		assert.Regexp(t, `^created `, identity)
+
+		wrong := target
+		wrong.Password += "!"
+		_, err = New().Open(t.Context(), wrong, s.deps)
+		require.ErrorContains(t, err, "Access denied for user")
+		assert.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), password[10:])
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		open := func(change func(*loader.Target)) error {
+			target := s.table("t")
+			change(&target)
+			l, err := New().Open(t.Context(), target, s.deps)
+			if err == nil {
+				_ = l.Close()
+			}
+			return err
+		}
+		err := open(func(t *loader.Target) { t.Database = "no such" })
+		assert.ErrorContains(t, err, "Unknown database 'no such' (create the database, or correct its name in the URL)")
+		assert.Equal(t, loader.ClassMissing, New().Classify(err).Class)
+
+		err = open(func(t *loader.Target) { t.Hosts = []string{"127.0.0.1:1"} })
+		assert.ErrorContains(t, err, "connect to 127.0.0.1:1: ")
+		assert.ErrorContains(t, err, "connection refused (check host and port, and that the server listens there)")
+
+		err = open(func(t *loader.Target) { t.Scheme = "tidb" })
+		assert.ErrorContains(t, err, "the target says tidb://, but the server is M")
+
+		err = open(func(t *loader.Target) { t.TLS = loader.TLSVerify })
+		assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, err)
+	})
+}
+
+func TestSet(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		target := s.table("t")
+		target.Settings = []loader.Setting{{Name: "unique_checks", Value: "0"}, {Name: "innodb_lock_wait_timeout", Value: "7"}}
+		db := s.open(t, target, preparation(d, contract))
+		session := db.testSession(t, contract)
+		var unique, wait, auto int
+		require.NoError(t, session.conn.QueryRowContext(t.Context(),
+			"SELECT @@unique_checks, @@innodb_lock_wait_timeout, @@autocommit").Scan(&unique, &wait, &auto))
+		assert.Equal(t, []int{0, 7, 0}, []int{unique, wait, auto})
+		assert.Equal(t, "0", db.Server().Settings["unique_checks"])
+		assert.NotEmpty(t, db.Server().Settings["innodb_flush_log_at_trx_commit"])
+
+		target.Settings = []loader.Setting{{Name: "no_such_thing", Value: "1"}}
+		db = s.open(t, target, preparation(d, contract))
+		_, err := db.Session(t.Context(), contract)
+		assert.ErrorContains(t, err, "SET SESSION no_such_thing = 1: Error 1193")
+		assert.ErrorContains(t, err, "(the server has no such session variable; correct --set)")
+	})
+}
+
+func TestSocketAndTLS(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 512), contractOf(loadData, 2000)
+		var socket string
+		require.NoError(t, s.db.QueryRowContext(t.Context(), "SELECT @@socket").Scan(&socket))
+		target := s.table("t")
+		target.TLS = loader.TLSAuto
+		if _, err := os.Stat(socket); err == nil {
+			target.Params = url.Values{"socket": {socket}}
+			db := s.open(t, target, preparation(d, contract))
+			assert.Equal(t, socket, db.Server().Endpoint)
+			_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2000))
+			require.NoError(t, err)
+		}
+		target.Params = nil
+		db := s.open(t, target, preparation(d, contract)) // MySQL offers TLS on loopback, MariaDB does not
+		session := db.testSession(t, contract)
+		_, err := session.Load(t.Context(), batchOf(t, d, batch.TSV, id(1), 2000, 2000))
+		require.NoError(t, err)
+		var name, cipher string
+		require.NoError(t, session.conn.QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher))
+		t.Logf("cipher %q", cipher)
+	})
+}

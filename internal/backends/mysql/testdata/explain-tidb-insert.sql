@@ -1,0 +1,32 @@
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`documents` (
+  `document_id` BIGINT NOT NULL,
+  `payload` LONGBLOB NOT NULL
+) COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- per session
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic';
+-- per session
+SET SESSION unique_checks = 0;
+-- per session
+SET SESSION autocommit = 0;
+-- per batch
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0);
+-- per batch
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`documents` (`document_id`, `payload`) VALUES (…), …;
+-- per batch
+SHOW WARNINGS;
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)), CAST(SUM(l1) AS DECIMAL(65, 0)) FROM (SELECT (`document_id` - 0) DIV 1000 AS bucket, (`document_id` - 0) % 1000 AS o, OCTET_LENGTH(`payload`) AS l1 FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999) AS t GROUP BY bucket;
+-- afterwards
+DELETE FROM `shop`.`terapush_claims` WHERE run = 'RUN';

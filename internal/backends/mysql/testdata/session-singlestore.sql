@@ -1,0 +1,24 @@
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+SET SESSION autocommit = 1;
+SELECT table_type, COALESCE(engine, ''), COALESCE(table_comment, ''), COALESCE(create_time, '') FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
+SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'terapush_claims';
+CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+SELECT CONNECTION_ID();
+SET SESSION autocommit = 0;
+/* terapush run=test batch=0 */ INSERT INTO `db`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('test', 0, 0, 3, 0);
+/* terapush run=test batch=0 */ LOAD DATA LOCAL INFILE 'Reader::reader' INTO TABLE `db`.`documents` CHARACTER SET binary (`document_id`, `payload`);
+SHOW WARNINGS;
+COMMIT;
+SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);
+START TRANSACTION;
+SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1 FOR UPDATE;
+ROLLBACK;

@@ -1,0 +1,104 @@
+package postgres_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// Runs that start at the same moment get ranges of their own.
+func TestReserveAtOnce(t *testing.T) {
+	l := open(t, target(t))
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	const runs, rows = 8, 1000
+	var (
+		wg    sync.WaitGroup
+		mu    sync.Mutex
+		taken = make(map[int64]bool)
+	)
+	for run := range runs {
+		wg.Go(func() {
+			first, err := l.(loader.Reserver).Reserve(t.Context(), fmt.Sprintf("run-%d", run), rows)
+			assert.NoError(t, err)
+			mu.Lock()
+			defer mu.Unlock()
+			taken[first] = true
+		})
+	}
+	wg.Wait()
+	for i := range int64(runs) {
+		assert.True(t, taken[i*rows], "%v", taken)
+	}
+}
+
+// An attempt that hangs in Load is ended as well, and only that: what the other workers do is none of its business.
+func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
+	faults := loadertest.NewFaults(deps().Dial)
+	t.Cleanup(faults.Close)
+	d := deps()
+	d.Dial = faults.Dial
+	to := target(t)
+	to.TLS = loader.TLSOff
+	l, err := postgres.New().Open(t.Context(), to, d)
+	require.NoError(t, err)
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	c := contract("copy", batch.PGBinary)
+	stuck, well := session(t, l, c), session(t, l, c)
+	src := documents(t, batch.PGBinary, dataset.Bytes)
+
+	b := src.batch(t, batch.ID{Run: "run-1", Number: 0}, 0, 1000)
+	b.Hold()
+	hit := faults.StallAfter(int64(len(b.Encoded)) / 2)
+	failed := make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_, err := stuck.Load(ctx, b)
+		failed <- err
+	}()
+	<-hit
+	res, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+	require.NoError(t, err)
+	assert.Equal(t, loader.No, res.Applied)
+
+	other := src.batch(t, batch.ID{Run: "run-1", Number: 1}, 1000, 1000)
+	other.Hold()
+	_, err = well.Load(t.Context(), other)
+	assert.NoError(t, err)
+
+	again := src.batch(t, batch.ID{Run: "run-1", Number: 0}, 0, 1000)
+	again.Hold()
+	ack, err := well.Load(t.Context(), again)
+	require.NoError(t, err)
+	assert.False(t, ack.AlreadyApplied)
+	cancel()
+	assert.ErrorIs(t, <-failed, context.Canceled)
+}
+
+// The server ends the session in the middle of a load, as at a shutdown.
+func TestServerEndsTheSession(t *testing.T) {
+	to := target(t)
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	s := session(t, l, contract("copy", batch.PGBinary))
+	sql(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'terapush/run-1'")
+	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err = s.Load(t.Context(), b)
+	v := postgres.New().Classify(err)
+	assert.Equal(t, loader.No, v.Applied, "%v", err)
+	assert.True(t, v.Retry && v.SessionDead, "%v: %+v", err, v)
+}

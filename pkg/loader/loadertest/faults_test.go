@@ -1,0 +1,141 @@
+package loadertest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// echo answers every byte with itself and tells when a client is gone.
+func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <-chan int64) {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	heard := make(chan int64, 10)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				n, _ := io.Copy(c, c)
+				heard <- n
+				_ = c.Close()
+			}()
+		}
+	}()
+	faults = loadertest.NewFaults(new(net.Dialer).DialContext)
+	t.Cleanup(faults.Close)
+	return faults, func() net.Conn {
+		c, err := faults.Dial(context.Background(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}, heard
+}
+
+func works(t *testing.T, c net.Conn) {
+	t.Helper()
+	p := []byte("hello")
+	if _, err := c.Write(p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, p); err != nil || string(p) != "hello" {
+		t.Fatalf("read %q, %v", p, err)
+	}
+}
+
+func TestCutAfter(t *testing.T) {
+	faults, dial, gone := echo(t)
+	a, b := dial(), dial()
+	works(t, a)
+	hit := faults.CutAfter(7)
+	works(t, a)
+	n, err := b.Write(bytes.Repeat([]byte("x"), 20)) // another connection counts for itself
+	if n != 7 || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	<-hit
+	if n := <-gone; n != 7 {
+		t.Errorf("the server heard %d bytes, want 7", n)
+	}
+	works(t, a) // one fault hits once
+	works(t, a)
+}
+
+func TestCutAnswer(t *testing.T) {
+	faults, dial, gone := echo(t)
+	c := dial()
+	faults.CutAnswer("COMMIT")
+	works(t, c)
+	if _, err := c.Write([]byte("-- COMMIT")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 100)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	if n := <-gone; n != 5+9 {
+		t.Errorf("the server answered %d bytes, want 14", n)
+	}
+	works(t, dial())
+}
+
+func TestStallAfter(t *testing.T) {
+	faults, dial, gone := echo(t)
+	c := dial()
+	hit := faults.StallAfter(3)
+	go func() {
+		<-hit
+		_ = c.SetDeadline(time.Now().Add(20 * time.Millisecond))
+	}()
+	if n, err := c.Write([]byte("hello")); n != 3 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	if n, err := c.Read(make([]byte, 10)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	_ = c.Close()
+	<-gone
+}
+
+func TestVanishAfter(t *testing.T) {
+	faults, dial, gone := echo(t)
+	c := dial()
+	read := make(chan error)
+	go func() { // waits in the socket when the fault strikes
+		_, err := c.Read(make([]byte, 10))
+		read <- err
+	}()
+	hit := faults.VanishAfter(0)
+	go func() {
+		<-hit
+		_ = c.Close()
+	}()
+	if _, err := c.Write([]byte("hello")); err == nil {
+		t.Error("wrote to a server that is out of reach")
+	}
+	if err := <-read; err == nil {
+		t.Error("read from a server that is out of reach")
+	}
+	select {
+	case <-gone:
+		t.Error("the server was told")
+	case <-time.After(50 * time.Millisecond):
+	}
+	faults.Close()
+	<-gone
+}
