@@ -27,6 +27,7 @@ func newClient(t *testing.T, k kind, u *url.URL) client {
 		config := mysql.NewConfig()
 		config.User, config.Net, config.Addr, config.DBName = u.User.Username(), "tcp", u.Host, strings.TrimPrefix(u.Path, "/")
 		config.Passwd, _ = u.User.Password()
+		config.Logger = &mysql.NopLogger{} // of connections that died with their server, which tests kill
 		connector, err := mysql.NewConnector(config)
 		require.NoError(t, err)
 		c = sqlClient{sql.OpenDB(connector)}
@@ -45,6 +46,14 @@ type pgxClient struct {
 func (c *pgxClient) query(statement string, row func(scan func(...any) error) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	err := c.queryOnce(statement, row)
+	if c.conn != nil && c.conn.IsClosed() {
+		err = c.queryOnce(statement, row) // the server was killed since the last time
+	}
+	return err
+}
+
+func (c *pgxClient) queryOnce(statement string, row func(scan func(...any) error) error) error {
 	ctx := context.Background()
 	if c.conn == nil || c.conn.IsClosed() {
 		conn, err := pgx.Connect(ctx, c.url)

@@ -21,6 +21,9 @@ const envPrefix = "TERAPUSH_"
 // Complete fills the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from
 // the YAML file, whose keys are the flags' names. A key of the file that no flag has is an error.
 func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) error {
+	if file == "" {
+		file, _ = env(envPrefix + "CONFIG")
+	}
 	values, err := readFile(f, file)
 	if err != nil {
 		return err

@@ -77,13 +77,14 @@ type Result struct {
 // When ctx ends, the connections are closed and its cause is the error, unless a batch has a better one. The first
 // error that no retry could mend drains the run as well and is returned beside the result.
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
-	r := &run{Config: c, numbers: numbers{end: c.Batches, done: c.Done}, deadline: deadline{fixed: c.Deadline}}
 	running, end := context.WithCancel(ctx)
+	defer end()
 	patience, endPatience := context.WithCancel(running)
 	more, noMore := context.WithCancel(running)
-	defer end()
-	r.patience, r.more = patience, more
-	r.stop = func() { r.numbers.stop(); noMore() }
+	r := &run{
+		Config: c, numbers: numbers{end: c.Batches, done: c.Done, noMore: noMore},
+		deadline: deadline{fixed: c.Deadline}, patience: patience, more: more,
+	}
 	if c.Limit != nil {
 		r.batchBytes.Store(int64(c.Limit.Burst()))
 	}
@@ -93,7 +94,7 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	helpers.Go(func() {
 		select {
 		case <-drain:
-			r.stop()
+			r.numbers.stop()
 			endPatience()
 		case <-running.Done():
 		}
@@ -124,10 +125,9 @@ type run struct {
 	Config
 	numbers  numbers
 	deadline deadline
-	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends then too, and with
-	// the first failure: nothing new is begun, and others may still retry what they have.
+	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends when nothing is left
+	// to hand out, or with the first failure: then others may still retry what they have.
 	patience, more context.Context
-	stop           func()       // hands out nothing more
 	batchBytes     atomic.Int64 // encoded length of the newest batch, for the limit
 
 	mu      sync.Mutex
@@ -140,7 +140,7 @@ func (r *run) fail(err error) {
 	if err == nil {
 		return
 	}
-	r.stop()
+	r.numbers.stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed == nil {

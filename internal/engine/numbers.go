@@ -4,8 +4,9 @@ import "sync"
 
 // numbers hands out the batch numbers in order, without those that are done.
 type numbers struct {
-	end  int64
-	done func(int64) bool
+	end    int64
+	done   func(int64) bool
+	noMore func() // called as soon as nothing will be handed out any more, perhaps several times
 
 	mu      sync.Mutex
 	next    int64
@@ -13,20 +14,26 @@ type numbers struct {
 }
 
 // take returns the next number, or false when there is none or the run stops.
-func (n *numbers) take() (int64, bool) {
+func (n *numbers) take() (number int64, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.skip()
 	if n.stopped || n.next >= n.end {
 		return 0, false
 	}
+	number = n.next
 	n.next++
-	return n.next - 1, true
+	n.skip()
+	return number, true
 }
 
+// skip passes over what is done, so that the last number is known as such when it is handed out.
 func (n *numbers) skip() {
 	for n.next < n.end && n.done(n.next) {
 		n.next++
+	}
+	if n.next >= n.end {
+		n.noMore()
 	}
 }
 
@@ -34,10 +41,9 @@ func (n *numbers) skip() {
 func (n *numbers) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.stopped {
-		n.skip()
-		n.stopped = n.next < n.end
-	}
+	n.skip()
+	n.stopped = n.stopped || n.next < n.end
+	n.noMore()
 }
 
 // state tells how many numbers were passed, and whether the end was cut off.

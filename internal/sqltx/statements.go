@@ -22,7 +22,6 @@ const (
 const (
 	reservation = -1 // sets a run's whole key range aside
 	Probe       = -2 // the claim of a probe, which is rolled back
-	Canary      = -3 // lives as long as an unlogged claim table is not emptied by a crash
 )
 
 // Dialect is what the SQL families write differently.
@@ -132,20 +131,20 @@ func (s Statements) SelectRow(number int64) string {
 }
 
 // SelectBuckets counts the rows of a range bucket by bucket in one scan: number, rows, smallest and largest offset,
-// sum and sum of squares of the offsets, then the summed length of every variable column. Grouping by a division
+// sum and sum of squares of the offsets, and where asked for the summed length of every variable column. Grouping by a division
 // needs a hash of the buckets, never a sort of the rows.
-func (s Statements) SelectBuckets(r loader.KeyRange, size int64) string {
+func (s Statements) SelectBuckets(g loader.Grouping) string {
 	n := s.Number(s.Schema)
 	var inner, outer strings.Builder
 	for i, c := range s.Schema.Columns {
-		if c.Type.Variable() {
+		if g.Lengths && c.Type.Variable() {
 			fmt.Fprintf(&inner, ", OCTET_LENGTH(%s) AS l%d", s.Identifier(c.Name), i)
 			fmt.Fprintf(&outer, ", CAST(SUM(l%d) AS %s)", i, s.Decimal)
 		}
 	}
 	return fmt.Sprintf(`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS %[1]s), CAST(SUM(o * o) AS %[1]s)%[2]s `+
 		`FROM (SELECT (%[3]s - %[4]d) %[5]s %[6]d AS bucket, (%[3]s - %[4]d) %% %[6]d AS o%[7]s FROM %[8]s WHERE %[9]s) AS t GROUP BY bucket`,
-		s.Decimal, outer.String(), n, r.First, s.Divide, size, inner.String(), s.Table, s.in(r))
+		s.Decimal, outer.String(), n, g.First, s.Divide, g.Size, inner.String(), s.Table, s.in(g.KeyRange))
 }
 
 // SelectDistinct counts the different row numbers of a range.

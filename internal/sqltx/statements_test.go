@@ -52,7 +52,7 @@ func TestStatements(t *testing.T) {
 		`SELECT "id", "id", "body" FROM "t" WHERE "id" IN (1,5)`:                                                                                     s.SelectRows([]int64{1, 5}),
 		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" IN (30,31,32,33)`:                                                                 s.SelectFront(ref),
 		`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) ` +
-			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) AS t GROUP BY bucket`: s.SelectBuckets(loader.KeyRange{First: 5, Last: 99}, 10),
+			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) AS t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{First: 5, Last: 99}, Size: 10, Lengths: true}),
 	} {
 		assert.Equal(t, want, got)
 	}

@@ -14,7 +14,7 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *l
 	whole, last := shapeOf(e.BatchRows), shapeOf(e.size(max(batches-1, 0)))
 	seen := make([]uint64, (batches+63)/64) // one bit a batch: 128 KiB for a million
 
-	err := c.Count(ctx, e.keys(), e.BatchRows, func(b loader.Bucket) error {
+	err := c.Count(ctx, loader.Grouping{KeyRange: e.keys(), Size: e.BatchRows, Lengths: bytes != nil}, func(b loader.Bucket) error {
 		if b.Number < 0 || b.Number >= batches {
 			return fmt.Errorf("the back-end counted batch %d of a run of %d", b.Number, batches)
 		}

@@ -114,9 +114,9 @@ func TestBatchesBeyond32Bits(t *testing.T) {
 		return loader.Bucket{Number: number, Rows: n, Max: n - 1, Sum: pairs, Squares: squares}
 	}
 	first, last := bucket(0, rows), bucket(1, 2_500_000_000)
-	l := counter{count: func(r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
-		require.Equal(t, loader.KeyRange{First: 1 << 40, Last: 1<<40 + 5_500_000_000 - 1}, r)
-		require.EqualValues(t, rows, size)
+	l := counter{count: func(g loader.Grouping, f func(loader.Bucket) error) error {
+		require.Equal(t, loader.KeyRange{First: 1 << 40, Last: 1<<40 + 5_500_000_000 - 1}, g.KeyRange)
+		require.EqualValues(t, rows, g.Size)
 		require.NoError(t, f(last))
 		return f(first)
 	}}
@@ -147,7 +147,7 @@ func TestShapeOfSmallBatches(t *testing.T) {
 
 // The lists of a ruined run stay short, and are the same whatever order the server answers in.
 func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
-	l := counter{count: func(_ loader.KeyRange, _ int64, f func(loader.Bucket) error) error {
+	l := counter{count: func(_ loader.Grouping, f func(loader.Bucket) error) error {
 		for _, n := range rand.Perm(5000) {
 			if err := f(loader.Bucket{Number: int64(n), Rows: 1}); err != nil {
 				return err
@@ -181,7 +181,7 @@ func TestBackendsThatCountNonsense(t *testing.T) {
 		{[]int64{2}, "counted batch 2 of a run of 2"},
 		{[]int64{1, 1}, "counted batch 1 twice"},
 	} {
-		l := counter{count: func(_ loader.KeyRange, _ int64, f func(loader.Bucket) error) error {
+		l := counter{count: func(_ loader.Grouping, f func(loader.Bucket) error) error {
 			for _, n := range c.numbers {
 				if err := f(loader.Bucket{Number: n}); err != nil {
 					return err

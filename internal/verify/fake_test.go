@@ -16,11 +16,11 @@ type mute struct{ loader.Loader }
 // counter can count and not fetch.
 type counter struct {
 	mute
-	count func(r loader.KeyRange, size int64, f func(loader.Bucket) error) error
+	count func(g loader.Grouping, f func(loader.Bucket) error) error
 }
 
-func (c counter) Count(_ context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
-	return c.count(r, size, f)
+func (c counter) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	return c.count(g, f)
 }
 
 func (c counter) Distinct(context.Context, loader.KeyRange) (int64, error) { return 0, nil }
@@ -67,14 +67,14 @@ func (t *table) remove(number int64) {
 	t.rows = slices.Delete(t.rows, i, i+1)
 }
 
-func (t *table) Count(_ context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+func (t *table) Count(_ context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
 	t.scans++
 	buckets := make(map[int64]*loader.Bucket)
 	for _, row := range t.rows {
-		if row.number < r.First || row.number > r.Last {
+		if row.number < g.First || row.number > g.Last {
 			continue
 		}
-		number, offset := (row.number-r.First)/size, (row.number-r.First)%size
+		number, offset := (row.number-g.First)/g.Size, (row.number-g.First)%g.Size
 		b := buckets[number]
 		if b == nil {
 			b = &loader.Bucket{Number: number, Min: offset, Sum: new(big.Int), Squares: new(big.Int)}
@@ -87,7 +87,7 @@ func (t *table) Count(_ context.Context, r loader.KeyRange, size int64, f func(l
 		b.Squares.Add(b.Squares, o.Mul(o, o))
 		variable := 0
 		for i, c := range t.schema.Columns {
-			if !c.Type.Variable() {
+			if !g.Lengths || !c.Type.Variable() {
 				continue
 			}
 			if variable == len(b.Lengths) {

@@ -96,7 +96,7 @@ func TestExpectationsThatContradictThemselves(t *testing.T) {
 
 func TestServerErrorsKeepTheirWords(t *testing.T) {
 	down := errors.New("server closed the connection")
-	l := counter{count: func(loader.KeyRange, int64, func(loader.Bucket) error) error { return down }}
+	l := counter{count: func(loader.Grouping, func(loader.Bucket) error) error { return down }}
 	_, err := Run(t.Context(), l, Count, Expect{Rows: 10, BatchRows: 3}, 10)
 	require.ErrorIs(t, err, down)
 }
@@ -104,7 +104,7 @@ func TestServerErrorsKeepTheirWords(t *testing.T) {
 // Scripts read the lists with a subscript: an empty one is [], never null.
 func TestResultAsJSON(t *testing.T) {
 	e := Expect{Rows: 5, BatchRows: 5}
-	r, err := Run(t.Context(), counter{count: func(loader.KeyRange, int64, func(loader.Bucket) error) error { return nil }}, Count, e, 0)
+	r, err := Run(t.Context(), counter{count: func(loader.Grouping, func(loader.Bucket) error) error { return nil }}, Count, e, 0)
 	require.NoError(t, err)
 	r.Seconds = 0.5
 	text, err := json.Marshal(r)

@@ -64,15 +64,22 @@ type Reserver interface {
 
 // Counter counts the rows that arrived.
 type Counter interface {
-	// Count scans the table once and calls f for every bucket that holds rows. Bucket n spans the row numbers
-	// r.First + n·size … r.First + (n+1)·size − 1. Rows outside the range are not counted.
-	Count(ctx context.Context, r KeyRange, size int64, f func(Bucket) error) error
+	// Count scans the table once and calls f for every bucket that holds rows. Rows outside the range are not counted.
+	Count(ctx context.Context, g Grouping, f func(Bucket) error) error
 	// Distinct scans the table once and returns the number of different row numbers in the range.
 	Distinct(ctx context.Context, r KeyRange) (int64, error)
 }
 
 // KeyRange is a range of row numbers, both ends included.
 type KeyRange struct{ First, Last int64 }
+
+// Grouping says what one scan counts. Bucket n spans the row numbers First + n·Size … First + (n+1)·Size − 1.
+type Grouping struct {
+	KeyRange
+	Size int64
+	// Lengths asks for Bucket.Lengths too. Values that lie outside of their rows' pages have to be read for it.
+	Lengths bool
+}
 
 // Bucket is what one scan found of one batch. The offset of a row is its row number less the bucket's first.
 type Bucket struct {
@@ -82,7 +89,7 @@ type Bucket struct {
 	Max    int64 // largest offset
 	// Sum of the offsets and of their squares: beyond 64 bits for large batches.
 	Sum, Squares *big.Int
-	Lengths      []int64 // summed bytes of each variable column, in the schema's order
+	Lengths      []int64 // summed bytes of each variable column, in the schema's order; only when asked for
 }
 
 // Fetcher reads single rows back.

@@ -40,7 +40,7 @@ func (Driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 	if claims {
 		add("per batch", "SHOW WARNINGS", "COMMIT")
 	}
-	add("to verify", s.SelectBuckets(loader.KeyRange{First: 0, Last: c.BatchRows - 1}, c.BatchRows))
+	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
 	if claims {
 		add("afterwards", s.DeleteClaims("RUN"))
 	}

@@ -59,7 +59,7 @@ func TestAtLeastOnce(t *testing.T) {
 		s.exec(t, fmt.Sprintf("CREATE TABLE %s (document_id BIGINT PRIMARY KEY, payload BLOB NOT NULL)",
 			tableName{s.target.Database, "plain"}.quoted()))
 		p := preparation(d, contract)
-		p.Create = loader.CreateNever
+		p.Create, p.Silent = loader.CreateNever, true
 		db := s.open(t, s.table("plain"), p)
 		session := db.testSession(t, contract)
 		ack, err := session.Load(t.Context(), textBatch(id(0), 2, "1\ta\n2\tb\n"))
@@ -232,5 +232,23 @@ func TestRetryEndsAbandonedAttempt(t *testing.T) {
 		assert.Equal(t, loader.Ack{Rows: 4000}, ack)
 		assert.Less(t, time.Since(began), lockWait*time.Second/2)
 		assert.EqualValues(t, 4000, s.rowsIn(t, "t"))
+	})
+}
+
+func TestStoredIsNotStale(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 512), contractOf(loadData, 10000)
+		db := s.open(t, s.table("t"), preparation(d, contract))
+		session := db.testSession(t, contract)
+		var payload int64
+		for i := range int64(4) {
+			b := batchOf(t, d, batch.TSV, id(i), i*10000, 10000)
+			_, err := session.Load(t.Context(), b)
+			require.NoError(t, err)
+			payload += b.Payload
+		}
+		stored, err := db.Stored(t.Context())
+		require.NoError(t, err)
+		assert.InDelta(t, payload, stored, 0.5*float64(payload))
 	})
 }

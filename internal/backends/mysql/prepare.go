@@ -13,8 +13,8 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	s := newStatements(db.name, db.server.flavour, p.Schema)
 	db.schema.Store(&s)
 	t := loader.Table{Name: db.name.String()}
-	if p.Create == loader.CreateNever && p.Contract.Dedup == loader.DedupNone {
-		return t, nil // this user wants nothing said to the server but the load itself
+	if p.Silent {
+		return t, nil
 	}
 	f, err := db.inspect(ctx)
 	if err != nil {

@@ -213,15 +213,6 @@ func errDead() error {
 	return &loader.Error{Op: "load", Applied: loader.No, Err: fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)}
 }
 
-// errEmptied stops a run whose unlogged table was emptied by a crash: what was acknowledged is gone.
-func errEmptied(table string) error {
-	return &loader.Error{
-		Op: "look for the table", Applied: loader.No,
-		Err:  fmt.Errorf("the server has crashed and emptied the unlogged table %s with its claims", table),
-		Hint: "resume the run: it sends everything again that is gone",
-	}
-}
-
 func parseInt(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

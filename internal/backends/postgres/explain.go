@@ -42,7 +42,7 @@ func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 	} else {
 		add("per batch", send)
 	}
-	add("to verify", s.SelectBuckets(loader.KeyRange{First: 0, Last: c.BatchRows - 1}, c.BatchRows))
+	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
 	if claims {
 		add("afterwards", s.DeleteClaims("RUN"))
 	}

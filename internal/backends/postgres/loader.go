@@ -49,9 +49,8 @@ type opened struct {
 // ready is what Prepare has settled.
 type ready struct {
 	statements
-	run    string
-	asked  string // the table's name as the target gives it
-	canary bool   // the claim table holds a row that says whether the server has emptied it
+	run   string
+	asked string // the table's name as the target gives it
 }
 
 // Open connects once and asks what is there.

@@ -59,16 +59,16 @@ func capsOf(method string, o options) loader.Caps {
 	if method == methodInsert {
 		return loader.Caps{
 			Formats: []batch.Format{batch.PGValues}, Dedup: loader.DedupTx, Atomic: true,
-			// The server refuses a statement of 1 GiB and holds one in memory several times over while it parses it. By
-			// BenchmarkBatchBytes 256 KiB to 1 MiB take least of its CPU, 7.0 s a GiB; 4 MiB and more take 7.8 s.
+			// The server refuses a statement of 1 GiB and holds one in memory several times over while it parses it; from
+			// 64 KiB up the size made no difference beyond the noise.
 			MaxBytes: 16 << 20, DefaultBatchBytes: 1 << 20,
 		}
 	}
 	caps := loader.Caps{
 		Formats: []batch.Format{batch.PGBinary, batch.PGText, batch.CSV}, Dedup: loader.DedupTx, Atomic: true,
-		// By BenchmarkBatchBytes (PostgreSQL 15, same machine, fsync off) all sizes from 4 to 128 MiB are equally fast, at
-		// 2.2 to 2.7 s of the server's CPU a GiB; 1 MiB takes 3.1 s. 16 MiB leaves room for what was not measured, the
-		// three round trips of a batch and the flush of its commit, and keeps rings small and retries cheap.
+		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine); 1 MiB cost the
+		// server a fifth more CPU. 16 MiB leaves room for what was not measured, the three round trips of a batch and the
+		// flush of its commit, and keeps rings small and retries cheap.
 		DefaultBatchBytes: 16 << 20,
 	}
 	if o.rowsPerTransaction > 0 {

@@ -7,8 +7,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/sqltx"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,7 +19,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options, l.flavour)}
 	r.primaryKey = p.PrimaryKey || p.Contract.Dedup == loader.DedupRange
-	if p.Contract.Delivery == loader.AtLeastOnce && p.Create == loader.CreateNever {
+	if p.Silent {
 		l.ready.Store(r)
 		return loader.Table{Name: name}, nil
 	}
@@ -34,7 +32,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			return err
 		}
 		if p.Contract.Dedup == loader.DedupTx {
-			return r.claims(ctx, c)
+			return r.makeClaims(ctx, c)
 		}
 		return nil
 	})
@@ -114,17 +112,6 @@ func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, may
 	}
 	_, err := rowsOf(ctx, c, "DROP TABLE "+qualified(found.schema, found.name))
 	return failed("drop the table", err)
-}
-
-// claims makes the claim table and, in an unlogged one, the row whose absence will say that it was emptied.
-func (r *ready) claims(ctx context.Context, c *pgconn.PgConn) error {
-	if err := r.makeClaims(ctx, c); err != nil || !r.unlogged {
-		return err
-	}
-	r.canary = true
-	canary := loader.Ref{ID: batch.ID{Run: r.run, Number: sqltx.Canary}}
-	_, err := rowsOf(ctx, c, r.InsertClaim(canary)+" ON CONFLICT DO NOTHING")
-	return failed("write to the claim table", err)
 }
 
 // makeClaims makes the claim table if it is missing, or checks that this user may use it. CREATE TABLE IF NOT EXISTS

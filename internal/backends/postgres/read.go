@@ -13,13 +13,13 @@ import (
 )
 
 // Count reads the table once, in one statement.
-func (l *opened) Count(ctx context.Context, k loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+func (l *opened) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
 	r, err := l.prepared()
 	if err != nil {
 		return err
 	}
 	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		return r.each(ctx, c, r.SelectBuckets(k, size), func(row [][]byte) error {
+		return r.each(ctx, c, r.SelectBuckets(g), func(row [][]byte) error {
 			b, err := bucket(row)
 			if err != nil {
 				return err

@@ -198,7 +198,7 @@ func (f *fixture) holds(batches ...*batch.Batch) {
 	got := make(map[int64]loader.Bucket)
 	size := f.Contract.BatchRows
 	all := loader.KeyRange{First: 0, Last: 100*size - 1}
-	f.must(c.Count(f.ctx, all, size, func(b loader.Bucket) error {
+	f.must(c.Count(f.ctx, loader.Grouping{KeyRange: all, Size: size, Lengths: true}, func(b loader.Bucket) error {
 		got[b.Number] = b
 		return nil
 	}), "count")

@@ -9,11 +9,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-func (l *memoryLoader) Count(ctx context.Context, r loader.KeyRange, size int64, f func(loader.Bucket) error) error {
+func (l *memoryLoader) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
 	l.mu.Lock()
-	buckets := l.buckets(r, size)
+	buckets := l.buckets(g.KeyRange, g.Size)
 	l.mu.Unlock()
 	for _, b := range buckets {
+		if !g.Lengths {
+			b.Lengths = nil
+		}
 		if err := f(*b); err != nil {
 			return err
 		}

@@ -1,0 +1,132 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// The server dies in the middle of a run and comes back.
+func TestServerCrash(t *testing.T) {
+	t.Parallel()
+	for _, k := range []kind{postgres, mariaDB} {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			s := newScratch(t, k)
+			d := s.database(t)
+			l, flags := slow()
+			p := d.push(append(flags, "--verify", "full")...).start(t)
+			d.untilClaims(t, p, l.batches()/3)
+			s.kill(t)
+			time.Sleep(200 * time.Millisecond) // somebody has to notice
+			s.up(t)
+			r := p.wait(t).ends(t, 0)
+			is := reportOf(t, r)
+			assert.Positive(t, is.Result.Retries)
+			assert.Equal(t, l.rows, is.Result.Rows)
+			d.isExact(t, l)
+		})
+	}
+}
+
+// An unlogged table is empty after a crash, and so are the claims: nothing may be taken for done.
+func TestServerCrashUnlogged(t *testing.T) {
+	t.Parallel()
+	s := newScratch(t, postgres)
+	d := s.database(t)
+	l, flags := slow()
+	p := d.push(append(flags, "--unlogged", "--verify", "full")...).start(t)
+	d.untilUnloggedClaims(t, p, l.batches()/3)
+	s.kill(t)
+	s.up(t)
+	r := p.wait(t)
+	said := r.all()
+	if r.code != 0 { // then it says what to do
+		r.ends(t, 1).says(t, "emptied the unlogged table", "resume")
+		r = d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0)
+		said += r.all()
+	}
+	assert.Regexp(t, `the server lost \d+ batches that it had acknowledged`, said)
+	is := reportOf(t, r)
+	assert.True(t, is.Verify.OK)
+	assert.Equal(t, l.rows, is.Result.Rows, "no lost batch is counted twice")
+	d.isExact(t, l)
+}
+
+// untilUnloggedClaims is untilClaims for an unlogged table.
+func (d *database) untilUnloggedClaims(t *testing.T, p *process, n int64) {
+	t.Helper()
+	var there int64
+	for end := time.Now().Add(time.Minute); there < n; time.Sleep(5 * time.Millisecond) {
+		require.True(t, p.running() && time.Now().Before(end), "no %d batches: %s", n, p.stderr.String())
+		_ = d.query("SELECT COUNT(*) FROM terapush_claims_unlogged WHERE batch >= 0", func(scan func(...any) error) error { return scan(&there) })
+	}
+}
+
+// The server's disk is full: its words, a run that can be resumed, and after making room the exact rows.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	for k, with := range map[kind]struct {
+		room  int64 // PostgreSQL takes a part of it for its log, which must not be what stops it
+		words string
+	}{
+		postgres: {150 << 20, "No space left on device"},
+		mariaDB:  {50 << 20, "is full"},
+	} {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			dir := openFolder(t)
+			smallDisk(t, dir)
+			s := scratchIn(t, k, dir)
+			d := s.database(t)
+			fillDisk(t, filepath.Join(dir, "ballast"), with.room)
+
+			l := small(220_000)
+			l.payload, l.batchRows = 512, 1000
+			r := d.push(l.flags("--workers", "4", "--retries", "2")...).run(t).ends(t, 1)
+			r.says(t, with.words, "make room on the server", "--resume")
+			assert.Less(t, r.took, 2*time.Minute)
+
+			mount(t, dir, "remount,size=1g")
+			s.up(t) // in case the full disk was too much for it
+			d.resume(t, "--verify", "full").run(t).ends(t, 0)
+			d.isExact(t, l)
+		})
+	}
+}
+
+// smallDisk mounts a disk of 400 MB.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	mount(t, dir, "mode=755,size=400m")
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+}
+
+func mount(t *testing.T, dir, options string) {
+	t.Helper()
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "terapush-e2e", dir).CombinedOutput(); err != nil {
+		missing(t, "no mounts here: %v: %s", err, strings.TrimSpace(string(out)))
+	}
+}
+
+// fillDisk leaves so many bytes of a disk free.
+func fillDisk(t *testing.T, path string, leave int64) {
+	t.Helper()
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	defer file.Close()
+	_, _ = file.Write(make([]byte, 1<<30)) // until there is no room
+	info, err := file.Stat()
+	require.NoError(t, err)
+	require.Greater(t, info.Size(), leave, "the disk is too small already")
+	require.NoError(t, file.Truncate(info.Size()-leave))
+}

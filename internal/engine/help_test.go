@@ -1,0 +1,182 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/engine"
+	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+const (
+	batchRows  = 10
+	lastRows   = 3 // of the last batch
+	encodedRow = 8
+)
+
+// bench is an engine on a database in memory, with everything a test looks at.
+type bench struct {
+	*testing.T
+	memory  *loadertest.Memory
+	loader  *spy
+	config  engine.Config
+	source  *source
+	journal journal
+	log     bytes.Buffer
+	drain   chan struct{}
+}
+
+func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
+	b := &bench{T: t, memory: m, source: &source{batches: batches}, drain: make(chan struct{})}
+	l, err := m.Driver().Open(t.Context(), loader.Target{}, loader.Deps{})
+	require.NoError(t, err)
+	b.loader = &spy{Loader: l}
+	dedup := l.Caps().Dedup
+	b.config = engine.Config{
+		Loader: b.loader, Classify: m.Driver().Classify,
+		Contract: loader.Contract{Delivery: l.Caps().Delivery(), Dedup: dedup, BatchRows: batchRows},
+		Source:   b.source, Record: b.journal.add, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Batches: batches, Done: func(int64) bool { return false }, Begun: func(int64) bool { return false },
+		Workers: 4, Retry: retry.Policy{Retries: 8},
+	}
+	return b
+}
+
+// run runs the engine, and checks what holds however it ends.
+func (b *bench) run(ctx context.Context) (engine.Result, error, event.Snapshot) { //nolint:revive // the error belongs to the result
+	b.Helper()
+	b.config.Stats = stats.New(stats.Options{Workers: b.config.Workers})
+	b.config.Stats.Phase(event.Load)
+	result, err := engine.Run(ctx, b.drain, b.config)
+	require.Zero(b, b.source.out.Load(), "batches that were not given back")
+	require.Zero(b, b.loader.open.Load(), "sessions that were not closed")
+	s := b.config.Stats.Snapshot()
+	require.Equal(b, err == nil, result.Complete)
+	require.EqualValues(b, len(result.Unknown), s.UnknownBatches)
+	require.Zero(b, s.BytesInFlight)
+	return result, err, s
+}
+
+// exact checks that every batch is in, once and whole.
+func (b *bench) exact() {
+	b.Helper()
+	seen := map[int64]int{}
+	for _, ref := range b.memory.Applied() {
+		seen[ref.ID.Number]++
+		require.Equal(b, b.source.ref(ref.ID.Number), ref)
+	}
+	require.Len(b, seen, int(b.source.batches))
+	for number, times := range seen {
+		require.Equal(b, 1, times, "batch %d", number)
+	}
+}
+
+// source makes batches of row numbers, and counts those that are out.
+type source struct {
+	batches int64
+	out     atomic.Int64
+}
+
+func (s *source) ref(number int64) loader.Ref {
+	r := loader.Ref{ID: batch.ID{Run: "r", Number: number}, First: number * batchRows, Rows: batchRows}
+	if number == s.batches-1 {
+		r.Rows = lastRows
+	}
+	return r
+}
+
+func (s *source) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r := s.ref(number)
+	b := &batch.Batch{
+		ID: r.ID, First: r.First, Rows: r.Rows, Payload: r.Rows * encodedRow,
+		Free: func() { s.out.Add(-1) },
+	}
+	for i := range r.Rows {
+		b.Starts = append(b.Starts, uint32(len(b.Encoded)))
+		b.Encoded = binary.BigEndian.AppendUint64(b.Encoded, uint64(r.First+i))
+	}
+	s.out.Add(1)
+	b.Hold()
+	return b, nil
+}
+
+// spy stands between engine and loader: it counts sessions, and lets a test take the place of two calls.
+type spy struct {
+	loader.Loader
+	open    atomic.Int64
+	load    func(ctx context.Context, b *batch.Batch, next loader.Session) (loader.Ack, error)
+	resolve func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error)
+}
+
+func (s *spy) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	next, err := s.Loader.Session(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	s.open.Add(1)
+	return &spySession{Session: next, spy: s}, nil
+}
+
+func (s *spy) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
+	next := s.Loader.(loader.Resolver)
+	if s.resolve != nil {
+		return s.resolve(ctx, ref, next)
+	}
+	return next.Resolve(ctx, ref)
+}
+
+type spySession struct {
+	loader.Session
+	spy *spy
+}
+
+func (s *spySession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if s.spy.load != nil {
+		return s.spy.load(ctx, b, s.Session)
+	}
+	return s.Session.Load(ctx, b)
+}
+
+func (s *spySession) Close() error {
+	s.spy.open.Add(-1)
+	return s.Session.Close()
+}
+
+// journal keeps the events.
+type journal struct {
+	mu     sync.Mutex
+	events []event.Event
+}
+
+func (j *journal) add(e event.Event) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, e)
+	return nil
+}
+
+// outcomes are those of one batch, in order.
+func (j *journal) outcomes(number int64) []event.Outcome {
+	var all []event.Outcome
+	for _, e := range j.events {
+		if e.Batch == number {
+			all = append(all, e.Outcome)
+		}
+	}
+	return all
+}

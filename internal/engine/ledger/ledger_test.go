@@ -1,0 +1,324 @@
+package ledger_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+const run = "20260102-030405-abcdef"
+
+func record() ledger.Record {
+	return ledger.Record{
+		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: ledger.Loading,
+		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: plan.Plan{Rows: 7, Dataset: "documents"},
+		Flags: map[string][]string{"rows": {"7"}, "set": {"a=1", "b=2"}},
+	}
+}
+
+func create(t *testing.T, dir string) *ledger.Ledger {
+	t.Helper()
+	l, err := ledger.Create(dir, record())
+	require.NoError(t, err)
+	return l
+}
+
+func applied(number int64) event.Event {
+	return event.Event{Batch: number, Attempt: 1, Rows: 1, Outcome: event.Applied}
+}
+
+// reopen lists the batches that the journal tells of.
+func reopen(dir string) (batches []int64, err error) {
+	l, err := ledger.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
+	if err != nil {
+		return nil, err
+	}
+	return batches, l.Close()
+}
+
+func journalOf(dir string) string { return filepath.Join(dir, run, "journal.jsonl") }
+
+func TestCreateAndOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	r := l.Record()
+	r.Stage = ledger.Loaded
+	require.NoError(t, l.Save(r))
+	require.NoError(t, l.Close())
+
+	l, err := ledger.Open(dir, run, func(event.Event) {})
+	require.NoError(t, err)
+	want := record()
+	want.Schema, want.Stage = "terapush.run/v1", ledger.Loaded
+	require.Equal(t, want, l.Record())
+	require.Equal(t, "7", want.Flag("rows"))
+	require.Empty(t, want.Flag("seed"))
+	require.NoError(t, l.Append(event.Event{Batch: 3, Outcome: event.Started}))
+	require.NoError(t, l.Close())
+
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 1, 2, 3}, batches)
+
+	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	_, err := reopen(dir)
+	require.EqualError(t, err, "another process is working on run "+run)
+	_, err = ledger.Create(dir, record())
+	require.ErrorContains(t, err, "file exists")
+	_, err = ledger.Read(dir, run)
+	require.NoError(t, err, "but everybody may read the record")
+	require.NoError(t, l.Close())
+	_, err = reopen(dir)
+	require.NoError(t, err)
+}
+
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Remove())
+	_, err := reopen(dir)
+	require.ErrorContains(t, err, "no run")
+}
+
+func TestRunsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Rename(filepath.Join(dir, run), filepath.Join(dir, "copy")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	for id, want := range map[string]string{
+		"":          "is not the id of a run",
+		".":         "is not the id of a run",
+		"../other":  "is not the id of a run",
+		"a/b":       "is not the id of a run",
+		`a\b`:       "is not the id of a run",
+		"Upper":     "is not the id of a run",
+		"x'; DROP":  "is not the id of a run",
+		"2026-none": "no run \"2026-none\" in",
+		"empty":     "no run \"empty\" in",
+		"copy":      "is the record of run \"" + run + "\": was the folder copied or renamed?",
+	} {
+		_, err := ledger.Open(dir, id, func(event.Event) {})
+		require.ErrorContains(t, err, want, id)
+		_, err = ledger.Read(dir, id)
+		require.ErrorContains(t, err, want, id)
+	}
+	r := record()
+	r.Run = "../escape"
+	_, err := ledger.Create(dir, r)
+	require.ErrorContains(t, err, "is not the id of a run")
+}
+
+// A crash may cut the last line anywhere. Only that line is lost, and new ones do not join what is left of it.
+func TestTornJournal(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(journalOf(dir))
+	require.NoError(t, err)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
+	require.Len(t, lines, 4)
+
+	kept := []int64{}
+	good := 0
+	for i, line := range lines {
+		for cut := good; cut < good+len(line); cut++ {
+			require.NoError(t, os.WriteFile(journalOf(dir), whole[:cut], 0o600))
+			l, err := ledger.Open(dir, run, func(event.Event) {})
+			require.NoError(t, err, "cut at %d", cut)
+			require.NoError(t, l.Append(applied(77)))
+			require.NoError(t, l.Close())
+			batches, err := reopen(dir)
+			require.NoError(t, err, "cut at %d", cut)
+			require.Equal(t, append(append([]int64{}, kept...), 77), batches, "cut at %d", cut)
+		}
+		if i > 0 {
+			kept = append(kept, int64(i-1))
+		}
+		good += len(line)
+	}
+}
+
+func TestDamagedLineIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(journalOf(dir))
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(whole), "\n")
+	lines[2] = "{\"batch\":\x00\n"
+	require.NoError(t, os.WriteFile(journalOf(dir), []byte(strings.Join(lines, "")), 0o600))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, "journal line 3")
+	require.ErrorContains(t, err, journalOf(dir))
+
+	require.NoError(t, os.WriteFile(journalOf(dir), []byte(`{"schema":"terapush.journal/v1","run":"other"}`+"\n"), 0o600))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, `it is the journal of run "other"`)
+}
+
+// A crash between the steps of Create leaves no run, or a whole one.
+func TestCrashWhileCreating(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, run, "run.json")))
+	_, err := reopen(dir)
+	require.ErrorContains(t, err, "no run")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, run)))
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Remove(journalOf(dir)))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, "opening the journal", "what was sent is not known any more")
+}
+
+// Save leaves the old record or the new one, and what a crash left of another try does not matter.
+func TestSaveIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	beside := filepath.Join(dir, run, "run.json.new")
+	require.NoError(t, os.WriteFile(beside, []byte("{half"), 0o600))
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, err := ledger.Read(dir, run)
+				require.NoError(t, err)
+			}
+		}
+	})
+	for i := range int64(50) {
+		r := record()
+		r.Plan.Rows = i
+		require.NoError(t, l.Save(r))
+	}
+	close(stop)
+	readers.Wait()
+	require.NoFileExists(t, beside)
+	r, err := ledger.Read(dir, run)
+	require.NoError(t, err)
+	require.EqualValues(t, 49, r.Plan.Rows)
+	require.NoError(t, l.Close())
+}
+
+func TestSaveThatFailsKeepsTheOldRecord(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	// A folder where the new record is to be written.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, run, "run.json.new"), 0o700))
+	r := record()
+	r.Stage = ledger.Verified
+	require.ErrorContains(t, l.Save(r), "saving the run's record")
+	require.Equal(t, ledger.Loading, l.Record().Stage)
+	require.NoError(t, l.Close())
+	r, err := ledger.Read(dir, run)
+	require.NoError(t, err)
+	require.Equal(t, ledger.Loading, r.Stage)
+}
+
+func TestSyncWithManyWriters(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	var writers sync.WaitGroup
+	for w := range int64(8) {
+		writers.Go(func() {
+			for i := range int64(20) {
+				require.NoError(t, l.Append(applied(w*20+i)))
+				require.NoError(t, l.Sync())
+			}
+		})
+	}
+	writers.Wait()
+	batches, err := readBatches(dir)
+	require.NoError(t, err)
+	require.Len(t, batches, 160)
+	require.NoError(t, l.Close())
+}
+
+func readBatches(dir string) (map[int64]bool, error) {
+	file, err := os.Open(journalOf(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := event.NewReader(file)
+	batches := map[int64]bool{}
+	for err == nil {
+		var e event.Event
+		if e, err = r.Next(); err == nil {
+			batches[e.Batch] = true
+		}
+	}
+	return batches, nil
+}
+
+func TestFullDisk(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("/dev/full is Linux's")
+	}
+	dir := t.TempDir()
+	l := create(t, dir)
+	require.NoError(t, l.Close())
+	// Opened for appending, the journal's place is taken by a device that is always full. Replay finds it empty, and
+	// starts it anew, which fails first; so the link comes after the ledger has been opened once and is followed again.
+	require.NoError(t, os.Remove(journalOf(dir)))
+	require.NoError(t, os.Symlink("/dev/full", journalOf(dir)))
+	_, err := ledger.Open(dir, run, func(event.Event) {})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestUsable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	require.NoError(t, ledger.Usable(dir))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, ledger.Usable(file), "without which a run cannot be resumed")
+	require.ErrorContains(t, ledger.Usable(filepath.Join(file, "below")), "choose another --state-dir")
+}
+
+func TestNewID(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	seen := map[string]bool{}
+	for range 100 {
+		id := ledger.NewID(now)
+		require.Regexp(t, `^20260102-020405-[a-z2-7]{6}$`, id)
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+	require.Less(t, ledger.NewID(now), ledger.NewID(now.Add(time.Second)))
+	_ = fmt.Sprint()
+}

@@ -1,0 +1,136 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// pieces is a table that keeps the front of a batch when its load is cut: what a COPY in several transactions does.
+type pieces struct {
+	*bench
+	rows []int64 // their numbers, in the order in which they came
+}
+
+func newPieces(t *testing.T, batches int64) *pieces {
+	p := &pieces{bench: newBench(t, batches, &loadertest.Memory{Caps: &loader.Caps{Dedup: loader.DedupRange}})}
+	p.config.Workers = 1
+	p.loader.load = func(_ context.Context, b *batch.Batch, _ loader.Session) (loader.Ack, error) {
+		return p.put(b, b.Rows)
+	}
+	p.loader.resolve = func(_ context.Context, ref loader.Ref, _ loader.Resolver) (loader.Resolution, error) {
+		return p.look(ref), nil
+	}
+	return p
+}
+
+// put keeps the batch's rows until as many are there as it may keep, and is then cut.
+func (p *pieces) put(b *batch.Batch, keep int64) (loader.Ack, error) {
+	body := b.Open()
+	defer body.Close()
+	ack := loader.Ack{}
+	for row := make([]byte, encodedRow); ; ack.Rows++ {
+		if _, err := body.Read(row); err == io.EOF {
+			return ack, nil
+		}
+		number := int64(binary.BigEndian.Uint64(row))
+		if number >= b.First+keep {
+			return loader.Ack{}, loadertest.ErrConnection
+		}
+		p.rows = append(p.rows, number)
+	}
+}
+
+func (p *pieces) look(ref loader.Ref) loader.Resolution {
+	found := loader.Resolution{Applied: loader.No}
+	for _, number := range p.rows {
+		if ref.First <= number && number < ref.First+ref.Rows {
+			found.Rows++
+		}
+	}
+	if found.Rows == ref.Rows {
+		found.Applied = loader.Yes
+	}
+	return found
+}
+
+func (p *pieces) exact() {
+	p.Helper()
+	rows := (p.source.batches-1)*batchRows + lastRows
+	require.Len(p, p.rows, int(rows))
+	for i, number := range p.rows {
+		require.EqualValues(p, i, number)
+	}
+}
+
+func TestKeyRangeGoesOnBehindWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPieces(t, 3)
+		attempts := int64(0)
+		p.loader.load = func(_ context.Context, b *batch.Batch, _ loader.Session) (loader.Ack, error) {
+			require.Contains(t, p.journal.outcomes(b.ID.Number), event.Started, "written down before the first row")
+			if attempts++; b.ID.Number == 1 && attempts < 5 {
+				return p.put(b, 3*(attempts-1)) // attempts 2, 3 and 4 of the run: 3, 6, 9 rows
+			}
+			return p.put(b, b.Rows)
+		}
+		_, err, s := p.run(t.Context())
+		require.NoError(t, err)
+		p.exact()
+		require.EqualValues(t, 2*batchRows+lastRows, s.Rows)
+		require.Equal(t, []event.Outcome{event.Started, event.Unknown, event.Unknown, event.Unknown, event.Applied}, p.journal.outcomes(1))
+	})
+}
+
+func TestKeyRangeResumesABatchThatWasBegun(t *testing.T) {
+	for _, there := range []int64{0, 4, batchRows} {
+		p := newPieces(t, 2)
+		p.config.Begun = func(number int64) bool { return number == 0 }
+		for row := range there {
+			p.rows = append(p.rows, row)
+		}
+		_, err, s := p.run(t.Context())
+		require.NoError(t, err)
+		p.exact()
+		require.EqualValues(t, batchRows+lastRows, s.Rows)
+	}
+}
+
+func TestKeyRangeThatCannotBeLookedUpIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPieces(t, 2)
+		p.config.Begun = func(number int64) bool { return number == 0 }
+		p.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
+			return loader.Resolution{}, errors.New("not the front of the batch")
+		}
+		result, err, _ := p.run(t.Context())
+		require.ErrorContains(t, err, "not the front of the batch")
+		require.Equal(t, []int64{0}, result.Unknown)
+		require.Empty(t, p.rows, "and nothing was sent")
+	})
+}
+
+func TestKeyRangeSendsNothingThatIsNotWrittenDown(t *testing.T) {
+	p := newPieces(t, 2)
+	p.config.Record = func(e event.Event) error {
+		if e.Outcome == event.Started {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	_, err, s := p.run(t.Context())
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.Empty(t, p.rows)
+	require.EqualValues(t, 1, s.FailedBatches)
+}

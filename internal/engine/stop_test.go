@@ -1,0 +1,216 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+func TestDrainFinishesWhatIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
+			return loadertest.Fault{Delay: time.Second}
+		}})
+		time.AfterFunc(2500*time.Millisecond, func() { close(b.drain) })
+		result, err, s := b.run(t.Context())
+		require.NoError(t, err)
+		require.True(t, result.Drained)
+		require.True(t, result.Complete)
+		require.EqualValues(t, 12, result.Handed)
+		require.EqualValues(t, 12, s.Batches)
+	})
+}
+
+func TestDrainWithNothingLeftCutsNothingOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
+			return loadertest.Fault{Delay: time.Second}
+		}})
+		b.config.Done = func(number int64) bool { return number >= 4 }
+		time.AfterFunc(time.Second/2, func() { close(b.drain) })
+		result, err, _ := b.run(t.Context())
+		require.NoError(t, err)
+		require.False(t, result.Drained)
+	})
+}
+
+func TestDrainEndsRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
+			return loadertest.Fault{Before: loadertest.ErrConnection}
+		}})
+		b.config.Retry.Retries = 1000
+		start := time.Now()
+		time.AfterFunc(time.Minute, func() { close(b.drain) })
+		result, err, s := b.run(t.Context())
+		require.Error(t, err)
+		require.Equal(t, time.Minute, time.Since(start))
+		require.Empty(t, result.Unknown, "the database was asked after each attempt")
+		require.EqualValues(t, 4, s.FailedBatches)
+	})
+}
+
+func TestCancelClosesTheConnections(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault { return loadertest.Fault{Stall: true} }})
+		why := errors.New("a second signal")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(why) })
+		start := time.Now()
+		result, err, s := b.run(ctx)
+		require.Equal(t, time.Second, time.Since(start))
+		require.Error(t, err)
+		require.False(t, result.Complete)
+		require.Zero(t, s.Batches)
+		require.EqualValues(t, 4, s.FailedBatches+s.UnknownBatches)
+	})
+}
+
+func TestCancelBetweenBatchesSaysWhy(t *testing.T) {
+	b := newBench(t, 100, &loadertest.Memory{})
+	why := errors.New("a second signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	_, err, s := b.run(ctx)
+	require.Equal(t, why, err)
+	require.Zero(t, s.Attempts)
+}
+
+func TestStuckWorkerDoesNotStopTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 50, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
+			if number == 0 && attempt == 1 {
+				return loadertest.Fault{Stall: true}
+			}
+			return loadertest.Fault{Delay: time.Second}
+		}})
+		var others time.Time
+		b.config.Record = func(e event.Event) error {
+			if e.Batch == 49 {
+				others = time.Now()
+			}
+			return b.journal.add(e)
+		}
+		start := time.Now()
+		_, err, _ := b.run(t.Context())
+		require.NoError(t, err)
+		b.exact()
+		require.Equal(t, 17*time.Second, others.Sub(start), "three workers, 49 batches")
+		require.GreaterOrEqual(t, time.Since(start), 2*time.Minute, "and then the deadline")
+		require.Equal(t, 1, strings.Count(b.log.String(), "no answer within 2m0s"), b.log.String())
+
+		stalls := strings.Count(b.log.String(), "a worker is stalled")
+		require.Equal(t, 1, stalls, "once a stall:\n%s", b.log.String())
+		require.Regexp(t, `send for 1m5s, batch 0, 0 B of 80[.0]* B sent`, b.log.String())
+	})
+}
+
+func TestWatchdogOutlivesTheDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 4, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
+			return loadertest.Fault{Delay: 90 * time.Second}
+		}})
+		close(b.drain)
+		b.drain = nil
+		_, err, _ := b.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, strings.Count(b.log.String(), "a worker is stalled"))
+	})
+}
+
+// The deadline of an attempt grows with the slowest one so far, and asking what became of it has one of its own.
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 2, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
+			if number == 0 {
+				return loadertest.Fault{Delay: 10 * time.Second}
+			}
+			return loadertest.Fault{Stall: attempt == 1}
+		}})
+		b.config.Workers = 1
+		start := time.Now()
+		_, err, _ := b.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(b.log.String(), "no answer within 3m20s"), b.log.String())
+		require.GreaterOrEqual(t, time.Since(start), 210*time.Second)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1, &loadertest.Memory{Script: func(_ int64, attempt int) loadertest.Fault {
+			return loadertest.Fault{Stall: attempt == 1}
+		}})
+		b.config.Deadline = time.Second
+		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
+			ack, err := next.Load(ctx, batch)
+			if err != nil {
+				err = loadertest.ErrConnection // what a driver makes of a connection that was closed under it
+			}
+			return ack, err
+		}
+		b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
+			until, bound := ctx.Deadline()
+			require.True(t, bound)
+			require.Equal(t, time.Minute, time.Until(until))
+			return next.Resolve(ctx, ref)
+		}
+		_, err, s := b.run(t.Context())
+		require.NoError(t, err)
+		b.exact()
+		require.Contains(t, b.log.String(), "no answer within 1s: loadertest: connection reset")
+		require.Equal(t, []event.Outcome{event.Unknown, event.Applied}, b.journal.outcomes(0))
+		require.EqualValues(t, 1, s.Retries)
+	})
+}
+
+func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
+	b := newBench(t, 100, &loadertest.Memory{})
+	b.config.Workers = 1
+	b.config.Record = func(e event.Event) error {
+		if e.Batch == 3 {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	result, err, s := b.run(t.Context())
+	require.Equal(t, syscall.ENOSPC, err)
+	require.EqualValues(t, 4, s.Batches, "the batch is in, whatever happened to the note about it")
+	require.Empty(t, result.Unknown)
+	require.Zero(t, s.FailedBatches)
+	require.Equal(t, 0, b.memory.Attempts(4))
+	require.Zero(t, b.memory.Resolved(), "our disk says nothing about the server's rows")
+}
+
+func TestMaxRate(t *testing.T) {
+	const batchBytes = batchRows * encodedRow
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 21, &loadertest.Memory{})
+		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes) // a batch a second, and one at once
+		start := time.Now()
+		_, err, s := b.run(t.Context())
+		require.NoError(t, err)
+		b.exact()
+		require.Equal(t, 20*time.Second, time.Since(start), "and nobody waits once everything is handed out")
+		require.Greater(t, s.WorkerSeconds[event.WaitRate], 60.0)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, 1000, &loadertest.Memory{})
+		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes)
+		start := time.Now()
+		time.AfterFunc(10*time.Second, func() { close(b.drain) })
+		result, err, s := b.run(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Second, time.Since(start), "who waits for the rate has nothing on its way")
+		require.Equal(t, result.Handed, s.Batches)
+	})
+}
