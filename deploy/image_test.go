@@ -19,12 +19,11 @@ const user = "65532:65532"
 
 func TestImage(t *testing.T) {
 	needs(t, os.Geteuid() == 0, "buildah needs root here")
-	needs(t, isFile("../bin/terapush"), "bin/terapush is not there: make build")
 	_, err := exec.LookPath("buildah")
 	needs(t, err == nil, "buildah is not installed: scripts/tools buildah")
 	s := newStore(t)
 
-	image := s.run("../scripts/image", "localhost/terapush:test")
+	image := s.run(checkout(t)+"/scripts/image", "localhost/terapush:test")
 	require.Equal(t, "localhost/terapush:test", image)
 	config := func(field string) string {
 		return s.buildah("inspect", "--type", "image", "--format", "{{.OCIv1.Config."+field+"}}", image)
@@ -106,7 +105,19 @@ func filesIn(t *testing.T, root string) (all []string) {
 	return all
 }
 
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+// checkout makes a folder with what the image is made from and a binary of its own: bin/terapush may be an old one, or
+// one that somebody has built in another way.
+func checkout(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"Dockerfile", ".dockerignore", "scripts/image", "deploy/image"} {
+		to := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		out, err := exec.Command("cp", "-R", filepath.Join("..", name), to).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(dir, "bin/terapush"), "../cmd/terapush")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
 }

@@ -118,7 +118,7 @@ func (p *process) wait(t *testing.T) result {
 	case <-time.After(patience):
 		_ = p.Process.Signal(syscall.SIGQUIT) // its goroutines, on stderr
 		<-p.done
-		t.Fatalf("%s does not end\nstdout: %s\nstderr: %s", p, p.stdout.String(), p.stderr.String())
+		t.Fatalf("%s does not end\nstdout: %s\nstderr: %.5000s", p, p.stdout.String(), p.stderr.String())
 	}
 	return result{
 		line: p.String(), stdout: p.stdout.String(), stderr: p.stderr.String(),

@@ -31,11 +31,14 @@ func (w *worker) retrying(next loadFunc) loadFunc {
 				return loader.Ack{}, w.giveUp(t, v.Applied, err)
 			}
 			if w.mustResolve(v) {
-				var ask error
-				if v.Applied, ask = w.resolved(ctx, t, waits); v.Applied == loader.Yes {
-					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
-				} else if ask != nil {
+				found, ask := w.resolved(ctx, t, waits)
+				switch {
+				case ask != nil: // what is certainly not in stays so, whether or not somebody can be asked
 					err = fmt.Errorf("%w; %w", err, ask)
+				case found == loader.Yes:
+					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
+				default:
+					v.Applied = found
 				}
 			}
 			certain := v.Applied == loader.No || w.Contract.Dedup == loader.DedupNone

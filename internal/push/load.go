@@ -115,6 +115,8 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	}
 	drain, stopClock := p.drain()
 	defer stopClock()
+	before := stats.ProcessUsage()
+	defer func() { p.loadCPU = stats.ProcessUsage().CPU() - before.CPU() }()
 	result, err := engine.Run(ctx, drain, p.engineConfig())
 	switch {
 	case !p.plan.ByDuration || err != nil:

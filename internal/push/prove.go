@@ -2,6 +2,7 @@ package push
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/terapush/terapush/internal/dataset"
@@ -26,7 +27,8 @@ func (p *push) prove(ctx context.Context) error {
 		}
 	}
 	if p.verified.Mode == verify.Count || p.verified.Mode == verify.Full {
-		return failed(report.Failed, p.finish(ctx))
+		// A row that was not taken may be there all the same, as somebody else's under the same key.
+		return errors.Join(failed(report.Failed, p.finish(ctx)), p.missing())
 	}
 	return p.missing()
 }
@@ -105,6 +107,7 @@ func (p *push) report(err error) *report.Report {
 	if p.stats != nil {
 		// Before anything is measured for the report itself, so that only the run is counted.
 		r.Measure(p.stats.Snapshot(), p.stats.Latency(), stats.ProcessUsage())
+		r.Client.LoadSeconds = p.loadCPU
 	}
 	p.reportTarget(r)
 	p.reportPlan(r)

@@ -85,6 +85,7 @@ type push struct {
 
 	lostSome bool // this process found acknowledged batches gone
 
+	loadCPU  float64 // seconds of CPU time while rows moved
 	verified verify.Result
 	stored   int64
 	warnings []string

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -37,6 +41,7 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err := p.believeClaims(ctx); err != nil {
 		return err
 	}
+	p.endLeftovers(ctx)
 	if p.plan.ByDuration {
 		if err := p.endByNow(max(last, p.done.Last())); err != nil {
 			return err
@@ -45,11 +50,11 @@ func (p *push) takeOver(ctx context.Context) error {
 	if record.Stage == ledger.Loaded && p.left() == 0 {
 		return nil
 	}
-	record.Stage, record.Plan = ledger.Loading, p.plan
-	if err := p.ledger.Save(record); err != nil {
+	if err := p.refit(); err != nil {
 		return err
 	}
-	return p.refit()
+	record.Stage, record.Plan = ledger.Loading, p.plan
+	return p.ledger.Save(record)
 }
 
 // reopen takes over a run's folder, handing its journal to each, and connects to its table.
@@ -111,6 +116,48 @@ func (p *push) believeClaims(ctx context.Context) error {
 	}
 	p.done = claimed
 	return nil
+}
+
+// leftoverPatience bounds the wait for the end of an earlier process's sessions, which roll back first.
+const leftoverPatience = time.Minute
+
+// endLeftovers ends what earlier processes left at work on the server: the sessions of one that was killed or cut off
+// hold their claims until the server notices, which can take minutes. Batches are handed out in order, so those on
+// their way were among the first that are not in, one a worker. It is not needed for the rows to be right: where it
+// fails, the claims make the load wait.
+func (p *push) endLeftovers(ctx context.Context) {
+	resolver, can := p.loader.(loader.Resolver)
+	if !can || p.contract.Dedup != loader.DedupTx {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, leftoverPatience)
+	defer cancel()
+	var open []int64
+	for n := int64(0); n < p.plan.Batches() && len(open) < p.plan.Workers; n++ {
+		if !p.done.Has(n) {
+			open = append(open, n)
+		}
+	}
+	in := make([]bool, len(open))
+	var asked errgroup.Group
+	asked.SetLimit(8)
+	for i, n := range open {
+		asked.Go(func() error {
+			found, err := resolver.Resolve(ctx, loader.Ref{
+				ID: batch.ID{Run: p.id(), Number: n}, First: p.plan.FirstKey + n*p.plan.BatchRows, Rows: p.plan.BatchSize(n),
+			})
+			in[i] = found.Applied == loader.Yes
+			return err
+		})
+	}
+	if err := asked.Wait(); err != nil {
+		p.warn(fmt.Sprintf("sessions of an earlier process may still be at work, and batches wait for them: %v", err))
+	}
+	for i, n := range open {
+		if in[i] {
+			p.done.Add(n)
+		}
+	}
 }
 
 func (p *push) warnOfLoss(batches int64) {

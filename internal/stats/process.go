@@ -18,3 +18,6 @@ func ProcessUsage() Usage {
 	u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes = systemUsage()
 	return u
 }
+
+// CPU is the user's and the system's time together, in seconds.
+func (u Usage) CPU() float64 { return u.UserSeconds + u.SystemSeconds }

@@ -54,6 +54,10 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 // begin sets the session up, asks the server for its name there, and only then takes the run's name: a Resolve that
 // happens to look now would end a session of the run that it does not know.
 func (s *session) begin(ctx context.Context) error {
+	if s.contract.Dedup == loader.DedupNone { // nobody will ever want to end it
+		_, err := exec(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+nameSession(s.run))
+		return failed("set up the session", err)
+	}
 	found, err := rowsOf(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+selectOwnBackend)
 	if err != nil {
 		return failed("set up the session", err)

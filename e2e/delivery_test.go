@@ -1,0 +1,113 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/internal/faultproxy"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// MyISAM keeps what a rollback should remove: exactly once is refused, and anything less says so.
+func TestNoTransactions(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{mariaDB, mySQL}, func(t *testing.T, d *database) {
+		d.createTable(t, "documents", "")
+		d.must(t, "ALTER TABLE documents ENGINE = MyISAM")
+		l := small(2000)
+		d.push(l.flags("--delivery", "exactly-once")...).fails(t, "MyISAM", "exactly once", "--delivery at-least-once")
+		assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "no row of a probe is left")
+
+		is := reportOf(t, d.push(l.flags()...).run(t).ends(t, 0))
+		assert.Equal(t, "at-least-once", is.Plan.Delivery)
+		assert.Contains(t, strings.Join(is.Warnings, "\n"), "MyISAM")
+		d.isExact(t, l)
+	})
+}
+
+// A load that commits by itself is found by the probe, whatever the catalogue says of the table: here a trigger writes
+// rows where no rollback reaches, and the target itself is honest.
+func TestAtLeastOnceLeavesNoClaims(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		d.createTable(t, "documents", "")
+		l := small(2000)
+		is := reportOf(t, d.push(l.flags("--delivery", "at-least-once", "--create", "never")...).run(t).ends(t, 0))
+		assert.Equal(t, "at-least-once", is.Plan.Delivery)
+		assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'terapush_claims' AND table_schema IN ('public', '"+d.name()+"')"),
+			"not even a claim table")
+		d.isExact(t, l)
+	})
+}
+
+// At least once, with lost answers: every row is there, and some are there twice, which the proof says.
+func TestAtLeastOnceDoubles(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{mariaDB, mySQL}, func(t *testing.T, d *database) {
+		l := small(10_000)
+		lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Bytes: 300_000}
+		r := d.by(d.proxy(t, lost), l.flags("--delivery", "at-least-once", "--workers", "2", "--retries", "20")...).run(t)
+		is := reportOf(t, r)
+		assert.Positive(t, lost.Injected())
+		total := d.number(t, "SELECT COUNT(*) FROM documents")
+		assert.Equal(t, l.rows, d.number(t, "SELECT COUNT(DISTINCT document_id) FROM documents"), "nothing is missing")
+		if total == l.rows {
+			r.ends(t, 0)
+			return
+		}
+		r.ends(t, 4).says(t, "at least once")
+		assert.Equal(t, total, is.Verify.FoundRows)
+		assert.NotEmpty(t, is.Verify.BadBatches)
+	})
+}
+
+// Somebody else's rows have some of the keys. Under a unique key they are in the way: the run says so in the server's
+// words, and changes nothing about them.
+func TestKeysTaken(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		d.createTable(t, "documents", ", PRIMARY KEY (document_id)")
+		l := d.interrupted(t, "--retries", "1")
+		taken := l.rows - 5 // a key of the last batch, and one more of it
+		d.must(t, fmt.Sprintf("INSERT INTO documents VALUES (%d, 'mine'), (%d, 'mine')", taken, taken+2))
+		r := d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 1)
+		r.says(t, map[kind]string{postgres: "duplicate key value violates unique constraint", mariaDB: "Duplicate entry", mySQL: "Duplicate entry"}[d.kind],
+			fmt.Sprint(taken), "--resume")
+		is := reportOf(t, r)
+		assert.Equal(t, report.Failed, is.Result.Outcome)
+		assert.Equal(t, []int64{0, 1}, []int64{is.Result.Unknown, is.Result.GivenUp})
+		d.isMine(t, taken, taken+2)
+
+		d.must(t, fmt.Sprintf("DELETE FROM documents WHERE document_id IN (%d, %d)", taken, taken+2))
+		d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0)
+		d.isExact(t, l)
+	})
+}
+
+// Without a transaction the server takes what it can: what it left out is counted, and no success.
+func TestKeysTakenAtLeastOnce(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{mariaDB, mySQL}, func(t *testing.T, d *database) {
+		for mode, code := range map[string]int{"count": 3, "ack": 3, "full": 4} {
+			l := small(2000)
+			l.table = "taken_" + mode
+			d.createTable(t, l.table, ", PRIMARY KEY (document_id)")
+			d.must(t, fmt.Sprintf("INSERT INTO %s VALUES (100, 'mine'), (1999, 'mine')", l.table))
+			r := d.push(l.flags("--delivery", "at-least-once", "--create", "never", "--verify", mode, "--verify-rows", "2000")...).run(t).ends(t, code)
+			is := reportOf(t, r)
+			assert.EqualValues(t, 2, is.Result.Missing, mode)
+			r.says(t, "2 rows")
+			assert.EqualValues(t, 2, d.number(t, "SELECT COUNT(*) FROM "+l.table+" WHERE payload = 'mine'"))
+			assert.EqualValues(t, 2000, d.number(t, "SELECT COUNT(*) FROM "+l.table))
+		}
+	})
+}
+
+// isMine asserts that somebody else's rows are as they were.
+func (d *database) isMine(t *testing.T, keys ...int64) {
+	t.Helper()
+	for _, key := range keys {
+		assert.Equal(t, "mine", string(ask[[]byte](t, d, fmt.Sprintf("SELECT payload FROM documents WHERE document_id = %d", key))))
+	}
+}

@@ -1,0 +1,112 @@
+package e2e_test
+
+import (
+	"debug/elf"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// nobody is the user and group that own nothing.
+const nobody = 65534
+
+// The two-command start: a real PostgreSQL is fetched, filled, proven and gone again.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		attr *syscall.SysProcAttr
+	}{
+		{"as the caller", nil},
+		{"as an ordinary user", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.attr != nil && os.Geteuid() != 0 {
+				t.Skip("only root can become another user, and the caller is an ordinary one already")
+			}
+			home := openFolder(t)
+			i := invocation{args: []string{"demo", "--bytes", scaled("64MiB", "1GiB")}, env: []string{"HOME=" + home}, attr: c.attr}
+			program := binary
+			if c.attr != nil {
+				program = copyBinary(t, home)
+				require.NoError(t, os.Chown(home, nobody, nobody))
+			}
+			r := startCommand(t, i, program, i.args...).wait(t)
+			if r.code != 0 && strings.Contains(r.stderr, "cannot fetch PostgreSQL") {
+				missing(t, "Maven Central cannot be reached: %s", r.stderr)
+			}
+			r.ends(t, 0)
+			assert.Contains(t, r.stdout, "\nverify ok")
+			t.Logf("%s\n%s", r.took, r.stdout)
+			assert.Empty(t, leftServers(t, home), "no server of the demo is left")
+		})
+	}
+}
+
+// copyBinary puts the binary where every user may run it.
+func copyBinary(t *testing.T, folder string) string {
+	t.Helper()
+	from, err := os.Open(binary)
+	require.NoError(t, err)
+	defer from.Close()
+	path := filepath.Join(folder, "terapush")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	require.NoError(t, err)
+	_, err = io.Copy(to, from)
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	return path
+}
+
+// leftServers lists the PostgreSQL processes whose program or data lies where a demo of ours keeps them.
+func leftServers(t *testing.T, home string) []string {
+	t.Helper()
+	out, err := exec.Command("ps", "-eo", "pid,args").Output()
+	require.NoError(t, err)
+	var left []string
+	for line := range strings.Lines(string(out)) {
+		if strings.Contains(line, home) && strings.Contains(line, "postgres") {
+			left = append(left, strings.TrimSpace(line))
+		}
+	}
+	return left
+}
+
+// One static file: nothing of the machine is needed to run it.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	file, err := elf.Open(binary)
+	require.NoError(t, err)
+	defer file.Close()
+	for _, p := range file.Progs {
+		assert.NotEqual(t, elf.PT_INTERP, p.Type, "it asks for a dynamic loader")
+	}
+	libraries, _ := file.ImportedLibraries()
+	assert.Empty(t, libraries)
+}
+
+// A root file system that holds the binary and nothing else, as in an image FROM scratch.
+func TestScratchRoot(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can change the root folder")
+	}
+	root := openFolder(t)
+	copyBinary(t, root)
+	i := invocation{
+		args: []string{"push", "discard://", "--rows", "1000", "--json", "--state-dir", "/state"},
+		attr: &syscall.SysProcAttr{Chroot: root},
+	}
+	require.NoError(t, os.Mkdir(filepath.Join(root, "state"), 0o755))
+	i.attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
+	require.NoError(t, os.Chown(filepath.Join(root, "state"), nobody, nobody))
+	r := startCommand(t, i, "/terapush", i.args...).wait(t).ends(t, 0)
+	assert.EqualValues(t, 1000, reportOf(t, r).Result.Rows)
+}

@@ -1,0 +1,325 @@
+package config_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// driver has two methods with options of every kind, and does nothing.
+type driver struct{}
+
+func (driver) Name() string      { return "base" }
+func (driver) Schemes() []string { return []string{"base", "database"} }
+
+func (driver) Methods() []loader.Method {
+	return []loader.Method{
+		{Name: "copy", Options: []loader.Option{
+			{Name: "unlogged", Kind: loader.BoolOption, Default: "false", Help: "no log"},
+			{Name: "rows-per-transaction", Kind: loader.IntOption, Default: "0", Help: "pieces"},
+		}},
+		{Name: "insert", Options: []loader.Option{{Name: "hint", Help: "for the optimizer"}, {Name: "unlogged", Kind: loader.BoolOption}}},
+	}
+}
+
+func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
+func (driver) Classify(error) loader.Verdict                                          { return loader.Verdict{} }
+func (driver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {
+	return nil, nil
+}
+
+func drivers(t *testing.T) *loader.Registry {
+	t.Helper()
+	r, err := loader.NewRegistry(driver{})
+	require.NoError(t, err)
+	return r
+}
+
+type env map[string]string
+
+func (e env) lookup(name string) (string, bool) {
+	text, ok := e[name]
+	return text, ok
+}
+
+// parse reads flags, environment and file, in this order.
+func parse(t *testing.T, args string, e env, file string) (*config.Push, *pflag.FlagSet, error) {
+	t.Helper()
+	c := new(config.Push)
+	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
+	c.Flags(f, drivers(t))
+	require.NoError(t, f.Parse(strings.Fields(args)))
+	path := ""
+	if file != "" {
+		path = filepath.Join(t.TempDir(), "push.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(file), 0o600))
+	}
+	return c, f, config.Complete(f, e.lookup, path)
+}
+
+func TestPrecedence(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		env  env
+		file string
+		want uint64
+	}{
+		{want: 1},
+		{file: "seed: 4", want: 4},
+		{env: env{"TERAPUSH_SEED": "3"}, file: "seed: 4", want: 3},
+		{args: "--seed 2", env: env{"TERAPUSH_SEED": "3"}, file: "seed: 4", want: 2},
+		{env: env{"TERAPUSH_SEED": ""}, file: "seed: 18446744073709551615", want: 1<<64 - 1},
+	} {
+		got, _, err := parse(t, c.args, c.env, c.file)
+		require.NoError(t, err)
+		require.Equal(t, c.want, got.Seed)
+	}
+}
+
+// A flag also stands against those that it excludes, and they are no contradiction.
+func TestPrecedenceOverWhatIsExcluded(t *testing.T) {
+	c, _, err := parse(t, "--rows 5", env{"TERAPUSH_BATCH_ROWS": "6"}, "bytes: 1TiB\nbatch-bytes: 1MiB\nfirst-key: 3")
+	require.NoError(t, err)
+	require.NoError(t, c.Validate())
+	require.EqualValues(t, 5, c.Rows)
+	require.Zero(t, c.Bytes)
+	require.EqualValues(t, 6, c.BatchRows)
+	require.Zero(t, c.BatchBytes)
+	require.EqualValues(t, 3, c.FirstKey)
+
+	c, _, err = parse(t, "", nil, "bytes: 1TiB\nrows: 7")
+	require.NoError(t, err)
+	require.ErrorContains(t, c.Validate(), "exclude each other", "in one source they are one")
+}
+
+func TestFile(t *testing.T) {
+	c, _, err := parse(t, "", nil, "set: [a=1, b = 2]\nunlogged: true\nrows: 1000\nduration: 0s1ms\nmax-rate: 5Gbps\njson: true")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a=1", "b = 2"}, c.Set)
+	require.Equal(t, "true", c.Options["unlogged"])
+	require.True(t, c.JSON)
+
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("seed: 9"), 0o600))
+	c, _, err = parse(t, "", env{"TERAPUSH_CONFIG": path}, "")
+	require.NoError(t, err)
+	require.EqualValues(t, 9, c.Seed)
+
+	for file, want := range map[string]string{
+		"sed: 1":                     `key "sed" does not exist; did you mean "seed"?`,
+		"batch_rows: 1":              `did you mean "batch-rows"?`,
+		"table:":                     "table: write one value, or a list of values",
+		"set: {a: 1}":                "set: write one value, or a list of values",
+		"seed: x":                    `seed: invalid argument "x" for "--seed" flag`,
+		"seed: 1\nseed: 2":           `already defined`,
+		"seed: [1\nsecret: hunter2:": "push.yaml",
+	} {
+		_, _, err := parse(t, "", nil, file)
+		require.ErrorContains(t, err, want, file)
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+	_, _, err = parse(t, "", env{"TERAPUSH_CONFIG": "/does/not/exist"}, "")
+	require.ErrorContains(t, err, "--config: open /does/not/exist")
+}
+
+func TestEnvironmentErrorsNameTheVariable(t *testing.T) {
+	_, _, err := parse(t, "", env{"TERAPUSH_SEED": "x", "TERAPUSH_VERIFY": "ful"}, "")
+	require.ErrorContains(t, err, "TERAPUSH_SEED: invalid argument")
+	require.ErrorContains(t, err, `TERAPUSH_VERIFY: invalid argument "ful" for "--verify" flag: value "ful" does not exist; did you mean "full"?`)
+}
+
+func TestZeroIsNotTheDefault(t *testing.T) {
+	for _, args := range []string{
+		"--rows 0", "--bytes 0", "--duration 0s", "--batch-rows 0", "--batch-bytes 0B", "--memory 0", "--workers 0", "--batch-timeout 0s",
+	} {
+		_, _, err := parse(t, args, nil, "")
+		require.ErrorContains(t, err, strings.Fields(args)[0]+" 0: give more than 0", args)
+	}
+}
+
+func TestSizesAndRates(t *testing.T) {
+	for text, want := range map[string]int64{
+		"64MiB": 64 << 20, "64MB": 64_000_000, "1GiB": 1 << 30, "1024": 1024, "1.5KiB": 1536, "1 GiB": 1 << 30,
+	} {
+		var b, again config.Bytes
+		require.NoError(t, b.Set(text))
+		require.EqualValues(t, want, b)
+		require.NoError(t, again.Set(b.String()), "as Given writes it")
+		require.Equal(t, b, again)
+	}
+	for _, text := range []string{"", "x", "1XB", "-1", "9EiB"} {
+		require.ErrorContains(t, new(config.Bytes).Set(text), "is not a size: write it as 64MiB, 64MB or 1GiB", text)
+	}
+	for text, want := range map[string]int64{
+		"500MiB/s": 500 << 20, "500MB/s": 500_000_000, "5Gbps": 625_000_000, "8bps": 1, "1.6Gbps": 200_000_000, "100Mbps": 12_500_000,
+	} {
+		var r, again config.Rate
+		require.NoError(t, r.Set(text), text)
+		require.EqualValues(t, want, r, text)
+		require.NoError(t, again.Set(r.String()), "as Given writes it")
+		require.Equal(t, r, again)
+	}
+	for _, text := range []string{"", "5", "5Gb", "0/s", "7bps", "5Gbps/s", "-5Gbps"} {
+		require.ErrorContains(t, new(config.Rate).Set(text), "is not a rate: write it as 500MiB/s or 5Gbps", text)
+	}
+	for text, want := range map[string]config.DistinctBytes{"all": {All: true}, "2GiB": {Bytes: 2 << 30}} {
+		var d, again config.DistinctBytes
+		require.NoError(t, d.Set(text))
+		require.Equal(t, want, d)
+		require.NoError(t, again.Set(d.String()))
+		require.Equal(t, d, again)
+	}
+	require.ErrorContains(t, new(config.DistinctBytes).Set("0"), "0 distinct bytes are no rows")
+	require.ErrorContains(t, new(config.DistinctBytes).Set("al"), "or as all")
+}
+
+func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
+	c, _, err := parse(t, "--rows 1 --bytes 1 --duration 1s --batch-rows 1 --batch-bytes 1 --first-key 2 --append --payload-bytes 2000000"+
+		" --workers 5000 --retries -1 --verify-rows 0 --metrics-linger 1s --table a,b --set x --format tsx --dataset documens --create recreate", nil, "")
+	require.NoError(t, err)
+	err = c.Validate()
+	for _, want := range []string{
+		"--rows, --bytes and --duration exclude each other",
+		"--batch-rows and --batch-bytes exclude each other",
+		"--append finds the first key by itself",
+		"--append sets a range of keys aside",
+		"--append and --create recreate contradict each other",
+		"--payload-bytes 2000000: a payload has 1 to 1048576 bytes",
+		"--workers 5000: 1 to 4096",
+		"--retries -1: 0 or more",
+		"--verify-rows 0: at least 1",
+		"--metrics-linger keeps --metrics-addr open",
+		`--table "a,b": a push fills one table`,
+		`--set "x": write it as name=value`,
+		`format "tsx" does not exist; did you mean "tsv"?`,
+		`dataset "documens" does not exist; did you mean "documents"?`,
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	require.Equal(t, 14, strings.Count(err.Error(), "\n")+1)
+}
+
+// What was given to a run comes back in another process, unless that one was told otherwise.
+func TestGivenAndRestore(t *testing.T) {
+	_, f, err := parse(t, "--seed 7 --set a=1,2 --set b=x=y --distinct-bytes all --bytes 1500KiB --max-rate 5Gbps --unlogged --rows-per-transaction 50"+
+		" --duration 90s --verify full --json --state-dir /s --metrics-addr :1 --append=false", env{"TERAPUSH_RETRIES": "3"}, "workers: 5")
+	require.NoError(t, err)
+	given := config.Given(f)
+	require.Equal(t, map[string][]string{
+		"seed": {"7"}, "set": {"a=1,2", "b=x=y"}, "distinct-bytes": {"all"}, "bytes": {"1536000"}, "max-rate": {"625000000/s"},
+		"unlogged": {"true"}, "rows-per-transaction": {"50"}, "duration": {"1m30s"}, "verify": {"full"}, "append": {"false"},
+		"retries": {"3"}, "workers": {"5"},
+	}, given)
+
+	c, f, err := parse(t, "--seed 8 --set c=3", nil, "")
+	require.NoError(t, err)
+	require.NoError(t, config.Restore(f, given))
+	require.EqualValues(t, 8, c.Seed)
+	require.Equal(t, []string{"c=3"}, c.Set, "a list is given as a whole")
+	require.True(t, c.DistinctBytes.All)
+	require.EqualValues(t, 1500<<10, c.Bytes)
+	require.EqualValues(t, 625_000_000, c.MaxRate)
+	require.Equal(t, 90*time.Second, c.Duration)
+	require.Equal(t, map[string]string{"unlogged": "true", "rows-per-transaction": "50"}, c.Options)
+	require.Equal(t, 5, c.Workers)
+	require.False(t, c.JSON, "belongs to one process")
+
+	c, f, err = parse(t, "", nil, "")
+	require.NoError(t, err)
+	require.NoError(t, config.Restore(f, given))
+	require.Equal(t, []string{"a=1,2", "b=x=y"}, c.Set)
+	require.Equal(t, given, config.Given(f), "and can be given on")
+
+	c, f, err = parse(t, "--rows 9", nil, "")
+	require.NoError(t, err)
+	require.NoError(t, config.Restore(f, map[string][]string{"bytes": {"1GiB"}}))
+	require.Zero(t, c.Bytes, "what is given stands for what it excludes")
+	require.NoError(t, c.Validate())
+
+	require.ErrorContains(t, config.Restore(f, map[string][]string{"gone": {"1"}}), "the run was started with --gone, which this terapush does not have")
+}
+
+func TestMethodOptions(t *testing.T) {
+	for args, want := range map[string]map[string]string{
+		"":                            {},
+		"--unlogged":                  {"unlogged": "true"},
+		"--unlogged=false":            {"unlogged": "false"},
+		"--rows-per-transaction 1000": {"rows-per-transaction": "1000"},
+		"--method insert --hint x":    {"hint": "x"},
+	} {
+		c, _, err := parse(t, args, nil, "")
+		require.NoError(t, err)
+		c.Target = "base://h/d"
+		_, _, target, err := c.LoaderTarget(drivers(t))
+		require.NoError(t, err, args)
+		require.Equal(t, want, target.Options)
+	}
+
+	c, _, err := parse(t, "--hint x --rows-per-transaction 1", nil, "")
+	require.NoError(t, err)
+	c.Target = "base://h/d"
+	_, _, _, err = c.LoaderTarget(drivers(t))
+	require.EqualError(t, err, "--hint is not an option of method copy")
+
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(config.Push).Flags(f, drivers(t))
+	require.ErrorContains(t, f.Set("unlogged", "perhaps"), `"perhaps" is not a valid bool`)
+	require.ErrorContains(t, f.Set("rows-per-transaction", "many"), `"many" is not a valid int`)
+}
+
+func TestLoaderTarget(t *testing.T) {
+	for _, c := range []struct{ target, args, err string }{
+		{"", "", "a target is needed"},
+		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? There is: base, database`},
+		{"base://h/d", "--method cop", `method "cop" does not exist; did you mean "copy"?`},
+		{"base://h/d", "--set =1", `--set "=1": write it as name=value`},
+		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},
+	} {
+		p, _, err := parse(t, c.args, nil, "")
+		require.NoError(t, err)
+		p.Target = c.target
+		_, _, _, err = p.LoaderTarget(drivers(t))
+		require.ErrorContains(t, err, c.err)
+	}
+
+	p, _, err := parse(t, "--set a=1 --set b=x=y --tls verify", nil, "")
+	require.NoError(t, err)
+	p.Target = "database://u@h/d"
+	_, method, target, err := p.LoaderTarget(drivers(t))
+	require.NoError(t, err)
+	require.Equal(t, "copy", method.Name)
+	require.Equal(t, "documents", target.Table)
+	require.Equal(t, loader.TLSVerify, target.TLS)
+	require.Equal(t, []loader.Setting{{Name: "a", Value: "1"}, {Name: "b", Value: "x=y"}}, target.Settings)
+}
+
+func TestPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte(" from file \n\r\n"), 0o600))
+	inEnv := env{"TERAPUSH_PASSWORD": "from env"}
+	for _, c := range []struct {
+		connect config.Connect
+		want    string
+	}{
+		{config.Connect{}, "from-url"},
+		{config.Connect{LookupEnv: env{}.lookup}, "from-url"},
+		{config.Connect{LookupEnv: inEnv.lookup}, "from env"},
+		{config.Connect{LookupEnv: inEnv.lookup, PasswordFile: file}, " from file \n"},
+	} {
+		_, target, err := config.FindTarget("base://u:from-url@h/d", c.connect, drivers(t))
+		require.NoError(t, err)
+		require.Equal(t, c.want, target.Password.Reveal())
+	}
+	require.True(t, config.PasswordInArguments("base://u:p@h/d"))
+	require.False(t, config.PasswordInArguments("base://u@h/d"))
+}

@@ -1,0 +1,184 @@
+package plan_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// input is a run of 10,000 rows in batches of 100, a hundred of them, on 4 workers. A buffer takes 1,000 bytes.
+func input() plan.Input {
+	return plan.Input{
+		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
+		Rows: 10_000, RowBytes: 520, EncodedBytes: 530, DistinctBytes: 520 * 1000,
+		Resources: plan.Resources{Workers: 4, Memory: 1 << 20, BufferMemory: func(rows int64) int64 { return 10 * rows }},
+	}
+}
+
+func TestMake(t *testing.T) {
+	p, warnings, err := plan.Make(input())
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.Equal(t, plan.Plan{
+		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
+		Rows: 10_000, DistinctRows: 1000, RowBytes: 520, EncodedRowBytes: 530, Workers: 4, Buffers: 14, Memory: 14_000,
+	}, p)
+	require.EqualValues(t, 100, p.Batches())
+	require.EqualValues(t, 10, p.Templates())
+	require.EqualValues(t, 53_000, p.BatchBytes())
+	require.EqualValues(t, 5_200_000, p.PayloadTotal())
+	require.EqualValues(t, 9_999, p.LastKey())
+	require.EqualValues(t, 100, p.BatchSize(99))
+}
+
+func TestSizes(t *testing.T) {
+	for _, c := range []struct {
+		name                                              string
+		change                                            func(*plan.Input)
+		distinct, templates, batches, last, memory, first int64
+		workers, buffers                                  int
+		warning                                           string
+	}{
+		{
+			name: "distinct rows are rounded up to whole batches", change: func(in *plan.Input) { in.DistinctBytes++ },
+			distinct: 1100, templates: 11, batches: 100, last: 100, workers: 4, buffers: 15, memory: 15_000,
+		},
+		{
+			name: "and at least to one", change: func(in *plan.Input) { in.DistinctBytes = 1 },
+			distinct: 100, templates: 1, batches: 100, last: 100, workers: 4, buffers: 5, memory: 5_000,
+		},
+		{
+			name: "as many as there are rows", change: func(in *plan.Input) { in.DistinctBytes = math.MaxInt64 },
+			distinct: 10_000, templates: 100, batches: 100, last: 100, workers: 4, buffers: 100, memory: 100_000,
+		},
+		{
+			name: "the last batch is short", change: func(in *plan.Input) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
+			distinct: 10_000, templates: 100, batches: 100, last: 1, workers: 4, buffers: 100, memory: 100_000,
+		},
+		{
+			name: "all rows distinct: two buffers a worker", change: func(in *plan.Input) { in.DistinctBytes = 0 },
+			distinct: 0, templates: 0, batches: 100, last: 100, workers: 4, buffers: 8, memory: 8_000,
+		},
+		{
+			name: "one batch", change: func(in *plan.Input) { in.Rows = 100 },
+			distinct: 100, templates: 1, batches: 1, last: 100, workers: 1, buffers: 1, memory: 1_000,
+		},
+		{
+			name: "one row in a larger batch", change: func(in *plan.Input) { in.Rows = 1 },
+			distinct: 100, templates: 1, batches: 1, last: 1, workers: 1, buffers: 1, memory: 1_000,
+		},
+		{
+			name: "giant rows, one a batch", change: func(in *plan.Input) {
+				in.Contract.BatchRows, in.RowBytes, in.EncodedBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
+			},
+			distinct: 1024, templates: 1024, batches: 10_000, last: 1, workers: 4, buffers: 1028, memory: 10_280,
+		},
+		{
+			name: "less memory than templates", change: func(in *plan.Input) { in.Memory = 7_999 },
+			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 7, memory: 7_000,
+		},
+		{
+			name: "less memory than workers", change: func(in *plan.Input) { in.Memory = 3_000 },
+			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 3, memory: 3_000,
+			warning: "--memory 2.9 KiB holds 3 batches of 1000 B, so only 3 of 4 workers can have one at a time",
+		},
+		{
+			name: "by duration", change: func(in *plan.Input) { in.Rows, in.ByDuration = plan.MaxDurationRows, true },
+			distinct: 1000, templates: 10, batches: plan.MaxDurationRows / 100, last: 100, workers: 4, buffers: 14, memory: 14_000,
+		},
+		{
+			name: "the largest keys", change: func(in *plan.Input) { in.FirstKey = 1<<62 - 10_000 },
+			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 14, memory: 14_000, first: 1<<62 - 10_000,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := input()
+			c.change(&in)
+			p, warnings, err := plan.Make(in)
+			require.NoError(t, err)
+			if c.warning == "" {
+				require.Empty(t, warnings)
+			} else {
+				require.Equal(t, []string{c.warning}, warnings)
+			}
+			require.Equal(t, c.distinct, p.DistinctRows)
+			require.Equal(t, c.templates, p.Templates())
+			require.Equal(t, c.batches, p.Batches())
+			require.Equal(t, c.last, p.BatchSize(p.Batches()-1))
+			require.Equal(t, c.workers, p.Workers)
+			require.Equal(t, c.buffers, p.Buffers)
+			require.Equal(t, c.memory, p.Memory)
+			require.Equal(t, c.first, p.FirstKey)
+		})
+	}
+}
+
+// D is fixed by what the rows are, and by nothing that a resume on another machine would bring along.
+func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
+	for _, change := range []func(*plan.Input){
+		func(in *plan.Input) { in.Workers = 64 },
+		func(in *plan.Input) { in.Memory = 1000 },
+		func(in *plan.Input) { in.BufferMemory = func(int64) int64 { return 1 } },
+		func(in *plan.Input) { in.EncodedBytes = 7 },
+		func(in *plan.Input) { in.Contract.Format, in.Contract.Method = "csv", "insert" },
+		func(in *plan.Input) { in.FirstKey = 12345 },
+		func(in *plan.Input) { in.Seed = 99 },
+	} {
+		in := input()
+		change(&in)
+		p, _, err := plan.Make(in)
+		require.NoError(t, err)
+		require.EqualValues(t, 1000, p.DistinctRows)
+	}
+}
+
+func TestFitAgain(t *testing.T) {
+	p, _, err := plan.Make(input())
+	require.NoError(t, err)
+	before := p
+	r := input().Resources
+	r.Workers, r.Memory = 2, 5000
+	_, err = p.Fit(r)
+	require.NoError(t, err)
+	require.Equal(t, 2, p.Workers)
+	require.Equal(t, 5, p.Buffers)
+	p.Workers, p.Buffers, p.Memory = before.Workers, before.Buffers, before.Memory
+	require.Equal(t, before, p, "nothing else has changed")
+}
+
+func TestRefusals(t *testing.T) {
+	for want, change := range map[string]func(*plan.Input){
+		"--first-key -1 with 10000 rows: keys run from 0 to 2^62":                  func(in *plan.Input) { in.FirstKey = -1 },
+		"--first-key 4611686018427377905 with 10000 rows: keys run from 0 to 2^62": func(in *plan.Input) { in.FirstKey = 1<<62 - 9_999 },
+		"--workers: at least 1": func(in *plan.Input) { in.Workers = 0 },
+		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *plan.Input) { in.Memory = 999 },
+		"0 rows of 530 bytes: a run has at least one row and at most 8 EiB":                                              func(in *plan.Input) { in.Rows = 0 },
+		"1000000000000000000 rows of 530 bytes: a run has at least one row and at most 8 EiB":                            func(in *plan.Input) { in.Rows = 1e18 },
+	} {
+		in := input()
+		change(&in)
+		_, _, err := plan.Make(in)
+		require.EqualError(t, err, want)
+	}
+}
+
+func TestRowCount(t *testing.T) {
+	for _, c := range []struct {
+		size plan.Size
+		want int64
+	}{
+		{plan.Size{Rows: 7}, 7},
+		{plan.Size{Bytes: 1}, 1},
+		{plan.Size{Bytes: 520}, 1},
+		{plan.Size{Bytes: 521}, 2},
+		{plan.Size{Bytes: 1 << 30}, 2064889},
+		{plan.Size{Bytes: math.MaxInt64}, math.MaxInt64/520 + 1},
+		{plan.Size{ByDuration: true}, plan.MaxDurationRows},
+	} {
+		require.Equal(t, c.want, c.size.RowCount(520), "%+v", c.size)
+	}
+}

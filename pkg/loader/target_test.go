@@ -1,0 +1,154 @@
+package loader_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestParseTarget(t *testing.T) {
+	for text, want := range map[string]struct {
+		target    loader.Target
+		addresses []string // of hosts 0, 1 … with 5432 where none is given
+		shown     string   // "": as it was written
+	}{
+		"postgres://u@h/db": {
+			target: loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "u", Database: "db"}, addresses: []string{"h:5432", "h:5432"},
+		},
+		"POSTGRES://h:1": {
+			target: loader.Target{Scheme: "postgres", Hosts: []string{"h:1"}}, addresses: []string{"h:1"}, shown: "postgres://h:1/",
+		},
+		"mysql://u:pw@h1:3306,h2,h3:1/db": {
+			target:    loader.Target{Scheme: "mysql", Hosts: []string{"h1:3306", "h2", "h3:1"}, User: "u", Password: "pw", Database: "db"},
+			addresses: []string{"h1:3306", "h2:5432", "h3:1", "h1:3306"}, shown: "mysql://u@h1:3306,h2,h3:1/db",
+		},
+		"postgres://[::1]:99,[fe80::1%25eth0]/db": {
+			target:    loader.Target{Scheme: "postgres", Hosts: []string{"[::1]:99", "[fe80::1%eth0]"}, Database: "db"},
+			addresses: []string{"[::1]:99", "[fe80::1%eth0]:5432"}, shown: "postgres://[::1]:99,[fe80::1%eth0]/db",
+		},
+		"postgres:///db?host=%2Ftmp": {
+			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}}},
+			addresses: []string{"127.0.0.1:5432"},
+		},
+		"postgres:///db?host=/tmp&password=hunter2&sslmode=disable": {
+			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}, "password": {"hunter2"}, "sslmode": {"disable"}}},
+			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp",
+		},
+		"mysql://u@%2Frun%2Fmysqld.sock/a%2Fb": {
+			target: loader.Target{Scheme: "mysql", Hosts: []string{"/run/mysqld.sock"}, User: "u", Database: "a/b"},
+			shown:  "mysql://u@/run/mysqld.sock/a%2Fb",
+		},
+		"discard://": {target: loader.Target{Scheme: "discard"}, addresses: []string{"127.0.0.1:5432"}, shown: "discard:///"},
+		"postgres://user@tenant:p@ss:w/rd?#@h/db": {
+			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "user@tenant", Password: "p@ss:w/rd?#", Database: "db"},
+			addresses: []string{"h:5432"}, shown: "postgres://user%40tenant@h/db",
+		},
+	} {
+		got, err := loader.ParseTarget(text)
+		if want.target.Params == nil {
+			want.target.Params = url.Values{}
+		}
+		if err != nil || !reflect.DeepEqual(got, want.target) {
+			t.Errorf("%s: %#v, %v, want %#v", text, got, err, want.target)
+		}
+		for i, address := range want.addresses {
+			if a := got.Address(i, "5432"); a != address {
+				t.Errorf("%s: host %d is %s, want %s", text, i, a, address)
+			}
+		}
+		if want.shown == "" {
+			want.shown = text
+		}
+		if got.String() != want.shown {
+			t.Errorf("%s is shown as %s, want %s", text, got, want.shown)
+		}
+	}
+}
+
+func TestTargetsThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "h/db", "u:hunter2@h/db", "://u:hunter2@h", "postgres:/u:hunter2@h", "postgres://u:hunter2@h/db?a=%zz", "postgres://u:hunter2@h/db?a;b"} {
+		_, err := loader.ParseTarget(text)
+		if err == nil {
+			t.Errorf("%q was taken", text)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: the error shows the password: %v", text, err)
+		}
+	}
+}
+
+// Every printable password comes back, escaped or not; unescaped ones must not look like an escape.
+func TestPasswordsComeBack(t *testing.T) {
+	check := func(password string) {
+		t.Helper()
+		texts := []string{
+			"postgres://u:" + url.PathEscape(password) + "@h:1/db",
+			"postgres://" + url.UserPassword("u", password).String() + "@h:1/db",
+		}
+		if unescaped, err := url.PathUnescape(password); err != nil || unescaped == password {
+			texts = append(texts, "postgres://u:"+password+"@h:1/db")
+		}
+		for _, text := range texts {
+			got, err := loader.ParseTarget(text)
+			if err != nil || got.Password.Reveal() != password || got.User != "u" || got.Database != "db" || got.Hosts[0] != "h:1" {
+				t.Fatalf("%q: password %q, %v", text, got.Password.Reveal(), err)
+			}
+		}
+	}
+	for c := byte(' '); c <= '~'; c++ {
+		check("a" + string(c) + "b")
+		check(string(c))
+	}
+	dice := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		password := make([]byte, 1+dice.IntN(20))
+		for i := range password {
+			password[i] = byte(' ' + dice.IntN('~'-' '+1))
+		}
+		check(string(password))
+	}
+}
+
+func TestSecretsAreNeverShown(t *testing.T) {
+	const secret = "hunter2"
+	target, err := loader.ParseTarget("postgres://u:" + secret + "@h/db?password=" + secret + "&sslpassword=" + secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !target.ShowsPassword() {
+		t.Error("the password in the URL is not seen")
+	}
+	for _, value := range []any{target, &target, target.Password, []any{target, target.Password}, map[string]any{"t": target}, struct{ S loader.Secret }{target.Password}} {
+		asJSON, err := json.Marshal(value)
+		if err != nil {
+			t.Error(err)
+		}
+		var logged bytes.Buffer
+		slog.New(slog.NewTextHandler(&logged, nil)).Info("m", "value", value)
+		slog.New(slog.NewJSONHandler(&logged, nil)).Info("m", "value", value)
+		shown := fmt.Sprintf("%v %+v %#v %s %q", value, value, value, value, value) + string(asJSON) + logged.String()
+		if strings.Contains(shown, secret) {
+			t.Errorf("%T is shown as %s", value, shown)
+		}
+	}
+	if s := loader.Secret(""); s.String() != "" || target.Password.String() != "***" {
+		t.Errorf("no password is shown as %q, one as %q", s, target.Password)
+	}
+}
+
+func TestShowsPassword(t *testing.T) {
+	for text, want := range map[string]bool{
+		"postgres://u@h/db": false, "postgres://u:p@h/db": true, "postgres://u@h/db?password=p": true, "postgres://u:@h/db": false,
+	} {
+		if target, err := loader.ParseTarget(text); err != nil || target.ShowsPassword() != want {
+			t.Errorf("%s: %v, %v", text, target.ShowsPassword(), err)
+		}
+	}
+}
