@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // caught remembers the first signal.
@@ -39,6 +40,24 @@ func (s stop) soft() (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
+// echo is how soon after the first signal another one is taken for the same: timeout(1), for one, signals a process and
+// then its whole group.
+const echo = 250 * time.Millisecond
+
+// secondSignal waits for a signal that somebody meant, and is false when the context ends before.
+func (a *app) secondSignal(ctx context.Context) bool {
+	for first := time.Now(); ; {
+		select {
+		case <-a.Signals:
+			if time.Since(first) > echo {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 // stopping turns signals into a stop, until it is released.
 func (a *app) stopping(ctx context.Context) (s stop, release func()) {
 	hard, cancel := context.WithCancelCause(ctx)
@@ -52,10 +71,8 @@ func (a *app) stopping(ctx context.Context) (s stop, release func()) {
 		case <-hard.Done():
 			return
 		}
-		select {
-		case <-a.Signals:
+		if a.secondSignal(hard) {
 			cancel(errors.New("a second signal closed the connections"))
-		case <-hard.Done():
 		}
 	}()
 	return stop{hard: hard, drain: drain}, func() { cancel(nil) }

@@ -32,6 +32,7 @@ func (driver) Methods() []loader.Method {
 	}
 }
 
+func (driver) Check(loader.Target) (loader.Caps, error)                               { return loader.Caps{}, nil }
 func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
 func (driver) Classify(error) loader.Verdict                                          { return loader.Verdict{} }
 func (driver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {

@@ -18,8 +18,11 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if err := p.configure(); err != nil {
 		return err
 	}
-	method, _ := loader.FindMethod(p.driver, p.target.Method)
-	contract, warnings, err := loader.Negotiate(method.Caps, want(c, method.Name, p.data))
+	caps, err := p.driver.Check(p.target)
+	if err != nil {
+		return err
+	}
+	contract, warnings, err := loader.Negotiate(caps, want(c, p.target.Method, p.data))
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,11 @@ func (p *push) report(err error) *report.Report {
 	p.reportTarget(r)
 	p.reportPlan(r)
 	if p.stored > 0 {
-		r.Stored = report.NewStored(p.stored, p.plan.Rows)
+		alone := p.plan.Rows // in the table: a run that appends shares it with rows nobody counted
+		if p.Config.Append {
+			alone = 0
+		}
+		r.Stored = report.NewStored(p.stored, alone)
 	}
 	p.reportVerify(r)
 	return r

@@ -80,6 +80,9 @@ func (r Report) stored() string {
 	if r.Stored.Bytes == 0 {
 		return ""
 	}
+	if r.Stored.BytesPerRow == 0 {
+		return "stored " + size(r.Stored.Bytes)
+	}
 	return fmt.Sprintf("stored %s, %.1f B a row", size(r.Stored.Bytes), r.Stored.BytesPerRow)
 }
 
@@ -143,8 +146,6 @@ func (b BadBatch) String() string {
 // next is the command that a person wants next.
 func (r Report) next() []string {
 	switch r.Result.Outcome {
-	case Failed, Interrupted, Unknown:
-		return []string{fmt.Sprintf("resume    terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)}
 	case VerificationFailed:
 		return []string{fmt.Sprintf("again     terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)}
 	case OK, Rejected:

@@ -26,6 +26,9 @@ type Driver interface {
 	Schemes() []string
 	// Methods lists the ways into the database, the default first.
 	Methods() []Method
+	// Check refuses a target that no server could serve, and tells what the method can do under the target's options
+	// before a server was asked. It is pure.
+	Check(t Target) (Caps, error)
 	// Explain lists what a run would say to the server, without a server: for --dry-run. It is pure.
 	Explain(s rows.Schema, t Target, c Contract) []Statement
 	// Open connects, probes server and flavour and applies nothing yet. The preflight calls it once, without retries.

@@ -126,7 +126,7 @@ func (t Target) String() string {
 		user = url.User(t.User).String() + "@"
 	}
 	where := url.Values{}
-	for _, name := range []string{"host", "hostaddr", "port", "socket", "dbname", "user"} {
+	for _, name := range []string{"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls"} {
 		if values, given := t.Params[name]; given {
 			where[name] = values
 		}

@@ -36,17 +36,22 @@ func caps() loader.Caps {
 	}
 }
 
+func (driver) Check(t loader.Target) (loader.Caps, error) {
+	if len(t.Settings) > 0 {
+		return loader.Caps{}, fmt.Errorf("--set: discard:// has no sessions to set %s in", t.Settings[0].Name)
+	}
+	return caps(), nil
+}
+
 func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
 
 func (driver) Classify(error) loader.Verdict {
 	return loader.Verdict{Applied: loader.No, Class: loader.ClassOther}
 }
 
-func (driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
-	if len(t.Settings) > 0 {
-		return nil, fmt.Errorf("--set: discard:// has no sessions to set %s in", t.Settings[0].Name)
-	}
-	return opened{}, nil
+func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
+	_, err := d.Check(t)
+	return opened{}, err
 }
 
 // opened is a loader and, since it keeps nothing, its own session.

@@ -16,6 +16,9 @@
 package mysql
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -69,6 +72,16 @@ func (Driver) Methods() []loader.Method {
 			},
 		},
 	}
+}
+
+// Check reads method, table, parameters and settings.
+func (Driver) Check(t loader.Target) (loader.Caps, error) {
+	method, found := loader.FindMethod(New(), t.Method)
+	if !found {
+		return loader.Caps{}, fmt.Errorf("mysql: method %q does not exist", t.Method)
+	}
+	_, name := targetTable(t)
+	return method.Caps, errors.Join(name, checkParams(t), checkSettings(t.Settings))
 }
 
 const (

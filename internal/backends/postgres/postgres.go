@@ -54,6 +54,15 @@ func (driver) Methods() []loader.Method {
 	}
 }
 
+// Check reads method and options.
+func (driver) Check(t loader.Target) (loader.Caps, error) {
+	method, o, err := planOf(t)
+	if err == nil && t.Scheme == schemeRedshift {
+		err = errRedshift()
+	}
+	return capsOf(method, o), err
+}
+
 // capsOf is what a method can do under its options.
 func capsOf(method string, o options) loader.Caps {
 	if method == methodInsert {

@@ -29,6 +29,8 @@ func (d memoryDriver) Methods() []loader.Method {
 	return []loader.Method{{Name: "keep", Help: "keeps in memory which rows it was given", Caps: caps}}
 }
 
+func (d memoryDriver) Check(loader.Target) (loader.Caps, error) { return d.Methods()[0].Caps, nil }
+
 func (memoryDriver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement {
 	return nil
 }

@@ -1,0 +1,275 @@
+package push_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// small is a run of 195 rows in 20 batches, the last of them short.
+const small = "--rows 195 --batch-rows 10 --payload-bytes 16 --workers 4"
+
+// place is a database, a state folder and a place to meddle: what outlives a process.
+type place struct {
+	*testing.T
+	memory *loadertest.Memory
+	state  string
+	// meddle is called before the database is: with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
+	// "resolve", "count", "stored" or "forget", and where there is one with the batch's number. Its error is the database's.
+	meddle func(ctx context.Context, op string, number int64) error
+	drain  chan struct{} // of the next process
+	log    strings.Builder
+}
+
+func newPlace(t *testing.T) *place {
+	return &place{
+		T: t, memory: &loadertest.Memory{Identity: "table-1"}, state: filepath.Join(t.TempDir(), "state"), drain: make(chan struct{}),
+		meddle: func(context.Context, string, int64) error { return nil },
+	}
+}
+
+// job is what the command line makes of its arguments.
+func (p *place) job(args string) push.Job {
+	p.Helper()
+	drivers, err := loader.NewRegistry(meddler{p.memory.Driver(), p})
+	require.NoError(p, err)
+	c := config.Push{}
+	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
+	c.Flags(f, drivers)
+	require.NoError(p, f.Parse(strings.Fields(args)))
+	require.NoError(p, config.Complete(f, func(string) (string, bool) { return "", false }, ""))
+	own := map[string]bool{}
+	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
+	c.Target = "memory://u@h/d"
+	if c.State == "" {
+		c.State = p.state
+	}
+	if c.Resume != "" {
+		r, err := ledger.Read(c.State, c.Resume)
+		require.NoError(p, err)
+		require.NoError(p, config.Restore(f, r.Flags))
+	}
+	return push.Job{
+		Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
+		Drain: p.drain, Log: slog.New(slog.NewTextHandler(&p.log, nil)),
+	}
+}
+
+// push is one process.
+func (p *place) push(args string) (*report.Report, error) {
+	p.Helper()
+	return push.Run(p.Context(), p.job(args))
+}
+
+// succeeds is push that has to.
+func (p *place) succeeds(args string) *report.Report {
+	p.Helper()
+	r, err := p.push(args)
+	require.NoError(p, err)
+	require.Equal(p, report.OK, r.Result.Outcome)
+	return r
+}
+
+// fails is push that must not succeed, with an outcome and a part of the error's text.
+func (p *place) fails(args string, o report.Outcome, text string) *report.Report {
+	p.Helper()
+	r, err := p.push(args)
+	require.ErrorContains(p, err, text)
+	require.Equal(p, o, push.OutcomeOf(err), err.Error())
+	require.Equal(p, o, r.Result.Outcome)
+	return r
+}
+
+// exact checks that the table holds the rows first … first+rows−1, each once.
+func (p *place) exact(first, rows int64) {
+	p.Helper()
+	seen := map[int64]bool{}
+	for _, ref := range p.memory.Applied() {
+		for row := ref.First; row < ref.First+ref.Rows; row++ {
+			require.False(p, seen[row], "row %d is there twice", row)
+			require.True(p, first <= row && row < first+rows, "row %d", row)
+			seen[row] = true
+		}
+	}
+	require.Len(p, seen, int(rows))
+}
+
+// run is the id of the only run in the state folder.
+func (p *place) run() string {
+	p.Helper()
+	entries, err := os.ReadDir(p.state)
+	require.NoError(p, err)
+	require.Len(p, entries, 1)
+	return entries[0].Name()
+}
+
+func (p *place) record() ledger.Record {
+	p.Helper()
+	r, err := ledger.Read(p.state, p.run())
+	require.NoError(p, err)
+	return r
+}
+
+// claims counts the claims of a run.
+func (p *place) claims(run string) int {
+	p.Helper()
+	l, err := p.memory.Driver().Open(p.Context(), loader.Target{}, loader.Deps{})
+	require.NoError(p, err)
+	n := 0
+	require.NoError(p, l.(loader.Claims).Claimed(p.Context(), run, func(int64, int64) error { n++; return nil }))
+	return n
+}
+
+// kill runs a process that dies as soon as so many batches are in: its journal remains as it was when it began, and its
+// connections are cut.
+func (p *place) kill(args string, after int) (run string) {
+	p.Helper()
+	ctx, die := context.WithCancel(p.Context())
+	var journal []byte
+	p.meddle = func(_ context.Context, op string, _ int64) error {
+		if op == "load" && journal == nil {
+			var err error
+			journal, err = os.ReadFile(filepath.Join(p.state, p.run(), "journal.jsonl"))
+			require.NoError(p, err)
+		}
+		if op == "load" && len(p.memory.Applied()) >= after {
+			die()
+		}
+		return nil
+	}
+	j := p.job(args + " --workers 1")
+	_, err := push.Run(ctx, j)
+	require.Error(p, err)
+	p.meddle = func(context.Context, string, int64) error { return nil }
+	run = p.run()
+	require.NoError(p, os.WriteFile(filepath.Join(p.state, run, "journal.jsonl"), journal, 0o600))
+	return run
+}
+
+// whole is all that the database in memory can do.
+type whole interface {
+	loader.Loader
+	loader.Resolver
+	loader.Claims
+	loader.Prober
+	loader.Reserver
+	loader.Counter
+	loader.Fetcher
+	loader.Sizer
+}
+
+// meddler is a driver that asks its place before every call.
+type meddler struct {
+	loader.Driver
+	place *place
+}
+
+func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
+	if err := d.place.meddle(ctx, "open", 0); err != nil {
+		return nil, err
+	}
+	l, err := d.Driver.Open(ctx, t, deps)
+	if err != nil {
+		return nil, err
+	}
+	return meddled{l.(whole), d.place}, nil
+}
+
+type meddled struct {
+	whole
+	place *place
+}
+
+func (l meddled) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	if err := l.place.meddle(ctx, "prepare", 0); err != nil {
+		return loader.Table{}, err
+	}
+	t, err := l.whole.Prepare(ctx, p)
+	if p.Silent {
+		t.Identity, t.HasRows = "", false
+	}
+	return t, err
+}
+
+func (l meddled) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	if err := l.place.meddle(ctx, "probe", b.First); err != nil {
+		return loader.Proof{}, err
+	}
+	return l.whole.Probe(ctx, c, b)
+}
+
+func (l meddled) Reserve(ctx context.Context, run string, rows int64) (int64, error) {
+	if err := l.place.meddle(ctx, "reserve", rows); err != nil {
+		return 0, err
+	}
+	return l.whole.Reserve(ctx, run, rows)
+}
+
+func (l meddled) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
+	if err := l.place.meddle(ctx, "claimed", 0); err != nil {
+		return err
+	}
+	return l.whole.Claimed(ctx, run, f)
+}
+
+func (l meddled) Forget(ctx context.Context, run string) error {
+	if err := l.place.meddle(ctx, "forget", 0); err != nil {
+		return err
+	}
+	return l.whole.Forget(ctx, run)
+}
+
+func (l meddled) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
+	if err := l.place.meddle(ctx, "resolve", ref.ID.Number); err != nil {
+		return loader.Resolution{}, err
+	}
+	return l.whole.Resolve(ctx, ref)
+}
+
+func (l meddled) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	if err := l.place.meddle(ctx, "count", 0); err != nil {
+		return err
+	}
+	return l.whole.Count(ctx, g, f)
+}
+
+func (l meddled) Stored(ctx context.Context) (int64, error) {
+	if err := l.place.meddle(ctx, "stored", 0); err != nil {
+		return 0, err
+	}
+	return l.whole.Stored(ctx)
+}
+
+func (l meddled) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	if err := l.place.meddle(ctx, "session", 0); err != nil {
+		return nil, err
+	}
+	s, err := l.whole.Session(ctx, c)
+	return meddledSession{s, l.place}, err
+}
+
+type meddledSession struct {
+	loader.Session
+	place *place
+}
+
+func (s meddledSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if err := s.place.meddle(ctx, "load", b.ID.Number); err != nil {
+		return loader.Ack{}, err
+	}
+	return s.Session.Load(ctx, b)
+}
