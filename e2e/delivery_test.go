@@ -98,7 +98,9 @@ func TestKeysTakenAtLeastOnce(t *testing.T) {
 			r := d.push(l.flags("--delivery", "at-least-once", "--create", "never", "--verify", mode, "--verify-rows", "2000")...).run(t).ends(t, code)
 			is := reportOf(t, r)
 			assert.EqualValues(t, 2, is.Result.Missing, mode)
-			r.says(t, "2 rows")
+			if mode == "count" {
+				r.says(t, "the server took 2 rows less than it was sent")
+			}
 			assert.EqualValues(t, 2, d.number(t, "SELECT COUNT(*) FROM "+l.table+" WHERE payload = 'mine'"))
 			assert.EqualValues(t, 2000, d.number(t, "SELECT COUNT(*) FROM "+l.table))
 		}

@@ -78,6 +78,7 @@ func (a *app) root() *cobra.Command {
   terapush push mysql://user@host/db --rows 2000000 --verify full --json`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // or cobra says of an unknown command what it thinks, and with another exit code
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usage(nearest.Unknown("command", args[0], names(c)))

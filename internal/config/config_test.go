@@ -59,6 +59,8 @@ func parse(t *testing.T, args string, e env, file string) (*config.Push, *pflag.
 	c := new(config.Push)
 	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
 	c.Flags(f, drivers(t))
+	f.String("config", "", "")
+	f.Bool("help", false, "")
 	require.NoError(t, f.Parse(strings.Fields(args)))
 	path := ""
 	if file != "" {
@@ -98,6 +100,10 @@ func TestPrecedenceOverWhatIsExcluded(t *testing.T) {
 	require.Zero(t, c.BatchBytes)
 	require.EqualValues(t, 3, c.FirstKey)
 
+	c, _, err = parse(t, "--append=false", nil, "first-key: 3")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, c.FirstKey, "what is not done excludes nothing")
+
 	c, _, err = parse(t, "", nil, "bytes: 1TiB\nrows: 7")
 	require.NoError(t, err)
 	require.ErrorContains(t, c.Validate(), "exclude each other", "in one source they are one")
@@ -110,6 +116,12 @@ func TestFile(t *testing.T) {
 	require.Equal(t, "true", c.Options["unlogged"])
 	require.True(t, c.JSON)
 
+	c, _, err = parse(t, "", nil, "set: a=1\ntls: off\ntable: 7")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a=1"}, c.Set, "a list of one")
+	require.Equal(t, "off", c.Connect.TLS, "a word and no boolean")
+	require.Equal(t, "7", c.Table)
+
 	path := filepath.Join(t.TempDir(), "x.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("seed: 9"), 0o600))
 	c, _, err = parse(t, "", env{"TERAPUSH_CONFIG": path}, "")
@@ -121,6 +133,11 @@ func TestFile(t *testing.T) {
 		"batch_rows: 1":              `did you mean "batch-rows"?`,
 		"table:":                     "table: write one value, or a list of values",
 		"set: {a: 1}":                "set: write one value, or a list of values",
+		"seed: [1, 2]":               "seed: write one value, not a list",
+		"set: [[a=1]]":               "set: write one value, or a list of values",
+		"config: other.yaml":         `key "config" does not exist`,
+		"help: true":                 `key "help" does not exist`,
+		"[seed]":                     "push.yaml",
 		"seed: x":                    `seed: invalid argument "x" for "--seed" flag`,
 		"seed: 1\nseed: 2":           `already defined`,
 		"seed: [1\nsecret: hunter2:": "push.yaml",
@@ -148,45 +165,9 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 	}
 }
 
-func TestSizesAndRates(t *testing.T) {
-	for text, want := range map[string]int64{
-		"64MiB": 64 << 20, "64MB": 64_000_000, "1GiB": 1 << 30, "1024": 1024, "1.5KiB": 1536, "1 GiB": 1 << 30,
-	} {
-		var b, again config.Bytes
-		require.NoError(t, b.Set(text))
-		require.EqualValues(t, want, b)
-		require.NoError(t, again.Set(b.String()), "as Given writes it")
-		require.Equal(t, b, again)
-	}
-	for _, text := range []string{"", "x", "1XB", "-1", "9EiB"} {
-		require.ErrorContains(t, new(config.Bytes).Set(text), "is not a size: write it as 64MiB, 64MB or 1GiB", text)
-	}
-	for text, want := range map[string]int64{
-		"500MiB/s": 500 << 20, "500MB/s": 500_000_000, "5Gbps": 625_000_000, "8bps": 1, "1.6Gbps": 200_000_000, "100Mbps": 12_500_000,
-	} {
-		var r, again config.Rate
-		require.NoError(t, r.Set(text), text)
-		require.EqualValues(t, want, r, text)
-		require.NoError(t, again.Set(r.String()), "as Given writes it")
-		require.Equal(t, r, again)
-	}
-	for _, text := range []string{"", "5", "5Gb", "0/s", "7bps", "5Gbps/s", "-5Gbps"} {
-		require.ErrorContains(t, new(config.Rate).Set(text), "is not a rate: write it as 500MiB/s or 5Gbps", text)
-	}
-	for text, want := range map[string]config.DistinctBytes{"all": {All: true}, "2GiB": {Bytes: 2 << 30}} {
-		var d, again config.DistinctBytes
-		require.NoError(t, d.Set(text))
-		require.Equal(t, want, d)
-		require.NoError(t, again.Set(d.String()))
-		require.Equal(t, d, again)
-	}
-	require.ErrorContains(t, new(config.DistinctBytes).Set("0"), "0 distinct bytes are no rows")
-	require.ErrorContains(t, new(config.DistinctBytes).Set("al"), "or as all")
-}
-
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	c, _, err := parse(t, "--rows 1 --bytes 1 --duration 1s --batch-rows 1 --batch-bytes 1 --first-key 2 --append --payload-bytes 2000000"+
-		" --workers 5000 --retries -1 --verify-rows 0 --metrics-linger 1s --table a,b --set x --format tsx --dataset documens --create recreate", nil, "")
+		" --workers 5000 --retries -1 --verify-rows 0 --metrics-linger 1s --table a,b --set x --set =y --format tsx --dataset documens --create recreate", nil, "")
 	require.NoError(t, err)
 	err = c.Validate()
 	for _, want := range []string{
@@ -202,18 +183,19 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		"--metrics-linger keeps --metrics-addr open",
 		`--table "a,b": a push fills one table`,
 		`--set "x": write it as name=value`,
+		`--set "=y": write it as name=value`,
 		`format "tsx" does not exist; did you mean "tsv"?`,
 		`dataset "documens" does not exist; did you mean "documents"?`,
 	} {
 		require.ErrorContains(t, err, want)
 	}
-	require.Equal(t, 14, strings.Count(err.Error(), "\n")+1)
+	require.Equal(t, 15, strings.Count(err.Error(), "\n")+1)
 }
 
 // What was given to a run comes back in another process, unless that one was told otherwise.
 func TestGivenAndRestore(t *testing.T) {
 	_, f, err := parse(t, "--seed 7 --set a=1,2 --set b=x=y --distinct-bytes all --bytes 1500KiB --max-rate 5Gbps --unlogged --rows-per-transaction 50"+
-		" --duration 90s --verify full --json --state-dir /s --metrics-addr :1 --append=false", env{"TERAPUSH_RETRIES": "3"}, "workers: 5")
+		" --duration 90s --verify full --append=false --json --state-dir /s --metrics-addr :1 --metrics-linger 1s --password-file /p --progress none --dry-run --resume r", env{"TERAPUSH_RETRIES": "3"}, "workers: 5")
 	require.NoError(t, err)
 	given := config.Given(f)
 	require.Equal(t, map[string][]string{
@@ -250,77 +232,20 @@ func TestGivenAndRestore(t *testing.T) {
 	require.ErrorContains(t, config.Restore(f, map[string][]string{"gone": {"1"}}), "the run was started with --gone, which this terapush does not have")
 }
 
-func TestMethodOptions(t *testing.T) {
-	for args, want := range map[string]map[string]string{
-		"":                            {},
-		"--unlogged":                  {"unlogged": "true"},
-		"--unlogged=false":            {"unlogged": "false"},
-		"--rows-per-transaction 1000": {"rows-per-transaction": "1000"},
-		"--method insert --hint x":    {"hint": "x"},
-	} {
-		c, _, err := parse(t, args, nil, "")
-		require.NoError(t, err)
-		c.Target = "base://h/d"
-		_, _, target, err := c.LoaderTarget(drivers(t))
-		require.NoError(t, err, args)
-		require.Equal(t, want, target.Options)
-	}
-
-	c, _, err := parse(t, "--hint x --rows-per-transaction 1", nil, "")
+// Every flag comes back as it was, so a new one is either of one process or restored.
+func TestEveryFlagComesBack(t *testing.T) {
+	ofOneProcess := "--resume r --state-dir /s --config c --password-file /p --progress none --json --dry-run --metrics-addr :1 --metrics-linger 1s --help"
+	c, f, err := parse(t, "--method insert --dataset d --table s.t --format csv --payload-bytes 9 --payload-kind text --seed 18446744073709551615"+
+		" --distinct-bytes 3MB --rows 5 --bytes 1TiB --duration 1h1ms --first-key 3 --append --workers 2 --batch-rows 6 --batch-bytes 1MB"+
+		" --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --yes-drop t --primary-key --verify full --verify-rows 8"+
+		" --retries 0 --batch-timeout 90s --set a=b,c --set d= --tls verify --tls-ca a --tls-cert b --tls-key c --tls-server-name s"+
+		" --unlogged --rows-per-transaction 4 --hint a=b "+ofOneProcess, nil, "")
 	require.NoError(t, err)
-	c.Target = "base://h/d"
-	_, _, _, err = c.LoaderTarget(drivers(t))
-	require.EqualError(t, err, "--hint is not an option of method copy")
+	f.VisitAll(func(flag *pflag.Flag) { require.True(t, flag.Changed, "this test leaves out --%s", flag.Name) })
 
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	new(config.Push).Flags(f, drivers(t))
-	require.ErrorContains(t, f.Set("unlogged", "perhaps"), `"perhaps" is not a valid bool`)
-	require.ErrorContains(t, f.Set("rows-per-transaction", "many"), `"many" is not a valid int`)
-}
-
-func TestLoaderTarget(t *testing.T) {
-	for _, c := range []struct{ target, args, err string }{
-		{"", "", "a target is needed"},
-		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? There is: base, database`},
-		{"base://h/d", "--method cop", `method "cop" does not exist; did you mean "copy"?`},
-		{"base://h/d", "--set =1", `--set "=1": write it as name=value`},
-		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},
-	} {
-		p, _, err := parse(t, c.args, nil, "")
-		require.NoError(t, err)
-		p.Target = c.target
-		_, _, _, err = p.LoaderTarget(drivers(t))
-		require.ErrorContains(t, err, c.err)
-	}
-
-	p, _, err := parse(t, "--set a=1 --set b=x=y --tls verify", nil, "")
+	again, f2, err := parse(t, ofOneProcess, nil, "")
 	require.NoError(t, err)
-	p.Target = "database://u@h/d"
-	_, method, target, err := p.LoaderTarget(drivers(t))
-	require.NoError(t, err)
-	require.Equal(t, "copy", method.Name)
-	require.Equal(t, "documents", target.Table)
-	require.Equal(t, loader.TLSVerify, target.TLS)
-	require.Equal(t, []loader.Setting{{Name: "a", Value: "1"}, {Name: "b", Value: "x=y"}}, target.Settings)
-}
-
-func TestPassword(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "password")
-	require.NoError(t, os.WriteFile(file, []byte(" from file \n\r\n"), 0o600))
-	inEnv := env{"TERAPUSH_PASSWORD": "from env"}
-	for _, c := range []struct {
-		connect config.Connect
-		want    string
-	}{
-		{config.Connect{}, "from-url"},
-		{config.Connect{LookupEnv: env{}.lookup}, "from-url"},
-		{config.Connect{LookupEnv: inEnv.lookup}, "from env"},
-		{config.Connect{LookupEnv: inEnv.lookup, PasswordFile: file}, " from file \n"},
-	} {
-		_, target, err := config.FindTarget("base://u:from-url@h/d", c.connect, drivers(t))
-		require.NoError(t, err)
-		require.Equal(t, c.want, target.Password.Reveal())
-	}
-	require.True(t, config.PasswordInArguments("base://u:p@h/d"))
-	require.False(t, config.PasswordInArguments("base://u@h/d"))
+	require.NoError(t, config.Restore(f2, config.Given(f)))
+	c.Connect.LookupEnv, again.Connect.LookupEnv = nil, nil
+	require.Equal(t, c, again)
 }

@@ -125,15 +125,17 @@ func moreThanOne(given ...bool) bool {
 // Settings are the session variables of --set.
 func (p *Push) Settings() ([]loader.Setting, error) {
 	var all []loader.Setting
+	var problems []error
 	for _, text := range p.Set {
 		name, value, found := strings.Cut(text, "=")
 		name = strings.TrimSpace(name)
 		if !found || name == "" {
-			return nil, fmt.Errorf("--set %q: write it as name=value", text)
+			problems = append(problems, fmt.Errorf("--set %q: write it as name=value", text))
+			continue
 		}
 		all = append(all, loader.Setting{Name: name, Value: strings.TrimSpace(value)})
 	}
-	return all, nil
+	return all, errors.Join(problems...)
 }
 
 // LoaderTarget is the target with method, options and settings, for the driver that the registry finds for its scheme.

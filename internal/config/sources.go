@@ -51,12 +51,12 @@ func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 }
 
 // fill sets the flags that are not set from one more source, which says where a value comes from. A flag stands for
-// those it excludes: --rows on the command line is not contradicted by bytes in the file.
+// those it excludes: --rows on the command line is not contradicted by bytes in the file. --append=false excludes nothing.
 func fill(f *pflag.FlagSet, from func(flag string) (where string, values []string)) error {
 	settled := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
 	for _, group := range exclusive() {
-		if slices.ContainsFunc(group, func(name string) bool { return settled[name] }) {
+		if slices.ContainsFunc(group, func(name string) bool { return settled[name] && f.Lookup(name).Value.String() != "false" }) {
 			for _, name := range group {
 				settled[name] = true
 			}
@@ -109,12 +109,14 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	}
 	values := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if f.Lookup(name) == nil {
-			return nil, fmt.Errorf("--config %s: %w", path, nearest.Unknown("key", name, flagNames(f)))
+		if valid := keyNames(f); !slices.Contains(valid, name) {
+			return nil, fmt.Errorf("--config %s: %w", path, nearest.Unknown("key", name, valid))
 		}
 		list, ok := keys[name].([]any)
 		if !ok {
 			list = []any{keys[name]}
+		} else if _, takes := f.Lookup(name).Value.(pflag.SliceValue); !takes {
+			return nil, fmt.Errorf("--config %s: %s: write one value, not a list", path, name)
 		}
 		for _, v := range list {
 			switch v.(type) {
@@ -127,9 +129,14 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	return values, nil
 }
 
-func flagNames(f *pflag.FlagSet) []string {
+// keyNames lists what may stand in a file: not the way to another file, which nobody would follow.
+func keyNames(f *pflag.FlagSet) []string {
 	var names []string
-	f.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "config" && flag.Name != "help" {
+			names = append(names, flag.Name)
+		}
+	})
 	return names
 }
 
@@ -161,19 +168,20 @@ type optionValue struct {
 	option loader.Option
 }
 
+// Set keeps one spelling of each value, which a resume can compare.
 func (v *optionValue) Set(text string) error {
-	var err error
+	value, err := any(text), error(nil)
 	switch v.option.Kind {
 	case loader.BoolOption:
-		_, err = strconv.ParseBool(text)
+		value, err = strconv.ParseBool(text)
 	case loader.IntOption:
-		_, err = strconv.ParseInt(text, 10, 64)
+		value, err = strconv.ParseInt(text, 10, 64)
 	case loader.StringOption:
 	}
 	if err != nil {
 		return fmt.Errorf("%q is not a valid %s", text, v.Type())
 	}
-	v.into[v.option.Name] = text
+	v.into[v.option.Name] = fmt.Sprint(value)
 	return nil
 }
 

@@ -49,8 +49,8 @@ func (c Connect) password() (password loader.Secret, given bool, err error) {
 	if c.LookupEnv == nil {
 		return "", false, nil
 	}
-	text, given := c.LookupEnv(passwordVariable)
-	return loader.Secret(text), given, nil
+	text, _ := c.LookupEnv(passwordVariable)
+	return loader.Secret(text), text != "", nil // empty is not given, as with every other variable
 }
 
 // PasswordInArguments tells whether a target given on the command line shows its password to everybody who may list

@@ -16,12 +16,18 @@ type Bytes int64
 
 // Set reads the text of a flag.
 func (b *Bytes) Set(text string) error {
-	n, err := humanize.ParseBytes(text)
-	if err != nil || n > math.MaxInt64 {
+	n, ok := parseBytes(text)
+	if !ok {
 		return fmt.Errorf("%q is not a size: write it as 64MiB, 64MB or 1GiB", text)
 	}
-	*b = Bytes(n)
+	*b = n
 	return nil
+}
+
+// parseBytes takes no commas: 1,5GiB would be read as fifteen.
+func parseBytes(text string) (Bytes, bool) {
+	n, err := humanize.ParseBytes(text)
+	return Bytes(n), err == nil && n <= math.MaxInt64 && !strings.Contains(text, ",")
 }
 
 // String is the size with a binary unit where that loses nothing.
@@ -36,8 +42,8 @@ func (b *Bytes) String() string {
 }
 
 func exactly(text string, b Bytes) bool {
-	n, err := humanize.ParseBytes(text)
-	return err == nil && Bytes(n) == b
+	n, ok := parseBytes(text)
+	return ok && n == b
 }
 
 // Type names the kind of value in --help.
@@ -76,7 +82,8 @@ func (d *DistinctBytes) String() string {
 // Rate is a number of bytes a second, given as 500MiB/s or, as networks are, 5Gbps.
 type Rate int64
 
-// Set reads the text of a flag.
+// Set reads the text of a flag. It takes no Gb/s, which is an eighth of a GB/s: sizes read without regard to case would
+// take the one for the other.
 func (r *Rate) Set(text string) error {
 	if bits, ok := strings.CutSuffix(text, "bps"); ok {
 		n, unit, err := humanize.ParseSI(bits + "b")
@@ -84,9 +91,9 @@ func (r *Rate) Set(text string) error {
 			*r = Rate(n / 8)
 			return nil
 		}
-	} else if bytes, ok := strings.CutSuffix(text, "/s"); ok {
-		n, err := humanize.ParseBytes(bytes)
-		if err == nil && n > 0 && n <= math.MaxInt64 {
+	} else if bytes, ok := strings.CutSuffix(text, "/s"); ok && !strings.HasSuffix(bytes, "b") {
+		n, ok := parseBytes(bytes)
+		if ok && n > 0 {
 			*r = Rate(n)
 			return nil
 		}

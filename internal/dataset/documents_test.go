@@ -197,7 +197,7 @@ func TestCompressionRatio(t *testing.T) {
 		{Options{PayloadBytes: 1}, 0.99, 8 / EntropyPerByte(Bytes)},
 		{Options{PayloadKind: Text}, 1.2, 8 / EntropyPerByte(Text)},
 	} {
-		ratio, err := CompressionRatio(documentsOf(t, c.o))
+		ratio, err := CompressionRatio(documentsOf(t, c.o), 1<<20)
 		require.NoError(t, err)
 		t.Logf("%+v: %.4f", c.o, ratio)
 		assert.GreaterOrEqual(t, ratio, c.low, "%+v", c.o)

@@ -13,12 +13,12 @@ import (
 const ratioSample = 8 << 20
 
 // CompressionRatio is the size of the payload (the variable columns' values, back to back) over its size after zstd at
-// its default level, measured on the first few MiB of the dataset: 1 means incompressible, 3 that a third is left. It
-// takes tens of milliseconds.
-func CompressionRatio(d Dataset) (float64, error) {
+// its default level, measured on the first n rows of the dataset, or the first few MiB if that is less: 1 means
+// incompressible, 3 that a third is left. It takes tens of milliseconds.
+func CompressionRatio(d Dataset, n int64) (float64, error) {
 	s := d.Schema()
 	b := rows.NewBlock(s)
-	d.Fill(b, 0, int(max(1, ratioSample/s.MaxRowBytes())))
+	d.Fill(b, 0, int(max(1, min(n, ratioSample/s.MaxRowBytes()))))
 	var payload []byte
 	for _, v := range b.Columns {
 		payload = append(payload, v.Data...)

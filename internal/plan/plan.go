@@ -40,6 +40,9 @@ type Plan struct {
 // maxKey leaves the upper half of all keys to probes.
 const maxKey = 1 << 62
 
+// maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and head and tail lie in it too.
+const maxBatchBytes = 4<<30 - 1<<20
+
 // MaxDurationRows bounds a run by duration: it fixes the width of the key in text formats before the run knows how far
 // it will get.
 const MaxDurationRows = 1_000_000_000_000
@@ -102,6 +105,10 @@ func Make(in Input) (Plan, []string, error) {
 	if p.FirstKey < 0 || p.FirstKey > maxKey-p.Rows {
 		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys run from 0 to 2^62", p.FirstKey, p.Rows)
 	}
+	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
+		return p, nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
+			p.BatchRows, p.EncodedRowBytes)
+	}
 	p.DistinctRows = distinctRows(in)
 	warnings, err := p.Fit(in.Resources)
 	return p, warnings, err
@@ -126,6 +133,10 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	}
 	p.Workers = int(min(int64(r.Workers), p.Batches()))
 	most := r.Memory / one
+	if most < 1 && p.BatchRows == 1 {
+		return nil, fmt.Errorf("one row needs a buffer of %s, more than --memory %s: raise --memory",
+			humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+	}
 	if most < 1 {
 		return nil, fmt.Errorf("one batch of %d rows needs a buffer of %s, more than --memory %s: raise --memory or lower --batch-rows",
 			p.BatchRows, humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -136,6 +137,23 @@ func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
 	}
 }
 
+// The record of a run holds all of its plan, and a resume reads it back.
+func TestJSON(t *testing.T) {
+	in := input()
+	in.Contract = loader.Contract{
+		Method: "copy", Format: "pgbinary", Delivery: loader.ExactlyOnce, Dedup: loader.DedupRange, BatchRows: 100,
+	}
+	in.Seed, in.FirstKey, in.ByDuration = math.MaxUint64, 1<<61+1, true
+	p, _, err := plan.Make(in)
+	require.NoError(t, err)
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	var again plan.Plan
+	require.NoError(t, json.Unmarshal(text, &again))
+	require.Equal(t, p, again)
+	require.Contains(t, string(text), `"batch_rows":100`, "the contract lies beside the numbers, not below them")
+}
+
 func TestFitAgain(t *testing.T) {
 	p, _, err := plan.Make(input())
 	require.NoError(t, err)
@@ -156,8 +174,14 @@ func TestRefusals(t *testing.T) {
 		"--first-key 4611686018427377905 with 10000 rows: keys run from 0 to 2^62": func(in *plan.Input) { in.FirstKey = 1<<62 - 9_999 },
 		"--workers: at least 1": func(in *plan.Input) { in.Workers = 0 },
 		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *plan.Input) { in.Memory = 999 },
-		"0 rows of 530 bytes: a run has at least one row and at most 8 EiB":                                              func(in *plan.Input) { in.Rows = 0 },
-		"1000000000000000000 rows of 530 bytes: a run has at least one row and at most 8 EiB":                            func(in *plan.Input) { in.Rows = 1e18 },
+		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *plan.Input) {
+			in.Contract.BatchRows, in.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
+		},
+		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *plan.Input) {
+			in.Contract.BatchRows, in.EncodedBytes = 10_000, (4<<30-1<<20)/10_000+1
+		},
+		"0 rows of 530 bytes: a run has at least one row and at most 8 EiB":                   func(in *plan.Input) { in.Rows = 0 },
+		"1000000000000000000 rows of 530 bytes: a run has at least one row and at most 8 EiB": func(in *plan.Input) { in.Rows = 1e18 },
 	} {
 		in := input()
 		change(&in)

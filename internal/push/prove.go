@@ -145,7 +145,7 @@ func (p *push) reportPlan(r *report.Report) {
 	}
 	if p.data != nil && p.feed.Load() != nil {
 		// Measured after the run, on rows made again: it costs tens of milliseconds and no one waits for it.
-		if ratio, err := dataset.CompressionRatio(p.data); err == nil {
+		if ratio, err := dataset.CompressionRatio(p.data, p.plan.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -183,7 +184,7 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 	return claimed, true, nil
 }
 
-// refit fits the plan to this machine, with no more buffers than there are batches left.
+// refit fits the plan to this machine, with no more workers and buffers than there are batches left.
 func (p *push) refit() error {
 	var err error
 	p.encoder, err = feed.NewEncoder(p.contract.Format, p.data, p.plan.FirstKey, p.plan.Rows)
@@ -194,7 +195,8 @@ func (p *push) refit() error {
 	for _, w := range warnings {
 		p.warn(w)
 	}
-	p.plan.Buffers = int(min(int64(p.plan.Buffers), max(p.left(), 1)))
+	left := int(min(max(p.left(), 1), math.MaxInt))
+	p.plan.Workers, p.plan.Buffers = min(p.plan.Workers, left), min(p.plan.Buffers, left)
 	return err
 }
 

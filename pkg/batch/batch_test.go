@@ -91,6 +91,27 @@ func TestReadFillsThePacket(t *testing.T) {
 	}
 }
 
+// A read is short only at the end, whatever the packet's size: across the head's end and past the rows left out.
+func TestReadsAreWhole(t *testing.T) {
+	for skip, want := range []string{"<abbccc>", "<bbccc>", "<ccc>"} {
+		for size := 1; size <= len(want)+1; size++ {
+			b, _ := newBatch()
+			b.Skip = int64(skip)
+			r, rest := b.Open(), want
+			for packet := make([]byte, size); rest != ""; {
+				n, err := r.Read(packet)
+				if next := rest[:min(size, len(rest))]; string(packet[:n]) != next || err != nil {
+					t.Fatalf("skip %d, packets of %d: %q, %v, want %q", skip, size, packet[:n], err, next)
+				}
+				rest = rest[n:]
+			}
+			if n, err := r.Read(make([]byte, size)); n != 0 || !errors.Is(err, io.EOF) {
+				t.Errorf("skip %d, packets of %d: %d, %v at the end", skip, size, n, err)
+			}
+		}
+	}
+}
+
 func TestSeekOnlyToTheStart(t *testing.T) {
 	b, _ := newBatch()
 	r := b.Open()

@@ -67,14 +67,14 @@ type Target struct {
 
 // ParseTarget reads a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
 // url it takes several hosts, and passwords whose special characters nobody has escaped: the last '@' ends the
-// password, so an '@' in a parameter is written %40. Errors never repeat the password.
+// password, so an '@' in a parameter behind one is written %40. Errors never repeat the password.
 func ParseTarget(text string) (Target, error) {
 	scheme, rest, found := strings.Cut(text, "://")
-	if !found || scheme == "" {
+	if !found || !isScheme(scheme) {
 		return Target{}, errors.New("the target is not a URL: write it as scheme://user@host:port/database")
 	}
 	t := Target{Scheme: strings.ToLower(scheme)}
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+	if at := endOfCredentials(rest); at >= 0 {
 		user, password, _ := strings.Cut(rest[:at], ":")
 		t.User, t.Password = unescape(user), Secret(unescape(password))
 		rest = rest[at+1:]
@@ -95,6 +95,22 @@ func ParseTarget(text string) (Target, error) {
 	return t, nil
 }
 
+// isScheme keeps apart what may be repeated in an error from a password that lies before a "://".
+func isScheme(s string) bool {
+	return s != "" && !strings.ContainsFunc(strings.ToLower(s), func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789+-.", r)
+	})
+}
+
+// endOfCredentials finds the '@' before the hosts, or -1. A password begins behind a ':'; where a database or parameters
+// come first there is none, and an '@' in them is theirs.
+func endOfCredentials(rest string) int {
+	if i := strings.IndexAny(rest, ":/?"); i >= 0 && rest[i] != ':' {
+		rest = rest[:i]
+	}
+	return strings.LastIndexByte(rest, '@')
+}
+
 // unescape undoes percent escapes, and takes text that is none as it stands.
 func unescape(s string) string {
 	if plain, err := url.PathUnescape(s); err == nil {
@@ -113,7 +129,7 @@ func (t Target) Address(i int, port string) string {
 	}
 	host := t.Hosts[i%len(t.Hosts)]
 	if h, p, err := net.SplitHostPort(host); err == nil {
-		return net.JoinHostPort(h, p)
+		return net.JoinHostPort(h, orElse(p, port))
 	}
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
@@ -135,7 +151,12 @@ func (t Target) String() string {
 	if len(where) > 0 {
 		query = "?" + where.Encode()
 	}
-	return fmt.Sprintf("%s://%s%s/%s%s", t.Scheme, user, strings.Join(t.Hosts, ","), url.PathEscape(t.Database), query)
+	hosts := make([]string, len(t.Hosts))
+	for i, host := range t.Hosts {
+		hosts[i] = strings.NewReplacer("%", "%25", "/", "%2F", "?", "%3F", "@", "%40", ",", "%2C").Replace(host)
+	}
+	database := strings.ReplaceAll(url.PathEscape(t.Database), "@", "%40")
+	return fmt.Sprintf("%s://%s%s/%s%s", t.Scheme, user, strings.Join(hosts, ","), database, query)
 }
 
 // GoString is String for %#v.

@@ -32,7 +32,7 @@ func TestParseTarget(t *testing.T) {
 		},
 		"postgres://[::1]:99,[fe80::1%25eth0]/db": {
 			target:    loader.Target{Scheme: "postgres", Hosts: []string{"[::1]:99", "[fe80::1%eth0]"}, Database: "db"},
-			addresses: []string{"[::1]:99", "[fe80::1%eth0]:5432"}, shown: "postgres://[::1]:99,[fe80::1%eth0]/db",
+			addresses: []string{"[::1]:99", "[fe80::1%eth0]:5432"},
 		},
 		"postgres:///db?host=%2Ftmp": {
 			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}}},
@@ -40,16 +40,32 @@ func TestParseTarget(t *testing.T) {
 		},
 		"postgres:///db?host=/tmp&password=hunter2&sslmode=disable": {
 			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}, "password": {"hunter2"}, "sslmode": {"disable"}}},
-			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp",
+			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp&sslmode=disable",
 		},
 		"mysql://u@%2Frun%2Fmysqld.sock/a%2Fb": {
 			target: loader.Target{Scheme: "mysql", Hosts: []string{"/run/mysqld.sock"}, User: "u", Database: "a/b"},
-			shown:  "mysql://u@/run/mysqld.sock/a%2Fb",
 		},
 		"discard://": {target: loader.Target{Scheme: "discard"}, addresses: []string{"127.0.0.1:5432"}, shown: "discard:///"},
 		"postgres://user@tenant:p@ss:w/rd?#@h/db": {
 			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "user@tenant", Password: "p@ss:w/rd?#", Database: "db"},
 			addresses: []string{"h:5432"}, shown: "postgres://user%40tenant@h/db",
+		},
+		// Without a password before the host, an '@' behind it ends none.
+		"postgres://h/db?password=p@ss": {
+			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h"}, Database: "db", Params: url.Values{"password": {"p@ss"}}},
+			addresses: []string{"h:5432"}, shown: "postgres://h/db",
+		},
+		"postgres:///db?host=/tmp&user=me@corp": {
+			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}, "user": {"me@corp"}}},
+			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp&user=me%40corp",
+		},
+		"postgres://u@t@h/a@b": {
+			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "u@t", Database: "a@b"},
+			addresses: []string{"h:5432"}, shown: "postgres://u%40t@h/a%40b",
+		},
+		"postgres://h1:,[::1]:/db": {
+			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h1:", "[::1]:"}, Database: "db"},
+			addresses: []string{"h1:5432", "[::1]:5432"},
 		},
 	} {
 		got, err := loader.ParseTarget(text)
@@ -70,11 +86,17 @@ func TestParseTarget(t *testing.T) {
 		if got.String() != want.shown {
 			t.Errorf("%s is shown as %s, want %s", text, got, want.shown)
 		}
+		// What is shown can be given again: it is what a stopped run prints.
+		again, err := loader.ParseTarget(got.String())
+		got.Password, got.Params, again.Params = "", nil, nil
+		if err != nil || !reflect.DeepEqual(again, got) {
+			t.Errorf("%s: what is shown reads as %#v, %v", text, again, err)
+		}
 	}
 }
 
 func TestTargetsThatAreNone(t *testing.T) {
-	for _, text := range []string{"", "h/db", "u:hunter2@h/db", "://u:hunter2@h", "postgres:/u:hunter2@h", "postgres://u:hunter2@h/db?a=%zz", "postgres://u:hunter2@h/db?a;b"} {
+	for _, text := range []string{"", "h/db", "u:hunter2@h/db", "://u:hunter2@h", "postgres:/u:hunter2@h", "u:hunter2@h/db?a=http://b", "u:hunt://hunter2@h", "postgres://u:hunter2@h/db?a=%zz", "postgres://u:hunter2@h/db?a;b"} {
 		_, err := loader.ParseTarget(text)
 		if err == nil {
 			t.Errorf("%q was taken", text)
@@ -113,6 +135,30 @@ func TestPasswordsComeBack(t *testing.T) {
 			password[i] = byte(' ' + dice.IntN('~'-' '+1))
 		}
 		check(string(password))
+	}
+}
+
+// A stopped run prints its target to be given again, whatever the names in it are made of.
+func TestShownTargetsComeBack(t *testing.T) {
+	dice := rand.New(rand.NewPCG(3, 4))
+	word := func() string {
+		text := make([]byte, 1+dice.IntN(8))
+		for i := range text {
+			text[i] = byte('!' + dice.IntN('~'-'!'+1))
+		}
+		return string(text)
+	}
+	for range 2000 {
+		target := loader.Target{
+			Scheme: "postgres", Hosts: []string{word(), "[::1]:1"}, User: word(), Password: "hunter2", Database: word(),
+			Params: url.Values{"host": {word()}, "password": {"hunter2"}},
+		}
+		got, err := loader.ParseTarget(target.String())
+		target.Password = ""
+		target.Params.Del("password")
+		if err != nil || !reflect.DeepEqual(got, target) {
+			t.Fatalf("%q is shown as %s and read as %q, %v", target.Hosts, target, got.Hosts, err)
+		}
 	}
 }
 

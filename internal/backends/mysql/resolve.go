@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -72,8 +73,38 @@ func atWork(ctx context.Context, from *sql.DB, s statements, ref loader.Ref) ([]
 			return nil, err
 		}
 	}
+	if s.flavour == mySQL {
+		return shownAtWork(ctx, from, ref, holder)
+	}
 	return column[uint64](ctx, from, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
 		" AND id <> CONNECTION_ID() AND (info LIKE ? OR id = ?)", tag(ref.ID)+"%", holder)
+}
+
+// shownAtWork is atWork for MySQL, whose information_schema.processlist fails with error 3854 while any session is at a
+// statement that is no UTF-8, as an INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; the
+// list in performance_schema would, too, and is empty where that is switched off.
+func shownAtWork(ctx context.Context, from *sql.DB, ref loader.Ref, holder uint64) (ids []uint64, err error) {
+	var user string
+	if err := from.QueryRowContext(ctx, "SELECT SUBSTRING_INDEX(USER(), '@', 1)").Scan(&user); err != nil {
+		return nil, err
+	}
+	list, err := from.QueryContext(ctx, "SHOW PROCESSLIST")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = list.Close() }()
+	for list.Next() {
+		var id uint64
+		var of string
+		var info, other sql.RawBytes // Host, db, Command, Time and State are others
+		if err := list.Scan(&id, &of, &other, &other, &other, &other, &other, &info); err != nil {
+			return nil, err
+		}
+		if of == user && (id == holder || bytes.HasPrefix(info, []byte(tag(ref.ID)))) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, list.Err()
 }
 
 // claimedForSure looks with a locking read, which waits for whoever has inserted the claim and neither committed nor

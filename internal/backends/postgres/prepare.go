@@ -87,7 +87,7 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	for _, statement := range [...]string{r.createTable(), r.markTable()} {
 		if _, err := rowsOf(ctx, c, statement); err != nil && !exists(err) {
-			e := describe("create the table", err)
+			e := describe("create the table "+r.Table, err)
 			if is(err, "42501") {
 				e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
 			}

@@ -1,0 +1,270 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/cli"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// result is what a command left behind.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// shell is a user with an environment and a folder for state.
+type shell struct {
+	*testing.T
+	env map[string]string
+}
+
+func newShell(t *testing.T) shell {
+	return shell{t, map[string]string{"XDG_STATE_HOME": t.TempDir()}}
+}
+
+func (s shell) run(args ...string) result {
+	s.Helper()
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(s.Context(), args, cli.Process{
+		Stdout: &stdout, Stderr: &stderr, Signals: make(chan os.Signal),
+		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
+	})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// golden compares with testdata, or writes it.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "go test -update writes it")
+	require.Equal(t, string(want), got)
+}
+
+func TestMistakesNameTheNearest(t *testing.T) {
+	for command, want := range map[string]string{
+		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
+		"push":                                        "push takes one TARGET: 0 arguments given",
+		"push discard:// postgres://h/d":              "push takes one TARGET: 2 arguments given",
+		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
+		"push discard:// --batchrows 1":               "did you mean --batch-rows?",
+		"push discard:// -x":                          "unknown shorthand flag: 'x'",
+		"push discard:// --rows many":                 `invalid argument "many" for "--rows" flag`,
+		"push discard:// --bytes 1XB":                 "is not a size: write it as 64MiB",
+		"push discard:// --max-rate fast":             "is not a rate: write it as 500MiB/s or 5Gbps",
+		"push discard:// --verify ful":                `did you mean "full"?`,
+		"push discard:// --delivery exactly":          `did you mean "exactly-once"?`,
+		"push discard:// --payload-kind txt":          `did you mean "text"?`,
+		"push discard:// --progress plane":            `did you mean "plain"?`,
+		"push discard:// --dataset document":          `dataset "document" does not exist; did you mean "documents"?`,
+		"push discard:// --format cvs":                `format "cvs" does not exist; did you mean "csv"?`,
+		"push discard:// --method discrad":            `method "discrad" does not exist; did you mean "discard"?`,
+		"push postgre://h/d":                          `target scheme "postgre" does not exist; did you mean "postgres"?`,
+		"push postgres://h/d --method copi":           `did you mean "copy"?`,
+		"push mysql://h/d --method load-date":         `did you mean "load-data"?`,
+		"push h/d":                                    "the target is not a URL",
+		"push discard:// --rows 0":                    "--rows 0: give more than 0",
+		"push discard:// --rows 1 --bytes 1":          "exclude each other",
+		"push discard:// --config /does/not/exist":    "--config: open /does/not/exist",
+		"push discard:// --resume 20260101-000000-xx": `no run "20260101-000000-xx"`,
+		"push discard:// --resume ../../etc":          `"../../etc" is not the id of a run`,
+		"push discard:// --payload-bytes 0":           "a payload has 1 to 1048576 bytes",
+		"verify discard://":                           "--run is needed",
+		"forget discard://":                           "--run is needed",
+		"forget discard:// --run a/b":                 `"a/b" is not the id of a run`,
+		"verify":                                      "verify takes one TARGET: 0 arguments given",
+		"list method":                                 `did you mean "methods"?`,
+		"version now":                                 "version takes no arguments: 1 arguments given",
+		"demo now":                                    "demo takes no arguments: 1 arguments given",
+	} {
+		r := newShell(t).run(strings.Fields(command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, want, command)
+		require.True(t, strings.HasPrefix(r.stderr, "terapush: "), r.stderr)
+		require.Empty(t, r.stdout, command)
+	}
+}
+
+func TestEveryMistakeOnALineOfItsOwn(t *testing.T) {
+	r := newShell(t).run("push", "discard://", "--rows", "1", "--bytes", "1", "--retries", "-1")
+	require.Equal(t, "terapush: --rows, --bytes and --duration exclude each other\nterapush: --retries -1: 0 or more\n", r.stderr)
+}
+
+func TestHelp(t *testing.T) {
+	s := newShell(t)
+	r := s.run()
+	require.Zero(t, r.code)
+	for _, command := range []string{"push", "verify", "forget", "list", "demo", "version", "completion"} {
+		require.Contains(t, r.stdout, "  "+command)
+	}
+	r = s.run("push", "--help")
+	require.Zero(t, r.code)
+	require.Contains(t, r.stdout, "Exit codes:")
+	require.Contains(t, r.stdout, "--distinct-bytes size")
+	r = s.run("verify", "--help")
+	require.Contains(t, r.stdout, "--run string")
+	require.NotContains(t, r.stdout, "--batch-rows", "of the run's own flags only those that make sense again")
+}
+
+func TestDryRun(t *testing.T) {
+	for name, args := range map[string]string{
+		"dry-run-discard.txt":            "discard://",
+		"dry-run-postgres-copy.txt":      "postgres://u:hunter2@h1,h2:5433/db --method copy --table s.t --set synchronous_commit=off",
+		"dry-run-mysql-load-data.txt":    "mysql://u:hunter2@h/db --method load-data --primary-key",
+		"dry-run-duration-and-bytes.txt": "discard:// --duration 10m --payload-kind text --format csv --distinct-bytes all --first-key 7 --verify full",
+	} {
+		if !strings.Contains(args, "--duration") {
+			args += " --bytes 1GiB"
+		}
+		s := newShell(t)
+		r := s.run(strings.Fields("push " + args + " --workers 4 --memory 512MiB --dry-run")...)
+		require.Zero(t, r.code, r.stderr)
+		require.NotContains(t, r.stdout+r.stderr, "hunter2")
+		golden(t, name, r.stdout)
+		entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
+		require.NoError(t, err)
+		require.Empty(t, entries)
+	}
+}
+
+func TestList(t *testing.T) {
+	r := newShell(t).run("list")
+	require.Zero(t, r.code)
+	golden(t, "list.txt", r.stdout)
+	require.Contains(t, r.stdout, newShell(t).run("list", "targets").stdout)
+}
+
+func TestVersion(t *testing.T) {
+	r := newShell(t).run("version")
+	require.Zero(t, r.code)
+	require.Regexp(t, `^terapush development \S* ?go1\.\S+ \S+/\S+\n$`, r.stdout)
+	r = newShell(t).run("version", "--json")
+	var v map[string]string
+	require.NoError(t, json.Unmarshal([]byte(r.stdout), &v))
+	require.Equal(t, "development", v["version"])
+}
+
+func TestPush(t *testing.T) {
+	s := newShell(t)
+	r := s.run("push", "discard://", "--rows", "1000", "--verify", "ack", "--json", "--progress", "none")
+	require.Zero(t, r.code, r.stderr)
+	var report struct {
+		Schema string
+		Run    struct{ ID string }
+		Result struct {
+			Outcome string
+			Rows    int64
+		}
+		Verify struct{ OK bool }
+	}
+	d := json.NewDecoder(strings.NewReader(r.stdout))
+	require.NoError(t, d.Decode(&report))
+	require.False(t, d.More(), "exactly one object")
+	require.Equal(t, "terapush.report/v1", report.Schema)
+	require.Equal(t, "ok", report.Result.Outcome)
+	require.EqualValues(t, 1000, report.Result.Rows)
+	require.True(t, report.Verify.OK)
+
+	for _, command := range []string{"push discard:// --resume ", "verify discard:// --run "} {
+		r = s.run(strings.Fields(command + report.Run.ID)...)
+		require.Zero(t, r.code, r.stderr)
+		require.Contains(t, r.stdout, "verify ok")
+	}
+	r = s.run("push", "discard://", "--resume", report.Run.ID, "--seed", "5")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "--seed cannot change in a resumed run: it was 1, now it is 5")
+	r = s.run("forget", "discard://", "--run", report.Run.ID)
+	require.Zero(t, r.code, r.stderr)
+	r = s.run("verify", "discard://", "--run", report.Run.ID)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "no run")
+}
+
+func TestExitCodes(t *testing.T) {
+	s := newShell(t)
+	for command, want := range map[string]int{
+		"push discard:// --rows 10 --delivery exactly-once":               5,
+		"push discard:// --rows 10 --set a=b":                             5,
+		"push postgres://u@127.0.0.1:1/db --rows 10":                      5,
+		"push mysql://u@127.0.0.1:1/db --rows 10":                         5,
+		"push discard:// --rows 10 --state-dir /dev/null/x":               5,
+		"push discard:// --rows 10 --metrics-addr nowhere.invalid:0":      5,
+		"push discard:// --rows 10 --memory 1KiB --batch-rows 10":         2,
+		"push discard:// --rows 10 --password-file /does/not/exist":       2,
+		"push discard:// --rows 10 --progress none":                       0,
+		"push discard:// --bytes 10KiB --verify none --progress none":     0,
+		"push discard:// --rows 10 --first-key 4611686018427387904":       2,
+		"push discard:// --rows 10 --append":                              5,
+		"push discard:// --rows 10 --format values --payload-kind text":   0,
+		"push discard:// --rows 10 --duration 1s --progress none":         2,
+		"push discard:// --rows 10 --metrics-linger 1s":                   2,
+		"push discard:// --rows 10 --metrics-addr 127.0.0.1:0 --json":     0,
+		"push discard:// --rows 10 --progress json --verify full":         0,
+		"push discard:// --rows 10 --yes-drop x --create recreate --json": 0,
+	} {
+		r := s.run(strings.Fields(command)...)
+		require.Equal(t, want, r.code, "%s\n%s%s", command, r.stdout, r.stderr)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	s := newShell(t)
+	s.env["TERAPUSH_ROWS"] = "123"
+	s.env["TERAPUSH_STATE_DIR"] = t.TempDir()
+	r := s.run("push", "discard://", "--json", "--progress", "none")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, `"rows": 123`)
+	entries, err := os.ReadDir(s.env["TERAPUSH_STATE_DIR"])
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
+// However a secret comes in, it does not come out.
+func TestSecretsStayInside(t *testing.T) {
+	const secret = "hunter2-%p:a/s?s#w@rd"
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte(secret+"\n"), 0o600))
+	for _, target := range []string{"postgres://u:" + secret + "@127.0.0.1:1/db", "mysql://u:" + secret + "@127.0.0.1:1/db", "discard://u:" + secret + "@h/db"} {
+		for _, more := range []string{"", "--dry-run", "--json", "--seed x", "--method nosuch", "--table a,b", "--resume x", "--delivery exactly-once"} {
+			for _, env := range []map[string]string{{}, {"TERAPUSH_PASSWORD": secret}, {"TERAPUSH_PASSWORD_FILE": file}} {
+				s := newShell(t)
+				for name, text := range env {
+					s.env[name] = text
+				}
+				r := s.run(append([]string{"push", target, "--rows", "10"}, strings.Fields(more)...)...)
+				require.NotContains(t, r.stdout+r.stderr, "hunter2", "%s %s", target, more)
+				require.NotContains(t, r.stdout+r.stderr, "w%40rd")
+				err := filepath.WalkDir(s.env["XDG_STATE_HOME"], func(path string, d os.DirEntry, err error) error {
+					if err == nil && !d.IsDir() {
+						text, err := os.ReadFile(path)
+						require.NoError(t, err)
+						require.NotContains(t, string(text), "hunter2", path)
+					}
+					return err
+				})
+				require.NoError(t, err)
+			}
+		}
+	}
+}
+
+func TestPasswordInArgumentsIsWarnedOf(t *testing.T) {
+	r := newShell(t).run("push", "discard://u:p@h", "--rows", "10")
+	require.Contains(t, r.stderr, "can be read by every user of this machine")
+	r = newShell(t).run("push", "discard://u@h", "--rows", "10")
+	require.NotContains(t, r.stderr, "can be read by every user of this machine")
+}

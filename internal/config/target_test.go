@@ -1,0 +1,89 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestMethodOptions(t *testing.T) {
+	for args, want := range map[string]map[string]string{
+		"":                            {},
+		"--unlogged":                  {"unlogged": "true"},
+		"--unlogged=0":                {"unlogged": "false"},
+		"--rows-per-transaction 0100": {"rows-per-transaction": "100"},
+		"--method insert --hint x":    {"hint": "x"},
+	} {
+		c, _, err := parse(t, args, nil, "")
+		require.NoError(t, err)
+		c.Target = "base://h/d"
+		_, _, target, err := c.LoaderTarget(drivers(t))
+		require.NoError(t, err, args)
+		require.Equal(t, want, target.Options)
+	}
+
+	c, _, err := parse(t, "--hint x --rows-per-transaction 1", nil, "")
+	require.NoError(t, err)
+	c.Target = "base://h/d"
+	_, _, _, err = c.LoaderTarget(drivers(t))
+	require.EqualError(t, err, "--hint is not an option of method copy")
+
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(config.Push).Flags(f, drivers(t))
+	require.ErrorContains(t, f.Set("unlogged", "perhaps"), `"perhaps" is not a valid bool`)
+	require.ErrorContains(t, f.Set("rows-per-transaction", "many"), `"many" is not a valid int`)
+}
+
+func TestLoaderTarget(t *testing.T) {
+	for _, c := range []struct{ target, args, err string }{
+		{"", "", "a target is needed"},
+		{"bas://h/d", "", `target scheme "bas" does not exist; did you mean "base"? There is: base, database`},
+		{"base://h/d", "--method cop", `method "cop" does not exist; did you mean "copy"?`},
+		{"base://h/d", "--set =1", `--set "=1": write it as name=value`},
+		{"base://h/d", "--password-file /does/not/exist", "--password-file: open /does/not/exist"},
+	} {
+		p, _, err := parse(t, c.args, nil, "")
+		require.NoError(t, err)
+		p.Target = c.target
+		_, _, _, err = p.LoaderTarget(drivers(t))
+		require.ErrorContains(t, err, c.err)
+	}
+
+	p, _, err := parse(t, "--set a=1 --set b=x=y --tls verify", nil, "")
+	require.NoError(t, err)
+	p.Target = "database://u@h/d"
+	_, method, target, err := p.LoaderTarget(drivers(t))
+	require.NoError(t, err)
+	require.Equal(t, "copy", method.Name)
+	require.Equal(t, "documents", target.Table)
+	require.Equal(t, loader.TLSVerify, target.TLS)
+	require.Equal(t, []loader.Setting{{Name: "a", Value: "1"}, {Name: "b", Value: "x=y"}}, target.Settings)
+}
+
+func TestPassword(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "password")
+	require.NoError(t, os.WriteFile(file, []byte(" from file \n\r\n"), 0o600))
+	inEnv := env{"TERAPUSH_PASSWORD": "from env"}
+	for _, c := range []struct {
+		connect config.Connect
+		want    string
+	}{
+		{config.Connect{}, "from-url"},
+		{config.Connect{LookupEnv: env{}.lookup}, "from-url"},
+		{config.Connect{LookupEnv: env{"TERAPUSH_PASSWORD": ""}.lookup}, "from-url"},
+		{config.Connect{LookupEnv: inEnv.lookup}, "from env"},
+		{config.Connect{LookupEnv: inEnv.lookup, PasswordFile: file}, " from file \n"},
+	} {
+		_, target, err := config.FindTarget("base://u:from-url@h/d", c.connect, drivers(t))
+		require.NoError(t, err)
+		require.Equal(t, c.want, target.Password.Reveal())
+	}
+	require.True(t, config.PasswordInArguments("base://u:p@h/d"))
+	require.False(t, config.PasswordInArguments("base://u@h/d"))
+}

@@ -1,0 +1,67 @@
+package config_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+)
+
+func TestSizesAndRates(t *testing.T) {
+	for text, want := range map[string]int64{
+		"64MiB": 64 << 20, "64MB": 64_000_000, "1GiB": 1 << 30, "1024": 1024, "1.5KiB": 1536, "1 GiB": 1 << 30,
+	} {
+		var b, again config.Bytes
+		require.NoError(t, b.Set(text))
+		require.EqualValues(t, want, b)
+		require.NoError(t, again.Set(b.String()), "as Given writes it")
+		require.Equal(t, b, again)
+	}
+	for _, text := range []string{"", "x", "1XB", "-1", "9EiB", "1,5GiB", "1e9", "NaN"} {
+		require.ErrorContains(t, new(config.Bytes).Set(text), "is not a size: write it as 64MiB, 64MB or 1GiB", text)
+	}
+	for text, want := range map[string]int64{
+		"500MiB/s": 500 << 20, "500MB/s": 500_000_000, "5Gbps": 625_000_000, "8bps": 1, "1.6Gbps": 200_000_000, "100Mbps": 12_500_000,
+	} {
+		var r, again config.Rate
+		require.NoError(t, r.Set(text), text)
+		require.EqualValues(t, want, r, text)
+		require.NoError(t, again.Set(r.String()), "as Given writes it")
+		require.Equal(t, r, again)
+	}
+	for _, text := range []string{"", "5", "5Gb", "0/s", "7bps", "5Gbps/s", "-5Gbps", "5Gb/s", "1,5GB/s", "5mbps"} {
+		require.ErrorContains(t, new(config.Rate).Set(text), "is not a rate: write it as 500MiB/s or 5Gbps", text)
+	}
+	for text, want := range map[string]config.DistinctBytes{"all": {All: true}, "2GiB": {Bytes: 2 << 30}} {
+		var d, again config.DistinctBytes
+		require.NoError(t, d.Set(text))
+		require.Equal(t, want, d)
+		require.NoError(t, again.Set(d.String()))
+		require.Equal(t, d, again)
+	}
+	require.ErrorContains(t, new(config.DistinctBytes).Set("0"), "0 distinct bytes are no rows")
+	require.ErrorContains(t, new(config.DistinctBytes).Set("al"), "or as all")
+}
+
+// Every number that a flag can hold survives the record of a run.
+func TestSizesComeBack(t *testing.T) {
+	check := func(n int64) {
+		b, r := config.Bytes(n), config.Rate(n)
+		var b2 config.Bytes
+		var r2 config.Rate
+		require.NoError(t, b2.Set(b.String()))
+		require.NoError(t, r2.Set(r.String()))
+		require.Equal(t, b, b2)
+		require.Equal(t, r, r2)
+	}
+	dice := rand.New(rand.NewPCG(1, 2))
+	for shift := range 63 {
+		for _, n := range []int64{1 << shift, 1<<shift + 1, 3 << shift >> 1, 1 + dice.Int64N(1<<shift)} {
+			check(max(n, 1))
+		}
+	}
+	check(math.MaxInt64)
+}

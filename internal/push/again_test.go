@@ -1,0 +1,76 @@
+package push_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+)
+
+func TestVerifyCommand(t *testing.T) {
+	p := newPlace(t)
+	run := p.succeeds(small + " --verify none").Run.ID
+	require.Equal(t, 20, p.claims(run), "nothing is proven, so the claims stay")
+	record, err := os.ReadFile(filepath.Join(p.state, run, "run.json"))
+	require.NoError(t, err)
+
+	p.failOn("forget", errors.New("verify must change nothing"))
+	r, err := push.Verify(t.Context(), p.job("--resume "+run))
+	require.NoError(t, err)
+	require.True(t, r.Verify.OK)
+	require.Equal(t, "count", r.Verify.Mode, "what the run was content with is no proof")
+	require.Equal(t, report.OK, r.Result.Outcome)
+	require.Equal(t, 20, p.claims(run))
+	after, err := os.ReadFile(filepath.Join(p.state, run, "run.json"))
+	require.NoError(t, err)
+	require.Equal(t, string(record), string(after))
+
+	p.memory.Crash()
+	r, err = push.Verify(t.Context(), p.job("--resume "+run))
+	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
+	require.EqualValues(t, 20, r.Verify.BadCount)
+}
+
+func TestVerifyCommandOfARunThatIsNotLoaded(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small, 5)
+	_, err := push.Verify(t.Context(), p.job("--resume "+run))
+	require.ErrorContains(t, err, "is not loaded to its end: go on with push --resume first")
+	require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
+}
+
+func TestForget(t *testing.T) {
+	p := newPlace(t)
+	run := p.succeeds(small + " --verify ack --append").Run.ID
+	require.Equal(t, 20, p.claims(run))
+
+	p.failOn("forget", errors.New("the server is down"))
+	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)), "removing the claims of run "+run+": the server is down")
+	require.DirExists(t, filepath.Join(p.state, run), "who forgets the folder could not ask again")
+
+	p.failOn("", nil)
+	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
+	require.Zero(t, p.claims(run))
+	require.NoDirExists(t, filepath.Join(p.state, run))
+}
+
+// A run at least once has no claims, but one that appends has set its keys aside.
+func TestReservationsAreForgotten(t *testing.T) {
+	for _, forget := range []bool{false, true} {
+		p := newPlace(t)
+		args := small + " --delivery at-least-once --append"
+		if forget {
+			run := p.succeeds(args + " --verify ack").Run.ID
+			require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
+		} else {
+			p.succeeds(args)
+		}
+		p.memory.Crash()
+		require.Zero(t, p.succeeds(args).Plan.FirstKey, "no row and no reservation is left")
+	}
+}

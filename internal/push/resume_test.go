@@ -1,0 +1,210 @@
+package push_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// The journal has lost everything that the claims still know, and the connections were cut at an answer.
+func TestResumeAfterKill(t *testing.T) {
+	for _, after := range []int{0, 1, 13, 19} {
+		p := newPlace(t)
+		run := p.kill(small, after)
+		r := p.succeeds("--resume " + run + " --workers 3 --memory 64KiB")
+		p.exact(0, 195)
+		require.Equal(t, run, r.Run.ID)
+		require.True(t, r.Run.Resumed)
+		require.EqualValues(t, 10*after, r.Run.ResumedRows)
+		require.EqualValues(t, 195, r.Result.Rows)
+		require.EqualValues(t, 20, r.Result.Batches)
+		require.EqualValues(t, 20-after, r.Result.Attempts)
+		require.Equal(t, min(3, 20-after), r.Plan.Workers)
+		require.LessOrEqual(t, r.Plan.Buffers, 20-after)
+		require.Empty(t, r.Warnings)
+	}
+}
+
+func TestResumeAgainAndAgain(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small, 3)
+	for after := 6; after < 20; after += 3 {
+		p.kill("--resume "+run, after)
+	}
+	p.succeeds("--resume " + run)
+	p.exact(0, 195)
+}
+
+// Everything is in and the process died before it could say so: nothing is filled, nothing is sent.
+func TestResumeWithNothingLeft(t *testing.T) {
+	p := newPlace(t)
+	p.failOn("claimed", errors.New("killed"))
+	p.fails(small, report.Failed, "killed")
+	require.Equal(t, ledger.Loading, p.record().Stage)
+	p.failOn("session", errors.New("nothing is left to send"))
+	r := p.succeeds("--resume " + p.run())
+	p.exact(0, 195)
+	require.Zero(t, r.Phases.Fill)
+	require.Zero(t, r.Result.Attempts)
+	require.EqualValues(t, 195, r.Result.Rows)
+	require.LessOrEqual(t, r.Plan.Buffers, 1)
+}
+
+func TestResumeOfAFinishedRunVerifies(t *testing.T) {
+	p := newPlace(t)
+	run := p.succeeds(small).Run.ID
+	p.failOn("session", errors.New("nothing is to be sent"))
+	r := p.succeeds("--resume " + run)
+	require.True(t, r.Verify.OK)
+	require.Zero(t, r.Phases.Fill)
+	require.EqualValues(t, 195, r.Run.ResumedRows)
+
+	p.memory.Crash()
+	r = p.fails("--resume "+run, report.VerificationFailed, "")
+	require.EqualValues(t, 20, r.Verify.BadCount)
+}
+
+func TestResumeAfterTheServerLostSome(t *testing.T) {
+	p := newPlace(t)
+	p.failOn("count", errors.New("not now"))
+	p.fails(small, report.Failed, "not now")
+	require.Equal(t, ledger.Loaded, p.record().Stage)
+	p.memory.Crash()
+	p.failOn("", nil)
+	r := p.succeeds("--resume " + p.run())
+	p.exact(0, 195)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.EqualValues(t, 195, r.Result.Rows)
+	require.Zero(t, r.Run.ResumedRows)
+}
+
+func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small+" --table t --distinct-bytes 1KiB", 5)
+	before := p.memory.Applied()
+	for args, want := range map[string]string{
+		"--seed 2":                    "--seed cannot change in a resumed run: it was 1, now it is 2",
+		"--payload-bytes 17":          "--payload-bytes cannot change in a resumed run: it was 16, now it is 17",
+		"--payload-kind text":         "--payload-kind cannot change in a resumed run: it was bytes, now it is text",
+		"--distinct-bytes all":        "--distinct-bytes cannot change in a resumed run: it was 1.0KiB, now it is all",
+		"--table u":                   "--table cannot change in a resumed run: it was t, now it is u",
+		"--method other":              "--method cannot change in a resumed run: it was keep, now it is other",
+		"--format csv":                "--format cannot change in a resumed run: it was pgbinary, now it is csv",
+		"--rows 196":                  "--rows cannot change in a resumed run: it was 195, now it is 196",
+		"--bytes 1GiB":                "--bytes cannot change in a resumed run: it was 195, now it is 44739243",
+		"--duration 1m":               "--duration cannot change in a resumed run: it was none, now it is 1m0s",
+		"--first-key 7":               "--first-key cannot change in a resumed run: it was 0, now it is 7",
+		"--append":                    "--append cannot change in a resumed run: it was false, now it is true",
+		"--batch-rows 11":             "--batch-rows cannot change in a resumed run: it was 10, now it is 11",
+		"--batch-bytes 1MiB":          "--batch-bytes cannot change in a resumed run: it was 10, now it is",
+		"--delivery at-least-once":    "--delivery cannot change in a resumed run: it was exactly-once, now it is at-least-once",
+		"--create recreate":           "--create cannot change in a resumed run: it was if-missing, now it is recreate",
+		"--primary-key":               "--primary-key cannot change in a resumed run: it was false, now it is true",
+		"--seed 2 --rows 5 --table u": "--seed cannot change in a resumed run: it was 1, now it is 2\n--table cannot change",
+	} {
+		p.fails("--resume "+run+" "+args, push.Usage, want)
+	}
+	require.Equal(t, before, p.memory.Applied())
+
+	p.succeeds("--resume " + run + " --seed 1 --table t --method keep --format pgbinary --rows 195 --first-key 0 --batch-rows 10 --payload-bytes 16" +
+		" --distinct-bytes 1024 --delivery auto --create if-missing --workers 2 --memory 1MiB --max-rate 1GiB/s --retries 2 --set a=b --verify ack --batch-timeout 1m")
+	p.exact(0, 195)
+}
+
+// The rows come from the plan: were a default another one in a later version, a resume would not notice.
+func TestResumeTakesTheRowsFromThePlan(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small+" --seed 9", 5)
+	path := filepath.Join(p.state, run, "run.json")
+	r := p.record()
+	r.Flags = map[string][]string{}
+	l, err := ledger.Open(p.state, run, func(event.Event) {})
+	require.NoError(t, err)
+	require.NoError(t, l.Save(r))
+	require.NoError(t, l.Close())
+	require.FileExists(t, path)
+
+	got := p.succeeds("--resume " + run)
+	p.exact(0, 195)
+	require.EqualValues(t, 9, got.Plan.Seed)
+	require.EqualValues(t, 195*24, got.Result.PayloadBytes)
+}
+
+func TestResumeOnAnotherTableIsRefused(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small, 5)
+	p.memory.Identity = "table-2"
+	p.fails("--resume "+run, report.PreflightFailed, "it was table-1, now it is table-2")
+	p.memory.Identity = "table-1"
+	p.succeeds("--resume " + run)
+	p.exact(0, 195)
+}
+
+func TestResumeOfARunInUseIsRefused(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small, 5)
+	l, err := ledger.Open(p.state, run, func(event.Event) {})
+	require.NoError(t, err)
+	p.fails("--resume "+run, report.PreflightFailed, "another process is working on run "+run)
+	require.NoError(t, l.Close())
+}
+
+func TestClaimsThatCannotBeOursAreRefused(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill(small, 5)
+	p.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Missing: 1} }
+	p.fails("--resume "+run, report.Unknown, "the server took 9 of 10 rows")
+	p.memory.Script = nil
+	p.fails("--resume "+run, report.PreflightFailed, "with 9 rows is claimed, and the run has no such batch")
+}
+
+func TestAppendAndResume(t *testing.T) {
+	p := newPlace(t)
+	p.succeeds(small)
+	p.meddle = func(_ context.Context, op string, rows int64) error {
+		if op == "reserve" {
+			require.EqualValues(t, 195, rows)
+		}
+		return nil
+	}
+	first := p.run()
+	require.NoError(t, os.RemoveAll(filepath.Join(p.state, first)))
+	ctx, die := context.WithCancel(t.Context())
+	p.meddle = func(_ context.Context, op string, number int64) error {
+		if op == "load" && number == 9 {
+			die()
+		}
+		return nil
+	}
+	_, err := push.Run(ctx, p.job(small+" --append --workers 1"))
+	require.Error(t, err)
+	p.meddle = func(context.Context, string, int64) error { return nil }
+	p.fails("--resume "+p.run()+" --first-key 7", push.Usage, "--first-key cannot change in a resumed run: it was 195, now it is 7")
+	r := p.succeeds("--resume " + p.run())
+	require.EqualValues(t, 195, r.Plan.FirstKey)
+	p.exact(0, 390)
+}
+
+func TestKilledDurationRun(t *testing.T) {
+	p := newPlace(t)
+	run := p.kill("--duration 1h --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16", 7)
+	p.fails("--resume "+run+" --duration 2h", push.Usage, "--duration cannot change in a resumed run: it was 1h0m0s, now it is 2h0m0s")
+	p.fails("--resume "+run+" --rows 5", push.Usage, "--rows cannot change in a resumed run: it was --duration 1h0m0s, now it is 5")
+	r := p.succeeds("--resume " + run)
+	require.EqualValues(t, 80, r.Result.Rows, "seven were in, and one more might have been begun")
+	p.exact(0, 80)
+
+	p = newPlace(t)
+	run = p.kill("--duration 1h --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16", 0)
+	p.fails("--resume "+run, report.PreflightFailed, "the run had not begun to load: start a new one")
+}
