@@ -35,6 +35,7 @@ func newShell(t *testing.T) shell {
 func (s shell) run(args ...string) result {
 	s.Helper()
 	var stdout, stderr bytes.Buffer
+	args = append([]string{}, args...) // for nil, cobra would take the test's own
 	code := cli.Run(s.Context(), args, cli.Process{
 		Stdout: &stdout, Stderr: &stderr, Signals: make(chan os.Signal),
 		LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
@@ -71,7 +72,7 @@ func TestMistakesNameTheNearest(t *testing.T) {
 		"push discard:// --payload-kind txt":          `did you mean "text"?`,
 		"push discard:// --progress plane":            `did you mean "plain"?`,
 		"push discard:// --dataset document":          `dataset "document" does not exist; did you mean "documents"?`,
-		"push discard:// --format cvs":                `format "cvs" does not exist; did you mean "csv"?`,
+		"push discard:// --format csvv":               `format "csvv" does not exist; did you mean "csv"?`,
 		"push discard:// --method discrad":            `method "discrad" does not exist; did you mean "discard"?`,
 		"push postgre://h/d":                          `target scheme "postgre" does not exist; did you mean "postgres"?`,
 		"push postgres://h/d --method copi":           `did you mean "copy"?`,
@@ -124,7 +125,7 @@ func TestDryRun(t *testing.T) {
 	for name, args := range map[string]string{
 		"dry-run-discard.txt":            "discard://",
 		"dry-run-postgres-copy.txt":      "postgres://u:hunter2@h1,h2:5433/db --method copy --table s.t --set synchronous_commit=off",
-		"dry-run-mysql-load-data.txt":    "mysql://u:hunter2@h/db --method load-data --primary-key",
+		"dry-run-mysql-load-data.txt":    "mysql://u:hunter2@h/db --method load-data --append",
 		"dry-run-duration-and-bytes.txt": "discard:// --duration 10m --payload-kind text --format csv --distinct-bytes all --first-key 7 --verify full",
 	} {
 		if !strings.Contains(args, "--duration") {

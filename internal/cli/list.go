@@ -49,7 +49,7 @@ func (a *app) listTargets(out *tabwriter.Writer) {
 }
 
 func (a *app) listMethods(out *tabwriter.Writer) {
-	fmt.Fprintln(out, "TARGET\tMETHOD\tDELIVERY\tBY\tFORMATS\t")
+	fmt.Fprintln(out, "TARGET\tMETHOD\tDELIVERY\tBY\tFORMATS\tWHAT IT DOES")
 	for _, d := range a.drivers.Drivers() {
 		for _, m := range d.Methods() {
 			var formats []string

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/verify"
@@ -34,18 +35,22 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if err != nil {
 		return err
 	}
-	rows := humanize.Comma(made.Rows)
+	rows, batches := humanize.Comma(made.Rows), humanize.Comma(made.Batches())
 	if made.ByDuration {
-		rows = "as many rows as fit into " + c.Duration.String()
+		rows, batches = "as many as fit into "+c.Duration.String()+",", "any number"
+	}
+	keys := fmt.Sprintf("keys from %d", made.FirstKey)
+	if c.Append {
+		keys = "keys behind those in the table"
 	}
 	w := &printer{out: out}
 	w.line("dry run: nothing was connected to, so limits of the server are not in this plan")
 	w.line("target    %s, table %s", p.target, p.target.Table)
-	w.line("contract  method %s, format %s, delivery %s by %s", contract.Method, contract.Format, contract.Delivery, contract.Dedup)
-	w.line("rows      %s of dataset %s, %s a row, keys from %d, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), made.FirstKey, made.Seed)
-	w.line("batches   %s of %s rows, %s each, by %d workers", humanize.Comma(made.Batches()), humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
+	w.line("contract  method %s, format %s, %s", contract.Method, contract.Format, guarantee(contract))
+	w.line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
+	w.line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
 	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
-	w.line("verify    %s: %d table scans", mode, mode.Scans())
+	w.line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range append(warnings, more...) {
 		w.line("warning   %s", warning)
 	}
@@ -58,6 +63,13 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		w.line("%s;", s.Text)
 	}
 	return w.err
+}
+
+func guarantee(c loader.Contract) string {
+	if c.Dedup == loader.DedupNone {
+		return "delivery " + string(c.Delivery)
+	}
+	return fmt.Sprintf("delivery %s by %s", c.Delivery, c.Dedup)
 }
 
 // printer prints lines until the first error.

@@ -121,7 +121,8 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	switch {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
-		p.plan.Rows, p.plan.ByDuration, result.Drained = min(p.plan.Rows, result.Handed*p.plan.BatchRows), false, false
+		p.plan.Rows, p.plan.ByDuration = min(p.plan.Rows, result.Handed*p.plan.BatchRows), false
+		result.Drained = isClosed(p.Drain) // by the clock is no interruption
 	case !isClosed(p.Drain):
 		err = fmt.Errorf("--duration %s was over before a batch was begun", p.Config.Duration)
 	}

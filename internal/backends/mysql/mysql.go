@@ -7,7 +7,7 @@
 //     other end of a file than an empty packet. So a batch is complete before its statement starts, its body cannot
 //     fail, and to give up means to close the connection, which the server answers with a rollback.
 //   - LOAD DATA LOCAL skips duplicate keys and bends bad values, with a warning and without an error. So the affected
-//     rows and the warning count are read inside the transaction, before the commit.
+//     rows and the warnings are read inside the transaction, before the commit.
 //   - A server can lose the answer to a COMMIT. So every batch inserts a claim row first, in the same transaction
 //     (package sqltx), and what became of a batch is looked up there.
 //

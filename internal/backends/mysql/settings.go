@@ -51,10 +51,6 @@ func (f flavour) controlSetup() []string {
 		// MySQL 8 and later show sizes and times of tables up to a day old, unless told otherwise. Before, the variable
 		// does not exist, and the version comment hides it.
 		first += " /*!80000 , information_schema_stats_expiry = 0 */"
-	case mariaDB:
-		// MariaDB makes a subquery of a long IN list, and of Fetch's a join whose plan depends on statistics that a load
-		// has just made worthless. As a list it is sorted once and searched for every row.
-		first += " /*M!100318 , in_predicate_conversion_threshold = 0 */"
 	case singleStore:
 		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	}
