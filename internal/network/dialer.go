@@ -57,6 +57,13 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// WriteBuffers writes all buffers with one system call, where the kernel takes them that way.
+func (c *conn) WriteBuffers(b *net.Buffers) (int64, error) {
+	n, err := b.WriteTo(c.Conn)
+	c.dialer.sent.Add(n)
+	return n, err
+}
+
 // SyscallConn lets drivers look at the socket, for their check whether an idle connection is still alive.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return c.Conn.(syscall.Conn).SyscallConn()

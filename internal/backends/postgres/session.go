@@ -76,9 +76,11 @@ func (s *session) begin(ctx context.Context) error {
 }
 
 // note keeps the server's notices for the ack.
-func (s *session) note(_ *pgconn.PgConn, n *pgconn.Notice) {
+func (s *session) note(_ *pgconn.PgConn, n *pgconn.Notice) { s.notice(n.Severity, n.Message) }
+
+func (s *session) notice(severity, message string) {
 	if len(s.notices) < notesKept {
-		s.notices = append(s.notices, fmt.Sprintf("%s: %s", n.Severity, n.Message))
+		s.notices = append(s.notices, severity+": "+message)
 	}
 }
 
@@ -127,28 +129,29 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 
 // Rows implements sqltx.Conn; notices are no reason to give a batch up, so it returns none as warnings.
 func (s *session) Rows(ctx context.Context, b *batch.Batch) (int64, []string, error) {
-	body := &guarded{body: b.Open()}
-	defer body.Close()
 	statement := s.send(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {
-		return s.insert(ctx, statement, body)
+		rows, err := s.insert(ctx, statement, b)
+		return rows, nil, err
 	}
-	tag, err := s.conn.CopyFrom(ctx, body, statement)
-	return tag.RowsAffected(), nil, cause(s.conn, err)
+	rows, err := s.copyIn(ctx, statement, b)
+	return rows, nil, err
 }
 
-func (s *session) insert(ctx context.Context, statement string, body *guarded) (int64, []string, error) {
+func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) (int64, error) {
+	body := b.Open()
+	defer func() { _ = body.Close() }()
 	var text strings.Builder // its String is no further copy
-	text.Grow(len(statement) + int(body.body.Size()))
+	text.Grow(len(statement) + int(body.Size()))
 	text.WriteString(statement)
-	if _, err := body.body.WriteTo(&text); err != nil {
-		return 0, nil, err
+	if _, err := body.WriteTo(&text); err != nil {
+		return 0, err
 	}
 	results, err := exec(ctx, s.conn, text.String())
 	if err != nil {
-		return 0, nil, err
+		return 0, err
 	}
-	return results[0].CommandTag.RowsAffected(), nil, nil
+	return results[0].CommandTag.RowsAffected(), nil
 }
 
 // Commit implements sqltx.Conn. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and

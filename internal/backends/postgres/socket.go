@@ -30,6 +30,17 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// WriteBuffers is Write for several buffers at once, where the connection below can.
+func (s *socket) WriteBuffers(b *net.Buffers) (n int64, err error) {
+	if below, ok := s.Conn.(vectored); ok {
+		n, err = below.WriteBuffers(b)
+	} else {
+		n, err = b.WriteTo(s.Conn)
+	}
+	s.note(err)
+	return n, err
+}
+
 func (s *socket) note(err error) {
 	if err != nil {
 		s.broken.CompareAndSwap(nil, &err)
