@@ -28,8 +28,7 @@ func TestNoTransactions(t *testing.T) {
 	})
 }
 
-// A load that commits by itself is found by the probe, whatever the catalogue says of the table: here a trigger writes
-// rows where no rollback reaches, and the target itself is honest.
+// Who asks for at least once has nothing but the load sent to the server.
 func TestAtLeastOnceLeavesNoClaims(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		d.createTable(t, "documents", "")

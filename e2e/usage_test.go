@@ -20,7 +20,7 @@ func TestUsage(t *testing.T) {
 		{"flag", []string{"push", target, "--worker", "4"}, []string{"--worker", "did you mean --workers"}},
 		{"flag's value", []string{"push", target, "--verify", "ful"}, []string{"--verify", `did you mean "full"`}},
 		{"scheme", []string{"push", "postgers://localhost/db"}, []string{`"postgers"`, `did you mean "postgres"`}},
-		{"method", []string{"push", "postgres://localhost/db", "--method", "cpoy"}, []string{`"cpoy"`, `did you mean "copy"`}},
+		{"method", []string{"push", "postgres://localhost/db", "--method", "copi"}, []string{`"copi"`, `did you mean "copy"`}},
 		{"dataset", []string{"push", target, "--dataset", "document"}, []string{`"document"`, "documents"}},
 		{"format", []string{"push", "postgres://127.0.0.1:1/db", "--format", "parquet"}, []string{`"parquet"`, "pgbinary"}},
 		{"size", []string{"push", target, "--bytes", "many"}, []string{"--bytes", `"many"`, "64MiB"}},

@@ -88,16 +88,17 @@ func New(c Config) (*Feed, error) {
 	return f, nil
 }
 
-// Fill encodes the run's first batches, one for each buffer and `parallel` of them at a time, so that templates are
+// Fill encodes the first batches that are not done, one for each buffer and `parallel` of them at a time, so that templates are
 // there and memory is mapped before the clock starts. After each it calls progress, unless nil, with the bytes that
 // were encoded; several goroutines do that at once. When ctx ends, Fill returns its error.
 func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
-	batches := make([]*batch.Batch, min(int64(f.Buffers()), f.plan.batches))
+	wanted := f.plan.first(f.Buffers())
+	batches := make([]*batch.Batch, len(wanted))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(max(1, parallel))
-	for i := range batches {
+	for i, number := range wanted {
 		g.Go(func() error {
-			b, _, err := f.batch(ctx, int64(i))
+			b, _, err := f.batch(ctx, number)
 			if err != nil {
 				return err
 			}

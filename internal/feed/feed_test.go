@@ -256,3 +256,17 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "more than MaxRow promised")
 	assert.Equal(t, 2, f.Free())
 }
+
+// A resumed run has its buffers filled with what is still to be sent.
+func TestFillPassesOverWhatIsDone(t *testing.T) {
+	c := config(t, batch.TSV, 1024, 3)
+	c.Done = func(number int64) bool { return number < 6 }
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 2, nil))
+	for number := int64(6); number < 9; number++ {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		b.Release()
+	}
+	require.Zero(t, f.Refills())
+}

@@ -22,6 +22,10 @@ type Config struct {
 	BatchRows int64 // B, ≥ 1; the run's last batch may have fewer
 	Distinct  int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
 	Buffers   int   // of the ring, ≥ 1; for a hit every time as many as templates (D/B) and a few for what is in flight
+
+	// Done tells which batches will not be asked for, since an earlier process has seen to them; nil = none. Fill spends
+	// no buffer on them.
+	Done func(number int64) bool
 }
 
 // NewEncoder makes the encoder for a run of the dataset: with digits for the run's last row, so that every batch of the
@@ -110,4 +114,15 @@ func (p *plan) content(number int64) content {
 		template: number % p.templates,
 		rows:     int(min(p.BatchRows, p.Rows-number*p.BatchRows)),
 	}
+}
+
+// first lists the first n batches that will be asked for, or all of them if they are fewer.
+func (p *plan) first(n int) []int64 {
+	var numbers []int64
+	for k := int64(0); k < p.batches && len(numbers) < n; k++ {
+		if p.Done == nil || !p.Done(k) {
+			numbers = append(numbers, k)
+		}
+	}
+	return numbers
 }

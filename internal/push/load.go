@@ -78,7 +78,7 @@ func (p *push) fill(ctx context.Context) error {
 	f, err := feed.New(feed.Config{
 		Dataset: p.data, Encoder: p.encoder, Run: p.id(),
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows,
-		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers,
+		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.done.Has,
 	})
 	if err != nil {
 		return err
