@@ -73,7 +73,7 @@ func printTable(out io.Writer, what string, contenders []contender, costs [][]co
 		fmt.Fprintf(w, "%s\t%.3f\t%.2f\t%.2f … %.2f\t%.3f\t%.2f\t\n", c.name,
 			median(own), median(ratios), slices.Min(ratios), slices.Max(ratios), median(server), 1/median(wall))
 	}
-	w.Flush()
+	_ = w.Flush() // the terminal's business
 }
 
 func median(values []float64) float64 {

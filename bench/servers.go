@@ -105,7 +105,7 @@ func (s server) bench(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file)
+	defer func() { _ = os.Remove(file) }()
 	push := func(workers int) contender {
 		return contender{fmt.Sprintf("terapush, %d workers", workers), func(ctx context.Context) (cost, error) {
 			return s.turn(ctx, rows, func() (time.Duration, error) { return s.push(ctx, o, rows, workers) })

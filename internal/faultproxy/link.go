@@ -1,6 +1,7 @@
 package faultproxy
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -132,7 +133,7 @@ func (l *link) downward(p *Proxy) {
 
 // ended passes on how a side ended, when it did not simply say all it had to say.
 func (l *link) ended(err error) {
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		l.reset()
 	}
 }

@@ -4,6 +4,7 @@ package discard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -74,7 +75,7 @@ func (opened) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	defer body.Close()
 	piece := make([]byte, 64<<10)
 	for ctx.Err() == nil {
-		if _, err := body.Read(piece); err == io.EOF {
+		if _, err := body.Read(piece); errors.Is(err, io.EOF) {
 			return loader.Ack{Rows: b.Wanted()}, nil
 		}
 	}

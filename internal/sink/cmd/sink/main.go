@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 		if err != nil {
 			return err
 		}
-		defer s.Close()
+		defer func() { _ = s.Close() }()
 		addresses[name], servers[name] = s.Addr(), s
 	}
 	out := json.NewEncoder(stdout)
