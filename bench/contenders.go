@@ -50,6 +50,9 @@ func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	fmt.Fprintln(stdout, "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded")
 	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
+	if !o.workers {
+		return nil
+	}
 	return byWorkers(ctx, o, s, stdout)
 }
 

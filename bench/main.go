@@ -36,6 +36,7 @@ type options struct {
 	sink, terapush string
 	only           string
 	count          bool
+	workers        bool
 	rounds         int
 	ringBytes      int
 	bodyBytes      int
@@ -49,6 +50,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags.StringVar(&o.terapush, "terapush", "bin/terapush", "`path` of terapush")
 	flags.StringVar(&o.only, "only", "", "postgres or mysql: leave the other `family` out")
 	flags.BoolVar(&o.count, "count", false, "have the sink look at the data and count, instead of dropping it in the kernel")
+	flags.BoolVar(&o.workers, "workers", true, "measure throughput by the number of workers too")
 	flags.IntVar(&o.rounds, "rounds", 5, "`turns` of every contender")
 	flags.IntVar(&o.ringBytes, "ring", 1<<30, "`bytes` of rows in memory; less than a cache holds is no measure")
 	flags.IntVar(&o.bodyBytes, "body", 16<<20, "`bytes` of one load of the hand-written contenders")

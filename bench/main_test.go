@@ -21,7 +21,7 @@ func TestRun(t *testing.T) {
 	for _, count := range []string{"-count=true", "-count=false"} {
 		var table bytes.Buffer
 		require.NoError(t, run(t.Context(), []string{
-			"-sink", sink, "-terapush", terapush, "-rounds=1", "-ring=4000000", "-body=1000000", count,
+			"-sink", sink, "-terapush", terapush, "-rounds=1", "-workers=false", "-ring=4000000", "-body=1000000", count,
 		}, &table))
 		assert.Equal(t, 7, bytes.Count(table.Bytes(), []byte("\n")), "%s", table.String())
 	}

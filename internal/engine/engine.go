@@ -31,7 +31,7 @@ type Source interface {
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 }
 
-// Config is all the engine needs. Fields without a comment say "optional" are needed.
+// Config is all the engine needs. Deadline, Limit and the booleans may be zero, Begun is asked for DedupRange only.
 type Config struct {
 	Loader   loader.Loader
 	Classify func(error) loader.Verdict

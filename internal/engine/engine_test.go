@@ -43,7 +43,7 @@ func TestEveryBatchExactlyOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBench(t, 20, &loadertest.Memory{Script: onAttempt(1, c.fault)})
-				result, err, s := b.run(t.Context())
+				result, s, err := b.run(t.Context())
 				require.NoError(t, err)
 				require.Equal(t, engine.Result{Handed: 20, Complete: true}, result)
 				b.exact()
@@ -67,7 +67,7 @@ func TestResolveFailsSomeTimes(t *testing.T) {
 			}
 			return next.Resolve(ctx, ref)
 		}
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.EqualValues(t, 20, s.Batches)
@@ -89,7 +89,7 @@ func TestChaosEndsExact(t *testing.T) {
 			return faults[dice.IntN(len(faults))]
 		}})
 		b.config.Workers = 16
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.EqualValues(t, 999*batchRows+lastRows, s.Rows)
@@ -118,7 +118,7 @@ func TestUnknownIsNeverSuccess(t *testing.T) {
 		b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
 			return loader.Resolution{}, errors.New("nobody answers")
 		}
-		result, err, s := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.Equal(t, []int64{2, 5}, result.Unknown)
 		require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; asking what became of batch")
 		require.ErrorContains(t, err, "nobody answers")
@@ -136,7 +136,7 @@ func TestAnswerThatCannotTellIsUnknown(t *testing.T) {
 				return loadertest.Fault{After: map[int64]error{0: loadertest.ErrConnection}[number]}
 			}})
 			b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) { return answer, nil }
-			result, err, _ := b.run(t.Context())
+			result, _, err := b.run(t.Context())
 			require.Error(t, err)
 			require.Equal(t, []int64{0}, result.Unknown)
 		})
@@ -146,7 +146,7 @@ func TestAnswerThatCannotTellIsUnknown(t *testing.T) {
 func TestAlreadyAppliedNeedsAnEarlierAttempt(t *testing.T) {
 	claimed := func(t *testing.T) *bench {
 		b := newBench(t, 3, &loadertest.Memory{})
-		first, err, _ := b.run(t.Context())
+		first, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.True(t, first.Complete)
 		b.journal.events = nil
@@ -154,13 +154,13 @@ func TestAlreadyAppliedNeedsAnEarlierAttempt(t *testing.T) {
 	}
 
 	b := claimed(t)
-	_, err, s := b.run(t.Context())
+	_, s, err := b.run(t.Context())
 	require.ErrorContains(t, err, "is claimed already, although it was never sent")
 	require.Zero(t, s.Rows)
 
 	b = claimed(t)
 	b.config.Resumed = true
-	_, err, s = b.run(t.Context())
+	_, s, err = b.run(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 3, s.Outcomes[event.Already])
 	require.EqualValues(t, 2*batchRows+lastRows, s.Rows)
@@ -173,7 +173,7 @@ func TestClaimOfOtherRowsIsRefused(t *testing.T) {
 	b.loader.load = func(context.Context, *batch.Batch, loader.Session) (loader.Ack, error) {
 		return loader.Ack{AlreadyApplied: true, Rows: lastRows + 1}, nil
 	}
-	_, err, s := b.run(t.Context())
+	_, s, err := b.run(t.Context())
 	require.ErrorContains(t, err, "the claim of batch r/0 speaks of 4 rows, the batch has 3")
 	require.Zero(t, s.Batches)
 	require.EqualValues(t, 1, s.FailedBatches)
@@ -183,7 +183,7 @@ func TestClaimOfOtherRowsIsRefused(t *testing.T) {
 func TestMissingRowsAreNoSuccess(t *testing.T) {
 	b := newBench(t, 1, &loadertest.Memory{Script: onAttempt(0, loadertest.Fault{})})
 	b.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Missing: 2} }
-	result, err, s := b.run(t.Context())
+	result, s, err := b.run(t.Context())
 	require.ErrorContains(t, err, "the server took 1 of 3 rows")
 	require.Equal(t, []int64{0}, result.Unknown)
 	require.Zero(t, s.Batches)
@@ -196,7 +196,7 @@ func TestAtLeastOnce(t *testing.T) {
 		b := newBench(t, 5, &loadertest.Memory{Caps: &loader.Caps{}, Script: func(number int64, _ int) loadertest.Fault {
 			return loadertest.Fault{Missing: number % 2}
 		}})
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.EqualValues(t, 2, s.MissingRows)
 		require.EqualValues(t, 5, s.Batches)
@@ -207,7 +207,7 @@ func TestAtLeastOnce(t *testing.T) {
 			return loadertest.Fault{Missing: 1}
 		}})
 		b.config.TrustAcks = true
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, s.MissingRows)
 	})
@@ -219,7 +219,7 @@ func TestAtLeastOnce(t *testing.T) {
 				}
 				return loadertest.Fault{}
 			}})
-			_, err, s := b.run(t.Context())
+			_, s, err := b.run(t.Context())
 			require.NoError(t, err)
 			require.Len(t, b.memory.Applied(), 3)
 			require.Zero(t, b.memory.Resolved())
@@ -237,7 +237,7 @@ func TestPermanentErrorDrainsTheOthers(t *testing.T) {
 			}
 			return loadertest.Fault{Delay: time.Second}
 		}})
-		result, err, s := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
 		require.ErrorContains(t, err, "batch 1 (keys 10 to 19) is not applied after 1 attempts")
 		require.True(t, result.Drained)
@@ -253,7 +253,7 @@ func TestRetriesEnd(t *testing.T) {
 		b := newBench(t, 1, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
 			return loadertest.Fault{Before: loadertest.ErrThrottled}
 		}})
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.ErrorContains(t, err, "is not applied after 9 attempts")
 		require.EqualValues(t, 8, s.Retries)
 		require.EqualValues(t, 9, s.Errors[loader.ClassThrottled])
@@ -265,7 +265,7 @@ func TestDoneBatchesAreNotSent(t *testing.T) {
 	b.config.Done = func(number int64) bool { return number != 4 }
 	close(b.drain)
 	b.drain = nil
-	_, err, s := b.run(t.Context())
+	_, s, err := b.run(t.Context())
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.Batches)
 	require.Equal(t, 1, b.memory.Attempts(4))

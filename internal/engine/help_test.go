@@ -55,7 +55,7 @@ func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
 }
 
 // run runs the engine, and checks what holds however it ends.
-func (b *bench) run(ctx context.Context) (engine.Result, error, event.Snapshot) { //nolint:revive // the error belongs to the result
+func (b *bench) run(ctx context.Context) (engine.Result, event.Snapshot, error) {
 	b.Helper()
 	b.config.Stats = stats.New(stats.Options{Workers: b.config.Workers})
 	b.config.Stats.Phase(event.Load)
@@ -66,7 +66,7 @@ func (b *bench) run(ctx context.Context) (engine.Result, error, event.Snapshot) 
 	require.Equal(b, err == nil, result.Complete)
 	require.EqualValues(b, len(result.Unknown), s.UnknownBatches)
 	require.Zero(b, s.BytesInFlight)
-	return result, err, s
+	return result, s, err
 }
 
 // exact checks that every batch is in, once and whole.

@@ -41,7 +41,7 @@ func (p *pieces) put(b *batch.Batch, keep int64) (loader.Ack, error) {
 	defer body.Close()
 	ack := loader.Ack{}
 	for row := make([]byte, encodedRow); ; ack.Rows++ {
-		if _, err := body.Read(row); err == io.EOF {
+		if _, err := body.Read(row); errors.Is(err, io.EOF) {
 			return ack, nil
 		}
 		number := int64(binary.BigEndian.Uint64(row))
@@ -85,7 +85,7 @@ func TestKeyRangeGoesOnBehindWhatIsThere(t *testing.T) {
 			}
 			return p.put(b, b.Rows)
 		}
-		_, err, s := p.run(t.Context())
+		_, s, err := p.run(t.Context())
 		require.NoError(t, err)
 		p.exact()
 		require.EqualValues(t, 2*batchRows+lastRows, s.Rows)
@@ -100,7 +100,7 @@ func TestKeyRangeResumesABatchThatWasBegun(t *testing.T) {
 		for row := range there {
 			p.rows = append(p.rows, row)
 		}
-		_, err, s := p.run(t.Context())
+		_, s, err := p.run(t.Context())
 		require.NoError(t, err)
 		p.exact()
 		require.EqualValues(t, batchRows+lastRows, s.Rows)
@@ -114,7 +114,7 @@ func TestKeyRangeThatCannotBeLookedUpIsUnknown(t *testing.T) {
 		p.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
 			return loader.Resolution{}, errors.New("not the front of the batch")
 		}
-		result, err, _ := p.run(t.Context())
+		result, _, err := p.run(t.Context())
 		require.ErrorContains(t, err, "not the front of the batch")
 		require.Equal(t, []int64{0}, result.Unknown)
 		require.Empty(t, p.rows, "and nothing was sent")
@@ -129,7 +129,7 @@ func TestKeyRangeSendsNothingThatIsNotWrittenDown(t *testing.T) {
 		}
 		return nil
 	}
-	_, err, s := p.run(t.Context())
+	_, s, err := p.run(t.Context())
 	require.ErrorIs(t, err, syscall.ENOSPC)
 	require.Empty(t, p.rows)
 	require.EqualValues(t, 1, s.FailedBatches)

@@ -24,7 +24,7 @@ func TestDrainFinishesWhatIsOnItsWay(t *testing.T) {
 			return loadertest.Fault{Delay: time.Second}
 		}})
 		time.AfterFunc(2500*time.Millisecond, func() { close(b.drain) })
-		result, err, s := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.True(t, result.Drained)
 		require.True(t, result.Complete)
@@ -40,7 +40,7 @@ func TestDrainWithNothingLeftCutsNothingOff(t *testing.T) {
 		}})
 		b.config.Done = func(number int64) bool { return number >= 4 }
 		time.AfterFunc(time.Second/2, func() { close(b.drain) })
-		result, err, _ := b.run(t.Context())
+		result, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.False(t, result.Drained)
 	})
@@ -54,7 +54,7 @@ func TestDrainEndsRetries(t *testing.T) {
 		b.config.Retry.Retries = 1000
 		start := time.Now()
 		time.AfterFunc(time.Minute, func() { close(b.drain) })
-		result, err, s := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.Error(t, err)
 		require.Equal(t, time.Minute, time.Since(start))
 		require.Empty(t, result.Unknown, "the database was asked after each attempt")
@@ -69,7 +69,7 @@ func TestCancelClosesTheConnections(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(why) })
 		start := time.Now()
-		result, err, s := b.run(ctx)
+		result, s, err := b.run(ctx)
 		require.Equal(t, time.Second, time.Since(start))
 		require.Error(t, err)
 		require.False(t, result.Complete)
@@ -83,7 +83,7 @@ func TestCancelBetweenBatchesSaysWhy(t *testing.T) {
 	why := errors.New("a second signal")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	_, err, s := b.run(ctx)
+	_, s, err := b.run(ctx)
 	require.Equal(t, why, err)
 	require.Zero(t, s.Attempts)
 }
@@ -104,7 +104,7 @@ func TestStuckWorkerDoesNotStopTheOthers(t *testing.T) {
 			return b.journal.add(e)
 		}
 		start := time.Now()
-		_, err, _ := b.run(t.Context())
+		_, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.Equal(t, 17*time.Second, others.Sub(start), "three workers, 49 batches")
@@ -124,7 +124,7 @@ func TestWatchdogOutlivesTheDrain(t *testing.T) {
 		}})
 		close(b.drain)
 		b.drain = nil
-		_, err, _ := b.run(t.Context())
+		_, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 4, strings.Count(b.log.String(), "a worker is stalled"))
 	})
@@ -141,7 +141,7 @@ func TestDeadlines(t *testing.T) {
 		}})
 		b.config.Workers = 1
 		start := time.Now()
-		_, err, _ := b.run(t.Context())
+		_, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(b.log.String(), "no answer within 3m20s"), b.log.String())
 		require.GreaterOrEqual(t, time.Since(start), 210*time.Second)
@@ -164,7 +164,7 @@ func TestDeadlines(t *testing.T) {
 			require.Equal(t, time.Minute, time.Until(until))
 			return next.Resolve(ctx, ref)
 		}
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.Contains(t, b.log.String(), "no answer within 1s: loadertest: connection reset")
@@ -182,7 +182,7 @@ func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
 		}
 		return nil
 	}
-	result, err, s := b.run(t.Context())
+	result, s, err := b.run(t.Context())
 	require.Equal(t, syscall.ENOSPC, err)
 	require.EqualValues(t, 4, s.Batches, "the batch is in, whatever happened to the note about it")
 	require.Empty(t, result.Unknown)
@@ -197,7 +197,7 @@ func TestMaxRate(t *testing.T) {
 		b := newBench(t, 21, &loadertest.Memory{})
 		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes) // a batch a second, and one at once
 		start := time.Now()
-		_, err, s := b.run(t.Context())
+		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
 		require.Equal(t, 20*time.Second, time.Since(start), "and nobody waits once everything is handed out")
@@ -208,7 +208,7 @@ func TestMaxRate(t *testing.T) {
 		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes)
 		start := time.Now()
 		time.AfterFunc(10*time.Second, func() { close(b.drain) })
-		result, err, s := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 10*time.Second, time.Since(start), "who waits for the rate has nothing on its way")
 		require.Equal(t, result.Handed, s.Batches)

@@ -28,8 +28,9 @@ type place struct {
 	*testing.T
 	memory *loadertest.Memory
 	state  string
-	// meddle is called before the database is: with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
-	// "resolve", "count", "stored" or "forget", and where there is one with the batch's number. Its error is the database's.
+	// meddle is called before the database is, with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
+	// "resolve", "count", "stored" or "forget", and after it with "counted". number is the batch's, where there is one.
+	// Its error is the database's.
 	meddle func(ctx context.Context, op string, number int64) error
 	drain  chan struct{} // of the next process
 	log    strings.Builder
@@ -244,7 +245,10 @@ func (l meddled) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 	if err := l.place.meddle(ctx, "count", 0); err != nil {
 		return err
 	}
-	return l.whole.Count(ctx, g, f)
+	if err := l.whole.Count(ctx, g, f); err != nil {
+		return err
+	}
+	return l.place.meddle(ctx, "counted", 0)
 }
 
 func (l meddled) Stored(ctx context.Context) (int64, error) {

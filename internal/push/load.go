@@ -69,9 +69,9 @@ func (p *push) fed(otherwise int64, read func(*feed.Feed) int64) int64 {
 	return otherwise
 }
 
-// fill maps the ring and encodes its templates, before the clock of the load starts.
+// fill maps the ring and encodes its templates, before the clock of the load starts; once, and not for nothing.
 func (p *push) fill(ctx context.Context) error {
-	if p.left() == 0 {
+	if p.left() == 0 || p.feed.Load() != nil {
 		return nil
 	}
 	p.stats.Phase(event.Fill)
@@ -98,7 +98,10 @@ func (p *push) load(ctx context.Context) error {
 			break
 		}
 		p.warnOfLoss(lost)
-		result, err = engine.Run(ctx, p.Drain, p.engineConfig())
+		if err = p.fill(ctx); err == nil {
+			p.stats.Phase(event.Load)
+			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
+		}
 	}
 	if n := p.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.contract.Dedup == loader.DedupNone {
 		p.warn(fmt.Sprintf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n))

@@ -60,6 +60,26 @@ func TestResumeWithNothingLeft(t *testing.T) {
 	require.LessOrEqual(t, r.Plan.Buffers, 1)
 }
 
+// The server loses what it had while the process that resumes looks away.
+func TestResumeWithNothingLeftUntilAllIsLost(t *testing.T) {
+	p := newPlace(t)
+	p.failOn("claimed", errors.New("killed"))
+	p.fails(small, report.Failed, "killed")
+	asked := 0
+	p.meddle = func(_ context.Context, op string, _ int64) error {
+		if op == "claimed" {
+			if asked++; asked == 2 {
+				p.memory.Crash()
+			}
+		}
+		return nil
+	}
+	r := p.succeeds("--resume " + p.run())
+	p.exact(0, 195)
+	require.NotZero(t, r.Phases.Fill)
+	require.EqualValues(t, 195, r.Result.Rows)
+}
+
 func TestResumeOfAFinishedRunVerifies(t *testing.T) {
 	p := newPlace(t)
 	run := p.succeeds(small).Run.ID
