@@ -58,7 +58,10 @@ func (d *database) user(t *testing.T, name, privileges string) func(*url.URL) {
 	full := d.name() + "_" + name
 	if d.kind == postgres {
 		d.must(t, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'secret'", full))
-		t.Cleanup(func() { _ = d.exec(fmt.Sprintf("DROP OWNED BY %s; DROP ROLE %s", full, full)) })
+		t.Cleanup(func() {
+			_ = d.exec("DROP OWNED BY " + full)
+			_ = d.exec("DROP ROLE " + full)
+		})
 	} else {
 		d.must(t, fmt.Sprintf("CREATE USER %s@'%%' IDENTIFIED BY 'secret'", full))
 		t.Cleanup(func() { _ = d.exec(fmt.Sprintf("DROP USER %s@'%%'", full)) })

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -116,8 +117,8 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	}
 	printed := a.print(a.Stdout, r, c.JSON)
 	w.linger(s)
-	if resumable(outcome) && r.Run.ID != "" {
-		fmt.Fprintf(a.Stderr, "to go on: terapush push '%s' --resume %s%s\n", r.Target.URL, r.Run.ID, stateFlag(f))
+	if line := next(r); line != "" {
+		fmt.Fprintf(a.Stderr, "%s%s\n", line, stateFlag(f))
 	}
 	return errors.Join(err, printed)
 }
@@ -129,14 +130,38 @@ func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
 	return r.WriteText(w)
 }
 
-func resumable(o report.Outcome) bool {
-	return o == report.Failed || o == report.Interrupted || o == report.Unknown
+// next is the command that a person wants after a run that ended so, or "".
+func next(r *report.Report) string {
+	claimsGone := r.Verify.OK && r.Verify.Mode != "ack" // a proof in the table needs them no longer
+	switch outcome := r.Result.Outcome; {
+	case r.Run.ID == "":
+		return ""
+	case outcome == report.Failed || outcome == report.Interrupted || outcome == report.Unknown:
+		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
+	case outcome == report.VerificationFailed:
+		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
+	case (outcome == report.OK || outcome == report.Rejected) && !claimsGone:
+		return fmt.Sprintf("to remove its claims and journal: terapush forget %s --run %s", quote(r.Target.URL), r.Run.ID)
+	default:
+		return ""
+	}
 }
 
 // stateFlag repeats --state-dir where it was given: without it the run would not be found.
 func stateFlag(f *pflag.FlagSet) string {
 	if flag := f.Lookup("state-dir"); flag.Changed {
-		return fmt.Sprintf(" --state-dir '%s'", flag.Value)
+		return " --state-dir " + quote(flag.Value.String())
 	}
 	return ""
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string {
+	safe := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

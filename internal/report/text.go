@@ -44,10 +44,7 @@ func (r Report) WriteText(w io.Writer) error {
 			"system "+duration(r.Client.SystemSeconds), "peak memory "+size(r.Client.PeakRSSBytes))
 		lines = append(lines, r.Verify.line())
 	}
-	next := r.next()
-	room := maxLines - len(lines) - len(next)
-	lines = append(lines, warnings(r.Warnings, room)...)
-	lines = append(lines, next...)
+	lines = append(lines, warnings(r.Warnings, maxLines-len(lines))...)
 	if _, err := io.WriteString(w, strings.Join(lines, "\n")+"\n"); err != nil {
 		return fmt.Errorf("report: write the summary: %w", err)
 	}
@@ -143,20 +140,6 @@ func (b BadBatch) String() string {
 	return text
 }
 
-// next is the command that a person wants next.
-func (r Report) next() []string {
-	switch r.Result.Outcome {
-	case VerificationFailed:
-		return []string{fmt.Sprintf("again     terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)}
-	case OK, Rejected:
-		if r.Verify.OK && r.Verify.Mode != "ack" {
-			return nil // proven in the table: the claims are gone already
-		}
-		return []string{fmt.Sprintf("forget    terapush forget %s --run %s", quote(r.Target.URL), r.Run.ID)}
-	}
-	return nil
-}
-
 func warnings(all []string, room int) []string {
 	var lines []string
 	for i, w := range all {
@@ -221,15 +204,4 @@ func duration(seconds float64) string {
 		return fmt.Sprintf("%.1f s", seconds)
 	}
 	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
-}
-
-// quote makes one word of s for a shell.
-func quote(s string) string {
-	safe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !safe(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

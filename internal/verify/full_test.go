@@ -114,7 +114,7 @@ func TestFullNamesMissingAndDoubledRows(t *testing.T) {
 	require.EqualValues(t, 2, r.BadRowCount)
 	require.EqualValues(t, 102, r.DistinctRows)
 	require.Equal(t, "row 1020 is missing", r.BadRows[0].String())
-	require.Equal(t, "verify failed: 103 rows found, 102 different ones, 103 expected; 1 batches are wrong, and 2 of 103 rows read back", r.Summary())
+	require.Equal(t, "verify failed: 103 rows found, 102 different ones, 103 expected; wrong batches: 1, wrong rows of those read back: 2 of 103", r.Summary())
 }
 
 // 0, 4, 5 and 1, 2, 6 have the same number, sum and sum of squares: only counting different rows tells them apart.

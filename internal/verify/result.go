@@ -130,9 +130,9 @@ func (r *Result) Summary() string {
 	case r.Mode == Ack:
 		return fmt.Sprintf("verify failed: %d of %d rows were acknowledged", r.FoundRows, r.ExpectedRows)
 	case r.Mode == Count:
-		return fmt.Sprintf("verify failed: %d rows found, %d expected; %d batches are wrong", r.FoundRows, r.ExpectedRows, r.BadCount)
+		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d", r.FoundRows, r.ExpectedRows, r.BadCount)
 	default:
-		return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; %d batches are wrong, and %d of %d rows read back",
+		return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
 			r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 	}
 }
