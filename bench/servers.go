@@ -115,7 +115,7 @@ func (s server) bench(ctx context.Context, o options, stdout io.Writer) error {
 		{filepath.Base(s.client().Path), func(ctx context.Context) (cost, error) {
 			return s.turn(ctx, rows, func() (time.Duration, error) { return s.cli(ctx, file) })
 		}},
-		push(1), push(4),
+		push(1), push(2), push(4),
 	}
 	costs, err := takeTurns(ctx, o.rounds, contenders)
 	if err != nil {
