@@ -66,7 +66,7 @@ func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep
 	}
 	defer os.RemoveAll(state)
 	c.Target, c.State = server.URL(), filepath.Join(state, "runs")
-	if err := a.runPush(stop, c, f, func(string) bool { return true }); err != nil {
+	if _, err := a.runPush(stop, c, f, func(string) bool { return true }); err != nil {
 		return err
 	}
 	if !keep {

@@ -51,7 +51,11 @@ failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopp
 			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
-			return a.runPush(stop, c, cmd.Flags(), explicit)
+			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
+			if line := next(r); line != "" {
+				fmt.Fprintf(a.Stderr, "%s%s\n", line, foundBy(cmd.Flags()))
+			}
+			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
@@ -99,11 +103,11 @@ func (a *app) stateDir() (string, error) {
 }
 
 // runPush pushes, shows how it goes, and prints what became of it.
-func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) error {
+func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) (*report.Report, error) {
 	terminal := live.NewTerminal(a.Stderr)
 	w, err := newWatcher(s.hard, c, terminal)
 	if err != nil {
-		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	defer w.close()
 
@@ -113,14 +117,11 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	})
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {
-		return err
+		return nil, err
 	}
 	printed := a.print(a.Stdout, r, c.JSON)
 	w.linger(s)
-	if line := next(r); line != "" {
-		fmt.Fprintf(a.Stderr, "%s%s\n", line, stateFlag(f))
-	}
-	return errors.Join(err, printed)
+	return r, errors.Join(err, printed)
 }
 
 func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
@@ -132,11 +133,14 @@ func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
 
 // next is the command that a person wants after a run that ended so, or "".
 func next(r *report.Report) string {
+	if r == nil {
+		return ""
+	}
 	claimsGone := r.Verify.OK && r.Verify.Mode != "ack" // a proof in the table needs them no longer
 	switch outcome := r.Result.Outcome; {
 	case r.Run.ID == "":
 		return ""
-	case outcome == report.Failed || outcome == report.Interrupted || outcome == report.Unknown:
+	case outcome == report.PreflightFailed && r.Run.Resumed, outcome == report.Failed || outcome == report.Interrupted || outcome == report.Unknown:
 		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
 	case outcome == report.VerificationFailed:
 		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
@@ -147,12 +151,16 @@ func next(r *report.Report) string {
 	}
 }
 
-// stateFlag repeats --state-dir where it was given: without it the run would not be found.
-func stateFlag(f *pflag.FlagSet) string {
-	if flag := f.Lookup("state-dir"); flag.Changed {
-		return " --state-dir " + quote(flag.Value.String())
+// foundBy repeats the flags that the run does not keep and without which the next command would not find it, or not
+// be let in.
+func foundBy(f *pflag.FlagSet) string {
+	var text strings.Builder
+	for _, name := range []string{"state-dir", "password-file"} {
+		if flag := f.Lookup(name); flag.Changed {
+			fmt.Fprintf(&text, " --%s %s", name, quote(flag.Value.String()))
+		}
 	}
-	return ""
+	return text.String()
 }
 
 // quote makes one word of s for a shell.

@@ -53,6 +53,9 @@ type Config struct {
 	// Begun tells whether an earlier process may have sent a part of a batch: where batches are not atomic
 	// (DedupRange), the database is asked before the first attempt.
 	Begun func(number int64) bool
+	// Until is closed when no more batches are to be begun. Unlike a drain it leaves those on their way their retries:
+	// the end of a run by duration is nobody's wish to stop. It may be nil.
+	Until <-chan struct{}
 	// Deadline bounds one attempt; 0 lets the engine choose from the attempts so far.
 	Deadline time.Duration
 	// Limit is in encoded bytes a second; nil is no limit. Its burst holds at least one batch.
@@ -92,11 +95,19 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	var helpers, workers sync.WaitGroup
 	helpers.Go(func() { r.watch(running) })
 	helpers.Go(func() {
-		select {
-		case <-drain:
-			r.numbers.stop()
-			endPatience()
-		case <-running.Done():
+		until := c.Until
+		for {
+			select {
+			case <-until:
+				r.numbers.stop()
+				until = nil
+			case <-drain:
+				r.numbers.stop()
+				endPatience()
+				return
+			case <-running.Done():
+				return
+			}
 		}
 	})
 	for i := range c.Workers {

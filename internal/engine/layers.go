@@ -39,7 +39,7 @@ func (w *worker) connected(ctx context.Context, t try) (loader.Ack, error) {
 // on the server; no reader is ever made to fail.
 func (w *worker) bounded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t try) (loader.Ack, error) {
-		limit := w.deadline.limit()
+		limit := w.deadline.limit(len(t.Encoded))
 		bound, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		start := time.Now()
@@ -63,7 +63,9 @@ type lateError struct {
 	err   error
 }
 
-func (e *lateError) Error() string   { return fmt.Sprintf("no answer within %s: %v", e.limit, e.err) }
+func (e *lateError) Error() string {
+	return fmt.Sprintf("no answer within %s (see --batch-timeout): %v", e.limit, e.err)
+}
 func (e *lateError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
 // counted compares the rows of the answer with those of the batch: "ok" is never trusted.
@@ -162,20 +164,25 @@ type deadline struct {
 	slowest time.Duration
 }
 
-// An attempt may take twenty times as long as the slowest so far, and never less than two minutes: short enough to
-// notice a server that hangs tonight, long enough for one that is busy.
+// An attempt may take twenty times as long as the slowest so far, and never less than two minutes and a second for every
+// MiB: short enough to notice a server that hangs tonight, long enough for one that is busy or far away. Beyond an hour
+// nobody waits twenty times as long.
 const (
-	deadlineFloor  = 2 * time.Minute
-	deadlineFactor = 20
+	deadlineFloor   = 2 * time.Minute
+	deadlinePerMiB  = time.Second
+	deadlineFactor  = 20
+	deadlineCeiling = time.Hour
 )
 
-func (d *deadline) limit() time.Duration {
+// limit is for a body of so many bytes.
+func (d *deadline) limit(size int) time.Duration {
 	if d.fixed > 0 {
 		return d.fixed
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return max(deadlineFloor, deadlineFactor*d.slowest)
+	floor := deadlineFloor + time.Duration(size>>20)*deadlinePerMiB
+	return max(floor, min(deadlineFactor*d.slowest, deadlineCeiling), 2*d.slowest)
 }
 
 func (d *deadline) add(took time.Duration) {

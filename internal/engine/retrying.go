@@ -120,7 +120,7 @@ const resolveFloor = time.Minute
 func (w *worker) resolve(ctx context.Context, t try) (loader.Applied, error) {
 	w.account.Enter(event.Resolving)
 	start := time.Now()
-	bound, cancel := context.WithTimeout(ctx, max(w.deadline.limit(), resolveFloor))
+	bound, cancel := context.WithTimeout(ctx, max(w.deadline.limit(0), resolveFloor))
 	defer cancel()
 	found, err := w.Loader.(loader.Resolver).Resolve(bound, loader.RefOf(t.Batch))
 	switch {

@@ -167,7 +167,7 @@ func TestDeadlines(t *testing.T) {
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
-		require.Contains(t, b.log.String(), "no answer within 1s: loadertest: connection reset")
+		require.Contains(t, b.log.String(), "no answer within 1s (see --batch-timeout): loadertest: connection reset")
 		require.Equal(t, []event.Outcome{event.Unknown, event.Applied}, b.journal.outcomes(0))
 		require.EqualValues(t, 1, s.Retries)
 	})

@@ -116,11 +116,13 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.left() == 0 {
 		return engine.Result{Complete: true}, nil
 	}
-	drain, stopClock := p.drain()
+	config := p.engineConfig()
+	var stopClock func()
+	config.Until, stopClock = p.clock()
 	defer stopClock()
 	before := stats.ProcessUsage()
 	defer func() { p.loadCPU = stats.ProcessUsage().CPU() - before.CPU() }()
-	result, err := engine.Run(ctx, drain, p.engineConfig())
+	result, err := engine.Run(ctx, p.Drain, config)
 	switch {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
@@ -132,19 +134,12 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	return result, err
 }
 
-// drain is closed when the user asks to stop or the time of a run by duration is over.
-func (p *push) drain() (drain <-chan struct{}, stop func()) {
+// clock is closed when the time of a run by duration is over; for others it never is.
+func (p *push) clock() (over <-chan struct{}, stop func()) {
 	if !p.plan.ByDuration {
-		return p.Drain, func() {}
+		return nil, func() {}
 	}
 	clock, cancel := context.WithTimeout(context.Background(), p.Config.Duration)
-	go func() {
-		select {
-		case <-p.Drain:
-			cancel()
-		case <-clock.Done():
-		}
-	}()
 	return clock.Done(), cancel
 }
 
@@ -189,6 +184,9 @@ func (p *push) lost(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	lost := p.done.Without(&claimed)
+	if err := p.reallyGone(ctx, &lost); err != nil {
+		return 0, err
+	}
 	p.done, p.lostSome = claimed, p.lostSome || lost.Len() > 0
 	p.stats.Lost(p.amount(lost.Len(), p.rowsIn(&lost)))
 	return lost.Len(), nil

@@ -171,6 +171,7 @@ func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateM
 	p.table, err = p.loader.Prepare(ctx, loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
+		Resume: p.resumed && p.ledger.Record().Stage != ledger.Verified, // the claims of a proven run are gone
 		Silent: p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce,
 	})
 	return err

@@ -42,6 +42,10 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err := p.believeClaims(ctx); err != nil {
 		return err
 	}
+	if p.contract.Dedup == loader.DedupNone && p.left() > 0 {
+		p.warn(fmt.Sprintf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most, may be there twice",
+			p.plan.Workers))
+	}
 	p.endLeftovers(ctx)
 	if p.plan.ByDuration {
 		if err := p.endByNow(max(last, p.done.Last())); err != nil {
@@ -113,9 +117,38 @@ func (p *push) believeClaims(ctx context.Context) error {
 		return err
 	}
 	if lost := p.done.Without(&claimed); lost.Len() > 0 {
+		if err := p.reallyGone(ctx, &lost); err != nil {
+			return err
+		}
 		p.warnOfLoss(lost.Len())
 	}
 	p.done = claimed
+	return nil
+}
+
+// reallyGone makes sure, by one scan, that batches whose claims are missing have no rows in the table. A crash takes
+// rows and claims together; rows without claims mean that somebody emptied the claim table, and to send them again
+// would double them.
+func (p *push) reallyGone(ctx context.Context, lost *ledger.Done) error {
+	counter, can := p.loader.(loader.Counter)
+	if !can || lost.Len() == 0 {
+		return nil
+	}
+	var there int64
+	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
+	err := counter.Count(ctx, all, func(b loader.Bucket) error {
+		if lost.Has(b.Number) {
+			there++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for the rows of %d batches whose claims are gone: %w", lost.Len(), err)
+	}
+	if there > 0 {
+		return fmt.Errorf("the claims of %d acknowledged batches are gone, but %d of them have rows in %s: somebody removed claims of run %s; "+
+			"nothing is sent again, since that would double rows", lost.Len(), there, p.table.Name, p.id())
+	}
 	return nil
 }
 

@@ -108,6 +108,17 @@ func TestResumeAfterTheServerLostSome(t *testing.T) {
 	require.Zero(t, r.Run.ResumedRows)
 }
 
+// Somebody has emptied the claim table, and the rows are there: to send them again would double them.
+func TestClaimsThatSomebodyRemoved(t *testing.T) {
+	p := newPlace(t)
+	p.failOn("count", errors.New("not now"))
+	p.fails(small, report.Failed, "not now")
+	p.memory.RemoveClaims()
+	p.failOn("", nil)
+	p.fails("--resume "+p.run(), report.PreflightFailed, "somebody removed claims")
+	p.exact(0, 195)
+}
+
 func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
 	p := newPlace(t)
 	run := p.kill(small+" --table t --distinct-bytes 1KiB", 5)

@@ -29,7 +29,7 @@ const (
 	VerificationFailed Outcome = "verification_failed"
 	Unknown            Outcome = "unknown" // of some batches nobody can say whether they are in
 	Interrupted        Outcome = "interrupted"
-	PreflightFailed    Outcome = "preflight_failed" // nothing was written
+	PreflightFailed    Outcome = "preflight_failed" // no row was sent
 )
 
 // Report is one run. Bytes are bytes, times are seconds; every field is there in JSON even when it is 0 or empty.

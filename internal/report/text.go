@@ -52,8 +52,11 @@ func (r Report) WriteText(w io.Writer) error {
 }
 
 func (r Report) headline() string {
+	if r.Result.Outcome == PreflightFailed && r.Run.Resumed {
+		return string(PreflightFailed) + ": the run stands where it stood"
+	}
 	if r.Result.Outcome == PreflightFailed {
-		return string(PreflightFailed) + ": nothing was written"
+		return string(PreflightFailed) + ": no row was sent"
 	}
 	rows := counted(r.Result.Rows, "row", "rows")
 	if r.Result.Outcome != OK && r.Plan.Rows > 0 {

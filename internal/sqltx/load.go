@@ -49,6 +49,9 @@ func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
 		err := &loader.RowsError{Sent: b.Wanted(), Acknowledged: rows, Detail: warnings}
 		return loader.Ack{}, giveUp(ctx, c, "load", err)
 	}
+	if err := ctx.Err(); err != nil { // a commit that was never sent is no unknown one
+		return loader.Ack{}, giveUp(ctx, c, "commit", err)
+	}
 	if err := c.Commit(ctx); err != nil {
 		if known := (*loader.Error)(nil); errors.As(err, &known) {
 			return loader.Ack{}, err

@@ -117,7 +117,7 @@ func (c *Collector) Add(e event.Event) {
 	if e.Class != "" {
 		c.errors[e.Class]++
 	}
-	c.counts.MissingRows += e.Missing
+	c.counts.MissingRows += max(e.Missing, -e.Missing) // too many are as wrong as too few, and must not cancel out
 	if !e.Done() {
 		return
 	}

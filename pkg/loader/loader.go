@@ -145,6 +145,9 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table the user allows to be dropped although terapush did not make it
 	PrimaryKey bool   // make the key column a primary key even if the method does not need it
+	// Resume says that an earlier process worked on the run: its claims must be there. A claim table that is missing is an
+	// error then and never made anew, since an empty one would call every batch lost.
+	Resume bool
 	// Silent says that the user asked for nothing but the load: Prepare remembers what it is given and sends the server
 	// no statement at all. The table it returns has the target's name and no identity.
 	Silent bool

@@ -100,6 +100,13 @@ func (m *Memory) Crash() {
 	m.applied, m.claims = nil, nil
 }
 
+// RemoveClaims forgets all claims and keeps the rows, as somebody with a DELETE would.
+func (m *Memory) RemoveClaims() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.claims = nil
+}
+
 type memoryLoader struct {
 	*Memory
 	caps loader.Caps
