@@ -93,6 +93,12 @@ func TestForget(t *testing.T) {
 		assert.Zero(t, d.claims())
 		assert.Empty(t, d.runs(t))
 		d.isExact(t, l)
+
+		l.table = "dropped"
+		d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
+		require.NoError(t, d.exec("DROP TABLE dropped"))
+		d.again(t, "forget").run(t).ends(t, 0)
+		assert.Zero(t, d.claims(), "a table that is gone keeps nobody from forgetting its run")
 	})
 }
 

@@ -24,6 +24,9 @@ func Verify(ctx context.Context, j Job) (*report.Report, error) {
 
 func (p *push) verifyAgain(ctx context.Context) error {
 	record, err := p.reopen(ctx, func(event.Event) {})
+	if err == nil {
+		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
+	}
 	if err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
@@ -43,11 +46,19 @@ func (p *push) verifyAgain(ctx context.Context) error {
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	if _, err := p.reopen(ctx, func(event.Event) {}); err != nil {
+	record, err := p.reopen(ctx, func(event.Event) {})
+	if err == nil {
+		// The table may be gone, and nothing about it matters any more.
+		_, err = p.loader.Prepare(ctx, loader.Preparation{
+			Run: record.Run, Schema: p.data.Schema(), Contract: p.contract, Create: loader.CreateNever, Silent: true,
+		})
+	}
+	if err != nil {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
 	if claims, can := p.loader.(loader.Claims); can && p.claims() {
-		if err := claims.Forget(ctx, p.id()); err != nil {
+		err := claims.Forget(ctx, p.id())
+		if err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
 			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", p.id(), err), p.close())
 		}
 	}

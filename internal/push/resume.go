@@ -29,6 +29,9 @@ func (p *push) takeOver(ctx context.Context) error {
 			p.done.Add(e.Batch)
 		}
 	})
+	if err == nil {
+		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
+	}
 	if err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (p *push) takeOver(ctx context.Context) error {
 	return p.ledger.Save(record)
 }
 
-// reopen takes over a run's folder, handing its journal to each, and connects to its table.
+// reopen takes over a run's folder, handing its journal to each, and connects.
 func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Record, error) {
 	p.resumed = true
 	var err error
@@ -82,10 +85,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Recor
 	if err := p.configure(); err != nil {
 		return r, failed(Usage, err)
 	}
-	if err := p.open(ctx); err != nil {
-		return r, err
-	}
-	return r, p.prepareTable(ctx, r.Run, loader.CreateNever)
+	return r, p.open(ctx)
 }
 
 // tableOf is the table as the user names it.
