@@ -101,7 +101,7 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 	}
 	config, err := pgconn.ParseConfig(text.String())
 	if err != nil {
-		return nil, &loader.Error{Op: "read the target", Applied: loader.No, Err: err, Hint: "the target is " + a.target.String()}
+		return nil, &loader.Error{Op: "read the target", Applied: loader.No, Err: parseReason(err), Hint: "the target is " + a.target.String()}
 	}
 	for _, password := range []loader.Secret{loader.Secret(a.target.Params.Get("password")), a.target.Password} {
 		if password != "" {
@@ -120,6 +120,22 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		return config, nil // only asked where the server is
 	}
 	return config, a.secure(config, e)
+}
+
+// parseReason is pgconn's reason without the connection string that it quotes: parameters may hold secrets, and what
+// pgconn blots out are passwords only.
+func parseReason(err error) error {
+	parsing := (*pgconn.ParseConfigError)(nil)
+	if !errors.As(err, &parsing) {
+		return err
+	}
+	bare := *parsing
+	bare.ConnString = ""
+	text := bare.Error()
+	if _, reason, found := strings.Cut(text, "`: "); found {
+		text = reason
+	}
+	return errors.New(text)
 }
 
 // secure adds TLS. Unix sockets have none.

@@ -159,6 +159,17 @@ func TestErrorsKeepThePassword(t *testing.T) {
 	}
 }
 
+// Parameters may be secret as well.
+func TestErrorsKeepTheParameters(t *testing.T) {
+	noClientFiles(t)
+	a := accessTo(t, "postgres://u@h:99999/db?options=-c%20app.key%3Dhunter2")
+	_, err := driver{}.Open(t.Context(), a.target, a.deps)
+	require.ErrorContains(t, err, "read the target: invalid port")
+	for _, shown := range spelled(err) {
+		assert.NotContains(t, shown, "hunter2")
+	}
+}
+
 // spelled is every way to print every error of the chain.
 func spelled(err error) []string {
 	all := []string{fmt.Sprint(err), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}

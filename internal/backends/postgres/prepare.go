@@ -32,7 +32,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			return err
 		}
 		if p.Contract.Dedup == loader.DedupTx {
-			return r.makeClaims(ctx, c)
+			return r.makeClaims(ctx, c, p.Resume)
 		}
 		return nil
 	})
@@ -50,7 +50,7 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 		return loader.Table{}, err
 	}
 	if found != nil && p.Create == loader.CreateRecreate {
-		if err := r.drop(ctx, c, found, p.MayDrop); err != nil {
+		if err := r.drop(ctx, c, found, p); err != nil {
 			return loader.Table{}, err
 		}
 		found = nil
@@ -83,16 +83,15 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 	return t, nil
 }
 
-// make creates the table. Two processes that start together may both try; the later one takes the other's.
+// make creates the table with its mark, in one message and so in one transaction: without the mark terapush would never
+// drop it. Two processes that start together may both try; the later one takes the other's.
 func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
-	for _, statement := range [...]string{r.createTable(), r.markTable()} {
-		if _, err := rowsOf(ctx, c, statement); err != nil && !exists(err) {
-			e := describe("create the table "+r.Table, err)
-			if is(err, "42501") {
-				e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
-			}
-			return nil, e
+	if _, err := rowsOf(ctx, c, r.createTable()+"; "+r.markTable()); err != nil && !exists(err) {
+		e := describe("create the table "+r.Table, err)
+		if is(err, "42501") {
+			e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
 		}
+		return nil, e
 	}
 	found, err := r.locate(ctx, c)
 	if err == nil && found == nil {
@@ -101,27 +100,41 @@ func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	return found, err
 }
 
-// drop removes a table that terapush made, or that the user names.
-func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, mayDrop string) error {
-	if found.comment != madeBy && mayDrop != r.asked && mayDrop != found.schema+"."+found.name {
+// drop removes a table that terapush made, or that the user names. The claim table comes first: a missing privilege
+// there has to leave the old table alone.
+func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) error {
+	if found.comment != madeBy && p.MayDrop != r.asked && p.MayDrop != found.schema+"."+found.name {
 		return &loader.Error{
 			Op: "recreate", Applied: loader.No,
 			Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be dropped", found.schema, found.name),
 			Hint: "drop it yourself, or choose another --table",
 		}
 	}
-	_, err := rowsOf(ctx, c, "DROP TABLE "+qualified(found.schema, found.name))
+	r.Table = qualified(found.schema, found.name) // a name alone could be made in another schema than it was found in
+	if p.Contract.Dedup == loader.DedupTx {
+		r.Claims = claimsTable(found.schema, r.options.unlogged)
+		if err := r.makeClaims(ctx, c, p.Resume); err != nil {
+			return err
+		}
+	}
+	_, err := rowsOf(ctx, c, "DROP TABLE "+r.Table)
 	return failed("drop the table", err)
 }
 
-// makeClaims makes the claim table if it is missing, or checks that this user may use it. CREATE TABLE IF NOT EXISTS
-// wants the privilege to create even where the table exists, so it is not asked first.
-func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn) error {
-	may := fmt.Sprintf("SELECT has_table_privilege(t, 'SELECT') AND has_table_privilege(t, 'INSERT') AND has_table_privilege(t, 'DELETE') "+
-		"FROM (SELECT to_regclass(%s)::oid AS t) AS c WHERE t IS NOT NULL", literal(r.Claims))
-	found, err := rowsOf(ctx, c, may)
+// makeClaims makes the claim table if it is missing, or checks that it is one and that this user may use it. CREATE
+// TABLE IF NOT EXISTS wants the privilege to create even where the table exists, so it is not asked first. A run that is
+// resumed has claims: an empty table in the place of theirs would call every batch lost.
+func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) error {
+	found, err := rowsOf(ctx, c, r.selectClaimsTable())
 	if err != nil {
 		return failed("look for the claim table", err)
+	}
+	refuse := func(hint, format string, values ...any) error {
+		return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
+	}
+	if len(found) == 0 && resume {
+		return refuse("start a new run into another table, or verify this one",
+			"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
 	}
 	if len(found) == 0 {
 		if _, err := rowsOf(ctx, c, r.createClaims()); err != nil && !exists(err) {
@@ -131,11 +144,20 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn) error {
 			}
 			return e
 		}
-	} else if found[0][0] != "t" {
-		return &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("this user may not use the claim table %s", r.Claims),
-			Hint: fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO this user, or do without exactly once: --delivery at-least-once", r.Claims),
-		}
+		return nil
+	}
+	may, persistence, keyed := found[0][0], found[0][1], found[0][2]
+	const another = "drop it if no run needs it any more, and the next one makes it anew"
+	switch {
+	case may != "t":
+		return refuse(fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO this user, or do without exactly once: --delivery at-least-once", r.Claims),
+			"this user may not use the claim table %s", r.Claims)
+	case persistence != durability(r.unlogged):
+		return refuse(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",
+			r.Claims, persistence, r.Table, durability(r.unlogged))
+	case keyed != "t":
+		return refuse("ALTER TABLE "+r.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
+			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", r.Claims)
 	}
 	return nil
 }

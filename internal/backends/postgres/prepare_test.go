@@ -244,6 +244,76 @@ func TestPrivileges(t *testing.T) {
 	assert.Equal(t, loader.ClassPermission, postgres.New().Classify(err).Class)
 }
 
+// What is missing around a table is no reason to lose it.
+func TestRecreateKeepsTheTable(t *testing.T) {
+	to := tera(t, target(t))
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "GRANT USAGE, CREATE ON SCHEMA "+schema+" TO tera; "+
+		"CREATE TABLE "+to.Table+" (document_id bigint, payload bytea); INSERT INTO "+to.Table+" VALUES (1, 'x'); "+
+		"COMMENT ON TABLE "+to.Table+" IS 'made by terapush'; ALTER TABLE "+to.Table+" OWNER TO tera; "+
+		"CREATE TABLE "+schema+".terapush_claims (run text, batch bigint, first_key bigint, row_count bigint, PRIMARY KEY (run, batch))")
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	assert.ErrorContains(t, err, "GRANT SELECT, INSERT, DELETE ON")
+	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+
+	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera")
+	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	require.NoError(t, err)
+	assert.True(t, anew.Created)
+}
+
+func TestResumeNeedsTheClaims(t *testing.T) {
+	to := target(t)
+	l := open(t, to)
+	p := preparation(t, loader.CreateIfMissing)
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	p.Resume = true
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+
+	claims := strings.Replace(to.Table, "documents", "terapush_claims", 1)
+	sql(t, "DROP TABLE "+claims)
+	_, err = l.Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, `terapush_claims" is gone, so nobody can tell which batches are in`)
+	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claims+"')"), "never made anew")
+
+	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	_, err = l.Prepare(t.Context(), p)
+	assert.NoError(t, err, "nobody needs them")
+}
+
+func TestPrepareChecksTheClaims(t *testing.T) {
+	const columns = "TABLE %[1]s (run text, batch bigint, first_key bigint, row_count bigint"
+	for name, c := range map[string]struct {
+		ddl  string // %[1]s is the claim table
+		want string // "" = accepted
+	}{
+		"primary key":   {"CREATE " + columns + ", PRIMARY KEY (run, batch))", ""},
+		"unique":        {"CREATE " + columns + "); CREATE UNIQUE INDEX ON %[1]s (batch, run)", ""},
+		"no key":        {"CREATE " + columns + ")", "no unique key on exactly (run, batch)"},
+		"not unique":    {"CREATE " + columns + "); CREATE INDEX ON %[1]s (run, batch)", "no unique key"},
+		"less":          {"CREATE " + columns + ", UNIQUE (run))", "no unique key"},
+		"less, include": {"CREATE " + columns + "); CREATE UNIQUE INDEX ON %[1]s (run) INCLUDE (batch)", "no unique key"},
+		"more":          {"CREATE " + columns + ", UNIQUE (run, batch, first_key))", "no unique key"},
+		"some rows":     {"CREATE " + columns + "); CREATE UNIQUE INDEX ON %[1]s (run, batch) WHERE batch > 0", "no unique key"},
+		"at commit":     {"CREATE " + columns + ", UNIQUE (run, batch) DEFERRABLE)", "no unique key"},
+		"unlogged":      {"CREATE UNLOGGED " + columns + ", PRIMARY KEY (run, batch))", `terapush_claims" is unlogged and the table`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := target(t)
+			sql(t, strings.ReplaceAll(c.ddl, "%[1]s", strings.Replace(to.Table, "documents", "terapush_claims", 1)))
+			_, err := open(t, to).Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+			if c.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, c.want)
+			}
+		})
+	}
+}
+
 func TestUnixSocket(t *testing.T) {
 	to := target(t)
 	folders := strings.Split(sql(t, "SHOW unix_socket_directories")[0][0], ", ")

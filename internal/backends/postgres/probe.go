@@ -78,7 +78,7 @@ func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int
 		return 0, err
 	}
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		if err := r.makeClaims(ctx, c); err != nil { // missing where the run itself needs no claims
+		if err := r.makeClaims(ctx, c, false); err != nil { // missing where the run itself needs no claims
 			return err
 		}
 		for range reserveTries {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,8 +22,8 @@ const (
 // endPatience is how long a backend may take to end: it rolls back first, and may be deep in a disk write.
 const endPatience = 30 * time.Second
 
-// Resolve ends the sessions of the run that nobody here has in hand any more, and those at work on the batch. Then
-// nothing can commit the batch behind its back, and the claim tells.
+// Resolve ends the sessions of the run that nobody here has in hand any more, and those at work on the batch. What
+// could not be ended cannot commit behind its back either: the look waits for it, or fails.
 func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
 	r, err := l.prepared()
 	if err != nil {
@@ -42,17 +43,41 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 			res, err = r.front(ctx, c, ref)
 			return err
 		}
-		found, err := rowsOf(ctx, c, r.SelectClaim(ref.ID.Run, ref.ID.Number))
-		if err != nil {
-			return failed("look for the claim", err)
+		if _, err := rowsOf(ctx, c, r.sessionSetup(l.target)); err != nil { // its lock_timeout
+			return failed("set up the session", err)
 		}
-		res.Applied = loader.No
-		if len(found) > 0 {
-			res.Applied = loader.Yes
-		}
-		return nil
+		res.Applied, err = r.claimed(ctx, c, ref)
+		return err
 	})
 	return res, err
+}
+
+// claimed tells for good whether the batch's claim is committed. An error leaves that open, whatever the server says
+// about the statement: the look's failure is not the batch's.
+func (r *ready) claimed(ctx context.Context, c *pgconn.PgConn, ref loader.Ref) (loader.Applied, error) {
+	open := func(err error) (loader.Applied, error) {
+		e := describe("look for the claim", err)
+		e.Applied = loader.Unknown
+		return loader.Unknown, e
+	}
+	results, err := exec(ctx, c, r.finalLook(ref))
+	if err != nil {
+		return open(err)
+	}
+	if len(results) != 3 {
+		return open(fmt.Errorf("the server answered %d of 3 statements", len(results)))
+	}
+	if results[1].CommandTag.RowsAffected() == 1 {
+		return loader.No, nil
+	}
+	found, err := rowsOf(ctx, c, r.SelectClaim(ref.ID.Run, ref.ID.Number))
+	if err != nil {
+		return open(err)
+	}
+	if len(found) == 0 {
+		return open(errors.New("the claim is taken and cannot be read: was it removed just now?"))
+	}
+	return loader.Yes, nil
 }
 
 // endLeftovers ends, on one host, every session of the batch's run that is not spared, and waits until it is gone:

@@ -3,9 +3,11 @@ package postgres_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -85,6 +87,40 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 	assert.False(t, ack.AlreadyApplied)
 	cancel()
 	assert.ErrorIs(t, <-failed, context.Canceled)
+}
+
+// A transaction that cannot be ended holds the claim: nothing is certain until it has gone one way or the other.
+func TestResolveWaitsForTheClaim(t *testing.T) {
+	to := target(t)
+	to.Settings = []loader.Setting{{Name: "lock_timeout", Value: "200ms"}}
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+	require.NoError(t, err)
+	ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: 3}, First: 30, Rows: 10}
+	resolve := func(want loader.Applied) {
+		t.Helper()
+		res, err := l.(loader.Resolver).Resolve(t.Context(), ref)
+		require.NoError(t, err)
+		assert.Equal(t, want, res.Applied)
+	}
+	resolve(loader.No)
+	resolve(loader.No) // the first look has left nothing behind
+
+	c, err := pgconn.Connect(t.Context(), server(t))
+	require.NoError(t, err)
+	defer func() { _ = c.Close(context.Background()) }()
+	claim := "BEGIN; INSERT INTO " + strings.Replace(to.Table, "documents", "terapush_claims", 1) + " VALUES ('run-1', 3, 30, 10)"
+	for end, want := range map[string]loader.Applied{"ROLLBACK": loader.No, "COMMIT": loader.Yes} {
+		sql(t, "DELETE FROM "+strings.Replace(to.Table, "documents", "terapush_claims", 1))
+		require.NoError(t, c.Exec(t.Context(), claim).Close())
+		_, err := l.(loader.Resolver).Resolve(t.Context(), ref)
+		assert.ErrorContains(t, err, "55P03")
+		v := postgres.New().Classify(err)
+		assert.Equal(t, loader.Unknown, v.Applied)
+		assert.True(t, v.Retry)
+		require.NoError(t, c.Exec(t.Context(), end).Close())
+		resolve(want)
+	}
 }
 
 // The server ends the session in the middle of a load, as at a shutdown.

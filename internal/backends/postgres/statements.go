@@ -14,10 +14,11 @@ import (
 const madeBy = "made by terapush"
 
 // A loading session gives up a lock after lockWait: long enough for an earlier attempt at the same batch to end, and
-// shorter than any sensible deadline. idleInTransaction and the keep-alives end the transaction of a client that has
-// vanished; without them its claim would stand for as long as the kernel keeps the connection, two hours and more.
+// shorter than the engine's smallest deadline of two minutes, so that the server's words arrive. idleInTransaction and
+// the keep-alives end the transaction of a client that has vanished; without them its claim would stand for as long as
+// the kernel keeps the connection, two hours and more.
 const (
-	lockWait          = "5min"
+	lockWait          = "90s"
 	idleInTransaction = "2min"
 	keepAlive         = "SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6"
 )
@@ -114,11 +115,34 @@ func (s statements) createClaims() string {
 		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (" + key + "))"
 }
 
+// selectClaimsTable reads about the claim table: whether this user may use it, how durable it is, and whether a key on
+// exactly (run, batch) keeps it unique. indoption has an entry for each column of the key, and none for INCLUDE's.
+func (s statements) selectClaimsTable() string {
+	return "SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), " +
+		"CASE c.relpersistence WHEN 'p' THEN 'logged' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, " +
+		"EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid " +
+		"AND i.indpred IS NULL AND i.indnatts = 2 AND array_length(i.indoption, 1) = 2 AND (SELECT count(*) FROM pg_attribute a " +
+		"WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND a.attname IN ('run', 'batch')) = 2) " +
+		"FROM pg_class c WHERE c.oid = to_regclass(" + literal(s.Claims) + ")"
+}
+
+// durability is how selectClaimsTable calls it.
+func durability(unlogged bool) string {
+	if unlogged {
+		return "unlogged"
+	}
+	return "logged"
+}
+
 // claim begins the transaction and claims in one message. READ COMMITTED, so that a claim which another session has
 // just committed is seen instead of failing the statement, whatever the server's default is.
 func (s statements) claim(r loader.Ref) string {
 	return "BEGIN ISOLATION LEVEL READ COMMITTED; " + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
 }
+
+// finalLook tries to claim and takes it back, in one message. An uncommitted claim makes it wait, up to lockWait, which
+// a plain look would not see.
+func (s statements) finalLook(r loader.Ref) string { return s.claim(r) + "; ROLLBACK" }
 
 // send is the statement that takes a batch's rows. Behind an INSERT stands the body.
 func (s statements) send(f batch.Format, d loader.Dedup) string {
