@@ -106,7 +106,7 @@ func (db *database) cleanUp(ctx context.Context, s statements, ref loader.Ref, r
 		failed = append(failed, err)
 	}
 	if claim {
-		_, err := db.control.ExecContext(ctx, s.deleteClaim(ref))
+		_, err := db.control.ExecContext(ctx, s.DeleteClaim(ref.ID.Run, ref.ID.Number))
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
@@ -130,7 +130,7 @@ func (db *database) Reserve(ctx context.Context, run string, rows int64) (first 
 	if err != nil {
 		return 0, err
 	}
-	if err := db.ensureClaims(ctx, s); err != nil {
+	if err := db.ensureClaims(ctx, s, false); err != nil {
 		return 0, err
 	}
 	conn, err := db.control.Conn(ctx)

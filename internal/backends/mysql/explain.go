@@ -37,8 +37,11 @@ func (Driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 	} else {
 		add("per batch", tag(first.ID)+s.loadData("NAME"))
 	}
+	if claims || c.Method != insert {
+		add("per batch", "SHOW WARNINGS")
+	}
 	if claims {
-		add("per batch", "SHOW WARNINGS", "COMMIT")
+		add("per batch", "COMMIT")
 	}
 	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
 	if claims {

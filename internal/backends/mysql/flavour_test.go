@@ -117,7 +117,7 @@ func TestFlavoursWithoutServer(t *testing.T) {
 			db := l.(*database)
 			text := newStatements(db.name, db.server.flavour, d.Schema())
 			db.schema.Store(&text)
-			require.NoError(t, db.ensureClaims(t.Context(), text))
+			require.NoError(t, db.ensureClaims(t.Context(), text, false))
 
 			session := db.testSession(t, contract)
 			session.reader = "reader"

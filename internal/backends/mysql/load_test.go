@@ -71,6 +71,11 @@ func TestAtLeastOnce(t *testing.T) {
 		require.Len(t, ack.Detail, 1)
 		assert.Contains(t, ack.Detail[0], "Warning 1062: Duplicate entry '2'")
 		assert.EqualValues(t, 3, s.rowsIn(t, "plain"), "every statement commits by itself")
+		ack, err = session.Load(t.Context(), textBatch(id(2), 1, "4x\td\n"))
+		require.NoError(t, err, "a bent value fails nothing")
+		assert.EqualValues(t, 1, ack.Rows)
+		require.Len(t, ack.Detail, 1)
+		assert.Regexp(t, `^Warning \d+: .*'document_id'`, ack.Detail[0])
 		assert.EqualValues(t, 0, s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_name = 'terapush_claims'"+
 			" AND table_schema = ?", s.target.Database))
 	})

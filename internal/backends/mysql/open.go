@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/go-sql-driver/mysql"
@@ -33,8 +32,7 @@ type database struct {
 	// aggregator only, and reads there see what was written through the others.
 	control *sql.DB
 
-	turn      atomic.Uint64 // sessions opened so far: whose host is next
-	abandoned sync.Map      // batch.ID → true: its last attempt has lost its connection
+	turn atomic.Uint64 // sessions opened so far: whose host is next
 }
 
 // Open connects to the first host and finds out what is there.

@@ -3,6 +3,8 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
@@ -20,8 +22,22 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	if err != nil {
 		return t, withHint("prepare", err)
 	}
-	if p.Create == loader.CreateRecreate && f != nil {
-		if err := db.drop(ctx, s, f, p.MayDrop); err != nil {
+	recreate := p.Create == loader.CreateRecreate && f != nil
+	if recreate {
+		if err := db.droppable(f, p.MayDrop); err != nil {
+			return t, withHint("drop", err)
+		}
+	}
+	claims := p.Contract.Dedup == loader.DedupTx
+	// A claim table that cannot be had must not cost the user the old table, nor leave a new one behind on a resume.
+	early := claims && (recreate || p.Resume)
+	if early {
+		if err := db.ensureClaims(ctx, s, p.Resume); err != nil {
+			return t, err
+		}
+	}
+	if recreate {
+		if _, err := db.control.ExecContext(ctx, "DROP TABLE "+s.Table); err != nil {
 			return t, withHint("drop", err)
 		}
 		f = nil
@@ -39,8 +55,8 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err,
 			Hint: "name another table with --table, or drop this one"}
 	}
-	if p.Contract.Dedup == loader.DedupTx {
-		if err := db.ensureClaims(ctx, s); err != nil {
+	if claims && !early {
+		if err := db.ensureClaims(ctx, s, p.Resume); err != nil {
 			return t, err
 		}
 	}
@@ -51,13 +67,12 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	return t, withHint("look for rows", err)
 }
 
-// drop removes a table that terapush made, or that the user has named in full.
-func (db *database) drop(ctx context.Context, s statements, f *found, may string) error {
+// droppable refuses a table that terapush did not make, unless the user has named it in full.
+func (db *database) droppable(f *found, may string) error {
 	if f.comment != mark && may != db.name.String() && may != db.name.table {
 		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.name, mark)
 	}
-	_, err := db.control.ExecContext(ctx, "DROP TABLE "+s.Table)
-	return err
+	return nil
 }
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) error {
@@ -69,12 +84,22 @@ func (db *database) create(ctx context.Context, s statements, p loader.Preparati
 }
 
 // ensureClaims makes the claim table, unless somebody with more privileges has: CREATE TABLE IF NOT EXISTS asks for
-// the privilege even when there is nothing to do.
-func (db *database) ensureClaims(ctx context.Context, s statements) error {
+// the privilege even when there is nothing to do. On a resume it must be there: an empty one would call every batch
+// lost.
+func (db *database) ensureClaims(ctx context.Context, s statements, resume bool) error {
 	var there bool
 	err := db.control.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
 		db.name.schema, sqltx.ClaimsTable).Scan(&there)
-	if err == nil && !there {
+	switch {
+	case err != nil:
+	case there:
+		return db.checkClaims(ctx, s)
+	case resume:
+		return &loader.Error{Op: "look for the claim table", Applied: loader.No,
+			Err: fmt.Errorf("the claim table %s is gone, so nobody can tell which batches are in", s.Claims),
+			Hint: "start a new run into another table, or verify this one; " +
+				"if the claim table is there, this user needs SELECT, INSERT, DELETE on it to see it"}
+	default:
 		_, err = db.control.ExecContext(ctx, s.createClaims())
 	}
 	if is(err, accessDenied...) {
@@ -82,6 +107,47 @@ func (db *database) ensureClaims(ctx context.Context, s statements) error {
 			"GRANT CREATE, SELECT, INSERT, DELETE ON %s TO this user, or take --delivery at-least-once, which claims nothing", s.Claims)}
 	}
 	return withHint("make the claim table", err)
+}
+
+// checkClaims refuses a claim table that would let a batch in twice: without its key a second claim meets no first one,
+// and where a rollback keeps rows, claims of batches stay that are not in.
+func (db *database) checkClaims(ctx context.Context, s statements) error {
+	const op = "check the claim table"
+	var engine string
+	err := db.control.QueryRowContext(ctx,
+		"SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+		db.name.schema, sqltx.ClaimsTable).Scan(&engine)
+	if err != nil {
+		return withHint(op, err)
+	}
+	transactional, err := db.transactional(ctx, engine)
+	if err != nil {
+		return withHint(op, err)
+	}
+	// A part of a column, or an expression, which has no name, is not the column.
+	keys, err := column[string](ctx, db.control, `SELECT GROUP_CONCAT(CONCAT(COALESCE(column_name, 'an expression'),`+
+		` COALESCE(CONCAT('(', sub_part, ')'), '')) ORDER BY seq_in_index SEPARATOR ', ') FROM information_schema.statistics`+
+		` WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name`,
+		db.name.schema, sqltx.ClaimsTable)
+	if err != nil {
+		return withHint(op, err)
+	}
+	var wrong, repairs []string
+	if !slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
+		wrong = append(wrong, "no primary or unique key is (run, batch)")
+		repairs = append(repairs, "ADD UNIQUE KEY (run, batch)")
+	}
+	if !transactional {
+		wrong = append(wrong, fmt.Sprintf("engine %q keeps rows after a rollback", engine))
+		repairs = append(repairs, "ENGINE = InnoDB")
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	return &loader.Error{Op: op, Applied: loader.No,
+		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, strings.Join(wrong, "; ")),
+		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
+			s.Claims, strings.Join(repairs, ", "))}
 }
 
 func orMissing(err error, name tableName) error {

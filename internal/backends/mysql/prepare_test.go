@@ -104,6 +104,82 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
+func TestClaimTable(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d := documents(t, 20)
+		p := preparation(d, contractOf(loadData, 2))
+		claims := tableName{s.target.Database, "terapush_claims"}.quoted()
+		exists := func(table string) int64 {
+			return s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+				s.target.Database, table)
+		}
+		prepare := func(p loader.Preparation) error {
+			l, err := New().Open(t.Context(), s.table("t"), s.deps)
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			_, err = l.Prepare(t.Context(), p)
+			return err
+		}
+		resume := p
+		resume.Resume = true
+		err := prepare(resume)
+		assert.ErrorContains(t, err, "the claim table "+claims+" is gone, so nobody can tell which batches are in")
+		assert.ErrorContains(t, err, "start a new run into another table, or verify this one")
+		assert.Zero(t, exists("terapush_claims")+exists("t"), "nothing is made")
+		require.NoError(t, prepare(p))
+		require.NoError(t, prepare(resume))
+		atLeast := resume
+		atLeast.Contract.Delivery, atLeast.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+		s.exec(t, "DROP TABLE "+claims)
+		require.NoError(t, prepare(atLeast), "without claims there is nothing to miss")
+
+		columns := "run VARCHAR(64) NOT NULL, batch BIGINT NOT NULL, first_key BIGINT NOT NULL, row_count BIGINT NOT NULL," +
+			" connection BIGINT NOT NULL DEFAULT 0"
+		const noKey, noRollback = "no primary or unique key is (run, batch)", `engine "MyISAM" keeps rows after a rollback`
+		for _, c := range []struct{ keys, engine, wrong, repair string }{
+			{"", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
+			{", KEY (run, batch)", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
+			{", UNIQUE KEY (run(8), batch)", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
+			{", PRIMARY KEY (run, batch, first_key)", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
+			{", PRIMARY KEY (run, batch)", "MyISAM", noRollback, "ENGINE = InnoDB"},
+			{"", "MyISAM", noKey + "; " + noRollback, "ADD UNIQUE KEY (run, batch), ENGINE = InnoDB"},
+			{", UNIQUE KEY (run, batch)", "InnoDB", "", ""},
+		} {
+			s.exec(t, "CREATE TABLE "+claims+" ("+columns+c.keys+") ENGINE = "+c.engine)
+			if c.wrong != "" {
+				assert.EqualError(t, prepare(p), "check the claim table: claims in "+claims+" cannot be relied on: "+c.wrong+
+					" (ALTER TABLE "+claims+" "+c.repair+"; or drop it if no unfinished run needs its claims, and terapush makes it anew)")
+				s.exec(t, "ALTER TABLE "+claims+" "+c.repair)
+			}
+			assert.NoError(t, prepare(p), c)
+			s.exec(t, "DROP TABLE "+claims)
+		}
+	})
+}
+
+// A user who may make and drop the table, and may not make the claim table.
+func TestRecreateWithoutClaims(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d := documents(t, 20)
+		p := preparation(d, contractOf(loadData, 2))
+		old := newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema())
+		s.exec(t, old.createTable(false))
+		s.exec(t, "INSERT INTO "+old.Table+" VALUES (1, 'x')")
+		target := s.table("t")
+		target.User, target.Password = s.target.Database[:10], "secret"
+		s.exec(t, "CREATE USER ?@'%' IDENTIFIED BY 'secret'", target.User)
+		t.Cleanup(func() { s.exec(t, "DROP USER ?@'%'", target.User) })
+		s.exec(t, "GRANT CREATE, DROP, SELECT, INSERT ON "+old.Table+" TO ?@'%'", target.User)
+		l, err := New().Open(t.Context(), target, s.deps)
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		p.Create = loader.CreateRecreate
+		_, err = l.Prepare(t.Context(), p)
+		assert.ErrorContains(t, err, "make the claim table: ")
+		assert.EqualValues(t, 1, s.rowsIn(t, "t"), "the old table stays")
+	})
+}
+
 func TestIdentity(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)

@@ -80,34 +80,27 @@ func (s *session) connect(ctx context.Context) error {
 	return err
 }
 
-// Load sends the batch once. Where its last attempt left a connection behind that the server may not know to be dead,
-// that is ended first: it would keep the claim locked for minutes.
+// Load sends the batch once. A connection that its last attempt left behind, and that the server may not know to be
+// dead, keeps the claim locked for minutes: the engine asks Resolve to end it before it sends again.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	if !s.claims {
 		ack, err := s.loadUnclaimed(ctx, b)
 		return ack, withHint("load", err)
 	}
-	if _, abandoned := s.db.abandoned.Load(b.ID); abandoned {
-		if _, err := s.db.Resolve(ctx, loader.RefOf(b)); err != nil {
-			return loader.Ack{}, &loader.Error{Op: "end the earlier attempt", Applied: loader.Unknown, Err: err}
-		}
-		s.db.abandoned.Delete(b.ID)
-	}
 	ack, err := sqltx.Load(ctx, s, b)
-	if err != nil && verdict(err).SessionDead {
-		s.db.abandoned.Store(b.ID, true)
-	}
 	return ack, withHint("load", err)
 }
 
-// loadUnclaimed sends the rows and nothing else. Only when some are missing it asks why.
+// loadUnclaimed sends the rows and asks what became of them: when some are missing, and always after LOAD DATA LOCAL,
+// which bends bad values into warnings. In an INSERT the strict sql_mode makes them errors.
+// The rows are committed by then, so warnings are for the report and fail nothing.
 func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	rows, err := s.send(ctx, b)
 	if err != nil && !s.db.caps.Atomic {
 		// What a statement had done before it failed stays, on such a table.
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
 	}
-	if err != nil || rows == b.Wanted() {
+	if err != nil || rows == b.Wanted() && s.db.method.Name == insert {
 		return loader.Ack{Rows: rows}, err
 	}
 	warnings, err := s.warnings(ctx)

@@ -147,8 +147,3 @@ func (s statements) insertClaim(r loader.Ref, connection uint64) string {
 func (s statements) selectHolder(r loader.Ref) string {
 	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
 }
-
-// deleteClaim removes one batch's claim: the probe's, where a rollback kept it.
-func (s statements) deleteClaim(r loader.Ref) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
-}
