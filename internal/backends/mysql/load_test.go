@@ -214,8 +214,8 @@ func TestAutoIncrement(t *testing.T) {
 }
 
 // The server does not know that the client of the first attempt is gone, and would wait for it for minutes with the
-// claim locked. The retry ends it, without Resolve being asked.
-func TestRetryEndsAbandonedAttempt(t *testing.T) {
+// claim locked. The verdict makes the engine ask Resolve, which ends it.
+func TestResolveEndsAbandonedAttempt(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		faults := loadertest.NewFaults(s.deps.Dial)
 		defer faults.Close()
@@ -231,7 +231,11 @@ func TestRetryEndsAbandonedAttempt(t *testing.T) {
 		}()
 		_, err := db.testSession(t, contract).Load(ctx, batchOf(t, d, contract.Format, id(0), 0, 4000))
 		require.ErrorIs(t, err, context.Canceled)
+		require.True(t, New().Classify(err).SessionDead)
 		began := time.Now()
+		r, err := db.Resolve(t.Context(), loader.Ref{ID: id(0), First: 0, Rows: 4000})
+		require.NoError(t, err)
+		assert.Equal(t, loader.No, r.Applied)
 		ack, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 4000))
 		require.NoError(t, err)
 		assert.Equal(t, loader.Ack{Rows: 4000}, ack)
