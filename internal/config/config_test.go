@@ -13,7 +13,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // driver has two methods with options of every kind, and does nothing.
@@ -32,9 +31,9 @@ func (driver) Methods() []loader.Method {
 	}
 }
 
-func (driver) Check(loader.Target) (loader.Caps, error)                               { return loader.Caps{}, nil }
-func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
-func (driver) Classify(error) loader.Verdict                                          { return loader.Verdict{} }
+func (driver) Check(loader.Target) (loader.Caps, error)                     { return loader.Caps{}, nil }
+func (driver) Explain(loader.Target, loader.Preparation) []loader.Statement { return nil }
+func (driver) Classify(error) loader.Verdict                                { return loader.Verdict{} }
 func (driver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {
 	return nil, nil
 }

@@ -27,6 +27,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if err != nil {
 		return err
 	}
+	p.contract = contract
 	made, _, more, err := planOf(c, p.data, contract, c.FirstKey)
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		w.line("warning   %s", warning)
 	}
 	when := ""
-	for _, s := range p.driver.Explain(p.data.Schema(), p.target, contract) {
+	for _, s := range p.driver.Explain(p.target, p.preparation("RUN", loader.CreateMode(c.Create))) {
 		if s.When != when {
 			when = s.When
 			w.line("\n-- %s", when)

@@ -168,13 +168,18 @@ func memory(c *config.Push) int64 {
 
 func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateMode) error {
 	var err error
-	p.table, err = p.loader.Prepare(ctx, loader.Preparation{
+	p.table, err = p.loader.Prepare(ctx, p.preparation(run, mode))
+	return err
+}
+
+// preparation is what the back-end is asked to make or check.
+func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
+	return loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
 		Resume: p.resumed && p.ledger.Record().Stage != ledger.Verified, // the claims of a proven run are gone
 		Silent: p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce,
-	})
-	return err
+	}
 }
 
 // proveTransactions sends one row that is rolled back, and settles for less when it survives.

@@ -30,7 +30,7 @@ type Driver interface {
 	// before a server was asked. It is pure.
 	Check(t Target) (Caps, error)
 	// Explain lists what a run would say to the server, without a server: for --dry-run. It is pure.
-	Explain(s rows.Schema, t Target, c Contract) []Statement
+	Explain(t Target, p Preparation) []Statement
 	// Open connects, probes server and flavour and applies nothing yet. The preflight calls it once, without retries.
 	Open(ctx context.Context, t Target, d Deps) (Loader, error)
 	// Classify answers the questions a retry asks of an error that came out of a Session or an optional interface.

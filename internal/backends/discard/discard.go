@@ -10,7 +10,6 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // New makes the driver.
@@ -44,7 +43,7 @@ func (driver) Check(t loader.Target) (loader.Caps, error) {
 	return caps(), nil
 }
 
-func (driver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement { return nil }
+func (driver) Explain(loader.Target, loader.Preparation) []loader.Statement { return nil }
 
 func (driver) Classify(error) loader.Verdict {
 	return loader.Verdict{Applied: loader.No, Class: loader.ClassOther}

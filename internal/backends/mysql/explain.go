@@ -3,11 +3,11 @@ package mysql
 import (
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Explain lists what a run would say. Without a server the scheme stands for the flavour, mysql:// for MySQL.
-func (Driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []loader.Statement {
+func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+	schema, c := p.Schema, p.Contract
 	name, err := targetTable(t)
 	if err != nil {
 		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it as it stands
@@ -23,9 +23,14 @@ func (Driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 			all = append(all, loader.Statement{When: when, Text: text})
 		}
 	}
-	add("once", s.createTable(false))
 	if claims {
 		add("once", s.createClaims())
+	}
+	if p.Create == loader.CreateRecreate {
+		add("once", "DROP TABLE "+s.Table)
+	}
+	if p.Create != loader.CreateNever {
+		add("once", s.createTable(p.PrimaryKey))
 	}
 	add("per session", f.setup(t.Settings)...)
 	add("per session", autocommit(!claims))

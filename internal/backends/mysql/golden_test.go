@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 					Settings: []loader.Setting{{Name: "unique_checks", Value: "0"}},
 				}
 				var b strings.Builder
-				for _, s := range New().Explain(d.Schema(), target, contractOf(m.Name, 1000)) {
+				for _, s := range New().Explain(target, loader.Preparation{Schema: d.Schema(), Contract: contractOf(m.Name, 1000)}) {
 					fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
 				}
 				assert.NotContains(t, b.String(), "secret")
@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 	t.Run("at least once", func(t *testing.T) {
 		c := contractOf(loadData, 1000)
 		c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
-		all := New().Explain(d.Schema(), loader.Target{Scheme: "mysql", Table: "shop.documents"}, c)
+		all := New().Explain(loader.Target{Scheme: "mysql", Table: "shop.documents"}, loader.Preparation{Schema: d.Schema(), Contract: c})
 		assert.Contains(t, all, loader.Statement{When: "per batch", Text: "SHOW WARNINGS"})
 		for _, s := range all {
 			assert.NotContains(t, s.Text, "terapush_claims")

@@ -3,12 +3,12 @@ package postgres
 import (
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Explain shows what a run into a missing table says. The scheme is all there is to tell the flavour by.
-func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []loader.Statement {
-	_, o, _ := planOf(t) // what is wrong with the options Open says
+func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+	schema, c := p.Schema, p.Contract
+	_, o, _ := planOf(t) // what is wrong with the options Check says
 	f := postgreSQL
 	if t.Scheme == schemeYugabyte {
 		f = yugabyteDB
@@ -18,16 +18,21 @@ func (driver) Explain(schema rows.Schema, t loader.Target, c loader.Contract) []
 		table = schema.Dataset
 	}
 	s := statementsFor(table, schema, c.Method, o, f)
-	s.primaryKey = c.Dedup == loader.DedupRange
+	s.primaryKey = p.PrimaryKey || c.Dedup == loader.DedupRange
 
 	var all []loader.Statement
 	add := func(when, text string) { all = append(all, loader.Statement{When: when, Text: text}) }
 	claims := c.Dedup == loader.DedupTx
 
-	add("once", s.createTable())
-	add("once", s.markTable())
 	if claims {
 		add("once", s.createClaims())
+	}
+	if p.Create == loader.CreateRecreate {
+		add("once", "DROP TABLE "+s.Table)
+	}
+	if p.Create != loader.CreateNever {
+		add("once", s.createTable())
+		add("once", s.markTable())
 	}
 	add("per session", s.sessionSetup(t))
 	add("per session", nameSession("RUN"))

@@ -44,9 +44,9 @@ func TestExplain(t *testing.T) {
 				method = "copy"
 			}
 			var b strings.Builder
-			for _, st := range postgres.New().Explain(s, c.target, loader.Contract{
+			for _, st := range postgres.New().Explain(c.target, loader.Preparation{Schema: s, Contract: loader.Contract{
 				Method: method, Format: c.format, Dedup: c.dedup, BatchRows: 50000,
-			}) {
+			}}) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}
 			file := filepath.Join("testdata", "explain", strings.ReplaceAll(name, " ", "-")+".sql")

@@ -7,7 +7,6 @@ import (
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Driver opens loaders on the database, under the scheme memory.
@@ -31,7 +30,7 @@ func (d memoryDriver) Methods() []loader.Method {
 
 func (d memoryDriver) Check(loader.Target) (loader.Caps, error) { return d.Methods()[0].Caps, nil }
 
-func (memoryDriver) Explain(rows.Schema, loader.Target, loader.Contract) []loader.Statement {
+func (memoryDriver) Explain(loader.Target, loader.Preparation) []loader.Statement {
 	return nil
 }
 

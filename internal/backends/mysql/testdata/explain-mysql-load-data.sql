@@ -1,9 +1,4 @@
 -- once
-CREATE TABLE IF NOT EXISTS `shop`.`documents` (
-  `document_id` BIGINT NOT NULL,
-  `payload` LONGBLOB NOT NULL
-) ENGINE = InnoDB COMMENT = 'made by terapush';
--- once
 CREATE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
   run VARCHAR(64) NOT NULL,
   batch BIGINT NOT NULL,
@@ -11,6 +6,11 @@ CREATE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
   row_count BIGINT NOT NULL,
   connection BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (run, batch)
+) ENGINE = InnoDB COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`documents` (
+  `document_id` BIGINT NOT NULL,
+  `payload` LONGBLOB NOT NULL
 ) ENGINE = InnoDB COMMENT = 'made by terapush';
 -- per session
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, lock_wait_timeout = 60, net_read_timeout = 300, net_write_timeout = 300, wait_timeout = 600;

@@ -1,11 +1,4 @@
 -- once
-CREATE TABLE IF NOT EXISTS `shop`.`documents` (
-  `document_id` BIGINT NOT NULL,
-  `payload` LONGBLOB NOT NULL,
-  SHARD KEY (`document_id`),
-  SORT KEY (`document_id`)
-) COMMENT = 'made by terapush';
--- once
 CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
   run VARCHAR(64) NOT NULL,
   batch BIGINT NOT NULL,
@@ -13,6 +6,13 @@ CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
   row_count BIGINT NOT NULL,
   connection BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`documents` (
+  `document_id` BIGINT NOT NULL,
+  `payload` LONGBLOB NOT NULL,
+  SHARD KEY (`document_id`),
+  SORT KEY (`document_id`)
 ) COMMENT = 'made by terapush';
 -- per session
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';

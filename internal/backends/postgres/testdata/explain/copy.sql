@@ -1,9 +1,9 @@
 -- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+-- once
 CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL);
 -- once
 COMMENT ON TABLE "documents" IS 'made by terapush';
--- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
 -- per session
 SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
 -- per session

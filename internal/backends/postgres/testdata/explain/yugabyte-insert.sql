@@ -1,9 +1,9 @@
 -- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY ((run, batch) HASH));
+-- once
 CREATE TABLE "documents" ("document_id" bigint NOT NULL, "payload" bytea NOT NULL, PRIMARY KEY ("document_id" HASH));
 -- once
 COMMENT ON TABLE "documents" IS 'made by terapush';
--- once
-CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY ((run, batch) HASH));
 -- per session
 SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on;
 -- per session
