@@ -131,12 +131,11 @@ func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
 	return r.WriteText(w)
 }
 
-// next is the command that a person wants after a run that ended so, or "".
+// next is the command that a person wants after a run that did not end well, or "".
 func next(r *report.Report) string {
 	if r == nil {
 		return ""
 	}
-	claimsGone := r.Verify.OK && r.Verify.Mode != "ack" // a proof in the table needs them no longer
 	switch outcome := r.Result.Outcome; {
 	case r.Run.ID == "":
 		return ""
@@ -144,8 +143,6 @@ func next(r *report.Report) string {
 		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
 	case outcome == report.VerificationFailed:
 		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
-	case (outcome == report.OK || outcome == report.Rejected) && !claimsGone:
-		return fmt.Sprintf("to remove its claims and journal: terapush forget %s --run %s", quote(r.Target.URL), r.Run.ID)
 	default:
 		return ""
 	}
