@@ -17,7 +17,7 @@ const unacknowledged = 60 * time.Second
 // Dialer opens TCP and Unix connections and counts their bytes. The zero value works. Buffer sizes are left to the
 // kernel: SO_SNDBUF would switch its autotuning off.
 type Dialer struct {
-	sent, received atomic.Int64
+	sent atomic.Int64
 }
 
 // DialContext connects; the connection counts into the dialer for as long as it lives.
@@ -37,18 +37,9 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 // Sent is how many bytes all connections have handed to the kernel, protocol overhead and TLS included.
 func (d *Dialer) Sent() int64 { return d.sent.Load() }
 
-// Received is how many bytes all connections have read.
-func (d *Dialer) Received() int64 { return d.received.Load() }
-
 type conn struct {
 	net.Conn
 	dialer *Dialer
-}
-
-func (c *conn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.dialer.received.Add(int64(n))
-	return n, err
 }
 
 func (c *conn) Write(p []byte) (int, error) {

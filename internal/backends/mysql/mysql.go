@@ -29,7 +29,7 @@ const (
 	insert   = "insert"
 )
 
-// SettingsHelp warns, in the help of --set, of the pair of settings that every tuning guide recommends.
+// SettingsHelp warns, in the log of a run that sets both, of the pair of settings that every tuning guide recommends.
 const SettingsHelp = "on MariaDB unique_checks=0 together with foreign_key_checks=0 locks an empty table for the first" +
 	" worker that loads it, lets the others wait, and makes the server misreport row counts; set one of them, or neither"
 
