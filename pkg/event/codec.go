@@ -93,7 +93,8 @@ func (j *Reader) Next() (Event, error) {
 			return err
 		}
 		if e.Outcome != Started && !slices.Contains(Outcomes(), e.Outcome) {
-			return fmt.Errorf("the outcome is %q", e.Outcome)
+			return fmt.Errorf("the outcome is %q, which %s has no meaning for in this version of terapush: a newer one may have written it",
+				e.Outcome, JournalSchema)
 		}
 		return nil
 	})
@@ -123,8 +124,9 @@ func (j *Reader) readLine(parse func(line []byte) error) error {
 	}
 	if err := parse(line); err != nil {
 		// After a power failure the pages of the tail need not have reached the disk in order: the last line may have its
-		// line feed and lack its beginning. The header is no tail, and a file with a strange first line is no journal.
-		if _, end := j.in.Peek(1); errors.Is(end, io.EOF) && j.line > 0 {
+		// line feed and lack its beginning. It is no JSON then; what is JSON was written whole, and by a version that knows
+		// more. The header is no tail, and a file with a strange first line is no journal.
+		if _, end := j.in.Peek(1); errors.Is(end, io.EOF) && j.line > 0 && !json.Valid(line) {
 			return &TornError{Offset: j.offset}
 		}
 		return fmt.Errorf("event: journal line %d, at byte %d: %w", j.line+1, j.offset, err)

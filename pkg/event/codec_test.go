@@ -109,6 +109,12 @@ func TestDamage(t *testing.T) {
 		{"zeros at the end", func(l []string) { l[3] = "\x00\x00\x00" }, int64(len(lines[0] + lines[1] + lines[2])), "", 2},
 		{"a page lost before the last line feed", func(l []string) { l[3] = "\x00\x00" + l[3][2:] },
 			int64(len(lines[0] + lines[1] + lines[2])), "", 2},
+		{"half a line at the end", func(l []string) { l[3] = l[3][20:] }, int64(len(lines[0] + lines[1] + lines[2])), "", 2},
+		{"an empty line at the end", func(l []string) { l[3] = "\n" }, int64(len(lines[0] + lines[1] + lines[2])), "", 2},
+		// What is JSON was written whole, by somebody who knows more: to cut it off would forget an attempt.
+		{"an outcome of a later version", func(l []string) { l[3] = strings.Replace(l[3], `"not_applied"`, `"halved"`, 1) }, 0,
+			`the outcome is "halved", which terapush.journal/v1 has no meaning for in this version of terapush`, 2},
+		{"another type at the end", func(l []string) { l[3] = `{"batch":"7"}` + "\n" }, 0, "line 4", 2},
 		{"another schema", func(l []string) { l[0] = `{"schema":"terapush.journal/v2"}` + "\n" }, 0, `"terapush.journal/v2"`, 0},
 		{"no journal", func(l []string) { l[0], l[1], l[2], l[3] = "hello\n", "", "", "" }, 0, "line 1", 0},
 	} {

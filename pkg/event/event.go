@@ -17,19 +17,24 @@ const (
 	Already    Outcome = "already"     // an earlier attempt had applied it
 	NotApplied Outcome = "not_applied" // certainly not in
 	Unknown    Outcome = "unknown"     // perhaps in
-	// Started is written before the first row of a batch is sent, where a batch may go in by parts: a resume has to ask
-	// for what is there. It is not the end of an attempt and is not counted.
+	// Stored is the end of a good attempt of a staged method: the batch is in the store, not in the table.
+	Stored Outcome = "stored"
+	// Started is on disk before an attempt is sent, where no claim row tells afterwards whether it was: a resume has to
+	// ask what became of it. It is not the end of an attempt and is not counted.
 	Started Outcome = "started"
 )
 
 // Outcomes lists every way an attempt can end, so that a metric can show all series from the first scrape.
-func Outcomes() []Outcome { return []Outcome{Applied, Already, NotApplied, Unknown} }
+func Outcomes() []Outcome { return []Outcome{Applied, Already, Stored, NotApplied, Unknown} }
 
 // Event is the record of one attempt.
 type Event struct {
-	Batch   int64     `json:"batch"`
-	Attempt int       `json:"attempt"` // 1 for the first
-	Worker  int       `json:"worker"`  // 0 … workers−1
+	Batch   int64 `json:"batch"`
+	Attempt int   `json:"attempt"` // 1 for the first
+	Worker  int   `json:"worker"`  // 0 … workers−1; −1 for a commit group
+	// Members says that this is an attempt to commit a group of so many batches, of which Batch is the first. 0: of the
+	// batch alone.
+	Members int64     `json:"members,omitempty"`
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds"` // from handing the batch to the session until its answer
 

@@ -70,6 +70,13 @@ type Snapshot struct {
 	// Resumed is the part of Rows, Batches and PayloadBytes that earlier processes had acknowledged.
 	ResumedRows, ResumedBatches, ResumedBytes int64
 	WireBytes                                 int64 // taken by the sockets in this process, all protocols' overhead included
+	// Put into the store by this process, on the way to the table: staged methods only. Rows and the other counts of
+	// acknowledged batches follow when their group is committed.
+	StoredRows, StoredBatches, StoredBytes int64 // bytes of the bodies
+
+	// Batches acknowledged in this process, by whether it brought them in or found them there. An attempt at a commit
+	// group is one attempt for many batches.
+	AppliedBatches, AlreadyBatches int64
 
 	Attempts, Retries, Refills int64
 	Outcomes                   map[Outcome]int64      // attempts by outcome

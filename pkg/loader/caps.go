@@ -30,10 +30,25 @@ func (d Dedup) String() string {
 type Caps struct {
 	Formats []batch.Format // accepted, best first
 	Dedup   Dedup
-	Window  time.Duration // how long a DedupKey is remembered; 0 = for ever
-	Atomic  bool          // a batch goes in whole or not at all
+	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people to read: the
+	// engine does not look at it. Past it Resolve is what tells, by the rows of a label that is not known any more, or it
+	// answers that it cannot.
+	Window time.Duration
+	Atomic bool // a batch goes in whole or not at all
 	// Reason tells why Dedup is weaker than the method could have on another server or table.
 	Reason string
+	// Staged says that Load only stores a batch, and that Committer loads what is stored, a group of batches at a time.
+	// Dedup, Window and Atomic are then those of a group.
+	Staged bool
+	// Commits is how many groups are worth committing at the same time; 0 is 1.
+	Commits int
+	// DefaultGroupBytes is what a group holds when the user does not say, in encoded bytes.
+	DefaultGroupBytes int64
+	// MaxGroupBatches is the most batches a group may hold; 0 = no bound.
+	MaxGroupBatches int64
+	// MaxInFlight is how many loads the server runs at a time; more would wait in its queue with their connections
+	// open. 0 = no bound known. Of a staged method Commits says it.
+	MaxInFlight int
 
 	MinRows, MaxRows  int64 // per batch; 0 = no bound
 	MaxBytes          int64 // encoded bytes per batch; 0 = no bound
@@ -65,8 +80,10 @@ type Want struct {
 	Delivery   Delivery
 	BatchRows  int64 // 0: from BatchBytes
 	BatchBytes int64 // encoded bytes; 0: the method's default
-	Rows       int64 // of the whole run
-	Workers    int
+	// GroupBatches is how many batches a commit group of a staged method holds; 0: from the method's default.
+	GroupBatches int64
+	Rows         int64 // of the whole run
+	Workers      int
 	// Carries says whether a format can carry the dataset's columns, RowBytes the length of an encoded row.
 	Carries  func(batch.Format) error
 	RowBytes func(batch.Format) int64
@@ -79,7 +96,14 @@ type Contract struct {
 	Delivery  Delivery     `json:"delivery"`
 	Dedup     Dedup        `json:"dedup"`
 	BatchRows int64        `json:"batch_rows"`
+	// GroupBatches is how many batches a commit group holds: group n is made of the batches n·GroupBatches and so many
+	// that follow. 0: the method is not staged.
+	GroupBatches int64 `json:"group_batches,omitempty"`
+	Commits      int   `json:"commits,omitempty"` // groups committed at the same time
 }
+
+// Staged tells whether batches are stored first and loaded in groups.
+func (c Contract) Staged() bool { return c.GroupBatches > 0 }
 
 // batchesPerWorker is how many batches each worker gets at least when the user names no size: fewer leave workers
 // idle at the end of a run.
@@ -106,8 +130,38 @@ func Negotiate(caps Caps, w Want) (Contract, []string, error) {
 		warnings = append(warnings, "delivery is at least once: "+caps.Reason)
 	}
 
-	c.BatchRows, err = chooseBatchRows(caps, w, w.RowBytes(format))
-	return c, warnings, err
+	rowBytes := w.RowBytes(format)
+	if c.BatchRows, err = chooseBatchRows(caps, w, rowBytes); err != nil {
+		return c, warnings, err
+	}
+	switch {
+	case caps.Staged && caps.MaxGroupBatches > 0 && w.GroupBatches > caps.MaxGroupBatches:
+		return c, nil, fmt.Errorf("a group of %d batches is more than the %d that method %s commits at once: lower --commit-batches",
+			w.GroupBatches, caps.MaxGroupBatches, w.Method)
+	case caps.Staged:
+		c.GroupBatches, c.Commits = chooseGroup(caps, w, c.BatchRows, rowBytes), max(caps.Commits, 1)
+	case w.GroupBatches > 0:
+		return c, nil, fmt.Errorf("method %s loads every batch by itself: --commit-batches is for methods that store objects first", w.Method)
+	}
+	return c, warnings, nil
+}
+
+// groupsPerRun is how many groups a run has at least when the user names no size, so that the database loads while
+// uploads go on.
+const groupsPerRun = 4
+
+func chooseGroup(caps Caps, w Want, batchRows, rowBytes int64) int64 {
+	if w.GroupBatches > 0 {
+		return w.GroupBatches
+	}
+	n := max(caps.DefaultGroupBytes/max(batchRows*rowBytes, 1), 1)
+	if w.Rows > 0 {
+		n = min(n, max(w.Rows/batchRows/groupsPerRun, 1))
+	}
+	if caps.MaxGroupBatches > 0 {
+		n = min(n, caps.MaxGroupBatches)
+	}
+	return n
 }
 
 func chooseFormat(caps Caps, w Want) (batch.Format, error) {

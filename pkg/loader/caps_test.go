@@ -185,3 +185,42 @@ func TestDelivery(t *testing.T) {
 		}
 	}
 }
+
+func TestNegotiateGroups(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*loader.Caps, *loader.Want)
+		want   int64
+		err    string
+	}{
+		{"as many as fill the bytes", func(*loader.Caps, *loader.Want) {}, 32, ""},
+		{"four groups a run", func(_ *loader.Caps, w *loader.Want) { w.Rows = 1600 }, 4, ""},
+		{"as asked", func(_ *loader.Caps, w *loader.Want) { w.GroupBatches = 700 }, 700, ""},
+		{"at most what the method commits at once", func(c *loader.Caps, _ *loader.Want) { c.MaxGroupBatches = 20 }, 20, ""},
+		{"as many as it commits at once", func(c *loader.Caps, w *loader.Want) { c.MaxGroupBatches, w.GroupBatches = 20, 20 }, 20, ""},
+		{
+			"more than it commits at once", func(c *loader.Caps, w *loader.Want) { c.MaxGroupBatches, w.GroupBatches = 20, 21 },
+			0, "a group of 21 batches is more than the 20 that method copy commits at once: lower --commit-batches",
+		},
+		{
+			"groups of a method that has none", func(c *loader.Caps, w *loader.Want) { c.Staged, w.GroupBatches = false, 2 },
+			0, "--commit-batches is for methods that store objects first",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, w := caps(), want()
+			a.Staged, a.DefaultGroupBytes, w.BatchRows = true, 32*100*200, 100
+			c.change(&a, &w)
+			got, _, err := loader.Negotiate(a, w)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want %q", err, c.err)
+				}
+				return
+			}
+			if err != nil || got.GroupBatches != c.want {
+				t.Errorf("%d batches a group, %v, want %d", got.GroupBatches, err, c.want)
+			}
+		})
+	}
+}

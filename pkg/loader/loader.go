@@ -69,6 +69,8 @@ type Ack struct {
 	Rows int64
 	// AlreadyApplied says that an earlier attempt had put the batch in and this one added nothing.
 	AlreadyApplied bool
+	// Stored says that the rows are in the store and not in the table: Committer brings them there.
+	Stored bool
 	// Detail holds the server's own words: warnings, notices, the reason for missing rows.
 	Detail []string
 }
@@ -103,7 +105,9 @@ const (
 
 // Statement is one thing a run would say to a server, for --dry-run.
 type Statement struct {
-	When string // "once", "per session", "per batch", "to verify", "afterwards"
+	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends",
+	// "before verification", "to verify" or "afterwards".
+	When string
 	Text string // without secrets
 }
 

@@ -13,22 +13,66 @@ import (
 // Resolver finds out what became of an attempt whose answer was lost, and of batches an earlier process left behind.
 type Resolver interface {
 	// Resolve first ends whatever may still be running for the batch, then looks. Only then is "not applied" final.
+	//
+	// An error says that it could not be asked, and the engine asks again. An Applied of Unknown is an answer: the
+	// database was asked and cannot tell, and asking again would not help.
 	Resolve(ctx context.Context, ref Ref) (Resolution, error)
 }
 
-// Ref names a batch and its rows without its bytes.
+// Ref names a batch and its rows without its bytes, or a commit group of a staged contract: then ID.Number is the
+// group's.
 type Ref struct {
 	ID    batch.ID
 	First int64
 	Rows  int64
+	// Attempt is the newest attempt that may have reached the server, counted as Batch.Attempt is; 0 when the engine knows
+	// of none.
+	Attempt int
 }
 
 // RefOf is the batch's reference.
-func RefOf(b *batch.Batch) Ref { return Ref{ID: b.ID, First: b.First, Rows: b.Rows} }
+func RefOf(b *batch.Batch) Ref {
+	return Ref{ID: b.ID, First: b.First, Rows: b.Rows, Attempt: b.Attempt}
+}
+
+// Committer loads what sessions have stored; a Loader whose Caps say Staged is one. Where the contract deduplicates it
+// is a Resolver too, whose references are those of groups.
+type Committer interface {
+	// Commit makes the database load the group's objects, all or none of them, and waits. It may be asked again for a
+	// group, which is always the same: where an earlier attempt had loaded it, the ack says AlreadyApplied.
+	Commit(ctx context.Context, g Group) (Ack, error)
+	// Discard removes the objects of a group that is in the table. What is gone already is no error.
+	Discard(ctx context.Context, g Group) error
+}
+
+// Group is a commit group: the batches that the database loads at once.
+type Group struct {
+	Ref           // ID.Number is the group's; First and Rows span all members
+	Members []Ref // in the order of their numbers, without a gap
+}
+
+// Inventory knows which batches of a run lie in an object store.
+type Inventory interface {
+	// Objects calls f with every object of the run, in no order, until f returns an error: its name, the batch it
+	// holds and its length in bytes. Objects of other names under the run's prefix have number −1.
+	Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error
+}
+
+// Finisher waits until rows that were acknowledged can be read: group commit and published transactions show them
+// later.
+type Finisher interface {
+	// Finish comes after the last ack and before verification. The run put rows rows into the range. It returns what
+	// the user should know, such as rows that are still in a write-ahead log when it gives up waiting; that is no
+	// error, since verification will say what is missing.
+	Finish(ctx context.Context, all KeyRange, rows int64) (notes []string, err error)
+}
 
 // Resolution is what Resolve found.
 type Resolution struct {
 	Applied Applied
+	// Reason says, with an Applied of Unknown, why the database cannot tell: what was found, such as a part of the rows.
+	// It becomes part of the batch's error.
+	Reason string
 	// Rows is how many rows at the front of the batch are there although the batch is not applied as a whole; only
 	// methods that deduplicate by key range (DedupRange) report it, and the next attempt leaves them out.
 	Rows int64
@@ -36,9 +80,10 @@ type Resolution struct {
 
 // Claims gives access to the claim rows of a run: the truth about what was applied.
 type Claims interface {
-	// Claimed calls f with every claimed batch of the run, in no order, until f returns an error.
+	// Claimed calls f with every claimed batch of the run, in no order, until f returns an error. Under a staged contract
+	// number and rows are those of commit groups.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Forget removes the run's claims.
+	// Forget removes the run's claims, and whatever else of the run a staged method has left in the database.
 	Forget(ctx context.Context, run string) error
 }
 
@@ -95,7 +140,8 @@ type Bucket struct {
 // Fetcher reads single rows back.
 type Fetcher interface {
 	// Fetch calls f for every row found with one of the numbers, with the values of all columns in the schema's
-	// order as the dataset would fill them: numbers as int64, the others as []byte that f must not keep.
+	// order as the dataset would fill them: numbers, dates (days) and timestamps (microseconds) as int64, the others as
+	// []byte that f must not keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 
@@ -103,4 +149,12 @@ type Fetcher interface {
 type Sizer interface {
 	// Stored returns the bytes of the table with its indexes as the server counts them.
 	Stored(ctx context.Context) (int64, error)
+}
+
+// Measurer tells what the run has cost the server, where the server counts it.
+type Measurer interface {
+	// Measured comes after the last session was closed. The names of what it returns end with their unit, as
+	// "redo_bytes" or "cpu_seconds" do; they become part of the report. What could not be measured, for want of a privilege
+	// or since a session broke, is a note and no error.
+	Measured(ctx context.Context) (cost map[string]float64, notes []string)
 }

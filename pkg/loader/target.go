@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -34,7 +35,8 @@ func (s Secret) Reveal() string { return string(s) }
 type TLSMode string
 
 // The TLS modes. TLSAuto leaves the choice to the URL, and where that is silent prefers TLS on loopback and on Unix
-// sockets and verifies the server everywhere else.
+// sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does, the
+// URL alone tells.
 const (
 	TLSAuto    TLSMode = ""
 	TLSOff     TLSMode = "off"
@@ -63,6 +65,8 @@ type Target struct {
 	Options  map[string]string // of the method, by Option.Name; those not given are absent
 	Settings []Setting
 	TLS      TLSMode
+	// Via is the object store that staged methods put their objects into; nil when none was named.
+	Via *Target
 }
 
 // ParseTarget reads a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
@@ -119,8 +123,29 @@ func unescape(s string) string {
 	return s
 }
 
-// ShowsPassword tells whether the URL holds a password in the clear, before the host or among the parameters.
-func (t Target) ShowsPassword() bool { return t.Password != "" || t.Params.Get("password") != "" }
+// ShowsPassword tells whether the URL holds a password in the clear, before the host or among the parameters. That
+// includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right there.
+func (t Target) ShowsPassword() bool {
+	return t.Password != "" || t.Params.Get("password") != "" || slices.ContainsFunc(endpoints(), func(name string) bool {
+		return slices.ContainsFunc(t.Params[name], func(text string) bool { return strings.Contains(text, "@") })
+	})
+}
+
+// endpoints are the parameters that are URLs themselves.
+func endpoints() []string { return []string{"endpoint", "server_endpoint"} }
+
+// shownEndpoint is an endpoint without what may be secret in it, or "" if that cannot be told apart.
+func shownEndpoint(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		return ""
+	}
+	u.User = nil
+	if text = u.String(); strings.Contains(text+u.Path, "@") { // of a user whose password has a slash in it
+		return ""
+	}
+	return text
+}
 
 // Address is host i with the port, or with the given one where the URL has none. Hosts are counted around.
 func (t Target) Address(i int, port string) string {
@@ -135,16 +160,26 @@ func (t Target) Address(i int, port string) string {
 }
 
 // String is the target as it may be shown and be given again: without the password, and with those parameters only
-// that say where the server is: any other may hold a secret.
+// that say where the server is: any other may hold a secret. An endpoint is shown without a user, and if it is no plain
+// URL it is not shown at all.
 func (t Target) String() string {
 	user := ""
 	if t.User != "" {
 		user = url.User(t.User).String() + "@"
 	}
 	where := url.Values{}
-	for _, name := range []string{"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls"} {
+	for _, name := range []string{
+		"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls", "http_port", "region", "path_style", "sid", "ssl",
+	} {
 		if values, given := t.Params[name]; given {
 			where[name] = values
+		}
+	}
+	for _, name := range endpoints() {
+		for _, text := range t.Params[name] {
+			if shown := shownEndpoint(text); shown != "" {
+				where.Add(name, shown)
+			}
 		}
 	}
 	query := ""
@@ -155,7 +190,11 @@ func (t Target) String() string {
 	for i, host := range t.Hosts {
 		hosts[i] = strings.NewReplacer("%", "%25", "/", "%2F", "?", "%3F", "@", "%40", ",", "%2C").Replace(host)
 	}
-	database := strings.ReplaceAll(url.PathEscape(t.Database), "@", "%40")
+	segments := strings.Split(t.Database, "/") // an object store's prefix is a path
+	for i, s := range segments {
+		segments[i] = strings.ReplaceAll(url.PathEscape(s), "@", "%40")
+	}
+	database := strings.Join(segments, "/")
 	return fmt.Sprintf("%s://%s%s/%s%s", t.Scheme, user, strings.Join(hosts, ","), database, query)
 }
 

@@ -43,6 +43,7 @@ func TestParseTarget(t *testing.T) {
 			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp&sslmode=disable",
 		},
 		"mysql://u@%2Frun%2Fmysqld.sock/a%2Fb": {
+			shown:  "mysql://u@%2Frun%2Fmysqld.sock/a/b",
 			target: loader.Target{Scheme: "mysql", Hosts: []string{"/run/mysqld.sock"}, User: "u", Database: "a/b"},
 		},
 		"discard://": {target: loader.Target{Scheme: "discard"}, addresses: []string{"127.0.0.1:5432"}, shown: "discard:///"},
@@ -58,6 +59,12 @@ func TestParseTarget(t *testing.T) {
 		"postgres:///db?host=/tmp&user=me@corp": {
 			target:    loader.Target{Scheme: "postgres", Database: "db", Params: url.Values{"host": {"/tmp"}, "user": {"me@corp"}}},
 			addresses: []string{"127.0.0.1:5432"}, shown: "postgres:///db?host=%2Ftmp&user=me%40corp",
+		},
+		"s3://bucket/a/b%3Fc?endpoint=http%3A%2F%2Fh%3A9000&path_style=true&secret=s3cr3t": {
+			shown: "s3://bucket/a/b%3Fc?endpoint=http%3A%2F%2Fh%3A9000&path_style=true",
+			target: loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "a/b?c", Params: url.Values{
+				"endpoint": {"http://h:9000"}, "path_style": {"true"}, "secret": {"s3cr3t"},
+			}},
 		},
 		"postgres://u@t@h/a@b": {
 			target:    loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "u@t", Database: "a@b"},
@@ -186,6 +193,46 @@ func TestSecretsAreNeverShown(t *testing.T) {
 	}
 	if s := loader.Secret(""); s.String() != "" || target.Password.String() != "***" {
 		t.Errorf("no password is shown as %q, one as %q", s, target.Password)
+	}
+}
+
+// Some clients take keys from the endpoint's URL. Whatever one looks like, nothing of them is shown.
+func TestKeysInEndpointsAreNeverShown(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"http://h:9000": "http://h:9000", "https://h/path/": "https://h/path/", "http://[::1]:9000": "http://[::1]:9000",
+
+		"http://AKIA:S3CR3T@h:9": "http://h:9", "http://S3CR3T@h": "http://h", "https://:S3CR3T@h/p": "https://h/p",
+		"http://AKIA:S3CR3T@:9": "http://:9", "http://AKIA:a@S3CR3T@h:9": "http://h:9",
+
+		"AKIA:S3CR3T@h:9": "", "//AKIA:S3CR3T@h:9": "", "ftp://AKIA:S3CR3T@h:9": "", "http:AKIA:S3CR3T@h": "", "http:///S3CR3T@h": "",
+		"http://AKIA:1/S3CR3T@h": "", "http://AKIA:1%2FS3CR3T@h": "http://h", "http://h/S3CR3T%40h": "", "http://AKIA:x/S3CR3T@h": "",
+		"http://h?key=S3CR3T": "", "http://AKIA:1?S3CR3T@h": "", "http://h#S3CR3T": "", "http://AKIA:%zzS3CR3T@h": "", "S3CR3T": "",
+		"http://AKIA:S3C R3T@h": "", "http://AKIA:S3CR3T\x7f@h": "",
+	} {
+		for _, name := range []string{"endpoint", "server_endpoint"} {
+			target, err := loader.ParseTarget("s3://bucket/p?region=r&" + url.Values{name: {endpoint}}.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := "s3://bucket/p?" + url.Values{"region": {"r"}}.Encode()
+			if want != "" {
+				shown = "s3://bucket/p?" + url.Values{name: {want}, "region": {"r"}}.Encode()
+			}
+			if got := target.String(); got != shown {
+				t.Errorf("%s=%s is shown as %s, want %s", name, endpoint, got, shown)
+			}
+			if has := strings.Contains(endpoint, "@"); target.ShowsPassword() != has {
+				t.Errorf("%s=%s: shows a password: %v", name, endpoint, !has)
+			}
+		}
+	}
+	// As it is written on a command line, without escapes, and given twice.
+	target, err := loader.ParseTarget("s3://bucket/p?endpoint=http://AKIA:S3CR3T@h:9&endpoint=http://S3CR3T@g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprintf("%v %#v", target, target); strings.Contains(got, "S3CR3T") || !strings.Contains(got, "endpoint=http%3A%2F%2Fh%3A9&endpoint=http%3A%2F%2Fg") {
+		t.Errorf("shown as %s", got)
 	}
 }
 

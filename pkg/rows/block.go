@@ -3,7 +3,7 @@ package rows
 // Vector holds one column of a block. Which of the slices is used follows from the column's type.
 type Vector struct {
 	Type Type
-	Ints []int64 // Int64: one value a row
+	Ints []int64 // Int64, Date and Timestamp: one value a row
 	// Bytes and Text: all values back to back, value i being Data[Ends[i-1]:Ends[i]] with Ends[-1] read as 0.
 	Data []byte
 	Ends []uint32
@@ -51,7 +51,7 @@ func (b *Block) Reset(n int) {
 	}
 }
 
-// PayloadBytes counts the column data of the block: 8 bytes for a number, the length of a variable value.
+// PayloadBytes counts the column data of the block: the length of a variable value, Type.Size for the others.
 func (b *Block) PayloadBytes() int64 {
 	var n int64
 	for i := range b.Columns {
@@ -59,7 +59,7 @@ func (b *Block) PayloadBytes() int64 {
 		if v.Type.Variable() {
 			n += int64(len(v.Data))
 		} else {
-			n += 8 * int64(len(v.Ints))
+			n += v.Type.Size() * int64(len(v.Ints))
 		}
 	}
 	return n

@@ -11,9 +11,11 @@ type Type uint8
 
 // The types a dataset may use. A format that cannot carry one of them refuses the schema when its encoder is made.
 const (
-	Int64 Type = iota + 1 // 64-bit signed integer
-	Bytes                 // any bytes, 0 … MaxBytes of them
-	Text                  // valid UTF-8, 0 … MaxBytes bytes of it
+	Int64     Type = iota + 1 // 64-bit signed integer
+	Bytes                     // any bytes, 0 … MaxBytes of them
+	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
+	Date                      // days since 1970-01-01, between years 1 and 9999
+	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
 )
 
 // String names the type in messages; it is not a database's type name.
@@ -25,6 +27,10 @@ func (t Type) String() string {
 		return "bytes"
 	case Text:
 		return "text"
+	case Date:
+		return "date"
+	case Timestamp:
+		return "timestamp"
 	default:
 		return fmt.Sprintf("rows.Type(%d)", uint8(t))
 	}
@@ -33,14 +39,32 @@ func (t Type) String() string {
 // Variable tells whether values of the type have a length of their own, which verification sums up.
 func (t Type) Variable() bool { return t == Bytes || t == Text }
 
+// Size is the column data of a value in bytes, as payload is counted; 0 for the variable types.
+func (t Type) Size() int64 {
+	switch t {
+	case Int64, Timestamp:
+		return 8
+	case Date:
+		return 4
+	default:
+		return 0
+	}
+}
+
 // Column is one column of a dataset's table.
 type Column struct {
 	Name string
 	Type Type
 	// MaxBytes bounds the length of a value of a variable type; 0 for the others.
 	MaxBytes int
+	// Declared is the length that a table declares for a variable column where that is more than MaxBytes, since the
+	// table comes from elsewhere; 0 = MaxBytes. It is for databases whose types have a length, and costs no memory here.
+	Declared int
+	// JSON says that every value of a Text column is a JSON document, for databases that can be told to check it.
+	JSON bool
 	// Derived says that the value is a function of the row number alone. Derived columns are stamped into buffers that
-	// were filled before the clock started; all others are drawn from the seed.
+	// were filled before the clock started; all others are drawn from the seed. A derived value of a variable type is
+	// Plain and has MaxBytes bytes in every row, or it could not be stamped.
 	Derived bool
 	// Plain promises that no value holds a byte that any format escapes or reads as a delimiter: NUL, 0x01, 0x02, TAB,
 	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without looking at them, and a row's size is known exactly
@@ -50,7 +74,9 @@ type Column struct {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	Column int // index into Schema.Columns; the column is derived
+	// Column is an index into Schema.Columns; the column is derived. A Text column holds the number's decimal digits,
+	// padded with zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
+	Column int
 	Minus  int64
 	Times  int64
 }
@@ -68,6 +94,12 @@ type Schema struct {
 // is made of.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
 
+// TextKey tells whether a row's number is, by itself, the digits of the one text column that it is read from: then a row
+// is found by that text, without a conversion that no index is made for.
+func (s Schema) TextKey() bool {
+	return len(s.Number) == 1 && s.Number[0].Minus == 0 && s.Number[0].Times == 1 && s.Key().Type == Text
+}
+
 // Names lists the column names in order.
 func (s Schema) Names() []string {
 	names := make([]string, len(s.Columns))
@@ -77,14 +109,14 @@ func (s Schema) Names() []string {
 	return names
 }
 
-// MaxRowBytes is the most column data one row can hold: 8 bytes for a number, MaxBytes for a variable column.
+// MaxRowBytes is the most column data one row can hold: MaxBytes for a variable column, Type.Size for the others.
 func (s Schema) MaxRowBytes() int64 {
 	var n int64
 	for _, c := range s.Columns {
 		if c.Type.Variable() {
 			n += int64(c.MaxBytes)
 		} else {
-			n += 8
+			n += c.Type.Size()
 		}
 	}
 	return n

@@ -38,6 +38,7 @@ func TestTypes(t *testing.T) {
 		variable bool
 	}{
 		rows.Int64: {"int64", false}, rows.Bytes: {"bytes", true}, rows.Text: {"text", true}, 9: {"rows.Type(9)", false},
+		rows.Date: {"date", false}, rows.Timestamp: {"timestamp", false},
 	} {
 		if typ.String() != want.name || typ.Variable() != want.variable {
 			t.Errorf("%d: %s, variable %v", typ, typ, typ.Variable())

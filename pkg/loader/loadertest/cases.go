@@ -9,29 +9,32 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// testCase is one promise. dedup, faults and commit say what a harness must have for it to be checked.
+// testCase is one promise. dedup, faults and commit say what a harness must have for it to be checked, overlap and keys
+// what its table must refuse; staged that it is one of staged contracts, any that it is one of all.
 type testCase struct {
 	name                  string
 	dedup, faults, commit bool
+	overlap, keys         bool
+	staged, any           bool
 	run                   func(f *fixture)
 }
 
 func cases() []testCase {
-	return []testCase{
+	return append([]testCase{
 		{name: "rows arrive", run: rowsArrive},
 		{name: "same batch again", dedup: true, run: sameBatchAgain},
-		{name: "same batch at the same time", dedup: true, run: sameBatchAtOnce},
-		{name: "conflicting rows", dedup: true, run: conflictingRows},
+		{name: "same batch at the same time", dedup: true, overlap: true, run: sameBatchAtOnce},
+		{name: "conflicting rows", dedup: true, keys: true, run: conflictingRows},
 		{name: "cancelled in the body", dedup: true, faults: true, run: cancelledInBody},
 		{name: "cut in the body", dedup: true, faults: true, run: cutInBody},
 		{name: "cut before the answer", dedup: true, faults: true, commit: true, run: cutBeforeAnswer},
 		{name: "client vanished", dedup: true, faults: true, run: clientVanished},
 		{name: "client vanished, another process resumes", dedup: true, faults: true, run: anotherProcess},
-		{name: "probe", run: probe},
+		{name: "probe", any: true, run: probe},
 		{name: "forget", dedup: true, run: forget},
-		{name: "reserve", run: reserve},
-		{name: "stored", run: stored},
-	}
+		{name: "reserve", any: true, run: reserve},
+		{name: "stored", any: true, run: stored},
+	}, stagedCases()...)
 }
 
 func rowsArrive(f *fixture) {
@@ -41,6 +44,12 @@ func rowsArrive(f *fixture) {
 	f.loads(s, b)
 	f.holds(a, b)
 
+	f.fetches(a, b)
+}
+
+// fetches reads the ends of both batches back, and no row behind them.
+func (f *fixture) fetches(a, b *batch.Batch) {
+	f.Helper()
 	fetcher, can := f.loader.(loader.Fetcher)
 	if !can {
 		return
@@ -134,7 +143,7 @@ func cutInBody(f *fixture) {
 	b, s := f.batch(0), f.session()
 	f.faults.CutAfter(int64(len(b.Encoded)) / 2)
 	v := f.fails(f.ctx, s, b)
-	if v.Applied == loader.Yes || !v.Retry || !v.SessionDead {
+	if v.Applied == loader.Yes || !v.Retry || !f.hangsUp(v) {
 		f.Errorf("verdict %+v for a connection cut in the body, want retry on another session", v)
 	}
 	f.recovers(s, v, b)
@@ -145,13 +154,19 @@ func cutBeforeAnswer(f *fixture) {
 	b, s := f.batch(0), f.session()
 	f.faults.CutAnswer(f.Commit)
 	v := f.fails(f.ctx, s, b)
-	if v.Applied != loader.Unknown || !v.SessionDead {
+	if v.Applied != loader.Unknown || !f.hangsUp(v) {
 		f.Errorf("verdict %+v for a lost answer to the commit, want unknown", v)
 	}
 	f.resolved(f.loader, b, loader.Yes)
 	f.reloads(f.session(), b)
 	f.holds(b)
 	f.claims(0)
+}
+
+// hangsUp tells whether the verdict ends the session that lost its connection. One that is not bound to a connection, as
+// those over HTTP, lives on.
+func (f *fixture) hangsUp(v loader.Verdict) bool {
+	return v.SessionDead || f.Contract.Dedup == loader.DedupKey
 }
 
 // The server still has the transaction open, and with it the claim: Resolve has to end it, or a retry would wait for
@@ -207,8 +222,8 @@ func (f *fixture) recovers(s loader.Session, v loader.Verdict, b *batch.Batch) {
 
 func probe(f *fixture) {
 	p, can := f.loader.(loader.Prober)
-	if !can {
-		f.Skip("the loader is no Prober")
+	if !can || f.Contract.Dedup != loader.DedupTx { // the preflight asks for nothing else
+		f.Skip("the loader is no Prober, or the contract knows no claims")
 	}
 	proof, err := p.Probe(f.ctx, f.Contract, f.Batch(f.T, batch.ID{Run: f.run, Number: 0}, 7, 1))
 	f.must(err, "probe")
@@ -241,7 +256,7 @@ func reserve(f *fixture) {
 		f.Skip("the loader is no Reserver")
 	}
 	there := f.batch(0)
-	f.loads(f.session(), there)
+	f.puts(there)
 	ask := func(run string) int64 {
 		first, err := r.Reserve(f.ctx, run, 1000)
 		f.must(err, "reserve")
@@ -270,7 +285,7 @@ func stored(f *fixture) {
 		f.Skip("the loader is no Sizer")
 	}
 	b := f.batch(0)
-	f.loads(f.session(), b)
+	f.puts(b)
 	n, err := s.Stored(f.ctx)
 	f.must(err, "stored")
 	if n <= 0 {

@@ -2,6 +2,7 @@ package loadertest
 
 import (
 	"bytes"
+	"fmt"
 	"math/big"
 	"testing"
 
@@ -32,6 +33,7 @@ func checkBucket(t *testing.T, b loader.Bucket, n int64, s rows.Schema) {
 	}
 }
 
+// checkRow compares values as loader.Fetcher hands them out: numbers, days and microseconds are int64, all others []byte.
 func checkRow(t *testing.T, number int64, got, want []any) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -39,16 +41,28 @@ func checkRow(t *testing.T, number int64, got, want []any) {
 		return
 	}
 	for i := range want {
-		same := got[i] == nil && want[i] == nil
-		switch w := want[i].(type) {
-		case int64:
-			same = got[i] == w
-		case []byte:
-			g, is := got[i].([]byte)
-			same = is && bytes.Equal(g, w)
-		}
-		if !same {
-			t.Errorf("row %d, column %d: got %.80q, want %.80q", number, i, got[i], want[i])
+		if !same(got[i], want[i]) {
+			t.Errorf("row %d, column %d: got %s, want %s", number, i, shown(got[i]), shown(want[i]))
 		}
 	}
+}
+
+func same(got, want any) bool {
+	switch w := want.(type) {
+	case int64:
+		return got == w
+	case []byte:
+		g, is := got.([]byte)
+		return is && bytes.Equal(g, w)
+	default:
+		return got == nil && want == nil
+	}
+}
+
+// shown names the type of a value besides: a time.Time or a string is as wrong as another day.
+func shown(v any) string {
+	if b, is := v.([]byte); is {
+		return fmt.Sprintf("%.80q", b)
+	}
+	return fmt.Sprintf("%v (%T)", v, v)
 }

@@ -154,12 +154,15 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	switch {
 	case c.stalled.Load(): // perhaps only since the read began
 		return c.nowhere.Read(p)
-	case c.deaf.Load() && n > 0:
+	case c.deaf.Load() && n > 0 && !bytes.Equal(p[:n], asksForTheBody):
 		c.cut()
 		return 0, syscall.ECONNRESET
 	}
 	return n, err
 }
+
+// asksForTheBody is no answer: HTTP's word to a client that has sent the head of its request and holds back the rest.
+var asksForTheBody = []byte("HTTP/1.1 100 Continue\r\n\r\n")
 
 func (c *faultyConn) cut() { _ = c.Conn.Close() }
 

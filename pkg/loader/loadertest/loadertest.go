@@ -1,14 +1,15 @@
 // Package loadertest is one conformance suite for every back-end: what the engine relies on, checked against a live
 // server through connections that break on command.
 //
-// A back-end's test fills in a Harness and calls Run. Tests of the engine use Memory, a database in this process whose
-// faults are scripted.
+// A back-end's test fills in a Harness and calls Run; what the contract does not promise is not checked. Tests of the
+// engine use Memory, a database in this process whose faults are scripted.
 package loadertest
 
 import (
 	"context"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,19 +27,23 @@ type Harness struct {
 	// Deps are handed to Open, with faults put in front of Dial. Without a Dial the cases that need faults are skipped.
 	Deps loader.Deps
 	// Target names a table that does not exist yet, another one at every call, and removes it in t.Cleanup. Its
-	// connections must not be encrypted, or the faults could not see what they carry.
+	// connections must not be encrypted, or the faults could not see what they carry. A staged method's Via comes with
+	// it, and its connections go through Deps.Dial too.
 	Target func(t *testing.T) loader.Target
 	Schema rows.Schema
 	// Contract is what sessions are opened with. BatchRows rows should take 100 KiB or more, so that a fault can hit
-	// the middle of a body.
+	// the middle of a body. A staged contract's GroupBatches are at least 2.
 	Contract loader.Contract
 	// Batch makes the batch of rows first … first+n−1 in the contract's format. The suite sets Free.
 	Batch func(t *testing.T, id batch.ID, first, n int64) *batch.Batch
 	// Row gives the values of a row as Fetch has to give them back: int64, or []byte.
 	Row func(number int64) []any
-	// Commit is a text that stands in the client's message that commits a batch, and in no other one. Without it the
-	// case of the lost answer is skipped.
+	// Commit is a text that stands in the client's message that commits a batch, or a group of a staged contract, and in
+	// no other one. Without it the case of the lost answer is skipped.
 	Commit string
+	// Overlap says that two attempts at one batch may both go in when they overlap, because the label is a check and no
+	// lock: the case that sends them is skipped. The engine ends the earlier one first, by way of Resolve.
+	Overlap bool
 }
 
 // Run checks everything a contract promises.
@@ -46,8 +51,14 @@ func Run(t *testing.T, h Harness) {
 	for _, c := range cases() {
 		t.Run(c.name, func(t *testing.T) {
 			switch {
+			case c.staged != h.Contract.Staged() && !c.any:
+				t.Skip("a matter of " + map[bool]string{true: "staged", false: "direct"}[c.staged] + " loads")
 			case c.dedup && h.Contract.Dedup == loader.DedupNone:
 				t.Skip("the contract does not recognise batches")
+			case c.overlap && h.Overlap:
+				t.Skip("the label is a check and no lock")
+			case c.keys && h.Contract.Dedup == loader.DedupKey:
+				t.Skip("only labels are compared, not rows")
 			case c.faults && h.Deps.Dial == nil:
 				t.Skip("no connection to break")
 			case c.commit && h.Commit == "":
@@ -67,12 +78,15 @@ type fixture struct {
 	target loader.Target
 	faults *Faults
 	loader loader.Loader
+
+	mu       sync.Mutex
+	attempts map[batch.ID]int // as many as the engine would have counted
 }
 
 func newFixture(t *testing.T, h Harness) *fixture {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*patience)
 	t.Cleanup(cancel)
-	f := &fixture{Harness: h, T: t, ctx: ctx, target: h.Target(t)}
+	f := &fixture{Harness: h, T: t, ctx: ctx, target: h.Target(t), attempts: make(map[batch.ID]int)}
 	f.run = f.anotherRun("a")
 	if h.Deps.Dial != nil {
 		f.faults = NewFaults(h.Deps.Dial)
@@ -115,11 +129,29 @@ func (f *fixture) batch(n int64) *batch.Batch {
 	return f.Batch(f.T, batch.ID{Run: f.run, Number: n}, n*f.Contract.BatchRows, f.Contract.BatchRows)
 }
 
+// attempt counts one more attempt at a batch or a group.
+func (f *fixture) attempt(id batch.ID) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.attempts[id]++
+	return f.attempts[id]
+}
+
+// ref is the batch as the engine would name it to Resolve: it asks only after an attempt was begun.
+func (f *fixture) ref(b *batch.Batch) loader.Ref {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ref := loader.RefOf(b)
+	ref.Attempt = max(f.attempts[b.ID], 1)
+	return ref
+}
+
 // load sends the batch, and checks that it ends in time and that the buffer comes back: exactly once, and soon.
 func (f *fixture) load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, error) {
 	f.Helper()
 	freed := make(chan struct{}, 2)
 	b.Free = func() { freed <- struct{}{} }
+	b.Attempt = f.attempt(b.ID)
 	b.Hold()
 	began := time.Now()
 	ack, err := s.Load(ctx, b)
@@ -140,8 +172,17 @@ func (f *fixture) loads(s loader.Session, b *batch.Batch) {
 	f.Helper()
 	ack, err := f.load(f.ctx, s, b)
 	f.must(err, "load")
-	if ack.AlreadyApplied || ack.Rows != b.Rows {
+	if ack.AlreadyApplied || ack.Rows != b.Rows || ack.Stored != f.Contract.Staged() {
 		f.Fatalf("ack %+v for a new batch of %d rows", ack, b.Rows)
+	}
+}
+
+// puts brings a batch into the table, by whatever way.
+func (f *fixture) puts(b *batch.Batch) {
+	f.Helper()
+	f.loads(f.session(), b)
+	if f.Contract.Staged() {
+		f.commits(f.loader, f.group(b))
 	}
 }
 
@@ -150,7 +191,8 @@ func (f *fixture) reloads(s loader.Session, b *batch.Batch) {
 	f.Helper()
 	ack, err := f.load(f.ctx, s, b)
 	f.must(err, "load again")
-	if !ack.AlreadyApplied || ack.Rows != b.Rows {
+	replaced := f.onlyObjects() && !ack.AlreadyApplied // an object of the same name and bytes takes the place of the first
+	if !ack.AlreadyApplied && !replaced || ack.Rows != b.Rows {
 		f.Fatalf("ack %+v for a batch of %d rows that is there already", ack, b.Rows)
 	}
 }
@@ -173,15 +215,26 @@ func (f *fixture) fails(ctx context.Context, s loader.Session, b *batch.Batch) l
 // resolved asks the loader what became of the batch.
 func (f *fixture) resolved(l loader.Loader, b *batch.Batch, want loader.Applied) {
 	f.Helper()
+	f.resolvedRef(l, f.ref(b), want)
+}
+
+func (f *fixture) resolvedRef(l loader.Loader, ref loader.Ref, want loader.Applied) {
+	f.Helper()
 	r, can := l.(loader.Resolver)
+	if !can && f.Contract.Dedup == loader.DedupKey {
+		return // its label is a lock: sending again is asking
+	}
 	if !can {
 		f.Fatal("the loader recognises batches but is no Resolver")
 	}
 	began := time.Now()
-	got, err := r.Resolve(f.ctx, loader.RefOf(b))
+	got, err := r.Resolve(f.ctx, ref)
 	f.must(err, "resolve")
 	if got.Applied != want {
-		f.Fatalf("resolve of batch %v: %v, want %v", b.ID, got.Applied, want)
+		f.Fatalf("resolve of %v: %v, want %v; %s", ref.ID, got.Applied, want, got.Reason)
+	}
+	if (got.Applied == loader.Unknown) != (got.Reason != "") {
+		f.Errorf("resolve of %v: %v for the reason %q", ref.ID, got.Applied, got.Reason)
 	}
 	if took := time.Since(began); took > patience {
 		f.Errorf("resolve took %v", took)
@@ -191,6 +244,10 @@ func (f *fixture) resolved(l loader.Loader, b *batch.Batch, want loader.Applied)
 // holds checks that the table has exactly the rows of the batches, and of each batch every row once.
 func (f *fixture) holds(batches ...*batch.Batch) {
 	f.Helper()
+	if f.onlyObjects() {
+		f.lies(batches...)
+		return
+	}
 	c, can := f.loader.(loader.Counter)
 	if !can {
 		f.Skip("the loader is no Counter: nothing to compare with")
@@ -198,6 +255,13 @@ func (f *fixture) holds(batches ...*batch.Batch) {
 	got := make(map[int64]loader.Bucket)
 	size := f.Contract.BatchRows
 	all := loader.KeyRange{First: 0, Last: 100*size - 1}
+	if w, waits := f.loader.(loader.Finisher); waits {
+		notes, err := w.Finish(f.ctx, all, int64(len(batches))*size)
+		f.must(err, "finish")
+		for _, n := range notes {
+			f.Logf("finish: %s", n)
+		}
+	}
 	f.must(c.Count(f.ctx, loader.Grouping{KeyRange: all, Size: size, Lengths: true}, func(b loader.Bucket) error {
 		got[b.Number] = b
 		return nil
@@ -213,6 +277,39 @@ func (f *fixture) holds(batches ...*batch.Batch) {
 	f.must(err, "distinct")
 	if want := int64(len(batches)) * size; distinct != want {
 		f.Errorf("%d different rows, want %d", distinct, want)
+	}
+}
+
+// onlyObjects tells that objects are all there is: a store and no table behind it.
+func (f *fixture) onlyObjects() bool {
+	_, inventory := f.loader.(loader.Inventory)
+	_, counter := f.loader.(loader.Counter)
+	return inventory && !counter
+}
+
+// lies checks that the batches, and no others of the fixture's run, lie in the store with all their bytes.
+func (f *fixture) lies(batches ...*batch.Batch) {
+	f.Helper()
+	i, can := f.loader.(loader.Inventory)
+	if !can {
+		return
+	}
+	got := make(map[int64]int64)
+	f.must(i.Objects(f.ctx, f.run, func(name string, number, bytes int64) error {
+		if _, twice := got[number]; twice || name == "" {
+			f.Errorf("object %q of batch %d is listed beside another", name, number)
+		}
+		got[number] = bytes
+		return nil
+	}), "list the objects")
+	for _, b := range batches {
+		if got[b.ID.Number] != int64(len(b.Encoded)) {
+			f.Errorf("the object of batch %v has %d bytes, want %d", b.ID, got[b.ID.Number], len(b.Encoded))
+		}
+		delete(got, b.ID.Number)
+	}
+	for n, bytes := range got {
+		f.Errorf("an object of batch %d lies in the store with %d bytes, want none", n, bytes)
 	}
 }
 

@@ -13,15 +13,19 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Memory is a database in this process: one table, its claims, and faults that follow a script. It never looks at the
-// encoded bytes and keeps only which rows it was given, so terabytes fit. It outlives its loaders, as a server does.
-// The zero value works; fields are set before the first use.
+// Memory is a database in this process: one table, its claims, and faults that follow a script. It keeps only which rows
+// it was given, so terabytes fit. Of formats for a wire it never looks at the bytes; columns it reads as a driver does
+// that binds arrays, and refuses rows that are not what Row says. It outlives its loaders, as a server does. The zero
+// value works; fields are set before the first use.
 type Memory struct {
 	// Script says what goes wrong with an attempt, counted from 1 for every batch number. nil: nothing.
 	Script func(number int64, attempt int) Fault
+	// GroupScript is the same for the commits of a staged contract, by the group's number.
+	GroupScript func(group int64, attempt int) Fault
 	// Caps replace the ones of a database with transactions.
 	Caps *loader.Caps
-	// Row makes the values for Fetch and the lengths for Count. nil: Fetch finds nothing, lengths are 0.
+	// Row makes the values for Fetch, the lengths for Count, and what columns must hold. nil: Fetch finds nothing, lengths
+	// are 0, and any values go in.
 	Row func(number int64) []any
 	// Identity is what Prepare says of the table.
 	Identity string
@@ -36,6 +40,11 @@ type Memory struct {
 	attempts map[int64]int
 	resolved int
 	sessions int
+
+	running  map[batch.ID]loader.Ref // attempts that outlive their clients
+	objects  map[batch.ID]object
+	commits  map[int64]int
+	discards int
 }
 
 // Fault is what goes wrong with one attempt; the zero value is nothing.
@@ -45,6 +54,9 @@ type Fault struct {
 	After   error         // apply the batch and fail instead of answering
 	Stall   bool          // hang until the context ends, with nothing applied
 	Missing int64         // apply, acknowledge and keep that many rows too few
+	// Linger fails the attempt at once and leaves it running on the server: it is applied beside the next attempt at
+	// the batch, unless Resolve has ended it by then. Only where labels are checked and not locked (DedupKey).
+	Linger error
 }
 
 // The errors that Classify knows. Others are permanent and not applied.
@@ -63,6 +75,8 @@ var _ interface {
 	loader.Counter
 	loader.Fetcher
 	loader.Sizer
+	loader.Committer
+	loader.Inventory
 } = (*memoryLoader)(nil)
 
 // Applied lists the batches put in so far, in that order; at least once may list one twice.
@@ -93,7 +107,7 @@ func (m *Memory) Sessions() int {
 	return m.sessions
 }
 
-// Crash forgets all rows and claims, as an unlogged table does.
+// Crash forgets all rows and claims, as an unlogged table does. Objects lie elsewhere and stay.
 func (m *Memory) Crash() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,9 +158,13 @@ func (s *memorySession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	if s.dead {
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: ErrConnection}
 	}
-	body := b.Open()
-	defer func() { _ = body.Close() }()
+	reading, err := s.read(b)
+	if err != nil {
+		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+	}
+	defer func() { _ = reading.Close() }()
 	f := s.fault(b.ID.Number)
+	early, taken := s.label(b)
 	if f.Stall {
 		f.Delay = math.MaxInt64
 	}
@@ -158,7 +176,14 @@ func (s *memorySession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		s.dead = errors.Is(f.Before, ErrConnection)
 		return loader.Ack{}, f.Before
 	}
-	ack, err := s.apply(b, f.Missing)
+	if f.Linger != nil {
+		s.linger(b)
+		return loader.Ack{}, f.Linger
+	}
+	if taken {
+		return early, nil
+	}
+	ack, err := s.put(b, f.Missing)
 	if err == nil && f.After != nil {
 		s.dead = true
 		return loader.Ack{}, f.After
@@ -179,6 +204,18 @@ func (s *memorySession) fault(number int64) Fault {
 	return s.Script(number, s.attempts[number])
 }
 
+// put stores the batch or applies it, as the contract says.
+func (s *memorySession) put(b *batch.Batch, missing int64) (loader.Ack, error) {
+	switch {
+	case s.contract.Staged():
+		return s.store(b), nil
+	case s.contract.Dedup == loader.DedupKey:
+		return s.applyLabelled(b, missing), nil
+	default:
+		return s.apply(b, missing)
+	}
+}
+
 // apply is the whole transaction. As in a table with a primary key, rows that are there are refused, unless nothing
 // recognises a batch: then they are there twice.
 func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error) {
@@ -194,13 +231,17 @@ func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error)
 				return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: ErrRejected}
 			}
 		}
-		if s.claims == nil {
-			s.claims = make(map[batch.ID]loader.Ref)
-		}
-		s.claims[b.ID] = loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
+		s.claim(loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing})
 	}
 	s.applied = append(s.applied, ref)
 	return loader.Ack{Rows: ref.Rows}, nil
+}
+
+func (m *Memory) claim(ref loader.Ref) {
+	if m.claims == nil {
+		m.claims = make(map[batch.ID]loader.Ref)
+	}
+	m.claims[ref.ID] = ref
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -3,6 +3,7 @@ package loadertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -19,7 +20,8 @@ func (memoryDriver) Schemes() []string { return []string{"memory"} }
 
 func (d memoryDriver) Methods() []loader.Method {
 	caps := loader.Caps{
-		Formats: []batch.Format{batch.PGBinary, batch.PGText, batch.TSV, batch.CSV}, Dedup: loader.DedupTx, Atomic: true,
+		Formats: []batch.Format{batch.PGBinary, batch.PGText, batch.TSV, batch.CSV, batch.ColumnArrays},
+		Dedup:   loader.DedupTx, Atomic: true,
 		DefaultBatchBytes: 1 << 20,
 	}
 	if d.Caps != nil {
@@ -28,7 +30,12 @@ func (d memoryDriver) Methods() []loader.Method {
 	return []loader.Method{{Name: "keep", Help: "keeps in memory which rows it was given", Caps: caps}}
 }
 
-func (d memoryDriver) Check(loader.Target) (loader.Caps, error) { return d.Methods()[0].Caps, nil }
+func (d memoryDriver) Check(t loader.Target) (loader.Caps, error) {
+	if len(t.Settings) > 0 && t.Settings[0].Name == "unfit" {
+		return loader.Caps{}, fmt.Errorf("--set %s: memory has no such variable", t.Settings[0].Name)
+	}
+	return d.Methods()[0].Caps, nil
+}
 
 func (memoryDriver) Explain(loader.Target, loader.Preparation) []loader.Statement {
 	return nil
@@ -62,7 +69,10 @@ func (l *memoryLoader) Resolve(_ context.Context, ref loader.Ref) (loader.Resolu
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.resolved++
-	if _, there := l.claims[ref.ID]; there {
+	delete(l.running, ref.ID)
+	if c, there := l.claims[ref.ID]; there && c.Rows != ref.Rows {
+		return loader.Resolution{Reason: fmt.Sprintf("%d of its %d rows are there", c.Rows, ref.Rows)}, nil
+	} else if there {
 		return loader.Resolution{Applied: loader.Yes}, nil
 	}
 	return loader.Resolution{Applied: loader.No}, nil

@@ -1,0 +1,114 @@
+package batch
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Columns is one reading of a batch whose format is columns: arrays of all its rows, for drivers that bind arrays. Like
+// a Body it keeps the buffer from being reused until it is closed, and is used by one goroutine.
+//
+// Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for a number, date or
+// timestamp, and for a variable column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the
+// same order, come the values of every variable column, back to back and with nothing in between. The numbers are in the
+// machine's own byte order, since they never leave the process.
+type Columns struct {
+	// Vectors are views of the batch's buffer, one for each column of the schema: nobody writes to them, or keeps them or
+	// a value of theirs after Close.
+	Vectors []rows.Vector
+	// From is the first row that is wanted, and Rows how many rows the vectors have: From > 0 where Batch.Skip left
+	// some out.
+	From, Rows int
+
+	batch *Batch
+}
+
+// Columns starts a reading; whoever opens it closes it once the driver can no longer read from it. The schema is the one
+// that the batch was encoded with.
+func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
+	n := int(b.Rows)
+	if b.Format != ColumnArrays {
+		return nil, fmt.Errorf("batch: %s is encoded as %s, not as columns", b.ID, b.Format)
+	}
+	if n < 1 {
+		return nil, fmt.Errorf("batch: %s is of columns and has no rows", b.ID)
+	}
+	places, data := ColumnPlaces(s, n)
+	if len(b.Encoded) < data {
+		return nil, fmt.Errorf("batch: %s has %d bytes, too few for %d rows of %s", b.ID, len(b.Encoded), n, s.Dataset)
+	}
+	if uintptr(unsafe.Pointer(&b.Encoded[0]))%word != 0 {
+		return nil, fmt.Errorf("batch: %s begins at no multiple of %d bytes, so its numbers cannot be read in place", b.ID, word)
+	}
+	c := &Columns{Vectors: make([]rows.Vector, len(s.Columns)), From: int(b.Skip), Rows: n, batch: b}
+	for i, column := range s.Columns {
+		v := &c.Vectors[i]
+		v.Type = column.Type
+		at := unsafe.Pointer(&b.Encoded[places[i]])
+		if !column.Type.Variable() {
+			v.Ints = unsafe.Slice((*int64)(at), n)
+			continue
+		}
+		v.Ends = unsafe.Slice((*uint32)(at), n)
+		end := data + int(v.Ends[n-1])
+		if end > len(b.Encoded) {
+			return nil, fmt.Errorf("batch: %s ends within the values of column %s", b.ID, column.Name)
+		}
+		v.Data = b.Encoded[data:end:end]
+		data = end
+	}
+	if data < len(b.Encoded) {
+		return nil, fmt.Errorf("batch: %s has %d bytes behind %d rows of %s", b.ID, len(b.Encoded)-data, n, s.Dataset)
+	}
+	b.Hold()
+	b.sent.Store(0)
+	return c, nil
+}
+
+// Passed says that the driver has sent the rows before this one, for those who watch the batch: how far they are is
+// nothing that arrays can notice by themselves, as a Body does. At Rows it says, once, that a worker waits for the answer
+// from here on.
+func (c *Columns) Passed(row int) {
+	if c.batch == nil || c.Rows == c.From {
+		return
+	}
+	all := int64(len(c.batch.Encoded))
+	was := c.batch.sent.Swap(all * int64(row-c.From) / int64(c.Rows-c.From))
+	if row == c.Rows && was < all && c.batch.AllRead != nil {
+		c.batch.AllRead()
+	}
+}
+
+// Close ends the reading; a second Close does nothing.
+func (c *Columns) Close() error {
+	if c.batch != nil {
+		c.Vectors = nil
+		c.batch.Release()
+		c.batch = nil
+	}
+	return nil
+}
+
+// word is what the places of columns are multiples of: the size of a number.
+const word = 8
+
+// ColumnPlaces is where in a batch of columns the n fixed values of each column begin, and where the first variable
+// column's values do, in bytes from the batch's start.
+func ColumnPlaces(s rows.Schema, n int) (places []int, data int) {
+	for _, c := range s.Columns {
+		places = append(places, data)
+		data += ColumnBytes(c.Type, n)
+	}
+	return places, data
+}
+
+// ColumnBytes is what n fixed values of a column of the type take, with what is left free behind them.
+func ColumnBytes(t rows.Type, n int) int {
+	width := word
+	if t.Variable() {
+		width = word / 2
+	}
+	return (n*width + word - 1) / word * word
+}
