@@ -24,12 +24,13 @@ type Dataset interface {
 	// hold undefined values until Derive. The variable columns of one block hold less than 4 GiB each: callers fill
 	// long runs piece by piece, which also keeps a piece in the CPU's caches.
 	Fill(dst *rows.Block, first int64, n int)
-	// Derive fills the derived columns of the dst.Rows rows of dst, whose row numbers begin at first. It leaves the
-	// drawn columns alone.
+	// Derive fills the derived columns of the dst.Rows rows of dst, whose row numbers begin at first, whatever they held
+	// before. It leaves the drawn columns alone.
 	Derive(dst *rows.Block, first int64)
 }
 
-// Options shape a dataset. The zero value is usable.
+// Options shape a dataset. The zero value is usable. A dataset whose columns are all given refuses a payload other than
+// the default one, which it ignores.
 type Options struct {
 	Seed         uint64 // any value; every value gives other rows
 	PayloadBytes int    // length of a row's payload in bytes, 1 … MaxPayloadBytes; 0 = DefaultPayloadBytes
@@ -47,13 +48,30 @@ func New(name string, o Options) (Dataset, error) {
 	switch name {
 	case documentsName:
 		return newDocuments(o)
+	case peopleName:
+		return newPeople(o)
+	case journalName:
+		return newJournal(o)
 	default:
 		return nil, fmt.Errorf("dataset %q does not exist; there is: %s", name, strings.Join(Names(), ", "))
 	}
 }
 
 // Names lists the datasets that New makes.
-func Names() []string { return []string{documentsName} }
+func Names() []string { return []string{documentsName, peopleName, journalName} }
+
+// refusePayload tells whoever asks for a payload where the columns are given that it has no effect.
+func refusePayload(name string, o Options) error {
+	if o.PayloadBytes != 0 && o.PayloadBytes != DefaultPayloadBytes {
+		return fmt.Errorf("a payload of %d bytes was asked for, but the columns of dataset %s have lengths of their own",
+			o.PayloadBytes, name)
+	}
+	if o.PayloadKind != "" && o.PayloadKind != Bytes {
+		return fmt.Errorf("payload kind %s was asked for, but dataset %s has columns of its own, all of which are text already",
+			o.PayloadKind, name)
+	}
+	return nil
+}
 
 // Row fills dst with exactly one row of a run: the drawn columns of dataset row `row mod distinct`, the derived columns
 // of row number firstKey+row. distinct is the run's D; 0 means that all rows are distinct.

@@ -12,7 +12,7 @@ import (
 // window, so more would find little more.
 const ratioSample = 8 << 20
 
-// CompressionRatio is the size of the payload (the variable columns' values, back to back) over its size after zstd at
+// CompressionRatio is the size of the payload (the drawn variable columns' values, back to back) over its size after zstd at
 // its default level, measured on the first n rows of the dataset, or the first few MiB if that is less: 1 means
 // incompressible, 3 that a third is left. It takes tens of milliseconds.
 func CompressionRatio(d Dataset, n int64) (float64, error) {

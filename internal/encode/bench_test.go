@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -13,7 +16,7 @@ import (
 // benchBlock is 256 rows of a key and 512 plain bytes: the default load, in a piece that fits the caches.
 func benchBlock(f batch.Format) *rows.Block {
 	payload := rows.Column{Name: "payload", Type: rows.Bytes, MaxBytes: 512, Plain: true}
-	if f == batch.CSV {
+	if textOnly(f) {
 		payload.Type = rows.Text
 	}
 	b := rows.NewBlock(benchSchema(payload))
@@ -43,24 +46,79 @@ func benchEncoder(b *testing.B, f batch.Format, block *rows.Block, plain bool) e
 func BenchmarkEncode(b *testing.B) {
 	for _, f := range encode.Formats() {
 		for _, plain := range []bool{true, false} {
+			if f == batch.Parquet || f == batch.DorisCSV && !plain {
+				continue
+			}
 			b.Run(fmt.Sprintf("%s/plain=%t", f, plain), func(b *testing.B) {
 				block := benchBlock(f)
-				e := benchEncoder(b, f, block, plain)
-				buf, at := whole(e, block)
-				b.SetBytes(int64(len(buf)))
-				b.ReportAllocs()
-				for b.Loop() {
-					at.Reset()
-					buf = e.AppendTail(e.AppendRows(e.AppendHead(buf[:0]), block, at))
-				}
-				reportPerRow(b, block.Rows)
+				benchmarkEncode(b, benchEncoder(b, f, block, plain), block, 1)
 			})
 		}
 	}
 }
 
-func BenchmarkStamp(b *testing.B) {
+// benchmarkEncode makes buffers of the block's rows, over and over.
+func benchmarkEncode(b *testing.B, e encode.Encoder, block *rows.Block, blocks int) {
+	at := encode.Offsets{
+		Starts: make([]uint32, 0, blocks*block.Rows),
+		Fields: make([]uint32, 0, blocks*block.Rows*len(block.Columns)),
+	}
+	buf := make([]byte, 0, maxBytes(e, blocks*block.Rows))
+	b.ReportAllocs()
+	for b.Loop() {
+		at.Reset()
+		w := e
+		if p, ok := e.(encode.PerBatch); ok {
+			w = p.ForBatch(blocks * block.Rows)
+		}
+		buf = w.AppendHead(buf[:0])
+		for range blocks {
+			buf = w.AppendRows(buf, block, &at)
+		}
+		buf = w.AppendTail(buf)
+	}
+	b.SetBytes(int64(len(buf)))
+	reportPerRow(b, blocks*block.Rows)
+}
+
+// people is the first piece of the dataset, as the feed makes it.
+func people(b *testing.B) (rows.Schema, *rows.Block) {
+	d, err := dataset.New("people", dataset.Options{})
+	require.NoError(b, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, 0, 192)
+	d.Derive(block, 1_000_000_000)
+	return d.Schema(), block
+}
+
+// BenchmarkEncodePeople makes batches of 8 MiB.
+func BenchmarkEncodePeople(b *testing.B) {
+	s, block := people(b)
 	for _, f := range encode.Formats() {
+		b.Run(string(f), func(b *testing.B) {
+			benchmarkEncode(b, newEncoder(b, f, s, encode.Digits(block)...), block, 64)
+		})
+	}
+}
+
+func BenchmarkStampPeople(b *testing.B) {
+	s, block := people(b)
+	for _, f := range stampable() {
+		b.Run(string(f), func(b *testing.B) {
+			e := newEncoder(b, f, s, encode.Digits(block)...)
+			buf, at := whole(e, block)
+			b.SetBytes(int64(len(buf)))
+			b.ReportAllocs()
+			for b.Loop() {
+				e.(encode.Stamper).Stamp(buf, at, 0, block)
+			}
+			reportPerRow(b, block.Rows)
+		})
+	}
+}
+
+func BenchmarkStamp(b *testing.B) {
+	for _, f := range stampable() {
 		b.Run(string(f), func(b *testing.B) {
 			block := benchBlock(f)
 			e := benchEncoder(b, f, block, true)

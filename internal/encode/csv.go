@@ -10,6 +10,11 @@ import (
 // csv is RFC 4180 with LF line ends and no header, which PostgreSQL's COPY … (FORMAT csv), LOAD DATA with matching
 // clauses and the warehouses read. It carries no Bytes: a CSV file is text, and every database wants bytes written
 // another way in it (PostgreSQL \x and hex, MySQL raw, Databend hex or base64), so one file could not serve them.
+//
+// Databend's defaults read it as it is (CsvFileFormatParams in its principal/file_format.rs): fields end in a comma,
+// records in LF, quotes are doubled, nothing escapes. To it too an empty field is a NULL without quotes and an empty
+// string with them, and \N without quotes is a NULL: both are why such values are quoted below. Doris reads neither
+// this way; see dorisCSV.
 func csv() layout {
 	return layout{
 		format:      batch.CSV,
@@ -21,6 +26,10 @@ func csv() layout {
 				return number(c, digits)
 			case rows.Text:
 				return csvText{maxBytes: c.MaxBytes, plain: c.Plain}
+			case rows.Date:
+				return dates{}
+			case rows.Timestamp:
+				return times{}
 			default:
 				return nil
 			}
@@ -44,7 +53,7 @@ func (t csvText) max() int {
 func (t csvText) append(dst []byte, column *rows.Vector, i int) []byte {
 	v := column.Value(i)
 	// An empty field without quotes is a NULL to PostgreSQL. A line of \. alone ends the data for it (before version
-	// 18), so a backslash is a reason to quote as well (PostgreSQL manual, "COPY", CSV Format).
+	// 18), so a backslash is a reason to quote as well (PostgreSQL manual, "COPY", CSV Format); to Databend \N is a NULL.
 	if len(v) > 0 && (t.plain || !bytes.ContainsAny(v, "\",\r\n\\")) {
 		return append(dst, v...)
 	}

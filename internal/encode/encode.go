@@ -1,9 +1,10 @@
 // Package encode turns blocks of rows into the bytes of a format, and rewrites the derived fields of bytes that are
 // already encoded.
 //
-// All formats of rows share one loop (rows.go); a format is a layout, the bytes around the values, and a choice of
-// writer for each column. That choice is made once, in New, so that the loop asks nothing about types. Each format has
-// a file of its own, which says where its rules are written down.
+// All formats in which rows follow one another share one loop (rows.go); a format is a layout, the bytes around the
+// values, and a choice of writer for each column. That choice is made once, in New, so that the loop asks nothing about
+// types. Parquet and columns keep the values of a column together and have loops of their own. Each format has a file of
+// its own, which says where its rules are written down.
 package encode
 
 import (
@@ -25,14 +26,28 @@ type Encoder interface {
 	MaxRow() int
 	AppendHead(dst []byte) []byte
 	// AppendRows appends the rows of b and notes in at where they begin. dst starts where the head does, and is shorter
-	// than 4 GiB afterwards. A derived value that is negative or does not fit the digits planned for it is the
-	// caller's bug: AppendRows panics rather than write another number.
+	// than 4 GiB afterwards. A derived number that is negative or does not fit the digits planned for it, a derived
+	// text of another length and a date that has no four-digit year are the caller's bug: AppendRows panics rather than
+	// write another value.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
 
+// PerBatch is implemented by encoders of formats in which a row is no run of bytes (Parquet, columns). They are only the
+// plan: the bytes of a buffer come from the encoder that ForBatch makes for it, and calling their own Append methods is
+// the caller's bug, which panics. Where they are Stampers too (columns), Stamp is theirs and takes what ForBatch's
+// encoder noted.
+type PerBatch interface {
+	// MaxBytes is the most bytes that a buffer of n rows takes, with all that is around them.
+	MaxBytes(n int64) int64
+	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once and by one goroutine:
+	// AppendHead to an empty dst, AppendRows until it has had n rows, AppendTail. It notes no places in Offsets, but
+	// their Rows where the format can be stamped. What it returns is complete only after AppendTail.
+	ForBatch(n int) Encoder
+}
+
 // Stamper is implemented by encoders whose derived fields can be rewritten in place: in binary formats their bytes, in
-// text their digits, which are as many for every row. Where an encoder does not implement it, every batch has to be
+// text their characters, which are as many for every row. Where an encoder does not implement it, every batch has to be
 // encoded afresh.
 type Stamper interface {
 	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b; it does
@@ -44,10 +59,12 @@ type Stamper interface {
 type Offsets struct {
 	Starts []uint32 // of every row: a buffer cut there, with the head in front, holds the rows from that one on
 	Fields []uint32 // of every derived field, row by row, in each row in the schema's order
+	// Rows is how many the buffer has, where all places follow from that (columns); 0 elsewhere.
+	Rows int
 }
 
 // Reset forgets the offsets and keeps the memory.
-func (o *Offsets) Reset() { o.Starts, o.Fields = o.Starts[:0], o.Fields[:0] }
+func (o *Offsets) Reset() { o.Starts, o.Fields, o.Rows = o.Starts[:0], o.Fields[:0], 0 }
 
 // Options shape an encoder.
 type Options struct {
@@ -64,8 +81,8 @@ const MaxDigits = 19
 func Digits(last *rows.Block) []int {
 	digits := make([]int, len(last.Columns))
 	for c := range last.Columns {
-		if ints := last.Columns[c].Ints; len(ints) > 0 {
-			digits[c] = width(ints[0])
+		if v := &last.Columns[c]; v.Type == rows.Int64 && len(v.Ints) > 0 {
+			digits[c] = width(v.Ints[0])
 		}
 	}
 	return digits
@@ -91,14 +108,24 @@ func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
 		}
 		digits[c] = o.Digits[c]
 	}
-	l, _ := layoutOf(f, s)
-	return newRowEncoder(l, s, digits), nil
+	switch f {
+	case batch.Parquet:
+		return newParquet(s), nil
+	case batch.ColumnArrays:
+		return newColumns(s), nil
+	default:
+		l, _ := layoutOf(f, s)
+		return newRowEncoder(l, s, digits), nil
+	}
 }
 
 // Carries tells why the format cannot carry the schema; nil if it can.
 func Carries(f batch.Format, s rows.Schema) error {
 	l, ok := layoutOf(f, s)
-	if !ok {
+	switch {
+	case f == "orc":
+		return fmt.Errorf("encode: terapush does not make ORC files; use format %s, %s or %s", batch.Parquet, batch.CSV, batch.NDJSON)
+	case !ok:
 		names := make([]string, 0, len(Formats()))
 		for _, f := range Formats() {
 			names = append(names, string(f))
@@ -106,13 +133,18 @@ func Carries(f batch.Format, s rows.Schema) error {
 		return fmt.Errorf("encode: format %q does not exist; there is: %s", f, strings.Join(names, ", "))
 	}
 	for _, c := range s.Columns {
+		carried := l.value != nil && l.value(c, MaxDigits) != nil || f == batch.Parquet && parquetWidth(c) > 0 ||
+			f == batch.ColumnArrays && columnWidth(c) > 0
 		switch {
-		case c.Derived && c.Type != rows.Int64:
-			return fmt.Errorf("encode: derived column %s is %s; only %s can be stamped", c.Name, c.Type, rows.Int64)
-		case l.value(c, MaxDigits) == nil && c.Type == rows.Bytes:
+		case carried && c.Derived && c.Type.Variable() && (!c.Plain || c.MaxBytes == 0):
+			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, and cannot be stamped", c.Name, c.Type)
+		case carried:
+		case c.Type == rows.Bytes:
 			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: use --payload-kind text, or another format",
 				f, c.Name)
-		case l.value(c, MaxDigits) == nil:
+		case c.Type == rows.Text:
+			return fmt.Errorf("encode: format %s cannot carry the text of column %s: %s", f, c.Name, l.refusal)
+		default:
 			return fmt.Errorf("encode: format %s cannot carry column %s of type %s", f, c.Name, c.Type)
 		}
 	}
@@ -120,9 +152,7 @@ func Carries(f batch.Format, s rows.Schema) error {
 }
 
 // Formats lists the formats that New makes.
-func Formats() []batch.Format {
-	return []batch.Format{batch.TSV, batch.CSV, batch.PGBinary, batch.PGText, batch.Values, batch.PGValues}
-}
+func Formats() []batch.Format { return batch.Formats() }
 
 func layoutOf(f batch.Format, s rows.Schema) (layout, bool) {
 	switch f {
@@ -130,6 +160,12 @@ func layoutOf(f batch.Format, s rows.Schema) (layout, bool) {
 		return tsv(), true
 	case batch.CSV:
 		return csv(), true
+	case batch.DorisCSV:
+		return dorisCSV(), true
+	case batch.NDJSON:
+		return ndjson(), true
+	case batch.Parquet, batch.ColumnArrays:
+		return layout{}, true // a layout is for rows; Carries asks parquetWidth and columnWidth
 	case batch.PGBinary:
 		return pgBinary(len(s.Columns)), true
 	case batch.PGText:

@@ -4,9 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/csv"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/stretchr/testify/require"
@@ -31,16 +35,32 @@ func seed(f *testing.F) {
 	f.Add(int64(1<<63-1), "", bytes.Repeat([]byte{0}, 3))
 }
 
-// fuzzed makes two rows of a fuzzer's input, so that one row could spoil the next.
+// fuzzed makes two rows of a fuzzer's input, so that one row could spoil the next. Dates and times are in the range of
+// both MySQL and PostgreSQL, which begins in the year 1000.
 func fuzzed(n int64, words string, raw []byte) []record {
-	return []record{{1, n, words, raw}, {2, ^n, strings.ToValidUTF8(string(raw), "?"), []byte(words)}}
+	const firstDay, days = -354_285, 354_285 + 2_932_896
+	make := func(id, n int64, words string, raw []byte) record {
+		day := firstDay + int64(uint64(n)%days)
+		return record{id, n, words, raw, day, day*86_400_000_000 + int64(uint64(n)%86_400_000_000)}
+	}
+	return []record{make(1, n, words, raw), make(2, ^n, strings.ToValidUTF8(string(raw), "?"), []byte(words))}
 }
+
+// dayText and timeText are the values as package time writes them.
+func dayText(r record) string { return time.Unix(r.day*86_400, 0).UTC().Format(time.DateOnly) }
+func timeText(r record) string {
+	return time.UnixMicro(r.at).UTC().Format("2006-01-02 15:04:05.000000")
+}
+
+// dayOf and microsOf read them back.
+func dayOf(t time.Time) int64    { return t.Unix() / 86_400 }
+func microsOf(t time.Time) int64 { return t.UnixMicro() }
 
 func encoded(t testing.TB, f batch.Format, records []record) []byte {
 	s := recordsSchema(f, 1<<20)
 	e := newEncoder(t, f, s)
 	buf, _ := whole(e, blockOf(s, records...))
-	require.LessOrEqual(t, len(buf), len(e.AppendHead(nil))+len(records)*e.MaxRow()+len(e.AppendTail(nil)))
+	require.LessOrEqual(t, int64(len(buf)), maxBytes(e, len(records)))
 	return buf
 }
 
@@ -54,7 +74,53 @@ func FuzzCSV(f *testing.F) {
 		require.NoError(t, err)
 		require.Len(t, got, len(records))
 		for i, r := range records {
-			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), asRead(r.words)}, got[i])
+			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), asRead(r.words), dayText(r), timeText(r)}, got[i])
+		}
+	})
+}
+
+// FuzzDorisCSV has no library to read it; what a reader does that knows of nothing but the two separators is all there
+// is to the format.
+func FuzzDorisCSV(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
+		records := fuzzed(n, words, raw)
+		for i := range records {
+			records[i].words = strings.Map(func(r rune) rune {
+				if strings.ContainsRune("\x00\x01\x02\t\n\r\x1A\"',\\", r) {
+					return -1
+				}
+				return r
+			}, records[i].words)
+		}
+		lines := strings.SplitAfter(string(encoded(t, batch.DorisCSV, records)), "\x02")
+		require.Len(t, lines, len(records)+1)
+		for i, r := range records {
+			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), r.words, dayText(r), timeText(r)},
+				strings.Split(strings.TrimSuffix(lines[i], "\x02"), "\x01"))
+		}
+	})
+}
+
+func FuzzNDJSON(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, n int64, words string, raw []byte) {
+		if !utf8.ValidString(words) {
+			t.Skip("not text")
+		}
+		records := fuzzed(n, words, raw)
+		lines := strings.SplitAfter(string(encoded(t, batch.NDJSON, records)), "\n")
+		require.Len(t, lines, len(records)+1)
+		for i, r := range records {
+			require.Contains(t, lines[i], fmt.Sprintf(`{"id":%*d,`, encode.MaxDigits, r.id))
+			var got struct {
+				ID, N          int64
+				Words, Day, At string
+			}
+			decoder := json.NewDecoder(strings.NewReader(lines[i]))
+			decoder.DisallowUnknownFields()
+			require.NoError(t, decoder.Decode(&got))
+			require.Equal(t, []any{r.id, r.n, r.words, dayText(r), timeText(r)}, []any{got.ID, got.N, got.Words, got.Day, got.At})
 		}
 	})
 }
@@ -68,17 +134,20 @@ func FuzzPGBinary(f *testing.F) {
 		rest = rest[19:]
 		types := pgtype.NewMap()
 		for _, r := range records {
-			require.Equal(t, uint16(4), binary.BigEndian.Uint16(rest))
+			require.Equal(t, uint16(6), binary.BigEndian.Uint16(rest))
 			rest = rest[2:]
 			var got record
+			var day, at time.Time
 			for _, field := range []struct {
 				oid uint32
 				to  any
-			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.ByteaOID, &got.raw}} {
+			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
+				{pgtype.TimestampOID, &at}, {pgtype.ByteaOID, &got.raw}} {
 				size := binary.BigEndian.Uint32(rest)
 				require.NoError(t, types.Scan(field.oid, pgtype.BinaryFormatCode, rest[4:4+size], field.to))
 				rest = rest[4+size:]
 			}
+			got.day, got.at = dayOf(day), microsOf(at)
 			require.Equal(t, normal(r), normal(got))
 		}
 		require.Equal(t, "\xFF\xFF", string(rest))
@@ -95,14 +164,17 @@ func FuzzPGText(f *testing.F) {
 		for i, r := range records {
 			require.NotContains(t, lines[i], "\r")
 			fields := strings.Split(strings.TrimSuffix(lines[i], "\n"), "\t")
-			require.Len(t, fields, 4)
+			require.Len(t, fields, 6)
 			var got record
+			var day, at time.Time
 			for c, field := range []struct {
 				oid uint32
 				to  any
-			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.ByteaOID, &got.raw}} {
+			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
+				{pgtype.TimestampOID, &at}, {pgtype.ByteaOID, &got.raw}} {
 				require.NoError(t, types.Scan(field.oid, pgtype.TextFormatCode, []byte(unescapeCopy(fields[c])), field.to))
 			}
+			got.day, got.at = dayOf(day), microsOf(at)
 			require.Equal(t, normal(r), normal(got))
 		}
 	})

@@ -9,8 +9,8 @@ import (
 
 // pgBinary is PostgreSQL's COPY … (FORMAT binary), manual page "COPY", Binary Format: a signature, flags and the length
 // of a header extension (both 0), then for every row the number of columns as int16 and for every column its length
-// as int32 and its bytes, all big-endian; in the end the int16 −1. Columns must have the exact types int8, bytea
-// and text (or varchar): the server checks lengths, it does not convert.
+// as int32 and its bytes, all big-endian; in the end the int16 −1. Columns must have the exact types int8, bytea,
+// text (or varchar), date and timestamp: the server checks lengths, it does not convert.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
@@ -23,6 +23,10 @@ func pgBinary(columns int) layout {
 				return bigEndian{}
 			case rows.Bytes, rows.Text:
 				return counted{maxBytes: c.MaxBytes}
+			case rows.Date:
+				return pgDates{}
+			case rows.Timestamp:
+				return pgTimes{}
 			default:
 				return nil
 			}

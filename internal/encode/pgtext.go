@@ -23,6 +23,10 @@ func pgText() layout {
 				return hexed{open: `\\x`, maxBytes: c.MaxBytes}
 			case rows.Text:
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, '\r': `\r`})
+			case rows.Date:
+				return dates{}
+			case rows.Timestamp:
+				return times{}
 			default:
 				return nil
 			}

@@ -12,7 +12,9 @@ type layout struct {
 	between     string                                // between two rows, part of neither: a body may begin at any row
 	begin, end  string                                // of every row
 	afterColumn string                                // between two columns
-	value       func(c rows.Column, digits int) value // nil for a type that the format cannot carry
+	label       func(c rows.Column) string            // in front of every value of the column; nil = nothing
+	value       func(c rows.Column, digits int) value // nil for a column that the format cannot carry
+	refusal     string                                // of a text column: why, and what to do instead
 }
 
 // value writes the values of one column.
@@ -26,8 +28,9 @@ type value interface {
 // stamped is a value of a derived column.
 type stamped interface {
 	value
-	// stamp rewrites what append once wrote at buf[at[0]], buf[at[stride]], buf[at[2·stride]] … with the values of ints.
-	stamp(buf []byte, at []uint32, stride int, ints []int64)
+	// stamp rewrites what append once wrote at buf[at[0]], buf[at[stride]], buf[at[2·stride]] … with the first n values
+	// of the column.
+	stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int)
 }
 
 // rowEncoder is the Encoder and Stamper of all layouts.
@@ -51,8 +54,14 @@ func newRowEncoder(l layout, s rows.Schema, digits []int) *rowEncoder {
 		if i == 0 {
 			f.lead = l.begin
 		}
+		if l.label != nil {
+			f.lead += l.label(c)
+		}
 		if c.Derived {
 			e.derived = append(e.derived, i)
+			if c.Type.Variable() {
+				f.value = fixed{value: f.value, bytes: c.MaxBytes}
+			}
 		}
 		e.maxRow += len(f.lead) + f.value.max()
 		e.fields = append(e.fields, f)
@@ -87,6 +96,6 @@ func (e *rowEncoder) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
 func (e *rowEncoder) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 	stride := len(e.derived)
 	for j, c := range e.derived {
-		e.fields[c].value.(stamped).stamp(buf, at.Fields[from*stride+j:], stride, b.Columns[c].Ints[:b.Rows])
+		e.fields[c].value.(stamped).stamp(buf, at.Fields[from*stride+j:], stride, &b.Columns[c], b.Rows)
 	}
 }

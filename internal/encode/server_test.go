@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-sql-driver/mysql"
@@ -52,6 +53,7 @@ func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
 	config.Net, config.Addr, config.DBName = "tcp", address.Host, strings.TrimPrefix(address.Path, "/")
 	config.User = address.User.Username()
 	config.Passwd, _ = address.User.Password()
+	config.ParseTime = true
 	connector, err := mysql.NewConnector(config)
 	require.NoError(f, err)
 	db := sql.OpenDB(connector)
@@ -60,7 +62,7 @@ func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
 	require.NoError(f, err)
 	f.Cleanup(func() { _ = conn.Close() })
 	_, err = conn.ExecContext(f.Context(), `CREATE TEMPORARY TABLE records (id BIGINT PRIMARY KEY, n BIGINT,
-		words LONGTEXT CHARACTER SET utf8mb4, raw LONGBLOB) ENGINE=InnoDB`)
+		words LONGTEXT CHARACTER SET utf8mb4, day DATE, at DATETIME(6), raw LONGBLOB) ENGINE=InnoDB`)
 	require.NoError(f, err)
 
 	seed(f)
@@ -86,13 +88,15 @@ func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(records), affected)
 
-		found, err := tx.QueryContext(t.Context(), "SELECT id, n, words, raw FROM records ORDER BY id")
+		found, err := tx.QueryContext(t.Context(), "SELECT id, n, words, day, at, raw FROM records ORDER BY id")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, found.Close()) }()
 		for _, want := range records {
 			var got record
+			var day, at time.Time
 			require.True(t, found.Next())
-			require.NoError(t, found.Scan(&got.id, &got.n, &got.words, &got.raw))
+			require.NoError(t, found.Scan(&got.id, &got.n, &got.words, &day, &at, &got.raw))
+			got.day, got.at = dayOf(day), microsOf(at)
 			require.Equal(t, normal(want), normal(got))
 		}
 		require.False(t, found.Next())
@@ -104,7 +108,8 @@ func postgresConn(t testing.TB) *pgx.Conn {
 	conn, err := pgx.Connect(t.Context(), serverURL(t, "TERAPUSH_TEST_POSTGRES"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	_, err = conn.Exec(t.Context(), "CREATE TEMPORARY TABLE records (id int8 PRIMARY KEY, n int8, words text, raw bytea)")
+	_, err = conn.Exec(t.Context(), `CREATE TEMPORARY TABLE records (id int8 PRIMARY KEY, n int8, words text, day date,
+		at timestamp, raw bytea)`)
 	require.NoError(t, err)
 	return conn
 }
@@ -117,7 +122,7 @@ func loadPostgres(ctx context.Context, conn *pgx.Conn, format batch.Format, body
 	}
 	switch format {
 	case batch.CSV:
-		return copyWith("(id, n, words) FROM STDIN (FORMAT csv)")
+		return copyWith("(id, n, words, day, at) FROM STDIN (FORMAT csv)")
 	case batch.PGBinary:
 		return copyWith("FROM STDIN (FORMAT binary)")
 	case batch.PGText:
@@ -155,8 +160,10 @@ func fuzzPostgres(f *testing.F, format batch.Format) {
 				want.raw = nil
 			}
 			var got record
-			require.NoError(t, tx.QueryRow(t.Context(), "SELECT id, n, words, raw FROM records WHERE id = $1", want.id).
-				Scan(&got.id, &got.n, &got.words, &got.raw))
+			var day, at time.Time
+			require.NoError(t, tx.QueryRow(t.Context(), "SELECT id, n, words, day, at, raw FROM records WHERE id = $1", want.id).
+				Scan(&got.id, &got.n, &got.words, &day, &at, &got.raw))
+			got.day, got.at = dayOf(day), microsOf(at)
 			require.Equal(t, normal(want), normal(got))
 		}
 	})
@@ -166,7 +173,7 @@ func fuzzPostgres(f *testing.F, format batch.Format) {
 func TestPostgresRefusesNULInText(t *testing.T) {
 	for _, format := range []batch.Format{batch.CSV, batch.PGBinary, batch.PGText, batch.PGValues} {
 		t.Run(string(format), func(t *testing.T) {
-			_, err := loadPostgres(t.Context(), postgresConn(t), format, encoded(t, format, []record{{1, 2, "a\x00b", nil}}))
+			_, err := loadPostgres(t.Context(), postgresConn(t), format, encoded(t, format, []record{{id: 1, n: 2, words: "a\x00b"}}))
 			require.Error(t, err)
 		})
 	}

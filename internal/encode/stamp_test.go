@@ -14,51 +14,94 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// twoDerived has derived columns around a drawn one, so that strides and columns can be mixed up.
-func twoDerived() rows.Schema {
-	return rows.Schema{
-		Dataset: "two",
+// derivedSchema has derived columns of every type around drawn ones, so that strides and columns can be mixed up.
+func derivedSchema(f batch.Format) rows.Schema {
+	s := rows.Schema{
+		Dataset: "derived",
 		Columns: []rows.Column{
 			{Name: "a", Type: rows.Int64, Derived: true},
-			{Name: "words", Type: rows.Text, MaxBytes: 20},
+			{Name: "words", Type: rows.Text, MaxBytes: 20, Plain: f == batch.DorisCSV},
 			{Name: "b", Type: rows.Int64, Derived: true},
+			{Name: "name", Type: rows.Text, MaxBytes: 4, Derived: true, Plain: true},
+			{Name: "day", Type: rows.Date, Derived: true},
+			{Name: "more", Type: rows.Text, MaxBytes: 20},
+			{Name: "at", Type: rows.Timestamp, Derived: true},
+			{Name: "code", Type: rows.Bytes, MaxBytes: 1, Derived: true, Plain: true},
 		},
 		Number: []rows.Term{{Column: 0, Times: 1}},
 	}
+	if textOnly(f) {
+		s.Columns = s.Columns[:7]
+	}
+	s.Columns[5].Plain = s.Columns[1].Plain
+	return s
 }
 
-func twoDerivedBlock(n int, first int64, second func(int64) int64, words string) *rows.Block {
-	b := rows.NewBlock(twoDerived())
+// number gives column c of row i for tests, from which every type's value follows.
+type number func(c, i int) int64
+
+// derive fills only the derived columns of rows from … from+n−1.
+func derive(s rows.Schema, from, n int, value number) *rows.Block {
+	b := rows.NewBlock(s)
 	b.Reset(n)
-	for i := range n {
-		b.Columns[0].Ints[i] = first + int64(i)
-		b.Columns[2].Ints[i] = second(first + int64(i))
-		b.Columns[1].Data = append(b.Columns[1].Data, words[:i%len(words)]...)
-		b.Columns[1].Ends = append(b.Columns[1].Ends, uint32(len(b.Columns[1].Data)))
+	for c, column := range s.Columns {
+		v := &b.Columns[c]
+		for i := 0; i < n && column.Derived; i++ {
+			x := value(c, from+i)
+			switch column.Type {
+			case rows.Int64:
+				v.Ints[i] = x
+			case rows.Date:
+				v.Ints[i] = x%2_000_000 - 500_000
+			case rows.Timestamp:
+				v.Ints[i] = x%100_000_000_000_000_000 - 10_000_000_000_000_000
+			default:
+				v.Data = append(v.Data, fmt.Sprintf("%04d", x%9973)[4-column.MaxBytes:]...)
+				v.Ends = append(v.Ends, uint32(len(v.Data)))
+			}
+		}
+	}
+	return b
+}
+
+// wholeRows fills the drawn columns too.
+func wholeRows(s rows.Schema, n int, value number, words string) *rows.Block {
+	b := derive(s, 0, n, value)
+	for _, c := range []int{1, 5} {
+		v := &b.Columns[c]
+		for i := range n {
+			v.Data = append(v.Data, words[:(i*c)%len(words)]...)
+			v.Ends = append(v.Ends, uint32(len(v.Data)))
+		}
 	}
 	return b
 }
 
 func TestStampedEqualsEncoded(t *testing.T) {
 	const n, words = 250, "it's, \"q\"\t\\"
-	random := rand.New(rand.NewPCG(1, 2))
 	for name, second := range map[string]func(int64) int64{
 		"falling":   func(v int64) int64 { return math.MaxInt64 - v },
 		"repeating": func(v int64) int64 { return v / 7 },
-		"random":    func(v int64) int64 { return random.Int64() },
+		"rising":    func(v int64) int64 { return v },
+		"scattered": func(v int64) int64 { return int64(uint64(v) * 0x9E3779B97F4A7C15 >> 1) },
+		"thousands": func(v int64) int64 { return v % 1e9 * 400_000 }, // seconds and months are passed
 	} {
-		for _, f := range encode.Formats() {
+		for _, f := range stampable() {
 			for _, first := range []int64{0, 1, 95, 999_999_950, math.MaxInt64 - n + 1} {
 				t.Run(fmt.Sprintf("%s/%s/%d", name, f, first), func(t *testing.T) {
-					e := newEncoder(t, f, twoDerived())
-					fresh := twoDerivedBlock(n, first, second, words)
-					want, wantAt := whole(e, fresh)
-					got, at := whole(e, twoDerivedBlock(n, 12345, func(int64) int64 { return 0 }, words))
+					random := rand.New(rand.NewPCG(1, 2))
+					value := func(c, i int) int64 {
+						if c == 0 {
+							return first + int64(i)
+						}
+						return second(first+int64(i)) / int64(1+c%2)
+					}
+					s := derivedSchema(f)
+					e := newEncoder(t, f, s)
+					want, wantAt := whole(e, wholeRows(s, n, value, words))
+					got, at := whole(e, wholeRows(s, n, func(int, int) int64 { return 12345 }, words))
 					for from := 0; from < n; {
-						rest := rows.NewBlock(twoDerived())
-						rest.Reset(min(n-from, 1+random.IntN(60)))
-						copy(rest.Columns[0].Ints, fresh.Columns[0].Ints[from:])
-						copy(rest.Columns[2].Ints, fresh.Columns[2].Ints[from:])
+						rest := derive(s, from, min(n-from, 1+random.IntN(60)), value)
 						e.(encode.Stamper).Stamp(got, at, from, rest)
 						from += rest.Rows
 					}
@@ -70,45 +113,96 @@ func TestStampedEqualsEncoded(t *testing.T) {
 	}
 }
 
-func TestStampOfEveryWidth(t *testing.T) {
-	for digits := 1; digits <= encode.MaxDigits; digits++ {
-		last := int64(math.MaxInt64)
-		if digits < encode.MaxDigits {
-			last = int64(math.Pow10(digits)) - 1
+func stampable() []batch.Format {
+	var formats []batch.Format
+	for _, f := range encode.Formats() {
+		if f != batch.Parquet {
+			formats = append(formats, f)
 		}
-		e := newEncoder(t, batch.Values, twoDerived(), digits, 0, digits)
-		fresh := twoDerivedBlock(10, last-9, func(v int64) int64 { return last - v }, "x")
-		want, _ := whole(e, fresh)
-		got, at := whole(e, twoDerivedBlock(10, 0, func(int64) int64 { return 5 }, "x"))
-		e.(encode.Stamper).Stamp(got, at, 0, fresh)
-		assert.Equal(t, string(want), string(got), "%d digits", digits)
+	}
+	return formats
+}
+
+func TestStampOfEveryWidth(t *testing.T) {
+	for _, f := range []batch.Format{batch.Values, batch.NDJSON} {
+		for digits := 1; digits <= encode.MaxDigits; digits++ {
+			last := int64(math.MaxInt64)
+			if digits < encode.MaxDigits {
+				last = int64(math.Pow10(digits)) - 1
+			}
+			s := derivedSchema(f)
+			planned := make([]int, len(s.Columns))
+			planned[0], planned[2] = digits, digits
+			e := newEncoder(t, f, s, planned...)
+			value := func(c, i int) int64 {
+				if c == 0 {
+					return last - 9 + int64(i)
+				}
+				return int64(9 - i)
+			}
+			want, _ := whole(e, wholeRows(s, 10, value, "x"))
+			got, at := whole(e, wholeRows(s, 10, func(int, int) int64 { return 5 }, "x"))
+			e.(encode.Stamper).Stamp(got, at, 0, derive(s, 0, 10, value))
+			assert.Equal(t, string(want), string(got), "%d digits", digits)
+		}
 	}
 }
 
-func TestValuesThatDoNotFitTheirDigitsPanic(t *testing.T) {
-	identity := func(v int64) int64 { return v }
-	for _, first := range []int64{-5, 99, 100, math.MinInt64} {
-		bad := twoDerivedBlock(2, first, identity, "x")
-		e := newEncoder(t, batch.TSV, twoDerived(), 2, 0, 2)
-		assert.Panics(t, func() { whole(e, bad) }, "%d", first)
-		buf, at := whole(e, twoDerivedBlock(2, 0, identity, "x"))
-		assert.Panics(t, func() { e.(encode.Stamper).Stamp(buf, at, 0, bad) }, "%d", first)
+// TestValuesThatDoNotFitPanic: nothing is written over the field behind, nor another value than was meant.
+func TestValuesThatDoNotFitPanic(t *testing.T) {
+	for _, f := range stampable() {
+		s := derivedSchema(f)
+		e := newEncoder(t, f, s, append([]int{2, 0, 2}, make([]int, len(s.Columns)-3)...)...)
+		good := func() *rows.Block { return wholeRows(s, 2, func(_, i int) int64 { return int64(i) }, "x") }
+		damages := map[string]func(*rows.Block){
+			"shorter text": func(b *rows.Block) { b.Columns[3].Ends[1]-- },
+			"longer text":  func(b *rows.Block) { b.Columns[3].Data = append(b.Columns[3].Data, 'x'); b.Columns[3].Ends[1]++ },
+			"year 0":       func(b *rows.Block) { b.Columns[4].Ints[1] = -719_163 },
+			"year 10000":   func(b *rows.Block) { b.Columns[4].Ints[1] = 2_932_897 },
+		}
+		if f != batch.PGBinary && f != batch.ColumnArrays { // they have room for every number
+			for _, v := range []int64{-5, 100, math.MinInt64} {
+				damages[fmt.Sprint(v)] = func(b *rows.Block) { b.Columns[0].Ints[1] = v }
+			}
+		}
+		if f != batch.PGBinary {
+			damages["time before year 1"] = func(b *rows.Block) { b.Columns[6].Ints[1] = math.MinInt64 }
+			damages["time after year 9999"] = func(b *rows.Block) { b.Columns[6].Ints[1] = math.MaxInt64 }
+		}
+		for name, damage := range damages {
+			bad := good()
+			damage(bad)
+			assert.Panics(t, func() { whole(e, bad) }, "%s %s", f, name)
+			buf, at := whole(e, good())
+			assert.Panics(t, func() { e.(encode.Stamper).Stamp(buf, at, 0, bad) }, "%s %s", f, name)
+		}
 	}
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	for _, f := range encode.Formats() {
-		s := recordsSchema(f, 100)
-		var records []record
-		for i := range 100 {
-			records = append(records, record{int64(i), -5, nasty()[i%len(nasty())], []byte("\x00raw")})
-		}
-		e, b := newEncoder(t, f, s), blockOf(s, records...)
+	for _, f := range stampable() {
+		s := derivedSchema(f)
+		e, b := newEncoder(t, f, s), wholeRows(s, 100, func(c, i int) int64 { return int64(c * i) }, nasty()[12])
 		buf, at := whole(e, b)
+		assert.Zero(t, testing.AllocsPerRun(10, func() { e.(encode.Stamper).Stamp(buf, at, 0, b) }), "stamp %s", f)
+		if _, is := e.(encode.PerBatch); is {
+			continue // see TestColumnsAllocateLittle
+		}
 		assert.Zero(t, testing.AllocsPerRun(10, func() {
 			at.Reset()
 			buf = e.AppendTail(e.AppendRows(e.AppendHead(buf[:0]), b, at))
 		}), "encode %s", f)
-		assert.Zero(t, testing.AllocsPerRun(10, func() { e.(encode.Stamper).Stamp(buf, at, 0, b) }), "stamp %s", f)
+
+		s = recordsSchema(f, 100)
+		var records []record
+		for i := range 100 {
+			records = append(records, record{int64(i), -5, nasty()[i%len(nasty())], []byte("\x00raw"), int64(i), int64(-i)})
+		}
+		e, b = newEncoder(t, f, s), blockOf(s, records...)
+		buf, at = whole(e, b)
+		assert.Zero(t, testing.AllocsPerRun(10, func() {
+			at.Reset()
+			buf = e.AppendTail(e.AppendRows(e.AppendHead(buf[:0]), b, at))
+		}), "encode %s", f)
 	}
 }

@@ -19,6 +19,10 @@ func tsv() layout {
 				return number(c, digits)
 			case rows.Bytes, rows.Text:
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, 0: `\0`})
+			case rows.Date:
+				return dates{}
+			case rows.Timestamp:
+				return times{}
 			default:
 				return nil
 			}

@@ -24,6 +24,10 @@ func values() layout {
 				return text(c, "_binary'", "'", mysqlEscapes())
 			case rows.Text:
 				return text(c, "'", "'", mysqlEscapes())
+			case rows.Date:
+				return dates{"'", "'"}
+			case rows.Timestamp:
+				return times{"'", "'"}
 			default:
 				return nil
 			}
@@ -49,6 +53,10 @@ func pgValues() layout {
 			return hexed{open: `'\x`, close: `'`, maxBytes: c.MaxBytes}
 		case rows.Text:
 			return text(c, "'", "'", map[byte]string{'\'': `''`})
+		case rows.Date:
+			return dates{"'", "'"}
+		case rows.Timestamp:
+			return times{"'", "'"}
 		default:
 			return nil
 		}

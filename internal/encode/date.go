@@ -1,0 +1,205 @@
+package encode
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Dates and times in text are those of ISO 8601 and SQL, 2020-01-31 and 2020-01-31 23:59:59.000000: every database reads
+// them, and every value takes the same room, so derived ones need no padding.
+const (
+	dateBytes = len("2020-01-31")
+	timeBytes = len("2020-01-31 23:59:59.000000")
+)
+
+const secondMicros, daySeconds = 1_000_000, 24 * 60 * 60
+
+// dates writes Date columns between two strings.
+type dates struct{ open, close string }
+
+func (d dates) max() int { return len(d.open) + dateBytes + len(d.close) }
+
+func (d dates) append(dst []byte, column *rows.Vector, i int) []byte {
+	dst = append(dst, d.open...)
+	var text [dateBytes]byte
+	formatDate(text[:], column.Ints[i])
+	dst = append(dst, text[:]...)
+	return append(dst, d.close...)
+}
+
+// stamp makes use of days that follow one another, as padded.stamp does of keys: within a month only the last two
+// digits change.
+func (d dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	var text [dateBytes]byte
+	var first, days int64 // of the month in text: day number of its 1st, and how many it has
+	for i, v := range column.Ints[:n] {
+		day := v - first
+		if day < 0 || day >= days {
+			day, days = formatDate(text[:], v)
+			first = v - day
+		}
+		to := buf[at[i*stride]+uint32(len(d.open)):][:dateBytes]
+		copy(to, text[:])
+		putPair(to[8:], uint64(day)+1)
+	}
+}
+
+// times writes Timestamp columns between two strings.
+type times struct{ open, close string }
+
+func (t times) max() int { return len(t.open) + timeBytes + len(t.close) }
+
+func (t times) append(dst []byte, column *rows.Vector, i int) []byte {
+	dst = append(dst, t.open...)
+	var text [timeBytes]byte
+	_, micros := formatSecond(text[:], column.Ints[i])
+	putMicros(text[20:], micros)
+	dst = append(dst, text[:]...)
+	return append(dst, t.close...)
+}
+
+// stamp formats once a second of the values.
+func (t times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	var text [timeBytes]byte
+	var second int64 // in text, as the microsecond that it begins with; text[0] = 0: none yet
+	for i, v := range column.Ints[:n] {
+		micros := v - second
+		if text[0] == 0 || micros < 0 || micros >= secondMicros {
+			second, micros = formatSecond(text[:], v)
+		}
+		to := buf[at[i*stride]+uint32(len(t.open)):][:timeBytes]
+		copy(to, text[:20])
+		putMicros(to[20:], micros)
+	}
+}
+
+// formatSecond writes the microsecond v as far as its seconds and the point behind them. It returns where the second
+// begins and how far into it v is.
+func formatSecond(text []byte, v int64) (second, micros int64) {
+	seconds := floorDiv(v, secondMicros)
+	days := floorDiv(seconds, daySeconds)
+	formatDate(text, days)
+	ofDay := uint64(seconds - days*daySeconds)
+	text[10], text[13], text[16], text[19] = ' ', ':', ':', '.'
+	putPair(text[11:], ofDay/3600)
+	putPair(text[14:], ofDay/60%60)
+	putPair(text[17:], ofDay%60)
+	return seconds * secondMicros, v - seconds*secondMicros
+}
+
+func putMicros(text []byte, micros int64) {
+	v := uint64(micros)
+	_ = text[5]
+	putPair(text, v/10000)
+	putPair(text[2:], v/100%100)
+	putPair(text[4:], v%100)
+}
+
+// putPair writes v, 0 … 99, as two digits.
+func putPair(text []byte, v uint64) {
+	tens := v / 10
+	_ = text[1]
+	text[0], text[1] = '0'+byte(tens), '0'+byte(v-tens*10)
+}
+
+// formatDate writes the day v days after 1970-01-01 and returns how many days after its month's first it is and how
+// many the month has. A year that has no four digits is the caller's bug; see rows.Date.
+//
+// The calendar is taken in eras of 400 years that begin on March 1, so that a leap day is the last of its year (Howard
+// Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
+func formatDate(text []byte, v int64) (day, days int64) {
+	checkDate(v)
+	fromMarch := uint64(v + 719_468) // since 0000-03-01; v is later
+	era := fromMarch / 146_097
+	ofEra := fromMarch % 146_097
+	yearOfEra := (ofEra - ofEra/1460 + ofEra/36_524 - ofEra/146_096) / 365
+	ofYear := ofEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	shifted := (5*ofYear + 2) / 153 // 0 = March
+	first := (153*shifted + 2) / 5
+	year, month := era*400+yearOfEra, shifted+3
+	if month > 12 {
+		year, month = year+1, month-12
+	}
+	putPair(text, year/100)
+	putPair(text[2:], year%100)
+	text[4], text[7] = '-', '-'
+	putPair(text[5:], month)
+	day = int64(ofYear - first)
+	putPair(text[8:], uint64(day)+1)
+
+	days = int64((153*(shifted+1)+2)/5 - first)
+	if month == 2 {
+		days = 28
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			days = 29
+		}
+	}
+	return day, days
+}
+
+// checkDate keeps to the range of rows.Date.
+func checkDate(v int64) {
+	const first, last = -719_162, 2_932_896
+	if v < first || v > last {
+		panic(fmt.Sprintf("encode: %d days since 1970-01-01 are not in the years 1 to 9999", v))
+	}
+}
+
+// checkTime does it for microseconds.
+func checkTime(v int64) {
+	const day, first, last = daySeconds * secondMicros, -719_162, 2_932_896
+	if v < first*day || v >= (last+1)*day {
+		checkDate(floorDiv(v, day))
+	}
+}
+
+// floorDiv rounds down where / rounds towards zero.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// pgDates writes Date columns as PostgreSQL's date_send does, after their length: days since 2000-01-01 as int32.
+type pgDates struct{}
+
+const (
+	pgEpochDay    = 10_957 // 2000-01-01 in days since 1970-01-01
+	pgEpochMicros = pgEpochDay * daySeconds * secondMicros
+)
+
+func (pgDates) max() int { return 4 + 4 }
+
+func (pgDates) append(dst []byte, column *rows.Vector, i int) []byte {
+	checkDate(column.Ints[i])
+	dst = append(dst, 0, 0, 0, 4)
+	return binary.BigEndian.AppendUint32(dst, uint32(column.Ints[i]-pgEpochDay))
+}
+
+func (pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	for i, v := range column.Ints[:n] {
+		checkDate(v)
+		binary.BigEndian.PutUint32(buf[at[i*stride]+4:], uint32(v-pgEpochDay))
+	}
+}
+
+// pgTimes writes Timestamp columns as PostgreSQL's timestamp_send does, after their length: microseconds since
+// 2000-01-01 as int64.
+type pgTimes struct{}
+
+func (pgTimes) max() int { return 4 + 8 }
+
+func (pgTimes) append(dst []byte, column *rows.Vector, i int) []byte {
+	dst = append(dst, 0, 0, 0, 8)
+	return binary.BigEndian.AppendUint64(dst, uint64(column.Ints[i]-pgEpochMicros))
+}
+
+func (pgTimes) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
+	for i, v := range column.Ints[:n] {
+		binary.BigEndian.PutUint64(buf[at[i*stride]+4:], uint64(v-pgEpochMicros))
+	}
+}

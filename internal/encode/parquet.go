@@ -1,0 +1,219 @@
+package encode
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// parquet makes a whole Parquet file of every batch (the format's specification: apache/parquet-format, README.md,
+// parquet.thrift, Encodings.md and LogicalTypes.md): one row group, every column required and written as data pages of
+// version 1 in the PLAIN encoding, uncompressed, without dictionaries, statistics of values or indexes. The values are
+// random, so none of those would pay.
+//
+// A file keeps the values of a column together, and a batch is made of rows, a piece at a time. A writer that does not
+// know how many rows will come, as those of libraries, has to hold the row group until it is complete: a second copy of
+// the batch for each one in the making. Here the number is known, so every column has its place in the buffer from the
+// start and values are written where they will stay, at the speed of a copy; parquet_meta.go has parquet-go write the
+// rest, which takes some 90 KB of memory for a file of 23 columns and 8 MiB and is all that there is besides the buffer.
+// Where values are shorter than the schema allows, the tail closes the gaps with one move of each column.
+//
+// The derived fields cannot be stamped: no offset of theirs is noted, and batch.Batch.Skip, which leaves out rows at the
+// front, is never used with this format: methods that deduplicate by key range must not take it.
+type parquet struct {
+	schema  rows.Schema
+	columns []parquetColumn
+	maxRow  int
+	footer  int // most bytes of the metadata
+}
+
+// parquetColumn is the plan of one column.
+type parquetColumn struct {
+	rows.Column
+	width    int // most bytes of a value
+	pageRows int // rows of every page but the last
+	header   int // most bytes of a page's header
+}
+
+const (
+	parquetMagic = "PAR1"
+	// pageBytes is what a page holds, if one value is not longer: what parquet-mr makes, small enough for a reader that
+	// decodes page by page, large enough for the headers, some 30 bytes, to cost nothing.
+	pageBytes = 1 << 20
+)
+
+// parquetWidth is the most bytes of a value of the column in the PLAIN encoding: numbers are little-endian, variable
+// values follow a length of 4 bytes. 0: the format cannot carry it.
+func parquetWidth(c rows.Column) int {
+	switch c.Type {
+	case rows.Int64, rows.Timestamp, rows.Date:
+		return int(c.Type.Size())
+	case rows.Text, rows.Bytes:
+		return 4 + c.MaxBytes
+	default:
+		return 0
+	}
+}
+
+func newParquet(s rows.Schema) *parquet {
+	p := &parquet{schema: s, footer: len(parquetFooter(s.Columns, nil, 1<<32))}
+	for _, c := range s.Columns {
+		width := parquetWidth(c)
+		column := parquetColumn{Column: c, width: width, pageRows: max(pageBytes/width, 1)}
+		column.header = len(pageHeader(column.pageRows, column.pageRows*width))
+		p.columns = append(p.columns, column)
+		p.maxRow += width
+	}
+	return p
+}
+
+func (p *parquet) Format() batch.Format { return batch.Parquet }
+func (p *parquet) MaxRow() int          { return p.maxRow }
+
+func (p *parquet) MaxBytes(n int64) int64 {
+	bytes := int64(len(parquetMagic) + p.footer + 4 + len(parquetMagic))
+	for _, c := range p.columns {
+		bytes += c.chunkBytes(n)
+	}
+	return bytes
+}
+
+// chunkBytes is the most that n values take with their pages' headers.
+func (c *parquetColumn) chunkBytes(n int64) int64 {
+	whole, rest := n/int64(c.pageRows), int(n%int64(c.pageRows))
+	return n*int64(c.width) + whole*int64(c.header) + int64(c.headerOf(rest))
+}
+
+// headerOf is the room for the header of a page of n rows.
+func (c *parquetColumn) headerOf(n int) int {
+	switch n {
+	case 0:
+		return 0
+	case c.pageRows:
+		return c.header
+	default:
+		return len(pageHeader(n, n*c.width))
+	}
+}
+
+func (p *parquet) AppendHead(dst []byte) []byte { return append(dst, parquetMagic...) }
+
+func (p *parquet) AppendRows([]byte, *rows.Block, *Offsets) []byte { panic(onlyAPlan) }
+func (p *parquet) AppendTail([]byte) []byte                        { panic(onlyAPlan) }
+
+const onlyAPlan = "encode: a parquet file is made by the encoder that ForBatch returns"
+
+func (p *parquet) ForBatch(n int) Encoder {
+	w := &parquetWriter{parquet: p, rows: n, chunks: make([]chunk, len(p.columns))}
+	at := len(parquetMagic)
+	for i := range w.chunks {
+		limit := at + int(p.columns[i].chunkBytes(int64(n)))
+		w.chunks[i] = chunk{start: at, end: at, limit: limit}
+		at = limit
+	}
+	return w
+}
+
+// parquetWriter makes one file.
+type parquetWriter struct {
+	*parquet
+	rows   int // of the file
+	given  int // so far
+	chunks []chunk
+}
+
+// chunk is a column of the file in the making, by places in the buffer.
+type chunk struct {
+	start, end, limit int // of what is written, and where the next column has its place
+	page              int // the page being written: its place, …
+	header            int // … the room for its header, …
+	rows, left        int // … how many rows it is for, and how many it has still to get; 0 = there is no such page
+}
+
+// AppendRows keeps dst as long as all chunks may become. Places between them are undefined until they are written or
+// AppendTail closes them.
+func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, _ *Offsets) []byte {
+	if w.given+b.Rows > w.rows {
+		panic(fmt.Sprintf("encode: %d rows for a parquet file of %d", w.given+b.Rows, w.rows))
+	}
+	if end := w.chunks[len(w.chunks)-1].limit; len(dst) < end {
+		dst = slices.Grow(dst, end-len(dst))[:end]
+	}
+	for i := range w.chunks {
+		c, k := &w.columns[i], &w.chunks[i]
+		for from := 0; from < b.Rows; {
+			if k.left == 0 {
+				k.rows = min(c.pageRows, w.rows-w.given-from)
+				k.left, k.page, k.header = k.rows, k.end, c.headerOf(k.rows)
+				k.end += k.header
+			}
+			n := min(b.Rows-from, k.left)
+			k.end = len(c.appendPlain(dst[:k.end:k.limit], &b.Columns[i], from, from+n))
+			if k.end > k.limit {
+				panic(fmt.Sprintf("encode: a value of column %s is longer than %d bytes", c.Name, c.MaxBytes))
+			}
+			if k.left -= n; k.left == 0 {
+				k.closePage(dst)
+			}
+			from += n
+		}
+	}
+	w.given += b.Rows
+	return dst
+}
+
+// appendPlain appends values from … to−1.
+func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []byte {
+	switch c.Type {
+	case rows.Date:
+		for _, day := range v.Ints[from:to] {
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(day))
+		}
+	case rows.Int64, rows.Timestamp:
+		for _, n := range v.Ints[from:to] {
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+		}
+	default:
+		for i := from; i < to; i++ {
+			value := v.Value(i)
+			dst = binary.LittleEndian.AppendUint32(dst, uint32(len(value)))
+			dst = append(dst, value...)
+		}
+	}
+	return dst
+}
+
+// closePage writes the header in front of a page's values. Room was left for that of the longest values; where this
+// one is shorter, since its numbers have fewer digits, the values move up to it.
+func (k *chunk) closePage(buf []byte) {
+	values := buf[k.page+k.header : k.end]
+	header := pageHeader(k.rows, len(values))
+	copy(buf[k.page:], header)
+	if len(header) < k.header {
+		copy(buf[k.page+len(header):], values)
+	}
+	k.end = k.page + len(header) + len(values)
+}
+
+// AppendTail moves the chunks together and describes them.
+func (w *parquetWriter) AppendTail(dst []byte) []byte {
+	if w.given != w.rows {
+		panic(fmt.Sprintf("encode: a parquet file of %d rows was given %d", w.rows, w.given))
+	}
+	end := len(parquetMagic)
+	for i := range w.chunks {
+		k := &w.chunks[i]
+		if k.start != end {
+			copy(dst[end:], dst[k.start:k.end])
+		}
+		k.start, k.end = end, end+k.end-k.start
+		end = k.end
+	}
+	footer := parquetFooter(w.schema.Columns, w.chunks, int64(w.rows))
+	dst = append(dst[:end], footer...)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(footer)))
+	return append(dst, parquetMagic...)
+}

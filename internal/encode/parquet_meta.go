@@ -1,0 +1,105 @@
+package encode
+
+import (
+	"slices"
+
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
+	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// pageHeader describes a page of n values, which take size bytes.
+func pageHeader(n, size int) []byte {
+	return compact(&format.PageHeader{
+		Type:                 format.DataPage,
+		UncompressedPageSize: int32(size),
+		CompressedPageSize:   int32(size),
+		DataPageHeader: thrift.New(format.DataPageHeader{
+			NumValues: int32(n),
+			Encoding:  format.Plain,
+			// Required columns have no levels; these only say how they would be written.
+			DefinitionLevelEncoding: format.RLE,
+			RepetitionLevelEncoding: format.RLE,
+		}),
+	})
+}
+
+// parquetFooter is the metadata of a file of n rows. Without chunks its numbers are as long as they get in a file of
+// 4 GiB.
+func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
+	if chunks == nil {
+		chunks = slices.Repeat([]chunk{{start: 1 << 32, end: 2 << 32}}, len(columns))
+	}
+	file := format.FileMetaData{
+		Version:   1,
+		Schema:    []format.SchemaElement{{Name: "schema", NumChildren: thrift.New(int32(len(columns)))}},
+		NumRows:   n,
+		CreatedBy: "terapush",
+	}
+	group := format.RowGroup{NumRows: n, FileOffset: int64(len(parquetMagic))}
+	for i, c := range columns {
+		file.Schema = append(file.Schema, schemaElement(c))
+		size := int64(chunks[i].end - chunks[i].start)
+		group.TotalByteSize += size
+		group.Columns = append(group.Columns, format.ColumnChunk{
+			MetaData: format.ColumnMetaData{
+				Type:                  physicalType(c.Type),
+				Encoding:              []format.Encoding{format.Plain},
+				PathInSchema:          []string{c.Name},
+				Codec:                 format.Uncompressed,
+				NumValues:             n,
+				TotalUncompressedSize: size,
+				TotalCompressedSize:   size,
+				DataPageOffset:        int64(chunks[i].start),
+			},
+		})
+	}
+	group.TotalCompressedSize = group.TotalByteSize
+	file.RowGroups = []format.RowGroup{group}
+	return compact(&file)
+}
+
+func physicalType(t rows.Type) format.Type {
+	switch t {
+	case rows.Date:
+		return format.Int32
+	case rows.Int64, rows.Timestamp:
+		return format.Int64
+	default:
+		return format.ByteArray
+	}
+}
+
+// schemaElement describes a column. The older converted types stand beside the logical ones for readers that know only
+// them; a timestamp without a time zone has none, since TIMESTAMP_MICROS means UTC.
+func schemaElement(c rows.Column) format.SchemaElement {
+	e := format.SchemaElement{
+		Name:           c.Name,
+		Type:           thrift.New(physicalType(c.Type)),
+		RepetitionType: thrift.New(format.Required),
+	}
+	switch c.Type {
+	case rows.Text:
+		e.ConvertedType = thrift.New(deprecated.UTF8)
+		e.LogicalType = format.LogicalType{Value: new(format.StringType)}
+	case rows.Date:
+		e.ConvertedType = thrift.New(deprecated.Date)
+		e.LogicalType = format.LogicalType{Value: new(format.DateType)}
+	case rows.Timestamp:
+		e.LogicalType = format.LogicalType{Value: &format.TimestampType{
+			Unit: format.TimeUnit{Value: new(format.MicroSeconds)},
+		}}
+	}
+	return e
+}
+
+// compact writes a structure of the format in Thrift's compact protocol, as files have them.
+func compact(v any) []byte {
+	b, err := thrift.Marshal(new(thrift.CompactProtocol), v)
+	if err != nil {
+		panic("encode: parquet metadata: " + err.Error()) // it is written to memory; only a structure with no encoding fails
+	}
+	return b
+}
