@@ -1,0 +1,93 @@
+package network_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/network"
+)
+
+// dialled notes what is dialled; addresses in refuse cannot be reached.
+type dialled struct {
+	addresses []string
+	refuse    map[string]bool
+	lookups   int
+}
+
+func (d *dialled) spread(addresses ...string) *network.Spread {
+	return &network.Spread{
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			d.addresses = append(d.addresses, address)
+			if d.refuse[address] {
+				return nil, &net.OpError{Op: "dial", Err: errors.New(address + " refuses")}
+			}
+			c, _ := net.Pipe()
+			return c, nil
+		},
+		Lookup: func(_ context.Context, host string) ([]string, error) {
+			d.lookups++
+			if host != "store" {
+				return nil, errors.New("no such host")
+			}
+			return addresses, nil
+		},
+	}
+}
+
+func TestSpreadTakesAddressesInTurn(t *testing.T) {
+	var d dialled
+	s := d.spread("10.0.0.1", "10.0.0.2", "fd00::3")
+	for range 6 {
+		_, err := s.DialContext(t.Context(), "tcp", "store:80")
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80", "[fd00::3]:80", "10.0.0.1:80", "10.0.0.2:80", "[fd00::3]:80"}, d.addresses)
+	assert.Equal(t, 1, d.lookups)
+}
+
+func TestSpreadPassesOverWhatCannotBeReached(t *testing.T) {
+	d := dialled{refuse: map[string]bool{"[fd00::1]:80": true}}
+	s := d.spread("fd00::1", "10.0.0.2", "10.0.0.3")
+	for range 4 {
+		_, err := s.DialContext(t.Context(), "tcp", "store:80")
+		require.NoError(t, err)
+	}
+	assert.Equal(t, "[fd00::1]:80", d.addresses[0])
+	assert.NotContains(t, d.addresses[1:], "[fd00::1]:80", "it is left out from then on")
+}
+
+func TestSpreadFails(t *testing.T) {
+	d := dialled{refuse: map[string]bool{"10.0.0.1:80": true, "10.0.0.2:80": true}}
+	s := d.spread("10.0.0.1", "10.0.0.2")
+	for range 3 { // the last address is never forgotten
+		_, err := s.DialContext(t.Context(), "tcp", "store:80")
+		var op *net.OpError
+		require.ErrorAs(t, err, &op)
+		assert.Equal(t, "dial", op.Op)
+	}
+	_, err := s.DialContext(t.Context(), "tcp", "elsewhere:80")
+	assert.ErrorContains(t, err, "no such host")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	d.addresses = nil
+	_, err = d.spread("10.0.0.1", "10.0.0.2").DialContext(ctx, "tcp", "store:80")
+	require.Error(t, err)
+	assert.Len(t, d.addresses, 1, "who has given up dials no further")
+}
+
+func TestSpreadLeavesAddressesAlone(t *testing.T) {
+	var d dialled
+	s := d.spread()
+	for _, address := range []string{"127.0.0.1:80", "[::1]:80", "/run/socket"} {
+		_, err := s.DialContext(t.Context(), "tcp", address)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, []string{"127.0.0.1:80", "[::1]:80", "/run/socket"}, d.addresses)
+	assert.Zero(t, d.lookups)
+}
