@@ -99,9 +99,10 @@ func TestPrecedenceOverWhatIsExcluded(t *testing.T) {
 	require.Zero(t, c.BatchBytes)
 	require.EqualValues(t, 3, c.FirstKey)
 
-	c, _, err = parse(t, "--append=false", nil, "first-key: 3")
+	c, _, err = parse(t, "--append", nil, "first-key: 3")
 	require.NoError(t, err)
-	require.EqualValues(t, 3, c.FirstKey, "what is not done excludes nothing")
+	require.NoError(t, c.Validate())
+	require.EqualValues(t, 3, c.FirstKey, "where to append may be told")
 
 	c, _, err = parse(t, "", nil, "bytes: 1TiB\nrows: 7")
 	require.NoError(t, err)
@@ -165,14 +166,13 @@ func TestZeroIsNotTheDefault(t *testing.T) {
 }
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
-	c, _, err := parse(t, "--rows 1 --bytes 1 --duration 1s --batch-rows 1 --batch-bytes 1 --first-key 2 --append --payload-bytes 2000000"+
+	c, _, err := parse(t, "--rows 1 --bytes 1 --duration 1s --batch-rows 1 --batch-bytes 1 --append --payload-bytes 2000000"+
 		" --workers 5000 --retries -1 --verify-rows 0 --metrics-linger 1s --table a,b --set x --set =y --format tsx --dataset documens --create recreate", nil, "")
 	require.NoError(t, err)
 	err = c.Validate()
 	for _, want := range []string{
 		"--rows, --bytes and --duration exclude each other",
 		"--batch-rows and --batch-bytes exclude each other",
-		"--append finds the first key by itself",
 		"--append sets a range of keys aside",
 		"--append and --create recreate contradict each other",
 		"--payload-bytes 2000000: a payload has 1 to 1048576 bytes",
@@ -188,7 +188,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	} {
 		require.ErrorContains(t, err, want)
 	}
-	require.Equal(t, 15, strings.Count(err.Error(), "\n")+1)
+	require.Equal(t, 14, strings.Count(err.Error(), "\n")+1)
 }
 
 // What was given to a run comes back in another process, unless that one was told otherwise.
@@ -236,7 +236,7 @@ func TestEveryFlagComesBack(t *testing.T) {
 	ofOneProcess := "--resume r --state-dir /s --config c --password-file /p --progress none --json --dry-run --metrics-addr :1 --metrics-linger 1s --help"
 	c, f, err := parse(t, "--method insert --dataset d --table s.t --format csv --payload-bytes 9 --payload-kind text --seed 18446744073709551615"+
 		" --distinct-bytes 3MB --rows 5 --bytes 1TiB --duration 1h1ms --first-key 3 --append --workers 2 --batch-rows 6 --batch-bytes 1MB"+
-		" --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --yes-drop t --primary-key --verify full --verify-rows 8"+
+		" --via s3://b/p?endpoint=http%3A%2F%2Fh --commit-batches 7 --memory 5GB --max-rate 1.5Gbps --delivery at-least-once --create never --yes-drop t --primary-key --verify full --verify-rows 8"+
 		" --retries 0 --batch-timeout 90s --set a=b,c --set d= --tls verify --tls-ca a --tls-cert b --tls-key c --tls-server-name s"+
 		" --unlogged --rows-per-transaction 4 --hint a=b "+ofOneProcess, nil, "")
 	require.NoError(t, err)

@@ -35,6 +35,7 @@ func (p *Push) Flags(f *pflag.FlagSet, drivers *loader.Registry) {
 
 func (p *Push) what(f *pflag.FlagSet) {
 	f.StringVar(&p.Method, "method", "", "way into the database (default: the target's first; see terapush list methods)")
+	f.Var(&p.Via, "via", "object store that a staged method puts its objects into, s3://bucket/prefix (keys as AWS's own tools find them)")
 	f.StringVar(&p.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
 	f.StringVar(&p.Table, "table", "", "table to fill, name or schema.name (default: the dataset's name)")
 	f.StringVar(&p.Format, "format", "", "format on the wire (default: the best the method takes)")
@@ -50,13 +51,14 @@ func (p *Push) howMuch(f *pflag.FlagSet) {
 	f.Var(&p.Bytes, "bytes", "column data to push (default 1GiB)")
 	f.DurationVar(&p.Duration, "duration", 0, "push for so long")
 	f.Int64Var(&p.FirstKey, "first-key", 0, "key of the first row")
-	f.BoolVar(&p.Append, "append", false, "add to a table that holds rows, behind its largest key")
+	f.BoolVar(&p.Append, "append", false, "add to a table that holds rows: behind its largest key, or from --first-key on, where no key may be yet (doris and databend need that)")
 }
 
 func (p *Push) howFast(f *pflag.FlagSet) {
 	f.IntVar(&p.Workers, "workers", 0, "connections that load at the same time (default: two a core, 4 to 64)")
 	f.Int64Var(&p.BatchRows, "batch-rows", 0, "rows of a batch, the unit of work and retry")
 	f.Var(&p.BatchBytes, "batch-bytes", "encoded bytes of a batch (default: the method's, but at least four batches a worker)")
+	f.Int64Var(&p.CommitBatches, "commit-batches", 0, "stored batches that a staged method commits at once (default: the method's, but at least four groups)")
 	f.Var(&p.Memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
 	f.Var(&p.MaxRate, "max-rate", "encoded bytes a second at most, 500MiB/s or 5Gbps")
 }
@@ -91,7 +93,7 @@ func (p *Push) output(f *pflag.FlagSet) {
 func (c *Connect) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.PasswordFile, "password-file", "", "file with the password (else "+passwordVariable+", the URL, or the database's own client files)")
 	f.Var(newChoice(&c.TLS, "auto", string(loader.TLSOff), string(loader.TLSPrefer), string(loader.TLSRequire), string(loader.TLSVerify)), "tls",
-		"auto: as the URL says, else preferred on this machine and verified elsewhere")
+		"auto: as the URL says, else preferred on this machine and verified elsewhere; of oracle:// the URL alone")
 	f.StringVar(&c.Trust.CAFile, "tls-ca", "", "PEM file of authorities to trust")
 	f.StringVar(&c.Trust.CertFile, "tls-cert", "", "PEM file of the client's certificate")
 	f.StringVar(&c.Trust.KeyFile, "tls-key", "", "PEM file of the client's key")
@@ -118,7 +120,7 @@ func (p *Push) methodOptions(f *pflag.FlagSet, drivers *loader.Registry) {
 // formats lists the names of --format.
 func formats() []string {
 	var names []string
-	for _, f := range []batch.Format{batch.TSV, batch.CSV, batch.PGBinary, batch.PGText, batch.Values, batch.PGValues} {
+	for _, f := range batch.Formats() {
 		names = append(names, string(f))
 	}
 	return names

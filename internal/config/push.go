@@ -20,6 +20,7 @@ import (
 // Push is what a push is told. Zero values mean the defaults that --help states.
 type Push struct {
 	Target  string // the URL, or what a resumed run says
+	Via     Via    // the object store of a staged method
 	Method  string
 	Options map[string]string // of the method, by name; those given only
 	Dataset string
@@ -39,13 +40,14 @@ type Push struct {
 	Append        bool
 	PrimaryKey    bool
 
-	Workers      int
-	BatchRows    int64
-	BatchBytes   Bytes
-	Memory       Bytes
-	MaxRate      Rate
-	Retries      int
-	BatchTimeout time.Duration
+	Workers       int
+	BatchRows     int64
+	BatchBytes    Bytes
+	CommitBatches int64 // of a commit group
+	Memory        Bytes
+	MaxRate       Rate
+	Retries       int
+	BatchTimeout  time.Duration
 
 	Delivery   string
 	Create     string
@@ -89,16 +91,21 @@ func (p *Push) Validate() error {
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
 	refuse(p.FirstKey < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey)
-	refuse(p.FirstKey > 0 && p.Append, "--append finds the first key by itself; leave --first-key out")
-	refuse(p.Append && p.Duration > 0, "--append sets a range of keys aside, which a run by --duration does not know; give --first-key")
+	refuse(p.Append && p.FirstKey == 0 && p.Duration > 0,
+		"--append sets a range of keys aside, which a run by --duration does not know; give --first-key besides")
 	refuse(p.Append && p.Create == string(loader.CreateRecreate), "--append and --create recreate contradict each other")
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",; "), "--table %q: a push fills one table; start one push for each", p.Table)
-	problems = append(problems, known("dataset", p.Dataset, dataset.Names()))
-	if p.Format != "" {
+	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
+	problems = append(problems, p.Via.err, known("dataset", p.Dataset, dataset.Names()))
+	switch p.Format {
+	case "":
+	case "orc":
+		refuse(true, "format orc is not made here; of the columnar formats parquet is")
+	default:
 		problems = append(problems, known("format", p.Format, formats()))
 	}
 	_, err := p.Settings()
@@ -151,6 +158,9 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	target.Method, target.Table = method.Name, p.Table
 	if target.Table == "" {
 		target.Table = p.Dataset
+	}
+	if target.Via = p.Via.Target(); target.Via != nil && !method.Caps.Staged {
+		return nil, method, target, fmt.Errorf("method %s loads without a detour: --via is for methods that store objects first", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
 		return nil, method, target, err

@@ -51,12 +51,12 @@ func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 }
 
 // fill sets the flags that are not set from one more source, which says where a value comes from. A flag stands for
-// those it excludes: --rows on the command line is not contradicted by bytes in the file. --append=false excludes nothing.
+// those it excludes: --rows on the command line is not contradicted by bytes in the file.
 func fill(f *pflag.FlagSet, from func(flag string) (where string, values []string)) error {
 	settled := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
 	for _, group := range exclusive() {
-		if slices.ContainsFunc(group, func(name string) bool { return settled[name] && f.Lookup(name).Value.String() != "false" }) {
+		if slices.ContainsFunc(group, func(name string) bool { return settled[name] }) {
 			for _, name := range group {
 				settled[name] = true
 			}
@@ -79,13 +79,13 @@ func fill(f *pflag.FlagSet, from func(flag string) (where string, values []strin
 
 // exclusive lists the flags of which one only may be given.
 func exclusive() [][]string {
-	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}, {"first-key", "append"}}
+	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}}
 }
 
 // refuseZero refuses a 0 where it would silently mean the default.
 func refuseZero(f *pflag.FlagSet) error {
 	var problems []error
-	for _, name := range []string{"rows", "bytes", "duration", "batch-rows", "batch-bytes", "memory", "workers", "batch-timeout"} {
+	for _, name := range []string{"rows", "bytes", "duration", "batch-rows", "batch-bytes", "commit-batches", "memory", "workers", "batch-timeout"} {
 		flag := f.Lookup(name)
 		if flag != nil && flag.Changed && slices.Contains([]string{"", "0", "0s"}, flag.Value.String()) {
 			problems = append(problems, fmt.Errorf("--%s 0: give more than 0, or leave it out for the default", name))

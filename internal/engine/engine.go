@@ -5,11 +5,17 @@
 //
 //	retry → attempt (event) → check rows → deadline → reconnect → session.Load
 //
+// Under a staged contract that brings batches into a store only. What is stored is collected in groups, and committers
+// bring those into the table beside the uploads, through the same layers:
+//
+//	retry → attempt (event) → check rows → deadline → Committer.Commit
+//
 // Skipping what is already in happens before, where numbers are handed out, so that no buffer is spent on it.
 package engine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -31,7 +37,20 @@ type Source interface {
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 }
 
-// Config is all the engine needs. Deadline, Limit and the booleans may be zero, Begun is asked for DedupRange only.
+// Begun is what earlier processes have tried with a batch or a commit group that is not in; the zero value is nothing.
+type Begun struct {
+	Attempt int // the newest one
+	// Unknown says that nobody has found out since what became of one of them.
+	Unknown bool
+}
+
+// Stored is a batch in the store, a part of its commit group.
+type Stored struct {
+	loader.Ref
+	Payload, Encoded int64
+}
+
+// Config is all the engine needs. Deadline, Limit and the booleans may be zero.
 type Config struct {
 	Loader   loader.Loader
 	Classify func(error) loader.Verdict
@@ -39,7 +58,7 @@ type Config struct {
 	Source   Source
 	Stats    *stats.Collector
 	// Record keeps an event for a resume. Its error ends the run: what cannot be resumed must not go on. An
-	// event.Started is on disk when it returns.
+	// event.Started and every event of a commit group are on disk when it returns.
 	Record func(event.Event) error
 	Log    *slog.Logger
 
@@ -48,11 +67,14 @@ type Config struct {
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
-	// Resumed says that an earlier process worked on the run: a batch may then be found applied at the first attempt.
+	// Resumed says that an earlier process worked on the run: where claims tell what is in (DedupTx), a batch may then be
+	// found there at the first attempt that the journal knows of.
 	Resumed bool
-	// Begun tells whether an earlier process may have sent a part of a batch: where batches are not atomic
-	// (DedupRange), the database is asked before the first attempt.
-	Begun func(number int64) bool
+	// Begun tells what earlier processes tried with a batch, BegunGroup with a commit group. Attempts are counted on from
+	// there, and where Started events announce them (DedupKey, DedupRange, groups) the database is asked first. nil: nothing.
+	Begun, BegunGroup func(number int64) Begun
+	// Stored are the batches of a staged contract that lie in the store already and are not in the table.
+	Stored []Stored
 	// Until is closed when no more batches are to be begun. Unlike a drain it leaves those on their way their retries:
 	// the end of a run by duration is nobody's wish to stop. It may be nil.
 	Until <-chan struct{}
@@ -72,8 +94,12 @@ type Result struct {
 	Handed int64
 	// Complete says that every batch handed out is in.
 	Complete bool
-	// Drained says that handing out ended before its end, because the run was asked to stop or because it failed.
+	// Drained says that handing out ended before its end, because the run was asked to stop or because it failed. Of a
+	// staged contract, batches of groups that are not full are then left in the store.
 	Drained bool
+	// Kept is how many commit groups are in the table while their objects could not be removed, KeptWhy the first reason.
+	Kept    int64
+	KeptWhy error
 }
 
 // Run loads all batches that are not done. A closed drain ends the handing out: batches on their way are finished.
@@ -82,39 +108,29 @@ type Result struct {
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	running, end := context.WithCancel(ctx)
 	defer end()
-	patience, endPatience := context.WithCancel(running)
-	more, noMore := context.WithCancel(running)
-	r := &run{
-		Config: c, numbers: numbers{end: c.Batches, done: c.Done, noMore: noMore},
-		deadline: deadline{fixed: c.Deadline}, patience: patience, more: more,
-	}
-	if c.Limit != nil {
-		r.batchBytes.Store(int64(c.Limit.Burst()))
+	r, err := newRun(running, c)
+	if err != nil {
+		return Result{}, err
 	}
 
-	var helpers, workers sync.WaitGroup
+	var helpers, workers, committers sync.WaitGroup
 	helpers.Go(func() { r.watch(running) })
-	helpers.Go(func() {
-		until := c.Until
-		for {
-			select {
-			case <-until:
-				r.numbers.stop()
-				until = nil
-			case <-drain:
-				r.numbers.stop()
-				endPatience()
-				return
-			case <-running.Done():
-				return
-			}
+	helpers.Go(func() { r.listen(running, drain) })
+	if r.groups != nil {
+		for range max(c.Contract.Commits, 1) {
+			committers.Go(func() { r.commitGroups(ctx) })
 		}
-	})
+	}
 	for i := range c.Workers {
 		w := newWorker(r, i)
 		workers.Go(func() { r.fail(w.work(ctx)) })
 	}
 	workers.Wait()
+	if r.groups != nil {
+		c.Stats.Phase(event.Commit)
+		r.groups.noMore(r.end())
+		committers.Wait()
+	}
 	end()
 	helpers.Wait()
 
@@ -128,22 +144,92 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 		Handed:   handed,
 		Complete: r.failed == nil,
 		Drained:  stopped,
+		Kept:     r.kept, KeptWhy: r.keptWhy,
 	}, r.failed
+}
+
+func newRun(running context.Context, c Config) (*run, error) {
+	nothing := func(int64) Begun { return Begun{} }
+	if c.Begun == nil {
+		c.Begun = nothing
+	}
+	if c.BegunGroup == nil {
+		c.BegunGroup = nothing
+	}
+	r := &run{
+		Config: c, numbers: numbers{end: c.Batches, done: c.Done},
+		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
+	}
+	if c.Contract.Staged() {
+		var can bool
+		if r.committer, can = c.Loader.(loader.Committer); !can {
+			return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
+		}
+	}
+	r.patience, r.endPatience = context.WithCancel(running)
+	r.more, r.numbers.noMore = context.WithCancel(running)
+	if c.Contract.Staged() {
+		r.groups = newGroups(c)
+		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
+	}
+	if c.Limit != nil {
+		r.batchBytes.Store(int64(c.Limit.Burst()))
+	}
+	return r, nil
+}
+
+// listen waits for those who end the handing out.
+func (r *run) listen(running context.Context, drain <-chan struct{}) {
+	until := r.Until
+	for {
+		select {
+		case <-until:
+			r.numbers.stop()
+			until = nil
+		case <-drain:
+			r.asked.Store(true)
+			r.numbers.stop()
+			r.endPatience()
+			return
+		case <-running.Done():
+			return
+		}
+	}
 }
 
 // run is what the workers share.
 type run struct {
 	Config
-	numbers  numbers
-	deadline deadline
+	numbers   numbers
+	groups    *groups          // nil unless the contract is staged
+	committer loader.Committer // likewise
+	deadline  deadline
+	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
+	groupDeadline deadline
 	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends when nothing is left
 	// to hand out, or with the first failure: then others may still retry what they have.
 	patience, more context.Context
+	endPatience    func()
+	asked          atomic.Bool  // to stop
 	batchBytes     atomic.Int64 // encoded length of the newest batch, for the limit
 
 	mu      sync.Mutex
 	failed  error
+	broken  bool // failed is no matter of single batches: nothing new is begun
 	unknown []int64
+	kept    int64
+	keptWhy error
+}
+
+// end is the number of batches that the run has, or 0 when that is not known because handing out was cut off. A run by
+// duration ends where its time was over.
+func (r *run) end() int64 {
+	handed, stopped := r.numbers.state()
+	inTime := stopped && !r.asked.Load() && !r.isBroken()
+	if handed < r.Batches && !inTime {
+		return 0
+	}
+	return handed
 }
 
 // fail keeps the first error and lets the others finish what they have.
@@ -151,7 +237,18 @@ func (r *run) fail(err error) {
 	if err == nil {
 		return
 	}
+	r.note(err)
+	r.mu.Lock()
+	r.broken = true // before the stop, which without it would look like the end of a run by duration
+	r.mu.Unlock()
 	r.numbers.stop()
+	if r.groups != nil {
+		r.groups.wake()
+	}
+}
+
+// note keeps the first error and lets the run go on: it belongs to a batch that nobody can do anything about.
+func (r *run) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed == nil {
@@ -159,21 +256,40 @@ func (r *run) fail(err error) {
 	}
 }
 
-// record gives an event to those who count and those who keep it. Where it cannot be kept the run ends, but the
-// attempt went as it went: a full disk on this side says nothing about the rows on the other.
-func (r *run) record(e event.Event) {
-	r.Stats.Add(e)
-	r.fail(r.Record(e))
-}
-
-// abandon counts a batch that gets no further attempt.
-func (r *run) abandon(number int64, applied loader.Applied) {
-	if applied != loader.Unknown {
-		r.Stats.GiveUp(event.NotApplied)
-		return
-	}
-	r.Stats.GiveUp(event.Unknown)
+func (r *run) isBroken() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unknown = append(r.unknown, number)
+	return r.broken
+}
+
+// record gives an event to those who count and those who keep it. Where it cannot be kept the run ends, but the
+// attempt went as it went: a full disk on this side says nothing about the rows on the other.
+func (r *run) record(e event.Event) error {
+	r.Stats.Add(e)
+	err := r.Record(e)
+	r.fail(err)
+	return err
+}
+
+// abandon counts batches that get no further attempt. Those that went in all the same, by an answer that was an error,
+// are counted by the attempt's event.
+func (r *run) abandon(first, batches int64, applied loader.Applied) {
+	if applied == loader.Yes {
+		return
+	}
+	outcome := event.NotApplied
+	if applied == loader.Unknown {
+		outcome = event.Unknown
+	}
+	for range batches {
+		r.Stats.GiveUp(outcome)
+	}
+	if applied != loader.Unknown {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range batches {
+		r.unknown = append(r.unknown, first+n)
+	}
 }

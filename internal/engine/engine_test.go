@@ -155,7 +155,7 @@ func TestAlreadyAppliedNeedsAnEarlierAttempt(t *testing.T) {
 
 	b := claimed(t)
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "is claimed already, although it was never sent")
+	require.ErrorContains(t, err, "is in already, although it was never sent")
 	require.Zero(t, s.Rows)
 
 	b = claimed(t)
@@ -174,9 +174,9 @@ func TestClaimOfOtherRowsIsRefused(t *testing.T) {
 		return loader.Ack{AlreadyApplied: true, Rows: lastRows + 1}, nil
 	}
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the claim of batch r/0 speaks of 4 rows, the batch has 3")
+	require.ErrorContains(t, err, "the database says that batch 0 of run r is in with 4 rows, and it has 3")
 	require.Zero(t, s.Batches)
-	require.EqualValues(t, 1, s.FailedBatches)
+	require.EqualValues(t, 1, s.UnknownBatches, "rows of it are in")
 }
 
 // Sending again or asking would both turn missing rows into success: the claim says that the batch is in.

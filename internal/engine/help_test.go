@@ -48,7 +48,7 @@ func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
 		Loader: b.loader, Classify: m.Driver().Classify,
 		Contract: loader.Contract{Delivery: l.Caps().Delivery(), Dedup: dedup, BatchRows: batchRows},
 		Source:   b.source, Record: b.journal.add, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
-		Batches: batches, Done: func(int64) bool { return false }, Begun: func(int64) bool { return false },
+		Batches: batches, Done: func(int64) bool { return false },
 		Workers: 4, Retry: retry.Policy{Retries: 8},
 	}
 	return b
@@ -58,7 +58,7 @@ func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
 func (b *bench) run(ctx context.Context) (engine.Result, event.Snapshot, error) {
 	b.Helper()
 	b.config.Stats = stats.New(stats.Options{Workers: b.config.Workers})
-	b.config.Stats.Phase(event.Load)
+	b.config.Stats.Phase(map[bool]event.Phase{false: event.Load, true: event.Stage}[b.config.Contract.Staged()])
 	result, err := engine.Run(ctx, b.drain, b.config)
 	require.Zero(b, b.source.out.Load(), "batches that were not given back")
 	require.Zero(b, b.loader.open.Load(), "sessions that were not closed")
@@ -121,6 +121,8 @@ type spy struct {
 	open    atomic.Int64
 	load    func(ctx context.Context, b *batch.Batch, next loader.Session) (loader.Ack, error)
 	resolve func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error)
+	commit  func(ctx context.Context, g loader.Group, next loader.Committer) (loader.Ack, error)
+	discard func(ctx context.Context, g loader.Group, next loader.Committer) error
 }
 
 func (s *spy) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
@@ -138,6 +140,22 @@ func (s *spy) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, e
 		return s.resolve(ctx, ref, next)
 	}
 	return next.Resolve(ctx, ref)
+}
+
+func (s *spy) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	next := s.Loader.(loader.Committer)
+	if s.commit != nil {
+		return s.commit(ctx, g, next)
+	}
+	return next.Commit(ctx, g)
+}
+
+func (s *spy) Discard(ctx context.Context, g loader.Group) error {
+	next := s.Loader.(loader.Committer)
+	if s.discard != nil {
+		return s.discard(ctx, g, next)
+	}
+	return next.Discard(ctx, g)
 }
 
 type spySession struct {
@@ -172,9 +190,24 @@ func (j *journal) add(e event.Event) error {
 
 // outcomes are those of one batch, in order.
 func (j *journal) outcomes(number int64) []event.Outcome {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	var all []event.Outcome
 	for _, e := range j.events {
-		if e.Batch == number {
+		if e.Batch == number && e.Members == 0 {
+			all = append(all, e.Outcome)
+		}
+	}
+	return all
+}
+
+// groups are the outcomes of the group that begins with a batch, in order.
+func (j *journal) groups(first int64) []event.Outcome {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []event.Outcome
+	for _, e := range j.events {
+		if e.Batch == first && e.Members > 0 {
 			all = append(all, e.Outcome)
 		}
 	}

@@ -3,52 +3,42 @@ package engine
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// try is one attempt at a batch.
-type try struct {
-	*batch.Batch
-	attempt int // 1 for the first
+// mover moves one batch or group at a time, through the layers of this file: a worker or a committer.
+type mover struct {
+	*run
+	index    int               // of the worker; −1 for a committer
+	enter    func(event.State) // tells what it does
+	hangUp   func()            // ends the session that cannot be used again
+	deadline *deadline
+	upload   bool // into a store: nothing gets into the table by it
+	load     loadFunc
 }
 
-// loadFunc is what every layer is and wraps.
-type loadFunc func(context.Context, try) (loader.Ack, error)
-
-// connected is the innermost layer: it sends the batch over the worker's session, opening one where there is none.
-func (w *worker) connected(ctx context.Context, t try) (loader.Ack, error) {
-	w.account.Enter(event.Connecting)
-	s, err := w.session.get(ctx)
-	if err != nil {
-		return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}
-	}
-	w.account.Enter(event.Sending)
-	ack, err := s.Load(ctx, t.Batch)
-	if err != nil && w.Classify(err).SessionDead {
-		w.session.close()
-	}
-	return ack, err
+// layers builds the layers around the innermost one.
+func (m *mover) layers(innermost loadFunc) loadFunc {
+	return m.retrying(m.recorded(m.counted(m.bounded(innermost))))
 }
 
 // bounded gives the attempt a deadline. A context that ends makes the session close its connection, which rolls back
 // on the server; no reader is ever made to fail.
-func (w *worker) bounded(next loadFunc) loadFunc {
-	return func(ctx context.Context, t try) (loader.Ack, error) {
-		limit := w.deadline.limit(len(t.Encoded))
+func (m *mover) bounded(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *try) (loader.Ack, error) {
+		limit := m.deadline.limit(t.batches(), t.encoded)
 		bound, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		start := time.Now()
 		ack, err := next(bound, t)
 		switch {
 		case err == nil:
-			w.deadline.add(time.Since(start))
+			m.deadline.add(time.Since(start))
 		case bound.Err() != nil:
-			w.session.close()
+			m.hangUp()
 			if ctx.Err() == nil {
 				err = &lateError{limit: limit, err: err}
 			}
@@ -68,49 +58,80 @@ func (e *lateError) Error() string {
 }
 func (e *lateError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
-// counted compares the rows of the answer with those of the batch: "ok" is never trusted.
-func (w *worker) counted(next loadFunc) loadFunc {
-	return func(ctx context.Context, t try) (loader.Ack, error) {
+// counted compares the rows of the answer with those that were sent: "ok" is never trusted.
+func (m *mover) counted(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *try) (loader.Ack, error) {
 		ack, err := next(ctx, t)
-		if err != nil {
+		switch {
+		case err != nil:
 			return ack, err
-		}
-		if ack.AlreadyApplied {
-			if t.attempt == 1 && !w.Resumed {
-				return ack, &loader.Error{Op: "load", Applied: loader.No,
-					Err:  fmt.Errorf("batch %s is claimed already, although it was never sent", t.ID),
-					Hint: "two runs with one id? check the claim table before going on"}
-			}
-			if ack.Rows != t.Rows {
-				return ack, &loader.Error{Op: "load", Applied: loader.No,
-					Err: fmt.Errorf("the claim of batch %s speaks of %d rows, the batch has %d", t.ID, ack.Rows, t.Rows)}
-			}
-			return ack, nil
-		}
-		if ack.Rows != t.Wanted() && !w.TrustAcks && w.Contract.Dedup != loader.DedupNone {
+		case ack.Stored != m.upload:
+			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
+				Err: fmt.Errorf("the back-end says stored=%t of %s, and the contract says otherwise", ack.Stored, t)}
+		case ack.AlreadyApplied:
+			return ack, m.knownBefore(t, ack)
+		case ack.Rows != t.wanted() && !m.TrustAcks && m.Contract.Dedup != loader.DedupNone:
 			// Who compares before the commit says No; here nobody knows which rows are in.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
-				Err: &loader.RowsError{Sent: t.Wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
+				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
 		return ack, nil
 	}
 }
 
+// knownBefore checks that it was this run that put in what is there already. Every attempt under a label was announced
+// on disk, so the first one cannot find its own. Claims are not announced: those of an earlier process are ours too.
+func (m *mover) knownBefore(t *try, ack loader.Ack) error {
+	ours := t.Attempt > 1 || m.Resumed && m.Contract.Dedup == loader.DedupTx
+	if !ours {
+		return &loader.Error{Op: "load", Applied: loader.Unknown,
+			Err:  &neverSentError{what: fmt.Sprintf("%s of run %s", t, t.ID.Run)},
+			Hint: "two runs with one id? check the claim table or the labels before going on"}
+	}
+	if ack.Rows != t.Rows {
+		// Rows of it are in, and nobody knows which.
+		return &loader.Error{Op: "load", Applied: loader.Unknown, Err: &otherRowsError{
+			what: fmt.Sprintf("%s of run %s", t, t.ID.Run), rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
+		}}
+	}
+	return nil
+}
+
+// neverSentError says that the database knows a batch before its first attempt. To ask what became of it would only
+// find those rows again and call them ours.
+type neverSentError struct{ what string }
+
+func (e *neverSentError) Error() string {
+	return e.what + " is in already, although it was never sent"
+}
+
+// otherRowsError says that the database knows the batch with another number of rows. Like rows missing from an answer it
+// cannot be mended by asking: what is asked would say that the batch is in.
+type otherRowsError struct {
+	what string
+	rows *loader.RowsError
+}
+
+func (e *otherRowsError) Error() string {
+	return fmt.Sprintf("the database says that %s is in with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
+}
+func (e *otherRowsError) Unwrap() error { return e.rows }
+
 // recorded makes the event of the attempt.
-func (w *worker) recorded(next loadFunc) loadFunc {
-	return func(ctx context.Context, t try) (loader.Ack, error) {
+func (m *mover) recorded(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *try) (loader.Ack, error) {
 		start := time.Now()
 		ack, err := next(ctx, t)
-		w.record(w.eventOf(t, start, ack, err))
+		t.unkept = m.record(m.eventOf(t, start, ack, err))
 		return ack, err
 	}
 }
 
-func (w *worker) eventOf(t try, start time.Time, ack loader.Ack, err error) event.Event {
+func (m *mover) eventOf(t *try, start time.Time, ack loader.Ack, err error) event.Event {
 	e := event.Event{
-		Batch: t.ID.Number, Attempt: t.attempt, Worker: w.index,
+		Batch: t.first(), Attempt: t.Attempt, Worker: m.index, Members: int64(len(t.members)),
 		Start: start, Seconds: time.Since(start).Seconds(),
-		Rows: ack.Rows + t.Skip, Payload: t.Payload, Encoded: int64(len(t.Encoded)),
+		Rows: ack.Rows + t.skip(), Payload: t.payload, Encoded: t.encoded,
 		Detail: ack.Detail,
 	}
 	switch {
@@ -118,75 +139,30 @@ func (w *worker) eventOf(t try, start time.Time, ack loader.Ack, err error) even
 		e.Outcome, e.Rows = event.Already, ack.Rows
 	case err == nil:
 		e.Outcome = event.Applied
-		if !w.TrustAcks {
-			e.Missing = t.Wanted() - ack.Rows
+		if m.upload {
+			e.Outcome = event.Stored
+		}
+		if !m.TrustAcks {
+			e.Missing = t.wanted() - ack.Rows
 		}
 	default:
-		v := w.Classify(err)
-		e.Class, e.Error, e.Rows = v.Class, err.Error(), 0
-		e.Outcome = event.Unknown
-		if v.Applied == loader.No {
+		v := m.classify(err)
+		e.Class, e.Error, e.Rows, e.Outcome = v.Class, err.Error(), 0, event.Unknown
+		switch v.Applied {
+		case loader.No:
 			e.Outcome = event.NotApplied
+		case loader.Yes: // not as it was meant, but a resume must not send it again
+			e.Outcome, e.Rows = event.Applied, t.Rows
 		}
 	}
 	return e
 }
 
-// sessionHolder keeps a worker's session. It belongs to the worker's goroutine.
-type sessionHolder struct {
-	open func(context.Context) (loader.Session, error)
-	now  loader.Session
-}
-
-func (h *sessionHolder) get(ctx context.Context) (loader.Session, error) {
-	if h.now == nil {
-		s, err := h.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		h.now = s
+// classify asks the back-end about an error. Whatever became of an upload, its rows are not in the table.
+func (m *mover) classify(err error) loader.Verdict {
+	v := m.Classify(err)
+	if m.upload {
+		v.Applied = loader.No
 	}
-	return h.now, nil
-}
-
-// close ends the session. What Close says of a connection that is dead or done is of no use to anybody.
-func (h *sessionHolder) close() {
-	if h.now != nil {
-		_ = h.now.Close()
-		h.now = nil
-	}
-}
-
-// deadline chooses how long an attempt may take.
-type deadline struct {
-	fixed   time.Duration
-	mu      sync.Mutex
-	slowest time.Duration
-}
-
-// An attempt may take twenty times as long as the slowest so far, and never less than two minutes and a second for every
-// MiB: short enough to notice a server that hangs tonight, long enough for one that is busy or far away. Beyond an hour
-// nobody waits twenty times as long.
-const (
-	deadlineFloor   = 2 * time.Minute
-	deadlinePerMiB  = time.Second
-	deadlineFactor  = 20
-	deadlineCeiling = time.Hour
-)
-
-// limit is for a body of so many bytes.
-func (d *deadline) limit(size int) time.Duration {
-	if d.fixed > 0 {
-		return d.fixed
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	floor := deadlineFloor + time.Duration(size>>20)*deadlinePerMiB
-	return max(floor, min(deadlineFactor*d.slowest, deadlineCeiling), 2*d.slowest)
-}
-
-func (d *deadline) add(took time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.slowest = max(d.slowest, took)
+	return v
 }

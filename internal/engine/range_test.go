@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -96,7 +97,7 @@ func TestKeyRangeGoesOnBehindWhatIsThere(t *testing.T) {
 func TestKeyRangeResumesABatchThatWasBegun(t *testing.T) {
 	for _, there := range []int64{0, 4, batchRows} {
 		p := newPieces(t, 2)
-		p.config.Begun = func(number int64) bool { return number == 0 }
+		p.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{0: 2}[number]} }
 		for row := range there {
 			p.rows = append(p.rows, row)
 		}
@@ -110,7 +111,7 @@ func TestKeyRangeResumesABatchThatWasBegun(t *testing.T) {
 func TestKeyRangeThatCannotBeLookedUpIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPieces(t, 2)
-		p.config.Begun = func(number int64) bool { return number == 0 }
+		p.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{0: 2}[number]} }
 		p.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
 			return loader.Resolution{}, errors.New("not the front of the batch")
 		}

@@ -11,48 +11,78 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// retrying is the outermost layer: it sends a batch until it is in, until no retry can help, or until none is left.
+// retrying is the outermost layer: it sends a batch or a group until it is in, until no retry can help, or until none is
+// left.
 //
 // After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session
 // first: an attempt that still runs on the server could otherwise commit behind our back.
-func (w *worker) retrying(next loadFunc) loadFunc {
-	return func(ctx context.Context, t try) (loader.Ack, error) {
-		waits := w.Retry.Waits()
-		if in, err := w.begin(ctx, t, waits); in || err != nil {
-			return loader.Ack{Rows: t.Rows, AlreadyApplied: in}, err
+//
+// What is known of a batch is what is known of all its attempts together. Once one is unknown so is the batch, however
+// certain the end of those after it is, until the database was asked.
+func (m *mover) retrying(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *try) (loader.Ack, error) {
+		waits := m.Retry.Waits()
+		applied := loader.No // of all attempts so far
+		if t.open && m.Contract.Dedup == loader.DedupNone && !m.upload {
+			applied = loader.Unknown // and there is nobody to ask
+		}
+		if m.leftOpen(t) {
+			found, err := m.askFirst(ctx, t, waits)
+			if err != nil {
+				return loader.Ack{}, m.giveUp(t, found, err)
+			}
+			if found == loader.Yes {
+				return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
+			}
+			applied = found
 		}
 		for {
+			if err := m.announce(t); err != nil {
+				return loader.Ack{}, m.giveUp(t, applied, err)
+			}
 			ack, err := next(ctx, t)
 			if err == nil {
 				return ack, nil
 			}
-			v := w.Classify(err)
-			if isShort(err) {
-				return loader.Ack{}, w.giveUp(t, v.Applied, err)
+			v := m.classify(err)
+			applied = together(applied, v.Applied)
+			if applied == loader.Yes || isShort(err) && !m.upload || isNeverSent(err) {
+				return loader.Ack{}, m.giveUp(t, applied, err)
 			}
-			if w.mustResolve(v) {
-				found, ask := w.resolved(ctx, t, waits)
+			if m.mustResolve(v) {
+				found, ask := m.resolved(ctx, t, waits)
 				switch {
+				case isUndecided(ask): // that is an answer, and about every attempt
+					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, ask)
 				case ask != nil: // what is certainly not in stays so, whether or not somebody can be asked
 					err = fmt.Errorf("%w; %w", err, ask)
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
 				default:
-					v.Applied = found
+					applied = found
 				}
 			}
-			certain := v.Applied == loader.No || w.Contract.Dedup == loader.DedupNone
-			if !v.Retry || !certain || !w.pause(waits, v.After) {
-				return loader.Ack{}, w.giveUp(t, v.Applied, err)
+			if !v.Retry || !m.maySendAgain(applied) || !m.pause(waits, v.After) {
+				return loader.Ack{}, m.giveUp(t, applied, err)
 			}
-			t.attempt++
-			again := "sending a batch again"
-			if v.Applied == loader.Unknown {
-				again = "sending a batch again that may be in already: at least once, so its rows may be there twice"
+			again := "sending again"
+			if applied == loader.Unknown && m.Contract.Dedup == loader.DedupNone {
+				again = "sending again what may be in already: at least once, so its rows may be there twice"
 			}
-			w.Log.Warn(again, "batch", t.ID.Number, "attempt", t.attempt, "class", v.Class, "error", err)
+			m.Log.Warn(again, "what", t.String(), "attempt", t.Attempt+1, "class", v.Class, "error", err)
 		}
 	}
+}
+
+// together is what is known of a batch after one more attempt.
+func together(before, newest loader.Applied) loader.Applied {
+	switch {
+	case before == loader.Yes || newest == loader.Yes:
+		return loader.Yes
+	case before == loader.Unknown || newest == loader.Unknown:
+		return loader.Unknown
+	}
+	return loader.No
 }
 
 // isShort tells that the server took another number of rows than it was sent. Neither sending again nor asking helps:
@@ -62,38 +92,70 @@ func isShort(err error) bool {
 	return errors.As(err, &short)
 }
 
-// begin is for batches that the database does not take as a whole: it writes down that the batch is begun before any
-// row is sent, and finds out how much of it an earlier process left there.
-func (w *worker) begin(ctx context.Context, t try, waits *retry.Waits) (in bool, err error) {
-	if w.Contract.Dedup != loader.DedupRange {
-		return false, nil
-	}
-	if w.Begun(t.ID.Number) {
-		applied, err := w.resolved(ctx, t, waits)
-		if err != nil {
-			return false, w.giveUp(t, applied, err)
-		}
-		if applied == loader.Yes {
-			return true, nil
-		}
-	}
-	started := event.Event{Batch: t.ID.Number, Attempt: t.attempt, Worker: w.index, Start: time.Now(), Outcome: event.Started}
-	if err := w.Record(started); err != nil {
-		return false, w.giveUp(t, loader.No, err)
-	}
-	return false, nil
+func isNeverSent(err error) bool {
+	var never *neverSentError
+	return errors.As(err, &never)
 }
 
-// resolved asks the database about the batch until it answers, on the same budget of waits as the attempts. With an
-// error the answer is Unknown.
-func (w *worker) resolved(ctx context.Context, t try, waits *retry.Waits) (loader.Applied, error) {
-	w.session.close()
+// leftOpen tells whether an earlier process began an attempt of which only the database knows the end. Claims
+// (DedupTx) tell of a batch that it is in as soon as it is sent again.
+func (m *mover) leftOpen(t *try) bool {
+	announced := t.batch == nil || m.Contract.Dedup == loader.DedupKey || m.Contract.Dedup == loader.DedupRange
+	return t.Attempt > 0 && announced && !m.upload && m.Contract.Dedup != loader.DedupNone
+}
+
+// askFirst finds out what an earlier process left. A label that is a lock needs no question: to send again is to ask.
+func (m *mover) askFirst(ctx context.Context, t *try, waits *retry.Waits) (loader.Applied, error) {
+	if m.labelLocks() {
+		return loader.Unknown, nil
+	}
+	if !m.canResolve() {
+		return loader.Unknown, fmt.Errorf("an earlier process began %s, and this back-end cannot find out what became of it", t)
+	}
+	return m.resolved(ctx, t, waits)
+}
+
+func (m *mover) canResolve() bool {
+	_, can := m.Loader.(loader.Resolver)
+	return can
+}
+
+// labelLocks tells whether a label alone keeps two attempts apart: a back-end whose labels do not is a Resolver.
+func (m *mover) labelLocks() bool { return m.Contract.Dedup == loader.DedupKey && !m.canResolve() }
+
+// maySendAgain tells whether another attempt is safe.
+func (m *mover) maySendAgain(applied loader.Applied) bool {
+	return applied == loader.No || m.Contract.Dedup == loader.DedupNone || m.labelLocks()
+}
+
+// announce begins the next attempt. Where no claim row will tell afterwards whether there was one, it is on disk before
+// anything is sent. Of a batch that goes in by parts the first is enough: a resume looks at the rows, not at attempts.
+func (m *mover) announce(t *try) error {
+	now := time.Now()
+	t.Attempt++
+	t.tried++
+	if t.batch != nil {
+		t.batch.Attempt = t.Attempt
+	}
+	needed := t.batch == nil || m.Contract.Dedup == loader.DedupKey || m.Contract.Dedup == loader.DedupRange && t.tried == 1
+	if m.upload || !needed {
+		return nil
+	}
+	return m.Record(event.Event{
+		Batch: t.first(), Attempt: t.Attempt, Worker: m.index, Members: int64(len(t.members)), Start: now, Outcome: event.Started,
+	})
+}
+
+// resolved asks the database until it answers, on the same budget of waits as the attempts. With an error the answer
+// is Unknown.
+func (m *mover) resolved(ctx context.Context, t *try, waits *retry.Waits) (loader.Applied, error) {
+	m.hangUp()
 	for {
-		applied, err := w.resolve(ctx, t)
-		if err == nil {
-			return applied, nil
+		applied, err := m.resolve(ctx, t)
+		if err == nil || isUndecided(err) {
+			return applied, err
 		}
-		if !w.pause(waits, 0) {
+		if !m.pause(waits, 0) {
 			return loader.Unknown, err
 		}
 	}
@@ -101,47 +163,80 @@ func (w *worker) resolved(ctx context.Context, t try, waits *retry.Waits) (loade
 
 // pause waits before the next attempt or question, and tells whether there is one: not when the retries are used up,
 // nor when the run is asked to stop.
-func (w *worker) pause(waits *retry.Waits, atLeast time.Duration) bool {
-	w.account.Enter(event.BackingOff)
-	return waits.Wait(w.patience, atLeast)
+func (m *mover) pause(waits *retry.Waits, atLeast time.Duration) bool {
+	m.enter(event.BackingOff)
+	return waits.Wait(m.patience, atLeast)
 }
 
-// mustResolve tells whether the database has to be asked before the batch may be sent again.
-func (w *worker) mustResolve(v loader.Verdict) bool {
-	_, can := w.Loader.(loader.Resolver)
-	return can && w.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
+// mustResolve tells whether the database has to be asked before anything may be sent again.
+func (m *mover) mustResolve(v loader.Verdict) bool {
+	return !m.upload && m.canResolve() && m.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
 // resolveFloor is the least time for an answer: ending the earlier session may mean to wait for its rollback, which has
 // nothing to do with how long the user lets an attempt take.
 const resolveFloor = time.Minute
 
-// resolve asks the database about the batch, and records a batch that turned out to be in.
-func (w *worker) resolve(ctx context.Context, t try) (loader.Applied, error) {
-	w.account.Enter(event.Resolving)
+// resolve asks the database, and records what turned out to be in.
+func (m *mover) resolve(ctx context.Context, t *try) (loader.Applied, error) {
+	m.enter(event.Resolving)
 	start := time.Now()
-	bound, cancel := context.WithTimeout(ctx, max(w.deadline.limit(0), resolveFloor))
+	bound, cancel := context.WithTimeout(ctx, max(m.deadline.limit(t.batches(), 0), resolveFloor))
 	defer cancel()
-	found, err := w.Loader.(loader.Resolver).Resolve(bound, loader.RefOf(t.Batch))
+	found, err := m.Loader.(loader.Resolver).Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
-		return loader.Unknown, fmt.Errorf("asking what became of batch %d: %w", t.ID.Number, err)
+		return loader.Unknown, fmt.Errorf("asking what became of %s: %w", t, err)
 	case found.Applied == loader.Yes:
-		w.record(w.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
+		t.unkept = m.record(m.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
 		return loader.Yes, nil
 	case found.Applied == loader.Unknown:
-		return loader.Unknown, fmt.Errorf("asking what became of batch %d: the database cannot tell", t.ID.Number)
-	case found.Rows < 0 || found.Rows >= t.Rows:
-		return loader.Unknown, fmt.Errorf("asking what became of batch %d: %d of its %d rows are there, and yet it is %s",
-			t.ID.Number, found.Rows, t.Rows, found.Applied)
+		return loader.Unknown, &undecidedError{what: t.String(), why: found.Reason}
+	case found.Rows < 0 || found.Rows >= t.Rows || found.Rows > 0 && t.batch == nil:
+		why := fmt.Sprintf("it says that %d of its %d rows are there, and yet that it is %s", found.Rows, t.Rows, found.Applied)
+		return loader.Unknown, &undecidedError{what: t.String(), why: why}
 	}
-	t.Skip = found.Rows
+	if t.batch != nil {
+		t.batch.Skip = found.Rows
+	}
 	return found.Applied, nil
 }
 
-// giveUp says of a batch what is known when nothing more can be done for it.
-func (w *worker) giveUp(t try, applied loader.Applied, err error) error {
-	w.abandon(t.ID.Number, applied)
-	return fmt.Errorf("batch %d (keys %d to %d) is %s after %d attempts: %w",
-		t.ID.Number, t.First, t.Last(), applied, t.attempt, err)
+// undecidedError is an answer: the database was asked and cannot tell. To ask again would not help, and neither would
+// it help the other batches to wait, so they go on.
+type undecidedError struct{ what, why string }
+
+func (e *undecidedError) Error() string {
+	text := fmt.Sprintf("asking what became of %s: the database cannot tell", e.what)
+	if e.why != "" {
+		text += ": " + e.why
+	}
+	return text
+}
+
+func isUndecided(err error) bool {
+	var undecided *undecidedError
+	return errors.As(err, &undecided)
+}
+
+// gaveUpError is the end of a batch or group.
+type gaveUpError struct {
+	err     error
+	applied loader.Applied
+}
+
+func (e *gaveUpError) Error() string { return e.err.Error() }
+func (e *gaveUpError) Unwrap() error { return e.err }
+
+// othersGoOn tells whether what was given up is a matter of itself alone.
+func othersGoOn(err error) bool {
+	var end *gaveUpError
+	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
+}
+
+// giveUp says what is known when nothing more can be done.
+func (m *mover) giveUp(t *try, applied loader.Applied, err error) error {
+	m.abandon(t.first(), t.batches(), applied)
+	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)
+	return &gaveUpError{applied: applied, err: fmt.Errorf("%s is %s after %d attempts: %w", what, applied, t.Attempt, err)}
 }

@@ -11,36 +11,69 @@ import (
 
 // worker holds one session and loads one batch at a time.
 type worker struct {
-	*run
-	index   int
+	mover
 	account *stats.Worker
 	session sessionHolder
-	load    loadFunc
 }
 
 func newWorker(r *run, index int) *worker {
-	w := &worker{run: r, index: index, account: r.Stats.Worker(index)}
+	account := r.Stats.Worker(index)
+	w := &worker{account: account}
 	w.session = sessionHolder{open: func(ctx context.Context) (loader.Session, error) {
 		return r.Loader.Session(ctx, r.Contract)
 	}}
-	w.load = w.retrying(w.recorded(w.counted(w.bounded(w.connected))))
+	w.mover = mover{
+		run: r, index: index, enter: account.Enter, hangUp: w.session.close,
+		deadline: &r.deadline, upload: r.Contract.Staged(),
+	}
+	w.load = w.layers(w.connected)
 	return w
+}
+
+// connected is the innermost layer: it sends the batch over the worker's session, opening one where there is none.
+func (w *worker) connected(ctx context.Context, t *try) (loader.Ack, error) {
+	w.enter(event.Connecting)
+	s, err := w.session.get(ctx)
+	if err != nil {
+		return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}
+	}
+	w.enter(event.Sending)
+	ack, err := s.Load(ctx, t.batch)
+	if err != nil && w.Classify(err).SessionDead {
+		w.session.close()
+	}
+	return ack, err
 }
 
 // work loads batches until there are no more, or until ctx ends, which is no failure of this worker.
 func (w *worker) work(ctx context.Context) error {
 	defer w.session.close()
-	defer w.account.Enter(event.Idle)
-	for w.pace() {
+	defer w.enter(event.Idle)
+	for w.room() && w.pace() {
 		number, ok := w.numbers.take()
 		if !ok || ctx.Err() != nil {
 			break
 		}
-		if err := w.one(ctx, number); err != nil {
+		err := w.one(ctx, number)
+		if err != nil && !othersGoOn(err) {
 			return err
+		}
+		if err != nil {
+			w.Log.Error("a batch is given up, the others go on", "error", err)
+			w.note(err)
 		}
 	}
 	return nil
+}
+
+// room waits while the committers have enough to do, and tells whether one more batch is to be uploaded. The database
+// is what the worker waits for then.
+func (w *worker) room() bool {
+	if w.groups == nil || w.groups.hasRoom() {
+		return true
+	}
+	w.enter(event.WaitAck)
+	return w.groups.room(w.more)
 }
 
 // pace waits until one more batch may be sent, and tells whether there is to be one. It comes before a number is
@@ -50,13 +83,13 @@ func (w *worker) pace() bool {
 	if w.Limit == nil {
 		return true
 	}
-	w.account.Enter(event.WaitRate)
+	w.enter(event.WaitRate)
 	return w.Limit.WaitN(w.more, int(w.batchBytes.Load())) == nil
 }
 
 // one fetches and loads a batch, and gives its buffer back.
 func (w *worker) one(ctx context.Context, number int64) error {
-	w.account.Enter(event.WaitBuffer)
+	w.enter(event.WaitBuffer)
 	b, err := w.Source.Batch(ctx, number)
 	if err != nil && ctx.Err() != nil {
 		return nil
@@ -67,8 +100,11 @@ func (w *worker) one(ctx context.Context, number int64) error {
 	defer b.Release()
 	w.account.Hold(b)
 	defer w.account.Hold(nil)
-	b.AllRead = func() { w.account.Enter(event.WaitAck) }
+	b.AllRead = func() { w.enter(event.WaitAck) }
 	w.batchBytes.Store(int64(len(b.Encoded)))
-	_, err = w.load(ctx, try{Batch: b, attempt: 1})
+	t := tryOf(b, w.Begun(number))
+	if _, err = w.load(ctx, t); err == nil && w.groups != nil {
+		w.groups.add(Stored{Ref: t.Ref, Payload: t.payload, Encoded: t.encoded})
+	}
 	return err
 }

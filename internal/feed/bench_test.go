@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,7 +13,11 @@ import (
 
 // benchConfig is the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the caches.
 func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
-	d, err := dataset.New("documents", dataset.Options{})
+	return benchConfigOf(tb, "documents", f, distinctBatches)
+}
+
+func benchConfigOf(tb testing.TB, name string, f batch.Format, distinctBatches int64) Config {
+	d, err := dataset.New(name, dataset.Options{})
 	require.NoError(tb, err)
 	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: 8192, Distinct: distinctBatches * 8192, Buffers: 64}
 	c.Encoder, err = NewEncoder(f, d, 0, c.Rows)
@@ -22,7 +27,7 @@ func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
 
 // BenchmarkBatch measures one batch of 8192 rows, found in the ring and stamped.
 func BenchmarkBatch(b *testing.B) {
-	for _, format := range []batch.Format{batch.TSV, batch.PGBinary} {
+	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.ColumnArrays} {
 		b.Run(string(format), func(b *testing.B) {
 			f := newFeed(b, benchConfig(b, format, 64))
 			require.NoError(b, f.Fill(b.Context(), 2, nil))
@@ -43,7 +48,7 @@ func BenchmarkBatch(b *testing.B) {
 
 // BenchmarkFill measures one core that makes rows and encodes them, into memory that is already mapped.
 func BenchmarkFill(b *testing.B) {
-	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.PGText} {
+	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.PGText, batch.ColumnArrays} {
 		b.Run(string(format), func(b *testing.B) {
 			f := newFeed(b, benchConfig(b, format, 0))
 			require.NoError(b, f.Fill(b.Context(), 2, nil))
@@ -60,19 +65,46 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
+// BenchmarkPeople measures batches of 8192 people: stamped where the format can be, encoded afresh where not.
+func BenchmarkPeople(b *testing.B) {
+	for _, format := range []batch.Format{batch.CSV, batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.ColumnArrays} {
+		for _, distinct := range []int64{32, 0} {
+			b.Run(fmt.Sprintf("%s/distinct=%d", format, distinct), func(b *testing.B) {
+				c := benchConfigOf(b, "people", format, distinct)
+				c.Buffers = 32
+				f := newFeed(b, c)
+				require.NoError(b, f.Fill(b.Context(), 2, nil))
+				b.ReportAllocs()
+				for number := int64(32); b.Loop(); number++ {
+					out, err := f.Batch(b.Context(), number)
+					if err != nil {
+						b.Fatal(err)
+					}
+					b.SetBytes(int64(len(out.Encoded)))
+					out.Release()
+				}
+				require.Zero(b, f.Refills())
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/8192, "ns/row")
+			})
+		}
+	}
+}
+
 func TestBatchAllocatesNothingPerRow(t *testing.T) {
-	for _, distinct := range []int64{4, 0} { // stamped, encoded
-		c := benchConfig(t, batch.TSV, distinct)
-		c.Buffers = 4
-		f := newFeed(t, c)
-		require.NoError(t, f.Fill(t.Context(), 1, nil))
-		number := int64(4)
-		allocs := testing.AllocsPerRun(20, func() {
-			b, err := f.Batch(t.Context(), number)
-			require.NoError(t, err)
-			b.Release()
-			number++
-		})
-		assert.Less(t, allocs, 20.0, "a batch of %d rows", c.BatchRows)
+	for _, format := range []batch.Format{batch.TSV, batch.ColumnArrays} {
+		for _, distinct := range []int64{4, 0} { // stamped, encoded
+			c := benchConfig(t, format, distinct)
+			c.Buffers = 4
+			f := newFeed(t, c)
+			require.NoError(t, f.Fill(t.Context(), 1, nil))
+			number := int64(4)
+			allocs := testing.AllocsPerRun(20, func() {
+				b, err := f.Batch(t.Context(), number)
+				require.NoError(t, err)
+				b.Release()
+				number++
+			})
+			assert.Less(t, allocs, 20.0, "a batch of %d rows as %s", c.BatchRows, format)
+		}
 	}
 }

@@ -7,6 +7,9 @@
 // holds fewer buffers than there are templates, a free buffer is encoded anew: a refill. So a straggler, a retry or
 // a small machine costs CPU, but nobody waits for one particular buffer.
 //
+// A format that cannot be stamped (parquet) is encoded anew for every batch. Those are no refills: more memory would
+// not spare them.
+//
 // The feed does not choose: the engine says which batch it wants and keeps it over all its attempts.
 package feed
 
@@ -74,13 +77,14 @@ func New(c Config) (*Feed, error) {
 	if f.memory, err = mapMemory(p.bufferBytes * int64(c.Buffers)); err != nil {
 		return nil, fmt.Errorf("feed: map %d buffers of %d bytes: %w", c.Buffers, p.bufferBytes, err)
 	}
+	rowOffsets, fieldOffsets := offsets(c)
 	for i := range int64(c.Buffers) {
 		from, to := i*p.bufferBytes, (i+1)*p.bufferBytes
 		f.put(&buffer{
 			memory: f.memory[from:from:to],
 			offsets: encode.Offsets{
-				Starts: make([]uint32, 0, c.BatchRows),
-				Fields: make([]uint32, 0, c.BatchRows*p.derived),
+				Starts: make([]uint32, 0, rowOffsets),
+				Fields: make([]uint32, 0, fieldOffsets),
 			},
 			number: -1,
 		})

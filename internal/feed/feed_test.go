@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,15 +22,16 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// config is 1000 rows in batches of 32, the last one short; Distinct and Buffers are up to the test.
+// config is 1000 rows in batches of 32, the last one short; Distinct and Buffers are up to the test. The formats that
+// carry no raw bytes get people.
 func config(t testing.TB, f batch.Format, distinct int64, buffers int) Config {
 	t.Helper()
-	kind := dataset.Bytes
-	if f == batch.CSV {
-		kind = dataset.Text
-	}
-	d, err := dataset.New("documents", dataset.Options{Seed: 5, PayloadBytes: 30, PayloadKind: kind})
+	d, err := dataset.New("documents", dataset.Options{Seed: 5, PayloadBytes: 30})
 	require.NoError(t, err)
+	if encode.Carries(f, d.Schema()) != nil {
+		d, err = dataset.New("people", dataset.Options{Seed: 5})
+		require.NoError(t, err)
+	}
 	c := Config{
 		Dataset: d, Run: "r1", FirstKey: 90, Rows: 1000, BatchRows: 32, Distinct: distinct, Buffers: buffers,
 	}
@@ -48,25 +50,30 @@ func newFeed(t testing.TB, c Config) *Feed {
 
 // naive makes a batch's bytes row by row, with nothing of the feed's.
 func naive(c Config, number int64) (encoded []byte, at encode.Offsets) {
-	encoded = c.Encoder.AppendHead(nil)
-	b := rows.NewBlock(c.Dataset.Schema())
-	for row := number * c.BatchRows; row < min((number+1)*c.BatchRows, c.Rows); row++ {
-		dataset.Row(b, c.Dataset, c.FirstKey, row, c.Distinct)
-		encoded = c.Encoder.AppendRows(encoded, b, &at)
+	first, end := number*c.BatchRows, min((number+1)*c.BatchRows, c.Rows)
+	e := c.Encoder
+	if p, ok := e.(encode.PerBatch); ok {
+		e = p.ForBatch(int(end - first))
 	}
-	return c.Encoder.AppendTail(encoded), at
+	encoded = e.AppendHead(nil)
+	b := rows.NewBlock(c.Dataset.Schema())
+	for row := first; row < end; row++ {
+		dataset.Row(b, c.Dataset, c.FirstKey, row, c.Distinct)
+		encoded = e.AppendRows(encoded, b, &at)
+	}
+	return e.AppendTail(encoded), at
 }
 
 func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 	t.Helper()
 	encoded, at := naive(c, b.ID.Number)
 	require.Equal(t, string(encoded), string(b.Encoded), "batch %d", b.ID.Number)
-	require.Equal(t, at.Starts, b.Starts)
+	require.True(t, slices.Equal(at.Starts, b.Starts))
 	require.Equal(t, batch.ID{Run: c.Run, Number: b.ID.Number}, b.ID)
 	require.Equal(t, c.Encoder.Format(), b.Format)
 	require.Equal(t, c.FirstKey+b.ID.Number*c.BatchRows, b.First)
-	require.EqualValues(t, len(at.Starts), b.Rows)
-	require.Equal(t, b.Rows*(8+30), b.Payload)
+	require.Equal(t, min(c.BatchRows, c.Rows-b.ID.Number*c.BatchRows), b.Rows)
+	require.Equal(t, b.Rows*c.Dataset.Schema().MaxRowBytes(), b.Payload)
 	require.Equal(t, len(c.Encoder.AppendHead(nil)), b.Head)
 	require.Zero(t, b.Skip)
 }
@@ -75,7 +82,7 @@ func requireNaive(t testing.TB, c Config, b *batch.Batch) {
 type unstampable struct{ encode.Encoder }
 
 func TestBatchesEqualNaiveEncoding(t *testing.T) {
-	for _, f := range []batch.Format{batch.TSV, batch.PGBinary, batch.Values} {
+	for _, f := range []batch.Format{batch.TSV, batch.PGBinary, batch.Values, batch.CSV, batch.Parquet, batch.ColumnArrays} {
 		for _, distinct := range []int64{0, 32, 320, 1024, 3200} {
 			for _, buffers := range []int{1, 3, 11, 40} {
 				for _, fill := range []bool{true, false} {
@@ -90,7 +97,7 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 						}
 						random := rand.New(rand.NewPCG(uint64(distinct), uint64(buffers)))
 						var held []*batch.Batch
-						for range 40 {
+						for range 20 {
 							for len(held) > 0 && (len(held) == buffers || random.IntN(2) == 0) {
 								i := random.IntN(len(held))
 								requireNaive(t, c, held[i]) // still, after other batches were made
@@ -240,6 +247,124 @@ func TestBatchNumbers(t *testing.T) {
 		require.EqualError(t, err, fmt.Sprintf("feed: batch %d does not exist: the run has 32", number))
 	}
 	assert.Equal(t, 2, f.Free())
+}
+
+// A file that has to be encoded for every batch is no refill, and its buffers note no offsets.
+func TestUnstampableFormats(t *testing.T) {
+	c := config(t, batch.Parquet, 64, 3)
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 2, nil))
+	for number := range int64(32) {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		requireNaive(t, c, b)
+		require.Empty(t, b.Starts)
+		b.Release()
+	}
+	require.Zero(t, f.Refills())
+	assert.Equal(t, 3*BufferBytes(c.Encoder, c.BatchRows), Memory(c))
+	stamped := config(t, batch.PGBinary, 64, 3)
+	assert.Equal(t, 3*(BufferBytes(stamped.Encoder, stamped.BatchRows)+32*(4+4)), Memory(stamped))
+
+	// The ring has batch 0 of the run still, and gives it out as it is.
+	c.Rows = 64
+	f = newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	c.Encoder.(encode.PerBatch).ForBatch(1) // independent of those that the feed makes
+	b, err := f.Batch(t.Context(), 0)
+	require.NoError(t, err)
+	requireNaive(t, c, b)
+	b.Release()
+}
+
+// Columns are made per batch as files are, and stamped as rows are: what is encoded again although its template repeats
+// is a refill, and its buffers note no offsets.
+func TestColumnsAreStamped(t *testing.T) {
+	c := config(t, batch.ColumnArrays, 64, 3)
+	c.Encoder = &counting{Encoder: c.Encoder}
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil)) // templates 0 and 1, and 0 once more
+	made := func() [2]int64 {
+		e := c.Encoder.(*counting)
+		return [2]int64{e.encoded.Load(), e.stamped.Load()}
+	}
+	require.Equal(t, [2]int64{3, 0}, made())
+	for number := int64(3); number < 31; number++ {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		requireNaive(t, config(t, batch.ColumnArrays, 64, 3), b)
+		require.Empty(t, b.Starts)
+		b.Release()
+	}
+	require.Equal(t, [2]int64{3, 28}, made())
+	require.Zero(t, f.Refills())
+	assert.Equal(t, 3*BufferBytes(c.Encoder, c.BatchRows), Memory(c))
+
+	// The last batch is shorter than its template, so no buffer holds it.
+	b, err := f.Batch(t.Context(), 31)
+	require.NoError(t, err)
+	requireNaive(t, config(t, batch.ColumnArrays, 64, 3), b)
+	b.Release()
+	require.Equal(t, [2]int64{4, 28}, made())
+	assert.EqualValues(t, 1, f.Refills())
+}
+
+// A driver reads what the feed made: its rows, at their places in pages that the feed mapped.
+func TestColumnsOfTheFeedAreRead(t *testing.T) {
+	for _, name := range dataset.Names() {
+		c := config(t, batch.ColumnArrays, 64, 3)
+		d, err := dataset.New(name, dataset.Options{Seed: 5})
+		require.NoError(t, err)
+		c.Dataset = d
+		c.Encoder, err = NewEncoder(batch.ColumnArrays, d, c.FirstKey, c.Rows)
+		require.NoError(t, err)
+		f := newFeed(t, c)
+		require.NoError(t, f.Fill(t.Context(), 1, nil))
+		row := rows.NewBlock(d.Schema())
+		for _, number := range []int64{0, 1, 2, 3, 30, 31} { // encoded, stamped, and a short one
+			b, err := f.Batch(t.Context(), number)
+			require.NoError(t, err)
+			b.Skip = 3
+			columns, err := b.Columns(d.Schema())
+			require.NoError(t, err)
+			b.Release()
+			require.Equal(t, 3, columns.From)
+			require.EqualValues(t, b.Rows, columns.Rows)
+			for i := range columns.Rows {
+				dataset.Row(row, d, c.FirstKey, number*c.BatchRows+int64(i), c.Distinct)
+				for k := range row.Columns {
+					want, got := &row.Columns[k], &columns.Vectors[k]
+					require.Equal(t, want.Type, got.Type)
+					if want.Type.Variable() {
+						require.Equal(t, string(want.Value(0)), string(got.Value(i)))
+					} else {
+						require.Equal(t, want.Ints[0], got.Ints[i])
+					}
+				}
+			}
+			require.Equal(t, 2, f.Free())
+			require.NoError(t, columns.Close())
+			require.Equal(t, 3, f.Free())
+		}
+	}
+}
+
+// counting counts what is made how.
+type counting struct {
+	encode.Encoder
+	encoded, stamped atomic.Int64
+}
+
+func (e *counting) MaxBytes(n int64) int64 { return e.Encoder.(encode.PerBatch).MaxBytes(n) }
+
+func (e *counting) ForBatch(n int) encode.Encoder {
+	e.encoded.Add(1)
+	return e.Encoder.(encode.PerBatch).ForBatch(n)
+}
+
+func (e *counting) Stamp(buf []byte, at *encode.Offsets, from int, b *rows.Block) {
+	e.stamped.Add(1)
+	e.Encoder.(encode.Stamper).Stamp(buf, at, from, b)
 }
 
 // lying is an encoder whose rows are longer than it says.

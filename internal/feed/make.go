@@ -3,6 +3,7 @@ package feed
 import (
 	"fmt"
 
+	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -34,6 +35,9 @@ func (f *Feed) encode(buf *buffer, number int64) error {
 
 	buf.number, buf.payload = -1, 0
 	buf.offsets.Reset()
+	if p, ok := e.(encode.PerBatch); ok {
+		e = p.ForBatch(c.rows)
+	}
 	out := e.AppendHead(buf.memory)
 	buf.head = len(out)
 	for from := 0; from < c.rows; from += s.rows {

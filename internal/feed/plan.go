@@ -42,16 +42,30 @@ const bufferAlign = 4096
 
 // BufferBytes is the memory of one buffer of the ring: head, rows of the greatest length and tail, rounded up to pages.
 func BufferBytes(e encode.Encoder, batchRows int64) int64 {
-	around := int64(len(e.AppendHead(nil)) + len(e.AppendTail(nil)))
-	return (around + batchRows*int64(e.MaxRow()) + bufferAlign - 1) / bufferAlign * bufferAlign
+	var bytes int64
+	if p, ok := e.(encode.PerBatch); ok {
+		bytes = p.MaxBytes(batchRows)
+	} else {
+		bytes = int64(len(e.AppendHead(nil))+len(e.AppendTail(nil))) + batchRows*int64(e.MaxRow())
+	}
+	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
 }
 
 // Memory is what the ring of a valid config takes, in bytes: for every buffer BufferBytes, and for each of its rows an
-// offset of 4 bytes for the row and one for each derived column. Not in it is the scratch space of those who encode or
-// stamp at the moment, less than 1 MiB each, or three times the longest row if that is more.
+// offset of 4 bytes for the row and one for each derived column, unless the format notes none. Not in it is the scratch
+// space of those who encode or stamp at the moment, less than 1 MiB each, or three times the longest row if that is more.
 func Memory(c Config) int64 {
-	offsets := c.BatchRows * 4 * (1 + derivedColumns(c.Dataset.Schema()))
-	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + offsets)
+	rowOffsets, fieldOffsets := offsets(c)
+	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))
+}
+
+// offsets is how many of them a buffer notes: none where a row is no run of bytes, even if the format (columns) can be
+// stamped, since it finds its places by the number of rows.
+func offsets(c Config) (ofRows, ofFields int64) {
+	if _, ok := c.Encoder.(encode.PerBatch); ok {
+		return 0, 0
+	}
+	return c.BatchRows, c.BatchRows * derivedColumns(c.Dataset.Schema())
 }
 
 func derivedColumns(s rows.Schema) int64 {
@@ -69,7 +83,6 @@ type plan struct {
 	Config
 	stamper     encode.Stamper // nil: the format cannot be stamped
 	schema      rows.Schema
-	derived     int64 // columns
 	batches     int64
 	templates   int64
 	bufferBytes int64
@@ -81,7 +94,6 @@ func newPlan(c Config) (plan, error) {
 	}
 	p := plan{Config: c, schema: c.Dataset.Schema()}
 	p.stamper, _ = c.Encoder.(encode.Stamper)
-	p.derived = derivedColumns(p.schema)
 	var problems []error
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -106,6 +118,9 @@ func newPlan(c Config) (plan, error) {
 		p.templates = c.Distinct / c.BatchRows
 	}
 	p.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
+	if p.bufferBytes > math.MaxUint32 { // what is around the rows grows with them
+		return plan{}, fmt.Errorf("feed: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, p.bufferBytes)
+	}
 	return p, nil
 }
 

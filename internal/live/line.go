@@ -44,10 +44,13 @@ func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	add := func(weight int, format string, args ...any) {
 		parts = append(parts, part{weight, fmt.Sprintf(format, args...)})
 	}
-	moving := s.Phase == event.Load || s.Phase == event.Stage
+	moving := stats.Moving(s.Phase)
 	switch {
 	case moving || s.Phase == event.Done:
 		add(8, "%s", of(size(s.PayloadBytes), size(s.PlannedBytes), s.PlannedBytes))
+		if s.StoredBatches > 0 {
+			add(7, "stored %s", size(s.StoredBytes))
+		}
 		add(3, "%s rows", of(humanize.Comma(s.Rows), humanize.Comma(s.PlannedRows), s.PlannedRows))
 		if moving {
 			add(7, "%s/s now", size(int64(r.Bytes)))
@@ -90,7 +93,7 @@ func heading(s event.Snapshot) string {
 		if known && percent < 100 {
 			word = "ended" // interrupted or failed is not done
 		}
-	case event.Load, event.Stage:
+	case event.Load, event.Stage, event.Commit:
 	default:
 		return word
 	}
@@ -151,6 +154,8 @@ type progressLine struct {
 	PlannedRows  int64       `json:"planned_rows,omitempty"`
 	PayloadBytes int64       `json:"payload_bytes"`
 	PlannedBytes int64       `json:"planned_bytes,omitempty"`
+	StoredRows   int64       `json:"stored_rows,omitempty"` // by this process, on their way to the table
+	StoredBytes  int64       `json:"stored_bytes,omitempty"`
 	// Rates of the last 10 s and of the whole load.
 	RowsPerSecond         float64  `json:"rows_per_second"`
 	BytesPerSecond        float64  `json:"bytes_per_second"`
@@ -167,6 +172,7 @@ func JSONLine(s event.Snapshot, r stats.Rates) []byte {
 	l := progressLine{
 		Schema: ProgressSchema, At: s.At, Phase: s.Phase,
 		Rows: s.Rows, PlannedRows: s.PlannedRows, PayloadBytes: s.PayloadBytes, PlannedBytes: s.PlannedBytes,
+		StoredRows: s.StoredRows, StoredBytes: s.StoredBytes,
 		RowsPerSecond: r.Rows, BytesPerSecond: r.Bytes,
 		OverallRowsPerSecond: r.OverallRows, OverallBytesPerSecond: r.OverallBytes,
 		Retries: s.Retries, MissingRows: s.MissingRows, Workers: s.Workers,

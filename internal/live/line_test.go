@@ -178,6 +178,9 @@ func TestLineOfEveryPhase(t *testing.T) {
 			PhaseSeconds: map[event.Phase]float64{p: 12, event.Load: 12},
 			Rows:         planned, PlannedRows: planned, PayloadBytes: planned * rowSize, PlannedBytes: planned * rowSize,
 		}
+		if p == event.Stage || p == event.Commit {
+			s.StoredBatches, s.StoredBytes = 123, planned*rowSize
+		}
 		if p == event.Prepare || p == event.Fill {
 			s.Rows, s.PayloadBytes, s.PhaseSeconds[event.Load] = 0, 0, 0
 		}

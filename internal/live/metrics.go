@@ -106,6 +106,10 @@ func plainFamilies() []family {
 		func(s event.Snapshot) int64 { return s.PayloadBytes })
 	number(counter, "encoded_bytes_total", "Bodies of acknowledged batches, earlier processes included where known.",
 		func(s event.Snapshot) int64 { return s.EncodedBytes })
+	number(counter, "stored_rows_total", "Rows put into the object store on their way to the table, by this process; 0 for methods without one.",
+		func(s event.Snapshot) int64 { return s.StoredRows })
+	number(counter, "stored_bytes_total", "Bodies put into the object store on their way to the table, by this process; 0 for methods without one.",
+		func(s event.Snapshot) int64 { return s.StoredBytes })
 	number(counter, "wire_bytes_total", "Bytes the sockets took in this process.",
 		func(s event.Snapshot) int64 { return s.WireBytes })
 	number(counter, "retries_total", "Attempts after the first of a batch.",
@@ -148,8 +152,8 @@ func labelledFamilies() []family {
 	add(counter, "batches_total", "result",
 		"Batches by what became of them: acknowledged (applied, already in, resumed from an earlier process) or given up (failed, unknown).",
 		func(s event.Snapshot, emit func(float64, ...string)) {
-			emit(float64(s.Outcomes[event.Applied]), "applied")
-			emit(float64(s.Outcomes[event.Already]), "already")
+			emit(float64(s.AppliedBatches), "applied")
+			emit(float64(s.AlreadyBatches), "already")
 			emit(float64(s.ResumedBatches), "resumed")
 			emit(float64(s.FailedBatches), "failed")
 			emit(float64(s.UnknownBatches), "unknown")

@@ -25,6 +25,9 @@ type Plan struct {
 	Rows         int64  `json:"rows"` // of the whole run; for a run by duration the most it can hold
 	// ByDuration says that Rows is a bound and not a goal.
 	ByDuration bool `json:"by_duration,omitempty"`
+	// KeyRows is the number of rows that keys were made wide enough for: in text formats their digits, and with them the
+	// length of every batch. It stays what it was when a run by duration gets its Rows in the end.
+	KeyRows int64 `json:"key_rows"`
 	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the whole run;
 	// 0 when every row is distinct.
 	DistinctRows int64 `json:"distinct_rows"`
@@ -96,7 +99,7 @@ func Make(in Input) (Plan, []string, error) {
 	p := Plan{
 		Contract: in.Contract,
 		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
-		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration,
+		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration, KeyRows: in.Rows,
 		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
 	}
 	if widest := max(p.RowBytes, p.EncodedRowBytes, 1); p.Rows < 1 || p.Rows > math.MaxInt64/widest {

@@ -26,7 +26,7 @@ func TestMake(t *testing.T) {
 	require.Empty(t, warnings)
 	require.Equal(t, plan.Plan{
 		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
-		Rows: 10_000, DistinctRows: 1000, RowBytes: 520, EncodedRowBytes: 530, Workers: 4, Buffers: 14, Memory: 14_000,
+		Rows: 10_000, KeyRows: 10_000, DistinctRows: 1000, RowBytes: 520, EncodedRowBytes: 530, Workers: 4, Buffers: 14, Memory: 14_000,
 	}, p)
 	require.EqualValues(t, 100, p.Batches())
 	require.EqualValues(t, 10, p.Templates())

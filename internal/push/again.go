@@ -23,7 +23,7 @@ func Verify(ctx context.Context, j Job) (*report.Report, error) {
 }
 
 func (p *push) verifyAgain(ctx context.Context) error {
-	record, err := p.reopen(ctx, func(event.Event) {})
+	record, err := p.reopen(ctx, p.keepLength)
 	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
 	}
@@ -42,7 +42,7 @@ func (p *push) verifyAgain(ctx context.Context) error {
 	return p.orInterrupted(report.Failed, p.verify(ctx))
 }
 
-// Forget removes a run's claims from the target and its folder from the state folder.
+// Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and it says where.
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -56,7 +56,9 @@ func Forget(ctx context.Context, j Job) error {
 	if err != nil {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
-	if claims, can := p.loader.(loader.Claims); can && p.claims() {
+	p.warnOfObjects(ctx)
+	// Of a staged run the database may keep more than claims, under any guarantee.
+	if claims, can := p.loader.(loader.Claims); can && (p.claims() || p.contract.Staged()) {
 		err := claims.Forget(ctx, p.id())
 		if err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
 			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", p.id(), err), p.close())

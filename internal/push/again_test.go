@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestVerifyCommand(t *testing.T) {
@@ -57,6 +58,15 @@ func TestForget(t *testing.T) {
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
 	require.Zero(t, p.claims(run))
 	require.NoDirExists(t, filepath.Join(p.state, run))
+}
+
+// A staged method may leave more than claims behind, whatever its guarantee.
+func TestForgetAsksAboutStagedRuns(t *testing.T) {
+	p := newStaged(t, loader.DedupKey)
+	run := p.succeeds(grouped).Run.ID
+	p.failOn("forget", errors.New("the server is down"))
+	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)), "the server is down")
+	require.DirExists(t, filepath.Join(p.state, run))
 }
 
 // A run at least once has no claims, but one that appends has set its keys aside.

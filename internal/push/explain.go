@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -15,7 +16,9 @@ import (
 // Explain prints what a push would do, and connects to nothing: statements, batches and memory. What a server would
 // have changed about it (a flavour, a packet limit) it cannot know, and says so.
 func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
-	p := &push{Job: Job{Config: *c, Drivers: drivers}}
+	own := *c
+	c = &own
+	p := &push{Job: Job{Config: own, Drivers: drivers}}
 	if err := p.configure(); err != nil {
 		return err
 	}
@@ -23,12 +26,16 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if err != nil {
 		return err
 	}
+	lowered := lower(c, caps)
 	contract, warnings, err := loader.Negotiate(caps, want(c, p.target.Method, p.data))
 	if err != nil {
 		return err
 	}
+	if lowered != "" {
+		warnings = append(warnings, lowered)
+	}
 	p.contract = contract
-	made, _, more, err := planOf(c, p.data, contract, c.FirstKey)
+	made, encoder, more, err := planOf(c, p.data, contract, c.FirstKey)
 	if err != nil {
 		return err
 	}
@@ -41,15 +48,21 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		rows, batches = "as many as fit into "+c.Duration.String()+",", "any number"
 	}
 	keys := fmt.Sprintf("keys from %d", made.FirstKey)
-	if c.Append {
+	if c.Append && c.FirstKey == 0 {
 		keys = "keys behind those in the table"
 	}
 	w := &printer{out: out}
 	w.line("dry run: nothing was connected to, so limits of the server are not in this plan")
 	w.line("target    %s, table %s", p.target, p.target.Table)
-	w.line("contract  method %s, format %s, %s", contract.Method, contract.Format, guarantee(contract))
+	if via := c.Via.String(); via != "" {
+		w.line("via       %s", via)
+	}
+	w.line("contract  method %s, format %s, %s%s", contract.Method, contract.Format, guarantee(contract), afresh(encoder))
 	w.line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
 	w.line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
+	if contract.Staged() {
+		w.line("groups    of %s stored batches, %s committed at a time", humanize.Comma(contract.GroupBatches), humanize.Comma(int64(contract.Commits)))
+	}
 	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
 	w.line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range append(warnings, more...) {
@@ -71,6 +84,14 @@ func guarantee(c loader.Contract) string {
 		return "delivery " + string(c.Delivery)
 	}
 	return fmt.Sprintf("delivery %s by %s", c.Delivery, c.Dedup)
+}
+
+// afresh says where buffers are not reused: what cannot be stamped costs its encoding for every batch.
+func afresh(e encode.Encoder) string {
+	if _, stamped := e.(encode.Stamper); stamped {
+		return ""
+	}
+	return ", every batch encoded afresh"
 }
 
 // printer prints lines until the first error.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -29,11 +30,21 @@ type place struct {
 	memory *loadertest.Memory
 	state  string
 	// meddle is called before the database is, with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
-	// "resolve", "count", "stored" or "forget", and after it with "counted". number is the batch's, where there is one.
-	// Its error is the database's.
+	// "resolve", "count", "stored", "commit", "discard", "objects", "object" or "forget", and after it with "counted"
+	// and "committed". number is the batch's or the group's, where there is one. Its error is the database's.
 	meddle func(ctx context.Context, op string, number int64) error
 	drain  chan struct{} // of the next process
 	log    strings.Builder
+	// finish makes the back-end a Finisher, and measured a Measurer; shelf makes it a store that has objects and no table.
+	finish   func(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error)
+	measured func(ctx context.Context) (map[string]float64, []string)
+	// opened and closed count the sessions of a Measurer.
+	opened, closed atomic.Int64
+	// cannotTell makes Resolve answer that it does not know, for this reason.
+	cannotTell string
+	shelf      *shelf
+	bare       bool     // the back-end cannot set keys aside
+	foreign    []string // names of objects in the run's folder that are none of its batches
 }
 
 func newPlace(t *testing.T) *place {
@@ -171,6 +182,8 @@ type whole interface {
 	loader.Counter
 	loader.Fetcher
 	loader.Sizer
+	loader.Committer
+	loader.Inventory
 }
 
 // meddler is a driver that asks its place before every call.
@@ -187,7 +200,59 @@ func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l
 	if err != nil {
 		return nil, err
 	}
-	return meddled{l.(whole), d.place}, nil
+	m := meddled{l.(whole), d.place}
+	switch {
+	case d.place.shelf != nil:
+		return shelved{m, d.place.shelf}, nil
+	case d.place.finish != nil:
+		return finishing{m}, nil
+	case d.place.measured != nil:
+		return measuring{m}, nil
+	case d.place.bare:
+		return bare{m, m, m}, nil
+	default:
+		return m, nil
+	}
+}
+
+// bare is a back-end that can be asked, and that sets no keys aside.
+type bare struct {
+	loader.Loader
+	loader.Resolver
+	loader.Counter
+}
+
+// finishing is a back-end that shows rows later than it acknowledges them.
+type finishing struct{ meddled }
+
+func (l finishing) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
+	return l.place.finish(ctx, all, rows)
+}
+
+// measuring is a back-end whose server counts what it does.
+type measuring struct{ meddled }
+
+func (l measuring) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.meddled.Session(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	l.place.opened.Add(1)
+	return measuredSession{s, l.place}, nil
+}
+
+type measuredSession struct {
+	loader.Session
+	place *place
+}
+
+func (s measuredSession) Close() error {
+	s.place.closed.Add(1)
+	return s.Session.Close()
+}
+
+func (l measuring) Measured(ctx context.Context) (map[string]float64, []string) {
+	return l.place.measured(ctx)
 }
 
 type meddled struct {
@@ -238,6 +303,9 @@ func (l meddled) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 	if err := l.place.meddle(ctx, "resolve", ref.ID.Number); err != nil {
 		return loader.Resolution{}, err
 	}
+	if l.place.cannotTell != "" {
+		return loader.Resolution{Reason: l.place.cannotTell}, nil
+	}
 	return l.whole.Resolve(ctx, ref)
 }
 
@@ -249,6 +317,41 @@ func (l meddled) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 		return err
 	}
 	return l.place.meddle(ctx, "counted", 0)
+}
+
+func (l meddled) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	if err := l.place.meddle(ctx, "commit", g.ID.Number); err != nil {
+		return loader.Ack{}, err
+	}
+	ack, err := l.whole.Commit(ctx, g)
+	if problem := l.place.meddle(ctx, "committed", g.ID.Number); problem != nil {
+		return loader.Ack{}, problem
+	}
+	return ack, err
+}
+
+func (l meddled) Discard(ctx context.Context, g loader.Group) error {
+	if err := l.place.meddle(ctx, "discard", g.ID.Number); err != nil {
+		return err
+	}
+	return l.whole.Discard(ctx, g)
+}
+
+func (l meddled) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	if err := l.place.meddle(ctx, "objects", 0); err != nil {
+		return err
+	}
+	for _, name := range l.place.foreign {
+		if err := f(name, -1, 1); err != nil {
+			return err
+		}
+	}
+	return l.whole.Objects(ctx, run, func(name string, number, bytes int64) error {
+		if err := l.place.meddle(ctx, "object", number); err != nil {
+			return err
+		}
+		return f(name, number, bytes)
+	})
 }
 
 func (l meddled) Stored(ctx context.Context) (int64, error) {

@@ -71,14 +71,14 @@ func (p *push) fed(otherwise int64, read func(*feed.Feed) int64) int64 {
 
 // fill maps the ring and encodes its templates, before the clock of the load starts; once, and not for nothing.
 func (p *push) fill(ctx context.Context) error {
-	if p.left() == 0 || p.feed.Load() != nil {
+	if p.toUpload() == 0 || p.feed.Load() != nil {
 		return nil
 	}
 	p.stats.Phase(event.Fill)
 	f, err := feed.New(feed.Config{
 		Dataset: p.data, Encoder: p.encoder, Run: p.id(),
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows,
-		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.done.Has,
+		Distinct: p.plan.DistinctRows, Buffers: p.plan.Buffers, Done: p.needless,
 	})
 	if err != nil {
 		return err
@@ -89,7 +89,8 @@ func (p *push) fill(ctx context.Context) error {
 
 // load runs the engine until every batch is in, and saves how far the run is.
 func (p *push) load(ctx context.Context) error {
-	p.stats.Phase(event.Load)
+	p.stats.Phase(p.moving())
+	p.loaded = true
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
 		lost, problem := p.lost(ctx)
@@ -98,16 +99,41 @@ func (p *push) load(ctx context.Context) error {
 			break
 		}
 		p.warnOfLoss(lost)
+		// Attempts at what was lost are counted anew from where this process began; only claims can be lost, and they and
+		// not the attempts' numbers keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
-			p.stats.Phase(event.Load)
+			p.stats.Phase(p.moving())
 			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
 		}
 	}
 	if n := p.stats.Snapshot().Outcomes[event.Unknown]; n > 0 && p.contract.Dedup == loader.DedupNone {
 		p.warn(fmt.Sprintf("the answers to %d attempts were lost, and delivery is at least once: their rows may be there twice", n))
 	}
+	if result.Kept > 0 {
+		p.warn(fmt.Sprintf("the objects of %d commit groups that are in the table could not be removed: %v", result.Kept, result.KeptWhy))
+	}
 	p.stats.Phase(event.Finish)
 	return p.settle(result, err)
+}
+
+// awaitRows waits until the rows can be read, where the back-end acknowledges them before that. It is part of every
+// process that verifies: the one before may have been stopped while it waited. Where nobody looks at the rows there is
+// nothing to wait for, and a run that is to send nothing but the load asks nothing.
+func (p *push) awaitRows(ctx context.Context) error {
+	finisher, waits := p.loader.(loader.Finisher)
+	if !waits || p.ledger.Record().Stage != ledger.Loaded || p.Config.Verify == string(verify.None) {
+		return nil
+	}
+	p.stats.Phase(event.Finish)
+	all := loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}
+	notes, err := finisher.Finish(ctx, all, p.plan.Rows)
+	for _, n := range notes {
+		p.warn(n)
+	}
+	if err != nil {
+		return fmt.Errorf("waiting until the rows can be read: %w", err)
+	}
+	return nil
 }
 
 // send runs the engine once. A run by duration that has stopped in order has from then on a number of rows: every batch
@@ -123,6 +149,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	before := stats.ProcessUsage()
 	defer func() { p.loadCPU = stats.ProcessUsage().CPU() - before.CPU() }()
 	result, err := engine.Run(ctx, p.Drain, config)
+	p.waiting, p.skipped = nil, ledger.Done{} // committed, or for the next process to look for
 	switch {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
@@ -149,7 +176,10 @@ func (p *push) engineConfig() engine.Config {
 		Source: p.feed.Load(), Stats: p.stats, Record: p.record, Log: p.Log,
 		Batches: p.plan.Batches(), Done: p.done.Has, Workers: p.plan.Workers,
 		Retry: retry.Policy{Retries: p.Config.Retries}, Resumed: p.resumed || p.lostSome,
-		Begun: p.begun.Has, Deadline: p.Config.BatchTimeout, TrustAcks: p.Config.Verify == string(verify.None),
+		Begun:      func(number int64) engine.Begun { return p.history.begun[number].engine() },
+		BegunGroup: func(number int64) engine.Begun { return p.history.groups[number].engine() },
+		Stored:     p.waiting,
+		Deadline:   p.Config.BatchTimeout, TrustAcks: p.Config.Verify == string(verify.None),
 	}
 	if p.Config.MaxRate > 0 {
 		c.Limit = rate.NewLimiter(rate.Limit(p.Config.MaxRate), int(feed.BufferBytes(p.encoder, p.plan.BatchRows)))
@@ -157,21 +187,27 @@ func (p *push) engineConfig() engine.Config {
 	return c
 }
 
-// record keeps an event for a resume. A batch of a run by key range is on disk as begun before its first row is sent:
-// nothing else would tell a resume to look for half of it.
+// record keeps an event for a resume. What is announced is on disk before it is sent: nothing else would tell a resume
+// to ask for it. The end of a commit group is on disk before it counts as acknowledged, and so before anybody removes its
+// objects.
 func (p *push) record(e event.Event) error {
-	if err := p.ledger.Append(e); err != nil {
-		return err
+	err := p.ledger.Append(e)
+	if err == nil && (e.Outcome == event.Started || e.Members > 0) {
+		err = p.ledger.Sync()
 	}
-	if e.Outcome == event.Started {
-		return p.ledger.Sync()
+	if err == nil && e.Done() {
+		p.acknowledged(e)
 	}
-	if e.Done() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.acked.Add(e.Batch)
+	return err
+}
+
+func (p *push) acknowledged(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n := range max(e.Members, 1) {
+		p.acked.Add(e.Batch + n)
 	}
-	return nil
+	p.keepLength(e)
 }
 
 // lost finds the batches that were acknowledged and are claimed no more: a server that crashed may have given back

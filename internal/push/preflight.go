@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
@@ -20,7 +21,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// preflightTime is how long the first connection may take. It is tried once.
+// preflightTime is how long each question of the preflight may take: the first connection, the look at the table, the
+// probe. Each is tried once.
 const preflightTime = 10 * time.Second
 
 // preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
@@ -40,6 +42,7 @@ func (p *push) preflight(ctx context.Context) error {
 	}
 	run := ledger.NewID(p.started)
 	caps := p.loader.Caps()
+	p.heed(caps)
 	if err := p.negotiate(caps); err != nil {
 		return err
 	}
@@ -65,13 +68,14 @@ func (p *push) preflight(ctx context.Context) error {
 	}
 	p.ledger, err = ledger.Create(p.Config.State, ledger.Record{
 		Run: run, Started: p.started, Stage: ledger.Loading,
-		Target: p.target.String(), Table: p.table.Name, Identity: p.table.Identity,
+		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name, Identity: p.table.Identity,
 		Plan: p.plan, Flags: p.Given,
 	})
 	return err
 }
 
-// configure finds driver, method and dataset.
+// configure finds driver, method and dataset, and refuses what no server could serve: a mistake on the command line is
+// no failure of a server, and is told before one is looked for.
 func (p *push) configure() error {
 	c := &p.Config
 	err := c.Validate()
@@ -81,25 +85,68 @@ func (p *push) configure() error {
 	if p.driver, _, p.target, err = c.LoaderTarget(p.Drivers); err != nil {
 		return err
 	}
+	caps, err := p.driver.Check(p.target)
+	if err != nil {
+		return err
+	}
 	p.data, err = dataset.New(c.Dataset, dataset.Options{
 		Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: dataset.Kind(c.PayloadKind),
 	})
+	if err != nil {
+		return err
+	}
+	// Formats are the method's; about delivery and sizes the server has its say.
+	w := want(c, p.target.Method, p.data)
+	w.Delivery, w.BatchRows, w.BatchBytes, w.GroupBatches = loader.DeliveryAuto, 0, 0, 0
+	_, _, err = loader.Negotiate(caps, w)
 	return err
 }
 
 // open connects and probes, once, within the preflight's time.
 func (p *push) open(ctx context.Context) error {
-	bound, cancel := context.WithTimeoutCause(ctx, preflightTime, fmt.Errorf("no answer within %s", preflightTime))
-	defer cancel()
-	var err error
-	p.loader, err = p.driver.Open(bound, p.target, p.deps())
-	if err != nil && bound.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(bound), err)
-	}
+	err := within(ctx, func(bound context.Context) (err error) {
+		p.loader, err = p.driver.Open(bound, p.target, p.deps())
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", p.target, err)
 	}
 	return nil
+}
+
+// errTooLate is the cause of the end of a step that took too long.
+var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
+
+// within bounds a step of the preflight, and says so where that is what ended it.
+func within(ctx context.Context, step func(context.Context) error) error {
+	bound, cancel := context.WithTimeoutCause(ctx, preflightTime, errTooLate)
+	defer cancel()
+	err := step(bound)
+	if err != nil && bound.Err() != nil {
+		return fmt.Errorf("%w: %w", context.Cause(bound), err)
+	}
+	return err
+}
+
+// heed lowers what goes on at the same time to what the server runs.
+func (p *push) heed(caps loader.Caps) {
+	if warning := lower(&p.Config, caps); warning != "" {
+		p.warn(warning)
+	}
+}
+
+// lower is heed without a run; pure, for dry runs too. Workers of a staged method take no load's place.
+func lower(c *config.Push, caps loader.Caps) (warning string) {
+	most, was := caps.MaxInFlight, workers(c)
+	if most <= 0 || was <= most || caps.Staged {
+		return ""
+	}
+	c.Workers = most
+	loads := fmt.Sprintf("the %d loads", most)
+	if most == 1 {
+		loads = "the one load"
+	}
+	return fmt.Sprintf("%d workers are lowered to %s that the server runs at a time: more would only wait in its queue", was, loads)
 }
 
 func (p *push) deps() loader.Deps {
@@ -126,7 +173,7 @@ func (p *push) negotiate(caps loader.Caps) error {
 func want(c *config.Push, method string, d dataset.Dataset) loader.Want {
 	return loader.Want{
 		Method: method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
-		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes),
+		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
 		Rows: size(c).RowCount(d.Schema().MaxRowBytes()), Workers: workers(c),
 		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
 		RowBytes: func(f batch.Format) int64 {
@@ -167,8 +214,17 @@ func memory(c *config.Push) int64 {
 }
 
 func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateMode) error {
-	var err error
-	p.table, err = p.loader.Prepare(ctx, p.preparation(run, mode))
+	prepare := func(ctx context.Context) (err error) {
+		p.table, err = p.loader.Prepare(ctx, p.preparation(run, mode))
+		return err
+	}
+	if mode == loader.CreateRecreate {
+		return prepare(ctx) // to drop a large table takes as long as it takes
+	}
+	err := within(ctx, prepare)
+	if errors.Is(err, errTooLate) {
+		return fmt.Errorf("making table %s ready, or looking at it: %w", p.target.Table, err)
+	}
 	return err
 }
 
@@ -177,9 +233,14 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	return loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.resumed && p.ledger.Record().Stage != ledger.Verified, // the claims of a proven run are gone
-		Silent: p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce,
+		Resume: p.resumed && (p.ledger.Record().Stage != ledger.Verified || !p.claims()), // the claims of a proven run are gone
+		Silent: p.silent(),
 	}
+}
+
+// silent tells that the user asked for nothing but the load.
+func (p *push) silent() bool {
+	return p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce
 }
 
 // proveTransactions sends one row that is rolled back, and settles for less when it survives.
@@ -192,7 +253,11 @@ func (p *push) proveTransactions(ctx context.Context, run string, caps loader.Ca
 	if err != nil {
 		return err
 	}
-	proof, err := prober.Probe(ctx, p.contract, one)
+	var proof loader.Proof
+	err = within(ctx, func(bound context.Context) (err error) {
+		proof, err = prober.Probe(bound, p.contract, one)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("probing for transactions: %w", err)
 	}
@@ -228,15 +293,45 @@ func (p *push) probeBatch(ctx context.Context, run string) (*batch.Batch, error)
 
 // firstKey is the one asked for, or the first free one of a table that is appended to.
 func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
-	if !p.Config.Append {
-		return p.Config.FirstKey, nil
+	switch first := p.Config.FirstKey; {
+	case p.Config.Append && first > 0:
+		return first, p.unused(ctx, first)
+	case !p.Config.Append:
+		return first, nil
 	}
 	reserver, can := p.loader.(loader.Reserver)
 	if !can {
-		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key instead of --append", p.driver.Name())
+		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key besides --append, behind the table's largest key", p.driver.Name())
 	}
-	return reserver.Reserve(ctx, run, size(&p.Config).RowCount(p.data.Schema().MaxRowBytes()))
+	return reserver.Reserve(ctx, run, p.rows())
 }
+
+// unused makes sure that no row has a key that the run would use: neither a lost answer nor the proof of arrival could
+// tell such rows from the run's own. It sets nothing aside; who chooses the keys keeps other runs off them.
+func (p *push) unused(ctx context.Context, first int64) error {
+	counter, can := p.loader.(loader.Counter)
+	if !can || p.silent() {
+		p.warn(fmt.Sprintf("nobody has looked whether the keys from %d on are free in table %s", first, p.table.Name))
+		return nil
+	}
+	var there int64
+	keys := loader.KeyRange{First: first, Last: first + p.rows() - 1}
+	err := counter.Count(ctx, loader.Grouping{KeyRange: keys, Size: p.contract.BatchRows}, func(b loader.Bucket) error {
+		there += b.Rows
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
+	}
+	if there > 0 {
+		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which are to be the run's: choose a larger --first-key",
+			there, p.table.Name, keys.First, keys.Last)
+	}
+	return nil
+}
+
+// rows is the size of a run that has no plan yet; of one by duration, the most it can have.
+func (p *push) rows() int64 { return size(&p.Config).RowCount(p.data.Schema().MaxRowBytes()) }
 
 // makePlan fixes the run's numbers.
 func (p *push) makePlan(first int64) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/engine/ledger"
@@ -38,12 +39,20 @@ func (p *push) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mode, weaker := verify.Possible(p.loader, wanted)
+	possible := func(m verify.Mode) (verify.Mode, string) { return verify.Possible(p.loader, m) }
+	objects := verify.OnlyObjects(p.loader)
+	if objects {
+		possible = verify.PossibleObjects
+	}
+	mode, weaker := possible(wanted)
 	if weaker != "" {
 		p.warn(weaker)
 	}
-	snapshot := p.stats.Snapshot()
-	p.verified, err = verify.Run(ctx, p.loader, mode, p.expect(), snapshot.Rows)
+	if objects && mode == verify.Count {
+		err = p.verifyObjects(ctx)
+	} else {
+		p.verified, err = verify.Run(ctx, p.loader, mode, p.expect(), p.stats.Snapshot().Rows)
+	}
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
 	}
@@ -55,6 +64,17 @@ func (p *push) verify(ctx context.Context) error {
 		return &Error{Outcome: report.VerificationFailed, Err: fmt.Errorf("%s", p.verified.Summary())}
 	}
 	return nil
+}
+
+// verifyObjects compares what lies in the store with what the journal says was acknowledged.
+func (p *push) verifyObjects(ctx context.Context) error {
+	var strange []string
+	var err error
+	p.verified, strange, err = verify.Objects(ctx, p.loader.(loader.Inventory), p.id(), p.expect(), p.lengths.of)
+	if len(strange) > 0 {
+		p.warn(fmt.Sprintf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(strange, ", ")))
+	}
+	return err
 }
 
 func (p *push) expect() verify.Expect {
@@ -90,12 +110,31 @@ func (p *push) finish(ctx context.Context) error {
 	return nil
 }
 
-// claims tells whether the claim table holds anything of the run: claims, or the range of keys it appends to.
-func (p *push) claims() bool { return p.contract.Dedup == loader.DedupTx || p.Config.Append }
+// claims tells whether the claim table holds anything of the run: claims, or the range of keys that was set aside for it.
+func (p *push) claims() bool {
+	chosen := p.ledger.Record().Flag("first-key")
+	return p.contract.Dedup == loader.DedupTx || p.Config.Append && (chosen == "" || chosen == "0")
+}
+
+// measure asks what the load has cost the server, however it ended. It comes when all clocks stand still, so that the
+// answer is in no rate, and asks nothing of a server that the user has no patience with.
+func (p *push) measure(ctx context.Context) {
+	measurer, can := p.loader.(loader.Measurer)
+	if !can || !p.loaded || ctx.Err() != nil {
+		return
+	}
+	bound, cancel := context.WithTimeout(ctx, preflightTime)
+	defer cancel()
+	var notes []string
+	p.cost, notes = measurer.Measured(bound)
+	for _, n := range notes {
+		p.warn(n)
+	}
+}
 
 // report fills in what is known, however far the run came.
 func (p *push) report(err error) *report.Report {
-	r := &report.Report{Warnings: p.warnings}
+	r := &report.Report{Warnings: p.warnings, Cost: p.cost}
 	r.Result.Outcome = OutcomeOf(err)
 	if err != nil {
 		r.Result.Error = err.Error()
@@ -126,10 +165,10 @@ func (p *push) reportTarget(r *report.Report) {
 	if p.driver == nil {
 		return
 	}
-	r.Target = report.Target{Backend: p.driver.Name(), URL: p.target.String(), Table: p.table.Name}
+	r.Target = report.Target{Backend: p.driver.Name(), URL: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name}
 	if p.loader != nil {
 		s := p.loader.Server()
-		r.Target.Server, r.Target.Endpoint, r.Target.Settings = s.Product+" "+s.Version, s.Endpoint, s.Settings
+		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings
 	}
 }
 
@@ -138,7 +177,7 @@ func (p *push) reportPlan(r *report.Report) {
 		Method: p.contract.Method, Format: string(p.contract.Format), Delivery: string(p.contract.Delivery),
 		Dataset: p.plan.Dataset, Seed: p.plan.Seed, Rows: p.plan.Rows, FirstKey: p.plan.FirstKey,
 		Workers: p.plan.Workers, Buffers: p.plan.Buffers, BatchRows: p.plan.BatchRows,
-		BatchBytes: p.plan.BatchBytes(), DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
+		BatchBytes: p.plan.BatchBytes(), GroupBatches: p.contract.GroupBatches, DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
 	}
 	if p.plan.ByDuration {
 		r.Plan.Rows = 0

@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/network"
@@ -55,6 +56,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
 	err := p.run(ctx, soft)
+	p.measure(ctx)
 	err = errors.Join(err, p.close())
 	return p.report(err), err
 }
@@ -77,17 +79,22 @@ type push struct {
 	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
 	stats    *stats.Collector
 
-	resumed bool        // an earlier process worked on the run
-	done    ledger.Done // batches that are in; the engine reads it while it runs
-	begun   ledger.Done // batches of which an earlier process may have sent a part
-	mu      sync.Mutex  // guards acked
-	acked   ledger.Done // batches that this process had acknowledged since done was made
+	resumed bool            // an earlier process worked on the run
+	done    ledger.Done     // batches that are in; the engine reads it while it runs
+	history history         // of earlier processes
+	waiting []engine.Stored // batches in the store that wait for their commit, when this process began to load
+	skipped ledger.Done     // the same, for the feed
+	mu      sync.Mutex      // guards acked and lengths
+	acked   ledger.Done     // batches that this process had acknowledged, in the journal, since done was made
+	lengths lengths         // of objects, where they are all there is
 
 	lostSome bool // this process found acknowledged batches gone
+	loaded   bool // this process opened sessions, and has closed them
 
 	loadCPU  float64 // seconds of CPU time while rows moved
 	verified verify.Result
 	stored   int64
+	cost     map[string]float64
 	warnings []string
 }
 
@@ -101,7 +108,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		case <-soft.Done():
 		}
 	}()
-	return &push{Job: j, started: time.Now(), wire: new(network.Dialer)}, soft, func() { cancel(nil) }
+	return &push{Job: j, started: time.Now(), wire: new(network.Dialer), history: newHistory()}, soft, func() { cancel(nil) }
 }
 
 func (p *push) run(ctx, soft context.Context) error {
@@ -117,15 +124,25 @@ func (p *push) run(ctx, soft context.Context) error {
 		defer done()
 	}
 	defer p.stats.Phase(event.Done)
-	if p.ledger.Record().Stage == ledger.Loading {
-		if err := p.fill(soft); err != nil {
-			return p.orInterrupted(report.Failed, err)
-		}
-		if err := p.load(ctx); err != nil {
-			return err
-		}
+	err := p.fillAndLoad(ctx, soft)
+	p.tidy(ctx, err == nil)
+	if err != nil {
+		return err
+	}
+	if err := p.awaitRows(soft); err != nil {
+		return p.orInterrupted(report.Failed, err)
 	}
 	return p.prove(soft)
+}
+
+func (p *push) fillAndLoad(ctx, soft context.Context) error {
+	if p.ledger.Record().Stage != ledger.Loading {
+		return nil
+	}
+	if err := p.fill(soft); err != nil {
+		return p.orInterrupted(report.Failed, err)
+	}
+	return p.load(ctx)
 }
 
 func (p *push) warn(text string) {

@@ -71,6 +71,7 @@ func TestNothingIsTouchedBeforeThePreflightIsOver(t *testing.T) {
 		table            bool // it was made
 	}{
 		{name: "usage", args: small + " --verify full --set x", outcome: push.Usage, text: "write it as name=value"},
+		{name: "driver's usage", args: small + " --set unfit=1", outcome: push.Usage, text: "--set unfit: memory has no such variable"},
 		{name: "state", args: small + " --state-dir /dev/null/x", outcome: report.PreflightFailed, text: "without which a run cannot be resumed"},
 		{
 			name: "connection", args: small, outcome: report.PreflightFailed, text: "opening memory://u@h/d: nobody there",
@@ -79,6 +80,10 @@ func TestNothingIsTouchedBeforeThePreflightIsOver(t *testing.T) {
 		{name: "memory", args: small + " --memory 1KiB", outcome: push.Usage, text: "more than --memory 1.0 KiB"},
 		{name: "keys", args: small + " --first-key 4611686018427387904", outcome: push.Usage, text: "keys run from 0 to 2^62"},
 		{name: "format", args: small + " --format values", outcome: push.Usage, text: `method keep does not take format "values"`},
+		{
+			name: "format, and no server", args: small + " --format values", outcome: push.Usage, text: `method keep does not take format "values"`,
+			change: func(p *place) { p.failOn("open", errors.New("nobody there")) },
+		},
 		{
 			name: "delivery", args: small + " --delivery exactly-once", outcome: report.PreflightFailed, text: "cannot deliver exactly once here: it is a sieve",
 			change: func(p *place) {

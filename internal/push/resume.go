@@ -14,20 +14,15 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // takeOver goes on with a run that another process left: the plan is the run's, the machine is ours.
 func (p *push) takeOver(ctx context.Context) error {
-	last := int64(-1) // the last batch the journal knows
 	record, err := p.reopen(ctx, func(e event.Event) {
-		last = max(last, e.Batch)
-		p.begun.Add(e.Batch)
-		if e.Done() {
-			p.done.Add(e.Batch)
-		}
+		p.history.add(e, p.contract, &p.done)
+		p.keepLength(e)
 	})
 	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
@@ -42,18 +37,27 @@ func (p *push) takeOver(ctx context.Context) error {
 	if record.Stage == ledger.Verified {
 		return nil // its claims are gone
 	}
+	p.heed(p.loader.Caps())
+	p.endOfGroups() // before claims are read: that of the last group has fewer rows than the others
 	if err := p.believeClaims(ctx); err != nil {
 		return err
 	}
 	if p.contract.Dedup == loader.DedupNone && p.left() > 0 {
+		onTheWay := int64(p.plan.Workers)
+		if p.contract.Staged() {
+			onTheWay = int64(p.contract.Commits) * min(p.contract.GroupBatches, p.left())
+		}
 		p.warn(fmt.Sprintf("delivery is at least once: batches that were on their way when the earlier process ended, %d at most, may be there twice",
-			p.plan.Workers))
+			onTheWay))
 	}
 	p.endLeftovers(ctx)
 	if p.plan.ByDuration {
-		if err := p.endByNow(max(last, p.done.Last())); err != nil {
+		if err := p.endByNow(max(p.history.last, p.done.Last())); err != nil {
 			return err
 		}
+	}
+	if err := p.findStored(ctx); err != nil {
+		return err
 	}
 	if record.Stage == ledger.Loaded && p.left() == 0 {
 		return nil
@@ -68,8 +72,13 @@ func (p *push) takeOver(ctx context.Context) error {
 // reopen takes over a run's folder, handing its journal to each, and connects.
 func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Record, error) {
 	p.resumed = true
-	var err error
+	before, err := ledger.Read(p.Config.State, p.Config.Resume)
+	if err != nil {
+		return ledger.Record{}, err
+	}
+	p.contract = before.Plan.Contract // each may ask
 	if p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each); err != nil {
+		p.contract = loader.Contract{} // of a run that is another's there is nothing to report
 		return ledger.Record{}, err
 	}
 	r := p.ledger.Record()
@@ -82,6 +91,11 @@ func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Recor
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
 	c.Table = tableOf(r)
+	if c.Via.Target() == nil && r.Via != "" {
+		if err := c.Via.Set(r.Via); err != nil {
+			return r, err
+		}
+	}
 	if err := p.configure(); err != nil {
 		return r, failed(Usage, err)
 	}
@@ -161,8 +175,8 @@ const leftoverPatience = time.Minute
 // fails, the claims make the load wait.
 func (p *push) endLeftovers(ctx context.Context) {
 	resolver, can := p.loader.(loader.Resolver)
-	if !can || p.contract.Dedup != loader.DedupTx {
-		return
+	if !can || p.contract.Dedup != loader.DedupTx || p.contract.Staged() {
+		return // the commit groups that were begun are known by name, and the engine asks for each before it goes on
 	}
 	ctx, cancel := context.WithTimeout(ctx, leftoverPatience)
 	defer cancel()
@@ -177,9 +191,9 @@ func (p *push) endLeftovers(ctx context.Context) {
 	asked.SetLimit(8)
 	for i, n := range open {
 		asked.Go(func() error {
-			found, err := resolver.Resolve(ctx, loader.Ref{
-				ID: batch.ID{Run: p.id(), Number: n}, First: p.plan.FirstKey + n*p.plan.BatchRows, Rows: p.plan.BatchSize(n),
-			})
+			ref := p.ref(n)
+			ref.Attempt = p.history.begun[n].attempt
+			found, err := resolver.Resolve(ctx, ref)
 			in[i] = found.Applied == loader.Yes
 			return err
 		})
@@ -205,11 +219,11 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 		return claimed, false, nil
 	}
 	err = claims.Claimed(ctx, p.id(), func(number, rows int64) error {
-		if number < 0 || number >= p.plan.Batches() || rows != p.plan.BatchSize(number) {
-			return fmt.Errorf("batch %d with %d rows is claimed, and the run has no such batch", number, rows)
+		batches, err := p.claimedAs(number, rows)
+		for _, b := range batches {
+			claimed.Add(b.ID.Number)
 		}
-		claimed.Add(number)
-		return nil
+		return err
 	})
 	if err != nil {
 		return claimed, true, fmt.Errorf("reading the claims of run %s: %w", p.id(), err)
@@ -220,7 +234,8 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 // refit fits the plan to this machine, with no more workers and buffers than there are batches left.
 func (p *push) refit() error {
 	var err error
-	p.encoder, err = feed.NewEncoder(p.contract.Format, p.data, p.plan.FirstKey, p.plan.Rows)
+	// What is sent again must have the length that it had, whatever became of the number of rows.
+	p.encoder, err = feed.NewEncoder(p.contract.Format, p.data, p.plan.FirstKey, p.plan.KeyRows)
 	if err != nil {
 		return err
 	}
@@ -228,7 +243,7 @@ func (p *push) refit() error {
 	for _, w := range warnings {
 		p.warn(w)
 	}
-	left := int(min(max(p.left(), 1), math.MaxInt))
+	left := int(min(max(p.toUpload(), 1), math.MaxInt))
 	p.plan.Workers, p.plan.Buffers = min(p.plan.Workers, left), min(p.plan.Buffers, left)
 	return err
 }
@@ -268,9 +283,13 @@ func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) b
 		{"append", orElse(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
 		{"batch-rows", was.BatchRows, c.BatchRows},
 		{"batch-bytes", was.BatchRows, max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1)},
+		{"commit-batches", was.GroupBatches, c.CommitBatches},
 		{"delivery", string(was.Delivery), delivery},
 		{"create", orElse(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
 		{"primary-key", orElse(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
+	}
+	if via := c.Via.String(); !config.SameStore(r.Via, via) {
+		all = append(all, frozen{"via", orElse(r.Via, "none"), via})
 	}
 	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
 		all = append(all, frozen{option, orElse(r.Flag(option), "not given"), c.Options[option]})

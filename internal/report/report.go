@@ -44,6 +44,7 @@ type Report struct {
 	Latency Latency `json:"latency"`
 	Client  Client  `json:"client"`
 	Stored  Stored  `json:"stored"`
+	Cost    Cost    `json:"cost"`
 	Verify  Verify  `json:"verify"`
 
 	Warnings []string `json:"warnings"`
@@ -62,6 +63,7 @@ type Run struct {
 type Target struct {
 	Backend  string            `json:"backend"`
 	URL      string            `json:"url"`      // loader.Target.String
+	Via      string            `json:"via"`      // the object store of a staged method, likewise; "" without one
 	Server   string            `json:"server"`   // product and version as the server says it
 	Endpoint string            `json:"endpoint"` // host:port, or a socket's path
 	Table    string            `json:"table"`    // as the server knows it
@@ -81,6 +83,7 @@ type Plan struct {
 	Buffers      int     `json:"buffers"`
 	BatchRows    int64   `json:"batch_rows"`
 	BatchBytes   int64   `json:"batch_bytes"`    // encoded
+	GroupBatches int64   `json:"commit_batches"` // batches of a commit group; 0 when every batch is loaded by itself
 	DistinctRows int64   `json:"distinct_rows"`  // 0 when every row is another
 	Distinct     int64   `json:"distinct_bytes"` // column data of the distinct rows
 	ZstdRatio    float64 `json:"payload_zstd_ratio"`
@@ -96,6 +99,7 @@ type Result struct {
 	PayloadBytes int64   `json:"payload_bytes"` // column data
 	EncodedBytes int64   `json:"encoded_bytes"` // bodies
 	WireBytes    int64   `json:"wire_bytes"`    // what the sockets took
+	StoredBytes  int64   `json:"stored_bytes"`  // bodies put into the object store by this process
 
 	// Seconds is the time of the phases stage, load, commit and finish: from the first row sent until the last is
 	// visible to others. The rates are this process's acknowledged rows and payload over that.
@@ -126,8 +130,10 @@ type Phases struct {
 
 // Rates is rows per second of the phases in which rows move; 0 for phases that did not happen.
 type Rates struct {
-	Load   float64 `json:"load"`
-	Stage  float64 `json:"stage"`
+	Load  float64 `json:"load"`
+	Stage float64 `json:"stage"` // into the object store
+	// Commit is into the table, over the phases stage and commit: groups are committed while others are uploaded.
+	Commit float64 `json:"commit"`
 	Verify float64 `json:"verify"`
 }
 
@@ -165,6 +171,18 @@ type Stored struct {
 func NewStored(bytes, rows int64) Stored {
 	return Stored{Bytes: bytes, BytesPerRow: ratio(float64(bytes), float64(rows))}
 }
+
+// Cost is what the sessions of this process have cost the server, as the server counts it; empty where it does not tell. A
+// name ends with its unit, _bytes or _seconds, and has none when it counts. Known are
+//
+//	redo_bytes      written to the redo log
+//	received_bytes  that came over the network
+//	cpu_seconds     of the server's processes for these sessions
+//	round_trips     questions that waited for an answer
+//	commits         transactions that the sessions asked to commit
+//
+// A back-end may add others, so scripts look for the names that they know.
+type Cost map[string]float64
 
 // Verify is what the proof of arrival found.
 type Verify struct {
@@ -204,14 +222,18 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	moving := r.Phases.Stage + r.Phases.Load + r.Phases.Commit + r.Phases.Finish
 	now := float64(s.Rows - s.ResumedRows)
 	r.Rates = Rates{
-		Load: ratio(now, r.Phases.Load), Stage: ratio(now, r.Phases.Stage),
+		Load: ratio(now, r.Phases.Load), Stage: ratio(float64(s.StoredRows), r.Phases.Stage),
 		Verify: ratio(float64(s.Verification.FoundRows), r.Phases.Verify),
+	}
+	if r.Phases.Stage > 0 {
+		r.Rates.Commit = ratio(now, r.Phases.Stage+r.Phases.Commit)
 	}
 	outcome, why := r.Result.Outcome, r.Result.Error
 	r.Result = Result{
 		Outcome: outcome, Error: why,
 		Rows: s.Rows, Batches: s.Batches, PayloadBytes: s.PayloadBytes, EncodedBytes: s.EncodedBytes, WireBytes: s.WireBytes,
-		Seconds: moving, RowsPerSecond: ratio(now, moving),
+		StoredBytes: s.StoredBytes,
+		Seconds:     moving, RowsPerSecond: ratio(now, moving),
 		BytesPerSecond: ratio(float64(s.PayloadBytes-s.ResumedBytes), moving),
 		Attempts:       s.Attempts, Retries: s.Retries, Refills: s.Refills,
 		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
@@ -232,6 +254,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 	r.Schema = Schema
 	if r.Target.Settings == nil {
 		r.Target.Settings = map[string]string{}
+	}
+	if r.Cost == nil {
+		r.Cost = Cost{}
 	}
 	r.Verify.BadBatches = orEmpty(r.Verify.BadBatches)
 	r.Verify.Problems = orEmpty(r.Verify.Problems)

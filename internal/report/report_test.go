@@ -112,6 +112,32 @@ func reports() map[string]report.Report {
 	r.Verify = report.Verify{Mode: "none"}
 	all["unknown"] = r
 
+	r = done()
+	r.Target = report.Target{
+		Backend: "databend", URL: "databend://load@db1:8000/bench", Via: "s3://bucket/prefix?endpoint=http%3A%2F%2Fstore%3A9000",
+		Server: "Databend 1.2", Endpoint: "db1:8000", Table: "bench.documents",
+	}
+	r.Plan.Method, r.Plan.Format, r.Plan.GroupBatches = "stage-load", "parquet", 16
+	r.Result.StoredBytes = r.Result.EncodedBytes
+	r.Phases.Stage, r.Phases.Commit, r.Phases.Load = r.Phases.Load, 1.5, 0
+	r.Rates = report.Rates{Stage: 584_795, Commit: 406_504, Verify: r.Rates.Verify}
+	all["staged"] = r
+
+	r = done()
+	r.Target = report.Target{
+		Backend: "oracle", URL: "oracle://load@db1:1521/FREEPDB1", Server: "Oracle 23.26", Endpoint: "db1:1521", Table: "BENCH.JOURNAL",
+		Settings: map[string]string{"driver": "go-ora v2.9.0"},
+	}
+	r.Plan.Method, r.Plan.Format, r.Plan.Dataset = "array", "columns", "journal"
+	r.Cost = report.Cost{
+		"redo_bytes": 1_288_490_189, "round_trips": 812, "cpu_seconds": 3.44, "commits": 1230, "sorted_rows": 0.5,
+	}
+	r.Result.Outcome, r.Result.Error = report.Failed, "ORA-01653: unable to extend table"
+	for i := range 9 {
+		r.Warnings = append(r.Warnings, "warning number "+string(rune('1'+i)))
+	}
+	all["server_cost"] = r
+
 	r = report.Report{Run: planned().Run, Target: planned().Target}
 	r.Target.Table, r.Target.Server = "documents", ""
 	r.Result.Outcome, r.Result.Error = report.PreflightFailed, "connect: dial tcp db1:5432: connection refused (is the server up?)"
@@ -181,6 +207,7 @@ func TestEveryPromisedField(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text.Bytes(), &all))
 	require.Equal(t, "terapush.report/v1", all["schema"])
 	require.Equal(t, []any{}, all["warnings"])
+	require.Equal(t, map[string]any{}, all["cost"], "nobody measured")
 	for part, fields := range promised {
 		require.Subset(t, keys(all[part]), strings.Fields(fields), part)
 	}
@@ -200,6 +227,7 @@ func TestMeasure(t *testing.T) {
 	r.Measure(event.Snapshot{
 		PhaseSeconds: map[event.Phase]float64{event.Load: 6, event.Stage: 1, event.Commit: 2, event.Finish: 1, event.Verify: 4},
 		Rows:         1000, ResumedRows: 400, PayloadBytes: 10_000, ResumedBytes: 4000,
+		StoredRows: 500, StoredBytes: 5500,
 		UnknownBatches: 2, FailedBatches: 3, MissingRows: 4,
 		Verification: event.Verification{FoundRows: 800},
 	}, stats.Quantiles{}, stats.Usage{})
@@ -208,7 +236,8 @@ func TestMeasure(t *testing.T) {
 	require.Equal(t, 10.0, r.Result.Seconds, "until the last row is visible, verification not included")
 	require.Equal(t, 60.0, r.Result.RowsPerSecond, "of this process")
 	require.Equal(t, 600.0, r.Result.BytesPerSecond)
-	require.Equal(t, report.Rates{Load: 100, Stage: 600, Verify: 200}, r.Rates)
+	require.Equal(t, report.Rates{Load: 100, Stage: 500, Commit: 200, Verify: 200}, r.Rates)
+	require.EqualValues(t, 5500, r.Result.StoredBytes)
 	require.Equal(t, int64(400), r.Run.ResumedRows)
 	require.Equal(t, [3]int64{2, 3, 4}, [3]int64{r.Result.Unknown, r.Result.GivenUp, r.Result.Missing})
 

@@ -3,6 +3,9 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,15 +27,15 @@ func (r Report) WriteText(w io.Writer) error {
 	if r.Result.Error != "" {
 		add("error", oneLine(r.Result.Error))
 	}
-	add("target", r.Target.URL, prefixed("table ", r.Target.Table), r.Target.Server)
+	add("target", r.Target.URL, prefixed("table ", r.Target.Table), prefixed("via ", r.Target.Via), r.Target.Server)
 	if r.Plan.Method != "" {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
-			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)))
+			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)), r.groups())
 		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
 			r.distinct(), fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio))
 	}
 	if r.Result.Outcome != PreflightFailed {
-		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes),
+		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes), r.uploaded(),
 			"wire "+size(r.Result.WireBytes), r.stored())
 		add("time", r.Phases.parts()...)
 		q := r.Latency.BatchSeconds
@@ -42,6 +45,9 @@ func (r Report) WriteText(w io.Writer) error {
 			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
 		add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
 			"system "+duration(r.Client.SystemSeconds), "peak memory "+size(r.Client.PeakRSSBytes))
+		if len(r.Cost) > 0 {
+			add("server", r.Cost.parts()...)
+		}
 		lines = append(lines, r.Verify.line())
 	}
 	lines = append(lines, warnings(r.Warnings, maxLines-len(lines))...)
@@ -76,6 +82,20 @@ func (r Report) distinct() string {
 	return fmt.Sprintf("%s distinct in %s", size(r.Plan.Distinct), counted(r.Plan.DistinctRows, "row", "rows"))
 }
 
+func (r Report) uploaded() string {
+	if r.Result.StoredBytes == 0 {
+		return ""
+	}
+	return "uploaded " + size(r.Result.StoredBytes)
+}
+
+func (r Report) groups() string {
+	if r.Plan.GroupBatches == 0 {
+		return ""
+	}
+	return fmt.Sprintf("committed %s at a time", counted(r.Plan.GroupBatches, "batch", "batches"))
+}
+
 func (r Report) stored() string {
 	if r.Stored.Bytes == 0 {
 		return ""
@@ -86,7 +106,7 @@ func (r Report) stored() string {
 	return fmt.Sprintf("stored %s, %.1f B a row", size(r.Stored.Bytes), r.Stored.BytesPerRow)
 }
 
-// parts names the phases that took time, and load even when it took none.
+// parts names the phases that took time, and load even when it took none and nothing took its place.
 func (p Phases) parts() []string {
 	var all []string
 	for _, phase := range []struct {
@@ -96,9 +116,29 @@ func (p Phases) parts() []string {
 		{"prepare", p.Prepare}, {"fill", p.Fill}, {"stage", p.Stage}, {"load", p.Load},
 		{"commit", p.Commit}, {"finish", p.Finish}, {"verify", p.Verify},
 	} {
-		if phase.seconds > 0 || phase.name == "load" {
+		if phase.seconds > 0 || phase.name == "load" && p.Stage == 0 {
 			all = append(all, phase.name+" "+duration(phase.seconds))
 		}
+	}
+	return all
+}
+
+// parts names the costs in the order of their names. Their units are in the names: a back-end may count what nobody here
+// has heard of.
+func (c Cost) parts() []string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		n := c[name]
+		value := humanize.Commaf(math.Round(n*100) / 100)
+		word, isBytes := strings.CutSuffix(name, "_bytes")
+		word, isTime := strings.CutSuffix(word, "_seconds")
+		switch {
+		case isBytes:
+			value = size(int64(n))
+		case isTime:
+			value = duration(n)
+		}
+		all = append(all, strings.ReplaceAll(word, "_", " ")+" "+value)
 	}
 	return all
 }

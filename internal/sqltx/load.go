@@ -2,15 +2,14 @@
 // order. The claim row comes first so that an attempt that overlaps an earlier one of the same batch waits on the
 // claim's key, or fails there, before it has sent a single row.
 //
-// It knows the order and the SQL that PostgreSQL's and MySQL's families share; how a statement is sent is the
-// back-end's.
+// It knows the order, and the SQL that the back-ends share, with a dialect for what differs; how a statement is sent is
+// the back-end's.
 package sqltx
 
 import (
 	"context"
 	"errors"
 
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -19,18 +18,20 @@ type Conn interface {
 	// Claim begins a transaction and inserts the claim row. taken tells that the row is there already; rows is then
 	// what it says.
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
-	// Rows sends the batch by the method and returns how many rows the server says it took, with its warnings.
-	Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error)
 	// Commit ends the transaction. An error is taken as unknown, unless it is a *loader.Error that knows better.
 	Commit(ctx context.Context) error
 	// Rollback gives up the transaction; where that fails the session must not be used again.
 	Rollback(ctx context.Context) error
 }
 
-// Load sends the batch once, under a claim. What fails before the commit is certainly not applied; a commit whose
-// answer is lost is unknown, and only then.
-func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
-	taken, rows, err := c.Claim(ctx, loader.RefOf(b))
+// Send puts rows into the open transaction by the method, a batch or a commit group of them, and returns how many the
+// server says it took, with its warnings.
+type Send func(ctx context.Context) (rows int64, warnings []string, err error)
+
+// Load sends what ref names once, under a claim; wanted is how many rows that has to put in. What fails before the
+// commit is certainly not applied; a commit whose answer is lost is unknown, and only then.
+func Load(ctx context.Context, c Conn, ref loader.Ref, wanted int64, send Send) (loader.Ack, error) {
+	taken, rows, err := c.Claim(ctx, ref)
 	if err != nil {
 		return loader.Ack{}, giveUp(ctx, c, "claim", err)
 	}
@@ -39,14 +40,14 @@ func Load(ctx context.Context, c Conn, b *batch.Batch) (loader.Ack, error) {
 		_ = c.Rollback(ctx)
 		return loader.Ack{Rows: rows, AlreadyApplied: true}, nil
 	}
-	rows, warnings, err := c.Rows(ctx, b)
+	rows, warnings, err := send(ctx)
 	if err != nil {
 		return loader.Ack{}, giveUp(ctx, c, "load", err)
 	}
 	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and calls it success, so the count is compared
 	// while the transaction can still be rolled back.
-	if rows != b.Wanted() || len(warnings) > 0 {
-		err := &loader.RowsError{Sent: b.Wanted(), Acknowledged: rows, Detail: warnings}
+	if rows != wanted || len(warnings) > 0 {
+		err := &loader.RowsError{Sent: wanted, Acknowledged: rows, Detail: warnings}
 		return loader.Ack{}, giveUp(ctx, c, "load", err)
 	}
 	if err := ctx.Err(); err != nil { // a commit that was never sent is no unknown one

@@ -26,13 +26,36 @@ const (
 
 // Dialect is what the SQL families write differently.
 type Dialect struct {
-	Quote   string // the quotation mark of identifiers
-	Divide  string // the operator of integer division
-	Decimal string // a type that a sum beyond 64 bits is cast to, so that it is read as text without loss
+	Quote string // the quotation mark of identifiers
+	Upper bool   // names are quoted in upper case, which is how the server keeps those that nobody quotes
+	// Divide and Modulo are the quotient and the remainder of two integers, as formats of %s and %d. A Modulo of "" is
+	// the operator %.
+	Divide, Modulo string
+	// Decimal is a type that a sum beyond 64 bits is cast to, so that it is read as text without loss.
+	Decimal string
+	// Digits is a format of %s that turns a number into its decimal digits, for drivers that would round it; "" where they
+	// read integers as they are. Where it is given, Decimal is not used.
+	Digits string
+	// Reads has a format of %s for each type whose columns are not read as they are.
+	Reads map[rows.Type]string
+	// MaxList is the most elements of an IN list; longer lists are written as several. 0: there is no bound.
+	MaxList int
+	// TextNumber is a format of %s that reads the digits of a text as an integer.
+	TextNumber string
+	// Dual is what stands behind a SELECT that reads from no table; "" is nothing.
+	Dual string
+	// Wide is a type that a value is cast to before it is summed, where the sum of integers of 64 bits has 64 bits itself
+	// and wraps around or fails: to cast the sum would be too late. "" where sums grow by themselves.
+	Wide string
+	// TextLength and BytesLength are the functions that count the bytes of texts and of raw bytes; "" is OCTET_LENGTH.
+	TextLength, BytesLength string
 }
 
 // Identifier quotes a name, or the parts of schema.name.
 func (d Dialect) Identifier(name string) string {
+	if d.Upper {
+		name = strings.ToUpper(name)
+	}
 	parts := strings.Split(name, ".")
 	for i, p := range parts {
 		parts[i] = d.Quote + strings.ReplaceAll(p, d.Quote, d.Quote+d.Quote) + d.Quote
@@ -54,6 +77,9 @@ func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))
 	for i, t := range s.Number {
 		text := d.Identifier(s.Columns[t.Column].Name)
+		if s.Columns[t.Column].Type == rows.Text {
+			text = fmt.Sprintf(d.TextNumber, text)
+		}
 		if t.Minus != 0 {
 			text = fmt.Sprintf("(%s - %d)", text, t.Minus)
 		}
@@ -91,17 +117,17 @@ func (s Statements) insert(run string, number, first, rows int64) string {
 
 // SelectClaim reads the row count of one batch's claim.
 func (s Statements) SelectClaim(run string, number int64) string {
-	return fmt.Sprintf("SELECT row_count FROM %s WHERE run = '%s' AND batch = %d", s.Claims, run, number)
+	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND batch = %d", s.digits("row_count"), s.Claims, run, number)
 }
 
 // SelectReservation reads the first key of a run's reservation.
 func (s Statements) SelectReservation(run string) string {
-	return fmt.Sprintf("SELECT first_key FROM %s WHERE run = '%s' AND batch = %d", s.Claims, run, reservation)
+	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND batch = %d", s.digits("first_key"), s.Claims, run, reservation)
 }
 
 // SelectClaims reads number and row count of all claimed batches of a run.
 func (s Statements) SelectClaims(run string) string {
-	return fmt.Sprintf("SELECT batch, row_count FROM %s WHERE run = '%s' AND batch >= 0", s.Claims, run)
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE run = '%s' AND batch >= 0", s.digits("batch"), s.digits("row_count"), s.Claims, run)
 }
 
 // DeleteClaim removes one row of the claim table.
@@ -116,47 +142,65 @@ func (s Statements) DeleteClaims(run string) string {
 
 // SelectNextFree reads the first row number behind all rows of the table and all reservations; 0 for an empty table.
 func (s Statements) SelectNextFree() string {
-	return fmt.Sprintf("SELECT GREATEST((SELECT COALESCE(MAX(%s), -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE batch = %d))",
-		s.Number(s.Schema), s.Table, s.Claims, reservation)
+	largest := "MAX(" + s.Number(s.Schema) + ")"
+	if s.Schema.TextKey() { // an index is made of the texts, which sort as their numbers do
+		largest = fmt.Sprintf(s.TextNumber, "MAX("+s.key()+")")
+	}
+	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE batch = %d))",
+		largest, s.Table, s.Claims, reservation)
+	return "SELECT " + s.digits(free) + s.Dual
 }
 
 // DeleteRow removes the row with the number: the probe's, where a rollback kept it.
 func (s Statements) DeleteRow(number int64) string {
-	return fmt.Sprintf("DELETE FROM %s WHERE %s = %d", s.Table, s.Number(s.Schema), number)
+	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.Table, s.is(number))
 }
 
 // SelectRow finds out whether a row with the number is there.
 func (s Statements) SelectRow(number int64) string {
-	return fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s = %d", s.Table, s.Number(s.Schema), number)
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.is(number))
 }
 
-// SelectBuckets counts the rows of a range bucket by bucket in one scan: number, rows, smallest and largest offset,
-// sum and sum of squares of the offsets, and where asked for the summed length of every variable column. Grouping by a division
-// needs a hash of the buckets, never a sort of the rows.
-func (s Statements) SelectBuckets(g loader.Grouping) string {
-	n := s.Number(s.Schema)
-	var inner, outer strings.Builder
-	for i, c := range s.Schema.Columns {
-		if g.Lengths && c.Type.Variable() {
-			fmt.Fprintf(&inner, ", OCTET_LENGTH(%s) AS l%d", s.Identifier(c.Name), i)
-			fmt.Fprintf(&outer, ", CAST(SUM(l%d) AS %s)", i, s.Decimal)
-		}
-	}
-	return fmt.Sprintf(`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS %[1]s), CAST(SUM(o * o) AS %[1]s)%[2]s `+
-		`FROM (SELECT (%[3]s - %[4]d) %[5]s %[6]d AS bucket, (%[3]s - %[4]d) %% %[6]d AS o%[7]s FROM %[8]s WHERE %[9]s) AS t GROUP BY bucket`,
-		s.Decimal, outer.String(), n, g.First, s.Divide, g.Size, inner.String(), s.Table, s.in(g.KeyRange))
+// SelectCount counts the rows of a range.
+func (s Statements) SelectCount(r loader.KeyRange) string {
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.Within(r))
 }
 
 // SelectDistinct counts the different row numbers of a range.
 func (s Statements) SelectDistinct(r loader.KeyRange) string {
-	return fmt.Sprintf("SELECT COUNT(DISTINCT %s) FROM %s WHERE %s", s.Number(s.Schema), s.Table, s.in(r))
+	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.Table, s.Within(r))
+}
+
+// SelectSpan counts the rows of a range that are there, with the smallest and the largest of their numbers.
+func (s Statements) SelectSpan(r loader.KeyRange) string {
+	n := s.Number(s.Schema)
+	return fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s",
+		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, s.Within(r))
 }
 
 // SelectRows reads the rows with the given numbers: the number, then all columns. One statement, so that a table
 // without an index is scanned once and not once a row.
 func (s Statements) SelectRows(numbers []int64) string {
-	n := s.Number(s.Schema)
-	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s IN (%s)", n, s.Columns(s.Schema), s.Table, n, list(slices.Values(numbers)))
+	names := s.Schema.Names()
+	for i, c := range s.Schema.Columns {
+		names[i] = s.Identifier(c.Name)
+		if read := s.Reads[c.Type]; read != "" {
+			names[i] = fmt.Sprintf(read, names[i])
+		}
+	}
+	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, s.among(numbers))
+}
+
+// among is the condition that a row has one of the numbers.
+func (s Statements) among(numbers []int64) string {
+	if s.MaxList == 0 || len(numbers) <= s.MaxList {
+		return fmt.Sprintf("%s IN (%s)", s.key(), s.list(slices.Values(numbers)))
+	}
+	var lists []string
+	for some := range slices.Chunk(numbers, s.MaxList) {
+		lists = append(lists, fmt.Sprintf("%s IN (%s)", s.key(), s.list(slices.Values(some))))
+	}
+	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
 // SelectFront counts the rows of a batch that are there, with the smallest and the largest of their numbers. The
@@ -171,20 +215,39 @@ func (s Statements) SelectFront(r loader.Ref) string {
 			}
 		}
 	}
-	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[1]s IN (%[3]s)", n, s.Table, list(numbers))
+	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[3]s IN (%[4]s)", n, s.Table, s.key(), s.list(numbers))
 }
 
-func list(numbers iter.Seq[int64]) []byte {
-	var text []byte
-	for n := range numbers {
-		if len(text) > 0 {
-			text = append(text, ',')
-		}
-		text = strconv.AppendInt(text, n, 10)
+// key is what a row's number is compared by: a column that has an index, if there is one for it.
+func (s Statements) key() string {
+	if s.Schema.TextKey() {
+		return s.Identifier(s.Schema.Key().Name)
 	}
-	return text
+	return s.Number(s.Schema)
 }
 
-func (s Statements) in(r loader.KeyRange) string {
-	return fmt.Sprintf("%s BETWEEN %d AND %d", s.Number(s.Schema), r.First, r.Last)
+// value is a number as key is compared with it.
+func (s Statements) value(number int64) string {
+	if s.Schema.TextKey() {
+		return fmt.Sprintf("'%0*d'", s.Schema.Key().MaxBytes, number)
+	}
+	return strconv.FormatInt(number, 10)
+}
+
+func (s Statements) list(numbers iter.Seq[int64]) string {
+	var text strings.Builder
+	for n := range numbers {
+		if text.Len() > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(s.value(n))
+	}
+	return text.String()
+}
+
+func (s Statements) is(number int64) string { return s.key() + " = " + s.value(number) }
+
+// Within is the condition that a row's number lies in a range.
+func (s Statements) Within(r loader.KeyRange) string {
+	return fmt.Sprintf("%s BETWEEN %s AND %s", s.key(), s.value(r.First), s.value(r.Last))
 }

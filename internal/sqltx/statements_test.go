@@ -1,9 +1,11 @@
 package sqltx_test
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/batch"
@@ -11,7 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-func postgres() sqltx.Dialect { return sqltx.Dialect{Quote: `"`, Divide: "/", Decimal: "numeric"} }
+func postgres() sqltx.Dialect {
+	return sqltx.Dialect{Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric"}
+}
 
 func documents() rows.Schema {
 	return rows.Schema{
@@ -48,12 +52,100 @@ func TestStatements(t *testing.T) {
 		`SELECT GREATEST((SELECT COALESCE(MAX("id"), -1) + 1 FROM "t"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "c" WHERE batch = -1))`: s.SelectNextFree(),
 		`DELETE FROM "t" WHERE "id" = 7`:                                                                                                             s.DeleteRow(7),
 		`SELECT COUNT(*) FROM "t" WHERE "id" = 7`:                                                                                                    s.SelectRow(7),
+		`SELECT COUNT(*) FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                                        s.SelectCount(loader.KeyRange{First: 5, Last: 9}),
 		`SELECT COUNT(DISTINCT "id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                            s.SelectDistinct(loader.KeyRange{First: 5, Last: 9}),
+		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                  s.SelectSpan(loader.KeyRange{First: 5, Last: 9}),
 		`SELECT "id", "id", "body" FROM "t" WHERE "id" IN (1,5)`:                                                                                     s.SelectRows([]int64{1, 5}),
 		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" IN (30,31,32,33)`:                                                                 s.SelectFront(ref),
 		`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) ` +
-			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) AS t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{First: 5, Last: 99}, Size: 10, Lengths: true}),
+			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{First: 5, Last: 99}, Size: 10, Lengths: true}),
 	} {
 		assert.Equal(t, want, got)
+	}
+}
+
+// What sums of 64 bits cannot hold is widened before it is summed; lengths are in bytes.
+func TestBucketsInADialectOfItsOwn(t *testing.T) {
+	d := sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "SIZE"}
+	schema := documents()
+	schema.Columns = append(schema.Columns, rows.Column{Name: "name", Type: rows.Text})
+	s := sqltx.Statements{Dialect: d, Schema: schema, Table: "`t`"}
+	assert.Equal(t, "SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), "+
+		"CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(l1 AS LARGEINT)) AS DECIMAL(38, 0)), "+
+		"CAST(SUM(CAST(l2 AS LARGEINT)) AS DECIMAL(38, 0)) "+
+		"FROM (SELECT (`id` - 0) DIV 10 AS bucket, (`id` - 0) % 10 AS o, SIZE(`body`) AS l1, LENGTH(`name`) AS l2 FROM `t` "+
+		"WHERE `id` BETWEEN 0 AND 99) t GROUP BY bucket",
+		s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: 99}, Size: 10, Lengths: true}))
+}
+
+// A key of digits is compared as text where it can be, and every number comes back as digits where a driver would round it.
+func TestTextKeys(t *testing.T) {
+	d := sqltx.Dialect{
+		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
+		Dual: " FROM DUAL", TextLength: "VSIZE",
+	}
+	s := sqltx.Statements{
+		Dialect: d, Table: d.Identifier("u.t"), Claims: d.Identifier("c"),
+		Schema: rows.Schema{
+			Columns: []rows.Column{{Name: "id", Type: rows.Text, MaxBytes: 5, Derived: true}},
+			Number:  []rows.Term{{Column: 0, Times: 1}},
+		},
+	}
+	in := loader.KeyRange{First: 5, Last: 99}
+	for want, got := range map[string]string{
+		`DELETE FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                                                     s.DeleteRow(7),
+		`SELECT TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch = 3`:                                                                                                           s.SelectClaim("r-1", 3),
+		`SELECT TO_CHAR(first_key) FROM "C" WHERE run = 'r-1' AND batch = -1`:                                                                                                          s.SelectReservation("r-1"),
+		`SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch >= 0`:                                                                                          s.SelectClaims("r-1"),
+		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                                   s.SelectRow(7),
+		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                                                                 s.SelectCount(in),
+		`SELECT TO_CHAR(COUNT(DISTINCT TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                                          s.SelectDistinct(in),
+		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(TO_NUMBER("ID"))), TO_CHAR(MAX(TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                   s.SelectSpan(in),
+		`SELECT TO_CHAR(TO_NUMBER("ID")), "ID" FROM "U"."T" WHERE "ID" IN ('00001','00005')`:                                                                                           s.SelectRows([]int64{1, 5}),
+		`SELECT TO_CHAR(GREATEST((SELECT COALESCE(TO_NUMBER(MAX("ID")), -1) + 1 FROM "U"."T"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "C" WHERE batch = -1))) FROM DUAL`: s.SelectNextFree(),
+		`SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)), TO_CHAR(SUM(l0)) ` +
+			`FROM (SELECT TRUNC((TO_NUMBER("ID") - 5) / 10) AS bucket, MOD((TO_NUMBER("ID") - 5), 10) AS o, VSIZE("ID") AS l0 FROM "U"."T" ` +
+			`WHERE "ID" BETWEEN '00005' AND '00099') t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: in, Size: 10, Lengths: true}),
+	} {
+		assert.Equal(t, want, got)
+	}
+}
+
+// Columns are read by an expression where a driver would reshape them, and lists are only as long as the server takes.
+func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
+	d := sqltx.Dialect{
+		Quote: `"`, Digits: "TO_CHAR(%s)", MaxList: 2,
+		Reads: map[rows.Type]string{rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, 'YYYY')"},
+	}
+	s := sqltx.Statements{Dialect: d, Table: `"t"`, Schema: documents()}
+	s.Schema.Columns = append(s.Schema.Columns, rows.Column{Name: "day", Type: rows.Date})
+	const read = `SELECT TO_CHAR("id"), TO_CHAR("id"), "body", TO_CHAR("day", 'YYYY') FROM "t" WHERE `
+	for want, numbers := range map[string][]int64{
+		`"id" IN (1,2)`:                                   {1, 2},
+		`("id" IN (1,2) OR "id" IN (3))`:                  {1, 2, 3},
+		`("id" IN (1,2) OR "id" IN (3,4) OR "id" IN (5))`: {1, 2, 3, 4, 5},
+	} {
+		assert.Equal(t, read+want, s.SelectRows(numbers))
+	}
+}
+
+func TestReadBucket(t *testing.T) {
+	b, err := sqltx.ReadBucket([]string{"2", "3", "0", "9", "12", "99999999999999999999", "7", "8"})
+	require.NoError(t, err)
+	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
+	assert.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 8}}, b)
+	for says, row := range map[string][]string{
+		"has 2 values":    {"1", "2"},
+		"value 2":         {"2", "three", "0", "2", "3", "5"},
+		"are no integers": {"2", "3", "0", "2", "3", "5.5"},
+	} {
+		_, err := sqltx.ReadBucket(row)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	for found, want := range map[int64]loader.Applied{0: loader.No, 3: loader.Yes, 1: loader.Unknown, 6: loader.Unknown} {
+		assert.Equal(t, want, sqltx.Outcome(found, 3))
 	}
 }

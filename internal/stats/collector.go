@@ -118,15 +118,30 @@ func (c *Collector) Add(e event.Event) {
 		c.errors[e.Class]++
 	}
 	c.counts.MissingRows += max(e.Missing, -e.Missing) // too many are as wrong as too few, and must not cancel out
-	if !e.Done() {
+	batches := max(e.Members, 1)
+	switch e.Outcome {
+	case event.Stored:
+		c.counts.StoredRows += e.Rows
+		c.counts.StoredBatches++
+		c.counts.StoredBytes += e.Encoded
+	case event.Applied, event.Already:
+		c.counts.Rows += e.Rows
+		c.counts.Batches += batches
+		c.counts.PayloadBytes += e.Payload
+		c.counts.EncodedBytes += e.Encoded
+	default:
 		return
 	}
-	c.counts.Rows += e.Rows
-	c.counts.Batches++
-	c.counts.PayloadBytes += e.Payload
-	c.counts.EncodedBytes += e.Encoded
+	switch e.Outcome {
+	case event.Applied:
+		c.counts.AppliedBatches += batches
+	case event.Already:
+		c.counts.AlreadyBatches += batches
+	}
 	c.counts.LastProgress = now
-	c.latency.record(e.Seconds)
+	if e.Members == 0 { // a group takes as long as all its batches
+		c.latency.record(e.Seconds)
+	}
 }
 
 // GiveUp counts a batch that gets no further attempt in this process: o says whether it is certainly not in
@@ -157,7 +172,7 @@ func (c *Collector) Phase(p event.Phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clock.enter(p, r.at)
-	if p == event.Load && c.counts.LastProgress.IsZero() {
+	if (p == event.Load || p == event.Stage) && c.counts.LastProgress.IsZero() {
 		c.counts.LastProgress = r.at
 	}
 	if p == event.Done && c.end == nil {

@@ -42,12 +42,43 @@ func TestCounting(t *testing.T) {
 	require.Equal(t, [3]int64{100, 1, 1000}, [3]int64{s.ResumedRows, s.ResumedBatches, s.ResumedBytes})
 	require.Equal(t, [4]int64{4, 1, 3, 2}, [4]int64{s.Attempts, s.Retries, s.MissingRows, s.BatchSeconds.Count()})
 	require.Equal(t, [2]int64{1, 1}, [2]int64{s.FailedBatches, s.UnknownBatches})
-	require.Equal(t, map[event.Outcome]int64{"applied": 1, "already": 1, "unknown": 1, "not_applied": 1}, s.Outcomes)
+	require.Equal(t, map[event.Outcome]int64{"applied": 1, "already": 1, "unknown": 1, "not_applied": 1, "stored": 0}, s.Outcomes)
+	require.Equal(t, [2]int64{1, 1}, [2]int64{s.AppliedBatches, s.AlreadyBatches})
 	require.Equal(t, int64(1), s.Errors[loader.ClassTimeout])
 	require.Len(t, s.Errors, len(loader.Classes()), "every class is there from the start")
 	require.InDelta(t, 0.6, s.BatchSeconds.Sum, 1e-9)
 	require.Equal(t, event.Verification{OK: true, ExpectedRows: 300, FoundRows: 300}, s.Verification)
 	require.Equal(t, [2]int64{1000, 10_000}, [2]int64{s.PlannedRows, s.PlannedBytes})
+}
+
+// Batches are stored one by one and acknowledged in groups; bytes and rows count once on each way.
+func TestCountingStagedLoads(t *testing.T) {
+	now := newClock()
+	c := stats.New(stats.Options{Now: now.read})
+	c.Phase(event.Stage)
+	stored := event.Event{Attempt: 1, Outcome: event.Stored, Rows: 100, Payload: 1000, Encoded: 1100, Seconds: 2}
+	now.pass(time.Second)
+	c.Add(stored)
+	c.Add(stored)
+	require.Equal(t, now.now, c.Snapshot().LastProgress)
+	s := c.Snapshot()
+	require.Equal(t, [4]int64{}, [4]int64{s.Rows, s.Batches, s.PayloadBytes, s.EncodedBytes}, "not in the table yet")
+	require.Equal(t, [3]int64{200, 2, 2200}, [3]int64{s.StoredRows, s.StoredBatches, s.StoredBytes})
+
+	c.Phase(event.Commit)
+	group := event.Event{Attempt: 1, Members: 2, Outcome: event.NotApplied, Class: loader.ClassThrottled, Payload: 2000, Encoded: 2200, Seconds: 60}
+	c.Add(group)
+	group.Attempt, group.Outcome, group.Class, group.Rows = 2, event.Applied, "", 200
+	c.Add(group)
+	group.Outcome, group.Members = event.Already, 3
+	c.Add(group)
+	s = c.Snapshot()
+	require.Equal(t, [4]int64{400, 5, 4000, 4400}, [4]int64{s.Rows, s.Batches, s.PayloadBytes, s.EncodedBytes})
+	require.Equal(t, [3]int64{200, 2, 2200}, [3]int64{s.StoredRows, s.StoredBatches, s.StoredBytes})
+	require.Equal(t, [2]int64{2, 3}, [2]int64{s.AppliedBatches, s.AlreadyBatches})
+	require.Equal(t, [2]int64{5, 2}, [2]int64{s.Attempts, s.Retries})
+	require.Equal(t, map[event.Outcome]int64{"applied": 1, "already": 1, "unknown": 0, "not_applied": 1, "stored": 2}, s.Outcomes)
+	require.EqualValues(t, 2, s.BatchSeconds.Count(), "a group is no batch")
 }
 
 func TestPhasesAddUp(t *testing.T) {

@@ -23,6 +23,9 @@ type Rates struct {
 	ETAKnown bool
 }
 
+// Moving tells whether rows are acknowledged in the phase.
+func Moving(p event.Phase) bool { return p == event.Load || p == event.Stage || p == event.Commit }
+
 // Tracker makes rates from snapshots. It reads no clock but theirs. It is used by one goroutine; the zero value works.
 type Tracker struct {
 	samples []sample // ascending, the first at most one older than the longest window
@@ -35,7 +38,7 @@ type sample struct {
 
 // Observe takes the next snapshot, not older than the last, and gives the rates at that time.
 func (t *Tracker) Observe(s event.Snapshot) Rates {
-	moving := s.PhaseSeconds[event.Load] + s.PhaseSeconds[event.Stage]
+	moving := s.PhaseSeconds[event.Load] + s.PhaseSeconds[event.Stage] + s.PhaseSeconds[event.Commit]
 	if moving <= 0 {
 		return Rates{}
 	}
@@ -49,7 +52,7 @@ func (t *Tracker) Observe(s event.Snapshot) Rates {
 
 	r := Rates{OverallRows: float64(now.rows) / moving, OverallBytes: float64(now.bytes) / moving}
 	r.Rows, r.Bytes = t.over(rateWindow, now)
-	if s.Phase == event.Load || s.Phase == event.Stage {
+	if Moving(s.Phase) {
 		rows, bytes := t.over(etaWindow, now)
 		if s.PlannedRows > 0 {
 			r.ETA, r.ETAKnown = remaining(s.PlannedRows-s.Rows, rows)

@@ -2,15 +2,18 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// ragged is a dataset whose texts are of all lengths: row i holds i mod 7 bytes, then i mod 5.
+// ragged is a dataset whose texts are of all lengths: row i holds i mod 7 bytes, then i mod 5. It has derived columns of
+// every kind.
 type ragged struct{}
 
 func (ragged) Schema() rows.Schema {
@@ -20,6 +23,9 @@ func (ragged) Schema() rows.Schema {
 			{Name: "a", Type: rows.Text, MaxBytes: 6},
 			{Name: "id", Type: rows.Int64, Derived: true},
 			{Name: "b", Type: rows.Bytes, MaxBytes: 4},
+			{Name: "group", Type: rows.Text, MaxBytes: 3, Derived: true, Plain: true},
+			{Name: "day", Type: rows.Date, Derived: true},
+			{Name: "at", Type: rows.Timestamp, Derived: true},
 		},
 		Number: []rows.Term{{Column: 1, Times: 1}},
 	}
@@ -39,8 +45,15 @@ func (ragged) Fill(b *rows.Block, first int64, n int) {
 }
 
 func (ragged) Derive(b *rows.Block, first int64) {
-	for i := range b.Columns[1].Ints {
-		b.Columns[1].Ints[i] = first + int64(i)
+	group := &b.Columns[3]
+	group.Data, group.Ends = group.Data[:0], group.Ends[:0]
+	for i := range b.Rows {
+		row := first + int64(i)
+		b.Columns[1].Ints[i] = row
+		group.Data = fmt.Appendf(group.Data, "g%02d", row/20%100)
+		group.Ends = append(group.Ends, uint32(len(group.Data)))
+		b.Columns[4].Ints[i] = row
+		b.Columns[5].Ints[i] = row * 1e6
 	}
 }
 
@@ -87,6 +100,15 @@ func TestFullNamesWhatDiffers(t *testing.T) {
 		{"a value lost", func(v []any) { v[2] = nil }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
 			Found: 10, Reason: Differs, Detail: "column b holds 18 bytes instead of 20"}},
 			"row 1047 differs in column b at byte 0: it is NULL"},
+		{"one byte of a derived text", func(v []any) { v[3].([]byte)[2]++ }, []Bad{},
+			"row 1047 differs in column group at byte 2: 0x33 instead of 0x32"},
+		{"a derived text cut off", func(v []any) { v[3] = v[3].([]byte)[:1] }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: Differs, Detail: "column group holds 28 bytes instead of 30"}},
+			"row 1047 differs in column group at byte 1: 1 bytes long instead of 3"},
+		{"another day", func(v []any) { v[4] = v[4].(int64) + 1 }, []Bad{},
+			"row 1047 differs in column day at byte 0: 1972-11-14 instead of 1972-11-13"},
+		{"another time", func(v []any) { v[5] = v[5].(int64) - 1 }, []Bad{},
+			"row 1047 differs in column at at byte 0: 1970-01-01 00:17:26.999999 instead of 1970-01-01 00:17:27.000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := raggedRun()
@@ -189,16 +211,19 @@ func (f fetches) Fetch(_ context.Context, _ []int64, each func(int64, []any) err
 
 func TestBackendsThatFetchNonsense(t *testing.T) {
 	e := raggedRun()
+	a, g := []byte{}, []byte("g50") // of row 1000
 	for _, c := range []struct {
 		number  int64
 		values  []any
 		message string
 	}{
 		{7, nil, "returned row 7, which nobody asked for"},
-		{1000, []any{int64(1)}, "returned 1 columns instead of 3"},
-		{1000, []any{[]byte{}, []byte("1"), []byte{}}, "returned bytes for column id of type int64"},
-		{1000, []any{int64(1), int64(1000), []byte{}}, "returned a number for column a of type text"},
-		{1000, []any{"", int64(1000), []byte{}}, "returned a string for column a"},
+		{1000, []any{int64(1)}, "returned 1 columns instead of 6"},
+		{1000, []any{[]byte{}, []byte("1"), nil, nil, nil, nil}, "returned bytes for column id of type int64"},
+		{1000, []any{int64(1), nil, nil, nil, nil, nil}, "returned a number for column a of type text"},
+		{1000, []any{"", nil, nil, nil, nil, nil}, "returned a string for column a"},
+		{1000, []any{a, int64(1000), a, g, []byte("1972-09-27"), nil}, "returned bytes for column day of type date"},
+		{1000, []any{a, int64(1000), a, g, int64(1000), time.Unix(1000, 0)}, "returned a time.Time for column at"},
 	} {
 		_, err := Run(t.Context(), fetches{load(e), c.number, c.values}, Full, e, 0)
 		require.ErrorContains(t, err, c.message)

@@ -58,7 +58,9 @@ func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 	return l, err
 }
 
-// sum regenerates n rows from dataset row first on and sums the bytes of each variable column.
+// sum regenerates n rows from dataset row first on and sums the bytes of each variable column. Derived ones belong to
+// the run's row number, which is another in every cycle; their values are of one length (rows.Column.Derived), so that
+// of the first cycle tells them all.
 func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n int64) ([]int64, error) {
 	sums := make([]int64, len(l.columns))
 	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
@@ -68,6 +70,7 @@ func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n
 		}
 		m := min(n, piece)
 		e.Dataset.Fill(block, first, int(m))
+		e.Dataset.Derive(block, e.FirstKey+first)
 		for i, c := range l.columns {
 			sums[i] += int64(len(block.Columns[c].Data))
 		}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
@@ -65,11 +67,11 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 		case nil:
 			detail = "it is NULL"
 		case int64:
-			if c.Type != rows.Int64 {
+			if c.Type.Variable() {
 				return nil, fmt.Errorf("the back-end returned a number for column %s of type %s", c.Name, c.Type)
 			}
 			if w := want.Columns[i].Ints[0]; found != w {
-				detail = fmt.Sprintf("%d instead of %d", found, w)
+				detail = fmt.Sprintf("%s instead of %s", shown(c.Type, found), shown(c.Type, w))
 			}
 		case []byte:
 			if !c.Type.Variable() {
@@ -84,6 +86,18 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 		}
 	}
 	return nil, nil
+}
+
+// shown is a value that is not of variable length, as people write it.
+func shown(t rows.Type, v int64) string {
+	switch t {
+	case rows.Date:
+		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
+	case rows.Timestamp:
+		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
+	default:
+		return strconv.FormatInt(v, 10)
+	}
 }
 
 // differBytes names the first byte that is not as wanted; "" when all are.

@@ -5,8 +5,10 @@
 //	journal.jsonl  one event an attempt, appended
 //	lock           held while a process works on the run
 //
-// The journal reaches the disk in groups, at most 100 ms behind. That is enough because it only says what to ask: for
-// methods with claim rows the claim table is the truth, and an attempt the journal has lost is found there.
+// The journal reaches the disk in groups, at most 100 ms behind. That is enough where it only says what to ask: for
+// methods with claim rows the claim table is the truth, and an attempt that the journal has lost is found there. Where
+// nothing else tells that there was an attempt (labels, key ranges, commit groups), whoever appends calls Sync before the
+// attempt is sent, and after a group's end before its objects are removed.
 package ledger
 
 import (
@@ -51,8 +53,9 @@ type Ledger struct {
 	done chan struct{}
 }
 
-// Create makes the folder of a new run. Its record is on disk when Create returns, and comes last: a folder without a
-// record is no run, one with a record has a journal.
+// Create makes the folder of a new run, durably. Whoever reads the state folder takes a name in it for a run that can be
+// resumed, and a process can die between any two steps: so the folder is filled under a name that is no run's id, and
+// gets its own when journal and record are on disk. What a crash leaves under the first name is nobody's.
 func Create(stateDir string, r Record) (*Ledger, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
@@ -61,9 +64,28 @@ func Create(stateDir string, r Record) (*Ledger, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
+	unnamed := filepath.Join(stateDir, unnamedPrefix+r.Run)
+	if err := os.Mkdir(unnamed, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
 	}
+	l, err := fill(unnamed, r)
+	if err == nil {
+		if err = os.Rename(unnamed, dir); err != nil {
+			err = errors.Join(fmt.Errorf("naming the run's state folder: %w", err), l.lock.Unlock())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(unnamed))
+	}
+	l.dir = dir
+	return l.appending(syncFolder(stateDir))
+}
+
+// unnamedPrefix holds a character that no id has.
+const unnamedPrefix = ".new-"
+
+// fill locks the folder, and puts journal and record into it. The lock is the file's, and stays through a new name.
+func fill(dir string, r Record) (*Ledger, error) {
 	l, err := lock(dir)
 	if err != nil {
 		return nil, err
@@ -71,10 +93,10 @@ func Create(stateDir string, r Record) (*Ledger, error) {
 	if err = startJournal(dir, r.Run); err == nil {
 		err = l.Save(r)
 	}
-	if err == nil {
-		err = syncFolder(stateDir)
+	if err != nil {
+		return nil, errors.Join(err, l.lock.Unlock())
 	}
-	return l.appending(err)
+	return l, nil
 }
 
 func startJournal(dir, run string) error {
@@ -89,7 +111,8 @@ func startJournal(dir, run string) error {
 }
 
 // Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
-// dropped.
+// dropped. What was replayed is on disk when Open returns: the process before may have died without a sync, and what is
+// done because of a line must not outlive the line.
 func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
@@ -134,6 +157,9 @@ func replay(dir, run string, f func(event.Event)) error {
 		return startJournal(dir, run)
 	default:
 		err = file.Truncate(torn.Offset)
+	}
+	if err == nil {
+		err = file.Sync()
 	}
 	if err != nil {
 		return fmt.Errorf("reading the journal %s: %w", path, err)

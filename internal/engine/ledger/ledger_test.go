@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,6 +85,7 @@ func TestOneOwner(t *testing.T) {
 	require.EqualError(t, err, "another process is working on run "+run)
 	_, err = ledger.Create(dir, record())
 	require.ErrorContains(t, err, "file exists")
+	require.Equal(t, []string{run}, entries(t, dir), "who could not create a run leaves nothing")
 	_, err = ledger.Read(dir, run)
 	require.NoError(t, err, "but everybody may read the record")
 	require.NoError(t, l.Close())
@@ -180,8 +182,8 @@ func TestDamagedLineIsNamed(t *testing.T) {
 	require.ErrorContains(t, err, `it is the journal of run "other"`)
 }
 
-// A crash between the steps of Create leaves no run, or a whole one.
-func TestCrashWhileCreating(t *testing.T) {
+// A folder without its record is no run, and one without its journal is refused: somebody has removed files.
+func TestFilesAreMissing(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, create(t, dir).Close())
 	require.NoError(t, os.Remove(filepath.Join(dir, run, "run.json")))
@@ -193,6 +195,78 @@ func TestCrashWhileCreating(t *testing.T) {
 	require.NoError(t, os.Remove(journalOf(dir)))
 	_, err = reopen(dir)
 	require.ErrorContains(t, err, "opening the journal", "what was sent is not known any more")
+}
+
+// Whatever is seen in the state folder under a run's name can be read, and so resumed, however early somebody looks and
+// the process is killed.
+func TestNoRunBeforeItsRecord(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	looked := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				looked <- nil
+				return
+			default:
+				err = allReadable(dir)
+			}
+		}
+		looked <- err
+	}()
+	for i := range 50 {
+		r := record()
+		r.Run = fmt.Sprintf("%s-%d", run, i)
+		l, err := ledger.Create(dir, r)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+	close(stop)
+	require.NoError(t, <-looked)
+	require.Len(t, entries(t, dir), 50, "and nothing else")
+}
+
+// allReadable opens every entry of the state folder but the hidden ones.
+func allReadable(dir string) error {
+	all, err := os.ReadDir(dir)
+	for _, e := range all {
+		if err == nil && !strings.HasPrefix(e.Name(), ".") {
+			_, err = ledger.Read(dir, e.Name())
+		}
+		if err == nil && !strings.HasPrefix(e.Name(), ".") {
+			_, err = os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
+		}
+	}
+	return err
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What a killed process left of a folder that it was filling is no run, and in nobody's way.
+func TestKilledWhileCreating(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	left := filepath.Join(dir, ".new-20260102-030405-killed")
+	require.NoError(t, os.Rename(filepath.Join(dir, run), left))
+	require.NoError(t, os.Remove(filepath.Join(left, "run.json")))
+	_, err := ledger.Read(dir, filepath.Base(left))
+	require.ErrorContains(t, err, "is not the id of a run")
+	l := create(t, dir)
+	require.NoError(t, l.Append(applied(1)))
+	require.NoError(t, l.Close())
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1}, batches)
 }
 
 // Save leaves the old record or the new one, and what a crash left of another try does not matter.

@@ -1,0 +1,170 @@
+package push_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// shelf holds the objects of a store without a table, by batch.
+type shelf struct {
+	mu      sync.Mutex
+	objects map[batch.ID]int64
+	strange []string
+}
+
+// shelved is a back-end whose only optional interface is the inventory.
+type shelved struct {
+	loader.Loader
+	shelf *shelf
+}
+
+// Prepare refuses a folder that holds something, unless the run is known to have put it there.
+func (l shelved) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	for id := range l.shelf.objects {
+		if id.Run == p.Run && !p.Resume {
+			return loader.Table{}, errors.New("objects lie in the folder of a new run")
+		}
+	}
+	return l.Loader.Prepare(ctx, p)
+}
+
+func (l shelved) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.Loader.Session(ctx, c)
+	return shelvedSession{s, l.shelf}, err
+}
+
+func (l shelved) Objects(_ context.Context, run string, f func(name string, number, bytes int64) error) error {
+	l.shelf.mu.Lock()
+	defer l.shelf.mu.Unlock()
+	for id, bytes := range l.shelf.objects {
+		if err := f(fmt.Sprintf("%s/%012d.tsv", run, id.Number), id.Number, bytes); err != nil || id.Run != run {
+			return err
+		}
+	}
+	for _, name := range l.shelf.strange {
+		if err := f(name, -1, 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type shelvedSession struct {
+	loader.Session
+	shelf *shelf
+}
+
+// Load puts the object. An object of the same name replaces it, so that a lost answer costs an upload and nothing else.
+func (s shelvedSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	ack, err := s.Session.Load(ctx, b)
+	if err == nil {
+		s.shelf.mu.Lock()
+		defer s.shelf.mu.Unlock()
+		s.shelf.objects[b.ID] = int64(len(b.Encoded))
+	}
+	return ack, err
+}
+
+func newStore(t *testing.T) *place {
+	p := newPlace(t)
+	p.memory.Caps = &loader.Caps{Formats: []batch.Format{batch.TSV}, Dedup: loader.DedupKey, DefaultBatchBytes: 1 << 20}
+	p.shelf = &shelf{objects: make(map[batch.ID]int64)}
+	return p
+}
+
+func TestObjectStoreIsVerifiedByItsObjects(t *testing.T) {
+	p := newStore(t)
+	r := p.succeeds(small)
+	require.True(t, r.Verify.OK)
+	require.Equal(t, "count", r.Verify.Mode)
+	require.EqualValues(t, 195, r.Verify.FoundRows)
+	require.Empty(t, r.Warnings)
+	require.Len(t, p.shelf.objects, 20, "an object store keeps its objects")
+
+	j := p.job("--resume " + r.Run.ID)
+	again, err := push.Verify(t.Context(), j)
+	require.NoError(t, err)
+	require.EqualValues(t, 195, again.Verify.FoundRows)
+
+	require.EqualValues(t, 195, p.succeeds("--resume "+r.Run.ID).Verify.FoundRows)
+
+	delete(p.shelf.objects, batch.ID{Run: r.Run.ID, Number: 3})
+	p.shelf.objects[batch.ID{Run: r.Run.ID, Number: 19}]--
+	p.shelf.strange = []string{"x/notes.txt"}
+	again, err = push.Verify(t.Context(), p.job("--resume "+r.Run.ID))
+	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
+	require.EqualValues(t, 180, again.Verify.FoundRows)
+	require.EqualValues(t, 2, again.Verify.BadCount)
+	require.Equal(t, []string{"missing", "short"}, []string{again.Verify.BadBatches[0].Reason, again.Verify.BadBatches[1].Reason})
+	require.Equal(t, []string{"objects under the run's prefix that are none of its batches, among them x/notes.txt"}, again.Warnings)
+}
+
+func TestObjectStoreCannotBeVerifiedInFull(t *testing.T) {
+	p := newStore(t)
+	r := p.succeeds(small + " --verify full --delivery at-least-once")
+	require.True(t, r.Verify.OK)
+	require.Equal(t, "count", r.Verify.Mode)
+	require.Len(t, r.Warnings, 1)
+	require.Contains(t, r.Warnings[0], "verify full is not possible")
+}
+
+// A run by duration has keys wide enough for any length of time. Where it ends early it is not narrower: the objects of
+// the process before have the length that those of the resume must have.
+func TestResumeOfAnObjectStoreByDuration(t *testing.T) {
+	p := newStore(t)
+	ctx, die := context.WithCancel(t.Context())
+	p.memory.Script = func(number int64, attempt int) loadertest.Fault {
+		if number == 7 && attempt == 1 {
+			die()
+			return loadertest.Fault{Before: loadertest.ErrConnection}
+		}
+		return loadertest.Fault{}
+	}
+	_, err := push.Run(ctx, p.job("--duration 1h --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16 --workers 1"))
+	require.Error(t, err)
+	before := p.record().Plan
+	r := p.succeeds("--resume " + p.run())
+	require.EqualValues(t, r.Result.Rows, r.Verify.FoundRows)
+	require.GreaterOrEqual(t, r.Result.Rows, int64(80))
+	lengths := map[int64]int{}
+	for _, bytes := range p.shelf.objects {
+		lengths[bytes]++
+	}
+	require.Len(t, lengths, 1, "those before the end, and those after it")
+	require.Equal(t, before.KeyRows, p.record().Plan.KeyRows)
+
+	_, err = push.Verify(t.Context(), p.job("--resume "+r.Run.ID))
+	require.NoError(t, err)
+}
+
+// What the journal knows is not sent again; what was begun is, and the object of the same name takes its place.
+func TestResumeOfAnObjectStore(t *testing.T) {
+	p := newStore(t)
+	ctx, die := context.WithCancel(t.Context())
+	p.memory.Script = func(number int64, attempt int) loadertest.Fault {
+		if number == 7 && attempt == 1 {
+			die()
+			return loadertest.Fault{After: loadertest.ErrConnection}
+		}
+		return loadertest.Fault{}
+	}
+	_, err := push.Run(ctx, p.job(small+" --workers 1"))
+	require.Error(t, err)
+	r := p.succeeds("--resume " + p.run())
+	require.EqualValues(t, 195, r.Verify.FoundRows)
+	require.EqualValues(t, 70, r.Run.ResumedRows)
+	require.Equal(t, 1, p.memory.Attempts(6))
+	require.Equal(t, 2, p.memory.Attempts(7))
+	require.Len(t, p.shelf.objects, 20)
+}

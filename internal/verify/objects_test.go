@@ -1,0 +1,105 @@
+package verify_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/verify"
+)
+
+// shelf is a store that lists what a test puts there.
+type shelf struct {
+	objects []thing
+	err     error
+}
+
+type thing struct {
+	name          string
+	number, bytes int64
+}
+
+func (s shelf) Objects(_ context.Context, run string, f func(name string, number, bytes int64) error) error {
+	for _, o := range s.objects {
+		if err := f(run+"/"+o.name, o.number, o.bytes); err != nil {
+			return err
+		}
+	}
+	return s.err
+}
+
+// acked is what the journal of four batches says: 100 bytes each, the last one 30. Nothing is known of batch 9.
+func acked(number int64) (int64, bool) {
+	return map[int64]int64{0: 100, 1: 100, 2: 100, 3: 30}[number], number < 4
+}
+
+func TestObjects(t *testing.T) {
+	whole := []thing{{"0", 0, 100}, {"1", 1, 100}, {"2", 2, 100}, {"3", 3, 30}}
+	without := func(n int, more ...thing) []thing {
+		return append(append(append([]thing{}, whole[:n]...), whole[n+1:]...), more...)
+	}
+	for _, c := range []struct {
+		name    string
+		objects []thing
+		found   int64
+		bad     []verify.Bad
+		strange []string
+	}{
+		{name: "all there", objects: whole, found: 33},
+		{name: "one missing", objects: without(1), found: 23, bad: []verify.Bad{
+			{Number: 1, FirstKey: 110, LastKey: 119, Rows: 10, Reason: verify.Missing, Detail: "there is no object of it"},
+		}},
+		{name: "one too short", objects: without(3, thing{"3", 3, 29}), found: 30, bad: []verify.Bad{
+			{Number: 3, FirstKey: 130, LastKey: 132, Rows: 3, Reason: verify.Short, Detail: "its object has 29 bytes of the 30 that were acknowledged"},
+		}},
+		{name: "one too long", objects: without(0, thing{"0", 0, 101}), found: 23, bad: []verify.Bad{
+			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: verify.Differs, Detail: "its object has 101 bytes, more than the 100 that were acknowledged"},
+		}},
+		{name: "one twice", objects: append(without(0), thing{"0", 0, 100}, thing{"00", 0, 100}), found: 23, bad: []verify.Bad{
+			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: verify.Doubled, Detail: "2 objects hold it"},
+		}},
+		{name: "others beside", objects: append(without(0, whole[0]), thing{"a", -1, 7}, thing{"9", 9, 100}), found: 33,
+			strange: []string{"r/a", "r/9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := verify.Expect{FirstKey: 100, Rows: 33, BatchRows: 10}
+			got, strange, err := verify.Objects(t.Context(), shelf{objects: c.objects}, "r", e, acked)
+			require.NoError(t, err)
+			require.Equal(t, verify.Count, got.Mode)
+			require.Equal(t, len(c.bad) == 0, got.OK)
+			require.Equal(t, c.found, got.FoundRows)
+			require.EqualValues(t, len(c.bad), got.BadCount)
+			if len(c.bad) > 0 {
+				require.Equal(t, c.bad, got.BadBatches)
+			}
+			require.Equal(t, c.strange, strange)
+		})
+	}
+}
+
+func TestObjectsOfUnknownLengthAreNoProof(t *testing.T) {
+	e := verify.Expect{Rows: 10, BatchRows: 10}
+	got, _, err := verify.Objects(t.Context(), shelf{objects: []thing{{"0", 0, 5}}}, "r", e, func(int64) (int64, bool) { return 0, false })
+	require.NoError(t, err)
+	require.False(t, got.OK)
+	require.Zero(t, got.FoundRows)
+}
+
+func TestObjectsThatCannotBeListed(t *testing.T) {
+	e := verify.Expect{Rows: 10, BatchRows: 10}
+	_, _, err := verify.Objects(t.Context(), shelf{err: errors.New("access denied")}, "r", e, acked)
+	require.EqualError(t, err, "verify: listing the objects of run r: access denied")
+}
+
+func TestPossibleObjects(t *testing.T) {
+	for _, m := range []verify.Mode{verify.None, verify.Ack, verify.Count} {
+		got, warning := verify.PossibleObjects(m)
+		require.Equal(t, m, got)
+		require.Empty(t, warning)
+	}
+	got, warning := verify.PossibleObjects(verify.Full)
+	require.Equal(t, verify.Count, got)
+	require.Contains(t, warning, "not read back")
+}
