@@ -1,6 +1,7 @@
 // Command sink runs the sinks in a process of their own, so that a client's CPU time can be measured alone.
 //
-//	sink -mysql 127.0.0.1:0 -postgres 127.0.0.1:0 -tcp 127.0.0.1:0
+//	sink -mysql 127.0.0.1:0 -postgres 127.0.0.1:0 -s3 127.0.0.1:0 -databend 127.0.0.1:0 -tcp 127.0.0.1:0
+//	sink -doris 127.0.0.1:0 -doris-sql 127.0.0.1:0
 //
 // It prints the addresses as one JSON object, and on SIGINT, SIGTERM or (with -stdin) the end of its input what each
 // of them took in as another. -tcp is no protocol at all: it counts bytes, beside which the others are measured.
@@ -20,6 +21,7 @@ import (
 	"github.com/terapush/terapush/internal/sink/mysql"
 	"github.com/terapush/terapush/internal/sink/postgres"
 	"github.com/terapush/terapush/internal/sink/raw"
+	"github.com/terapush/terapush/internal/sink/web"
 )
 
 func main() {
@@ -32,8 +34,16 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+	over := func(a web.Answers) func(string, sink.Options) (*sink.Server, error) {
+		return func(addr string, o sink.Options) (*sink.Server, error) { return web.ListenWith(addr, o, a) }
+	}
 	protocols := map[string]func(string, sink.Options) (*sink.Server, error){
 		"mysql": mysql.Listen, "postgres": postgres.Listen, "tcp": raw.Listen,
+		"s3": over(web.Answers{}), "databend": over(web.Databend()), "doris": over(web.Doris()),
+		"doris-sql": func(addr string, o sink.Options) (*sink.Server, error) {
+			o.Answer = web.DorisSQL
+			return mysql.Listen(addr, o)
+		},
 	}
 	flags := flag.NewFlagSet("sink", flag.ContinueOnError)
 	wanted := map[string]*string{}
