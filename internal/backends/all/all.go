@@ -2,13 +2,17 @@
 package all
 
 import (
+	"github.com/terapush/terapush/internal/backends/databend"
 	"github.com/terapush/terapush/internal/backends/discard"
+	"github.com/terapush/terapush/internal/backends/doris"
 	"github.com/terapush/terapush/internal/backends/mysql"
+	"github.com/terapush/terapush/internal/backends/oracle"
 	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/internal/backends/s3"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Drivers makes a registry of every back-end.
 func Drivers() (*loader.Registry, error) {
-	return loader.NewRegistry(postgres.New(), mysql.New(), discard.New())
+	return loader.NewRegistry(postgres.New(), mysql.New(), oracle.New(), databend.New(), doris.New(), s3.New(), discard.New())
 }

@@ -30,7 +30,10 @@ func (driver) Methods() []loader.Method {
 
 func caps() loader.Caps {
 	return loader.Caps{
-		Formats:           []batch.Format{batch.PGBinary, batch.TSV, batch.CSV, batch.PGText, batch.Values, batch.PGValues},
+		Formats: []batch.Format{
+			batch.PGBinary, batch.TSV, batch.CSV, batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.PGText, batch.Values,
+			batch.PGValues, batch.ColumnArrays,
+		},
 		Reason:            "discarded rows are nowhere",
 		DefaultBatchBytes: 16 << 20,
 	}
@@ -68,7 +71,7 @@ func (o opened) Session(context.Context, loader.Contract) (loader.Session, error
 
 func (opened) Close() error { return nil }
 
-// Load reads the body in pieces of the size that a socket is written in.
+// Load reads the body in pieces of the size that a socket is written in; of columns, which no socket takes, as well.
 func (opened) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()

@@ -1,0 +1,82 @@
+package databend
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// go test ./internal/backends/databend -run Explain -update
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// everyType has a column of each type.
+func everyType() rows.Schema {
+	return rows.Schema{
+		Dataset: "test",
+		Columns: []rows.Column{
+			{Name: "id", Type: rows.Int64, Derived: true}, {Name: "name", Type: rows.Text, MaxBytes: 10},
+			{Name: "raw", Type: rows.Bytes, MaxBytes: 10}, {Name: "day", Type: rows.Date}, {Name: "t", Type: rows.Timestamp},
+		},
+		Number: []rows.Term{{Column: 0, Minus: 100, Times: 1}},
+	}
+}
+
+func TestExplain(t *testing.T) {
+	via, err := loader.ParseTarget("s3://bucket/prefix?endpoint=http://store:9000&path_style=true&region=eu-1")
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		method  string
+		format  batch.Format
+		options map[string]string
+		via     *loader.Target
+		create  loader.CreateMode
+		dedup   loader.Dedup
+		textKey bool
+	}{
+		"streaming-load":               {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey},
+		"streaming-load-ndjson":        {method: streamingLoad, format: batch.NDJSON, create: loader.CreateRecreate, dedup: loader.DedupKey},
+		"streaming-load-at-least-once": {method: streamingLoad, format: batch.Parquet, create: loader.CreateNever},
+		"streaming-load-text-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, textKey: true},
+		"insert":                       {method: insert, format: batch.CSV, options: map[string]string{optionStage: "loads"}, dedup: loader.DedupKey},
+		"insert-no-presign":            {method: insertNoPresign, format: batch.CSV, dedup: loader.DedupKey},
+		"stage-load":                   {method: stageLoad, format: batch.CSV, dedup: loader.DedupKey},
+		"stage-load-via":               {method: stageLoad, format: batch.CSV, via: &via, dedup: loader.DedupKey},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target := loader.Target{
+				Scheme: "databend", Hosts: []string{"h"}, User: "u", Password: "hidden-password", Database: "shop", Table: "people",
+				Method: c.method, Options: c.options, Via: c.via,
+			}
+			contract := contractOf(c.method)
+			contract.Format, contract.Dedup, contract.BatchRows = c.format, c.dedup, 50000
+			schema := everyType()
+			if c.textKey {
+				schema.Columns[0] = rows.Column{Name: "id", Type: rows.Text, MaxBytes: 20, Derived: true, Plain: true}
+				schema.Number[0].Minus = 0
+			}
+			var b strings.Builder
+			for _, s := range New().Explain(target, loader.Preparation{Schema: schema, Contract: contract, Create: c.create}) {
+				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
+			}
+			require.NotContains(t, b.String(), "hidden")
+			file := filepath.Join("testdata", "explain", name+".sql")
+			if *update {
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), b.String())
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package databend
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/pkg/batch"
+)
+
+// form is a multipart form with one part, around a batch's bytes. It is written by hand because mime/multipart would
+// copy the batch into it, and the length has to be known before.
+type form struct {
+	contentType string
+	head, tail  []byte
+}
+
+// newForm makes a form for a file of the name. The part is called "upload", as a streaming load insists on, and has a
+// file name, as both routes do. The boundary is as good as never among the rows: it has 130 random bits.
+func newForm(file string) form {
+	boundary := "terapush" + rand.Text()
+	return form{
+		contentType: "multipart/form-data; boundary=" + boundary,
+		head: fmt.Appendf(nil, "--%s\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"%s\"\r\n"+
+			"Content-Type: application/octet-stream\r\n\r\n", boundary, file),
+		tail: fmt.Appendf(nil, "\r\n--%s--\r\n", boundary),
+	}
+}
+
+// attach makes the form with the batch in it the request's body.
+func (f form) attach(r *http.Request, b *batch.Batch) {
+	r.Header.Set("Content-Type", f.contentType)
+	httpload.Attach(r, f.head, b, f.tail)
+}
+
+// empty makes a form without any part the request's body.
+func (f form) empty(r *http.Request) {
+	r.Header.Set("Content-Type", f.contentType)
+	end := bytes.TrimPrefix(f.tail, []byte("\r\n"))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(end)), int64(len(end))
+}
+
+// folder is where files lie in a stage of the server; below it the runs.
+const folder = "terapush"
+
+// fileName is the name of a batch's file in its run's folder.
+func fileName(number int64, f batch.Format) string { return fmt.Sprintf("%012d.%s", number, f) }

@@ -1,0 +1,93 @@
+package databend
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Prepare makes the table, or checks the one that is there, and for a staged contract the stage.
+//
+// Databend has no primary keys and needs no claim table: Preparation.PrimaryKey means nothing here.
+func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	ready := &prepared{statements: newStatements(db.plan.name, p.Schema), contract: p.Contract, run: p.Run}
+	if p.Contract.Staged() {
+		ready.files = db.filesOf(p)
+	}
+	db.ready.Store(ready)
+	t := loader.Table{Name: db.plan.name.String()}
+	if p.Silent {
+		return t, nil
+	}
+	if err := db.tryList(ctx, p); err != nil {
+		return t, err
+	}
+	if ready.files != nil { // first: it needs the most privileges, and nothing is made or dropped yet
+		if err := ready.files.open(ctx); err != nil {
+			return t, failed("make the stage", err)
+		}
+	}
+	f, err := db.inspect(ctx)
+	if err != nil {
+		return t, failed("prepare", err)
+	}
+	if f != nil && p.Create == loader.CreateRecreate {
+		if err := db.drop(ctx, ready.statements, f, p.MayDrop); err != nil {
+			return t, failed("drop", err)
+		}
+		f = nil
+	}
+	if f == nil {
+		if f, err = db.create(ctx, ready.statements, p.Create); err != nil {
+			return t, failed("create", err)
+		}
+		t.Created = true
+	}
+	if err := db.checkColumns(ctx, p.Schema); err != nil {
+		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err,
+			Hint: "name another table with --table, or drop this one"}
+	}
+	ready.ours = t.Created || f.comment == mark
+	t.Identity = "table id " + f.id
+	one, err := db.value(ctx, "SELECT 1 FROM "+ready.Table+" LIMIT 1")
+	t.HasRows = one != ""
+	return t, failed("look for rows", err)
+}
+
+// tryList asks once for what a lost answer makes necessary later, when it is too late to find out that the right to it is
+// missing.
+func (db *database) tryList(ctx context.Context, p loader.Preparation) error {
+	if p.Contract.Dedup != loader.DedupKey {
+		return nil
+	}
+	err := db.run(ctx, statement{sql: selectAtWork(queryIDs(ofBatch, batch.ID{Run: p.Run}, 1))}, nil)
+	if err == nil {
+		return nil
+	}
+	return &loader.Error{Op: "look at the list of processes", Applied: loader.No, Err: err,
+		Hint: "before a batch is sent again its earlier queries are looked for in system.processes: allow the user to read it, or take --delivery at-least-once"}
+}
+
+// drop refuses a table that terapush did not make, unless the user has named it in full.
+func (db *database) drop(ctx context.Context, s statements, f *found, may string) error {
+	if f.comment != mark && may != db.plan.name.String() && may != db.plan.name.table {
+		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.plan.name, mark)
+	}
+	return db.run(ctx, statement{sql: "DROP TABLE " + s.Table}, nil)
+}
+
+func (db *database) create(ctx context.Context, s statements, mode loader.CreateMode) (*found, error) {
+	if mode == loader.CreateNever {
+		return nil, fmt.Errorf("table %s does not exist, and --create never forbids to make it", db.plan.name)
+	}
+	if err := db.run(ctx, statement{sql: s.createTable()}, nil); err != nil {
+		return nil, err
+	}
+	f, err := db.inspect(ctx)
+	if err == nil && f == nil {
+		err = fmt.Errorf("table %s was made and is not there: is this user allowed to SELECT from it?", db.plan.name)
+	}
+	return f, err
+}

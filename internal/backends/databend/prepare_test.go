@@ -1,0 +1,163 @@
+package databend
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func TestPrepare(t *testing.T) {
+	table := func(id, engine, comment string) func(seen) string { return say(result([]any{id, engine, comment})) }
+	for name, c := range map[string]struct {
+		inspect func(seen) string
+		columns func(seen) string
+		change  func(*loader.Preparation)
+		want    loader.Table
+		drops   int
+		creates int
+		says    string
+	}{
+		"there": {want: loader.Table{Name: "db.t", Identity: "table id 7"}},
+		"a table of somebody's that is not to be dropped": {
+			inspect: table("7", "FUSE", ""),
+			change:  func(p *loader.Preparation) { p.Create = loader.CreateRecreate }, says: "was not made by terapush"},
+		"one that the user names": {
+			inspect: table("7", "FUSE", ""),
+			change: func(p *loader.Preparation) {
+				p.Create, p.MayDrop = loader.CreateRecreate, "db.t"
+			}, want: loader.Table{Name: "db.t", Identity: "table id 7", Created: true}, drops: 1, creates: 1},
+		"a view":         {inspect: table("7", "VIEW", ""), says: "is a view"},
+		"another engine": {inspect: table("7", "MEMORY", ""), says: "need FUSE"},
+		"missing, never": {
+			inspect: say(result()),
+			change:  func(p *loader.Preparation) { p.Create = loader.CreateNever }, says: "--create never"},
+		"made and not there": {inspect: say(result()), creates: 1, says: "allowed to SELECT"},
+		"columns": {
+			columns: say(result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"})),
+			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown"},
+		"silent": {change: func(p *loader.Preparation) { p.Silent = true }, want: loader.Table{Name: "db.t"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			if c.inspect != nil {
+				f.on("SELECT table_id", c.inspect)
+			}
+			if c.columns != nil {
+				f.on("SELECT name, data_type", c.columns)
+			}
+			f.on("DROP TABLE `db`.`t`", say(result()))
+			l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
+			require.NoError(t, err)
+			opened := len(f.asked("S"))
+			p := preparation(insertNoPresign)
+			if c.change != nil {
+				c.change(&p)
+			}
+			got, err := l.Prepare(t.Context(), p)
+			require.Len(t, f.asked("DROP TABLE"), c.drops)
+			require.Len(t, f.asked("CREATE TABLE IF NOT EXISTS `db`.`t` (\n  `id` BIGINT NOT NULL,\n  `s` VARCHAR NOT NULL\n) COMMENT = 'made by terapush'"), c.creates)
+			if c.says != "" {
+				require.ErrorContains(t, err, c.says)
+				require.Equal(t, loader.No, New().Classify(err).Applied)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+			if p.Silent {
+				require.Len(t, f.asked("S"), opened, "nothing was to be said")
+			}
+		})
+	}
+}
+
+// What a lost answer makes necessary is tried before anything is made.
+func TestPrepareTriesTheListOfProcesses(t *testing.T) {
+	f := newFake(t)
+	f.on("SELECT table_id", say(result()))
+	f.on("SELECT id FROM system.processes", say(failure(1063, "not allowed")))
+	l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
+	require.NoError(t, err)
+	_, err = l.Prepare(t.Context(), preparation(insertNoPresign))
+	require.ErrorContains(t, err, "not allowed")
+	require.ErrorContains(t, err, "--delivery at-least-once")
+	require.Equal(t, loader.No, New().Classify(err).Applied)
+	require.Empty(t, f.asked("CREATE TABLE"))
+
+	p := preparation(insertNoPresign)
+	p.Contract.Delivery, p.Contract.Dedup, p.Create = loader.AtLeastOnce, loader.DedupNone, loader.CreateNever
+	f.on("SELECT table_id", say(result([]any{"7", "FUSE", mark})))
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+}
+
+func TestPrepareFindsRows(t *testing.T) {
+	f := newFake(t)
+	f.on("SELECT 1 FROM `db`.`t` LIMIT 1", say(result([]any{"1"})))
+	l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
+	require.NoError(t, err)
+	got, err := l.Prepare(t.Context(), preparation(insertNoPresign))
+	require.NoError(t, err)
+	require.True(t, got.HasRows)
+}
+
+func TestServer(t *testing.T) {
+	f := newFake(t)
+	f.on(selectRunning, say(failure(1063, "not allowed")))
+	db, _ := f.open(t, streamingLoad, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}} })
+	require.Equal(t, loader.Server{
+		Product: "Databend", Version: "v1.2.900", Endpoint: f.target("").Hosts[0], Settings: map[string]string{"max_threads": "2"},
+	}, db.Server())
+	require.Zero(t, db.Caps().MaxInFlight, "no bound is known")
+	for said, want := range map[string]int{"0": 0, "3": 3} {
+		f.on(selectRunning, say(result([]any{said})))
+		db, _ := f.open(t, streamingLoad)
+		require.Equal(t, want, db.Caps().MaxInFlight, said)
+	}
+}
+
+func TestReading(t *testing.T) {
+	f := newFake(t)
+	db, _ := f.open(t, streamingLoad)
+	db.ready.Store(&prepared{statements: newStatements(db.plan.name, everyType()), contract: contractOf(streamingLoad)})
+
+	f.on("SELECT bucket", say(result([]any{"2", "3", "0", "2", "3", "99999999999999999999", "7", "8"})))
+	var buckets []loader.Bucket
+	require.NoError(t, db.Count(t.Context(), loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 3, Lengths: true},
+		func(b loader.Bucket) error { buckets = append(buckets, b); return nil }))
+	require.Len(t, buckets, 1)
+	require.Equal(t, []int64{7, 8}, buckets[0].Lengths)
+	require.Equal(t, "99999999999999999999", buckets[0].Squares.String())
+
+	f.on("SELECT COUNT(DISTINCT", say(result([]any{"3"})))
+	n, err := db.Distinct(t.Context(), loader.KeyRange{Last: 9})
+	require.NoError(t, err)
+	require.Equal(t, int64(3), n)
+
+	f.on("SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT) FROM `db`.`t` WHERE (`id` - 100) IN (5,6)",
+		say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456"})))
+	require.NoError(t, db.Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
+		require.Equal(t, int64(5), number)
+		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456)}, values)
+		return nil
+	}))
+
+	f.on("SELECT COALESCE(data_compressed_size", say(result([]any{"4096"})))
+	size, err := db.Stored(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, int64(4096), size)
+
+	f.on("SELECT bucket", say(result([]any{"2", "three", "0", "2", "3", "5"})))
+	require.ErrorContains(t, db.Count(t.Context(), loader.Grouping{Size: 3}, nil), "three")
+}
+
+func TestColumnTypes(t *testing.T) {
+	want := map[rows.Type]string{
+		rows.Int64: "BIGINT", rows.Text: "VARCHAR", rows.Bytes: "BINARY", rows.Date: "DATE", rows.Timestamp: "TIMESTAMP",
+	}
+	for kind, name := range want {
+		require.Equal(t, name, columnType(kind))
+	}
+}

@@ -1,0 +1,165 @@
+package databend
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// mark is the comment of tables that terapush made, and may drop.
+const mark = "made by terapush"
+
+// quote quotes one identifier. sqltx's Identifier would take a dot inside a name for a separator.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// literal quotes a string. A backslash escapes in Databend's strings.
+func literal(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
+}
+
+func literals(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = literal(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// dialect: DIV and // divide integers, / does not. DECIMAL has 76 digits at most; 38 fit into 128 bits and are faster.
+// SUM of integers stays an integer of 64 bits, which the squares of a batch of three million rows go beyond. OCTET_LENGTH
+// takes strings only. Values are read in the form that Fetch gives them back in: days, microseconds, and bytes as
+// hexadecimal digits, which the server's own output of them depends on a setting for.
+func dialect() sqltx.Dialect {
+	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
+	return sqltx.Dialect{
+		Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
+		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
+	}
+}
+
+// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+type statements struct {
+	sqltx.Statements
+	name tableName
+}
+
+func newStatements(n tableName, s rows.Schema) statements {
+	return statements{
+		Statements: sqltx.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()},
+		name:       n,
+	}
+}
+
+// createTable makes the target table. Databend has no primary keys. Every column is NOT NULL: a NULL that a CSV would be
+// read into by accident is an error then.
+func (s statements) createTable() string {
+	lines := make([]string, len(s.Schema.Columns))
+	for i, c := range s.Schema.Columns {
+		lines[i] = "  " + quote(c.Name) + " " + columnType(c.Type) + " NOT NULL"
+	}
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'", s.Table, strings.Join(lines, ",\n"), mark)
+}
+
+func columnType(t rows.Type) string {
+	switch t {
+	case rows.Bytes:
+		return "BINARY"
+	case rows.Text:
+		return "VARCHAR"
+	case rows.Date:
+		return "DATE"
+	case rows.Timestamp:
+		return "TIMESTAMP"
+	default:
+		return "BIGINT"
+	}
+}
+
+// formatOption is one option of a FILE_FORMAT. Streaming loads and COPY want them as SQL, attachments as JSON.
+type formatOption struct {
+	name, value string
+	text        bool // a string in SQL; a word or a number otherwise
+}
+
+// formatOptions spell out everything that decides how rows are read, since defaults differ between versions and between
+// the server's code and its manual (of COMPRESSION: NONE in the code, AUTO in the manual).
+//
+// An empty CSV field is the empty string, quoted or not: newer servers have QUOTED_EMPTY_FIELD_AS for the quoted one,
+// with that default, and older ones do not know the word. The encoder writes no NULL.
+func formatOptions(f batch.Format) []formatOption {
+	switch f {
+	case batch.NDJSON:
+		return []formatOption{
+			{name: "type", value: "NDJSON"},
+			{name: "null_field_as", value: "NULL"},
+			{name: "missing_field_as", value: "ERROR"},
+			{name: "compression", value: "NONE"},
+		}
+	case batch.Parquet:
+		return []formatOption{
+			{name: "type", value: "PARQUET"},
+			{name: "missing_field_as", value: "ERROR"},
+		}
+	default:
+		return []formatOption{
+			{name: "type", value: "CSV"},
+			{name: "field_delimiter", value: ",", text: true},
+			{name: "record_delimiter", value: "\n", text: true},
+			{name: "quote", value: `"`, text: true},
+			{name: "escape", value: "", text: true},
+			{name: "skip_header", value: "0"},
+			{name: "empty_field_as", value: "STRING"},
+			{name: "error_on_column_count_mismatch", value: "true"},
+			{name: "compression", value: "NONE"},
+		}
+	}
+}
+
+// fileFormat is the options as SQL, on one line and in visible ASCII: a streaming load sends it in a header.
+func fileFormat(f batch.Format) string {
+	options := formatOptions(f)
+	all := make([]string, len(options))
+	for i, o := range options {
+		value := o.value
+		if o.text {
+			value = strings.ReplaceAll(literal(value), "\n", `\n`)
+		}
+		all[i] = o.name + " = " + value
+	}
+	return "FILE_FORMAT = (" + strings.Join(all, ", ") + ")"
+}
+
+// attachedFormat is the options as a stage attachment takes them.
+func attachedFormat(f batch.Format) map[string]string {
+	all := make(map[string]string)
+	for _, o := range formatOptions(f) {
+		all[o.name] = o.value
+	}
+	return all
+}
+
+// insertStreamed is the statement of a streaming load; the server knows no other form of it.
+func (s statements) insertStreamed(f batch.Format) string {
+	return fmt.Sprintf("INSERT INTO %s (%s) FROM @_databend_load %s", s.Table, s.Columns(s.Schema), fileFormat(f))
+}
+
+// insertAttached is the statement that an attached file's rows are the values of.
+func (s statements) insertAttached() string {
+	return fmt.Sprintf("INSERT INTO %s (%s) VALUES", s.Table, s.Columns(s.Schema))
+}
+
+// copyInto loads files by name. A pattern would load what else lies there. FORCE would make the server forget that it
+// has loaded a file, and with PURGE it would not even remember it: files are removed when the group is known to be in.
+func (s statements) copyInto(stage string, files []string, f batch.Format) string {
+	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
+		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
+}
+
+// deleteRows removes the rows with numbers of a batch.
+func (s statements) deleteRows(r loader.KeyRange) string {
+	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.Table, s.Within(r))
+}

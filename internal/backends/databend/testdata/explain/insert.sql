@@ -1,0 +1,31 @@
+-- once
+SELECT id FROM system.processes WHERE current_query_id IN ('QUERY-ID');
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`people` (
+  `id` BIGINT NOT NULL,
+  `name` VARCHAR NOT NULL,
+  `raw` BINARY NOT NULL,
+  `day` DATE NOT NULL,
+  `t` TIMESTAMP NOT NULL
+) COMMENT = 'made by terapush';
+-- per batch
+PRESIGN UPLOAD @loads/terapush/RUN/ATTEMPT-000000000000.csv;
+-- per batch
+PUT the presigned URL;
+-- per batch
+INSERT INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`) VALUES
+from @loads/terapush/RUN/ATTEMPT-000000000000.csv
+X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:0
+X-DATABEND-QUERY-ID: of RUN, number and ATTEMPT;
+-- after a lost answer and on a resume, on every host for every ATTEMPT so far
+GET /v1/query/QUERY-ID/kill;
+-- after a lost answer and on a resume, on every host until there is none
+SELECT id FROM system.processes WHERE current_query_id IN ('QUERY-ID', '…');
+-- after a lost answer and on a resume, on every host until there is none
+KILL QUERY 'SESSION';
+-- after a lost answer and on a resume
+SELECT COUNT(*) FROM `shop`.`people` WHERE (`id` - 100) BETWEEN 0 AND 49999;
+-- after a lost answer and on a resume
+REMOVE @loads/terapush/RUN/ PATTERN = '[0-9]+-000000000000[.]csv';
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS DECIMAL(38, 0)) * CAST(o AS DECIMAL(38, 0))) AS DECIMAL(38, 0)) FROM (SELECT ((`id` - 100) - 0) DIV 50000 AS bucket, ((`id` - 100) - 0) % 50000 AS o FROM `shop`.`people` WHERE (`id` - 100) BETWEEN 0 AND 49999) t GROUP BY bucket;

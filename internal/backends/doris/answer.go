@@ -1,0 +1,194 @@
+package doris
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// answer is what a backend says of a stream load, and what a frontend says that takes none. JSON names are matched
+// without regard to case, so a frontend's "status" lands in Status; its "msg" is no "Message".
+type answer struct {
+	Label                string
+	Status               string
+	ExistingJobStatus    string
+	Message              string
+	GroupCommit          bool
+	NumberLoadedRows     int64
+	NumberFilteredRows   int64
+	NumberUnselectedRows int64
+	ErrorURL             string
+	FirstErrorMsg        string
+
+	Msg  string          // a frontend's refusal
+	Code int             // a frontend's refusal of the user: 401
+	Data json.RawMessage // its details, or what was asked for
+}
+
+// refusal is an answer that is no success, whatever its shape.
+type refusal struct {
+	http    int    // status
+	status  string // "Fail", "Label Already Exists", "FAILED", or "" where the answer has none
+	job     string // ExistingJobStatus
+	code    int    // a frontend's
+	message string // the server's words
+	url     string // where the backend keeps the rows that it could not read
+	rows    string // what was found there
+}
+
+// Error repeats the server's words.
+func (r *refusal) Error() string {
+	var b strings.Builder
+	if r.http != http.StatusOK {
+		fmt.Fprintf(&b, "HTTP %d ", r.http)
+	}
+	switch {
+	case r.status != "":
+		b.WriteString(r.status)
+	case r.code != 0:
+		fmt.Fprintf(&b, "code %d", r.code)
+	default:
+		b.WriteString("no status")
+	}
+	if r.job != "" {
+		b.WriteString(" (" + r.job + ")")
+	}
+	b.WriteString(": " + r.message)
+	if r.rows != "" {
+		b.WriteString("; " + r.rows)
+	} else if r.url != "" {
+		b.WriteString("; see " + shownAddress(r.url))
+	}
+	return b.String()
+}
+
+// shownAddress is an address without what may give access to it: user and password, or the signature of an object store.
+func shownAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// unreadable is an answer that is no JSON: cut off on the way, or by somebody in between.
+type unreadable struct{ err error }
+
+func (u *unreadable) Error() string { return "the answer cannot be read: " + u.err.Error() }
+func (u *unreadable) Unwrap() error { return u.err }
+
+// replacedError says that the server loads under another label than it was given.
+type replacedError struct{ sent, got string }
+
+func (e *replacedError) Error() string {
+	return fmt.Sprintf("the server loaded under label %q what was sent under %q", e.got, e.sent)
+}
+
+// notMergedError says that a load was not merged although it had to be.
+type notMergedError struct{ label string }
+
+func (e *notMergedError) Error() string {
+	return fmt.Sprintf("group commit was asked for, and the server did without (label %q)", e.label)
+}
+
+// statusExists is the Status of a load whose label is taken.
+const statusExists = "Label Already Exists"
+
+// sent is what an answer is held against.
+type sent struct {
+	label string // "" under group commit
+	rows  int64
+	group groupCommit
+}
+
+// readAnswer reads an answer to a load or to a probe. Its error says why it is no answer of a backend to a load; nil
+// does not mean success.
+func readAnswer(status int, body []byte) (answer, error) {
+	var a answer
+	err := json.Unmarshal(body, &a)
+	switch {
+	case status != http.StatusOK && err == nil:
+		return a, &refusal{http: status, status: a.Status, code: a.Code, message: firstOf(a.Message, a.Msg, excerpt(body))}
+	case status != http.StatusOK:
+		return a, &refusal{http: status, message: excerpt(body)}
+	case err != nil:
+		return a, &unreadable{err}
+	case a.Status == "" || a.Msg != "" && a.Message == "" && !strings.EqualFold(a.Status, "success") && !strings.EqualFold(a.Status, "ok"):
+		return a, &refusal{http: status, status: a.Status, code: a.Code, message: firstOf(a.Msg, string(a.Data), excerpt(body))}
+	}
+	return a, nil
+}
+
+// judge says what an answer means for the batch. Rows that are in need not be visible yet: Finish waits for them.
+func (s sent) judge(a answer) (loader.Ack, error) {
+	refused := &refusal{http: http.StatusOK, status: a.Status, job: a.ExistingJobStatus,
+		message: firstOf(a.Message, a.Msg), url: a.ErrorURL, rows: a.FirstErrorMsg}
+	switch a.Status {
+	case "Success", "Publish Timeout":
+		return s.count(a)
+	case statusExists:
+		// While a load runs, or waits for the second phase of a commit, nobody knows how it will end.
+		if a.ExistingJobStatus != "FINISHED" || s.label == "" {
+			return loader.Ack{}, refused
+		}
+		return loader.Ack{Rows: s.rows, AlreadyApplied: true, Detail: []string{a.Message}}, nil // finished is committed, visible or not
+	default:
+		return loader.Ack{}, refused
+	}
+}
+
+// count compares label, mode and rows of a load that is in. "Success" alone proves nothing: a server may drop the label,
+// load without group commit, or have read another number of rows.
+func (s sent) count(a answer) (loader.Ack, error) {
+	switch {
+	case s.label != "" && a.Label != s.label:
+		return loader.Ack{}, &replacedError{sent: s.label, got: a.Label}
+	case s.group.on() && !a.GroupCommit:
+		return loader.Ack{}, &notMergedError{label: a.Label}
+	}
+	ack := loader.Ack{Rows: a.NumberLoadedRows}
+	if a.NumberFilteredRows > 0 || a.NumberUnselectedRows > 0 {
+		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered, %d not selected", a.NumberFilteredRows, a.NumberUnselectedRows))
+	}
+	for _, words := range []string{a.FirstErrorMsg, a.Message} {
+		if words != "" && words != "OK" {
+			ack.Detail = append(ack.Detail, words)
+		}
+	}
+	if read := a.NumberLoadedRows + a.NumberFilteredRows + a.NumberUnselectedRows; read != s.rows {
+		return ack, &loader.RowsError{Sent: s.rows, Acknowledged: a.NumberLoadedRows, Detail: append(ack.Detail, fmt.Sprintf("%d rows read", read))}
+	}
+	return ack, nil
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// excerpt is the beginning of a body that may be anything.
+func excerpt(body []byte) string {
+	const most = 300
+	body = bytes.TrimSpace(body)
+	if len(body) > most {
+		return string(body[:most]) + " …"
+	}
+	return string(body)
+}
+
+// and joins errors on one line; the first may be nil.
+func and(first, second error) error {
+	if first == nil {
+		return second
+	}
+	return fmt.Errorf("%w; %w", first, second)
+}

@@ -1,0 +1,152 @@
+package doris
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// The suite runs over the stand-in: no Doris can be had for a test.
+func TestConformance(t *testing.T) {
+	merged := map[string]string{optGroupCommit: "sync", optGroupInterval: "20"}
+	for name, c := range map[string]struct {
+		method  string
+		format  batch.Format
+		data    dataset.Dataset
+		options map[string]string
+		commit  string
+	}{
+		"stream-load, csv":     {streamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
+		"stream-load, ndjson":  {streamLoad, batch.NDJSON, documents(t), nil, "label: terapush_"},
+		"stream-load, people":  {streamLoad, batch.DorisCSV, people(t), nil, "label: terapush_"},
+		"stream-load, grouped": {streamLoad, batch.DorisCSV, documents(t), merged, ""},
+		"insert":               {insert, batch.Values, documents(t), nil, "INSERT INTO `d`.`t_"},
+		"insert, people":       {insert, batch.Values, people(t), nil, "INSERT INTO `d`.`t_"},
+		"insert, grouped":      {insert, batch.Values, documents(t), merged, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startStandIn(t, fake.Options{Backends: 2})
+			contract := contractOf(c.method, c.format, 1000)
+			if c.options != nil {
+				contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+			}
+			loadertest.Run(t, harness(c.data, contract, c.commit, func(*testing.T) loader.Target { return s.table(c.method, c.options) }))
+		})
+	}
+}
+
+func harness(d dataset.Dataset, c loader.Contract, commit string, target func(t *testing.T) loader.Target) loadertest.Harness {
+	return loadertest.Harness{
+		Driver: New(), Deps: testDeps(), Schema: d.Schema(), Contract: c, Commit: commit, Target: target,
+		Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
+			return batchOf(t, d, c.Format, id, first, n)
+		},
+		Row: func(number int64) []any { return rowOf(d, number) },
+	}
+}
+
+// Whoever has a Doris runs the suite on it: TERAPUSH_TEST_DORIS='doris://root@fe:9030/db?http_port=8030'. It is no
+// failure in CI that there is none, since none can be installed there.
+func TestConformanceOnAServer(t *testing.T) {
+	text := os.Getenv("TERAPUSH_TEST_DORIS")
+	if text == "" {
+		t.Skip("TERAPUSH_TEST_DORIS is not set")
+	}
+	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
+		t.Run(method, func(t *testing.T) {
+			commit := map[string]string{streamLoad: "label: terapush_", insert: "WITH LABEL"}[method]
+			loadertest.Run(t, harness(people(t), contractOf(method, format, 1000), commit, func(t *testing.T) loader.Target {
+				target, err := loader.ParseTarget(text)
+				require.NoError(t, err)
+				target.Method, target.Table, target.TLS = method, "t_"+strings.ToLower(rand.Text()), loader.TLSOff
+				t.Cleanup(func() {
+					db := unconnected(t, target, people(t))
+					_, _ = db.control.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+db.name.quoted())
+				})
+				return target
+			}))
+		})
+	}
+}
+
+func TestConformanceOfStagedLoads(t *testing.T) {
+	s, via := startWithStore(t, nil)
+	d := people(t)
+	contract := contractOf(s3Load, batch.DorisCSV, 500)
+	loadertest.Run(t, harness(d, contract, "INSERT INTO `d`.`t_", func(*testing.T) loader.Target {
+		target, via := s.table(s3Load, nil), via
+		target.Via = &via
+		return target
+	}))
+	for _, r := range s.Requests() {
+		if r.Label != "" {
+			assert.Contains(t, r.SQL, "hunter2secret", "the statement needs the key, and nothing else may hold it")
+		}
+	}
+}
+
+// startWithStore starts a stand-in with an object store, which it reads objects from.
+func startWithStore(t *testing.T, script func(fake.Request) fake.Fault) (*standIn, loader.Target) {
+	store := s3mem.New()
+	require.NoError(t, store.CreateBucket("bucket"))
+	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
+	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
+	require.NoError(t, err)
+	return startStandIn(t, fake.Options{Objects: bucket{store}, Script: script}), via
+}
+
+// bucket is the object store as the stand-in's backends read it.
+type bucket struct{ *s3mem.Backend }
+
+func (b bucket) List(_ context.Context, at fake.Location, prefix string) ([]string, error) {
+	found, err := b.ListBucket(at.Bucket, &gofakes3.Prefix{HasPrefix: prefix != "", Prefix: prefix}, gofakes3.ListBucketPage{})
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, o := range found.Contents {
+		keys = append(keys, o.Key)
+	}
+	return keys, nil
+}
+
+func (b bucket) Open(_ context.Context, at fake.Location, key string) (io.ReadCloser, error) {
+	o, err := b.GetObject(at.Bucket, key, nil)
+	if err != nil {
+		return nil, err
+	}
+	return o.Contents, nil
+}
+
+func rowOf(d dataset.Dataset, number int64) []any {
+	block := rows.NewBlock(d.Schema())
+	dataset.Row(block, d, 0, number, 0)
+	var all []any
+	for i, c := range d.Schema().Columns {
+		if c.Type.Variable() {
+			all = append(all, block.Columns[i].Value(0))
+		} else {
+			all = append(all, block.Columns[i].Ints[0])
+		}
+	}
+	return all
+}

@@ -1,0 +1,183 @@
+package doris
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func testDeps() loader.Deps {
+	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+}
+
+// documents are the rows of most tests: text, since Doris has no type for bytes.
+func documents(t testing.TB) dataset.Dataset {
+	d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 512, PayloadKind: dataset.Text})
+	require.NoError(t, err)
+	return d
+}
+
+func people(t testing.TB) dataset.Dataset {
+	d, err := dataset.New("people", dataset.Options{Seed: 1})
+	require.NoError(t, err)
+	return d
+}
+
+// journal has a key of text.
+func journal(t testing.TB) dataset.Dataset {
+	d, err := dataset.New("journal", dataset.Options{Seed: 1})
+	require.NoError(t, err)
+	return d
+}
+
+// batchOf encodes a batch; the caller, or the suite, holds it.
+func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
+	e, err := encode.New(f, d.Schema(), encode.Options{})
+	require.NoError(t, err)
+	block := rows.NewBlock(d.Schema())
+	d.Fill(block, first, int(n))
+	d.Derive(block, first)
+	var at encode.Offsets
+	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Attempt: 1}
+	b.Encoded = e.AppendHead(nil)
+	b.Head = len(b.Encoded)
+	b.Encoded = e.AppendTail(e.AppendRows(b.Encoded, block, &at))
+	b.Starts = at.Starts
+	return b
+}
+
+// contractOf is what a session is opened with.
+func contractOf(method string, f batch.Format, batchRows int64) loader.Contract {
+	c := loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupKey, BatchRows: batchRows}
+	if method == s3Load {
+		c.GroupBatches, c.Commits = 4, 2
+	}
+	return c
+}
+
+// unconnected is a loader with a schema and without a server.
+func unconnected(t testing.TB, target loader.Target, d dataset.Dataset) *database {
+	t.Helper()
+	db, err := newDatabase(target, testDeps())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	s := newStatements(db.name, d.Schema())
+	db.schema.Store(&s)
+	return db
+}
+
+func load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, error) {
+	b.Hold()
+	defer b.Release()
+	return s.Load(ctx, b)
+}
+
+func TestMethods(t *testing.T) {
+	via := &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "pre/fix"}
+	for _, m := range New().Methods() {
+		target := loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: m.Name}
+		if m.Name == s3Load {
+			target.Via = via
+		}
+		caps, err := New().Check(target)
+		require.NoError(t, err, m.Name)
+		assert.Equal(t, m.Caps, caps)
+		assert.Equal(t, loader.ExactlyOnce, caps.Delivery())
+		assert.Equal(t, labelLife, caps.Window)
+		if m.Name == s3Load {
+			continue
+		}
+		target.Options = map[string]string{optGroupCommit: "async"}
+		caps, err = New().Check(target)
+		require.NoError(t, err)
+		assert.Equal(t, loader.AtLeastOnce, caps.Delivery())
+		assert.NotEmpty(t, caps.Reason)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	good := func() loader.Target {
+		return loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: streamLoad, Params: map[string][]string{}}
+	}
+	for want, change := range map[string]func(*loader.Target){
+		`method "bulk" does not exist`:                   func(t *loader.Target) { t.Method = "bulk" },
+		"the target names no database":                   func(t *loader.Target) { t.Database = "" },
+		`table "a.b.c"`:                                  func(t *loader.Target) { t.Table = "a.b.c" },
+		`parameter "tls" of the target is not known`:     func(t *loader.Target) { t.Params.Set("tls", "true") },
+		"http_port=x is no port":                         func(t *loader.Target) { t.Params.Set("http_port", "x") },
+		"--group-commit on: there is off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
+		"--buckets -1: it is a number from 0 to 768":     func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
+		"--redirect-policy far: there is direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
+		"--be h: an address is host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
+		"--be h: an address is host:port ":               func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
+		"--set x: a stream load has no session":          func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
+		"--set group_commit is refused": func(t *loader.Target) {
+			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
+		},
+		"not the name of a session variable": func(t *loader.Target) { t.Method, t.Settings = insert, []loader.Setting{{Name: "a b", Value: "x"}} },
+		"NO_BACKSLASH_ESCAPES is refused": func(t *loader.Target) {
+			t.Method, t.Settings = insert, []loader.Setting{{Name: "sql_mode", Value: "no_backslash_escapes"}}
+		},
+		"leave --via out":       func(t *loader.Target) { t.Via = &loader.Target{Scheme: "s3", Hosts: []string{"b"}} },
+		"needs an object store": func(t *loader.Target) { t.Method = s3Load },
+		"Doris reads '*' in a path": func(t *loader.Target) {
+			t.Method, t.Via = s3Load, &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "a*"}
+		},
+	} {
+		target := good()
+		change(&target)
+		_, err := New().Check(target)
+		require.Error(t, err, want)
+		assert.Contains(t, err.Error()+" ", want)
+	}
+	target := good()
+	target.Params.Set("http_port", "1")
+	target.Options = map[string]string{optBackends: "a:1=b:2, c:3=d:4, e:5", optRedirectPolicy: "public"}
+	_, err := New().Check(target)
+	assert.NoError(t, err)
+}
+
+func TestLabels(t *testing.T) {
+	a, b := tableName{"db", "t"}, tableName{"db", "u"}
+	ref := loader.Ref{ID: batch.ID{Run: "20261120-1-abc", Number: 7}}
+	assert.Regexp(t, `^terapush_20261120-1-abc_[0-9a-f]{8}_7$`, a.label(ref, false))
+	assert.Regexp(t, `^terapush_20261120-1-abc_[0-9a-f]{8}_g7$`, a.label(ref, true))
+	assert.NotEqual(t, a.label(ref, false), b.label(ref, false))
+	long := loader.Ref{ID: batch.ID{Run: string(make([]byte, 64)), Number: 1<<63 - 1}}
+	assert.LessOrEqual(t, len(a.label(long, true)), 128)
+}
+
+// A frontend that speaks TLS is asked over https, one for which TLS is a preference is not, and nobody is by --tls off.
+func TestFrontendURLs(t *testing.T) {
+	for name, c := range map[string]struct {
+		host string
+		mode loader.TLSMode
+		port string
+		want string
+	}{
+		"loopback":  {"127.0.0.1:1", loader.TLSAuto, "", "http://127.0.0.1:8030"},
+		"elsewhere": {"fe1", loader.TLSAuto, "", "https://fe1:8050"},
+		"off":       {"fe1:9030", loader.TLSOff, "", "http://fe1:8030"},
+		"port":      {"fe1", loader.TLSOff, "18030", "http://fe1:18030"},
+		"ipv6":      {"[::1]:9030", loader.TLSOff, "", "http://[::1]:8030"},
+		"prefer":    {"fe1", loader.TLSPrefer, "", "http://fe1:8030"},
+	} {
+		target := loader.Target{Hosts: []string{c.host}, TLS: c.mode, Params: map[string][]string{}}
+		if c.port != "" {
+			target.Params.Set("http_port", c.port)
+		}
+		all, err := frontends(target, testDeps())
+		require.NoError(t, err, name)
+		assert.Equal(t, c.want, all[0].http.String(), name)
+	}
+}

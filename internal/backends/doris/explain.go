@@ -1,0 +1,96 @@
+package doris
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Explain lists what a run would say. Without a server nobody knows its backends: buckets and replicas that are theirs
+// to say are those of one backend.
+func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+	name, err := targetTable(t)
+	if err != nil {
+		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it as it stands
+	}
+	o, _ := readOptions(t) // Check has told what is wrong with them
+	s := newStatements(name, p.Schema)
+	c := p.Contract
+	var all []loader.Statement
+	add := func(when string, texts ...string) {
+		for _, text := range texts {
+			all = append(all, loader.Statement{When: when, Text: text})
+		}
+	}
+	if p.Create == loader.CreateRecreate {
+		add("once", "DROP TABLE "+s.Table)
+	}
+	if p.Create != loader.CreateNever {
+		add("once", s.createTable(plannedShape(o, p).fill(1)))
+	}
+	label := ""
+	if c.Dedup == loader.DedupKey || c.Staged() { // a group has its label under every guarantee
+		label = name.label(loader.Ref{ID: batch.ID{Run: "RUN"}}, c.Staged())
+	}
+	switch c.Method {
+	case insert:
+		add("per session", setup(o.group, t.Settings)...)
+		add("per batch", s.insertHead(label)+"(…), …", "SHOW LAST INSERT")
+		if label != "" {
+			add("per batch", "GET "+name.labelPath()+"?label="+label+" where the frontend has no last INSERT: one that is not the master")
+		}
+	case s3Load:
+		add("per batch", fmt.Sprintf("PUT %s%012d.%s", folderOf(t), 0, c.Format))
+		add("per group", "HEAD of every object")
+		add("per group", setup(o.group, t.Settings)...)
+		add("per group", strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`).Replace(s.loadObjects(label, shownSource(t, c.Format))))
+	default:
+		add("per batch", "PUT "+name.loadPath()+" to a frontend, without a body; it redirects to a backend")
+		add("per batch", "PUT "+name.loadPath()+" to the backend\n"+shownHeaders(o.headers(s, c.Format, label)))
+	}
+	rows := loader.KeyRange{Last: c.BatchRows - 1}
+	if label != "" {
+		add("after a lost answer", "GET "+name.labelPath()+"?label="+label,
+			"POST "+name.cancelPath()+"?label="+label+" while the load is under way", s.SelectCount(rows))
+	}
+	add("at the end", s.SelectCount(rows)+" -- over all keys of the run, until every row can be read")
+	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: rows, Size: c.BatchRows}))
+	return all
+}
+
+func shownHeaders(h map[string]string) string {
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		lines = append(lines, "  "+name+": "+h[name])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// folderOf is where the objects of a run lie, as s3://bucket/prefix/RUN/.
+func folderOf(t loader.Target) string {
+	if t.Via == nil || len(t.Via.Hosts) == 0 {
+		return "s3://BUCKET/RUN/" // Check refuses it
+	}
+	prefix := strings.Trim(t.Via.Database, "/")
+	if prefix != "" {
+		prefix += "/"
+	}
+	return "s3://" + t.Via.Hosts[0] + "/" + prefix + "RUN/"
+}
+
+// shownSource stands in for what only the store knows: endpoint, region and keys.
+func shownSource(t loader.Target, f batch.Format) source {
+	from := source{
+		uri:    folderOf(t) + fmt.Sprintf("{%012d.%[2]s,%012[3]d.%[2]s,…}", 0, f, 1),
+		format: f, access: objstore.Access{Endpoint: "ENDPOINT", Region: "REGION", KeyID: "***", Secret: "***"},
+	}
+	if t.Via != nil {
+		from.access.PathStyle = t.Via.Params.Get("path_style") == "true"
+	}
+	return from
+}

@@ -1,0 +1,375 @@
+package doris
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// lossy loses one answer in five, in every way there is, and is the same at every run.
+func lossy(r fake.Request) fake.Fault {
+	if r.Kind == fake.Redirect || r.Kind == fake.Statement && r.Label == "" || r.Attempt > 3 {
+		return fake.Fault{}
+	}
+	h := fnv.New32a()
+	fmt.Fprint(h, r.Label[len(r.Label)-6:], r.Attempt)
+	switch h.Sum32() % 20 {
+	case 0, 1:
+		return fake.Fault{CutAnswer: true}
+	case 2:
+		return fake.Fault{Truncate: r.Kind == fake.Load, CutAnswer: r.Kind == fake.Statement}
+	case 3:
+		return fake.Fault{CutBody: 1000}
+	}
+	return fake.Fault{}
+}
+
+// attempts sends a batch as the engine does: after every failure it asks what became of it, and sends again only what is
+// not in.
+func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, asked int, err error) {
+	var s loader.Session
+	defer func() {
+		if s != nil {
+			_ = s.Close()
+		}
+	}()
+	for range 10 {
+		if s == nil {
+			if s, err = l.Session(ctx, c); err != nil {
+				return false, asked, err
+			}
+		}
+		var ack loader.Ack
+		if ack, err = load(ctx, s, b); err == nil {
+			return ack.Rows == b.Rows, asked, nil
+		}
+		v := New().Classify(err)
+		if v.SessionDead {
+			_ = s.Close()
+			s = nil
+		}
+		if c.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
+			asked++
+			found, err := l.(loader.Resolver).Resolve(ctx, loader.RefOf(b))
+			if err != nil || found.Applied == loader.Yes {
+				return err == nil, asked, err
+			}
+			v.Applied = found.Applied
+		}
+		if !v.Retry || c.Dedup != loader.DedupNone && v.Applied != loader.No {
+			return false, asked, err
+		}
+	}
+	return false, asked, err
+}
+
+// A thousand small batches, of which one in five loses an answer: labels make them go in once.
+func TestLostAnswersEndExact(t *testing.T) {
+	const batches, size, workers = 1000, 5, 8
+	d := documents(t)
+	for _, method := range []string{streamLoad, insert} {
+		t.Run(method, func(t *testing.T) {
+			t.Parallel()
+			s := startStandIn(t, fake.Options{Backends: 3, Script: lossy})
+			format := batch.DorisCSV
+			if method == insert {
+				format = batch.Values
+			}
+			c := contractOf(method, format, size)
+			target := s.table(method, nil)
+			db := s.open(t, target, d, c)
+			asked := inParallel(t, workers, batches, func(n int64) int {
+				acked, asked, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: n}, n*size, size))
+				require.NoError(t, err)
+				assert.True(t, acked)
+				return asked
+			})
+			assert.Greater(t, asked, batches/10, "the script was to lose answers")
+			counts := s.KeyCounts("d." + target.Table)
+			assert.Len(t, counts, batches*size)
+			for key, n := range counts {
+				require.Equal(t, 1, n, "row %s", key)
+			}
+		})
+	}
+}
+
+// With group commit nothing recognises a batch: the same losses end in duplicates, and never in missing rows.
+func TestLostAnswersWithGroupCommit(t *testing.T) {
+	const batches, size = 60, 5
+	d := documents(t)
+	script := func(r fake.Request) fake.Fault {
+		return fake.Fault{CutAnswer: r.Kind == fake.Load && r.Attempt%5 == 0}
+	}
+	s := startStandIn(t, fake.Options{Script: script})
+	target := s.table(streamLoad, map[string]string{optGroupCommit: "sync", optGroupInterval: "10"})
+	caps, err := New().Check(target)
+	require.NoError(t, err)
+	assert.Equal(t, loader.AtLeastOnce, caps.Delivery())
+	c := contractOf(streamLoad, batch.DorisCSV, size)
+	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
+	db := s.open(t, target, d, c)
+	inParallel(t, 4, batches, func(n int64) int {
+		acked, _, err := attempts(t.Context(), db, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: n}, n*size, size))
+		require.NoError(t, err)
+		assert.True(t, acked)
+		return 0
+	})
+	counts := s.KeyCounts("d." + target.Table)
+	assert.Len(t, counts, batches*size)
+	assert.Greater(t, s.Rows("d."+target.Table), int64(batches*size))
+}
+
+func inParallel(t *testing.T, workers, n int, f func(n int64) int) int {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	next, sum := 0, 0
+	for range workers {
+		wg.Go(func() {
+			for {
+				mu.Lock()
+				i := next
+				next++
+				mu.Unlock()
+				if i >= n || t.Failed() {
+					return
+				}
+				got := f(int64(i))
+				mu.Lock()
+				sum += got
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return sum
+}
+
+// once lets a fault happen to the first request of the kind.
+func firstOnly(kind fake.Kind, fault fake.Fault) func(fake.Request) fake.Fault {
+	return func(r fake.Request) fake.Fault {
+		if r.Kind == kind && r.Attempt == 1 && (kind != fake.Statement || r.Label != "") {
+			return fault
+		}
+		return fake.Fault{}
+	}
+}
+
+// oneBatch loads batch 0 against a script and returns what came of the first attempt.
+func oneBatch(t *testing.T, method string, options map[string]string, script func(fake.Request) fake.Fault) (*standIn, *database, *batch.Batch, loader.Contract, error) {
+	d := documents(t)
+	s := startStandIn(t, fake.Options{Script: script})
+	format := batch.DorisCSV
+	if method == insert {
+		format = batch.Values
+	}
+	c := contractOf(method, format, 10)
+	if options[optGroupCommit] != "" {
+		c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
+	}
+	db := s.open(t, s.table(method, options), d, c)
+	b := batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10)
+	session, err := db.Session(t.Context(), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	_, err = load(t.Context(), session, b)
+	return s, db, b, c, err
+}
+
+func TestFaultsOfTheServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind  fake.Kind
+		fault fake.Fault
+		want  loader.Verdict
+		final bool // trying again is of no use
+	}{
+		"too many versions":  {fake.Load, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
+		"filtered rows":      {fake.Load, fake.Fault{Fail: fake.TooManyFiltered}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
+		"no backend":         {fake.Redirect, fake.Fault{Fail: fake.NoBackend}, loader.Verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, false},
+		"refused early":      {fake.Load, fake.Fault{RefuseEarly: "Access denied"}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
+		"401 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 401}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
+		"503 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 503}, loader.Verdict{Class: loader.ClassShutdown, Retry: true}, false},
+		"frontend cuts":      {fake.Redirect, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
+		"cut body":           {fake.Load, fake.Fault{CutBody: 100}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"answer lost":        {fake.Load, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"answer truncated":   {fake.Load, fake.Fault{Truncate: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"statement refused":  {fake.Statement, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
+		"statement is lost":  {fake.Statement, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"statement not sent": {fake.Statement, fake.Fault{CutBody: 1}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			method := streamLoad
+			if c.kind == fake.Statement {
+				method = insert
+			}
+			s, db, b, contract, err := oneBatch(t, method, nil, firstOnly(c.kind, c.fault))
+			require.Error(t, err)
+			assert.NotContains(t, err.Error(), "hunter2")
+			assert.Equal(t, c.want, New().Classify(err), "%v", err)
+			if c.final {
+				assert.Zero(t, s.Rows(db.name.String()))
+				return
+			}
+			if c.want.Applied != loader.No {
+				found, err := db.Resolve(t.Context(), loader.RefOf(b))
+				require.NoError(t, err)
+				if found.Applied == loader.Yes {
+					assert.EqualValues(t, 10, s.Rows(db.name.String()))
+				}
+			}
+			acked, _, err := attempts(t.Context(), db, contract, b)
+			require.NoError(t, err)
+			assert.True(t, acked)
+			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+		})
+	}
+}
+
+// A load whose client has gone is under way until somebody ends it.
+func TestResolveEndsWhatIsUnderWay(t *testing.T) {
+	s, db, b, contract, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: make(chan bool)}))
+	require.Error(t, err)
+	found, err := db.Resolve(t.Context(), loader.RefOf(b))
+	require.NoError(t, err)
+	assert.Equal(t, loader.No, found.Applied)
+	acked, _, err := attempts(t.Context(), db, contract, b)
+	require.NoError(t, err)
+	assert.True(t, acked)
+	assert.EqualValues(t, 10, s.Rows(db.name.String()))
+}
+
+func TestLabelExists(t *testing.T) {
+	t.Run("finished", func(t *testing.T) {
+		_, db, b, c, err := oneBatch(t, streamLoad, nil, nil)
+		require.NoError(t, err)
+		session, err := db.Session(t.Context(), c)
+		require.NoError(t, err)
+		ack, err := load(t.Context(), session, b)
+		require.NoError(t, err)
+		assert.True(t, ack.AlreadyApplied)
+		assert.EqualValues(t, 10, ack.Rows)
+	})
+	t.Run("under way, then gone", func(t *testing.T) { // the server says RUNNING, and knows the label no more when asked
+		s, db, _, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
+		require.NoError(t, err)
+		assert.EqualValues(t, 10, s.Rows(db.name.String()))
+	})
+	t.Run("for ever", func(t *testing.T) {
+		_, _, _, _, err := oneBatch(t, streamLoad, nil, func(r fake.Request) fake.Fault {
+			if r.Kind == fake.Load {
+				return fake.Fault{Existing: "RUNNING"}
+			}
+			return fake.Fault{}
+		})
+		require.ErrorContains(t, err, "RUNNING")
+		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Retry: true}, New().Classify(err))
+	})
+}
+
+// A server that loads under labels of its own recognises nothing: the batch that shows it is counted, and no other is sent.
+func TestReplacedLabelsEndTheRun(t *testing.T) {
+	d := documents(t)
+	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
+		s := startStandIn(t, fake.Options{Script: func(r fake.Request) fake.Fault {
+			if r.Label != "" && r.Kind != fake.Redirect {
+				return fake.Fault{Label: "made_up"}
+			}
+			return fake.Fault{}
+		}})
+		c, target := contractOf(method, format, 10), s.table(method, nil)
+		db := s.open(t, target, d, c)
+		acked, _, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10))
+		require.NoError(t, err, method)
+		assert.True(t, acked)
+		_, _, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
+		require.ErrorContains(t, err, `of an earlier batch, the server loaded under label "made_up"`)
+		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
+		assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+	}
+}
+
+// A forgotten label proves nothing: the rows in the batch's key range do.
+func TestForgottenLabels(t *testing.T) {
+	var mu sync.Mutex
+	now := time.Now()
+	clock := func() time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return now
+	}
+	d := documents(t)
+	s := startStandIn(t, fake.Options{Now: clock})
+	c := contractOf(streamLoad, batch.DorisCSV, 10)
+	target := s.table(streamLoad, nil)
+	db := s.open(t, target, d, c)
+	in := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 0}, 0, 10)
+	acked, _, err := attempts(t.Context(), db, c, in)
+	require.NoError(t, err)
+	require.True(t, acked)
+	mu.Lock()
+	now = now.Add(13 * time.Hour)
+	mu.Unlock()
+
+	resolve := func(first int64) loader.Resolution {
+		found, err := db.Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: first / 10}, First: first, Rows: 10, Attempt: 1})
+		require.NoError(t, err)
+		return found
+	}
+	assert.Equal(t, loader.Resolution{Applied: loader.Yes}, resolve(0))
+	assert.Equal(t, loader.Resolution{Applied: loader.No}, resolve(100))
+	_, err = s.db.Exec("DELETE FROM " + db.name.quoted() + " WHERE document_id = 3")
+	require.NoError(t, err)
+	assert.Equal(t, loader.Resolution{Reason: "9 rows lie in the key range of r/0, which has 10"}, resolve(0), "that is an answer, and no error")
+}
+
+func TestGroupCommitOfTheServer(t *testing.T) {
+	for _, method := range []string{streamLoad, insert} {
+		t.Run(method, func(t *testing.T) {
+			async := map[string]string{optGroupCommit: "async", optGroupInterval: "50"}
+			s, db, _, _, err := oneBatch(t, method, async, nil)
+			require.NoError(t, err)
+			notes, err := db.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
+			require.NoError(t, err)
+			assert.Empty(t, notes)
+			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+			assert.Equal(t, int64(50), db.groupInterval.Load())
+
+			silent := func(fake.Request) fake.Fault { return fake.Fault{NoGroup: true} }
+			_, _, _, _, err = oneBatch(t, method, map[string]string{optGroupCommit: "sync"}, silent)
+			require.ErrorContains(t, err, "the server did without")
+			assert.False(t, New().Classify(err).Retry)
+		})
+	}
+}
+
+// Nothing that is logged holds a secret, whatever happens.
+func TestLogsHoldNoSecrets(t *testing.T) {
+	var logged bytes.Buffer
+	d := documents(t)
+	s := startStandIn(t, fake.Options{Script: lossy})
+	deps := testDeps()
+	deps.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l, err := New().Open(t.Context(), s.table(streamLoad, nil), deps)
+	require.NoError(t, err)
+	defer l.Close()
+	c := contractOf(streamLoad, batch.DorisCSV, 5)
+	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
+	require.NoError(t, err)
+	for n := range int64(30) {
+		_, _, err := attempts(t.Context(), l, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: n}, 5*n, 5))
+		require.NoError(t, err)
+	}
+	assert.NotContains(t, logged.String(), "hunter2")
+}

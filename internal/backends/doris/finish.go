@@ -1,0 +1,93 @@
+package doris
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Waiting for rows that are acknowledged and cannot be read yet.
+const (
+	publishPatience = time.Minute
+	groupInterval   = 10 * time.Second // the default of group_commit_interval_ms
+	groupIntervals  = 6                // how many of them a merged load may take
+)
+
+// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group commit,
+// can be read. It looks, rather than remember the answers: those of an earlier process of the run are nobody's to remember.
+func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
+	s, err := db.prepared()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if db.options.group == groupAsync {
+		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
+		if err := wait(ctx, db.interval()); err != nil {
+			return nil, err
+		}
+	}
+	found, err := db.awaitRows(ctx, s, all, rows, db.patience())
+	if err != nil || found >= rows {
+		return nil, withHint("wait for rows to become visible", err)
+	}
+	where := "their versions are still being published, or they are not in"
+	if db.options.group == groupAsync {
+		where = "they are in the write-ahead log, on one disk of one backend each, or lost"
+	}
+	return []string{fmt.Sprintf("%d of %d acknowledged rows cannot be read after %s: %s",
+		rows-found, rows, time.Since(began).Round(time.Second), where)}, nil
+}
+
+// patience is how long rows may take: several of the table's intervals, as far as it is known here.
+func (db *database) patience() time.Duration {
+	if db.most > 0 {
+		return db.most
+	}
+	if !db.options.group.on() {
+		return publishPatience
+	}
+	return max(publishPatience, groupIntervals*db.interval())
+}
+
+// interval is the time after which a merged load is committed at the latest, as far as it is known here.
+func (db *database) interval() time.Duration {
+	if ms := db.groupInterval.Load(); ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return groupInterval
+}
+
+// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer.
+func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
+	end := time.Now().Add(most)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		found, err := db.readable(ctx, s, all)
+		if err != nil || found >= rows || time.Now().After(end) {
+			return found, err
+		}
+		if err := wait(ctx, pause); err != nil {
+			return found, err
+		}
+	}
+}
+
+// readable counts the rows. Under group commit some may be there twice, and must not make up for others.
+func (db *database) readable(ctx context.Context, s statements, all loader.KeyRange) (n int64, err error) {
+	if !db.options.group.on() {
+		return db.visible(ctx, s, all)
+	}
+	err = db.control.QueryRowContext(ctx, s.SelectDistinct(all)).Scan(&n)
+	return n, err
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}

@@ -1,0 +1,69 @@
+package doris
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// An INSERT that was acknowledged is in. What becomes of the question that follows it is no reason to send it again, least
+// of all where no label would recognise it.
+func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
+	d := documents(t)
+	for name, o := range map[string]fake.Options{
+		"lost": {Script: func(r fake.Request) fake.Fault {
+			return fake.Fault{CutAnswer: strings.HasPrefix(r.SQL, "SHOW LAST INSERT")}
+		}},
+		"refused": {Script: func(r fake.Request) fake.Fault {
+			if strings.HasPrefix(r.SQL, "SHOW LAST INSERT") {
+				return fake.Fault{Fail: "not here"}
+			}
+			return fake.Fault{}
+		}},
+		"a follower": {Follower: true},
+	} {
+		for _, mode := range []string{"off", "sync"} {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				s := startStandIn(t, o)
+				c := contractOf(insert, batch.Values, 10)
+				if mode != "off" {
+					c.Dedup, c.Delivery = loader.DedupNone, loader.AtLeastOnce
+				}
+				target := s.table(insert, map[string]string{optGroupCommit: mode, optGroupInterval: "20"})
+				db := s.open(t, target, d, c)
+				session, err := db.Session(t.Context(), c)
+				require.NoError(t, err)
+				defer session.Close()
+				ack, err := load(t.Context(), session, batchOf(t, d, batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
+				require.NoError(t, err)
+				assert.EqualValues(t, 10, ack.Rows)
+				assert.Equal(t, name == "a follower" && mode == "off", len(ack.Detail) == 0, "what is not known is said: %v", ack.Detail)
+				assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+			})
+		}
+	}
+}
+
+// Where a follower cannot tell which label an INSERT got, the master is asked for the one that was sent.
+func TestReplacedLabelBehindAFollower(t *testing.T) {
+	s := startStandIn(t, fake.Options{Follower: true, Script: func(r fake.Request) fake.Fault {
+		if r.Label != "" {
+			return fake.Fault{Label: "made_up"}
+		}
+		return fake.Fault{}
+	}})
+	c := contractOf(insert, batch.Values, 10)
+	db := s.open(t, s.table(insert, nil), documents(t), c)
+	session, err := db.Session(t.Context(), c)
+	require.NoError(t, err)
+	defer session.Close()
+	_, err = load(t.Context(), session, batchOf(t, documents(t), batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
+	require.ErrorContains(t, err, "another one")
+	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err))
+}

@@ -1,0 +1,83 @@
+package doris
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Prepare makes the table, or checks the one that is there. There are no claims: labels are the server's.
+func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	s := newStatements(db.name, p.Schema)
+	s.run, s.format = p.Run, p.Contract.Format
+	db.schema.Store(&s)
+	t := loader.Table{Name: db.name.String()}
+	if err := refuseBytes(p.Schema); err != nil {
+		return t, err
+	}
+	if p.Silent {
+		return t, nil
+	}
+	f, err := db.inspect(ctx)
+	if err != nil {
+		return t, withHint("prepare", err)
+	}
+	if p.Create == loader.CreateRecreate && f != nil {
+		if err := db.drop(ctx, f, p.MayDrop); err != nil {
+			return t, withHint("drop", err)
+		}
+		f = nil
+	}
+	if f == nil {
+		if f, err = db.create(ctx, s, p); err != nil {
+			return t, withHint("create", err)
+		}
+		t.Created = true
+	}
+	return db.check(ctx, f, p, t)
+}
+
+// check compares columns and properties, and looks for rows.
+func (db *database) check(ctx context.Context, f *found, p loader.Preparation, t loader.Table) (loader.Table, error) {
+	if err := db.checkColumns(ctx, p.Schema); err != nil {
+		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err, Hint: "name another table with --table, or drop this one"}
+	}
+	if err := db.checkProperties(ctx); err != nil {
+		return t, withHint("prepare", err)
+	}
+	var err error
+	if t.Identity, err = db.identity(ctx, f); err != nil {
+		return t, withHint("prepare", err)
+	}
+	one, err := shown(ctx, db.control, fmt.Sprintf("SELECT 1 FROM %s LIMIT 1", db.name.quoted()))
+	t.HasRows = len(one) > 0
+	return t, withHint("look for rows", err)
+}
+
+// drop refuses a table that terapush did not make, unless the user has named it in full.
+func (db *database) drop(ctx context.Context, f *found, may string) error {
+	if f.comment != mark && may != db.name.String() && may != db.name.table {
+		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.name, mark)
+	}
+	_, err := db.control.ExecContext(ctx, "DROP TABLE "+db.name.quoted())
+	return err
+}
+
+func (db *database) create(ctx context.Context, s statements, p loader.Preparation) (*found, error) {
+	if p.Create == loader.CreateNever {
+		return nil, fmt.Errorf("table %s does not exist, and --create never forbids to make it", db.name)
+	}
+	h, err := db.shape(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := db.control.ExecContext(ctx, s.createTable(h)); err != nil {
+		return nil, err
+	}
+	f, err := db.inspect(ctx)
+	if err == nil && f == nil {
+		err = fmt.Errorf("table %s was made and is not there: is this user allowed to SELECT from it?", db.name)
+	}
+	return f, err
+}

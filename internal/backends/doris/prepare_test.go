@@ -1,0 +1,175 @@
+package doris
+
+import (
+	"bytes"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestOpen(t *testing.T) {
+	s := startStandIn(t, fake.Options{Version: "2.1.8"})
+	target := s.table(insert, nil)
+	target.Settings = []loader.Setting{{Name: "exec_mem_limit", Value: "1073741824"}}
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	defer l.Close()
+	server := l.Server()
+	assert.Equal(t, "Apache Doris", server.Product)
+	assert.Contains(t, server.Version, "2.1.8")
+	assert.Equal(t, s.SQLAddress(), server.Endpoint)
+	assert.Equal(t, "1073741824", server.Settings["exec_mem_limit"])
+	assert.Equal(t, "off_mode", server.Settings["group_commit"])
+
+	target.Password = "wrong"
+	_, err = New().Open(t.Context(), target, testDeps())
+	assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, "%v", err)
+	target.Hosts = []string{closedPort(t)}
+	_, err = New().Open(t.Context(), target, testDeps())
+	require.ErrorContains(t, err, "9030")
+	assert.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
+	target.Hosts, target.Password = []string{closedPort(t), s.SQLAddress()}, s.target.Password
+	l, err = New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err, "the second frontend serves as well")
+	assert.NoError(t, l.Close())
+}
+
+func TestOtherServersAreRefused(t *testing.T) {
+	require.NoError(t, recognise("Doris version doris-3.1.2"))
+	require.ErrorContains(t, recognise("MySQL Community Server"), "it is no Doris")
+	require.ErrorContains(t, recognise("StarRocks"), "mysql://")
+}
+
+func TestBoundPacket(t *testing.T) {
+	db := &database{method: loader.Method{Name: insert}, caps: insertCaps()}
+	db.boundPacket("524288")
+	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
+	assert.Equal(t, db.caps.MaxBytes, db.caps.DefaultBatchBytes)
+	db.boundPacket("none")
+	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
+	db = &database{method: loader.Method{Name: streamLoad}, caps: streamCaps()}
+	db.boundPacket("524288")
+	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
+}
+
+func TestPrepare(t *testing.T) {
+	s := startStandIn(t, fake.Options{Backends: 2})
+	d := people(t)
+	target := s.table(streamLoad, nil)
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = l.Session(t.Context(), loader.Contract{})
+	require.ErrorContains(t, err, "Prepare comes first")
+	p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateNever}
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "--create never")
+
+	p.Create = loader.CreateIfMissing
+	made, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.True(t, made.Created)
+	assert.False(t, made.HasRows)
+	assert.Equal(t, "d."+target.Table, made.Name)
+	assert.NotEmpty(t, made.Identity)
+	there, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.False(t, there.Created)
+	assert.Equal(t, made.Identity, there.Identity)
+
+	acked, _, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r"}, 0, 10))
+	require.NoError(t, err)
+	require.True(t, acked)
+	full, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.True(t, full.HasRows)
+	assert.Equal(t, made.Identity, full.Identity, "a load does not make another table of it")
+
+	p.Create = loader.CreateRecreate
+	anew, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.True(t, anew.Created)
+	assert.False(t, anew.HasRows)
+	assert.NotEqual(t, made.Identity, anew.Identity)
+
+	p.Silent = true
+	before := len(s.Requests())
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.Len(t, s.Requests(), before)
+}
+
+func TestOtherPeoplesTables(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	target := s.table(streamLoad, nil)
+	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"replication_num\" = \"1\")")
+	require.NoError(t, err)
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	defer l.Close()
+	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateRecreate}
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "was not made by terapush")
+	p.Create = loader.CreateIfMissing
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
+	require.ErrorContains(t, err, "column id (int) is unknown")
+	p.Create, p.MayDrop = loader.CreateRecreate, target.Table
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+}
+
+// A table that is there keeps its properties; whoever asks for others is told.
+func TestPropertiesOfATableThatIsThere(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	d := documents(t)
+	c := contractOf(streamLoad, batch.DorisCSV, 10)
+	target := s.table(streamLoad, map[string]string{optGroupCommit: "sync", optGroupInterval: "1000"})
+	db := s.open(t, target, d, c)
+	assert.Equal(t, int64(1000), db.groupInterval.Load())
+
+	var logged bytes.Buffer
+	deps := testDeps()
+	deps.Log = slog.New(slog.NewTextHandler(&logged, nil))
+	target.Options = map[string]string{optGroupCommit: "sync", optGroupInterval: "5000"}
+	l, err := New().Open(t.Context(), target, deps)
+	require.NoError(t, err)
+	defer l.Close()
+	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
+	require.NoError(t, err)
+	assert.Contains(t, logged.String(), "group_commit_interval_ms")
+	assert.Contains(t, logged.String(), "1000")
+}
+
+// Partitions that come with rows or days are no identity: it would change under the run's own loads.
+func TestIdentity(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	db := s.open(t, s.table(streamLoad, nil), documents(t), contractOf(streamLoad, batch.DorisCSV, 10))
+	id, err := db.identity(t.Context(), &found{created: "today"})
+	require.NoError(t, err)
+	assert.Regexp(t, `^partitions \d+$`, id)
+
+	target := s.table(streamLoad, nil)
+	_, err = s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
+		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1", "dynamic_partition.enable" = "true")`)
+	require.NoError(t, err)
+	id, err = s.open(t, target, documents(t), contractOf(streamLoad, batch.DorisCSV, 10)).identity(t.Context(), &found{created: "today"})
+	require.NoError(t, err)
+	assert.Equal(t, "created today", id)
+
+	for definition, want := range map[string]bool{
+		"AUTO PARTITION BY RANGE (date_trunc(`d`, 'day'))\n()": true,
+		"auto partition by list (`d`)":                         true,
+		`"dynamic_partition.enable" = "true"`:                  true,
+		`"dynamic_partition.enable" = "false"`:                 false,
+		"PARTITION BY RANGE(`d`)":                              false,
+	} {
+		assert.Equal(t, want, ownPartitions(definition), definition)
+	}
+}

@@ -1,0 +1,127 @@
+package doris
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// dialect: the SUM of BIGINT is BIGINT, and wraps around in silence where the squares of a large batch's offsets pass 64
+// bits; LARGEINT has 128. LENGTH counts bytes.
+func dialect() sqltx.Dialect {
+	return sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "LENGTH"}
+}
+
+// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+type statements struct {
+	sqltx.Statements
+	name   tableName
+	run    string       // whose objects sessions of s3-load store …
+	format batch.Format // … and in what format
+}
+
+func newStatements(n tableName, s rows.Schema) statements {
+	return statements{Statements: sqltx.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}, name: n}
+}
+
+// mark is the comment of tables that terapush made, and may drop.
+const mark = "made by terapush"
+
+// shape is what CREATE TABLE says besides the columns.
+type shape struct {
+	unique      bool // UNIQUE KEY in place of DUPLICATE KEY
+	buckets     int64
+	replication int64 // 0: the server's default
+	properties  map[string]string
+}
+
+// createTable makes the target table. Its key columns have to be its first ones.
+func (s statements) createTable(h shape) string {
+	key := s.Schema.Key()
+	ordered := []rows.Column{key}
+	for _, c := range s.Schema.Columns {
+		if c.Name != key.Name {
+			ordered = append(ordered, c)
+		}
+	}
+	var lines []string
+	for _, c := range ordered {
+		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c)+" NOT NULL")
+	}
+	model := "DUPLICATE"
+	if h.unique {
+		model = "UNIQUE"
+	}
+	all := maps.Clone(h.properties)
+	if h.replication > 0 {
+		if all == nil {
+			all = make(map[string]string)
+		}
+		all["replication_num"] = fmt.Sprint(h.replication)
+	}
+	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\nDISTRIBUTED BY HASH(%s) BUCKETS %d",
+		s.Table, strings.Join(lines, ",\n"), model, quote(key.Name), mark, quote(key.Name), h.buckets)
+	if len(all) > 0 {
+		text += "\nPROPERTIES (" + properties(all) + ")"
+	}
+	return text
+}
+
+// properties writes "name" = "value" pairs in the order of their names. Values are ours or checked: none holds a quote.
+func properties(all map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		pairs = append(pairs, fmt.Sprintf(`"%s" = "%s"`, name, all[name]))
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// maxVarchar is the most bytes a VARCHAR holds.
+const maxVarchar = 65533
+
+// columnType is a column's type. Doris counts bytes in VARCHAR. A text that is a key is one, since a STRING can be none.
+func columnType(c rows.Column) string {
+	length := max(c.Declared, c.MaxBytes, 1)
+	switch {
+	case c.Type == rows.Text && length <= maxVarchar:
+		return fmt.Sprintf("VARCHAR(%d)", length)
+	case c.Type == rows.Text:
+		return "STRING"
+	case c.Type == rows.Date:
+		return "DATE"
+	case c.Type == rows.Timestamp:
+		return "DATETIME(6)"
+	default:
+		return "BIGINT"
+	}
+}
+
+// refuseBytes says that Doris has no column for raw bytes: STRING is UTF-8, and what is none of it comes back changed.
+func refuseBytes(s rows.Schema) error {
+	for _, c := range s.Columns {
+		if c.Type == rows.Bytes {
+			return &loader.Error{Op: "prepare", Applied: loader.No,
+				Err:  fmt.Errorf("column %s holds raw bytes, and Doris has no type for them", c.Name),
+				Hint: "take --payload-kind text"}
+		}
+	}
+	return nil
+}
+
+// insertHead is what stands in front of a body of batch.Values.
+func (s statements) insertHead(label string) string {
+	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))
+}
+
+func withLabel(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " WITH LABEL " + quote(label)
+}

@@ -1,0 +1,33 @@
+-- once
+DROP TABLE `shop`.`documents`;
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`documents` (
+  `document_id` BIGINT NOT NULL,
+  `payload` VARCHAR(512) NOT NULL
+)
+DUPLICATE KEY(`document_id`)
+COMMENT 'made by terapush'
+DISTRIBUTED BY HASH(`document_id`) BUCKETS 4
+PROPERTIES ("replication_num" = "1");
+-- per session
+SET enable_insert_strict = true;
+-- per session
+SET group_commit = off_mode;
+-- per session
+SET exec_mem_limit = '8G';
+-- per batch
+INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_0` (`document_id`, `payload`) VALUES (…), …;
+-- per batch
+SHOW LAST INSERT;
+-- per batch
+GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0 where the frontend has no last INSERT: one that is not the master;
+-- after a lost answer
+GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0;
+-- after a lost answer
+POST /api/shop/_cancel?label=terapush_RUN_1f351da5_0 while the load is under way;
+-- after a lost answer
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999;
+-- at the end
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999 -- over all keys of the run, until every row can be read;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)) FROM (SELECT (`document_id` - 0) DIV 1000 AS bucket, (`document_id` - 0) % 1000 AS o FROM `shop`.`documents` WHERE `document_id` BETWEEN 0 AND 999) t GROUP BY bucket;

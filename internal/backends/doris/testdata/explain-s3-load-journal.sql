@@ -1,0 +1,36 @@
+-- once
+DROP TABLE `shop`.`documents`;
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`documents` (
+  `id` VARCHAR(40) NOT NULL,
+  `run_id` VARCHAR(40) NOT NULL,
+  `scenario` VARCHAR(20) NOT NULL,
+  `ts` DATETIME(6) NOT NULL,
+  `payload` VARCHAR(4000) NOT NULL
+)
+DUPLICATE KEY(`id`)
+COMMENT 'made by terapush'
+DISTRIBUTED BY HASH(`id`) BUCKETS 4
+PROPERTIES ("replication_num" = "1");
+-- per batch
+PUT s3://bucket/pre/fix/RUN/000000000000.parquet;
+-- per group
+HEAD of every object;
+-- per group
+SET enable_insert_strict = true;
+-- per group
+SET group_commit = off_mode;
+-- per group
+SET exec_mem_limit = '8G';
+-- per group
+INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_g0` (`id`, `run_id`, `scenario`, `ts`, `payload`) SELECT CAST(`id` AS STRING), CAST(`run_id` AS STRING), CAST(`scenario` AS STRING), CAST(`ts` AS DATETIME(6)), CAST(`payload` AS STRING) FROM S3("format" = "parquet", "s3.access_key" = "***", "s3.endpoint" = "ENDPOINT", "s3.region" = "REGION", "s3.secret_key" = "***", "uri" = "s3://bucket/pre/fix/RUN/{000000000000.parquet,000000000001.parquet,…}", "use_path_style" = "true");
+-- after a lost answer
+GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_g0;
+-- after a lost answer
+POST /api/shop/_cancel?label=terapush_RUN_1f351da5_g0 while the load is under way;
+-- after a lost answer
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `id` BETWEEN '00000000000000000000' AND '00000000000000000999';
+-- at the end
+SELECT COUNT(*) FROM `shop`.`documents` WHERE `id` BETWEEN '00000000000000000000' AND '00000000000000000999' -- over all keys of the run, until every row can be read;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)) FROM (SELECT (CAST(`id` AS BIGINT) - 0) DIV 1000 AS bucket, (CAST(`id` AS BIGINT) - 0) % 1000 AS o FROM `shop`.`documents` WHERE `id` BETWEEN '00000000000000000000' AND '00000000000000000999') t GROUP BY bucket;
