@@ -95,8 +95,8 @@ func (db *database) survivors(ctx context.Context, s statements, ref loader.Ref)
 	if err := db.control.QueryRowContext(ctx, s.SelectRow(ref.First)).Scan(&n); err != nil {
 		return false, false, err
 	}
-	applied, err := db.claimedForSure(ctx, s, ref)
-	return n > 0, applied == loader.Yes, err
+	found, err := db.claimedForSure(ctx, s, ref)
+	return n > 0, found.Applied != loader.No, err
 }
 
 func (db *database) cleanUp(ctx context.Context, s statements, ref loader.Ref, row, claim bool) error {

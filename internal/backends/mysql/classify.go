@@ -12,12 +12,16 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
 // what the error alone tells: a lost connection is no loss before the commit was sent.
 func (Driver) Classify(err error) loader.Verdict {
+	if v, ok := objstore.Classify(err); ok {
+		return v
+	}
 	v := verdict(err)
 	var known *loader.Error
 	if errors.As(err, &known) {
@@ -32,6 +36,7 @@ func verdict(err error) loader.Verdict {
 		server      *mysql.MySQLError
 		certificate *tls.CertificateVerificationError
 		network     net.Error
+		stuck       *pipelineError
 	)
 	switch {
 	case errors.As(err, &short):
@@ -42,6 +47,9 @@ func verdict(err error) loader.Verdict {
 		return loader.Verdict{Class: loader.ClassTimeout, Retry: true, SessionDead: true}
 	case errors.Is(err, context.Canceled):
 		return loader.Verdict{Class: loader.ClassOther, SessionDead: true}
+	case errors.As(err, &stuck):
+		// Its words are the server's for people: whether another try helps they do not say, so it is made.
+		return loader.Verdict{Class: loader.ClassOther, Retry: true}
 	case errors.As(err, &certificate), errors.Is(err, mysql.ErrNoTLS), isAuthentication(err):
 		return loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	case errors.Is(err, mysql.ErrPktTooLarge):

@@ -14,7 +14,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	for _, method := range New().Methods() {
+	for _, method := range direct() {
 		t.Run(method.Name, func(t *testing.T) {
 			eachServer(t, func(t *testing.T, s *testServer) { runConformance(t, s, method.Name) })
 		})

@@ -1,6 +1,10 @@
 package mysql
 
 import (
+	"cmp"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -32,6 +36,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if p.Create != loader.CreateNever {
 		add("once", s.createTable(p.PrimaryKey))
 	}
+	if c.Method == pipeline {
+		add("per group", explainPipeline(s, t)...)
+		add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
+		return all
+	}
 	add("per session", f.setup(t.Settings)...)
 	add("per session", autocommit(!claims))
 	if claims {
@@ -53,4 +62,21 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("afterwards", s.DeleteClaims("RUN"))
 	}
 	return all
+}
+
+// explainPipeline lists what is said about the first group. Region and keys are found out when the store is opened.
+func explainPipeline(s statements, t loader.Target) []string {
+	a := objstore.Access{Region: "…", KeyID: "…", Secret: "…"}
+	folder := "RUN/g000000000000/"
+	if t.Via != nil {
+		a.Bucket = strings.Join(t.Via.Hosts, ",")
+		a.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
+		a.Region = cmp.Or(t.Via.Params.Get("region"), a.Region)
+		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
+	}
+	p := pipe{statements: s, name: pipelineName(batch.ID{Run: "RUN"})}
+	return []string{
+		p.create(folder, a), "START PIPELINE IF NOT RUNNING " + quote(p.name),
+		"SELECT file_name, file_state FROM information_schema.pipelines_files …", "DROP PIPELINE IF EXISTS " + quote(p.name),
+	}
 }

@@ -162,6 +162,11 @@ func (c columnInfo) takes(w rows.Column) bool {
 	switch w.Type {
 	case rows.Int64:
 		return kind == "bigint"
+	case rows.Date:
+		return kind == "date"
+	case rows.Timestamp:
+		// With fewer digits the server rounds, and nobody is told.
+		return strings.EqualFold(c.fullType, "datetime(6)")
 	case rows.Bytes:
 		return blob && c.length >= int64(w.MaxBytes)
 	case rows.Text:

@@ -163,7 +163,7 @@ func TestText(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 300, PayloadKind: dataset.Text})
 		require.NoError(t, err)
-		for _, m := range New().Methods() {
+		for _, m := range direct() {
 			target, contract := s.table("t_"+m.Name), contractOf(m.Name, 100)
 			target.Method = m.Name
 			db := s.open(t, target, preparation(d, contract))

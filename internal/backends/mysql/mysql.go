@@ -1,5 +1,5 @@
-// Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, or by multi-row
-// INSERT.
+// Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by multi-row
+// INSERT, or, SingleStore alone, by pipelines that read objects from S3.
 //
 // What shapes it is measured, not assumed (MariaDB 10.11, MySQL 9.7, go-sql-driver 1.10.1):
 //
@@ -18,7 +18,9 @@ package mysql
 import (
 	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -27,6 +29,7 @@ import (
 const (
 	loadData = "load-data"
 	insert   = "insert"
+	pipeline = "pipeline"
 )
 
 // SettingsHelp warns, in the log of a run that sets both, of the pair of settings that every tuning guide recommends.
@@ -45,7 +48,7 @@ func (Driver) Name() string { return "mysql" }
 // Schemes are the URL schemes: mysql takes every flavour, the others assert theirs.
 func (Driver) Schemes() []string { return []string{"mysql", "mariadb", "tidb", "singlestore"} }
 
-// Methods lists LOAD DATA, the default, and INSERT. Caps are those of a MySQL server with its defaults.
+// Methods lists LOAD DATA, the default, INSERT, and SingleStore's pipeline. Caps are those of a MySQL server with its defaults.
 func (Driver) Methods() []loader.Method {
 	return []loader.Method{
 		{
@@ -71,6 +74,19 @@ func (Driver) Methods() []loader.Method {
 				DefaultBatchBytes: 1 << 20,
 			},
 		},
+		{
+			Name: pipeline,
+			Help: "SingleStore: objects in S3 (--via s3://…), which a pipeline of the server loads",
+			Caps: loader.Caps{
+				Formats: []batch.Format{batch.TSV},
+				Dedup:   loader.DedupKey, // the pipeline remembers its files for as long as it lives, and a group's rows are counted
+				Staged:  true,
+				Commits: 2, // one is loaded while the next one's files are listed
+				// Every partition of the database reads a file at a time, so that a group should hold many of them.
+				DefaultBatchBytes: 32 << 20,
+				DefaultGroupBytes: 4 << 30,
+			},
+		},
 	}
 }
 
@@ -81,7 +97,30 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 		return loader.Caps{}, fmt.Errorf("mysql: method %q does not exist", t.Method)
 	}
 	_, name := targetTable(t)
-	return method.Caps, errors.Join(name, checkParams(t), checkSettings(t.Settings))
+	return method.Caps, errors.Join(name, checkParams(t), checkSettings(t.Settings), checkVia(t, method))
+}
+
+// checkVia refuses an object store where none is used, and a staged method without one.
+func checkVia(t loader.Target, m loader.Method) error {
+	switch {
+	case !m.Caps.Staged && t.Via != nil:
+		return fmt.Errorf("method %s sends rows to the server itself: leave --via out, or take --method %s", m.Name, pipeline)
+	case !m.Caps.Staged:
+		return nil
+	case ofScheme(t.Scheme) != singleStore && t.Scheme != "mysql":
+		return fmt.Errorf("method %s is SingleStore's; the target says %s://", m.Name, t.Scheme)
+	case t.Via == nil:
+		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+	case t.Database == "":
+		return errors.New("a pipeline belongs to a database: write it into the URL, as in singlestore://user@host/database")
+	}
+	if name, err := targetTable(t); err == nil && name.schema != t.Database {
+		return fmt.Errorf("a pipeline of database %s loads no table of %s: name the table's database in the URL", t.Database, name.schema)
+	}
+	if strings.ContainsAny(t.Via.Database, "*?[]{}") {
+		return fmt.Errorf("a pipeline would read prefix %q as a pattern: name one without * ? [ ] { }", t.Via.Database)
+	}
+	return objstore.Check(*t.Via)
 }
 
 const (

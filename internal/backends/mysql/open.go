@@ -49,7 +49,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSettings(t.Settings); err != nil {
+	if err := errors.Join(checkSettings(t.Settings), checkVia(t, method)); err != nil {
 		return nil, err
 	}
 	all, err := endpoints(t, d)
@@ -65,6 +65,9 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err := db.refineCaps(ctx); err != nil {
 		_ = db.control.Close()
 		return nil, withHint("probe", err)
+	}
+	if method.Caps.Staged {
+		return openPipelines(ctx, db, d)
 	}
 	return db, nil
 }
@@ -99,8 +102,13 @@ func (db *database) probe(ctx context.Context) error {
 	if err := db.server.fits(db.target.Scheme); err != nil {
 		return err
 	}
-	if db.method.Name == loadData {
+	switch {
+	case db.method.Name == loadData:
 		return db.server.localInfile()
+	case db.method.Name == pipeline && db.server.flavour != singleStore:
+		return &loader.Error{Op: "probe", Applied: loader.No,
+			Err:  fmt.Errorf("method %s is SingleStore's, and the server is %s %s", pipeline, db.server.flavour, db.server.version),
+			Hint: "take --method " + loadData}
 	}
 	return nil
 }

@@ -20,17 +20,17 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	if err != nil {
 		return loader.Resolution{}, err
 	}
-	applied, err := claimed(ctx, db.control, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
-	if err != nil || applied == loader.Yes {
-		return loader.Resolution{Applied: applied}, withHint("look for the claim", err)
+	found, err := claimed(ctx, db.control, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	if err != nil || found.Applied == loader.Yes {
+		return found, withHint("look for the claim", err)
 	}
 	for _, e := range db.endpoints {
 		if err := end(ctx, e, s, ref); err != nil {
 			return loader.Resolution{}, withHint("end earlier attempts on "+e.address, err)
 		}
 	}
-	applied, err = db.claimedForSure(ctx, s, ref)
-	return loader.Resolution{Applied: applied}, withHint("look for the claim", err)
+	found, err = db.claimedForSure(ctx, s, ref)
+	return found, withHint("look for the claim", err)
 }
 
 // end kills the connections of one host that work on the batch, and waits until they are gone, which may take as long
@@ -109,10 +109,10 @@ func shownAtWork(ctx context.Context, from *sql.DB, ref loader.Ref, holder uint6
 
 // claimedForSure looks with a locking read, which waits for whoever has inserted the claim and neither committed nor
 // rolled back: only then is "not there" final.
-func (db *database) claimedForSure(ctx context.Context, s statements, ref loader.Ref) (loader.Applied, error) {
+func (db *database) claimedForSure(ctx context.Context, s statements, ref loader.Ref) (loader.Resolution, error) {
 	tx, err := db.control.BeginTx(ctx, nil)
 	if err != nil {
-		return loader.Unknown, err
+		return loader.Resolution{}, err
 	}
 	defer func() { _ = tx.Rollback() }()
 	return claimed(ctx, tx, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
@@ -123,18 +123,18 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-func claimed(ctx context.Context, from querier, query string, ref loader.Ref) (loader.Applied, error) {
+func claimed(ctx context.Context, from querier, query string, ref loader.Ref) (loader.Resolution, error) {
 	var rows int64
 	err := from.QueryRowContext(ctx, query).Scan(&rows)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return loader.No, nil
+		return loader.Resolution{Applied: loader.No}, nil
 	case err != nil:
-		return loader.Unknown, err
+		return loader.Resolution{}, err
 	case rows != ref.Rows:
-		return loader.Unknown, fmt.Errorf("the claim of batch %s says %d rows, but the batch has %d", ref.ID, rows, ref.Rows)
+		return loader.Resolution{Reason: fmt.Sprintf("the claim of batch %s says %d rows, but the batch has %d", ref.ID, rows, ref.Rows)}, nil
 	}
-	return loader.Yes, nil
+	return loader.Resolution{Applied: loader.Yes}, nil
 }
 
 // column reads the only column of a query.

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,9 +124,13 @@ func documents(t testing.TB, payloadBytes int) dataset.Dataset {
 // contractOf is the method's with claims, in batches of n rows.
 func contractOf(method string, n int64) loader.Contract {
 	m, _ := loader.FindMethod(New(), method)
-	return loader.Contract{
-		Method: method, Format: m.Caps.Formats[0], Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: n,
+	c := loader.Contract{
+		Method: method, Format: m.Caps.Formats[0], Delivery: loader.ExactlyOnce, Dedup: m.Caps.Dedup, BatchRows: n,
 	}
+	if m.Caps.Staged {
+		c.GroupBatches, c.Commits = 3, m.Caps.Commits
+	}
+	return c
 }
 
 // preparation makes the table if it is missing.
@@ -157,3 +162,8 @@ func textBatch(id batch.ID, n int64, text string) *batch.Batch {
 }
 
 func id(number int64) batch.ID { return batch.ID{Run: "test", Number: number} }
+
+// direct lists the methods that every server of the family has.
+func direct() []loader.Method {
+	return slices.DeleteFunc(New().Methods(), func(m loader.Method) bool { return m.Caps.Staged })
+}

@@ -87,7 +87,9 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 		ack, err := s.loadUnclaimed(ctx, b)
 		return ack, withHint("load", err)
 	}
-	ack, err := sqltx.Load(ctx, s, b)
+	ack, err := sqltx.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+		return s.Rows(ctx, b)
+	})
 	return ack, withHint("load", err)
 }
 

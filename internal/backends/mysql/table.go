@@ -45,7 +45,7 @@ func literal(text string) string {
 }
 
 func dialect() sqltx.Dialect {
-	return sqltx.Dialect{Quote: "`", Divide: "DIV", Decimal: "DECIMAL(65, 0)"}
+	return sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)"}
 }
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
@@ -69,10 +69,17 @@ const mark = "made by terapush"
 
 // createTable makes the target table. Without a primary key InnoDB numbers the rows itself, in a hidden key of six
 // bytes: they are stored in the order of their arrival, which no load can do faster.
+//
+// A key of text is a VARCHAR also where nothing is made of it yet: a LONGTEXT can be no key and in no index (without a
+// length), and a sort or a temporary table with one goes to disk.
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c.Type)+" NOT NULL")
+		kind := columnType(c.Type)
+		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
+			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
+		}
+		lines = append(lines, "  "+quote(c.Name)+" "+kind+" NOT NULL")
 	}
 	key := quote(s.Schema.Key().Name)
 	if primaryKey {
@@ -112,6 +119,10 @@ func columnType(t rows.Type) string {
 		return "LONGBLOB"
 	case rows.Text:
 		return "LONGTEXT CHARACTER SET utf8mb4"
+	case rows.Date:
+		return "DATE"
+	case rows.Timestamp:
+		return "DATETIME(6)" // a TIMESTAMP would be moved by the session's time zone
 	default:
 		return "BIGINT"
 	}

@@ -12,12 +12,16 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Classify reads the SQLSTATE where the server has spoken, and the kind of network error where it has not. It does not
 // ask pgconn.SafeToRetry, which says yes to a lost answer (see socket).
 func (driver) Classify(err error) loader.Verdict {
+	if v, ok := objstore.Classify(err); ok {
+		return v
+	}
 	v := verdict(err)
 	if known := (*loader.Error)(nil); errors.As(err, &known) {
 		v.Applied = known.Applied
@@ -30,8 +34,11 @@ func verdict(err error) loader.Verdict {
 		said    *pgconn.PgError
 		counted *loader.RowsError
 		network net.Error
+		badRow  *loadError
 	)
 	switch {
+	case errors.As(err, &badRow):
+		return loader.Verdict{Applied: loader.No, Class: loader.ClassData}
 	case errors.Is(err, context.DeadlineExceeded):
 		return loader.Verdict{Retry: true, SessionDead: true, Class: loader.ClassTimeout}
 	case errors.Is(err, context.Canceled):

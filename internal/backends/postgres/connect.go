@@ -38,8 +38,11 @@ type access struct {
 
 // defaultPort is what the scheme's servers listen on.
 func (a access) defaultPort() string {
-	if a.target.Scheme == schemeYugabyte {
+	switch a.target.Scheme {
+	case schemeYugabyte:
 		return "5433"
+	case schemeRedshift:
+		return "5439"
 	}
 	return "5432"
 }
@@ -62,7 +65,7 @@ func (a access) endpoints() ([]endpoint, error) {
 		if h, p, err := net.SplitHostPort(host); err == nil {
 			e = endpoint{host: h, port: p}
 		}
-		if e.port == "" && a.target.Scheme == schemeYugabyte {
+		if e.port == "" && a.defaultPort() != "5432" {
 			e.port = a.defaultPort()
 		}
 		config, err := a.config(e)

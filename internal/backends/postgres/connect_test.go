@@ -40,6 +40,8 @@ func TestEndpoints(t *testing.T) {
 		"postgres://u@h/d":                            {"h:5432"},
 		"postgres://u@h1:1,h2,[::1]:3/d":              {"h1:1", "h2:5432", "[::1]:3"},
 		"yugabyte://u@h/d":                            {"h:5433"},
+		"redshift://u@h/d":                            {"h:5439"},
+		"redshift://u@/d?host=h":                      {"h:5439"},
 		"yugabyte://u@/d?host=h":                      {"h:5433"},
 		"postgres:///d?host=/tmp":                     {"/tmp/.s.PGSQL.5432"},
 		"postgres:///d?host=/tmp&port=1":              {"/tmp/.s.PGSQL.1"},

@@ -1,6 +1,12 @@
 package postgres
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -10,8 +16,11 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	schema, c := p.Schema, p.Contract
 	_, o, _ := planOf(t) // what is wrong with the options Check says
 	f := postgreSQL
-	if t.Scheme == schemeYugabyte {
+	switch {
+	case t.Scheme == schemeYugabyte:
 		f = yugabyteDB
+	case c.Method == methodS3Copy:
+		f = redshift
 	}
 	table := t.Table
 	if table == "" {
@@ -34,22 +43,61 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable())
 		add("once", s.markTable())
 	}
-	add("per session", s.sessionSetup(t))
-	add("per session", nameSession("RUN"))
+	when := "per batch"
+	if c.Staged() {
+		when = "per group" // on a connection of its own
+		add(when, s.sessionSetup(t))
+		add(when, nameSession("RUN"))
+	} else {
+		add("per session", s.sessionSetup(t))
+		add("per session", nameSession("RUN"))
+	}
 	send := s.send(c.Format, c.Dedup)
 	if s.method == methodInsert {
 		send += "(…), (…), …"
 	}
-	if claims {
-		add("per batch", s.claim(loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}))
-		add("per batch", send)
-		add("per batch", "COMMIT")
+	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
+	switch {
+	case claims && f == redshift:
+		for _, text := range []string{"BEGIN", s.lockClaims(), s.SelectClaim("RUN", 0), s.InsertClaim(first)} {
+			add(when, text)
+		}
+	case claims:
+		add(when, s.claim(first))
+	case c.Staged():
+		add(when, "BEGIN")
+	}
+	if c.Staged() {
+		for _, text := range s.explainFetch(t, c.Format) {
+			add(when, text)
+		}
 	} else {
-		add("per batch", send)
+		add(when, send)
+	}
+	if claims || c.Staged() {
+		add(when, "COMMIT")
 	}
 	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
 	if claims {
 		add("afterwards", s.DeleteClaims("RUN"))
 	}
 	return all
+}
+
+// explainFetch shows how the first group is read. Region and keys are found out when the store is opened.
+func (s statements) explainFetch(t loader.Target, f batch.Format) []string {
+	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
+	folder := "RUN/g000000000000/"
+	if t.Via != nil {
+		a.Bucket, a.Region = strings.Join(t.Via.Hosts, ","), cmp.Or(t.Via.Params.Get("region"), a.Region)
+		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
+	}
+	if s.flavour == redshift {
+		return []string{s.copyObjects(a, folder), copyCount}
+	}
+	call := s.importObject()
+	for i, v := range slices.Backward(s.importValues(a, folder+"000000000000."+string(f), f)) {
+		call = strings.Replace(call, fmt.Sprintf("$%d", i+1), literal(v), 1)
+	}
+	return []string{call}
 }

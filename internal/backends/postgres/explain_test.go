@@ -15,10 +15,19 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // go test ./internal/backends/postgres -run Explain -update
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// journal has a key of text.
+func journal(t *testing.T) rows.Schema {
+	t.Helper()
+	d, err := dataset.New("journal", dataset.Options{})
+	require.NoError(t, err)
+	return d.Schema()
+}
 
 func TestExplain(t *testing.T) {
 	s := documents(t, batch.PGBinary, dataset.Bytes).schema()
@@ -36,6 +45,13 @@ func TestExplain(t *testing.T) {
 		"yugabyte pieces":      {loader.Target{Scheme: "yugabyte", Options: options("rows-per-transaction", "20000")}, batch.PGBinary, loader.DedupRange},
 		"yugabyte no tx":       {loader.Target{Scheme: "yugabyte", Options: options("disable-transactional-writes", "true")}, batch.PGBinary, loader.DedupNone},
 		"yugabyte insert":      {loader.Target{Scheme: "yugabyte", Method: "insert"}, batch.PGValues, loader.DedupTx},
+		"redshift":             {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("iam-role", "arn:aws:iam::1:role/load")}, batch.CSV, loader.DedupTx},
+		"redshift once":        {loader.Target{Scheme: "redshift", Method: "s3-copy", Via: via(), Options: options("s3-keys", "true")}, batch.CSV, loader.DedupNone},
+		"aurora":               {loader.Target{Scheme: "postgres", Method: "s3-import", Via: via()}, batch.CSV, loader.DedupTx},
+		"aurora keys":          {loader.Target{Scheme: "postgres", Method: "s3-import", Via: via(), Options: options("s3-keys", "true")}, batch.PGText, loader.DedupTx},
+		"journal":              {loader.Target{Scheme: "postgres", Table: "journal"}, batch.PGBinary, loader.DedupTx},
+		"journal pieces":       {loader.Target{Scheme: "yugabyte", Table: "journal", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupRange},
+		"journal redshift":     {loader.Target{Scheme: "redshift", Table: "journal", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
 		"yugabyte once a copy": {loader.Target{Scheme: "yugabyte"}, batch.PGBinary, loader.DedupNone},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,9 +60,16 @@ func TestExplain(t *testing.T) {
 				method = "copy"
 			}
 			var b strings.Builder
-			for _, st := range postgres.New().Explain(c.target, loader.Preparation{Schema: s, Contract: loader.Contract{
-				Method: method, Format: c.format, Dedup: c.dedup, BatchRows: 50000,
-			}}) {
+			wanted := loader.Contract{Method: method, Format: c.format, Dedup: c.dedup, BatchRows: 50000}
+			schema := s
+			if c.target.Via != nil {
+				wanted.GroupBatches, schema = 100, people()
+			}
+			if c.target.Table == "journal" {
+				schema = journal(t)
+			}
+			p := loader.Preparation{Schema: schema, Contract: wanted, PrimaryKey: c.target.Scheme == "postgres" && c.target.Table == "journal"}
+			for _, st := range postgres.New().Explain(c.target, p) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}
 			file := filepath.Join("testdata", "explain", strings.ReplaceAll(name, " ", "-")+".sql")
@@ -62,3 +85,7 @@ func TestExplain(t *testing.T) {
 }
 
 func options(name, value string) map[string]string { return map[string]string{name: value} }
+
+func via() *loader.Target {
+	return &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "in/2026/"}
+}

@@ -18,7 +18,8 @@ type fake struct {
 	answer   func(c *fakeConn, sql string) (alive bool)
 
 	mu   sync.Mutex
-	said []string // every query, in order
+	said []string   // every query, in order
+	with [][]string // the parameters of those that have some
 }
 
 // fakeConn answers one client.
@@ -90,19 +91,51 @@ func (f *fake) serve(socket net.Conn) {
 		if err != nil {
 			return
 		}
-		query, is := message.(*pgproto3.Query)
-		if !is {
+		var sql string
+		switch m := message.(type) {
+		case *pgproto3.Query:
+			sql = m.String
+		case *pgproto3.Parse: // Bind, Describe, Execute and Sync follow
+			sql = m.Query
+			if !f.parameters(c) {
+				return
+			}
+		default:
 			return
 		}
 		f.mu.Lock()
-		f.said = append(f.said, query.String)
+		f.said = append(f.said, sql)
 		f.mu.Unlock()
-		if !f.answer(c, query.String) {
+		if !f.answer(c, sql) {
 			return
 		}
 		c.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		if c.Flush() != nil {
 			return
+		}
+	}
+}
+
+// parameters takes the rest of an extended query.
+func (f *fake) parameters(c *fakeConn) bool {
+	for {
+		message, err := c.Receive()
+		if err != nil {
+			return false
+		}
+		switch m := message.(type) {
+		case *pgproto3.Bind:
+			var values []string
+			for _, v := range m.Parameters {
+				values = append(values, string(v))
+			}
+			f.mu.Lock()
+			f.with = append(f.with, values)
+			f.mu.Unlock()
+			c.Send(&pgproto3.ParseComplete{})
+			c.Send(&pgproto3.BindComplete{})
+		case *pgproto3.Sync:
+			return true
 		}
 	}
 }

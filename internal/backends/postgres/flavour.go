@@ -21,6 +21,7 @@ type flavour uint8
 const (
 	postgreSQL flavour = iota
 	yugabyteDB
+	redshift
 )
 
 // recorded are the settings that decide durability and speed; the report keeps them.
@@ -41,8 +42,13 @@ func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Settin
 	s := loader.Server{Product: product, Version: c.ParameterStatus("server_version"), Settings: make(map[string]string)}
 	f := postgreSQL
 	switch {
-	case strings.Contains(text, "Redshift"):
-		return 0, s, errRedshift()
+	case strings.Contains(text, "Redshift"): // "PostgreSQL 8.0.2 on …, Redshift 1.0.117891"
+		_, s.Version, _ = strings.Cut(text, "Redshift ")
+		s.Product = "Redshift"
+		for _, set := range settings {
+			s.Settings[set.Name] = set.Value
+		}
+		return redshift, s, nil // durability is not for a session to choose there
 	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
 		f, s.Product = yugabyteDB, "YugabyteDB"
 	}
@@ -63,13 +69,24 @@ func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Settin
 }
 
 // asserts checks what the target takes for granted against what was found.
-func asserts(t loader.Target, o options, f flavour, s loader.Server) error {
+func asserts(t loader.Target, method string, o options, f flavour, s loader.Server) error {
 	switch {
 	case t.Scheme == schemeYugabyte && f != yugabyteDB:
 		return &loader.Error{
 			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s says it is %s %s, not YugabyteDB", s.Endpoint, s.Product, s.Version),
 			Hint: "write the target as postgres://…",
 		}
+	case t.Scheme == schemeRedshift && f != redshift:
+		return &loader.Error{
+			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s says it is %s %s, not Redshift", s.Endpoint, s.Product, s.Version),
+			Hint: "write the target as postgres://…",
+		}
+	case f == redshift && method != methodS3Copy:
+		return errRedshift()
+	case f != redshift && method == methodS3Copy:
+		return fmt.Errorf("method %s is Redshift's, and this is %s: here method %s sends rows to the server itself", method, s.Product, methodCopy)
+	case f != postgreSQL && method == methodImport:
+		return fmt.Errorf("method %s is that of Aurora and RDS for PostgreSQL, and this is %s", method, s.Product)
 	case o.rowsPerTransaction > 0 && f != yugabyteDB:
 		return fmt.Errorf("option %s is YugabyteDB's, and this is %s: here a batch is one transaction, and --batch-rows sets its size",
 			optionRowsPerTransaction, s.Product)
@@ -81,12 +98,12 @@ func asserts(t loader.Target, o options, f flavour, s loader.Server) error {
 	return nil
 }
 
-// errRedshift refuses Redshift: it has no COPY … FROM STDIN.
+// errRedshift refuses the methods that send rows to the server itself.
 func errRedshift() error {
 	return &loader.Error{
 		Op: "connect", Applied: loader.No,
-		Err:  errors.New("the server is Redshift, which takes bulk rows through S3 only: this version of terapush does not load it"),
-		Hint: "method s3-copy, with --via s3://…, is planned",
+		Err:  errors.New("the target is Redshift, which takes bulk rows through S3 only: it has no COPY … FROM STDIN"),
+		Hint: "add --method s3-copy --via s3://bucket/prefix",
 	}
 }
 
@@ -137,5 +154,5 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 
 // dialect is how PostgreSQL writes what sqltx leaves open.
 func dialect() sqltx.Dialect {
-	return sqltx.Dialect{Quote: `"`, Divide: "/", Decimal: "numeric"}
+	return sqltx.Dialect{Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric"}
 }

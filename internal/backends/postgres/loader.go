@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,6 +52,8 @@ type ready struct {
 	statements
 	run   string
 	asked string // the table's name as the target gives it
+
+	contract loader.Contract
 }
 
 // Open connects once and asks what is there.
@@ -59,9 +62,6 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err != nil {
 		return nil, err
 	}
-	if t.Scheme == schemeRedshift {
-		return nil, errRedshift()
-	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
@@ -69,7 +69,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
 	}
-	return l, l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
 		if set := sessionSettings(t.Settings); set != "" {
 			if _, err := exec(ctx, c, set); err != nil {
 				return failed("set the variables of --set", err)
@@ -79,7 +79,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			return err
 		}
 		l.server.Endpoint = e.String()
-		if err := asserts(t, o, l.flavour, l.server); err != nil {
+		if err := asserts(t, method, o, l.flavour, l.server); err != nil {
 			return err
 		}
 		if l.flavour == yugabyteDB {
@@ -87,8 +87,15 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			l.hosts = append(l.hosts, nodes...)
 			return err
 		}
+		if l.method == methodImport {
+			return hasImport(ctx, c)
+		}
 		return nil
 	})
+	if err != nil || !l.Caps().Staged {
+		return l, err
+	}
+	return openStaged(ctx, l)
 }
 
 func (l *opened) Server() loader.Server { return l.server }
@@ -108,9 +115,25 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 			continue
 		}
 		defer func() { _ = closeConn(c) }()
+		if err := l.look(ctx, c); err != nil {
+			return err
+		}
 		return f(c, e)
 	}
 	return errors.Join(refused...)
+}
+
+// look makes a connection find what the loading sessions find: a table that is named without its schema lies in another
+// one for each search_path. The other variables of --set are the sessions' own.
+func (l *opened) look(ctx context.Context, c *pgconn.PgConn) error {
+	for _, s := range l.target.Settings {
+		if strings.EqualFold(s.Name, "search_path") {
+			if _, err := exec(ctx, c, sessionSettings([]loader.Setting{s})); err != nil {
+				return failed("set search_path", err)
+			}
+		}
+	}
+	return nil
 }
 
 // dial is connect with patience.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -23,20 +24,29 @@ const (
 	optionUnlogged           = "unlogged"
 	optionRowsPerTransaction = "rows-per-transaction"
 	optionNonTransactional   = "disable-transactional-writes"
+	optionIAMRole            = "iam-role"
+	optionS3Keys             = "s3-keys"
 )
+
+// defaultRole is the role that a cluster has for COPY when none is named.
+const defaultRole = "default"
 
 type options struct {
 	unlogged           bool
 	rowsPerTransaction int64
 	nonTransactional   bool
+	iamRole            string // an ARN, or defaultRole
+	s3Keys             bool   // the server reads the bucket with our keys
 }
 
 // planOf reads method and options of a target and refuses what cannot work on any server, all of it at once.
 func planOf(t loader.Target) (method string, o options, err error) {
 	m, known := loader.FindMethod(driver{}, t.Method)
 	if !known {
-		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s", t.Method, methodCopy, methodInsert)
+		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s",
+			t.Method, methodCopy, methodInsert, methodS3Copy, methodImport)
 	}
+	o.iamRole = defaultRole
 	var bad []error
 	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
 
@@ -51,6 +61,10 @@ func planOf(t loader.Target) (method string, o options, err error) {
 			o.unlogged, err = strconv.ParseBool(text)
 		case optionNonTransactional:
 			o.nonTransactional, err = strconv.ParseBool(text)
+		case optionIAMRole:
+			o.iamRole = text
+		case optionS3Keys:
+			o.s3Keys, err = strconv.ParseBool(text)
 		case optionRowsPerTransaction:
 			o.rowsPerTransaction, err = strconv.ParseInt(text, 10, 64)
 			if o.rowsPerTransaction < 0 {
@@ -59,6 +73,11 @@ func planOf(t loader.Target) (method string, o options, err error) {
 		}
 		if err != nil {
 			refuse("option %s: %q is not a valid value", name, text)
+		}
+	}
+	for _, err := range []error{checkScheme(t, m), checkVia(t, m), checkRole(o)} {
+		if err != nil {
+			bad = append(bad, err)
 		}
 	}
 	if strings.Contains(t.Table, ",") {
@@ -96,4 +115,42 @@ func refusedParam(name string, values []string) string {
 		return "terapush does not speak YCQL; use YSQL"
 	}
 	return ""
+}
+
+// checkScheme refuses a scheme that asserts a product which the method is not for.
+func checkScheme(t loader.Target, m loader.Method) error {
+	switch {
+	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
+		return errRedshift()
+	case t.Scheme == schemeYugabyte && m.Caps.Staged:
+		return fmt.Errorf("method %s is not YugabyteDB's, which reads nothing from S3", m.Name)
+	}
+	return nil
+}
+
+// checkVia refuses an object store where none is used, and a staged method without one.
+func checkVia(t loader.Target, m loader.Method) error {
+	switch {
+	case !m.Caps.Staged && t.Via != nil:
+		return fmt.Errorf("method %s sends rows to the server itself: leave --via out", m.Name)
+	case !m.Caps.Staged:
+		return nil
+	case t.Via == nil:
+		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+	case t.Via.Params.Has("server_endpoint"):
+		return fmt.Errorf("method %s: the server reads from Amazon S3 and takes no other endpoint: leave server_endpoint out", m.Name)
+	case strings.Contains(t.Via.Database, `\`):
+		return fmt.Errorf("prefix %q: Redshift would read the backslash as an escape", t.Via.Database)
+	}
+	return objstore.Check(*t.Via)
+}
+
+func checkRole(o options) error {
+	switch {
+	case strings.ContainsAny(o.iamRole, `'\ `) || o.iamRole == "":
+		return fmt.Errorf("option %s: %q is neither an ARN nor %s", optionIAMRole, o.iamRole, defaultRole)
+	case o.s3Keys && o.iamRole != defaultRole:
+		return fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
+	}
+	return nil
 }

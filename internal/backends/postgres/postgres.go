@@ -1,7 +1,8 @@
-// Package postgres loads PostgreSQL and what speaks its protocol and its COPY: YugabyteDB's YSQL.
+// Package postgres loads PostgreSQL and what speaks its protocol: YugabyteDB's YSQL and Redshift.
 //
 // A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows. Either
-// stands in a transaction that claims the batch first (internal/sqltx). Which product answers is asked, not assumed:
+// stands in a transaction that claims the batch first (internal/sqltx). The staged methods put batches into S3, and let
+// the server read a group of them in such a transaction (staged.go). Which product answers is asked, not assumed:
 // see flavour.
 package postgres
 
@@ -14,6 +15,8 @@ import (
 const (
 	methodCopy   = "copy"
 	methodInsert = "insert"
+	methodS3Copy = "s3-copy"
+	methodImport = "s3-import"
 )
 
 // New makes the driver. It is a value without state.
@@ -31,6 +34,10 @@ func (driver) Methods() []loader.Method {
 	unlogged := loader.Option{
 		Name: optionUnlogged, Kind: loader.BoolOption, Default: "false",
 		Help: "make the table UNLOGGED: no WAL and no replication, and emptied by a crash of the server",
+	}
+	keys := loader.Option{
+		Name: optionS3Keys, Kind: loader.BoolOption, Default: "false",
+		Help: "let the server read the bucket with this client's own keys instead of a role",
 	}
 	return []loader.Method{
 		{
@@ -51,20 +58,46 @@ func (driver) Methods() []loader.Method {
 			Name: methodInsert, Help: "INSERT of many rows in one statement", Caps: capsOf(methodInsert, options{}),
 			Options: []loader.Option{unlogged},
 		},
+		{
+			Name: methodS3Copy, Help: "Redshift: objects in S3 (--via s3://…), and COPY of them", Caps: capsOf(methodS3Copy, options{}),
+			Options: []loader.Option{
+				{
+					Name: optionIAMRole, Kind: loader.StringOption, Default: defaultRole,
+					Help: "Redshift: the role that reads the bucket, as an ARN; default: the cluster's own default",
+				},
+				keys,
+			},
+		},
+		{
+			Name: methodImport, Help: "Aurora and RDS for PostgreSQL: objects in S3 (--via s3://…), and aws_s3 to import them",
+			Caps: capsOf(methodImport, options{}), Options: []loader.Option{unlogged, keys},
+		},
 	}
 }
 
 // Check reads method and options.
 func (driver) Check(t loader.Target) (loader.Caps, error) {
 	method, o, err := planOf(t)
-	if err == nil && t.Scheme == schemeRedshift {
-		err = errRedshift()
-	}
 	return capsOf(method, o), err
 }
 
 // capsOf is what a method can do under its options.
 func capsOf(method string, o options) loader.Caps {
+	switch method {
+	case methodS3Copy:
+		return loader.Caps{
+			Formats: []batch.Format{batch.CSV}, Dedup: loader.DedupTx, Atomic: true, Staged: true,
+			Commits: 1, // COPYs into one table wait for each other, and so do claims: see redshift.go
+			// A slice reads an object at a time, so that a group should hold several for each slice.
+			DefaultBatchBytes: 32 << 20, DefaultGroupBytes: 4 << 30,
+		}
+	case methodImport:
+		return loader.Caps{
+			Formats: []batch.Format{batch.CSV, batch.PGText}, Dedup: loader.DedupTx, Atomic: true, Staged: true,
+			Commits:           8, // a backend reads the objects of a group one after the other
+			DefaultBatchBytes: 32 << 20, DefaultGroupBytes: 256 << 20,
+		}
+	}
 	if method == methodInsert {
 		return loader.Caps{
 			Formats: []batch.Format{batch.PGValues}, Dedup: loader.DedupTx, Atomic: true,

@@ -17,7 +17,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if name == "" {
 		name = p.Schema.Dataset
 	}
-	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options, l.flavour)}
+	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options, l.flavour), contract: p.Contract}
 	r.primaryKey = p.PrimaryKey || p.Contract.Dedup == loader.DedupRange
 	if p.Silent {
 		l.ready.Store(r)
@@ -49,22 +49,20 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 	if err != nil {
 		return loader.Table{}, err
 	}
-	if found != nil && p.Create == loader.CreateRecreate {
-		if err := r.drop(ctx, c, found, p); err != nil {
-			return loader.Table{}, err
+	created := found == nil || p.Create == loader.CreateRecreate
+	switch {
+	case !created:
+	case p.Create == loader.CreateNever:
+		return loader.Table{}, &loader.Error{
+			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s does not exist", r.Table), Hint: "--create if-missing makes it",
 		}
-		found = nil
+	case found != nil:
+		found, err = r.replace(ctx, c, found, p)
+	default:
+		found, err = r.make(ctx, c)
 	}
-	created := found == nil
-	if created {
-		if p.Create == loader.CreateNever {
-			return loader.Table{}, &loader.Error{
-				Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s does not exist", r.Table), Hint: "--create if-missing makes it",
-			}
-		}
-		if found, err = r.make(ctx, c); err != nil {
-			return loader.Table{}, err
-		}
+	if err != nil {
+		return loader.Table{}, err
 	}
 	if err := r.fits(ctx, c, found, p); err != nil {
 		return loader.Table{}, err
@@ -87,12 +85,20 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 // drop it. Two processes that start together may both try; the later one takes the other's.
 func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	if _, err := rowsOf(ctx, c, r.createTable()+"; "+r.markTable()); err != nil && !exists(err) {
-		e := describe("create the table "+r.Table, err)
-		if is(err, "42501") {
-			e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
-		}
-		return nil, e
+		return nil, r.notMade(err)
 	}
+	return r.made(ctx, c)
+}
+
+func (r *ready) notMade(err error) error {
+	e := describe("create the table "+r.Table, err)
+	if is(err, "42501") {
+		e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
+	}
+	return e
+}
+
+func (r *ready) made(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	found, err := r.locate(ctx, c)
 	if err == nil && found == nil {
 		err = fmt.Errorf("table %s is gone right after it was made", r.Table)
@@ -100,11 +106,11 @@ func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	return found, err
 }
 
-// drop removes a table that terapush made, or that the user names. The claim table comes first: a missing privilege
-// there has to leave the old table alone.
-func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) error {
+// replace drops a table that terapush made, or that the user names, and makes it anew, in one transaction: what keeps the
+// new one from being made leaves the old one alone. So does a missing privilege on the claim table, which comes first.
+func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) (*relation, error) {
 	if found.comment != madeBy && p.MayDrop != r.asked && p.MayDrop != found.schema+"."+found.name {
-		return &loader.Error{
+		return nil, &loader.Error{
 			Op: "recreate", Applied: loader.No,
 			Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be dropped", found.schema, found.name),
 			Hint: "drop it yourself, or choose another --table",
@@ -114,11 +120,15 @@ func (r *ready) drop(ctx context.Context, c *pgconn.PgConn, found *relation, p l
 	if p.Contract.Dedup == loader.DedupTx {
 		r.Claims = claimsTable(found.schema, r.options.unlogged)
 		if err := r.makeClaims(ctx, c, p.Resume); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	_, err := rowsOf(ctx, c, "DROP TABLE "+r.Table)
-	return failed("drop the table", err)
+	for _, statement := range [...]string{"BEGIN", "DROP TABLE " + r.Table, r.createTable(), r.markTable(), "COMMIT"} {
+		if _, err := exec(ctx, c, statement); err != nil {
+			return nil, r.notMade(err) // the connection ends with the preparation, and the transaction with it
+		}
+	}
+	return r.made(ctx, c)
 }
 
 // makeClaims makes the claim table if it is missing, or checks that it is one and that this user may use it. CREATE

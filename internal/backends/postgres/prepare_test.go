@@ -203,6 +203,26 @@ func TestPrepareSaysNothing(t *testing.T) {
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+strings.Replace(to.Table, "documents", "terapush_claims", 1)+"')"))
 }
 
+// Without a look at the catalog a table's schema is what search_path says, for whoever asks.
+func TestSearchPath(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
+	to.Table, to.Settings = "documents", []loader.Setting{{Name: "search_path", Value: schema}}
+	l := open(t, to)
+	p := preparation(t, loader.CreateNever)
+	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	require.NoError(t, err)
+	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 9})
+	require.NoError(t, err)
+	assert.EqualValues(t, 10, n)
+}
+
 // tera is a user without privileges, whose password has every character that something might want quoted.
 func tera(t *testing.T, to loader.Target) loader.Target {
 	t.Helper()
@@ -257,7 +277,13 @@ func TestRecreateKeepsTheTable(t *testing.T) {
 	assert.ErrorContains(t, err, "GRANT SELECT, INSERT, DELETE ON")
 	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
 
-	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera")
+	// An owner may drop without being allowed to make.
+	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera; REVOKE CREATE ON SCHEMA "+schema+" FROM tera")
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	assert.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
+	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+
+	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera")
 	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	require.NoError(t, err)
 	assert.True(t, anew.Created)

@@ -12,13 +12,20 @@ import (
 
 // Probe sends one claim and one row, rolls back, and looks for both on another connection.
 func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	return l.prove(ctx, c, loader.RefOf(b), func(s *session) (int64, error) {
+		n, _, err := s.Rows(ctx, b)
+		return n, err
+	})
+}
+
+// prove is Probe for any way of sending the one row of ref.
+func (l *opened) prove(ctx context.Context, c loader.Contract, ref loader.Ref, send func(*session) (int64, error)) (loader.Proof, error) {
 	r, err := l.prepared()
 	if err != nil {
 		return loader.Proof{}, err
 	}
-	ref := loader.RefOf(b)
 	ref.ID.Number = sqltx.Probe
-	if err := l.probe(ctx, c, ref, b); err != nil {
+	if err := l.probe(ctx, c, ref, send); err != nil {
 		return loader.Proof{}, failed("probe", err)
 	}
 	proof := loader.Proof{Transactional: true}
@@ -27,7 +34,7 @@ func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 		if err != nil {
 			return err
 		}
-		rows, err := rowsOf(ctx, c, r.SelectRow(b.First))
+		rows, err := rowsOf(ctx, c, r.SelectRow(ref.First))
 		if err != nil {
 			return err
 		}
@@ -39,30 +46,29 @@ func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 		}
 		if rows[0][0] != "0" {
 			proof = loader.Proof{Reason: "a row survived its rollback"}
-			_, err = rowsOf(ctx, c, r.DeleteRow(b.First))
+			_, err = rowsOf(ctx, c, r.DeleteRow(ref.First))
 		}
 		return err
 	})
 	return proof, failed("look for the probe", err)
 }
 
-func (l *opened) probe(ctx context.Context, c loader.Contract, ref loader.Ref, b *batch.Batch) error {
-	opened, err := l.Session(ctx, c)
+func (l *opened) probe(ctx context.Context, c loader.Contract, ref loader.Ref, send func(*session) (int64, error)) error {
+	s, err := l.open(ctx, c)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = opened.Close() }()
-	s := opened.(*session)
+	defer func() { _ = s.Close() }()
 	// A claim that is taken survived an earlier probe: nothing more to send, and the look will find it.
 	if taken, _, err := s.Claim(ctx, ref); err != nil || taken {
 		return err
 	}
-	n, _, err := s.Rows(ctx, b)
+	n, err := send(s)
 	if err != nil {
 		return err
 	}
-	if n != b.Rows {
-		return &loader.RowsError{Sent: b.Rows, Acknowledged: n, Detail: s.notices}
+	if n != ref.Rows {
+		return &loader.RowsError{Sent: ref.Rows, Acknowledged: n, Detail: s.notices}
 	}
 	return s.Rollback(ctx)
 }
@@ -96,7 +102,11 @@ func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int
 }
 
 func (r *ready) reserve(ctx context.Context, c *pgconn.PgConn, run string, rows int64) (int64, error) {
-	found, err := rowsOf(ctx, c, "BEGIN ISOLATION LEVEL SERIALIZABLE; "+r.SelectReservation(run))
+	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE; "
+	if r.flavour == redshift {
+		begin = "BEGIN; " + r.lockClaims() + "; "
+	}
+	found, err := rowsOf(ctx, c, begin+r.SelectReservation(run))
 	if err != nil {
 		return 0, err
 	}

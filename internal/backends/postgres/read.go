@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -62,6 +63,9 @@ func (l *opened) Stored(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if r.flavour == redshift {
+		return l.number(ctx, "ask for the table's size", r.selectRedshiftSize())
+	}
 	return l.number(ctx, "ask for the table's size", "SELECT pg_total_relation_size("+literal(r.Table)+")")
 }
 
@@ -78,31 +82,31 @@ func (l *opened) number(ctx context.Context, what, sql string) (n int64, err err
 	return n, err
 }
 
-// Fetch asks for binary values: bytea comes as it is, and bigint as eight bytes.
+// Fetch asks for binary values: bytea comes as it is, numbers and dates as numbers. Redshift is asked for text, since
+// nobody has written down what its binary values are.
 func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
 	r, err := l.prepared()
 	if err != nil || len(numbers) == 0 {
 		return err
 	}
 	values := make([]any, len(r.Schema.Columns))
+	read, format := binaryValue, int16(1)
+	if r.flavour == redshift {
+		read, format = textValue, 0
+	}
 	return l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		found := c.ExecParams(ctx, r.SelectRows(numbers), nil, nil, nil, []int16{1})
+		found := c.ExecParams(ctx, r.SelectRows(numbers), nil, nil, nil, []int16{format})
 		for found.NextRow() {
 			row := found.Values()
-			number, err := bigint(row[0])
+			number, err := read(rows.Int64, row[0])
 			for i, column := range r.Schema.Columns {
-				switch {
-				case err != nil:
-				case row[i+1] == nil:
-					values[i] = nil
-				case column.Type == rows.Int64:
-					values[i], err = bigint(row[i+1])
-				default:
-					values[i] = row[i+1]
+				values[i] = nil
+				if err == nil && row[i+1] != nil {
+					values[i], err = read(column.Type, row[i+1])
 				}
 			}
 			if err == nil {
-				err = f(number, values)
+				err = f(number.(int64), values)
 			}
 			if err != nil {
 				hangUp(c)
@@ -114,9 +118,48 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 	})
 }
 
-func bigint(b []byte) (int64, error) {
-	if len(b) != 8 {
-		return 0, fmt.Errorf("fetch: a bigint of %d bytes", len(b))
+// The server counts from 2000-01-01, and rows.Date and rows.Timestamp from 1970-01-01.
+const (
+	daysTo2000   = 10957
+	microsTo2000 = daysTo2000 * 24 * 60 * 60 * 1_000_000
+)
+
+// binaryValue reads a value in the binary format (PostgreSQL source, date_send and timestamp_send).
+func binaryValue(t rows.Type, b []byte) (any, error) {
+	want := 0
+	switch t {
+	case rows.Int64, rows.Timestamp:
+		want = 8
+	case rows.Date:
+		want = 4
+	default:
+		return b, nil
 	}
-	return int64(binary.BigEndian.Uint64(b)), nil
+	if len(b) != want {
+		return nil, fmt.Errorf("fetch: a %s of %d bytes", t, len(b))
+	}
+	switch t {
+	case rows.Date:
+		return daysTo2000 + int64(int32(binary.BigEndian.Uint32(b))), nil
+	case rows.Timestamp:
+		return microsTo2000 + int64(binary.BigEndian.Uint64(b)), nil
+	default:
+		return int64(binary.BigEndian.Uint64(b)), nil
+	}
+}
+
+// textValue reads a value as the server writes it under DateStyle ISO, which is the default.
+func textValue(t rows.Type, b []byte) (any, error) {
+	switch t {
+	case rows.Int64:
+		return parseInt(string(b))
+	case rows.Date:
+		day, err := time.Parse(time.DateOnly, string(b))
+		return day.Unix() / (24 * 60 * 60), err
+	case rows.Timestamp:
+		at, err := time.Parse(time.DateTime, string(b)) // takes a fraction behind the seconds, too
+		return at.UnixMicro(), err
+	default:
+		return b, nil
+	}
 }

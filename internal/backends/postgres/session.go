@@ -33,6 +33,14 @@ const notesKept = 10
 
 // Session connects to the next host.
 func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
 	r, err := l.prepared()
 	if err != nil {
 		return nil, err
@@ -54,7 +62,7 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 // begin sets the session up, asks the server for its name there, and only then takes the run's name: a Resolve that
 // happens to look now would end a session of the run that it does not know.
 func (s *session) begin(ctx context.Context) error {
-	if s.contract.Dedup == loader.DedupNone { // nobody will ever want to end it
+	if s.contract.Dedup == loader.DedupNone || s.flavour == redshift { // nobody will ever want to end it, or can find it
 		_, err := exec(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+nameSession(s.run))
 		return failed("set up the session", err)
 	}
@@ -96,7 +104,9 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	s.loading.Store(b.ID.Number)
 	defer s.loading.Store(idle)
 	if s.contract.Dedup == loader.DedupTx {
-		ack, err = sqltx.Load(ctx, s, b)
+		ack, err = sqltx.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+			return s.Rows(ctx, b)
+		})
 	} else {
 		ack.Rows, _, err = s.Rows(ctx, b)
 	}
@@ -109,6 +119,13 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 
 // Claim implements sqltx.Conn.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+	if s.flavour == redshift {
+		if taken, rows, err = s.lockAndLook(ctx, s.conn, ref); err != nil || taken {
+			return taken, rows, err
+		}
+		_, err = exec(ctx, s.conn, s.InsertClaim(ref))
+		return false, 0, err
+	}
 	results, err := exec(ctx, s.conn, s.claim(ref))
 	if err != nil {
 		return false, 0, err
@@ -127,7 +144,7 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return true, rows, err
 }
 
-// Rows implements sqltx.Conn; notices are no reason to give a batch up, so it returns none as warnings.
+// Rows sends the batch by the method. Notices are no reason to give a batch up, so it returns none as warnings.
 func (s *session) Rows(ctx context.Context, b *batch.Batch) (int64, []string, error) {
 	statement := s.send(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {

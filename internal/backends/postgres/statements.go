@@ -36,6 +36,9 @@ type statements struct {
 // statementsFor plans the statements before the server was asked. table is schema.name, or a name alone.
 func statementsFor(table string, s rows.Schema, method string, o options, f flavour) statements {
 	d := dialect()
+	if f == redshift {
+		d.Decimal = "decimal(38, 0)" // its numeric has 18 digits
+	}
 	st := statements{
 		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
 		method:     method, options: o, flavour: f, unlogged: o.unlogged,
@@ -67,13 +70,24 @@ func qualified(schema, name string) string {
 	return quote(schema) + "." + quote(name)
 }
 
-func columnType(t rows.Type) string {
-	switch t {
+// columnType is the server's type for a column. Timestamps have no time zone, or the session's would move them.
+func (s statements) columnType(c rows.Column) string {
+	switch c.Type {
 	case rows.Int64:
 		return "bigint"
+	case rows.Date:
+		return "date"
+	case rows.Timestamp:
+		return "timestamp without time zone"
 	case rows.Bytes:
+		if s.flavour == redshift {
+			return fmt.Sprintf("varbyte(%d)", max(c.MaxBytes, 1))
+		}
 		return "bytea"
 	default:
+		if s.flavour == redshift { // whose text is a varchar of 256 bytes; lengths count bytes
+			return fmt.Sprintf("character varying(%d)", max(c.Declared, c.MaxBytes, 1))
+		}
 		return "text"
 	}
 }
@@ -90,7 +104,7 @@ func create(unlogged bool) string {
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
-		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), columnType(c.Type)))
+		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.columnType(c)))
 	}
 	key := s.Identifier(s.Schema.Key().Name)
 	switch {
@@ -99,7 +113,12 @@ func (s statements) createTable() string {
 	case s.primaryKey:
 		columns = append(columns, "PRIMARY KEY ("+key+")")
 	}
-	return create(s.unlogged) + s.Table + " (" + strings.Join(columns, ", ") + ")"
+	text := create(s.unlogged) + s.Table + " (" + strings.Join(columns, ", ") + ")"
+	if s.flavour == redshift {
+		// Rows go around the slices in turn; groups come in key order, so that a look at a key range passes over the rest.
+		text += " DISTSTYLE EVEN SORTKEY (" + key + ")"
+	}
+	return text
 }
 
 func (s statements) markTable() string {
@@ -107,6 +126,9 @@ func (s statements) markTable() string {
 }
 
 func (s statements) createClaims() string {
+	if s.flavour == redshift {
+		return s.createRedshiftClaims()
+	}
 	key := "run, batch"
 	if s.flavour == yugabyteDB {
 		key = "(run, batch) HASH"
@@ -118,6 +140,9 @@ func (s statements) createClaims() string {
 // selectClaimsTable reads about the claim table: whether this user may use it, how durable it is, and whether a key on
 // exactly (run, batch) keeps it unique. indoption has an entry for each column of the key, and none for INCLUDE's.
 func (s statements) selectClaimsTable() string {
+	if s.flavour == redshift {
+		return s.selectRedshiftClaims()
+	}
 	return "SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), " +
 		"CASE c.relpersistence WHEN 'p' THEN 'logged' WHEN 'u' THEN 'unlogged' ELSE 'temporary' END, " +
 		"EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid " +
@@ -162,10 +187,13 @@ func (s statements) send(f batch.Format, d loader.Dedup) string {
 
 // sessionSetup is what a loading session says first.
 func (s statements) sessionSetup(t loader.Target) string {
+	if s.flavour == redshift {
+		return s.redshiftSetup(t)
+	}
 	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s",
 		lockWait, idleInTransaction, keepAlive)
-	if s.method == methodInsert {
-		setup += "; SET standard_conforming_strings = on" // the format's literals rest on it
+	if s.method == methodInsert || s.method == methodImport {
+		setup += "; SET standard_conforming_strings = on" // literals rest on it
 	}
 	if s.options.nonTransactional {
 		setup += "; SET yb_disable_transactional_writes = on"

@@ -24,6 +24,9 @@ type relation struct {
 
 // locate finds the target table; nil if there is none.
 func (r *ready) locate(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
+	if r.flavour == redshift {
+		return r.locateRedshift(ctx, c)
+	}
 	found, err := rowsOf(ctx, c, "SELECT c.oid, c.relfilenode, n.nspname, c.relname, c.relpersistence, c.relkind, "+
 		"obj_description(c.oid, 'pg_class'), has_table_privilege(c.oid, 'INSERT') "+
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass("+literal(r.Table)+")")
@@ -70,8 +73,12 @@ type refusal = func(hint, format string, values ...any) error
 // columnsFit compares by name and type: binary COPY converts nothing. More columns are fine where the server can fill
 // them itself.
 func (r *ready) columnsFit(ctx context.Context, c *pgconn.PgConn, found *relation, refuse refusal) error {
+	identity := " AND attidentity = ''"
+	if r.flavour == redshift { // where an identity is a default
+		identity = ""
+	}
 	columns, err := rowsOf(ctx, c, "SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), "+
-		"attnotnull AND NOT atthasdef AND attidentity = '' FROM pg_attribute "+
+		"attnotnull AND NOT atthasdef"+identity+" FROM pg_attribute "+
 		"WHERE attnum > 0 AND NOT attisdropped AND attrelid = "+found.oid+" ORDER BY attnum")
 	if err != nil {
 		return failed("read the columns of "+r.Table, err)
@@ -79,8 +86,8 @@ func (r *ready) columnsFit(ctx context.Context, c *pgconn.PgConn, found *relatio
 	var want, have, needed []string
 	missing := 0
 	for _, w := range r.Schema.Columns {
-		want = append(want, w.Name+" "+columnType(w.Type))
-		if !slices.ContainsFunc(columns, func(h []string) bool { return h[0] == w.Name && takes(h[1], w.Type) }) {
+		want = append(want, w.Name+" "+r.columnType(w))
+		if !slices.ContainsFunc(columns, func(h []string) bool { return h[0] == w.Name && r.takes(h[1], h[2], w) }) {
 			missing++
 		}
 	}
@@ -100,14 +107,27 @@ func (r *ready) columnsFit(ctx context.Context, c *pgconn.PgConn, found *relatio
 	return nil
 }
 
-// takes tells whether a column of the server's type takes values of ours in every format.
-func takes(have string, want rows.Type) bool {
-	return have == columnType(want) || want == rows.Text && have == "character varying"
+// takes tells whether a column of the server takes values of ours in every format, and as they are. bare is its type,
+// full the same with length or precision.
+func (s statements) takes(bare, full string, want rows.Column) bool {
+	switch {
+	case want.Type == rows.Timestamp: // one of fewer digits would round
+		return full == s.columnType(want) || full == "timestamp(6) without time zone"
+	case s.flavour == redshift && want.Type.Variable():
+		var have int
+		_, _ = fmt.Sscanf(strings.TrimPrefix(full, bare), "(%d)", &have)
+		kind, _, _ := strings.Cut(s.columnType(want), "(")
+		return kind == bare && have >= max(want.MaxBytes, 1)
+	}
+	return bare == s.columnType(want) || want.Type == rows.Text && bare == "character varying"
 }
 
 // keyFits checks the primary key where one was asked for. Finding a batch's rows by their keys rests on it, and on
 // there being no second index, which YugabyteDB updates in transactions of its own.
 func (r *ready) keyFits(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation, refuse refusal) error {
+	if r.flavour == redshift && p.PrimaryKey {
+		return refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
+	}
 	ranged := p.Contract.Dedup == loader.DedupRange
 	if !ranged && !p.PrimaryKey {
 		return nil

@@ -15,6 +15,6 @@ COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary);
 -- per batch
 COMMIT;
 -- to verify
-SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) AS t GROUP BY bucket;
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) t GROUP BY bucket;
 -- afterwards
 DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -9,4 +9,4 @@ SET application_name = 'terapush/RUN';
 -- per batch
 COPY "documents" ("document_id", "payload") FROM STDIN WITH (FORMAT binary, ROWS_PER_TRANSACTION 20000);
 -- to verify
-SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) AS t GROUP BY bucket;
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("document_id" - 0) / 50000 AS bucket, ("document_id" - 0) % 50000 AS o FROM "documents" WHERE "document_id" BETWEEN 0 AND 49999) t GROUP BY bucket;

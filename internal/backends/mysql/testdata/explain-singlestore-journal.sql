@@ -1,0 +1,35 @@
+-- once
+CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`journal` (
+  `id` VARCHAR(40) CHARACTER SET utf8mb4 NOT NULL,
+  `run_id` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `scenario` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `ts` DATETIME(6) NOT NULL,
+  `payload` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  SHARD KEY (`id`),
+  SORT KEY (`id`)
+) COMMENT = 'made by terapush';
+-- per session
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+-- per session
+SET SESSION autocommit = 0;
+-- per batch
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0);
+-- per batch
+/* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`journal` CHARACTER SET utf8mb4 (`id`, `run_id`, `scenario`, `ts`, `payload`);
+-- per batch
+SHOW WARNINGS;
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)) FROM (SELECT (CAST(`id` AS SIGNED) - 0) DIV 1000 AS bucket, (CAST(`id` AS SIGNED) - 0) % 1000 AS o FROM `shop`.`journal` WHERE `id` BETWEEN '00000000000000000000' AND '00000000000000000999') t GROUP BY bucket;
+-- afterwards
+DELETE FROM `shop`.`terapush_claims` WHERE run = 'RUN';

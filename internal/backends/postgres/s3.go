@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// hasImport checks for the extension of method s3-import.
+func hasImport(ctx context.Context, c *pgconn.PgConn) error {
+	found, err := rowsOf(ctx, c, "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "+
+		"WHERE n.nspname = 'aws_s3' AND p.proname = 'table_import_from_s3' LIMIT 1")
+	if err == nil && len(found) == 0 {
+		return &loader.Error{
+			Op: "connect", Applied: loader.No, Err: errors.New("the database has no extension aws_s3, which only Aurora and RDS for PostgreSQL offer"),
+			Hint: "CREATE EXTENSION aws_s3 CASCADE, and attach a role with the feature s3Import to the instance or cluster",
+		}
+	}
+	return failed("look for the extension aws_s3", err)
+}
+
+// copyObjects is Redshift's COPY of every object in a folder. A group has its folder to itself, so no manifest has to be
+// written and removed; should an object be missing, the count of rows says so before the commit. MAXERROR 0 and the
+// absence of ACCEPTINVCHARS, TRUNCATECOLUMNS and the like let no row in other than it was sent. Compression and
+// statistics would be worked out anew by every group.
+func (s statements) copyObjects(a objstore.Access, folder string) string {
+	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
+		s.Table, s.Columns(s.Schema), literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), literal(a.Region))
+}
+
+func (s statements) authorization(a objstore.Access) string {
+	switch {
+	case s.options.s3Keys && a.Token != "":
+		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s SESSION_TOKEN %s",
+			literal(a.KeyID), literal(a.Secret.Reveal()), literal(a.Token.Reveal()))
+	case s.options.s3Keys:
+		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", literal(a.KeyID), literal(a.Secret.Reveal()))
+	case s.options.iamRole == defaultRole:
+		return "IAM_ROLE default"
+	}
+	return "IAM_ROLE " + literal(s.options.iamRole)
+}
+
+// copyCount is asked in the transaction of the COPY, whose answer counts nothing.
+const copyCount = "SELECT pg_last_copy_count()"
+
+// importObject calls aws_s3. Its values are parameters, so that no log, no list of sessions and no error shows the keys.
+func (s statements) importObject() string {
+	call := "SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6)"
+	if s.options.s3Keys {
+		call += ", aws_commons.create_aws_credentials($7, $8, $9)"
+	}
+	return call + ")"
+}
+
+// importValues are importObject's parameters.
+func (s statements) importValues(a objstore.Access, name string, f batch.Format) []string {
+	how := map[batch.Format]string{batch.CSV: "(FORMAT csv)", batch.PGText: "(FORMAT text)"}[f]
+	values := []string{s.Table, s.Columns(s.Schema), how, a.Bucket, name, a.Region}
+	if s.options.s3Keys {
+		values = append(values, a.KeyID, a.Secret.Reveal(), a.Token.Reveal())
+	}
+	return values
+}
+
+// fetch makes the server read a group's objects in the open transaction, and returns the rows that it counted.
+func (s *session) fetch(ctx context.Context, objects *objstore.Run, members []loader.Ref, a objstore.Access) (rows int64, err error) {
+	if s.flavour == redshift {
+		if _, err := exec(ctx, s.conn, s.copyObjects(a, objects.Folder())); err != nil {
+			return 0, redacted(err, a)
+		}
+		counted, err := rowsOf(ctx, s.conn, copyCount)
+		if err != nil {
+			return 0, err
+		}
+		return parseInt(counted[0][0])
+	}
+	for _, m := range members {
+		n, err := s.importOne(ctx, a, objects.Name(m.ID.Number, s.contract.Format))
+		if err != nil {
+			return 0, err
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
+const textType = 25 // pg_type.oid
+
+func (s *session) importOne(ctx context.Context, a objstore.Access, name string) (int64, error) {
+	var values [][]byte
+	var types []uint32
+	for _, v := range s.importValues(a, name, s.contract.Format) {
+		values, types = append(values, []byte(v)), append(types, textType)
+	}
+	answer := s.conn.ExecParams(ctx, s.importObject(), values, types, nil, nil).Read()
+	if answer.Err != nil {
+		return 0, redacted(cause(s.conn, answer.Err), a)
+	}
+	text := ""
+	if len(answer.Rows) == 1 && len(answer.Rows[0]) == 1 {
+		text = string(answer.Rows[0][0])
+	}
+	// 'N rows imported into relation "t" from file k of M bytes'
+	count, _, found := strings.Cut(text, " rows imported into relation ")
+	if !found {
+		return 0, fmt.Errorf("import of %s: the server answered %q", name, text)
+	}
+	return parseInt(count)
+}
+
+// redacted takes pieces of the keys out of the server's words: it quotes statements that it does not understand.
+func redacted(err error, a objstore.Access) error {
+	said := (*pgconn.PgError)(nil)
+	if !errors.As(err, &said) {
+		return err
+	}
+	clean := *said
+	for _, text := range [...]*string{&clean.Message, &clean.Detail, &clean.Hint, &clean.Where, &clean.InternalQuery} {
+		*text = a.Redact(*text)
+	}
+	return spoken{&clean}
+}

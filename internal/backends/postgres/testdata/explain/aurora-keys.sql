@@ -1,0 +1,20 @@
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+-- once
+CREATE TABLE "people" ("id" bigint NOT NULL, "name" text NOT NULL, "birthday" date NOT NULL, "t" timestamp without time zone NOT NULL);
+-- once
+COMMENT ON TABLE "people" IS 'made by terapush';
+-- per group
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6; SET standard_conforming_strings = on;
+-- per group
+SET application_name = 'terapush/RUN';
+-- per group
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 5000000) ON CONFLICT DO NOTHING;
+-- per group
+SELECT aws_s3.table_import_from_s3('"people"', '"id", "name", "birthday", "t"', '(FORMAT text)', aws_commons.create_s3_uri('bucket', 'in/2026/RUN/g000000000000/000000000000.pgtext', '…'), aws_commons.create_aws_credentials('…', '…', ''));
+-- per group
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT ("id" - 0) / 50000 AS bucket, ("id" - 0) % 50000 AS o FROM "people" WHERE "id" BETWEEN 0 AND 49999) t GROUP BY bucket;
+-- afterwards
+DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,0 +1,12 @@
+-- once
+CREATE TABLE "journal" ("id" text NOT NULL, "run_id" text NOT NULL, "scenario" text NOT NULL, "ts" timestamp without time zone NOT NULL, "payload" text NOT NULL, PRIMARY KEY ("id" HASH));
+-- once
+COMMENT ON TABLE "journal" IS 'made by terapush';
+-- per session
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per session
+SET application_name = 'terapush/RUN';
+-- per batch
+COPY "journal" ("id", "run_id", "scenario", "ts", "payload") FROM STDIN WITH (FORMAT binary, ROWS_PER_TRANSACTION 2);
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (CAST("id" AS bigint) - 0) / 50000 AS bucket, (CAST("id" AS bigint) - 0) % 50000 AS o FROM "journal" WHERE "id" BETWEEN '00000000000000000000' AND '00000000000000049999') t GROUP BY bucket;

@@ -1,0 +1,20 @@
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+-- once
+CREATE TABLE "journal" ("id" text NOT NULL, "run_id" text NOT NULL, "scenario" text NOT NULL, "ts" timestamp without time zone NOT NULL, "payload" text NOT NULL, PRIMARY KEY ("id"));
+-- once
+COMMENT ON TABLE "journal" IS 'made by terapush';
+-- per session
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per session
+SET application_name = 'terapush/RUN';
+-- per batch
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
+-- per batch
+COPY "journal" ("id", "run_id", "scenario", "ts", "payload") FROM STDIN WITH (FORMAT binary);
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (CAST("id" AS bigint) - 0) / 50000 AS bucket, (CAST("id" AS bigint) - 0) % 50000 AS o FROM "journal" WHERE "id" BETWEEN '00000000000000000000' AND '00000000000000049999') t GROUP BY bucket;
+-- afterwards
+DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,0 +1,18 @@
+-- once
+CREATE TABLE "people" ("id" bigint NOT NULL, "name" character varying(40) NOT NULL, "birthday" date NOT NULL, "t" timestamp without time zone NOT NULL) DISTSTYLE EVEN SORTKEY ("id");
+-- once
+COMMENT ON TABLE "people" IS 'made by terapush';
+-- per group
+SET query_group TO 'terapush';
+-- per group
+SET application_name = 'terapush/RUN';
+-- per group
+BEGIN;
+-- per group
+COPY "people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/2026/RUN/g000000000000/' ACCESS_KEY_ID '…' SECRET_ACCESS_KEY '…' FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
+-- per group
+SELECT pg_last_copy_count();
+-- per group
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS decimal(38, 0)), CAST(SUM(o * o) AS decimal(38, 0)) FROM (SELECT ("id" - 0) / 50000 AS bucket, ("id" - 0) % 50000 AS o FROM "people" WHERE "id" BETWEEN 0 AND 49999) t GROUP BY bucket;

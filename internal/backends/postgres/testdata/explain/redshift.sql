@@ -1,0 +1,28 @@
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL);
+-- once
+CREATE TABLE "people" ("id" bigint NOT NULL, "name" character varying(40) NOT NULL, "birthday" date NOT NULL, "t" timestamp without time zone NOT NULL) DISTSTYLE EVEN SORTKEY ("id");
+-- once
+COMMENT ON TABLE "people" IS 'made by terapush';
+-- per group
+SET query_group TO 'terapush';
+-- per group
+SET application_name = 'terapush/RUN';
+-- per group
+BEGIN;
+-- per group
+LOCK TABLE "terapush_claims";
+-- per group
+SELECT row_count FROM "terapush_claims" WHERE run = 'RUN' AND batch = 0;
+-- per group
+INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 5000000);
+-- per group
+COPY "people" ("id", "name", "birthday", "t") FROM 's3://bucket/in/2026/RUN/g000000000000/' IAM_ROLE 'arn:aws:iam::1:role/load' FORMAT AS CSV REGION '…' DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF;
+-- per group
+SELECT pg_last_copy_count();
+-- per group
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS decimal(38, 0)), CAST(SUM(o * o) AS decimal(38, 0)) FROM (SELECT ("id" - 0) / 50000 AS bucket, ("id" - 0) % 50000 AS o FROM "people" WHERE "id" BETWEEN 0 AND 49999) t GROUP BY bucket;
+-- afterwards
+DELETE FROM "terapush_claims" WHERE run = 'RUN';
