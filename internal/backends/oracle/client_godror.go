@@ -1,0 +1,108 @@
+//go:build godror
+
+package oracle
+
+import (
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/godror/godror"
+	"github.com/godror/godror/dsn"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// builtIn is godror, over Oracle's own client library.
+//
+// Contexts: it sends a break when one ends, and gives the library the deadline as well (since 18c). To connect, it looks at
+// none (see prompt). Commit and Rollback of its driver.Tx know none, and hold a lock that a break waits for.
+func builtIn() client {
+	return client{
+		name: "godror " + godror.Version, connector: godrorConnector, code: godrorCode, explain: godrorExplain,
+		directPath: true, endsByStatement: true,
+		// It would execute an array anew after ORA-04068, on top of the rows that went in before.
+		options: []any{godror.NoRetry()},
+		array:   times, moment: timeOf,
+	}
+}
+
+// godrorConnector makes a connection of its own for each session: the library's pool would only stand in between.
+func godrorConnector(t loader.Target, d loader.Deps, host int) (driver.Connector, error) {
+	descriptor, err := godrorDescriptor(t, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := withoutFiles(t, d, host); err != nil {
+		return nil, err
+	}
+	p := dsn.ConnectionParams{StandaloneConnection: sql.NullBool{Bool: true, Valid: true}}
+	p.Username, p.Password, p.ConnectString = t.User, godror.NewPassword(t.Password.Reveal()), descriptor
+	p.LibDir = t.Params.Get(paramLibDir)
+	p.ConfigDir = t.Params.Get(paramTNSAdmin)
+	if p.ConfigDir == "" {
+		p.ConfigDir = t.Params.Get(paramWallet)
+	}
+	// A time.Time is bound in this zone: UTC leaves the value as it stands.
+	p.Timezone, p.NoTZCheck = time.UTC, true
+	return prompt{godror.NewConnector(p)}, nil
+}
+
+// godrorDescriptor is the address as the library reads it; without a host it is a name of tnsnames.ora.
+func godrorDescriptor(t loader.Target, host int) (string, error) {
+	if len(t.Hosts) == 0 {
+		return t.Database, nil
+	}
+	name, port, err := net.SplitHostPort(t.Address(host, defaultPort))
+	if err != nil {
+		return "", err
+	}
+	mode, err := tlsMode(t)
+	if err != nil {
+		return "", err
+	}
+	protocol, security := "TCP", ""
+	if mode == loader.TLSRequire || mode == loader.TLSVerify {
+		protocol, security = "TCPS", "(SSL_SERVER_DN_MATCH=YES)"
+		if mode == loader.TLSRequire {
+			security = "(SSL_SERVER_DN_MATCH=NO)"
+		}
+		if wallet := t.Params.Get(paramWallet); wallet != "" {
+			security += `(MY_WALLET_DIRECTORY="` + wallet + `")`
+		}
+		security = "(SECURITY=" + security + ")"
+	}
+	service := "(SERVICE_NAME=" + t.Database + ")"
+	if sid := t.Params.Get(paramSID); sid != "" {
+		service = "(SID=" + sid + ")"
+	}
+	seconds := int(connectPatience / time.Second)
+	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
+		seconds, seconds, protocol, name, port, service, security), nil
+}
+
+func godrorCode(err error) (int, string, bool) {
+	said, ok := godror.AsOraErr(err)
+	if !ok || said.Code() == 0 {
+		return 0, "", false
+	}
+	text := said.Message()
+	if !strings.HasPrefix(text, "ORA-") {
+		text = fmt.Sprintf("ORA-%05d: %s", said.Code(), text)
+	}
+	return said.Code(), text, true
+}
+
+func godrorExplain(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "DPI-1047"):
+		return "install Oracle Instant Client (Basic or Basic Light) and name its folder: LD_LIBRARY_PATH=/folder, or ?" +
+			paramLibDir + "=/folder in the target"
+	case strings.Contains(text, "DPI-1072"):
+		return "the Oracle client library is older than 11.2: install a newer Instant Client"
+	}
+	return ""
+}

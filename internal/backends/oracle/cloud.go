@@ -1,0 +1,115 @@
+package oracle
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Method cloud-copy reads objects through an external table and an INSERT … SELECT, in the transaction of a claim.
+// DBMS_CLOUD.COPY_DATA would be one call, but it commits by itself: of a call whose answer is lost nobody could tell whether
+// its rows are in.
+
+// externalTable is the name of the external table of a commit group. Letters, digits and underscores alone, in capitals:
+// it is written without quotes and as a text.
+func externalTable(run string, group int64) string {
+	return fmt.Sprintf("%s%012d", externalPrefix(run), group)
+}
+
+func externalPrefix(run string) string {
+	return "TERAPUSH_" + strings.ToUpper(strings.ReplaceAll(run, "-", "_")) + "_G"
+}
+
+// isExternal tells whether a table has the name of an external table of the run, and not of one whose id begins alike.
+func isExternal(name, run string) bool {
+	group, found := strings.CutPrefix(name, externalPrefix(run))
+	return found && len(group) == 12 && strings.Trim(group, "0123456789") == ""
+}
+
+// createExternal makes the external table over a group's objects. They are named one by one, so that the credential need
+// not allow to list the bucket, and nothing else that lies there is ever read. No row may be rejected.
+func (s statements) createExternal(table string, uris []string) string {
+	columns, fields := make([]string, len(s.Schema.Columns)), make([]string, len(s.Schema.Columns))
+	embedded := false
+	for i, c := range s.Schema.Columns {
+		name := s.Identifier(c.Name)
+		columns[i], fields[i] = name+" "+columnType(c), name+" "+fieldType(c)
+		embedded = embedded || c.Type.Variable() && !c.Plain
+	}
+	kind := "csv without embedded" // the server may begin to read in the middle of an object
+	if embedded {
+		kind = "csv with embedded" // line feeds within quotes
+	}
+	credential := ""
+	if s.options.credential != "" {
+		credential = ", credential_name => " + literal(s.options.credential)
+	}
+	return fmt.Sprintf("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => %s%s, file_uri_list => %s, column_list => %s, field_list => %s, format => %s); END;",
+		literal(table), credential, clob(strings.Join(uris, ",")), clob(strings.Join(columns, ", ")), clob(strings.Join(fields, ", ")),
+		literal(`{"type":"`+kind+`","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}`))
+}
+
+// fieldType is how a value stands in a CSV object. Without a length a field has 255 bytes; quotes around and within a
+// value count.
+func fieldType(c rows.Column) string {
+	switch c.Type {
+	case rows.Int64:
+		return "CHAR(20)"
+	case rows.Date:
+		return `CHAR(10) DATE_FORMAT DATE MASK "YYYY-MM-DD"`
+	case rows.Timestamp:
+		return `CHAR(26) DATE_FORMAT TIMESTAMP MASK "` + microsMask + `"`
+	default:
+		return fmt.Sprintf("CHAR(%d)", 2*max(c.MaxBytes, 1)+2)
+	}
+}
+
+// literalBytes, twice, is less than the 32767 of a text in PL/SQL.
+const literalBytes = 16_000
+
+// clob is a text of any length in PL/SQL, whose literals are short. What is cut is ASCII.
+func clob(text string) string {
+	if len(text) <= literalBytes {
+		return literal(text)
+	}
+	var parts []string
+	for len(text) > 0 {
+		n := min(len(text), literalBytes)
+		parts = append(parts, "TO_CLOB("+literal(text[:n])+")")
+		text = text[n:]
+	}
+	return strings.Join(parts, " || ")
+}
+
+// fromExternal loads the rows of the external table.
+func (s statements) fromExternal(table string) string {
+	return s.into() + " SELECT " + s.Columns(s.Schema) + " FROM " + table
+}
+
+func dropExternal(table string) string { return "DROP TABLE " + table }
+
+// selectExternals lists the external tables whose names begin like those of a run.
+func selectExternals(run string) string {
+	return "SELECT t.table_name FROM all_external_tables t WHERE t.owner = " + ownerOf("") + " AND t.table_name LIKE " +
+		literal(strings.ReplaceAll(externalPrefix(run), "_", `\_`)+"%") + ` ESCAPE '\'`
+}
+
+// uriOf is where DBMS_CLOUD finds an object: of Amazon, or of another store that speaks its protocol (DBMS_CLOUD URI
+// formats, "Amazon S3 URI Format" and "Amazon S3-Compatible URI Format").
+func uriOf(a objstore.Access, name string) string {
+	segments := strings.Split(name, "/")
+	for i, text := range segments {
+		segments[i] = url.PathEscape(text) // commas, too, which separate URIs
+	}
+	path := strings.Join(segments, "/")
+	switch {
+	case a.Endpoint != "":
+		return strings.TrimSuffix(a.Endpoint, "/") + "/" + a.Bucket + "/" + path
+	case a.PathStyle || strings.Contains(a.Bucket, "."): // no certificate covers subdomains of subdomains
+		return "https://s3." + a.Region + ".amazonaws.com/" + a.Bucket + "/" + path
+	}
+	return "https://" + a.Bucket + ".s3." + a.Region + ".amazonaws.com/" + path
+}

@@ -1,0 +1,102 @@
+package oracle
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Explain shows what a run into a missing table says. Transactions begin by themselves.
+func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
+	c := p.Contract
+	_, o, _ := planOf(b.client, t) // what is wrong with the target Check says
+	s := statementsFor(cmp.Or(t.Table, p.Schema.Dataset), p.Schema, c.Method, o)
+	s.primaryKey = p.PrimaryKey
+
+	if err := carries(p.Schema); err != nil {
+		// No schema is known to Check, so here is the place to say that nothing of it will be sent.
+		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
+	}
+	var all []loader.Statement
+	add := func(when string, texts ...string) {
+		for _, text := range texts {
+			// A block ends in a semicolon of its own, behind which nobody wants the one that ends what is shown.
+			all = append(all, loader.Statement{When: when, Text: strings.TrimSuffix(text, ";")})
+		}
+	}
+	claims := c.Dedup == loader.DedupTx
+	if claims {
+		add("once", s.createClaims())
+	}
+	if p.Create == loader.CreateRecreate {
+		add("once", s.dropTable())
+	}
+	if p.Create != loader.CreateNever && o.partition == "" {
+		add("once", s.createTable(), s.markTable())
+	}
+	if c.Staged() {
+		s.explainGroup(t, c, add)
+	} else {
+		s.explainBatch(t, c, add)
+	}
+	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
+	switch c.Dedup {
+	case loader.DedupTx:
+		add("after a lost answer", s.claim(), s.SelectClaim("RUN", 0), "ROLLBACK")
+	case loader.DedupRange:
+		add("after a lost answer", s.lockTable(), s.selectBatch(first), "ROLLBACK")
+	}
+	const end = "when a session ends"
+	if s.method == methodFast {
+		add(end, selectWritten)
+	}
+	if !p.Silent {
+		add(end, selectCost())
+	}
+	if s.method == methodFast {
+		add("before verification", flushWrites, selectApplied)
+	}
+	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
+	if claims {
+		add("afterwards", s.DeleteClaims("RUN"), "COMMIT")
+	}
+	return all
+}
+
+func (s statements) explainBatch(t loader.Target, c loader.Contract, add func(when string, texts ...string)) {
+	add("per session", s.sessionSetup(t.Settings)...)
+	if c.Dedup == loader.DedupTx {
+		add("per batch", s.claim())
+	}
+	switch s.method {
+	case methodSingle:
+		add("per row", s.insert(), "COMMIT")
+	case methodBatch:
+		add("per row", s.insert())
+		add("per batch", "COMMIT")
+	default:
+		add("per batch", s.insert(), "COMMIT")
+	}
+}
+
+// explainGroup shows how the first group is read. The region is found out when the store is opened.
+func (s statements) explainGroup(t loader.Target, c loader.Contract, add func(when string, texts ...string)) {
+	a := objstore.Access{Bucket: "…", Region: "…"}
+	folder := "RUN/g000000000000/"
+	if t.Via != nil {
+		a.Bucket = strings.Join(t.Via.Hosts, ",")
+		a.Region = cmp.Or(t.Via.Params.Get("region"), a.Region)
+		a.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
+		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
+	}
+	table := externalTable("RUN", 0)
+	add("per group", s.sessionSetup(t.Settings)...) // on a connection of its own
+	add("per group", s.createExternal(table, []string{uriOf(a, folder+"000000000000."+string(c.Format)), "…"}))
+	if c.Dedup == loader.DedupTx {
+		add("per group", s.claim())
+	}
+	add("per group", s.fromExternal(table), "COMMIT", dropExternal(table))
+}

@@ -1,0 +1,87 @@
+package oracle
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// What no server takes is not shown as if one did.
+func TestExplainOfLongValues(t *testing.T) {
+	s := every()
+	s.Columns[1].MaxBytes = 40_000
+	shown := backend{client: goClient()}.Explain(loader.Target{}, loader.Preparation{
+		Schema: s, Contract: loader.Contract{Method: methodArray, Format: batch.ColumnArrays, Dedup: loader.DedupTx, BatchRows: 10},
+	})
+	require.Len(t, shown, 1)
+	assert.Contains(t, shown[0].When, "refused: ")
+	assert.Contains(t, shown[0].When, "40000 bytes")
+	assert.Contains(t, shown[0].When, "--payload-bytes")
+	assert.NotContains(t, shown[0].When, "\n")
+}
+
+// go test ./internal/backends/oracle -run Explain -update
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestExplain(t *testing.T) {
+	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
+	direct := func(o map[string]string) loader.Target { return loader.Target{Method: methodDirect, Options: o} }
+	staged := func(url string, o map[string]string) loader.Target {
+		store, err := loader.ParseTarget(url)
+		require.NoError(t, err)
+		return loader.Target{Method: methodCloudCopy, Via: &store, Options: o}
+	}
+	for name, c := range map[string]struct {
+		target loader.Target
+		schema rows.Schema
+		dedup  loader.Dedup
+		create loader.CreateMode
+	}{
+		"array":               {loader.Target{}, journal(), loader.DedupTx, ""},
+		"array of every type": {loader.Target{Table: "bulk.every", Settings: set}, every(), loader.DedupTx, loader.CreateRecreate},
+		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
+		"single":              {loader.Target{Method: methodSingle}, journal(), loader.DedupRange, ""},
+		"batch":               {loader.Target{Method: methodBatch}, journal(), loader.DedupTx, ""},
+		"fast":                {loader.Target{Method: methodFast}, journal(), loader.DedupNone, ""},
+		"direct":              {direct(nil), journal(), loader.DedupTx, ""},
+		"direct partition":    {direct(map[string]string{optionPartition: "p2026"}), journal(), loader.DedupTx, ""},
+		"cloud-copy":          {staged("s3://bucket/in/2026?region=eu-central-1", map[string]string{optionCredential: "LOADER"}), journal(), loader.DedupTx, ""},
+		"cloud-copy public":   {staged("s3://bucket?endpoint=https://ns.compat.objectstorage.example", nil), journal(), loader.DedupNone, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			contract := loader.Contract{Method: c.target.Method, Format: batch.ColumnArrays, Dedup: c.dedup, BatchRows: 3000}
+			if contract.Method == "" {
+				contract.Method = methodArray
+			}
+			if c.target.Via != nil {
+				contract.GroupBatches, contract.Format = 100, batch.CSV
+			}
+			driver := backend{client: nativeClient()}
+			if c.target.Method != methodDirect {
+				driver = backend{client: goClient()}
+			}
+			var b strings.Builder
+			for _, st := range driver.Explain(c.target, loader.Preparation{Schema: c.schema, Contract: contract, Create: c.create}) {
+				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
+			}
+			file := filepath.Join("testdata", "explain", strings.ReplaceAll(name, " ", "-")+".sql")
+			if *update {
+				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			assert.Equal(t, string(want), b.String())
+		})
+	}
+}

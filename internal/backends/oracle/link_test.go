@@ -1,0 +1,156 @@
+package oracle
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// native is a driver that is like godror where that asks for care: to begin a transaction is a call, to connect knows no
+// context, and its results may be none.
+type native struct {
+	driver.Conn
+	connecting chan struct{} // Connect says on it that it has begun, and waits for it; nil: neither
+	panics     bool          // in Connect
+	closed     chan struct{}
+	result     driver.Result
+}
+
+func (n *native) Driver() driver.Driver { return nil }
+
+func (n *native) Connect(context.Context) (driver.Conn, error) {
+	if n.panics {
+		panic("in the library")
+	}
+	if n.connecting != nil {
+		n.connecting <- struct{}{} // it has begun
+		<-n.connecting
+	}
+	return n, nil
+}
+
+func (n *native) Close() error { close(n.closed); return nil }
+
+func (n *native) BeginTx(ctx context.Context, _ driver.TxOptions) (driver.Tx, error) {
+	<-ctx.Done()
+	return nil, errors.New("ORA-01013")
+}
+
+func (n *native) ExecContext(context.Context, string, []driver.NamedValue) (driver.Result, error) {
+	return n.result, nil
+}
+
+func (n *native) PrepareContext(context.Context, string) (driver.Stmt, error) {
+	return nativeStmt{n: n}, nil
+}
+
+type nativeStmt struct {
+	driver.Stmt
+	n *native
+}
+
+func (nativeStmt) NumInput() int { return -1 }
+func (nativeStmt) Close() error  { return nil }
+func (s nativeStmt) ExecContext(context.Context, []driver.NamedValue) (driver.Result, error) {
+	return s.n.result, nil
+}
+
+func linkOverNative(t *testing.T, n *native) *link {
+	t.Helper()
+	n.closed = make(chan struct{})
+	l := &opened{client: reading(), target: loader.Target{Hosts: []string{"h"}, Database: "s", User: "u"}}
+	l.client.endsByStatement = true
+	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return prompt{n}, nil }
+	k, err := l.connect(t.Context(), 0)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = k.pool.Close() })
+	return k
+}
+
+// A server that says nothing does not keep whoever begins a transaction.
+func TestBeginEndsWithItsContext(t *testing.T) {
+	k := linkOverNative(t, &native{})
+	ctx, cancel := context.WithCancel(t.Context())
+	begun := make(chan error, 1)
+	go func() { begun <- k.begin(ctx) }()
+	cancel()
+	require.ErrorIs(t, <-begun, context.Canceled)
+	assert.True(t, k.dead)
+	assert.Nil(t, k.tx)
+}
+
+// A driver that reports neither an error nor a result costs the session, and not the process.
+func TestNoResult(t *testing.T) {
+	for name, call := range map[string]func(*link) error{
+		"exec": func(k *link) error { _, err := k.exec(t.Context(), "X"); return err },
+		"prepared": func(k *link) error {
+			var s *sql.Stmt
+			_, err := k.execPrepared(t.Context(), &s, "X")
+			return err
+		},
+	} {
+		k := linkOverNative(t, &native{})
+		err := call(k)
+		require.Error(t, err, name)
+		assert.True(t, k.dead, name)
+		v := backend{client: reading()}.Classify(err)
+		assert.True(t, v.SessionDead && v.Retry, "%s: %+v", name, v)
+	}
+	k := linkOverNative(t, &native{result: driver.RowsAffected(3)})
+	rows, err := k.exec(t.Context(), "X")
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, rows)
+}
+
+// Who connects does not wait for a library that cannot be interrupted, and what it opens after all is closed.
+func TestPromptConnect(t *testing.T) {
+	n := &native{connecting: make(chan struct{}), closed: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := prompt{n}.Connect(ctx)
+		failed <- err
+	}()
+	<-n.connecting
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	close(n.connecting)
+	<-n.closed
+
+	_, err := prompt{&native{}}.Connect(ctx)
+	require.ErrorIs(t, err, context.Canceled, "nobody is asked")
+
+	_, err = prompt{&native{panics: true}}.Connect(t.Context())
+	require.ErrorContains(t, err, "the database driver panicked: in the library")
+	conn, err := prompt{&native{}}.Connect(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, conn)
+}
+
+// Certificates of the command line that nobody would look at are refused, beside a wallet and with Oracle's library.
+func TestFilesBesideAWallet(t *testing.T) {
+	target, err := loader.ParseTarget("oracle://u@h/s?wallet=/folder")
+	require.NoError(t, err)
+	for name, config := range map[string]*tls.Config{
+		"authority": {ServerName: "h", RootCAs: x509.NewCertPool()}, "name": {ServerName: "other"},
+		"certificate": {ServerName: "h", Certificates: make([]tls.Certificate, 1)},
+	} {
+		d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) { return config, false, nil }}
+		_, err := builtIn().connector(target, d, 0)
+		require.ErrorContains(t, err, "leave --tls-ca", name)
+	}
+	d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) {
+		return &tls.Config{ServerName: "h"}, false, nil
+	}}
+	_, err = builtIn().connector(target, d, 0)
+	require.NoError(t, err)
+}

@@ -1,0 +1,93 @@
+// Package oracle loads Oracle Database through package database/sql, by one of two public drivers: go-ora, which is Go
+// alone and part of the static binary, or godror, which needs cgo and Oracle's client library and stands behind the build
+// tag godror. What differs between the two is a client; everything else here is one.
+//
+// A batch holds columns (batch.Columns), which become array binds, or one bind a row. Nothing is ever sent outside of an
+// explicit transaction: go-ora asks the server to keep the good rows of an array that fails, and would leave them to be
+// committed by whoever uses the connection next.
+package oracle
+
+import (
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// The methods.
+const (
+	methodSingle    = "single"
+	methodBatch     = "batch"
+	methodArray     = "array"
+	methodFast      = "fast"
+	methodDirect    = "direct"
+	methodCloudCopy = "cloud-copy"
+)
+
+// New makes the driver with the client that this binary was built with. It is a value without state.
+func New() loader.Driver { return backend{client: builtIn()} }
+
+type backend struct{ client client }
+
+func (backend) Name() string      { return "oracle" }
+func (backend) Schemes() []string { return []string{"oracle"} }
+
+func (b backend) Methods() []loader.Method {
+	methods := []loader.Method{
+		{Name: methodArray, Help: "INSERT of arrays, a commit for each"},
+		{Name: methodSingle, Help: "INSERT of one row, a commit for each"},
+		{Name: methodBatch, Help: "INSERT of one row, a commit for each batch"},
+		{Name: methodFast, Help: "INSERT of arrays into memory (MEMOPTIMIZE FOR WRITE), written to disk later"},
+		{
+			Name: methodDirect, Help: "INSERT of arrays behind the table's end (APPEND_VALUES), by one session; godror only",
+			Options: []loader.Option{{
+				Name: optionPartition, Kind: loader.StringOption,
+				Help: "the one partition that all rows belong to and that is locked instead of the table",
+			}},
+		},
+		{
+			Name: methodCloudCopy, Help: "Autonomous Database: objects in S3 (--via s3://…), and DBMS_CLOUD to read them",
+			Options: []loader.Option{{
+				Name: optionCredential, Kind: loader.StringOption,
+				Help: "the DBMS_CLOUD credential that reads the bucket; without one the bucket has to be public",
+			}},
+		},
+	}
+	for i := range methods {
+		methods[i].Caps = capsOf(methods[i].Name)
+	}
+	return methods
+}
+
+// maxArrayRows is the most rows of one array bind: one more fails with ORA-03146 on 19c and later (ODP.NET issue 289).
+const maxArrayRows = 1<<20 - 1
+
+// capsOf is what a method can do.
+func capsOf(method string) loader.Caps {
+	caps := loader.Caps{
+		Formats: []batch.Format{batch.ColumnArrays}, Dedup: loader.DedupTx, Atomic: true, MaxRows: maxArrayRows,
+		// go-ora holds an array some four times while it encodes it, the server once more for the bind.
+		DefaultBatchBytes: 4 << 20, MaxBytes: 64 << 20,
+	}
+	switch method {
+	case methodSingle:
+		caps.Dedup, caps.Atomic, caps.DefaultBatchBytes = loader.DedupRange, false, 256<<10
+	case methodBatch:
+		caps.DefaultBatchBytes = 1 << 20
+	case methodFast:
+		caps.Dedup, caps.Atomic = loader.DedupNone, false
+		caps.Reason = "Fast Ingest acknowledges rows that lie in memory, without a transaction: a crash of the server loses " +
+			"them, and an array that is cut short leaves some behind"
+	case methodDirect:
+		// Every execution begins a block of its own behind the table's end, so arrays have to be large. The table, or the
+		// partition, is locked until the commit.
+		//
+		// godror binds an array of texts in memory of the library's, beside the budget of --memory, in which each takes four
+		// times the longest one's bytes; and the library refuses an array of more than 2 GiB.
+		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
+	case methodCloudCopy:
+		return loader.Caps{
+			Formats: []batch.Format{batch.CSV}, Dedup: loader.DedupTx, Atomic: true, Staged: true, Commits: 1,
+			DefaultBatchBytes: 32 << 20, DefaultGroupBytes: 4 << 30,
+		}
+	}
+	return caps
+}

@@ -1,0 +1,285 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// What DDL may fail with.
+const (
+	codeNameTaken  = 955  // name is already used by an existing object
+	codePrivileges = 1031 // insufficient privileges
+	codeQuota      = 1950 // no privileges on a tablespace
+)
+
+// Prepare makes or checks the target, and the claim table where the contract needs one. At least once into a table that
+// is not to be made asks for nothing, so it says nothing to the server either.
+func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	name := l.target.Table
+	if name == "" {
+		name = p.Schema.Dataset
+	}
+	if err := carries(p.Schema); err != nil {
+		return loader.Table{}, err
+	}
+	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options), contract: p.Contract, silent: p.Silent}
+	r.primaryKey = p.PrimaryKey
+	if p.Silent {
+		l.ready.Store(r)
+		return loader.Table{Name: name}, nil
+	}
+	var table loader.Table
+	err := l.somewhere(ctx, func(k *link) (err error) {
+		if table, err = r.target(ctx, k, p); err != nil {
+			return err
+		}
+		if err := l.warnOfTriggers(ctx, k, r.Table); err != nil {
+			return err
+		}
+		if p.Contract.Dedup == loader.DedupTx {
+			return r.makeClaims(ctx, k, p.Resume)
+		}
+		return nil
+	})
+	if err != nil {
+		return loader.Table{}, l.failed("prepare", err)
+	}
+	l.ready.Store(r)
+	return table, nil
+}
+
+// look makes a connection find what the loading sessions find: a table that is named without its schema lies in another
+// one for each current_schema. The other variables of --set are the sessions' own.
+func (l *opened) look(ctx context.Context, k *link) error {
+	for _, s := range l.target.Settings {
+		if strings.EqualFold(s.Name, "current_schema") {
+			if err := k.run(ctx, "set current_schema", alterSession([]loader.Setting{s})[0]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// target makes or checks the table, and learns its full name.
+func (r *ready) target(ctx context.Context, k *link, p loader.Preparation) (loader.Table, error) {
+	found, err := r.locate(ctx, k)
+	if err != nil {
+		return loader.Table{}, err
+	}
+	created := found == nil || p.Create == loader.CreateRecreate
+	switch {
+	case !created:
+	case p.Create == loader.CreateNever:
+		return loader.Table{}, &loader.Error{
+			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s does not exist", r.Table), Hint: "--create if-missing makes it",
+		}
+	case r.options.partition != "":
+		return loader.Table{}, &loader.Error{
+			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("option %s names a partition, and the tables that terapush makes have none", optionPartition),
+			Hint: "make the table yourself, and use --create never",
+		}
+	case found != nil:
+		found, err = r.replace(ctx, k, found, p)
+	default:
+		found, err = r.make(ctx, k)
+	}
+	if err != nil {
+		return loader.Table{}, err
+	}
+	if err := r.fits(ctx, k, found, p); err != nil {
+		return loader.Table{}, err
+	}
+	r.Table, r.Claims = qualified(found.owner, found.name), claimsTable(found.owner)
+	t := loader.Table{Name: found.String(), Identity: found.identity, Created: created}
+	if !created {
+		n, err := k.number(ctx, "look for rows in "+r.Table, r.selectAny())
+		if err != nil {
+			return loader.Table{}, err
+		}
+		t.HasRows = n > 0
+	}
+	return t, nil
+}
+
+// make creates the table with its mark, without which terapush would never drop it. Each is a transaction of its own, as
+// all of Oracle's DDL is. Two processes that start together may both try; the later one takes the other's.
+func (r *ready) make(ctx context.Context, k *link) (*relation, error) {
+	taken := false
+	for _, statement := range [...]string{r.createTable(), r.markTable()} {
+		err := k.run(ctx, "create the table "+r.Table, statement)
+		if taken = k.is(err, codeNameTaken); taken {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	found, err := r.locate(ctx, k)
+	switch {
+	case err != nil || found != nil:
+		return found, err
+	case taken:
+		return nil, inTheWay(ctx, k, r.Table)
+	}
+	return nil, fmt.Errorf("table %s is gone right after it was made", r.Table)
+}
+
+// inTheWay says why a table cannot be made where no table can be found: something else has its name, or something that
+// this user cannot see.
+func inTheWay(ctx context.Context, k *link, table string) error {
+	found, err := k.texts(ctx, "look for what is in the way of "+table, selectNamesakes(table))
+	if err != nil {
+		return err
+	}
+	what := "something that this user cannot see"
+	if len(found) > 0 {
+		what = "a " + strings.ToLower(found[0][0])
+	}
+	return &loader.Error{
+		Op: "create the table " + table, Applied: loader.No, Err: fmt.Errorf("its name is taken by %s (ORA-00955)", what),
+		Hint: "rename or drop that, choose another schema, or GRANT SELECT, INSERT, DELETE on it to this user if it is the table itself",
+	}
+}
+
+// selectNamesakes reads the types of all that shares one namespace with a table of that name. Indexes do not.
+func selectNamesakes(table string) string {
+	schema, name := unquoted(table)
+	return "SELECT o.object_type FROM all_objects o WHERE o.owner = " + ownerOf(schema) + " AND o.object_name = " + literal(name) +
+		" AND o.object_type IN ('FUNCTION', 'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW')"
+}
+
+// replace drops a table that terapush made, or that the user names, and makes it anew. The claim table comes first, since
+// a missing privilege is found there while the old table still stands.
+func (r *ready) replace(ctx context.Context, k *link, found *relation, p loader.Preparation) (*relation, error) {
+	switch {
+	case found.comment != madeBy && !strings.EqualFold(p.MayDrop, r.asked) && !strings.EqualFold(p.MayDrop, found.String()):
+		return nil, &loader.Error{
+			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("table %s was not made by terapush, and will not be dropped", found),
+			Hint: "drop it yourself, or choose another --table",
+		}
+	case found.kind != "TABLE":
+		return nil, &loader.Error{
+			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("%s is a %s, and will not be dropped", found, strings.ToLower(found.kind)),
+			Hint: "choose another --table",
+		}
+	}
+	r.Table = qualified(found.owner, found.name)
+	if p.Contract.Dedup == loader.DedupTx {
+		r.Claims = claimsTable(found.owner)
+		if err := r.makeClaims(ctx, k, p.Resume); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.run(ctx, "drop the table "+r.Table, r.dropTable()); err != nil {
+		return nil, err
+	}
+	return r.make(ctx, k)
+}
+
+// makeClaims makes the claim table if it is missing, or checks that it is one. A run that is resumed has claims: an
+// empty table in the place of theirs would call every batch lost.
+func (r *ready) makeClaims(ctx context.Context, k *link, resume bool) error {
+	found, err := k.texts(ctx, "look for the claim table", r.selectClaimsTable())
+	if err != nil {
+		return err
+	}
+	refuse := func(hint, format string, values ...any) error {
+		return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
+	}
+	if len(found) == 0 && resume {
+		return refuse("start a new run into another table, or verify this one; or this user may not see it any more",
+			"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
+	}
+	if len(found) == 0 {
+		err := k.run(ctx, "create the claim table "+r.Claims, r.createClaims())
+		switch {
+		case err == nil:
+			return nil
+		case k.is(err, codeNameTaken): // by another process just now, or by what is none
+			if found, err = k.texts(ctx, "look for the claim table", r.selectClaimsTable()); err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return inTheWay(ctx, k, r.Claims)
+			}
+		case k.is(err, codePrivileges, codeQuota):
+			return &loader.Error{
+				Op: "create the claim table " + r.Claims, Applied: loader.No, Err: errors.Unwrap(err),
+				Hint: "GRANT CREATE TABLE and a quota to the user, or do without exactly once: --delivery at-least-once",
+			}
+		default:
+			return err
+		}
+	}
+	keyed, err := k.number(ctx, "look for the key of the claim table", selectKeyed(&relation{owner: found[0][0], name: found[0][1]}, "run", "batch"))
+	if err != nil {
+		return err
+	}
+	if keyed == 0 {
+		return refuse("drop it if no run needs it any more, and the next one makes it anew",
+			"the claim table %s has no unique key on exactly (run, batch) that is checked at once: a batch could be claimed twice", r.Claims)
+	}
+	return nil
+}
+
+// selectClaimsTable reads schema and name of the claim table if it is there.
+func (s statements) selectClaimsTable() string {
+	schema, name := unquoted(s.Claims)
+	return "SELECT t.owner, t.table_name FROM all_tables t WHERE t.owner = " + ownerOf(schema) + " AND t.table_name = " + literal(name)
+}
+
+// selectAny counts one row if there is any.
+func (s statements) selectAny() string {
+	return "SELECT TO_CHAR(COUNT(*)) FROM " + s.Table + " WHERE ROWNUM = 1"
+}
+
+// Reserve holds the claim table to itself from the first look to the commit, so that of two runs one comes behind the
+// other.
+func (l *opened) Reserve(ctx context.Context, runID string, rows int64) (first int64, err error) {
+	r, err := l.prepared()
+	if err != nil {
+		return 0, err
+	}
+	err = l.somewhere(ctx, func(k *link) error {
+		if err := r.makeClaims(ctx, k, false); err != nil { // missing where the run itself needs no claims
+			return err
+		}
+		if l.method == methodFast { // what other runs have in memory counts, and is not seen there
+			_, _ = k.exec(ctx, flushWrites)
+		}
+		first, err = r.reserve(ctx, k, runID, rows)
+		return err
+	})
+	return first, l.failed("reserve row numbers", err)
+}
+
+func (r *ready) reserve(ctx context.Context, k *link, runID string, rows int64) (first int64, err error) {
+	const op = "reserve row numbers"
+	if err := k.begin(ctx); err != nil {
+		return 0, failed(op, err)
+	}
+	defer func() { _ = k.rollback(ctx) }() // undoes nothing behind a commit
+	if err := k.run(ctx, op, r.lockClaims()); err != nil {
+		return 0, err
+	}
+	found, err := k.texts(ctx, op, r.SelectReservation(runID))
+	if err != nil {
+		return 0, err
+	}
+	if len(found) > 0 {
+		return strconv.ParseInt(found[0][0], 10, 64)
+	}
+	if first, err = k.number(ctx, op, r.SelectNextFree()); err != nil {
+		return 0, err
+	}
+	if err := k.run(ctx, op, r.InsertReservation(runID, first, rows)); err != nil {
+		return 0, err
+	}
+	return first, failed(op, k.commit(ctx))
+}

@@ -1,0 +1,98 @@
+package oracle
+
+import (
+	"context"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Probe sends one claim and one row, rolls back, and looks for both on another connection.
+func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	return l.prove(ctx, c, loader.RefOf(b), func(s *session, try func(send func() (int64, error)) error) error {
+		return try(func() (int64, error) { return s.Rows(ctx, b) })
+	})
+}
+
+// prove is Probe for any way of sending the one row of ref: around calls try with it, and may do before and behind what
+// the transaction cannot hold.
+func (l *opened) prove(
+	ctx context.Context, c loader.Contract, ref loader.Ref,
+	around func(s *session, try func(send func() (int64, error)) error) error,
+) (loader.Proof, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return loader.Proof{}, err
+	}
+	ref.ID.Number = sqltx.Probe
+	s, err := l.open(ctx, c)
+	if err != nil {
+		return loader.Proof{}, err
+	}
+	s.probing = true
+	err = around(s, func(send func() (int64, error)) error { return s.takeBack(ctx, ref, send) })
+	_ = s.Close()
+	if err != nil {
+		return loader.Proof{}, l.failed("probe", err)
+	}
+	proof := loader.Proof{Transactional: true}
+	err = l.somewhere(ctx, func(k *link) error {
+		const op = "look for the probe"
+		claims, err := k.texts(ctx, op, r.SelectClaim(ref.ID.Run, ref.ID.Number))
+		if err != nil {
+			return err
+		}
+		rows, err := k.number(ctx, op, r.SelectRow(ref.First))
+		if err != nil {
+			return err
+		}
+		if len(claims) > 0 {
+			proof = loader.Proof{Reason: "a claim survived its rollback"}
+			if err := k.alone(ctx, "remove the claim of the probe", r.DeleteClaim(ref.ID.Run, ref.ID.Number)); err != nil {
+				return err
+			}
+		}
+		if rows > 0 {
+			proof = loader.Proof{Reason: "a row survived its rollback"}
+			return k.alone(ctx, "remove the row of the probe", r.DeleteRow(ref.First))
+		}
+		return nil
+	})
+	return proof, l.failed("look for the probe", err)
+}
+
+// takeBack claims, sends the one row, and rolls back.
+func (s *session) takeBack(ctx context.Context, ref loader.Ref, send func() (int64, error)) error {
+	defer func() { _ = s.Rollback(ctx) }() // undoes nothing behind another
+	// A claim that is taken survived an earlier probe: nothing more to send, and the look will find it.
+	if taken, _, err := s.Claim(ctx, ref); err != nil || taken {
+		return err
+	}
+	n, err := send()
+	if err != nil {
+		return err
+	}
+	if n != ref.Rows {
+		return &loader.RowsError{Sent: ref.Rows, Acknowledged: n}
+	}
+	return s.Rollback(ctx)
+}
+
+// run runs a statement whose answer nobody needs. op is what failed, if it fails.
+func (k *link) run(ctx context.Context, op, statement string) error {
+	_, err := k.exec(ctx, statement)
+	return failed(op, err)
+}
+
+// alone runs a statement in a transaction of its own.
+func (k *link) alone(ctx context.Context, op, statement string) error {
+	if err := k.begin(ctx); err != nil {
+		return failed(op, err)
+	}
+	if err := k.run(ctx, op, statement); err != nil {
+		_ = k.rollback(ctx)
+		return err
+	}
+	return failed(op, k.commit(ctx))
+}

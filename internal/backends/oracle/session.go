@@ -1,0 +1,237 @@
+package oracle
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// session is one worker's connection.
+type session struct {
+	*transaction
+	owner    *opened
+	contract loader.Contract
+	binds    *binds
+	text     string    // of the INSERT
+	insert   *sql.Stmt // the same, prepared for one row at a time; nil before the first
+	sent     bool      // rows may have reached the server
+	acked    int64     // rows that it has acknowledged
+	probing  bool      // the session is no part of what the run costs
+	notes    []string  // for the next ack
+}
+
+// Session connects to the next host.
+func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
+	r, err := l.prepared()
+	if err != nil {
+		return nil, err
+	}
+	k, err := l.connect(ctx, int(l.next.Add(1)-1)%l.hosts())
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		transaction: &transaction{link: k, ready: r}, owner: l, contract: c, binds: newBinds(l.client, r.Schema), text: r.insert(),
+	}
+	if err := s.setUp(ctx); err != nil {
+		_ = k.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// setUp says what a session says first. A server that does not know OPTIMIZER_IGNORE_HINTS heeds hints anyway.
+func (s *session) setUp(ctx context.Context) error {
+	for _, statement := range s.sessionSetup(s.owner.target.Settings) {
+		_, err := s.exec(ctx, statement)
+		if statement == useHints && s.is(err, codeNoParameter, codeUnsupported) {
+			s.notes = append(s.notes, "this server has no OPTIMIZER_IGNORE_HINTS: hints are taken to be heeded")
+			continue
+		}
+		if err != nil {
+			return completed(s.client, &loader.Error{Op: "set up the session: " + statement, Applied: loader.No, Err: err})
+		}
+	}
+	return nil
+}
+
+// Load sends the batch in a transaction that claims it, or without a claim where the contract knows none. There is always
+// a transaction, and a commit that is a call of its own: with the order to commit in the call that carries the rows, nobody
+// could tell from a lost answer what came of it, and go-ora would leave the good rows of an array that failed to be
+// committed by the next call.
+func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if s.dead {
+		return loader.Ack{}, errDead()
+	}
+	if err := ctx.Err(); err != nil {
+		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+	}
+	ack := loader.Ack{}
+	err := s.reading(b, func(c *batch.Columns) (err error) {
+		ack, err = s.load(ctx, b, c)
+		return err
+	})
+	if err != nil {
+		return loader.Ack{}, s.explain(err)
+	}
+	s.acked += b.Wanted()
+	ack.Detail, s.notes = s.notes, nil
+	return ack, nil
+}
+
+// reading runs f with the batch's columns, of which nothing is kept.
+func (s *session) reading(b *batch.Batch, f func(*batch.Columns) error) error {
+	columns, err := b.Columns(s.Schema)
+	if err != nil {
+		return &loader.Error{Op: "load", Applied: loader.No, Err: &bindError{err.Error()}}
+	}
+	defer func() {
+		s.binds.release()
+		_ = columns.Close()
+	}()
+	return f(columns)
+}
+
+func (s *session) load(ctx context.Context, b *batch.Batch, c *batch.Columns) (loader.Ack, error) {
+	if s.method == methodSingle {
+		return s.singles(ctx, b, c)
+	}
+	var conn sqltx.Conn = s
+	if s.contract.Dedup != loader.DedupTx {
+		conn = unclaimed{s}
+	}
+	return sqltx.Load(ctx, conn, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+		rows, err := s.send(ctx, c)
+		return rows, nil, err
+	})
+}
+
+// Rows sends the batch's rows into the open transaction, by the method.
+func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, err error) {
+	err = s.reading(b, func(c *batch.Columns) (err error) {
+		rows, err = s.send(ctx, c)
+		return err
+	})
+	return rows, err
+}
+
+func (s *session) send(ctx context.Context, c *batch.Columns) (rows int64, err error) {
+	if s.method != methodSingle && s.method != methodBatch {
+		return s.array(ctx, c)
+	}
+	for i := c.From; i < c.Rows; i++ {
+		n, err := s.row(ctx, c, i)
+		rows += n
+		if err != nil {
+			return rows, err
+		}
+	}
+	return rows, nil
+}
+
+// array sends all wanted rows in one call, which parses the statement each time. A prepared one would be cheaper by a soft
+// parse, and is not safe with go-ora: it executes it again by a shorter message, which has no room for more than 65535
+// rows and writes a number beyond all the same, and which leaves out that the good rows are to be kept, so that the same
+// array would fail in two ways. For thousands of rows the parse is nothing.
+func (s *session) array(ctx context.Context, c *batch.Columns) (int64, error) {
+	args, err := s.binds.arrays(c)
+	if err != nil {
+		return 0, err
+	}
+	s.sent = true
+	defer s.passes(c, c.Rows)()
+	return s.exec(ctx, s.text, args...)
+}
+
+// row sends one row by a statement that is prepared once: a single row goes out by go-ora's shorter message as it should.
+// After an error it is prepared anew, since what the driver and the server then know of it may differ.
+func (s *session) row(ctx context.Context, c *batch.Columns, i int) (int64, error) {
+	args, err := s.binds.row(c, i)
+	if err != nil {
+		return 0, err
+	}
+	s.sent = true
+	defer s.passes(c, i+1)()
+	return s.execPrepared(ctx, &s.insert, s.text, args...)
+}
+
+// singles commits every row by itself, in the order of their numbers and by one session, so that what is there after a
+// failure is a front part of the batch. Its length is Resolve's to find.
+func (s *session) singles(ctx context.Context, b *batch.Batch, c *batch.Columns) (loader.Ack, error) {
+	for i := c.From; i < c.Rows; i++ {
+		if err := s.begin(ctx); err != nil {
+			return loader.Ack{}, s.partly(ctx, "begin", i-c.From, err)
+		}
+		n, err := s.row(ctx, c, i)
+		if err == nil && n != 1 {
+			err = &loader.RowsError{Sent: 1, Acknowledged: n}
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return loader.Ack{}, s.partly(ctx, "load", i-c.From, err)
+		}
+		if err := s.commit(ctx); err != nil {
+			return loader.Ack{}, s.partly(ctx, "commit", i-c.From, err)
+		}
+	}
+	return loader.Ack{Rows: b.Wanted()}, nil
+}
+
+// partly is the error of a batch of which some rows are committed.
+func (s *session) partly(ctx context.Context, op string, committed int, err error) error {
+	_ = s.rollback(ctx)
+	if committed > 0 {
+		err = fmt.Errorf("%w; %d rows of the batch were committed before", err, committed)
+	}
+	return &loader.Error{Op: op, Applied: loader.Unknown, Err: err}
+}
+
+// passes has the batch know that the rows before this one are sent, as soon as the driver waits for the answer to what it
+// sends next; or, by calling what it returns, when there is one, where the driver lets nobody see. Of rows that are sent
+// one by one only the last has to be seen at once: that is when a worker waits for nothing else.
+func (s *session) passes(c *batch.Columns, row int) (after func()) {
+	passed := func() { c.Passed(row) }
+	if row == c.Rows && s.onAnswer(passed) {
+		return func() {}
+	}
+	return passed
+}
+
+// explain adds to a failed attempt what is known here. Rows of an array that Fast Ingest cut short may be there.
+func (s *session) explain(err error) error {
+	err = complete(s.client, failed("load", err))
+	if unbound := (*bindError)(nil); !s.owner.Caps().Atomic && !errors.As(err, &unbound) {
+		return open(err)
+	}
+	return err
+}
+
+// errDead is what a session says whose connection broke in an earlier attempt: nothing is sent.
+func errDead() error {
+	return &loader.Error{Op: "load", Applied: loader.No, Err: fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)}
+}
+
+// Close asks what the session has cost, and ends the connection.
+func (s *session) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), connectPatience)
+	defer cancel()
+	_ = s.rollback(ctx)
+	s.owner.settle(ctx, s)
+	return s.close()
+}

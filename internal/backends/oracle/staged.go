@@ -1,0 +1,186 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+var (
+	_ loader.Committer = (*staged)(nil)
+	_ loader.Inventory = (*staged)(nil)
+)
+
+// staged is the back-end for cloud-copy, whose batches go into an object store first. What is not below is as for the
+// others: claims, and the look for them, are about commit groups instead of batches.
+type staged struct {
+	*opened
+	store *objstore.Store
+}
+
+// selectCloudPackage finds out whether this user sees DBMS_CLOUD.
+const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' AND o.object_type IN ('PACKAGE', 'SYNONYM')"
+
+func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
+	err := l.somewhere(ctx, func(k *link) error {
+		n, err := k.number(ctx, "look for DBMS_CLOUD", selectCloudPackage)
+		if err == nil && n == 0 {
+			err = &loader.Error{
+				Op: "look for DBMS_CLOUD", Applied: loader.No, Err: errors.New("this user sees no such package"),
+				Hint: "Autonomous Databases have it: GRANT EXECUTE ON DBMS_CLOUD TO this user; elsewhere it has to be installed",
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, l.failed("look for DBMS_CLOUD", err)
+	}
+	store, err := objstore.Open(ctx, *l.target.Via, l.deps)
+	if err != nil {
+		return nil, err
+	}
+	return &staged{opened: l, store: store}, nil
+}
+
+// Close closes the connections to the store.
+func (l *staged) Close() error { return l.store.Close() }
+
+// Session puts every batch into the folder of its group.
+func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
+	if c.GroupBatches < 1 {
+		return nil, fmt.Errorf("oracle: method %s wants commit groups, and the contract has none", l.method)
+	}
+	return objstore.GroupSession(l.store, c.GroupBatches), nil
+}
+
+// Commit has the server read the group's objects in a transaction that claims the group first, on a connection of its
+// own.
+func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
+	r, err := l.prepared()
+	if err != nil {
+		return ack, err
+	}
+	s, err := l.open(ctx, r.contract)
+	if err != nil {
+		return ack, err
+	}
+	defer func() { _ = s.Close() }()
+	var c sqltx.Conn = s
+	if r.contract.Dedup != loader.DedupTx {
+		c = unclaimed{s}
+	}
+	err = l.overObjects(ctx, s, g.ID, g.Members, func(external string) error {
+		ack, err = sqltx.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+			rows, err := s.exec(ctx, s.fromExternal(external))
+			return rows, nil, err
+		})
+		return err
+	})
+	if err != nil {
+		return loader.Ack{}, l.failed("load", err)
+	}
+	ack.Detail = s.notes
+	return ack, nil
+}
+
+// overObjects runs f with an external table over the objects of a group. Making one is DDL and commits, so it stands
+// before the transaction. What is left of it after a crash is in nobody's way: the next attempt, and Forget, remove it.
+func (l *staged) overObjects(ctx context.Context, s *session, id batch.ID, members []loader.Ref, f func(external string) error) error {
+	access, err := l.store.Access(ctx)
+	if err != nil { // the server has been told nothing yet
+		return &loader.Error{Op: "ask for the credentials of the object store", Applied: loader.No, Err: err}
+	}
+	objects := l.store.Run(id.Run).Group(id.Number)
+	uris := make([]string, len(members))
+	for i, m := range members {
+		uris[i] = uriOf(access, objects.Name(m.ID.Number, s.contract.Format))
+	}
+	external := externalTable(id.Run, id.Number)
+	create := s.createExternal(external, uris)
+	if _, err = s.exec(ctx, create); err != nil && !s.dead {
+		// DBMS_CLOUD hides the number of its error among its own, so what stands in the way is found by removing it. An
+		// earlier attempt that still reads it fails, or has its claim and is waited for.
+		if _, gone := s.exec(ctx, dropExternal(external)); gone == nil {
+			_, err = s.exec(ctx, create)
+		}
+	}
+	if err != nil {
+		return &loader.Error{Op: "make an external table over the group's objects", Applied: loader.No, Err: err}
+	}
+	defer func() {
+		if s.dead {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+		defer cancel()
+		_, _ = s.exec(ctx, dropExternal(external))
+	}()
+	return f(external)
+}
+
+// Discard removes the group's objects.
+func (l *staged) Discard(ctx context.Context, g loader.Group) error {
+	r, err := l.prepared()
+	if err != nil {
+		return err
+	}
+	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, r.contract.Format)
+}
+
+// Forget removes the external tables of attempts that broke, and the run's claims. These come last: a run at least once
+// may have no claim table, and to find none is no reason to leave the others.
+func (l *staged) Forget(ctx context.Context, run string) error {
+	err := l.somewhere(ctx, func(k *link) error {
+		found, err := k.texts(ctx, "look for external tables of run "+run, selectExternals(run))
+		for _, row := range found {
+			if isExternal(row[0], run) && err == nil {
+				err = k.run(ctx, "drop the external table "+row[0], dropExternal(row[0]))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return l.failed("drop the external tables of run "+run, err)
+	}
+	return l.opened.Forget(ctx, run)
+}
+
+// Objects lists what lies in the run's folder.
+func (l *staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	r := l.store.Run(run)
+	probe := r.Group(probeGroup).Folder()
+	return r.GroupObjects(ctx, func(name string, number, bytes int64) error {
+		if strings.HasPrefix(name, probe) {
+			number = -1
+		}
+		return f(name, number, bytes)
+	})
+}
+
+// probeGroup is a folder that no run's groups reach.
+const probeGroup = 999_999_999_999
+
+// Probe puts one object, has the server read it under a claim, and rolls back. So it also finds out, before the first
+// batch, whether the server can read the bucket.
+func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	objects := l.store.Run(b.ID.Run).Group(probeGroup)
+	if err := objects.Put(ctx, b); err != nil {
+		return loader.Proof{}, err
+	}
+	ref := loader.RefOf(b)
+	defer func() { // what stays is listed at the run's end
+		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{ref}, b.Format)
+	}()
+	group := batch.ID{Run: b.ID.Run, Number: probeGroup}
+	return l.prove(ctx, c, ref, func(s *session, try func(send func() (int64, error)) error) error {
+		return l.overObjects(ctx, s, group, []loader.Ref{ref}, func(external string) error {
+			return try(func() (int64, error) { return s.exec(ctx, s.fromExternal(external)) })
+		})
+	})
+}

@@ -1,0 +1,170 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// The two drivers as far as the control side knows them.
+func goClient() client     { return client{name: "go-ora v2.9.0"} }
+func nativeClient() client { return client{name: "godror v0.51.4", directPath: true} }
+
+func target(t *testing.T, url string, change func(*loader.Target)) loader.Target {
+	t.Helper()
+	parsed, err := loader.ParseTarget(url)
+	require.NoError(t, err)
+	if change != nil {
+		change(&parsed)
+	}
+	return parsed
+}
+
+func via(url string) func(*loader.Target) {
+	return func(t *loader.Target) {
+		store, err := loader.ParseTarget(url)
+		if err != nil {
+			panic(err)
+		}
+		t.Method, t.Via = methodCloudCopy, &store
+	}
+}
+
+const plainURL = "oracle://u:secret@h/service"
+
+func TestCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		url    string
+		change func(*loader.Target)
+		client client
+		caps   string // the method whose caps it has
+	}{
+		"the default":        {plainURL, nil, goClient(), methodArray},
+		"several hosts":      {"oracle://u@h1,h2:1522/a.b-c_d.example.com", nil, goClient(), methodArray},
+		"an address":         {"oracle://u@[::1]:1521/s", nil, goClient(), methodArray},
+		"a SID":              {"oracle://u@h:1521/?sid=ORCL", nil, goClient(), methodArray},
+		"TLS":                {plainURL + "?ssl=true&ssl_verify=false", nil, goClient(), methodArray},
+		"a wallet":           {plainURL + "?wallet=/w", func(t *loader.Target) { t.TLS = loader.TLSVerify }, goClient(), methodArray},
+		"a name in tnsnames": {"oracle://u@/alias?tns_admin=/w&lib_dir=/l", nil, nativeClient(), methodArray},
+		"direct":             {plainURL, func(t *loader.Target) { t.Method = methodDirect }, nativeClient(), methodDirect},
+		"a partition": {
+			plainURL, func(t *loader.Target) {
+				t.Method, t.Options = methodDirect, map[string]string{optionPartition: "p1"}
+			}, nativeClient(), methodDirect,
+		},
+		"cloud-copy":       {plainURL, via("s3://bucket/in/2026"), goClient(), methodCloudCopy},
+		"a foreign store":  {plainURL, via("s3://bucket/in?endpoint=http://a.b:1&server_endpoint=https://c.d"), goClient(), methodCloudCopy},
+		"schema and table": {plainURL, func(t *loader.Target) { t.Table = "s.t" }, goClient(), methodArray},
+		"settings": {
+			plainURL, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "commit_wait", Value: "x'y"}} }, goClient(), methodArray,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			caps, err := backend{client: c.client}.Check(target(t, c.url, c.change))
+			require.NoError(t, err)
+			assert.Equal(t, capsOf(c.caps), caps)
+		})
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	method := func(name string, o map[string]string) func(*loader.Target) {
+		return func(t *loader.Target) { t.Method, t.Options = name, o }
+	}
+	table := func(name string) func(*loader.Target) { return func(t *loader.Target) { t.Table = name } }
+	set := func(name string) func(*loader.Target) {
+		return func(t *loader.Target) { t.Settings = []loader.Setting{{Name: name, Value: "1"}} }
+	}
+	for name, c := range map[string]struct {
+		url    string
+		change func(*loader.Target)
+		says   []string
+	}{
+		"another method":        {plainURL, method("copy", nil), []string{`method "copy" does not exist`, "cloud-copy"}},
+		"direct with go-ora":    {plainURL, method(methodDirect, nil), []string{"ORA-38910", "make build-godror", "go-ora v2.9.0"}},
+		"another's option":      {plainURL, method(methodArray, map[string]string{optionPartition: "p"}), []string{`has no option "partition"`}},
+		"an option in quotes":   {plainURL, method(methodCloudCopy, map[string]string{optionCredential: `a"b`}), []string{"is not a name"}},
+		"no service":            {"oracle://u@h:1521", nil, []string{"names no service", "?sid="}},
+		"service and SID":       {plainURL + "?sid=ORCL", nil, []string{"exclude each other"}},
+		"a descriptor":          {"oracle://u@h/s)(SERVER=DEDICATED", nil, []string{"cannot be a service or SID"}},
+		"no user":               {"oracle://h/s", nil, []string{"names no user"}},
+		"no host":               {"oracle://u@/s", nil, []string{"names no host"}},
+		"a strange host":        {"oracle://u@h(x/s", nil, []string{`"h(x" is not host or host:port`}},
+		"a strange port":        {"oracle://u@h:0/s", nil, []string{`"h:0" is not host or host:port`}},
+		"go-ora's own words":    {plainURL + "?TRACE+FILE=/tmp/t", nil, []string{"parameter TRACE FILE", "there is none of this name", "wallet"}},
+		"hosts as parameters":   {plainURL + "?server=h2", nil, []string{"name all hosts before the service"}},
+		"a password in params":  {plainURL + "?wallet_password=pssst", nil, []string{"cwallet.sso"}},
+		"godror's folder":       {plainURL + "?tns_admin=/w", nil, []string{"only godror reads it", "go-ora v2.9.0"}},
+		"two values":            {plainURL + "?ssl=true&ssl=false", nil, []string{"wants one value"}},
+		"half true":             {plainURL + "?ssl=maybe", nil, []string{"ssl of the target is neither true nor false"}},
+		"a wallet in quotes":    {plainURL + `?wallet=%22`, nil, []string{"parameter wallet", "quotation marks"}},
+		"a wallet without TLS":  {plainURL + "?wallet=/w&ssl=false", nil, []string{"is for TLS"}},
+		"a store for nothing":   {plainURL, func(t *loader.Target) { t.Via = &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}} }, []string{"leave --via out"}},
+		"no store":              {plainURL, method(methodCloudCopy, nil), []string{"--via s3://bucket/prefix"}},
+		"a store without https": {plainURL, via("s3://bucket/in?endpoint=http://a.b:1"), []string{"over https alone"}},
+		"wildcards":             {plainURL, via("s3://bucket/in*"), []string{"wildcards"}},
+		"a bad store":           {plainURL, via("s3://b/in"), []string{"cannot be a bucket"}},
+		"two tables":            {plainURL, table("a,b"), []string{"a run loads one table"}},
+		"three names":           {plainURL, table("a.b.c"), []string{"table or schema.table"}},
+		"a quoted table":        {plainURL, table(`a"b`), []string{"no quotation marks"}},
+		"a database link":       {plainURL, table("a@b"), []string{"database links"}},
+		"an event":              {plainURL, set("events '10046'"), []string{"ALTER SESSION has no such parameter"}},
+		"serializable":          {plainURL, set("Isolation_Level"), []string{"READ COMMITTED"}},
+		"another container":     {plainURL, set("container"), []string{"the target's service"}},
+		"a schema for DBMS_CLOUD": {plainURL, func(t *loader.Target) {
+			via("s3://bucket/in")(t)
+			t.Settings = []loader.Setting{{Name: "CURRENT_SCHEMA", Value: "s"}}
+		}, []string{"the user's own schema", "--table schema.table"}},
+		"a descriptor in the wallet": {plainURL + "?wallet=/w)(x", nil, []string{"parameter wallet", "parentheses"}},
+		"another calendar":           {plainURL, set("NLS_Calendar"), []string{"Gregorian"}},
+		"all of it at once":          {"oracle://h?sid=", table("a,b"), []string{"names no user", "names no service", "a run loads one table", "sid of the target: it wants one value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := backend{client: goClient()}.Check(target(t, c.url, c.change))
+			require.Error(t, err)
+			for _, says := range c.says {
+				assert.ErrorContains(t, err, says)
+			}
+			assert.NotContains(t, err.Error(), "secret")
+			assert.NotContains(t, err.Error(), "pssst")
+		})
+	}
+}
+
+func TestTLSMode(t *testing.T) {
+	for name, c := range map[string]struct {
+		query string
+		flag  loader.TLSMode
+		want  loader.TLSMode
+	}{
+		"nothing said":     {"", "", loader.TLSAuto},
+		"on":               {"?ssl=true", "", loader.TLSVerify},
+		"on, as elsewhere": {"?ssl=ENABLE&ssl_verify=no", "", loader.TLSRequire},
+		"off":              {"?ssl=0", "", loader.TLSOff},
+		"a wallet":         {"?wallet=/w", "", loader.TLSVerify},
+		"the flag wins":    {"?ssl=false", loader.TLSRequire, loader.TLSRequire},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mode, err := tlsMode(target(t, plainURL+c.query, func(t *loader.Target) { t.TLS = c.flag }))
+			require.NoError(t, err)
+			assert.Equal(t, c.want, mode)
+		})
+	}
+}
+
+func TestAlterSession(t *testing.T) {
+	assert.Equal(t, []string{
+		"ALTER SESSION SET COMMIT_LOGGING = BATCH",
+		"ALTER SESSION SET ddl_lock_timeout = 30",
+		"ALTER SESSION SET optimizer_ignore_hints = false",
+		"ALTER SESSION SET sort_area_size = 64M",
+		"ALTER SESSION SET nls_date_format = 'YYYY-MM-DD'",
+		"ALTER SESSION SET tracefile_identifier = 'it''s; DROP'",
+	}, alterSession([]loader.Setting{
+		{Name: "COMMIT_LOGGING", Value: "BATCH"}, {Name: "ddl_lock_timeout", Value: "30"}, {Name: "optimizer_ignore_hints", Value: "false"},
+		{Name: "sort_area_size", Value: "64M"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}, {Name: "tracefile_identifier", Value: "it's; DROP"},
+	}))
+}

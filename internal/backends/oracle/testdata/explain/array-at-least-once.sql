@@ -1,0 +1,8 @@
+-- per batch
+INSERT INTO "JOURNAL" ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3);
+-- per batch
+COMMIT;
+-- when a session ends
+SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
+-- to verify
+SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC((TO_NUMBER("ID") - 0) / 3000) AS bucket, MOD((TO_NUMBER("ID") - 0), 3000) AS o FROM "JOURNAL" WHERE "ID" BETWEEN '00000000000000000000' AND '00000000000000002999') t GROUP BY bucket;

@@ -1,0 +1,32 @@
+-- once
+CREATE TABLE "BULK"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS;
+-- once
+DROP TABLE "BULK"."EVERY" PURGE;
+-- once
+CREATE TABLE "BULK"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, "AT" TIMESTAMP(6) NOT NULL);
+-- once
+COMMENT ON TABLE "BULK"."EVERY" IS 'made by terapush';
+-- per session
+ALTER SESSION SET commit_logging = batch;
+-- per session
+ALTER SESSION SET nls_date_format = 'YYYY-MM-DD';
+-- per batch
+INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4);
+-- per batch
+INSERT INTO "BULK"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT") VALUES (:1, :2, :3, :4, :5);
+-- per batch
+COMMIT;
+-- after a lost answer
+INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4);
+-- after a lost answer
+SELECT TO_CHAR(row_count) FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN' AND batch = 0;
+-- after a lost answer
+ROLLBACK;
+-- when a session ends
+SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
+-- to verify
+SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC(("ID" - 0) / 3000) AS bucket, MOD(("ID" - 0), 3000) AS o FROM "BULK"."EVERY" WHERE "ID" BETWEEN 0 AND 2999) t GROUP BY bucket;
+-- afterwards
+DELETE FROM "BULK"."TERAPUSH_CLAIMS" WHERE run = 'RUN';
+-- afterwards
+COMMIT;
