@@ -152,11 +152,15 @@ func TestList(t *testing.T) {
 func TestVersion(t *testing.T) {
 	r := newShell(t).run("version")
 	require.Zero(t, r.code)
-	require.Regexp(t, `^terapush development \S* ?go1\.\S+ \S+/\S+\n$`, r.stdout)
+	require.Regexp(t, `^terapush development \S* ?go1\.\S+ \S+/\S+\n`, r.stdout)
 	r = newShell(t).run("version", "--json")
-	var v map[string]string
+	var v struct {
+		Version string
+		Drivers map[string]string
+	}
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &v))
-	require.Equal(t, "development", v["version"])
+	require.Equal(t, "development", v.Version)
+	require.NotNil(t, v.Drivers, "an object, even when it is empty")
 }
 
 func TestPush(t *testing.T) {
@@ -199,7 +203,7 @@ func TestExitCodes(t *testing.T) {
 	s := newShell(t)
 	for command, want := range map[string]int{
 		"push discard:// --rows 10 --delivery exactly-once":               5,
-		"push discard:// --rows 10 --set a=b":                             5,
+		"push discard:// --rows 10 --set a=b":                             2,
 		"push postgres://u@127.0.0.1:1/db --rows 10":                      5,
 		"push mysql://u@127.0.0.1:1/db --rows 10":                         5,
 		"push discard:// --rows 10 --state-dir /dev/null/x":               5,

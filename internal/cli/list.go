@@ -56,10 +56,22 @@ func (a *app) listMethods(out *tabwriter.Writer) {
 			for _, f := range m.Caps.Formats {
 				formats = append(formats, string(f))
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name(), m.Name, words(m.Caps.Delivery()), m.Caps.Dedup, strings.Join(formats, ", "), m.Help)
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name(), m.Name, words(m.Caps.Delivery()), by(m.Caps), strings.Join(formats, ", "), m.Help)
 		}
 	}
 	fmt.Fprintln(out)
+}
+
+// by is what the guarantee rests on, and for how long.
+func by(c loader.Caps) string {
+	text := c.Dedup.String()
+	if c.Dedup == loader.DedupKey && c.Window > 0 {
+		text += fmt.Sprintf(" (%s)", strings.TrimSuffix(strings.TrimSuffix(c.Window.String(), "0s"), "0m"))
+	}
+	if c.Staged {
+		text += " of staged groups"
+	}
+	return text
 }
 
 func words(d loader.Delivery) string { return strings.ReplaceAll(string(d), "-", " ") }

@@ -14,7 +14,8 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	return a.again("verify", "Prove again that a run's rows arrived, without the source", func(ctx context.Context, j push.Job) error {
+	shown := []string{"verify", "verify-rows", "json"}
+	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
 		r, err := push.Verify(ctx, j)
 		if push.OutcomeOf(err) == push.Usage {
 			return err
@@ -24,11 +25,12 @@ func (a *app) verify() *cobra.Command {
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove a run's claims and journal", push.Forget)
+	return a.again("forget", "Remove a run's claims and journal", nil, push.Forget)
 }
 
-// again is a command on an earlier run: everything about it comes from the run's record.
-func (a *app) again(name, short string, do func(context.Context, push.Job) error) *cobra.Command {
+// again is a command on an earlier run: everything about it comes from the run's record. shown are the flags that it
+// has a use for, besides those that find the run and connect.
+func (a *app) again(name, short string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
 		Use:   name + " TARGET --run ID",
@@ -52,7 +54,7 @@ func (a *app) again(name, short string, do func(context.Context, push.Job) error
 	}
 	// The run's own flags have to be there to be restored; only those that make sense again are shown.
 	c.Flags(cmd.Flags(), a.drivers)
-	shown := []string{"verify", "verify-rows", "json", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name"}
+	shown = append(shown, "via", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 	cmd.Flags().StringVar(&c.Resume, "run", "", "id of the run")
 	return cmd
