@@ -13,6 +13,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // contender is one way to push.
@@ -24,22 +27,38 @@ type contender struct {
 // cost is what one turn took, per GiB.
 type cost struct{ client, sink, wall time.Duration }
 
-// againstSinks measures the client's CPU.
+// againstSinks measures the client's CPU: first of those that share a protocol with nobody, then of those over HTTP.
 func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
-	rowBytes := payloadBytes + keyDigits + 2
-	if o.count {
-		rowBytes = 0
+	if o.wants("mysql") || o.wants("postgres") {
+		if err := againstSQLSinks(ctx, o, stdout); err != nil {
+			return err
+		}
 	}
-	s, err := startSink(ctx, o.sink, rowBytes)
-	if err != nil {
-		return err
+	for _, family := range webFamilies {
+		m, found := method(family)
+		if !found || !o.wants(family) {
+			continue
+		}
+		if err := againstWebSink(ctx, family, m, o, stdout); err != nil {
+			return fmt.Errorf("%s: %w", family, err)
+		}
 	}
-	defer s.stop()
+	return nil
+}
+
+const cpuTitle = "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded"
+
+func againstSQLSinks(ctx context.Context, o options, stdout io.Writer) error {
 	r, err := newRing(o.ringBytes, o.bodyBytes)
 	if err != nil {
 		return err
 	}
 	defer r.free()
+	s, err := startSink(ctx, o, r)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
 	contenders, err := sinkContenders(ctx, o, s, r)
 	if err != nil {
 		return err
@@ -48,34 +67,68 @@ func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded")
+	fmt.Fprintln(stdout, cpuTitle)
 	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
-	if !o.workers {
-		return nil
+	for _, family := range []string{"postgres", "mysql"} {
+		if o.wants(family) {
+			if err := byWorkers(ctx, o, s, family, product{binary: o.terapush, ring: o.ringBytes}, stdout); err != nil {
+				return err
+			}
+		}
 	}
-	return byWorkers(ctx, o, s, stdout)
+	return nil
+}
+
+// againstWebSink has a sink and a ring of its own: its answers count rows, and so must know how long these are.
+func againstWebSink(ctx context.Context, family string, m loader.Method, o options, stdout io.Writer) error {
+	if err := anyKeys(); err != nil {
+		return err
+	}
+	d, err := documents()
+	if err != nil {
+		return err
+	}
+	r, err := newEncodedRing(ctx, m.Caps.Formats[0], o.ringBytes, o.bodyBytes, int64(turns*o.ringBytes)/d.Schema().MaxRowBytes())
+	if err != nil {
+		return err
+	}
+	defer r.free()
+	s, err := startSink(ctx, o, r)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	terapush := product{binary: o.terapush, ring: o.ringBytes, extra: []string{"--payload-kind", string(dataset.Text)}}
+	contenders, err := webContenders(ctx, family, s, r, m, terapush)
+	if err != nil {
+		return err
+	}
+	costs, err := takeTurns(ctx, o.rounds, contenders)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\n%s, %s: %s\n", family, m.Name, cpuTitle)
+	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
+	return byWorkers(ctx, o, s, family, terapush, stdout)
 }
 
 // byWorkers measures whether more connections than the machine can use do harm.
-func byWorkers(ctx context.Context, o options, s *sinkProcess, stdout io.Writer) error {
-	terapush := product{binary: o.terapush, ring: o.ringBytes}
-	for _, family := range []string{"mysql", "postgres"} {
-		if !o.wants(family) {
-			continue
-		}
-		var contenders []contender
-		for _, workers := range []int{defaultWorkers, 1, 2, 8, 16, 32, 64} {
-			contenders = append(contenders, contender{fmt.Sprintf("%s, %d workers", family, workers), func(ctx context.Context) (cost, error) {
-				return terapush.cost(ctx, s.url(family), workers, s.pid())
-			}})
-		}
-		costs, err := takeTurns(ctx, o.rounds, contenders)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(stdout, "\nthroughput into the discarding server by workers")
-		printTable(stdout, "seconds/GiB", contenders, costs, func(c cost) float64 { return c.wall.Seconds() })
+func byWorkers(ctx context.Context, o options, s *sinkProcess, family string, terapush product, stdout io.Writer) error {
+	if !o.workers {
+		return nil
 	}
+	var contenders []contender
+	for _, workers := range []int{defaultWorkers, 1, 2, 8, 16, 32, 64} {
+		contenders = append(contenders, contender{fmt.Sprintf("%s, %d workers", family, workers), func(ctx context.Context) (cost, error) {
+			return terapush.cost(ctx, s.url(family), workers, s.pid())
+		}})
+	}
+	costs, err := takeTurns(ctx, o.rounds, contenders)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(stdout, "\nthroughput into the discarding server by workers")
+	printTable(stdout, "seconds/GiB", contenders, costs, func(c cost) float64 { return c.wall.Seconds() })
 	return nil
 }
 

@@ -2,24 +2,30 @@
 
 // Command bench measures terapush beside others that do the same work in the same run, and prints ratios:
 //
-//	bench [-only postgres|mysql] [-rounds 5]
+//	bench [-only postgres|mysql|databend|doris|s3] [-rounds 5]
+//	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
 //
 // The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that counts
-// and discards, beside a plain write loop of as many bytes. The second, where TERAPUSH_TEST_POSTGRES, _MARIADB or
-// _MYSQL name servers, is rows per second beside the server's own command line loading the same bytes from a file.
+// and discards, beside a plain write loop of as many bytes; what is loaded over HTTP has a table of its own, with a plain
+// PUT loop in it. Then come real servers. Where TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
+// beside the server's own command line loading the same bytes from a file; where TERAPUSH_TEST_DATABEND does, beside a PUT
+// loop and Databend's own driver in the Python that TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a
+// store, objects put beside the SDK's default client and s5cmd, if there is one. Oracle is measured alone, where somebody
+// names a server: its methods beside each other, by duration.
 //
-// All contenders take a turn in every round, so that whatever else the machine does hits all of them; a contender's
+// All contenders take a turn in every round, forwards and backwards, so that whatever else the machine does hits all of them; a contender's
 // ratio is the median of its ratios to the first one of the same round.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"time"
 )
 
 func main() {
@@ -41,6 +47,8 @@ type options struct {
 	ringBytes      int
 	bodyBytes      int
 	loadBytes      int
+	target         string
+	duration       time.Duration
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
@@ -48,33 +56,56 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&o.sink, "sink", "bin/sink", "`path` of the sink's binary")
 	flags.StringVar(&o.terapush, "terapush", "bin/terapush", "`path` of terapush")
-	flags.StringVar(&o.only, "only", "", "postgres or mysql: leave the other `family` out")
+	flags.StringVar(&o.only, "only", "", "postgres, mysql, databend, doris, s3 or oracle: leave the other `families` out")
 	flags.BoolVar(&o.count, "count", false, "have the sink look at the data and count, instead of dropping it in the kernel")
 	flags.BoolVar(&o.workers, "workers", true, "measure throughput by the number of workers too")
 	flags.IntVar(&o.rounds, "rounds", 5, "`turns` of every contender")
 	flags.IntVar(&o.ringBytes, "ring", 1<<30, "`bytes` of rows in memory; less than a cache holds is no measure")
 	flags.IntVar(&o.bodyBytes, "body", 16<<20, "`bytes` of one load of the hand-written contenders")
 	flags.IntVar(&o.loadBytes, "load", 512<<20, "`bytes` of column data loaded into a real server in a turn")
+	flags.StringVar(&o.target, "target", "", "with -only oracle: the `URL` of a server")
+	flags.DurationVar(&o.duration, "duration", turnTime, "with -only oracle: how long a turn takes")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if o.only != "" && o.only != "postgres" && o.only != "mysql" {
-		return errors.New("-only takes postgres or mysql")
+	if o.only != "" && !slices.Contains(families, o.only) {
+		return fmt.Errorf("-only takes one of %v", families)
+	}
+	if o.only == "oracle" {
+		return againstOracle(ctx, o, stdout)
 	}
 	if err := againstSinks(ctx, o, stdout); err != nil {
 		return err
 	}
-	return againstServers(ctx, o, stdout)
+	if err := againstServers(ctx, o, stdout); err != nil {
+		return err
+	}
+	if err := againstDatabend(ctx, o, stdout); err != nil {
+		return err
+	}
+	return againstS3(ctx, o, stdout)
 }
+
+// webFamilies are loaded over HTTP.
+var (
+	webFamilies = []string{"databend", "doris", "s3"}
+	families    = append([]string{"postgres", "mysql", "oracle"}, webFamilies...)
+)
 
 // wants tells whether a family takes part.
 func (o options) wants(family string) bool { return o.only == "" || o.only == family }
 
-// rounds gives every contender its turns; the first round only warms up.
+// takeTurns gives every contender its turns; the first round only warms up. Every other round goes backwards: whoever comes
+// after a process that has just given a gigabyte back to the kernel pays some of that, and it must not always be the same.
 func takeTurns(ctx context.Context, rounds int, contenders []contender) ([][]cost, error) {
 	costs := make([][]cost, len(contenders))
 	for round := -1; round < rounds; round++ {
-		for i, c := range contenders {
+		for turn := range contenders {
+			i := turn
+			if round%2 != 0 {
+				i = len(contenders) - 1 - turn
+			}
+			c := contenders[i]
 			spent, err := c.turn(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -20,9 +21,15 @@ type sinkProcess struct {
 	input     io.Closer
 }
 
-func startSink(ctx context.Context, binary string, rowBytes int) (*sinkProcess, error) {
-	c := exec.CommandContext(ctx, binary, "-stdin", fmt.Sprint("-row-bytes=", rowBytes),
-		"-mysql=127.0.0.1:0", "-postgres=127.0.0.1:0", "-tcp=127.0.0.1:0")
+// startSink starts one that drops rows of the ring's length in the kernel, or looks at them if it is asked to.
+func startSink(ctx context.Context, o options, r *ring) (*sinkProcess, error) {
+	rowBytes := r.rowBytes()
+	if o.count {
+		rowBytes = 0
+	}
+	c := exec.CommandContext(ctx, o.sink, "-stdin", fmt.Sprint("-row-bytes=", rowBytes),
+		"-mysql=127.0.0.1:0", "-postgres=127.0.0.1:0", "-s3=127.0.0.1:0", "-databend=127.0.0.1:0",
+		"-doris=127.0.0.1:0", "-doris-sql=127.0.0.1:0", "-tcp=127.0.0.1:0")
 	c.Stderr = os.Stderr
 	input, err := c.StdinPipe()
 	if err != nil {
@@ -45,10 +52,19 @@ func startSink(ctx context.Context, binary string, rowBytes int) (*sinkProcess, 
 
 // url is the target that terapush and the drivers push to.
 func (s *sinkProcess) url(family string) string {
-	if family == "mysql" {
+	switch family {
+	case "mysql":
 		return "mysql://bench@" + s.addresses[family] + "/bench?tls=false"
+	case "s3":
+		return "s3://bench/prefix?path_style=true&region=us-east-1&endpoint=http://" + s.addresses[family]
+	case "databend":
+		return "databend://bench@" + s.addresses[family] + "/bench?sslmode=disable"
+	case "doris":
+		_, port, _ := net.SplitHostPort(s.addresses[family])
+		return "doris://bench@" + s.addresses["doris-sql"] + "/bench?http_port=" + port
+	default:
+		return "postgres://bench@" + s.addresses[family] + "/bench?sslmode=disable"
 	}
-	return "postgres://bench@" + s.addresses[family] + "/bench?sslmode=disable"
 }
 
 func (s *sinkProcess) pid() int { return s.command.Process.Pid }

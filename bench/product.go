@@ -16,6 +16,7 @@ import (
 type product struct {
 	binary string
 	ring   int // bytes of column data in the ring
+	extra  []string
 }
 
 // turns is how many times a push goes round the ring.
@@ -58,11 +59,11 @@ func (p product) push(ctx context.Context, target string, workers, bytes int) (p
 		return pushed{}, err
 	}
 	defer os.RemoveAll(state)
-	return report(ctx, p.binary, []string{
+	return report(ctx, p.binary, append([]string{
 		"push", target, "--json", "--progress", "none", "--state-dir", state,
 		"--create", "never", "--delivery", "at-least-once", "--verify", "none",
 		"--bytes", fmt.Sprint(bytes), "--distinct-bytes", fmt.Sprint(p.ring), "--workers", fmt.Sprint(workers),
-	})
+	}, p.extra...))
 }
 
 func report(ctx context.Context, binary string, args []string) (pushed, error) {

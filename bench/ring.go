@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,10 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/pkg/batch"
 )
 
 const (
@@ -17,14 +22,16 @@ const (
 	payloadBytes = 512
 )
 
-// ring is what is pushed: rows of text that every contender can send, a zero-padded key, TAB, random letters, LF. It
-// lies in huge pages, outside of Go's heap, as terapush's own ring does.
+// ring is what is pushed: bodies of as many rows each, all rows of one length. It lies in huge pages, outside of Go's
+// heap, as terapush's own ring does.
 type ring struct {
-	memory []byte
 	bodies [][]byte
 	rows   int64
+	format batch.Format
+	free   func()
 }
 
+// newRing makes rows of text that every contender can send: a zero-padded key, TAB, random letters, LF.
 func newRing(size, body int) (*ring, error) {
 	const row = keyDigits + 1 + payloadBytes + 1
 	body -= body % row
@@ -38,7 +45,7 @@ func newRing(size, body int) (*ring, error) {
 	// Where there are no huge pages, the loop and the contenders are equally slower.
 	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE)
 
-	r := &ring{memory: memory}
+	r := &ring{format: batch.TSV, free: func() { _ = unix.Munmap(memory) }}
 	random := rand.NewChaCha8([32]byte{})
 	for at := 0; at+body <= size; at += body {
 		b := memory[at : at+body : at+body]
@@ -66,7 +73,60 @@ func fill(row []byte, key int64) {
 
 func (r *ring) bytes() int { return len(r.bodies) * len(r.bodies[0]) }
 
-func (r *ring) free() { _ = unix.Munmap(r.memory) }
+// bodyRows is how many rows each body has, rowBytes how long each row is.
+func (r *ring) bodyRows() int64 { return r.rows / int64(len(r.bodies)) }
+func (r *ring) rowBytes() int   { return r.bytes() / int(r.rows) }
+
+// documents are the rows that terapush pushes where the bench has it push text, which every back-end takes.
+func documents() (dataset.Dataset, error) {
+	return dataset.New("documents", dataset.Options{Seed: 1, PayloadKind: dataset.Text})
+}
+
+// newEncodedRing makes the rows that terapush pushes, as it encodes them itself for a run of at least runRows rows.
+func newEncodedRing(ctx context.Context, f batch.Format, size, body int, runRows int64) (*ring, error) {
+	d, err := documents()
+	if err != nil {
+		return nil, err
+	}
+	runRows = max(runRows, int64(size)/d.Schema().MaxRowBytes())
+	e, err := feed.NewEncoder(f, d, 0, runRows)
+	if err != nil {
+		return nil, err
+	}
+	bodyRows := int64(body / e.MaxRow())
+	count := size / body
+	if bodyRows == 0 || count == 0 {
+		return nil, errors.New("the ring has to hold a body, and a body a row")
+	}
+	all, err := feed.New(feed.Config{Dataset: d, Encoder: e, Run: "bench", Rows: runRows, BatchRows: bodyRows, Buffers: count})
+	if err != nil {
+		return nil, err
+	}
+	var held []*batch.Batch
+	r := &ring{format: f, free: func() {
+		for _, b := range held {
+			b.Release()
+		}
+		_ = all.Close()
+	}}
+	for i := range int64(count) {
+		b, err := all.Batch(ctx, i)
+		if err != nil {
+			r.free()
+			return nil, err
+		}
+		held = append(held, b)
+		r.bodies = append(r.bodies, b.Encoded)
+		r.rows += b.Rows
+	}
+	for _, b := range r.bodies {
+		if len(b) != len(r.bodies[0]) || int64(len(b))%bodyRows != 0 {
+			r.free()
+			return nil, fmt.Errorf("rows in %s are not all of one length", f)
+		}
+	}
+	return r, nil
+}
 
 // body reads one body the way a batch does: every Read fills p, as long as there is enough.
 type body []byte
