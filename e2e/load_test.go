@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +34,7 @@ func (d *database) resume(t *testing.T, flags ...string) invocation {
 	return d.push(append([]string{"--resume", d.run(t)}, flags...)...)
 }
 
-// runs lists the ids of all runs in the state folder.
+// runs lists the ids of all runs in the state folder. Hidden is what a process that was killed had not made a run yet.
 func (d *database) runs(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(d.state)
@@ -43,9 +44,22 @@ func (d *database) runs(t *testing.T) []string {
 	require.NoError(t, err)
 	var ids []string
 	for _, e := range entries {
-		ids = append(ids, e.Name())
+		if !strings.HasPrefix(e.Name(), ".") {
+			ids = append(ids, e.Name())
+		}
 	}
 	return ids
+}
+
+// journalLines counts the lines of all runs' journals: one for every attempt that began or ended, and a first.
+func (d *database) journalLines(t *testing.T) (lines int) {
+	t.Helper()
+	for _, id := range d.runs(t) {
+		text, err := os.ReadFile(filepath.Join(d.state, id, "journal.jsonl"))
+		require.NoError(t, err)
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	return lines
 }
 
 // run is the id of the only run.

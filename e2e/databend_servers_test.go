@@ -1,0 +1,179 @@
+package e2e_test
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/datafuselabs/databend-go" // the client that looks at what terapush did
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	standin "github.com/terapush/terapush/internal/fake/databend"
+)
+
+const databend kind = "databend"
+
+// databendMethods are all of them, the default first.
+func databendMethods() []string {
+	return []string{"streaming-load", "insert", "insert-no-presign", "stage-load"}
+}
+
+// newEngine makes a database in the real engine, which scripts/servers puts behind an HTTP front end.
+func newEngine(t *testing.T) *database {
+	t.Helper()
+	text := os.Getenv("TERAPUSH_TEST_DATABEND")
+	if text == "" {
+		missing(t, `TERAPUSH_TEST_DATABEND is not set: run scripts/servers up and eval "$(scripts/servers env)"`)
+	}
+	u, err := url.Parse(text)
+	require.NoError(t, err)
+	name := "e2e_" + strings.ToLower(rand.Text()[:10])
+	admin := databendClient(t, u)
+	require.NoError(t, admin.exec("CREATE DATABASE "+name))
+	t.Cleanup(func() { assert.NoError(t, admin.exec("DROP DATABASE "+name)) })
+	u.Path = "/" + name
+	return &database{kind: databend, url: u, client: databendClient(t, u), state: filepath.Join(t.TempDir(), "state")}
+}
+
+func databendClient(t *testing.T, u *url.URL) client {
+	t.Helper()
+	db, err := sql.Open("databend", u.String())
+	require.NoError(t, err)
+	c := sqlClient{db}
+	t.Cleanup(c.close)
+	return c
+}
+
+// stage makes a stage in the folder, which has presigned URLs, and gives its name.
+func (d *database) stage(t *testing.T, f *folder) string {
+	t.Helper()
+	name := "presigned_" + strings.ToLower(rand.Text()[:10])
+	d.must(t, fmt.Sprintf("CREATE STAGE %s URL = 's3://%s/%s/' CONNECTION = (endpoint_url = '%s', region = 'us-east-1', "+
+		"access_key_id = '%s', secret_access_key = '%s')",
+		name, f.bucket, f.prefix, f.endpoint, os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY")))
+	t.Cleanup(func() { assert.NoError(t, d.exec("DROP STAGE IF EXISTS "+name)) })
+	return name
+}
+
+// isPeople asks the engine, by another client than ours: every row once and no other, and of some of them every cell.
+func (d *database) isPeople(t *testing.T, l load, sample int64) {
+	t.Helper()
+	for _, q := range []struct {
+		what string
+		want int64
+	}{
+		{"COUNT(*)", l.rows}, {"COUNT(DISTINCT id)", l.rows}, {"MIN(id)", 0}, {"MAX(id)", l.rows - 1},
+		{"COUNT(DISTINCT batch)", (l.rows + 1999) / 2000}, {"COUNT(DISTINCT c10)", l.rows},
+	} {
+		require.Equal(t, q.want, d.number(t, "SELECT "+q.what+" FROM people"), q.what)
+	}
+	step := max(l.rows/sample, 1)
+	next := time.Now().UnixNano() % step // others every time
+	var texts []string
+	for _, c := range newPeopleRows(t, 0).columns() {
+		texts = append(texts, "to_string("+c.Name+")")
+	}
+	got := make([]string, len(texts))
+	to := make([]any, len(texts))
+	for i := range got {
+		to[i] = &got[i]
+	}
+	query := fmt.Sprintf("SELECT %s FROM people WHERE id %% %d = %d ORDER BY id", strings.Join(texts, ", "), step, next)
+	require.NoError(t, d.query(query, func(scan func(...any) error) error {
+		if err := scan(to...); err != nil {
+			return err
+		}
+		if want := newPeopleRows(t, next).step(); !slices.Equal(want, got) {
+			return fmt.Errorf("row %d is %q, want %q", next, got, want)
+		}
+		next += step
+		return nil
+	}), query)
+	require.GreaterOrEqual(t, next, l.rows, "rows of the sample")
+}
+
+// nothingLeft asserts that of the only run no object, no file and no stage is there.
+func (d *database) nothingLeft(t *testing.T, f *folder) {
+	t.Helper()
+	assert.Empty(t, f.list(t), "objects in the store")
+	stage := "terapush_" + strings.ReplaceAll(d.run(t), "-", "_")
+	assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM system.stages WHERE name = '"+stage+"'"), "the run's stage, with its credentials")
+	assert.NoError(t, d.query("LIST @~/terapush/"+d.run(t)+"/", func(func(...any) error) error {
+		return fmt.Errorf("a file is left in the user's stage")
+	}))
+}
+
+// scripted is the stand-in of a server that fails on command. What is in it, it tells by itself.
+type scripted struct {
+	*database
+	fake *standin.Fake
+}
+
+func newScripted(t *testing.T, o standin.Options) *scripted {
+	t.Helper()
+	fake := standin.New(o)
+	server := httptest.NewServer(fake)
+	t.Cleanup(server.Close)
+	t.Cleanup(fake.Close)
+	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: server.Listener.Addr().String(), Path: "/default", RawQuery: "sslmode=disable"}
+	return &scripted{&database{kind: databend, url: u, state: filepath.Join(t.TempDir(), "state")}, fake}
+}
+
+// isPeople compares every cell of every row.
+func (s *scripted) isPeople(t *testing.T, l load) {
+	t.Helper()
+	found := s.fake.Rows("people")
+	require.Len(t, found, int(l.rows))
+	slices.SortFunc(found, func(a, b []any) int { return int(a[0].(int64) - b[0].(int64)) })
+	want := newPeopleRows(t, 0)
+	for n, row := range found {
+		got := []string{strconv.FormatInt(row[0].(int64), 10)}
+		for _, v := range row[1:] {
+			got = append(got, v.(string))
+		}
+		if row := want.step(); !slices.Equal(row, got) {
+			require.Equal(t, row, got, "row %d", n)
+		}
+	}
+}
+
+// count is how many requests of a kind, and with a label if one is given, there were.
+func (s *scripted) count(kind standin.Kind, label string) (n int) {
+	for _, r := range s.fake.Requests() {
+		if r.Kind == kind && (label == "" || r.Label == label) {
+			n++
+		}
+	}
+	return n
+}
+
+// loads is the kind of statement that puts a method's rows into the table.
+func loads(method string) standin.Kind {
+	switch method {
+	case "streaming-load":
+		return standin.Stream
+	case "stage-load":
+		return standin.Copy
+	default:
+		return standin.Insert
+	}
+}
+
+// labelled is the number of the batch, or of the commit group, that a label names; −1 without one.
+func labelled(label string) int64 {
+	n, err := strconv.ParseInt(strings.TrimPrefix(label[strings.LastIndexByte(label, ':')+1:], "group-"), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,165 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/stretchr/testify/require"
+)
+
+const s3Kind kind = "s3"
+
+// folder is a prefix in the bucket of the S3 server that is up for all tests. It belongs to one test, and is seen
+// through the SDK as it comes, not through terapush's client.
+type folder struct {
+	*database // the s3:// URL as a target
+	sdk       *s3.Client
+	bucket    string
+	prefix    string
+	endpoint  string
+}
+
+func newFolder(t *testing.T) *folder {
+	t.Helper()
+	text := os.Getenv("TERAPUSH_TEST_S3")
+	if text == "" {
+		missing(t, `TERAPUSH_TEST_S3 is not set: run scripts/servers up and eval "$(scripts/servers env)"`)
+	}
+	u, err := url.Parse(text)
+	require.NoError(t, err)
+	cfg, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(u.Query().Get("region")))
+	require.NoError(t, err)
+	f := &folder{bucket: u.Host, prefix: "e2e-" + strings.ToLower(rand.Text()), endpoint: u.Query().Get("endpoint")}
+	f.sdk = s3.NewFromConfig(cfg, func(o *s3.Options) { o.BaseEndpoint, o.UsePathStyle = aws.String(f.endpoint), true })
+	u.Path = "/" + f.prefix
+	f.database = &database{kind: s3Kind, url: u, state: filepath.Join(t.TempDir(), "state")}
+	t.Cleanup(func() {
+		for _, o := range f.list(t) {
+			_, _ = f.sdk.DeleteObject(context.Background(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: &o.key})
+		}
+	})
+	return f
+}
+
+// object is one in the folder.
+type object struct {
+	key   string
+	bytes int64
+}
+
+// list lists the folder in the order of the keys.
+func (f *folder) list(t *testing.T) (all []object) {
+	t.Helper()
+	pages := s3.NewListObjectsV2Paginator(f.sdk, &s3.ListObjectsV2Input{Bucket: &f.bucket, Prefix: aws.String(f.prefix + "/")})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(context.Background()) // also when the test is over
+		require.NoError(t, err)
+		for _, o := range page.Contents {
+			all = append(all, object{aws.ToString(o.Key), aws.ToInt64(o.Size)})
+		}
+	}
+	return all
+}
+
+func (f *folder) get(t *testing.T, key string) []byte {
+	t.Helper()
+	got, err := f.sdk.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &f.bucket, Key: &key})
+	require.NoError(t, err, key)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	require.NoError(t, err, key)
+	return body
+}
+
+func (f *folder) put(t *testing.T, key, body string) {
+	t.Helper()
+	_, err := f.sdk.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &f.bucket, Key: &key, Body: bytes.NewReader([]byte(body))})
+	require.NoError(t, err, key)
+}
+
+func (f *folder) remove(t *testing.T, key string) {
+	t.Helper()
+	_, err := f.sdk.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &f.bucket, Key: &key})
+	require.NoError(t, err, key)
+}
+
+// object is the key of a batch of a run.
+func (f *folder) object(run string, number int64, format string) string {
+	return fmt.Sprintf("%s/%s/%012d.%s", f.prefix, run, number, format)
+}
+
+// holdsPeople asks the store itself: every batch of the run as one object, byte for byte, and nothing else.
+func (f *folder) holdsPeople(t *testing.T, run, format string, l load) {
+	t.Helper()
+	found := f.list(t)
+	require.Len(t, found, int(l.batches()))
+	for n, o := range found {
+		first := int64(n) * l.batchRows
+		require.Equal(t, f.object(run, int64(n), format), o.key)
+		arePeople(t, format, f.get(t, o.key), first, min(l.batchRows, l.rows-first))
+	}
+}
+
+// by is a push through the front.
+func (f *folder) by(front *front, flags ...string) invocation {
+	return f.pushTo(f.target(behind(front)), flags...)
+}
+
+// behind leads to the store by another way.
+func behind(front *front) func(*url.URL) { return with("endpoint", front.URL) }
+
+// with sets a parameter of the URL.
+func with(name, value string) func(*url.URL) {
+	return func(u *url.URL) {
+		q := u.Query()
+		q.Set(name, value)
+		u.RawQuery = q.Encode()
+	}
+}
+
+// key of a request with the bucket in its path.
+func keyOf(r *http.Request) string {
+	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	return key
+}
+
+// refuse answers as S3 does.
+func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.Header().Set("Connection", "close") // the body was not read
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>%s</Message></Error>", code, message)
+	}
+}
+
+// storeSecrets are the values that nobody may see.
+func storeSecrets(t *testing.T) []string {
+	t.Helper()
+	secret := os.Getenv("AWS_SECRET_ACCESS_KEY")
+	require.NotEmpty(t, secret, "the S3 server's key")
+	return []string{secret}
+}
+
+// keepsSecrets looks for the secrets in what was printed, and in the state folder.
+func keepsSecrets(t *testing.T, d *database, secrets []string, texts ...string) {
+	t.Helper()
+	for _, text := range append(texts, everythingIn(t, d.state)) {
+		for _, s := range secrets {
+			require.NotContains(t, text, s)
+			require.NotContains(t, text, url.QueryEscape(s))
+		}
+	}
+}
