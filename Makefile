@@ -10,19 +10,24 @@ SERVERS  := scripts/servers
 WITH     := eval "$$($(SERVERS) env)" &&
 
 # bin/sink is phony as well: go build knows better than make what is current.
-.PHONY: bin/sink help build demo test test-quick check bench bench-postgres bench-mysql bench-micro soak servers-up servers-down image clean
+.PHONY: bin/sink help build build-godror demo test test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## one static binary in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY) ./cmd/terapush
+
+build-godror: ## bin/terapush-godror, which loads Oracle's own client library: needs a C compiler
+	CGO_ENABLED=1 $(GO) build -tags godror -trimpath -ldflags '$(LDFLAGS)' -o $(BINARY)-godror ./cmd/terapush
 
 demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started and removed again
 	$(BINARY) demo
 
 test: build servers-up ## everything, with real servers, faults and the race detector
-	scripts/tools promtool buildah
+	scripts/tools promtool buildah libaio
+	$(GO) vet -tags godror ./...
+	CGO_ENABLED=1 $(GO) test -race -tags godror ./internal/backends/oracle/...
 	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -race -timeout 30m ./...
 
 test-quick: ## what needs no server, in under two minutes
@@ -34,6 +39,7 @@ check: ## format, vet, lint, module files; all of them fail
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 	$(TOOL) golangci-lint run
+	CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags godror ./internal/backends/oracle/...
 
 bin/sink: build
 	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./internal/sink/cmd/sink
@@ -47,13 +53,25 @@ bench-postgres: bin/sink servers-up ## the part of bench about PostgreSQL
 bench-mysql: bin/sink servers-up ## the part of bench about MySQL and MariaDB
 	$(WITH) $(GO) run ./bench -only mysql
 
-bench-micro: ## fill, encode and stamp, with allocations
-	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed
+bench-s3: bin/sink servers-up ## the part of bench about object stores
+	$(WITH) $(GO) run ./bench -only s3
+
+bench-databend: bin/sink servers-up ## the part of bench about Databend
+	$(WITH) $(GO) run ./bench -only databend
+
+bench-doris: bin/sink ## the part of bench about Doris, of which there is no server to measure
+	$(GO) run ./bench -only doris
+
+bench-oracle: build ## the methods of Oracle against a server: make bench-oracle TARGET=oracle://user:password@host/service
+	@$(GO) run ./bench -only oracle -target '$(TARGET)'
+
+bench-micro: ## fill, encode, stamp and array binds, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/dataset ./internal/encode ./internal/feed ./internal/backends/oracle
 
 soak: build servers-up ## the fault cases for longer and with more data
 	$(WITH) TERAPUSH_SOAK=1 TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -timeout 4h ./e2e
 
-servers-up: ## install and start PostgreSQL, MariaDB and MySQL for tests, on private ports
+servers-up: ## install and start PostgreSQL, MariaDB, MySQL, Databend's engine and an S3 server for tests, on private ports
 	$(SERVERS) up
 
 servers-down: ## stop them
@@ -61,6 +79,9 @@ servers-down: ## stop them
 
 image: build ## the container image, with buildah or docker
 	scripts/image
+
+image-godror: build-godror ## the image with godror, to which Oracle's Instant Client is added when it runs
+	scripts/image godror
 
 clean: ## remove what build made
 	rm -rf bin

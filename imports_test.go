@@ -37,9 +37,15 @@ func rules() []rule {
 
 		{from: "internal/network", may: []string{"pkg/loader"}},
 		{from: "internal/sqltx", may: contract},
+		{from: "internal/httpload", may: contract},
+		{from: "internal/objstore", may: with("internal/httpload", "internal/network")},
 		{from: "internal/backends/discard", may: contract},
-		{from: "internal/backends/postgres", may: with("internal/sqltx")},
-		{from: "internal/backends/mysql", may: with("internal/sqltx")},
+		{from: "internal/backends/postgres", may: with("internal/sqltx", "internal/objstore")},
+		{from: "internal/backends/mysql", may: with("internal/sqltx", "internal/objstore")},
+		{from: "internal/backends/oracle", may: with("internal/sqltx", "internal/objstore")},
+		{from: "internal/backends/databend", may: with("internal/sqltx", "internal/httpload", "internal/objstore")},
+		{from: "internal/backends/doris", may: with("internal/sqltx", "internal/httpload", "internal/objstore")},
+		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/all", may: with("internal/backends")},
 
 		{from: "internal/nearest"},
@@ -56,6 +62,7 @@ func rules() []rule {
 		{from: "internal/demo"},
 		{from: "internal/sink", may: []string{"internal/sink"}},
 		{from: "internal/faultproxy"},
+		{from: "internal/fake", may: with("internal/fake")},
 		{from: "cmd/terapush", may: []string{"internal/cli"}},
 	}
 }
