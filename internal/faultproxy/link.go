@@ -32,9 +32,9 @@ func newLink(client, server *net.TCPConn) *link {
 
 func (l *link) reset() {
 	l.once.Do(func() {
-		close(l.done)
 		reset(l.client)
 		reset(l.server)
+		close(l.done) // last: who wakes from a stall by it must find no socket to write to
 	})
 }
 

@@ -72,10 +72,17 @@ func eachStore(t *testing.T, test func(t *testing.T, target loader.Target)) {
 
 // fakeStore serves a bucket named "bucket". before sees every request first and may answer it.
 func fakeStore(t testing.TB, before func(w http.ResponseWriter, r *http.Request) (answered bool)) *httptest.Server {
+	server := stoppedStore(t, before)
+	server.Start()
+	return server
+}
+
+// stoppedStore is a fakeStore that is yet to be started, so that its configuration can be changed.
+func stoppedStore(t testing.TB, before func(w http.ResponseWriter, r *http.Request) (answered bool)) *httptest.Server {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("bucket"))
 	store := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before == nil || !before(w, r) {
 			store.ServeHTTP(w, r)
 		}

@@ -295,12 +295,13 @@ func TestForeignErrors(t *testing.T) {
 func TestConnections(t *testing.T) {
 	credentials(t)
 	var opened atomic.Int64
-	server := fakeStore(t, nil)
+	server := stoppedStore(t, nil)
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)
 		}
 	}
+	server.Start()
 	dialer := new(network.Dialer)
 	d := deps()
 	d.Dial = dialer.DialContext
