@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -31,8 +32,10 @@ type Process struct {
 // app is what all commands share.
 type app struct {
 	Process
-	drivers *loader.Registry
-	signal  caught
+	// terminal is stderr for all that this process says, from several goroutines and beside a line that is redrawn.
+	terminal *live.Terminal
+	drivers  *loader.Registry
+	signal   caught
 }
 
 // Run executes the command line and returns the exit code.
@@ -42,18 +45,18 @@ func Run(ctx context.Context, args []string, p Process) int {
 		fmt.Fprintln(p.Stderr, "terapush:", err)
 		return exitFailed
 	}
-	a := &app{Process: p, drivers: drivers}
+	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), drivers: drivers}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetOut(p.Stdout)
-	root.SetErr(p.Stderr)
+	root.SetErr(a.terminal)
 	err = root.ExecuteContext(ctx)
 	var child childError
 	if errors.As(err, &child) {
 		return child.code
 	}
 	if err != nil {
-		complain(p.Stderr, err)
+		complain(a.terminal, err)
 	}
 	return a.exitCode(err)
 }
@@ -164,8 +167,8 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func (a *app) log(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+func (a *app) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.terminal, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
 		if attr.Key == slog.TimeKey {
 			return slog.String(slog.TimeKey, attr.Value.Time().Format("15:04:05"))
 		}

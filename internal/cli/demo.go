@@ -55,7 +55,7 @@ func childsEnd(code int, err error) error {
 func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep bool) (err error) {
 	stop, release := a.stopping(ctx)
 	defer release()
-	server, err := demo.Start(stop.hard, demo.Options{Log: a.Stderr})
+	server, err := demo.Start(stop.hard, demo.Options{Log: a.terminal})
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}

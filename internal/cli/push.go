@@ -13,7 +13,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/ledger"
-	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 )
@@ -45,7 +44,7 @@ func (a *app) push() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			if config.PasswordInArguments(c.Target) {
-				a.log(a.Stderr).Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+				a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
 			}
 			explicit, err := a.complete(cmd.Flags(), &c, file)
 			if err != nil {
@@ -58,7 +57,7 @@ func (a *app) push() *cobra.Command {
 			defer release()
 			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
 			if line := next(r); line != "" {
-				fmt.Fprintf(a.Stderr, "%s%s\n", line, foundBy(cmd.Flags()))
+				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
 			}
 			return err
 		},
@@ -109,8 +108,7 @@ func (a *app) stateDir() (string, error) {
 
 // runPush pushes, shows how it goes, and prints what became of it.
 func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) (*report.Report, error) {
-	terminal := live.NewTerminal(a.Stderr)
-	w, err := newWatcher(s.hard, c, terminal)
+	w, err := newWatcher(s.hard, c, a.terminal)
 	if err != nil {
 		return nil, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
@@ -118,7 +116,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
-		Drain: s.drain, Log: a.log(terminal), Watch: w.watch,
+		Drain: s.drain, Log: a.log(), Watch: w.watch,
 	})
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {

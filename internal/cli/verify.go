@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 )
 
@@ -48,7 +47,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			return do(stop.hard, push.Job{
-				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(live.NewTerminal(a.Stderr)),
+				Config: c, Drivers: a.drivers, Explicit: explicit, Drain: stop.drain, Log: a.log(),
 			})
 		},
 	}
