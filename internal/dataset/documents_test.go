@@ -205,16 +205,8 @@ func TestCompressionRatio(t *testing.T) {
 	}
 }
 
-func TestFillAllocatesNothing(t *testing.T) {
-	d := documentsOf(t, Options{})
-	b := rows.NewBlock(d.Schema())
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		d.Fill(b, 0, 100)
-		d.Derive(b, 0)
-	}))
-}
-
-func BenchmarkFill(b *testing.B) {
+// BenchmarkFillBySize is BenchmarkFill for other lengths of the payload.
+func BenchmarkFillBySize(b *testing.B) {
 	for _, size := range []int{16, 512, 65536} {
 		d := documentsOf(b, Options{PayloadBytes: size})
 		n := 128 << 10 / size

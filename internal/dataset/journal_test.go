@@ -26,9 +26,6 @@ func journalOf(t testing.TB, seed uint64) Dataset {
 	return d
 }
 
-// entry is one row, made by itself.
-func entry(d Dataset, row int64) []any { return person(d, row) }
-
 // TestJournalGolden pins the bytes: a change here makes every recorded run unverifiable. The file comes from a program
 // of its own, 45 lines of Python with whole numbers of any size and its library's calendar. Its lines hold seed and row
 // number, then the columns.
@@ -44,11 +41,12 @@ func TestJournalGolden(t *testing.T) {
 		row, err := strconv.ParseInt(want[1], 10, 64)
 		require.NoError(t, err)
 		var got []string
-		for _, v := range entry(journalOf(t, seed), row) {
+		for _, v := range rowOf(journalOf(t, seed), row) {
 			got = append(got, fmt.Sprint(v))
 		}
 		assert.Equal(t, want[2:], got, "seed %d row %d", seed, row)
 	}
+	assert.Equal(t, "00000001099511640121", rowOf(journalOf(t, 5), 1<<40+12_345)[journalID])
 }
 
 func TestJournalSchema(t *testing.T) {
@@ -68,48 +66,6 @@ func TestJournalSchema(t *testing.T) {
 		assert.EqualValues(t, 1360, s.MaxRowBytes())
 		assert.True(t, s.TextKey())
 	}
-}
-
-func TestJournalDoesNotDependOnWhoAsks(t *testing.T) {
-	for _, first := range []int64{0, 1980, 99_999_975, 1 << 40, math.MaxInt64 - 49} {
-		d := journalOf(t, 3)
-		all, part := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
-		d.Fill(all, first, 50)
-		d.Derive(all, first)
-		for _, from := range []int{49, 0, 17, 3, 17} { // backwards and twice: no state is kept
-			for _, n := range []int{1, 2, 50 - from} {
-				n = min(n, 50-from)
-				d.Fill(part, first+int64(from), n)
-				d.Derive(part, first+int64(from))
-				d.Derive(part, first+int64(from)) // the derived columns are replaced, not added to
-				require.Equal(t, n, part.Rows)
-				for i := range n {
-					require.Equal(t, values(all, from+i), values(part, i), "row %d", first+int64(from+i))
-				}
-			}
-		}
-	}
-}
-
-// TestJournalIsDerivedAndDrawnApart: drawn columns may be those of another row, derived ones never.
-func TestJournalIsDerivedAndDrawnApart(t *testing.T) {
-	d := journalOf(t, 5)
-	b := rows.NewBlock(d.Schema())
-	Row(b, d, 1<<40, 12_345, 1000)
-	drawn, derived := entry(d, 345), entry(d, 1<<40+12_345)
-	for i, c := range d.Schema().Columns {
-		want := drawn[i]
-		if c.Derived {
-			want = derived[i]
-		}
-		assert.Equal(t, want, values(b, 0)[i], "%s", c.Name)
-	}
-
-	// As the feed stamps: nothing but the derived columns is in the block.
-	b.Reset(1)
-	d.Derive(b, 1<<40+12_345)
-	assert.Equal(t, "00000001099511640121", string(b.Columns[journalID].Value(0)))
-	assert.Equal(t, derived[journalTime], b.Columns[journalTime].Ints[0])
 }
 
 // fields lists the document's fields in their order, as encoding/json finds them. Numbers keep their digits.
@@ -252,48 +208,4 @@ func TestJournalCompresses(t *testing.T) {
 	ratio, err := CompressionRatio(journalOf(t, 0), 1<<20)
 	require.NoError(t, err)
 	assert.InDelta(t, 2.99, ratio, 0.03)
-}
-
-// TestJournalRefusesAPayload: it has no effect here, so whoever asks for one is told.
-func TestJournalRefusesAPayload(t *testing.T) {
-	_, err := New("journal", Options{PayloadBytes: DefaultPayloadBytes, PayloadKind: Bytes}) // as the command line has them
-	require.NoError(t, err)
-	_, err = New("journal", Options{PayloadBytes: 100})
-	assert.EqualError(t, err, "a payload of 100 bytes was asked for, but the columns of dataset journal have lengths of their own")
-	_, err = New("journal", Options{PayloadKind: Text})
-	assert.EqualError(t, err, "payload kind text was asked for, but dataset journal has columns of its own, all of which are text already")
-}
-
-func TestFillOfTheJournalAllocatesNothing(t *testing.T) {
-	d := journalOf(t, 0)
-	b := rows.NewBlock(d.Schema())
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		d.Fill(b, 0, 100)
-		d.Derive(b, 0)
-	}))
-}
-
-// BenchmarkFillJournal and BenchmarkDeriveJournal are those of people, with these rows.
-func BenchmarkFillJournal(b *testing.B) {
-	d := journalOf(b, 0)
-	n := int64(128<<10) / d.Schema().MaxRowBytes()
-	block := rows.NewBlock(d.Schema())
-	b.SetBytes(n * d.Schema().MaxRowBytes())
-	b.ReportAllocs()
-	for b.Loop() {
-		d.Fill(block, 0, int(n))
-		d.Derive(block, 0)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
-}
-
-func BenchmarkDeriveJournal(b *testing.B) {
-	d := journalOf(b, 0)
-	block := rows.NewBlock(d.Schema())
-	b.ReportAllocs()
-	for b.Loop() {
-		block.Reset(4096)
-		d.Derive(block, 1_000_000_000)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/row")
 }

@@ -20,25 +20,6 @@ func peopleOf(t testing.TB, seed uint64) Dataset {
 	return d
 }
 
-// person is one row, made by itself.
-func person(d Dataset, row int64) []any {
-	b := rows.NewBlock(d.Schema())
-	Row(b, d, 0, row, 0)
-	return values(b, 0)
-}
-
-func values(b *rows.Block, i int) []any {
-	var v []any
-	for c := range b.Columns {
-		if b.Columns[c].Type.Variable() {
-			v = append(v, string(b.Columns[c].Value(i)))
-		} else {
-			v = append(v, b.Columns[c].Ints[i])
-		}
-	}
-	return v
-}
-
 // TestPeopleGolden pins the values: a change here makes every recorded run unverifiable. The wanted ones come from a
 // program of its own, 40 lines of Python with whole numbers of any size and its library's calendar.
 func TestPeopleGolden(t *testing.T) {
@@ -96,7 +77,7 @@ func TestPeopleGolden(t *testing.T) {
 			int64(21476), int64(1855552375807000),
 		}},
 	} {
-		assert.Equal(t, c.want, person(peopleOf(t, c.seed), c.row), "seed %d row %d", c.seed, c.row)
+		assert.Equal(t, c.want, rowOf(peopleOf(t, c.seed), c.row), "seed %d row %d", c.seed, c.row)
 	}
 }
 
@@ -120,52 +101,6 @@ func TestPeopleSchema(t *testing.T) {
 	assert.Equal(t, 6, utf8.RuneCountInString(bankName))
 }
 
-func TestPeopleDoNotDependOnWhoAsks(t *testing.T) {
-	for _, first := range []int64{0, 1980, 86_399_990, 1 << 40, math.MaxInt64 - 49} {
-		d := peopleOf(t, 3)
-		all, part := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
-		d.Fill(all, first, 50)
-		d.Derive(all, first)
-		for _, from := range []int{49, 0, 17, 3, 17} { // backwards and twice: no state is kept
-			for _, n := range []int{1, 2, 50 - from} {
-				n = min(n, 50-from)
-				d.Fill(part, first+int64(from), n)
-				d.Derive(part, first+int64(from))
-				d.Derive(part, first+int64(from)) // the derived columns are replaced, not added to
-				require.Equal(t, n, part.Rows)
-				for i := range n {
-					require.Equal(t, values(all, from+i), values(part, i), "row %d", first+int64(from+i))
-				}
-			}
-		}
-	}
-}
-
-// TestPeopleAreDerivedAndDrawnApart: drawn columns may be those of another row, derived ones never.
-func TestPeopleAreDerivedAndDrawnApart(t *testing.T) {
-	d := peopleOf(t, 5)
-	b := rows.NewBlock(d.Schema())
-	Row(b, d, 1<<40, 12_345, 1000)
-	drawn, derived := person(d, 345), person(d, 1<<40+12_345)
-	for i, c := range d.Schema().Columns {
-		want := drawn[i]
-		if c.Derived {
-			want = derived[i]
-		}
-		assert.Equal(t, want, values(b, 0)[i], "%s", c.Name)
-	}
-
-	// As the feed stamps: nothing but the derived columns is in the block.
-	b.Reset(1)
-	d.Derive(b, 1<<40+12_345)
-	for i, c := range d.Schema().Columns {
-		if c.Derived && c.Type.Variable() {
-			assert.Equal(t, derived[i], string(b.Columns[i].Value(0)))
-		}
-	}
-}
-
-// TestPeopleKeepThePromisesOfTheirSchema: encoders rely on them without looking.
 func TestPeopleKeepThePromisesOfTheirSchema(t *testing.T) {
 	d := peopleOf(t, 11)
 	b := rows.NewBlock(d.Schema())
@@ -221,50 +156,4 @@ func TestPeopleUseAllLettersAndDigitsEvenly(t *testing.T) {
 	ratio, err := CompressionRatio(d, 1<<20)
 	require.NoError(t, err)
 	assert.InDelta(t, 8/math.Log2(62)*630/612, ratio, 0.03)
-}
-
-// TestPeopleRefuseAPayload: it has no effect here, so whoever asks for one is told.
-func TestPeopleRefuseAPayload(t *testing.T) {
-	for _, o := range []Options{{}, {PayloadBytes: DefaultPayloadBytes, PayloadKind: Bytes}} { // as the command line has them
-		_, err := New("people", o)
-		require.NoError(t, err)
-	}
-	_, err := New("people", Options{PayloadBytes: 100})
-	assert.EqualError(t, err, "a payload of 100 bytes was asked for, but the columns of dataset people have lengths of their own")
-	_, err = New("people", Options{PayloadKind: Text})
-	assert.EqualError(t, err, "payload kind text was asked for, but dataset people has columns of its own, all of which are text already")
-}
-
-func TestFillOfPeopleAllocatesNothing(t *testing.T) {
-	d := peopleOf(t, 0)
-	b := rows.NewBlock(d.Schema())
-	assert.Zero(t, testing.AllocsPerRun(10, func() {
-		d.Fill(b, 0, 100)
-		d.Derive(b, 0)
-	}))
-}
-
-// BenchmarkFillPeople fills pieces of the size that the feed does; BenchmarkDerivePeople is what it does for a stamp.
-func BenchmarkFillPeople(b *testing.B) {
-	d := peopleOf(b, 0)
-	n := int64(128<<10) / d.Schema().MaxRowBytes()
-	block := rows.NewBlock(d.Schema())
-	b.SetBytes(n * d.Schema().MaxRowBytes())
-	b.ReportAllocs()
-	for b.Loop() {
-		d.Fill(block, 0, int(n))
-		d.Derive(block, 0)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
-}
-
-func BenchmarkDerivePeople(b *testing.B) {
-	d := peopleOf(b, 0)
-	block := rows.NewBlock(d.Schema())
-	b.ReportAllocs()
-	for b.Loop() {
-		block.Reset(4096)
-		d.Derive(block, 1_000_000_000)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/4096, "ns/row")
 }
