@@ -13,10 +13,16 @@ func (r *Run) Group(number int64) *Run {
 	return &Run{store: r.store, folder: fmt.Sprintf("%sg%0*d/", r.folder, digits, number), err: r.err}
 }
 
-// GroupObjects is Objects for a run whose batches were put through Group.
+// ProbeGroup is the number of a group for objects that only try things out. No run's groups reach it.
+const ProbeGroup = 999_999_999_999
+
+// GroupObjects is Objects for a run whose batches were put through Group. What lies in ProbeGroup is no batch.
 func (r *Run) GroupObjects(ctx context.Context, f func(name string, number, bytes int64) error) error {
 	return r.List(ctx, func(o Object) error {
-		_, number, _ := r.inGroup(o.Name)
+		group, number, _ := r.inGroup(o.Name)
+		if group == ProbeGroup {
+			number = -1
+		}
 		return f(o.Name, number, o.Bytes)
 	})
 }

@@ -32,6 +32,7 @@ func TestGroupObjects(t *testing.T) {
 	r := s.Run("run")
 	putAll(t, r.Group(0), "run", 3)
 	putAll(t, r.Group(1), "run", 12)
+	putAll(t, r.Group(ProbeGroup), "run", 0)
 	putAll(t, r, "run", 5)
 	found := map[string]int64{}
 	require.NoError(t, r.GroupObjects(t.Context(), func(name string, number, bytes int64) error {
@@ -41,6 +42,7 @@ func TestGroupObjects(t *testing.T) {
 	}))
 	assert.Equal(t, map[string]int64{
 		"p/run/000000000005.csv": -1, "p/run/g000000000000/000000000003.csv": 3, "p/run/g000000000001/000000000012.csv": 12,
+		"p/run/g999999999999/000000000000.csv": -1,
 	}, found)
 	stop := errors.New("enough")
 	assert.ErrorIs(t, r.GroupObjects(t.Context(), func(string, int64, int64) error { return stop }), stop)

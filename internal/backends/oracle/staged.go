@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqltx"
@@ -153,23 +152,13 @@ func (l *staged) Forget(ctx context.Context, run string) error {
 
 // Objects lists what lies in the run's folder.
 func (l *staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	r := l.store.Run(run)
-	probe := r.Group(probeGroup).Folder()
-	return r.GroupObjects(ctx, func(name string, number, bytes int64) error {
-		if strings.HasPrefix(name, probe) {
-			number = -1
-		}
-		return f(name, number, bytes)
-	})
+	return l.store.Run(run).GroupObjects(ctx, f)
 }
-
-// probeGroup is a folder that no run's groups reach.
-const probeGroup = 999_999_999_999
 
 // Probe puts one object, has the server read it under a claim, and rolls back. So it also finds out, before the first
 // batch, whether the server can read the bucket.
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	objects := l.store.Run(b.ID.Run).Group(probeGroup)
+	objects := l.store.Run(b.ID.Run).Group(objstore.ProbeGroup)
 	if err := objects.Put(ctx, b); err != nil {
 		return loader.Proof{}, err
 	}
@@ -177,7 +166,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	defer func() { // what stays is listed at the run's end
 		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{ref}, b.Format)
 	}()
-	group := batch.ID{Run: b.ID.Run, Number: probeGroup}
+	group := batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}
 	return l.prove(ctx, c, ref, func(s *session, try func(send func() (int64, error)) error) error {
 		return l.overObjects(ctx, s, group, []loader.Ref{ref}, func(external string) error {
 			return try(func() (int64, error) { return s.exec(ctx, s.fromExternal(external)) })

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqltx"
@@ -96,18 +95,8 @@ func (l *staged) Discard(ctx context.Context, g loader.Group) error {
 
 // Objects lists what lies in the run's folder.
 func (l *staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	r := l.store.Run(run)
-	probe := r.Group(probeGroup).Folder()
-	return r.GroupObjects(ctx, func(name string, number, bytes int64) error {
-		if strings.HasPrefix(name, probe) {
-			number = -1
-		}
-		return f(name, number, bytes)
-	})
+	return l.store.Run(run).GroupObjects(ctx, f)
 }
-
-// probeGroup is a folder that no run's groups reach.
-const probeGroup = 999_999_999_999
 
 // Probe puts one object, lets the server read it under a claim, and rolls back. So it also finds out, before the first
 // batch, whether the server can read the bucket.
@@ -116,7 +105,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	if err != nil {
 		return loader.Proof{}, err
 	}
-	objects := l.store.Run(b.ID.Run).Group(probeGroup)
+	objects := l.store.Run(b.ID.Run).Group(objstore.ProbeGroup)
 	if err := objects.Put(ctx, b); err != nil {
 		return loader.Proof{}, err
 	}
