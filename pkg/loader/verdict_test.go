@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 
@@ -45,5 +46,30 @@ func TestRegistry(t *testing.T) {
 		if m, ok := loader.FindMethod(d, name); ok != want || ok && m.Name != "keep" {
 			t.Errorf("method %q: %+v, %v", name, m, ok)
 		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	applied := func(error) loader.Applied { return loader.No }
+	hint := func(err error) string { return "look at " + err.Error() }
+	if err := loader.Describe("load", nil, applied, hint); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+	var e *loader.Error
+	if err := loader.Describe("load", io.EOF, applied, hint); !errors.As(err, &e) ||
+		*e != (loader.Error{Op: "load", Applied: loader.No, Err: io.EOF, Hint: "look at EOF"}) {
+		t.Errorf("%#v", err)
+	}
+
+	// An error that knows more keeps it, however it is wrapped.
+	known := &loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF}
+	wrapped := fmt.Errorf("worker 3: %w", known)
+	if err := loader.Describe("load", wrapped, applied, hint); err != wrapped || //nolint:errorlint // the very same
+		*known != (loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF, Hint: "look at EOF"}) {
+		t.Errorf("%#v within %v", known, err)
+	}
+	known.Hint = "wait"
+	if err := loader.Describe("load", known, applied, hint); err.Error() != "commit: EOF (wait)" {
+		t.Error(err)
 	}
 }

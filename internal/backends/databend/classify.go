@@ -237,17 +237,7 @@ func statusFault(status int) fault {
 
 // withHint says what was being done, and what to do next. It leaves what an error says about itself.
 func withHint(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *loader.Error
-	if !errors.As(err, &known) {
-		return &loader.Error{Op: op, Applied: verdict(err).Applied, Err: err, Hint: hint(err)}
-	}
-	if known.Hint == "" {
-		known.Hint = hint(known.Err)
-	}
-	return err
+	return loader.Describe(op, err, func(err error) loader.Applied { return verdict(err).Applied }, hint)
 }
 
 // failed is withHint for what comes before rows can be in the table: certainly none is.
