@@ -6,13 +6,12 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
 	"net"
-	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/mysqlerr"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -63,7 +62,7 @@ func verdict(err error) loader.Verdict {
 		return loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}
 	case isStore:
 		return stored
-	case errors.As(err, &certificate), errors.As(err, &record), errors.Is(err, mysql.ErrNoTLS), isAuthentication(err):
+	case errors.As(err, &certificate), errors.As(err, &record), errors.Is(err, mysql.ErrNoTLS), mysqlerr.Authentication(err):
 		return loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	case errors.Is(err, mysql.ErrPktTooLarge):
 		return loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No}
@@ -98,31 +97,12 @@ func serverVerdict(e *mysql.MySQLError) loader.Verdict {
 
 func isBroken(err error) bool {
 	var network net.Error
-	return httpload.Broken(err) || errors.As(err, &network) || slices.ContainsFunc([]error{
-		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer,
-		io.EOF, io.ErrUnexpectedEOF, io.ErrShortWrite, io.ErrClosedPipe, net.ErrClosed,
-	}, func(known error) bool { return errors.Is(err, known) })
-}
-
-func isAuthentication(err error) bool {
-	return slices.ContainsFunc([]error{
-		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
-	}, func(known error) bool { return errors.Is(err, known) })
+	return httpload.Broken(err) || mysqlerr.Broken(err) || errors.As(err, &network)
 }
 
 // withHint says what was being done, and what to do next. It leaves what an error says about itself.
 func withHint(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *loader.Error
-	if !errors.As(err, &known) {
-		return &loader.Error{Op: op, Applied: verdict(err).Applied, Err: err, Hint: hint(err)}
-	}
-	if known.Hint == "" {
-		known.Hint = hint(known.Err)
-	}
-	return err
+	return loader.Describe(op, err, func(err error) loader.Applied { return verdict(err).Applied }, hint)
 }
 
 func hint(err error) string {

@@ -6,12 +6,12 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
 	"net"
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/mysqlerr"
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -50,7 +50,7 @@ func verdict(err error) loader.Verdict {
 	case errors.As(err, &stuck):
 		// Its words are the server's for people: whether another try helps they do not say, so it is made.
 		return loader.Verdict{Class: loader.ClassOther, Retry: true}
-	case errors.As(err, &certificate), errors.Is(err, mysql.ErrNoTLS), isAuthentication(err):
+	case errors.As(err, &certificate), errors.Is(err, mysql.ErrNoTLS), mysqlerr.Authentication(err):
 		return loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	case errors.Is(err, mysql.ErrPktTooLarge):
 		return loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No}
@@ -58,23 +58,10 @@ func verdict(err error) loader.Verdict {
 		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server
 		// has seen is no complete statement.
 		return loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}
-	case isBroken(err), errors.As(err, &network):
+	case mysqlerr.Broken(err), errors.As(err, &network):
 		return loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}
 	}
 	return loader.Verdict{Class: loader.ClassOther, SessionDead: true}
-}
-
-func isBroken(err error) bool {
-	return slices.ContainsFunc([]error{
-		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer,
-		io.EOF, io.ErrUnexpectedEOF, io.ErrShortWrite, io.ErrClosedPipe, net.ErrClosed,
-	}, func(known error) bool { return errors.Is(err, known) })
-}
-
-func isAuthentication(err error) bool {
-	return slices.ContainsFunc([]error{
-		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
-	}, func(known error) bool { return errors.Is(err, known) })
 }
 
 func isDial(err error) bool {
@@ -100,17 +87,7 @@ func is(err error, numbers ...uint16) bool {
 
 // withHint says what was being done, and what to do next. It leaves what an error says about itself.
 func withHint(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var known *loader.Error
-	if !errors.As(err, &known) {
-		return &loader.Error{Op: op, Applied: verdict(err).Applied, Err: err, Hint: hint(err)}
-	}
-	if known.Hint == "" {
-		known.Hint = hint(known.Err)
-	}
-	return err
+	return loader.Describe(op, err, func(err error) loader.Applied { return verdict(err).Applied }, hint)
 }
 
 func hint(err error) string {

@@ -1,0 +1,31 @@
+package mysqlerr_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/internal/mysqlerr"
+)
+
+func TestMeanings(t *testing.T) {
+	for _, c := range []struct {
+		err                    error
+		broken, authentication bool
+	}{
+		{mysql.ErrInvalidConn, true, false},
+		{fmt.Errorf("read: %w", io.ErrUnexpectedEOF), true, false},
+		{fmt.Errorf("connect: %w", mysql.ErrOldPassword), false, true},
+		{mysql.ErrPktTooLarge, false, false},
+		{&mysql.MySQLError{Number: 1213, Message: "EOF"}, false, false},
+		{errors.New("EOF"), false, false},
+		{nil, false, false},
+	} {
+		assert.Equal(t, c.broken, mysqlerr.Broken(c.err), "%v", c.err)
+		assert.Equal(t, c.authentication, mysqlerr.Authentication(c.err), "%v", c.err)
+	}
+}
