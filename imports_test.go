@@ -64,6 +64,7 @@ func rules() []rule {
 		{from: "internal/sink", may: []string{"internal/sink"}},
 		{from: "internal/faultproxy"},
 		{from: "internal/fake", may: with("internal/fake")},
+		{from: "internal/fake/sqlread"},
 		{from: "cmd/terapush", may: []string{"internal/cli"}},
 	}
 }

@@ -1,6 +1,10 @@
 package doris
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
+)
 
 // expr is an expression. Its kinds are told apart in eval.
 type expr interface{}
@@ -72,104 +76,80 @@ type source struct {
 // query reads a SELECT behind its keyword.
 func (p *parser) query() *query {
 	q := &query{limit: -1}
-	for p.err == nil {
-		q.items = append(q.items, p.item())
-		if !p.take(",") {
-			break
-		}
-	}
-	if p.take("FROM") {
+	p.Each(func() { q.items = append(q.items, p.item()) })
+	if p.Take("FROM") {
 		q.from = p.source()
 	}
-	if p.take("WHERE") {
+	if p.Take("WHERE") {
 		q.where = p.expression()
 	}
-	if p.take("GROUP", "BY") {
-		for q.groupBy = append(q.groupBy, p.expression()); p.take(","); {
-			q.groupBy = append(q.groupBy, p.expression())
-		}
+	if p.Take("GROUP", "BY") {
+		p.Each(func() { q.groupBy = append(q.groupBy, p.expression()) })
 	}
-	if p.take("HAVING") {
+	if p.Take("HAVING") {
 		q.having = p.expression()
 	}
-	if p.take("ORDER", "BY") {
-		for p.err == nil {
-			o := order{x: p.expression()}
-			if o.desc = p.take("DESC"); !o.desc {
-				p.take("ASC")
-			}
-			q.orderBy = append(q.orderBy, o)
-			if !p.take(",") {
-				break
-			}
-		}
+	if p.Take("ORDER", "BY") {
+		p.Each(func() { q.orderBy = append(q.orderBy, p.order()) })
 	}
 	p.limits(q)
 	return q
 }
 
+func (p *parser) order() order { return order{p.expression(), p.OneOf("DESC", "ASC") == "DESC"} }
+
 func (p *parser) limits(q *query) {
-	if !p.take("LIMIT") {
+	if !p.Take("LIMIT") {
 		return
 	}
-	q.limit = p.integer()
-	if p.take("OFFSET") {
-		q.offset = p.integer()
-	} else if p.take(",") {
-		q.offset, q.limit = q.limit, p.integer()
+	q.limit = p.Integer()
+	if p.Take("OFFSET") {
+		q.offset = p.Integer()
+	} else if p.Take(",") {
+		q.offset, q.limit = q.limit, p.Integer()
 	}
 }
 
 func (p *parser) item() item {
-	if p.take("*") {
+	if p.Take("*") {
 		return item{}
 	}
-	from := p.tok.at
+	from := p.Token.At
 	x := p.expression()
-	name := strings.TrimSpace(p.src[from:min(p.tok.at, len(p.src))])
+	name := p.Since(from)
 	if c, ok := x.(columnRef); ok {
 		name = c.name
 	}
-	if p.take("AS") {
-		if p.tok.kind == tokString {
-			name = p.stringLiteral()
+	if p.Take("AS") {
+		if p.Token.Kind == sqlread.String {
+			name = p.Text()
 		} else {
-			name = p.identifier()
+			name = p.Identifier()
 		}
-	} else if p.tok.kind == tokQuoted || p.tok.kind == tokWord && !p.reserved() {
-		name = p.identifier()
+	} else if p.AtName() {
+		name = p.Identifier()
 	}
 	return item{x, name}
 }
 
-// reserved tells whether the word at hand goes on with the query instead of naming something.
-func (p *parser) reserved() bool {
-	switch strings.ToUpper(p.tok.text) {
-	case "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "AND", "OR", "AS", "ON", "JOIN", "UNION", "INNER", "LEFT", "RIGHT",
-		"CROSS", "FULL", "LATERAL", "WINDOW", "DIV", "BETWEEN", "IN", "IS", "LIKE", "NOT", "OFFSET", "FOR", "PARTITION", "TABLET":
-		return true
-	}
-	return false
-}
-
 func (p *parser) source() *source {
 	s := &source{}
-	if p.take("(") {
-		p.expect("SELECT")
+	if p.Take("(") {
+		p.Expect("SELECT")
 		s.query = p.query()
-		p.expect(")")
+		p.Expect(")")
 		// Doris wants a name for it: "Every derived table must have its own alias".
-		p.take("AS")
-		p.identifier()
+		p.Take("AS")
+		p.Identifier()
 		return s
 	}
 	s.db, s.name = p.qualified()
-	if p.tok.is("(") {
+	if p.Token.Is("(") {
 		s.function, s.name = strings.ToUpper(s.name), ""
 		s.properties = p.properties()
 	}
-	if p.take("AS") || p.tok.kind == tokQuoted || p.tok.kind == tokWord && !p.reserved() {
-		p.identifier() // names are resolved without it: there is one source
+	if p.Take("AS") || p.AtName() {
+		p.Identifier() // names are resolved without it: there is one source
 	}
 	return s
 }

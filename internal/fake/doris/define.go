@@ -12,18 +12,18 @@ import (
 func (s *session) define(p *parser) (*result, error) {
 	var err error
 	switch {
-	case p.take("CREATE", "DATABASE"), p.take("CREATE", "SCHEMA"):
+	case p.Take("CREATE", "DATABASE"), p.Take("CREATE", "SCHEMA"):
 		err = s.createDatabase(p)
-	case p.take("CREATE", "TABLE"):
+	case p.Take("CREATE", "TABLE"):
 		err = s.createTable(p)
-	case p.take("DROP", "DATABASE"), p.take("DROP", "SCHEMA"):
+	case p.Take("DROP", "DATABASE"), p.Take("DROP", "SCHEMA"):
 		err = s.dropDatabase(p)
-	case p.take("DROP", "TABLE"):
+	case p.Take("DROP", "TABLE"):
 		err = s.dropTable(p)
-	case p.take("TRUNCATE", "TABLE"):
+	case p.Take("TRUNCATE", "TABLE"):
 		db, name := p.qualified()
-		p.take("FORCE")
-		if err = p.end(); err != nil {
+		p.Take("FORCE")
+		if err = p.End(); err != nil {
 			break
 		}
 		var t *table
@@ -31,16 +31,16 @@ func (s *session) define(p *parser) (*result, error) {
 			t.rows, t.byKey, t.partition = nil, map[string]int{}, s.store.newID()
 		}
 	default:
-		p.fail("a statement that is not known")
-		err = p.err
+		p.Fail("a statement that is not known")
+		err = p.Err
 	}
 	return &result{}, err
 }
 
 func (s *session) createDatabase(p *parser) error {
-	unlessThere := p.take("IF", "NOT", "EXISTS")
-	name := p.identifier()
-	if err := p.end(); err != nil {
+	unlessThere := p.Take("IF", "NOT", "EXISTS")
+	name := p.Identifier()
+	if err := p.End(); err != nil {
 		return err
 	}
 	if s.store.databases[name] != nil {
@@ -54,10 +54,10 @@ func (s *session) createDatabase(p *parser) error {
 }
 
 func (s *session) dropDatabase(p *parser) error {
-	ifThere := p.take("IF", "EXISTS")
-	name := p.identifier()
-	p.take("FORCE")
-	if err := p.end(); err != nil {
+	ifThere := p.Take("IF", "EXISTS")
+	name := p.Identifier()
+	p.Take("FORCE")
+	if err := p.End(); err != nil {
 		return err
 	}
 	if s.store.databases[name] == nil && !ifThere {
@@ -68,10 +68,10 @@ func (s *session) dropDatabase(p *parser) error {
 }
 
 func (s *session) dropTable(p *parser) error {
-	ifThere := p.take("IF", "EXISTS")
+	ifThere := p.Take("IF", "EXISTS")
 	db, name := p.qualified()
-	p.take("FORCE")
-	if err := p.end(); err != nil {
+	p.Take("FORCE")
+	if err := p.End(); err != nil {
 		return err
 	}
 	t, err := s.table(db, name)
@@ -87,48 +87,41 @@ func (s *session) dropTable(p *parser) error {
 
 // createTable reads CREATE TABLE behind these words, and refuses what Doris would.
 func (s *session) createTable(p *parser) error {
-	unlessThere := p.take("IF", "NOT", "EXISTS")
+	unlessThere := p.Take("IF", "NOT", "EXISTS")
 	db, name := p.qualified()
 	t := &table{name: name, buckets: "10", properties: map[string]string{}, byKey: map[string]int{}, created: s.mysql.cluster.options.Now()}
-	p.expect("(")
-	for p.err == nil {
-		t.columns = append(t.columns, p.column())
-		if !p.take(",") {
-			break
-		}
-	}
-	p.expect(")")
-	if p.take("ENGINE") {
-		p.take("=")
-		if engine := p.identifier(); !strings.EqualFold(engine, "OLAP") {
-			p.fail("engine %s", engine)
+	p.List(func() { t.columns = append(t.columns, p.column()) })
+	if p.Take("ENGINE") {
+		p.Take("=")
+		if engine := p.Identifier(); !strings.EqualFold(engine, "OLAP") {
+			p.Fail("engine %s", engine)
 		}
 	}
 	for _, model := range []string{"DUPLICATE", "UNIQUE", "AGGREGATE"} {
-		if p.take(model, "KEY") {
-			t.model, t.keys = model, p.names()
+		if p.Take(model, "KEY") {
+			t.model, t.keys = model, p.Names()
 		}
 	}
-	if p.take("COMMENT") {
-		t.comment = p.stringLiteral()
+	if p.Take("COMMENT") {
+		t.comment = p.Text()
 	}
-	distributed := p.take("DISTRIBUTED", "BY")
+	distributed := p.Take("DISTRIBUTED", "BY")
 	if distributed {
-		if p.take("HASH") {
-			t.hash = p.names()
+		if p.Take("HASH") {
+			t.hash = p.Names()
 		} else {
-			p.expect("RANDOM")
+			p.Expect("RANDOM")
 		}
-		if p.take("BUCKETS") {
-			if t.buckets = "AUTO"; !p.take("AUTO") {
-				t.buckets = strconv.FormatInt(p.integer(), 10)
+		if p.Take("BUCKETS") {
+			if t.buckets = "AUTO"; !p.Take("AUTO") {
+				t.buckets = strconv.FormatInt(p.Integer(), 10)
 			}
 		}
 	}
-	if p.take("PROPERTIES") {
+	if p.Take("PROPERTIES") {
 		t.properties = p.properties()
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return err
 	}
 	if db == "" {
@@ -156,21 +149,21 @@ func (s *session) createTable(p *parser) error {
 }
 
 func (p *parser) column() column {
-	c := column{name: p.identifier(), kind: p.typeName()}
-	for p.err == nil {
+	c := column{name: p.Identifier(), kind: p.typeName()}
+	for p.Err == nil {
 		switch {
-		case p.take("NOT", "NULL"):
+		case p.Take("NOT", "NULL"):
 			c.notNull = true
-		case p.take("NULL"):
-		case p.take("DEFAULT"):
+		case p.Take("NULL"):
+		case p.Take("DEFAULT"):
 			if l, ok := p.primary().(literal); !ok {
-				p.fail("only constants may be defaults here")
+				p.Fail("only constants may be defaults here")
 			} else if l.v != nil {
 				v := text(l.v)
 				c.defaultValue = &v
 			}
-		case p.take("COMMENT"):
-			c.comment = p.stringLiteral()
+		case p.Take("COMMENT"):
+			c.comment = p.Text()
 		default:
 			return c
 		}

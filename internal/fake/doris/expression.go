@@ -2,15 +2,16 @@ package doris
 
 import (
 	"math/big"
-	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // expression reads OR, the loosest operator.
 func (p *parser) expression() expr {
 	x := p.and()
-	for p.take("OR") || p.take("||") {
+	for range p.Chain("OR", "||") {
 		x = binary{"OR", x, p.and()}
 	}
 	return x
@@ -18,14 +19,14 @@ func (p *parser) expression() expr {
 
 func (p *parser) and() expr {
 	x := p.not()
-	for p.take("AND") || p.take("&&") {
+	for range p.Chain("AND", "&&") {
 		x = binary{"AND", x, p.not()}
 	}
 	return x
 }
 
 func (p *parser) not() expr {
-	if p.take("NOT") || p.take("!") {
+	if p.Take("NOT") || p.Take("!") {
 		return unary{"NOT", p.not()}
 	}
 	return p.comparison()
@@ -33,37 +34,32 @@ func (p *parser) not() expr {
 
 func (p *parser) comparison() expr {
 	x := p.sum()
-	for p.err == nil {
-		negated := p.take("NOT")
+	for p.Err == nil {
+		negated := p.Take("NOT")
 		var test expr
 		switch {
-		case p.take("BETWEEN"):
+		case p.Take("BETWEEN"):
 			low := p.sum()
-			p.expect("AND")
+			p.Expect("AND")
 			test = between{x, low, p.sum()}
-		case p.take("IN"):
+		case p.Take("IN"):
 			in := &inList{x: x}
-			p.expect("(")
-			for in.list = append(in.list, p.expression()); p.take(","); {
-				in.list = append(in.list, p.expression())
-			}
-			p.expect(")")
+			p.List(func() { in.list = append(in.list, p.expression()) })
 			test = in
-		case p.take("LIKE"):
+		case p.Take("LIKE"):
 			test = like{x, p.sum()}
 		case negated:
-			p.fail("expected BETWEEN, IN or LIKE")
+			p.Fail("expected BETWEEN, IN or LIKE")
 			return x
-		case p.take("IS"):
-			negated = p.take("NOT")
-			p.expect("NULL")
+		case p.Take("IS"):
+			negated = p.Take("NOT")
+			p.Expect("NULL")
 			test = isNull{x}
 		default:
-			op := p.tok.text
-			if p.tok.kind != tokOp || !slices.Contains([]string{"=", "<>", "!=", "<", "<=", ">", ">=", "<=>"}, op) {
+			op := p.OneOf("=", "<>", "!=", "<", "<=", ">", ">=", "<=>")
+			if op == "" {
 				return x
 			}
-			p.advance()
 			test = binary{op, x, p.sum()}
 		}
 		if x = test; negated {
@@ -75,38 +71,25 @@ func (p *parser) comparison() expr {
 
 func (p *parser) sum() expr {
 	x := p.product()
-	for {
-		switch {
-		case p.take("+"):
-			x = binary{"+", x, p.product()}
-		case p.take("-"):
-			x = binary{"-", x, p.product()}
-		default:
-			return x
-		}
+	for op := range p.Chain("+", "-") {
+		x = binary{op, x, p.product()}
 	}
+	return x
 }
 
 func (p *parser) product() expr {
 	x := p.unary()
-	for {
-		switch {
-		case p.take("*"):
-			x = binary{"*", x, p.unary()}
-		case p.take("/"):
-			x = binary{"/", x, p.unary()}
-		case p.take("%"), p.take("MOD"):
-			x = binary{"%", x, p.unary()}
-		case p.take("DIV"):
-			x = binary{"DIV", x, p.unary()}
-		default:
-			return x
+	for op := range p.Chain("*", "/", "%", "MOD", "DIV") {
+		if op == "MOD" {
+			op = "%"
 		}
+		x = binary{op, x, p.unary()}
 	}
+	return x
 }
 
 func (p *parser) unary() expr {
-	if p.take("-") {
+	if p.Take("-") {
 		x := p.unary()
 		if l, ok := x.(literal); ok {
 			if v, err := arithmetic("-", int64(0), l.v); err == nil {
@@ -115,100 +98,94 @@ func (p *parser) unary() expr {
 		}
 		return unary{"-", x}
 	}
-	if p.take("+") {
+	if p.Take("+") {
 		return p.unary()
 	}
 	return p.primary()
 }
 
 func (p *parser) primary() expr {
-	t := p.tok
-	switch t.kind {
-	case tokString:
-		p.advance()
-		return literal{t.text}
-	case tokNumber:
-		p.advance()
-		return literal{number(t.text)}
-	case tokQuoted:
+	t := p.Token
+	switch t.Kind {
+	case sqlread.String:
+		p.Advance()
+		return literal{t.Text}
+	case sqlread.Number:
+		p.Advance()
+		return literal{number(t.Text)}
+	case sqlread.Quoted:
 		return p.name()
-	case tokWord:
+	case sqlread.Word:
 		return p.word()
 	}
 	switch {
-	case p.take("@@"):
-		name := p.identifier()
-		if p.take(".") { // @@session.name, @@global.name
-			name = p.identifier()
+	case p.Take("@@"):
+		name := p.Identifier()
+		if p.Take(".") { // @@session.name, @@global.name
+			name = p.Identifier()
 		}
 		return variable{strings.ToLower(name)}
-	case p.take("("):
-		if p.take("SELECT") {
+	case p.Take("("):
+		if p.Take("SELECT") {
 			q := p.query()
-			p.expect(")")
+			p.Expect(")")
 			return scalarQuery{q}
 		}
 		x := p.expression()
-		p.expect(")")
+		p.Expect(")")
 		return x
 	}
-	p.fail("expected an expression")
+	p.Fail("expected an expression")
 	return literal{}
 }
 
 func (p *parser) word() expr {
 	switch {
-	case p.take("NULL"):
+	case p.Take("NULL"):
 		return literal{nil}
-	case p.take("TRUE"):
+	case p.Take("TRUE"):
 		return literal{int64(1)}
-	case p.take("FALSE"):
+	case p.Take("FALSE"):
 		return literal{int64(0)}
-	case p.take("CAST"):
-		p.expect("(")
+	case p.Take("CAST"):
+		p.Expect("(")
 		x := p.expression()
-		p.expect("AS")
+		p.Expect("AS")
 		c := cast{x, p.typeName()}
-		p.expect(")")
+		p.Expect(")")
 		return c
 	}
 	// DATE '…', TIMESTAMP '…' and BINARY '…' are literals; go-sql-driver and MySQL's encoders write _binary'…'
 	// (assumed to be taken: the grammar that was read has BINARY only).
-	word := p.tok
-	after := p.lexer
-	if t, err := after.next(); err == nil && t.kind == tokString && slices.Contains([]string{"DATE", "TIMESTAMP", "BINARY", "_BINARY"}, strings.ToUpper(word.text)) {
-		p.advance()
-		p.advance()
-		return literal{t.text}
+	if p.Peek().Kind == sqlread.String && p.OneOf("DATE", "TIMESTAMP", "BINARY", "_BINARY") != "" {
+		return literal{p.Text()}
 	}
 	return p.name()
 }
 
 // name reads a column, or the call of a function.
 func (p *parser) name() expr {
-	bare := p.tok.kind == tokWord
-	if bare && p.reserved() {
-		p.fail("expected an expression")
+	if !p.AtName() {
+		p.Fail("expected an expression")
 		return literal{}
 	}
-	name := p.identifier()
-	if !bare || !p.take("(") {
-		for p.take(".") {
-			name = p.identifier()
+	bare := p.Token.Kind == sqlread.Word
+	name := p.Identifier()
+	if !bare || !p.Take("(") {
+		for p.Take(".") {
+			name = p.Identifier()
 		}
 		return columnRef{name}
 	}
 	c := call{name: strings.ToUpper(name)}
 	switch {
-	case p.take("*"):
+	case p.Take("*"):
 		c.star = true
-	case !p.tok.is(")"):
-		c.distinct = p.take("DISTINCT")
-		for c.args = append(c.args, p.expression()); p.take(","); {
-			c.args = append(c.args, p.expression())
-		}
+	case !p.Token.Is(")"):
+		c.distinct = p.Take("DISTINCT")
+		p.Each(func() { c.args = append(c.args, p.expression()) })
 	}
-	p.expect(")")
+	p.Expect(")")
 	return c
 }
 

@@ -20,38 +20,30 @@ type insertion struct {
 func (p *parser) insertion() (*insertion, error) {
 	i := &insertion{constant: true}
 	i.db, i.table = p.qualified()
-	if p.take("WITH", "LABEL") {
-		i.label = p.identifier()
+	if p.Take("WITH", "LABEL") {
+		i.label = p.Identifier()
 	}
-	if p.tok.is("(") {
-		i.columns = p.names()
+	if p.Token.Is("(") {
+		i.columns = p.Names()
 	}
 	switch {
-	case p.take("VALUES"):
-		for p.err == nil {
-			p.expect("(")
+	case p.Take("VALUES"):
+		p.Each(func() {
 			var row []expr
-			for p.err == nil {
+			p.List(func() {
 				x := p.expression()
 				_, isLiteral := x.(literal)
 				i.constant = i.constant && isLiteral
 				row = append(row, x)
-				if !p.take(",") {
-					break
-				}
-			}
-			p.expect(")")
+			})
 			i.values = append(i.values, row)
-			if !p.take(",") {
-				break
-			}
-		}
-	case p.take("SELECT"):
+		})
+	case p.Take("SELECT"):
 		i.query, i.constant = p.query(), false
 	default:
-		p.fail("expected VALUES or SELECT")
+		p.Fail("expected VALUES or SELECT")
 	}
-	return i, p.end()
+	return i, p.End()
 }
 
 // insert executes INSERT INTO: a transaction of its own under its label, or a part of the table's group.
@@ -81,7 +73,7 @@ func (s *session) insert(p *parser, fault Fault) (*result, error) {
 		if async && fault.LoseWAL {
 			rows.rows = nil
 		}
-		g := s.store.join(t, rows.rows, int64(len(p.src)), async)
+		g := s.store.join(t, rows.rows, int64(len(p.Source)), async)
 		s.last = &lastInsert{g.txn.id, g.txn.label, t.database.name, t.name, "PREPARE", rows.affected, 0}
 		s.store.mu.Unlock()
 		locked = false

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"net"
 	"strings"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // session is one connection of MySQL's protocol. Its statements run one after the other.
@@ -35,10 +37,10 @@ func newSession(m *mysqlServer, id int64, c net.Conn) *session {
 func (s *session) statement(sql string) (*result, error) {
 	label := ""
 	p := newParser(sql)
-	if p.take("INSERT", "INTO") {
+	if p.Take("INSERT", "INTO") {
 		p.qualified()
-		if p.take("WITH", "LABEL") {
-			label = p.identifier()
+		if p.Take("WITH", "LABEL") {
+			label = p.Identifier()
 		}
 	}
 	fault := s.mysql.cluster.log.ask(Request{Kind: Statement, Database: s.database, Label: label, Bytes: int64(len(sql)),
@@ -65,30 +67,30 @@ func (s *session) hangUp() error {
 
 // execute runs one statement. Most hold the store's lock throughout; INSERT lets go of it while it reads and waits.
 func (s *session) execute(p *parser, fault Fault) (*result, error) {
-	if p.take("INSERT", "INTO") {
+	if p.Take("INSERT", "INTO") {
 		return s.insert(p, fault)
 	}
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	switch {
-	case p.take("SELECT"):
+	case p.Take("SELECT"):
 		q := p.query()
-		if err := p.end(); err != nil {
+		if err := p.End(); err != nil {
 			return nil, err
 		}
 		return s.run(q)
-	case p.take("SHOW"):
+	case p.Take("SHOW"):
 		return s.show(p)
-	case p.take("CREATE"), p.take("DROP"), p.take("TRUNCATE"):
-		p = newParser(p.src)
+	case p.Take("CREATE"), p.Take("DROP"), p.Take("TRUNCATE"):
+		p = newParser(p.Source)
 		return s.define(p)
-	case p.take("DELETE", "FROM"):
+	case p.Take("DELETE", "FROM"):
 		return s.delete(p)
-	case p.take("SET"):
+	case p.Take("SET"):
 		return s.setVariables(p)
-	case p.take("USE"):
-		name := p.identifier()
-		if err := p.end(); err != nil {
+	case p.Take("USE"):
+		name := p.Identifier()
+		if err := p.End(); err != nil {
 			return nil, err
 		}
 		if s.store.databases[name] == nil {
@@ -96,15 +98,15 @@ func (s *session) execute(p *parser, fault Fault) (*result, error) {
 		}
 		s.database = name
 		return &result{}, nil
-	case p.take("DESC"), p.take("DESCRIBE"):
+	case p.Take("DESC"), p.Take("DESCRIBE"):
 		db, name := p.qualified()
-		if err := p.end(); err != nil {
+		if err := p.End(); err != nil {
 			return nil, err
 		}
 		return s.describe(db, name)
 	}
-	p.fail("a statement that is not known")
-	return nil, p.err
+	p.Fail("a statement that is not known")
+	return nil, p.Err
 }
 
 func unknownDatabase(name string) error {
@@ -131,9 +133,9 @@ func (s *session) table(db, name string) (*table, error) {
 // delete removes rows. Doris bounds the conditions by the table's model; the stand-in takes any.
 func (s *session) delete(p *parser) (*result, error) {
 	db, name := p.qualified()
-	p.expect("WHERE")
+	p.Expect("WHERE")
 	where := p.expression()
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	t, err := s.table(db, name)
@@ -184,29 +186,29 @@ func unknownVariable(name string) error {
 
 // setVariables executes SET a = 1, b = 'x', and SET NAMES.
 func (s *session) setVariables(p *parser) (*result, error) {
-	if p.take("NAMES") || p.take("CHARACTER", "SET") {
+	if p.Take("NAMES") || p.Take("CHARACTER", "SET") {
 		p.primary()
-		if p.take("COLLATE") {
+		if p.Take("COLLATE") {
 			p.primary()
 		}
-		return &result{}, p.end()
+		return &result{}, p.End()
 	}
 	changed := map[string]value{}
-	for p.err == nil {
-		p.take("SESSION")
-		if p.tok.is("GLOBAL") {
+	for p.Err == nil {
+		p.Take("SESSION")
+		if p.Token.Is("GLOBAL") {
 			return nil, &sqlError{1227, "42000", "errCode = 2, detailMessage = Access denied; you need (at least one of) the (ADMIN) privilege(s) for this operation"}
 		}
-		if p.take("@@") && p.take("SESSION") {
-			p.expect(".")
+		if p.Take("@@") && p.Take("SESSION") {
+			p.Expect(".")
 		}
-		name := strings.ToLower(p.identifier())
-		p.expect("=")
+		name := strings.ToLower(p.Identifier())
+		p.Expect("=")
 		v, err := s.setting(p)
 		if err != nil {
 			return nil, err
 		}
-		if _, known := s.variables()[name]; !known && p.err == nil {
+		if _, known := s.variables()[name]; !known && p.Err == nil {
 			return nil, unknownVariable(name)
 		}
 		if name == "version" || name == "version_comment" {
@@ -220,11 +222,11 @@ func (s *session) setVariables(p *parser) (*result, error) {
 			}
 		}
 		changed[name] = v
-		if !p.take(",") {
+		if !p.Take(",") {
 			break
 		}
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	maps.Copy(s.set, changed)
@@ -233,8 +235,8 @@ func (s *session) setVariables(p *parser) (*result, error) {
 
 // setting is a value behind =: an expression, or a bare word such as sync_mode, ON, DEFAULT.
 func (s *session) setting(p *parser) (value, error) {
-	if p.tok.kind == tokWord {
-		word := p.identifier()
+	if p.Token.Kind == sqlread.Word {
+		word := p.Identifier()
 		switch strings.ToUpper(word) {
 		case "ON", "TRUE":
 			return int64(1), nil
@@ -244,8 +246,8 @@ func (s *session) setting(p *parser) (value, error) {
 		return word, nil
 	}
 	x := p.expression()
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	return (&scope{session: s}).eval(x)
 }

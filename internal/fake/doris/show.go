@@ -12,23 +12,23 @@ import (
 // show executes SHOW …; the columns are Doris', those without a meaning here are empty.
 func (s *session) show(p *parser) (*result, error) {
 	switch {
-	case p.take("VARIABLES"), p.take("SESSION", "VARIABLES"), p.take("GLOBAL", "VARIABLES"):
+	case p.Take("VARIABLES"), p.Take("SESSION", "VARIABLES"), p.Take("GLOBAL", "VARIABLES"):
 		return s.filtered(p, s.showVariables(), "Variable_name")
-	case p.take("BACKENDS"):
+	case p.Take("BACKENDS"):
 		return s.filtered(p, s.backends(), "")
-	case p.take("FRONTENDS"):
+	case p.Take("FRONTENDS"):
 		return s.filtered(p, s.frontends(), "")
-	case p.take("DATABASES"), p.take("SCHEMAS"):
+	case p.Take("DATABASES"), p.Take("SCHEMAS"):
 		r := &result{names: []string{"Database"}}
 		for _, name := range append(sorted(s.store.databases), "information_schema") {
 			r.rows = append(r.rows, []value{name})
 		}
 		return s.filtered(p, r, "Database")
-	case p.take("TABLES"):
+	case p.Take("TABLES"):
 		return s.showTables(p)
-	case p.take("CREATE", "TABLE"):
+	case p.Take("CREATE", "TABLE"):
 		db, name := p.qualified()
-		if err := p.end(); err != nil {
+		if err := p.End(); err != nil {
 			return nil, err
 		}
 		t, err := s.table(db, name)
@@ -36,50 +36,46 @@ func (s *session) show(p *parser) (*result, error) {
 			return nil, err
 		}
 		return &result{names: []string{"Table", "Create Table"}, rows: [][]value{{t.name, t.ddl()}}}, nil
-	case p.take("LAST", "INSERT"):
+	case p.Take("LAST", "INSERT"):
 		return s.showLast(p)
-	case p.take("TRANSACTION"):
+	case p.Take("TRANSACTION"):
 		return s.showTransactions(p)
-	case p.take("LOAD"):
+	case p.Take("LOAD"):
 		return s.showLoads(p)
-	case p.take("COLUMNS"), p.take("FULL", "COLUMNS"), p.take("FIELDS"):
-		if !p.take("FROM") {
-			p.expect("IN")
+	case p.Take("COLUMNS"), p.Take("FULL", "COLUMNS"), p.Take("FIELDS"):
+		if !p.Take("FROM") {
+			p.Expect("IN")
 		}
 		db, name := p.qualified()
-		if p.take("FROM") {
-			db = p.identifier()
+		if p.Take("FROM") {
+			db = p.Identifier()
 		}
-		if err := p.end(); err != nil {
+		if err := p.End(); err != nil {
 			return nil, err
 		}
 		return s.describe(db, name)
-	case p.take("PARTITIONS", "FROM"):
+	case p.Take("PARTITIONS", "FROM"):
 		return s.showPartitions(p)
-	case p.take("WARNINGS"), p.take("ERRORS"):
+	case p.Take("WARNINGS"), p.Take("ERRORS"):
 		return s.filtered(p, &result{names: []string{"Level", "Code", "Message"}}, "")
 	}
-	p.fail("a SHOW that is not known")
-	return nil, p.err
+	p.Fail("a SHOW that is not known")
+	return nil, p.Err
 }
 
 // filtered applies what may follow a SHOW: LIKE, WHERE, ORDER BY, LIMIT.
 func (s *session) filtered(p *parser, r *result, likeColumn string) (*result, error) {
 	q := &query{items: []item{{}}, limit: -1}
-	if likeColumn != "" && p.take("LIKE") {
-		q.where = like{columnRef{likeColumn}, literal{p.stringLiteral()}}
-	} else if p.take("WHERE") {
+	if likeColumn != "" && p.Take("LIKE") {
+		q.where = like{columnRef{likeColumn}, literal{p.Text()}}
+	} else if p.Take("WHERE") {
 		q.where = p.expression()
 	}
-	if p.take("ORDER", "BY") {
-		o := order{x: p.expression()}
-		if o.desc = p.take("DESC"); !o.desc {
-			p.take("ASC")
-		}
-		q.orderBy = append(q.orderBy, o)
+	if p.Take("ORDER", "BY") {
+		q.orderBy = append(q.orderBy, p.order())
 	}
 	p.limits(q)
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	q.from = &source{read: func() ([]string, [][]value, error) { return r.names, r.rows, nil }}
@@ -89,11 +85,11 @@ func (s *session) filtered(p *parser, r *result, likeColumn string) (*result, er
 // fromDatabase reads the optional FROM db of a SHOW.
 func (s *session) fromDatabase(p *parser) (*database, error) {
 	name := s.database
-	if p.take("FROM") || p.take("IN") {
-		name = p.identifier()
+	if p.Take("FROM") || p.Take("IN") {
+		name = p.Identifier()
 	}
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	if name == "" {
 		return nil, &sqlError{1046, "3D000", "errCode = 2, detailMessage = No database selected"}
@@ -137,7 +133,7 @@ func (s *session) showLast(p *parser) (*result, error) {
 		r.rows = append(r.rows, []value{strconv.FormatInt(l.id, 10), l.label, l.db, l.table, l.status,
 			strconv.FormatInt(l.loaded, 10), strconv.FormatInt(l.filtered, 10)})
 	}
-	return r, p.end()
+	return r, p.End()
 }
 
 // showPartitions answers SHOW PARTITIONS FROM t: tables here have one partition, which TRUNCATE replaces.
@@ -163,18 +159,18 @@ func (s *session) showTransactions(p *parser) (*result, error) {
 	r := &result{names: []string{"TransactionId", "Label", "Coordinator", "TransactionStatus", "LoadJobSourceType", "PrepareTime",
 		"PreCommitTime", "CommitTime", "FinishTime", "Reason", "ErrorReplicasCount", "ListenerId", "TimeoutMs"}}
 	var x *txn
-	p.expect("WHERE")
+	p.Expect("WHERE")
 	switch {
-	case p.take("ID"):
-		p.expect("=")
-		x = d.txns[p.integer()]
-	case p.take("LABEL"):
-		p.expect("=")
-		x = s.store.labelled(d, p.stringLiteral())
+	case p.Take("ID"):
+		p.Expect("=")
+		x = d.txns[p.Integer()]
+	case p.Take("LABEL"):
+		p.Expect("=")
+		x = s.store.labelled(d, p.Text())
 	default:
-		p.fail("expected id or label")
+		p.Fail("expected id or label")
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	if x == nil { // "transaction with label … does not exist"

@@ -3,6 +3,8 @@ package oracle
 import (
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // block is an anonymous PL/SQL block of calls and assignments to binds.
@@ -18,22 +20,22 @@ type step struct {
 
 func (p *parser) block() statement {
 	b := &block{}
-	for p.err == nil && !p.tok.is("END") {
+	for p.Err == nil && !p.Token.Is("END") {
 		one := step{to: -1}
-		if p.tok.kind == tokBind {
-			p.binds = append(p.binds, p.tok.text)
+		if p.Token.Kind == sqlread.Bind {
+			p.binds = append(p.binds, p.Token.Text)
 			one.to = len(p.binds) - 1
-			p.advance()
-			p.expect(":=")
+			p.Advance()
+			p.Expect(":=")
 		}
 		one.call = p.expression()
-		p.expect(";")
+		p.Expect(";")
 		b.steps = append(b.steps, one)
 	}
-	p.expect("END", ";")
+	p.Expect("END", ";")
 	for i, name := range p.binds {
 		if slices.Contains(p.binds[:i], name) {
-			p.fail("placeholder %s stands there twice, which is one bind in PL/SQL and two in SQL", name)
+			p.Fail("placeholder %s stands there twice, which is one bind in PL/SQL and two in SQL", name)
 		}
 	}
 	b.placeholders = len(p.binds)

@@ -50,13 +50,13 @@ func (s *session) createExternal(args map[string]value) error {
 	}
 	t := &table{name: name, external: x, object: s.server.newObject()}
 	p := newParser("(" + text(args["COLUMN_LIST"]) + ")")
-	p.list(func() { p.columnOrConstraint(t) })
-	if err := p.end(); err != nil {
+	p.List(func() { p.columnOrConstraint(t) })
+	if err := p.End(); err != nil {
 		return err
 	}
 	if p = newParser("(" + text(args["FIELD_LIST"]) + ")"); args["FIELD_LIST"] != nil {
-		p.list(func() { x.fields = append(x.fields, p.field()) })
-		if err := p.end(); err != nil {
+		p.List(func() { x.fields = append(x.fields, p.field()) })
+		if err := p.End(); err != nil {
 			return err
 		}
 	}
@@ -66,17 +66,17 @@ func (s *session) createExternal(args map[string]value) error {
 
 // field reads name CHAR(n) [DATE_FORMAT DATE|TIMESTAMP MASK "…"].
 func (p *parser) field() field {
-	f := field{name: p.identifier(), length: 255}
-	if p.take("CHAR") && p.take("(") {
-		f.length = int(p.integer())
-		p.expect(")")
+	f := field{name: p.Identifier(), length: 255}
+	if p.Take("CHAR") && p.Take("(") {
+		f.length = int(p.Integer())
+		p.Expect(")")
 	}
-	if p.take("DATE_FORMAT") {
-		if !p.take("DATE") {
-			p.expect("TIMESTAMP")
+	if p.Take("DATE_FORMAT") {
+		if !p.Take("DATE") {
+			p.Expect("TIMESTAMP")
 		}
-		p.expect("MASK")
-		f.mask = p.identifier() // in quotation marks
+		p.Expect("MASK")
+		f.mask = p.Identifier() // in quotation marks
 	}
 	return f
 }

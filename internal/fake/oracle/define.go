@@ -3,6 +3,8 @@ package oracle
 import (
 	"errors"
 	"fmt"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // creating is CREATE TABLE.
@@ -14,21 +16,21 @@ type creating struct {
 }
 
 func (p *parser) createTable() statement {
-	x := &creating{absent: p.take("IF", "NOT", "EXISTS"), table: &table{}}
+	x := &creating{absent: p.Take("IF", "NOT", "EXISTS"), table: &table{}}
 	x.owner, x.name = p.qualified()
-	p.list(func() { p.columnOrConstraint(x.table) })
-	for p.err == nil && p.tok.kind != tokEnd {
+	p.List(func() { p.columnOrConstraint(x.table) })
+	for p.Err == nil && p.Token.Kind != sqlread.End {
 		switch {
-		case p.take("SEGMENT", "CREATION", "IMMEDIATE"), p.take("SEGMENT", "CREATION", "DEFERRED"), p.take("NOLOGGING"), p.take("LOGGING"):
-		case p.take("NOCOMPRESS"):
-		case p.take("COMPRESS"):
+		case p.Take("SEGMENT", "CREATION", "IMMEDIATE"), p.Take("SEGMENT", "CREATION", "DEFERRED"), p.Take("NOLOGGING"), p.Take("LOGGING"):
+		case p.Take("NOCOMPRESS"):
+		case p.Take("COMPRESS"):
 			x.table.compressed = true
-		case p.take("MEMOPTIMIZE", "FOR", "WRITE"):
+		case p.Take("MEMOPTIMIZE", "FOR", "WRITE"):
 			x.table.memoptimized = true
-		case p.take("PARTITION", "BY", "RANGE"):
+		case p.Take("PARTITION", "BY", "RANGE"):
 			p.partitions(x)
 		default:
-			p.fail("a property that is not known")
+			p.Fail("a property that is not known")
 		}
 	}
 	return x
@@ -36,37 +38,37 @@ func (p *parser) createTable() statement {
 
 func (p *parser) columnOrConstraint(t *table) {
 	name := ""
-	if p.take("CONSTRAINT") {
-		name = p.identifier()
+	if p.Take("CONSTRAINT") {
+		name = p.Identifier()
 	}
 	switch {
-	case p.take("PRIMARY", "KEY"):
-		p.uniqueKey(t, name, true, p.names())
+	case p.Take("PRIMARY", "KEY"):
+		p.uniqueKey(t, name, true, p.Names())
 		return
-	case p.take("UNIQUE"):
-		p.uniqueKey(t, name, false, p.names())
+	case p.Take("UNIQUE"):
+		p.uniqueKey(t, name, false, p.Names())
 		return
-	case p.take("CHECK"):
+	case p.Take("CHECK"):
 		t.checks = append(t.checks, check{name, p.inParentheses()})
 		return
 	}
-	c := column{name: p.identifier(), kind: p.columnType()}
+	c := column{name: p.Identifier(), kind: p.columnType()}
 	t.columns = append(t.columns, c)
 	at := &t.columns[len(t.columns)-1]
 	for {
 		name = ""
-		if p.take("CONSTRAINT") {
-			name = p.identifier()
+		if p.Take("CONSTRAINT") {
+			name = p.Identifier()
 		}
 		switch {
-		case p.take("NOT", "NULL"):
+		case p.Take("NOT", "NULL"):
 			at.notNull = true
-		case p.take("NULL"):
-		case p.take("PRIMARY", "KEY"):
+		case p.Take("NULL"):
+		case p.Take("PRIMARY", "KEY"):
 			p.uniqueKey(t, name, true, []string{c.name})
-		case p.take("UNIQUE"):
+		case p.Take("UNIQUE"):
 			p.uniqueKey(t, name, false, []string{c.name})
-		case p.take("CHECK"):
+		case p.Take("CHECK"):
 			t.checks = append(t.checks, check{name, p.inParentheses()})
 		default:
 			return
@@ -75,9 +77,9 @@ func (p *parser) columnOrConstraint(t *table) {
 }
 
 func (p *parser) inParentheses() expr {
-	p.expect("(")
+	p.Expect("(")
 	x := p.expression()
-	p.expect(")")
+	p.Expect(")")
 	return x
 }
 
@@ -86,30 +88,30 @@ func (p *parser) uniqueKey(t *table, name string, primary bool, columns []string
 	for _, c := range columns {
 		i := t.column(c)
 		if i < 0 {
-			p.fail("column %s is not known yet", c)
+			p.Fail("column %s is not known yet", c)
 			return
 		}
 		u.columns = append(u.columns, i)
 		t.columns[i].notNull = t.columns[i].notNull || primary
 	}
-	u.local = p.take("USING", "INDEX", "LOCAL")
+	u.local = p.Take("USING", "INDEX", "LOCAL")
 	t.unique = append(t.unique, u)
 }
 
 func (p *parser) partitions(x *creating) {
-	if names := p.names(); len(names) == 1 {
+	if names := p.Names(); len(names) == 1 {
 		x.partitioned = names[0]
 	} else {
-		p.fail("partitions by one column only")
+		p.Fail("partitions by one column only")
 	}
-	p.list(func() {
-		p.expect("PARTITION")
-		part := &partition{name: p.identifier(), table: x.table}
-		p.expect("VALUES", "LESS", "THAN", "(")
-		if !p.take("MAXVALUE") {
+	p.List(func() {
+		p.Expect("PARTITION")
+		part := &partition{name: p.Identifier(), table: x.table}
+		p.Expect("VALUES", "LESS", "THAN", "(")
+		if !p.Take("MAXVALUE") {
 			part.lessThan = p.expression()
 		}
-		p.expect(")")
+		p.Expect(")")
 		x.table.partitions = append(x.table.partitions, part)
 	})
 }
@@ -175,10 +177,10 @@ type dropping struct {
 }
 
 func (p *parser) dropTable() statement {
-	x := &dropping{present: p.take("IF", "EXISTS")}
+	x := &dropping{present: p.Take("IF", "EXISTS")}
 	x.owner, x.name = p.qualified()
-	p.take("CASCADE", "CONSTRAINTS")
-	p.take("PURGE")
+	p.Take("CASCADE", "CONSTRAINTS")
+	p.Take("PURGE")
 	return x
 }
 
@@ -240,8 +242,8 @@ type altering struct {
 func (p *parser) alterTable() statement {
 	x := &altering{}
 	x.owner, x.name = p.qualified()
-	x.write = !p.take("NO")
-	p.expect("MEMOPTIMIZE", "FOR", "WRITE")
+	x.write = !p.Take("NO")
+	p.Expect("MEMOPTIMIZE", "FOR", "WRITE")
 	return x
 }
 

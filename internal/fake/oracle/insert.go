@@ -16,22 +16,22 @@ type inserting struct {
 }
 
 func (p *parser) insert() statement {
-	p.expect("INTO")
+	p.Expect("INTO")
 	x := &inserting{}
 	x.owner, x.name = p.qualified()
-	if p.take("PARTITION") {
-		p.expect("(")
-		x.partition = p.identifier()
-		p.expect(")")
+	if p.Take("PARTITION") {
+		p.Expect("(")
+		x.partition = p.Identifier()
+		p.Expect(")")
 	}
-	if p.tok.is("(") {
-		x.columns = p.names()
+	if p.Token.Is("(") {
+		x.columns = p.Names()
 	}
-	if p.take("VALUES") {
-		p.list(func() { x.values = append(x.values, p.expression()) })
+	if p.Take("VALUES") {
+		p.List(func() { x.values = append(x.values, p.expression()) })
 		return x
 	}
-	p.expect("SELECT")
+	p.Expect("SELECT")
 	x.query = p.query()
 	return x
 }

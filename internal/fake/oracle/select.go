@@ -1,56 +1,43 @@
 package oracle
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // query reads a SELECT behind its keyword.
 func (p *parser) query() *query {
-	q := &query{limit: -1, distinct: p.take("DISTINCT")}
+	q := &query{limit: -1, distinct: p.Take("DISTINCT")}
 	before := p.aggregates
-	for q.items = append(q.items, p.item()); p.take(","); {
-		q.items = append(q.items, p.item())
-	}
-	p.expect("FROM")
+	p.Each(func() { q.items = append(q.items, p.item()) })
+	p.Expect("FROM")
 	p.sources(q)
-	if p.take("WHERE") {
+	if p.Take("WHERE") {
 		q.where = p.expression()
 	}
-	if p.take("GROUP", "BY") {
-		for q.groupBy = append(q.groupBy, p.expression()); p.take(","); {
-			q.groupBy = append(q.groupBy, p.expression())
-		}
+	if p.Take("GROUP", "BY") {
+		p.Each(func() { q.groupBy = append(q.groupBy, p.expression()) })
 	}
-	if p.take("HAVING") {
+	if p.Take("HAVING") {
 		q.having = p.expression()
 	}
 	q.grouped = q.groupBy != nil || q.having != nil || p.aggregates > before
-	if p.take("UNION") {
-		p.expect("ALL", "SELECT")
+	if p.Take("UNION") {
+		p.Expect("ALL", "SELECT")
 		q.union = p.query()
 		return q
 	}
-	if p.take("ORDER", "BY") {
-		for more := true; more && p.err == nil; more = p.take(",") {
-			o := order{x: p.expression()}
-			if o.desc = p.take("DESC"); !o.desc {
-				p.take("ASC")
-			}
-			q.orderBy = append(q.orderBy, o)
+	if p.Take("ORDER", "BY") {
+		p.Each(func() { q.orderBy = append(q.orderBy, order{p.expression(), p.OneOf("DESC", "ASC") == "DESC"}) })
+	}
+	if p.Take("FETCH") {
+		if !p.Take("FIRST") {
+			p.Expect("NEXT")
+		}
+		q.limit = p.Integer()
+		if !p.Take("ROW", "ONLY") {
+			p.Expect("ROWS", "ONLY")
 		}
 	}
-	if p.take("FETCH") {
-		if !p.take("FIRST") {
-			p.expect("NEXT")
-		}
-		q.limit = p.integer()
-		if !p.take("ROW", "ONLY") {
-			p.expect("ROWS", "ONLY")
-		}
-	}
-	if p.take("FOR", "UPDATE") {
-		p.fail("FOR UPDATE is not known")
+	if p.Take("FOR", "UPDATE") {
+		p.Fail("FOR UPDATE is not known")
 	}
 	return q
 }
@@ -64,45 +51,38 @@ func (p *parser) subquery() *query {
 }
 
 func (p *parser) item() item {
-	if p.take("*") {
+	if p.Take("*") {
 		return item{x: columnRef{name: "*"}}
 	}
-	from := p.tok.at
+	from := p.Token.At
 	x := p.expression()
-	name := strings.ToUpper(strings.TrimSpace(p.src[from:min(p.tok.at, len(p.src))]))
+	name := strings.ToUpper(p.Since(from))
 	if c, ok := x.(columnRef); ok {
 		name = c.name
 	}
-	if p.take("AS") || p.tok.kind == tokQuoted || p.tok.kind == tokWord && !reserved(p.tok.text) {
-		name = p.identifier()
+	if p.Take("AS") || p.AtName() {
+		name = p.Identifier()
 	}
 	return item{x, name}
 }
 
-func reserved(word string) bool {
-	return slices.Contains([]string{
-		"FROM", "WHERE", "GROUP", "HAVING", "ORDER", "UNION", "FETCH", "ON", "JOIN", "LEFT", "INNER", "USING", "FOR", "AND", "OR", "AS",
-		"VALUES", "PARTITION", "CROSS", "SELECT", "SET", "INTO", "IN", "IS", "LIKE", "NOT", "BETWEEN", "MINUS",
-	}, word)
-}
-
 func (p *parser) sources(q *query) {
 	q.from = append(q.from, p.source())
-	for p.err == nil {
+	for p.Err == nil {
 		switch {
-		case p.take(","):
+		case p.Take(","):
 			q.from = append(q.from, p.source())
-		case p.tok.is("LEFT"), p.tok.is("INNER"), p.tok.is("JOIN"):
-			left := p.take("LEFT")
-			p.take("INNER")
-			p.take("OUTER")
-			p.expect("JOIN")
+		case p.Token.Is("LEFT"), p.Token.Is("INNER"), p.Token.Is("JOIN"):
+			left := p.Take("LEFT")
+			p.Take("INNER")
+			p.Take("OUTER")
+			p.Expect("JOIN")
 			s := p.source()
 			s.left = left
-			if p.take("USING") {
-				s.using = p.names()
+			if p.Take("USING") {
+				s.using = p.Names()
 			} else {
-				p.expect("ON")
+				p.Expect("ON")
 				s.on = p.expression()
 			}
 			q.from = append(q.from, s)
@@ -114,21 +94,21 @@ func (p *parser) sources(q *query) {
 
 func (p *parser) source() *source {
 	s := &source{}
-	if p.take("(") {
-		p.expect("SELECT")
+	if p.Take("(") {
+		p.Expect("SELECT")
 		s.query = p.subquery()
-		p.expect(")")
+		p.Expect(")")
 	} else {
 		s.owner, s.name = p.qualified()
 		s.alias = s.name
-		if p.take("PARTITION") {
-			p.expect("(")
-			s.partition = p.identifier()
-			p.expect(")")
+		if p.Take("PARTITION") {
+			p.Expect("(")
+			s.partition = p.Identifier()
+			p.Expect(")")
 		}
 	}
-	if p.tok.kind == tokQuoted || p.tok.kind == tokWord && !reserved(p.tok.text) {
-		s.alias = p.identifier()
+	if p.AtName() {
+		s.alias = p.Identifier()
 	}
 	return s
 }

@@ -3,6 +3,8 @@ package oracle
 import (
 	"strings"
 	"time"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // statement is one that was read.
@@ -15,48 +17,48 @@ func parse(text string) (statement, error) {
 	p := newParser(text)
 	var st statement
 	switch {
-	case p.take("SELECT"):
+	case p.Take("SELECT"):
 		st = &selecting{query: p.query()}
-	case p.take("INSERT"):
+	case p.Take("INSERT"):
 		st = p.insert()
-	case p.take("DELETE"):
-		p.take("FROM")
+	case p.Take("DELETE"):
+		p.Take("FROM")
 		d := &deleting{}
 		d.owner, d.name = p.qualified()
-		if p.take("WHERE") {
+		if p.Take("WHERE") {
 			d.where = p.expression()
 		}
 		st = d
-	case p.take("CREATE", "TABLE"):
+	case p.Take("CREATE", "TABLE"):
 		st = p.createTable()
-	case p.take("DROP", "TABLE"):
+	case p.Take("DROP", "TABLE"):
 		st = p.dropTable()
-	case p.take("TRUNCATE", "TABLE"):
+	case p.Take("TRUNCATE", "TABLE"):
 		t := &truncating{}
 		t.owner, t.name = p.qualified()
 		st = t
-	case p.take("COMMENT", "ON", "TABLE"):
+	case p.Take("COMMENT", "ON", "TABLE"):
 		c := &commenting{}
 		c.owner, c.name = p.qualified()
-		p.expect("IS")
-		c.text = p.text()
+		p.Expect("IS")
+		c.text = p.Text()
 		st = c
-	case p.take("ALTER", "SESSION", "SET"):
+	case p.Take("ALTER", "SESSION", "SET"):
 		st = p.alterSession()
-	case p.take("ALTER", "TABLE"):
+	case p.Take("ALTER", "TABLE"):
 		st = p.alterTable()
-	case p.take("LOCK", "TABLE"):
+	case p.Take("LOCK", "TABLE"):
 		st = p.lockTable()
-	case p.take("COMMIT"):
+	case p.Take("COMMIT"):
 		st = ending{true}
-	case p.take("ROLLBACK"):
+	case p.Take("ROLLBACK"):
 		st = ending{false}
-	case p.take("BEGIN"):
+	case p.Take("BEGIN"):
 		st = p.block()
 	default:
-		p.fail("a statement that begins so")
+		p.Fail("a statement that begins so")
 	}
-	if err := p.end(); err != nil {
+	if err := p.End(); err != nil {
 		return nil, err
 	}
 	switch x := st.(type) {
@@ -64,7 +66,7 @@ func parse(text string) (statement, error) {
 		x.placeholders = len(p.binds)
 	case *inserting:
 		x.placeholders = len(p.binds)
-		x.hints = p.hints
+		x.hints = p.Hints
 	case *deleting:
 		x.placeholders = len(p.binds)
 	}
@@ -159,19 +161,19 @@ type locking struct {
 func (p *parser) lockTable() statement {
 	l := &locking{seconds: -1}
 	l.owner, l.name = p.qualified()
-	p.expect("IN")
+	p.Expect("IN")
 	switch {
-	case p.take("ROW", "EXCLUSIVE"):
+	case p.Take("ROW", "EXCLUSIVE"):
 		l.mode = rowExclusive
-	case p.take("SHARE"):
+	case p.Take("SHARE"):
 		l.mode = share
 	default:
-		p.expect("EXCLUSIVE")
+		p.Expect("EXCLUSIVE")
 		l.mode = exclusive
 	}
-	p.expect("MODE")
-	if l.nowait = p.take("NOWAIT"); !l.nowait && p.take("WAIT") {
-		l.seconds = p.integer()
+	p.Expect("MODE")
+	if l.nowait = p.Take("NOWAIT"); !l.nowait && p.Take("WAIT") {
+		l.seconds = p.Integer()
 	}
 	return l
 }
@@ -202,13 +204,13 @@ const settings = " OPTIMIZER_IGNORE_HINTS OPTIMIZER_IGNORE_PARALLEL_HINTS MEMOPT
 	"NLS_LENGTH_SEMANTICS OPTIMIZER_MODE SQL_TRACE "
 
 func (p *parser) alterSession() statement {
-	s := setting{name: p.identifier()}
-	p.expect("=")
-	s.value = p.tok.text
-	if p.tok.kind != tokWord && p.tok.kind != tokString && p.tok.kind != tokNumber {
-		p.fail("expected a value")
+	s := setting{name: p.Identifier()}
+	p.Expect("=")
+	s.value = p.Token.Text
+	if p.Token.Kind != sqlread.Word && p.Token.Kind != sqlread.String && p.Token.Kind != sqlread.Number {
+		p.Fail("expected a value")
 	}
-	p.advance()
+	p.Advance()
 	return s
 }
 

@@ -22,18 +22,18 @@ const (
 )
 
 func (p *parser) columnType() columnType {
-	t := columnType{name: p.identifier()}
+	t := columnType{name: p.Identifier()}
 	args := func() {
-		if p.take("(") {
-			if t.length = int(p.integer()); p.take(",") {
-				t.scale = int(p.integer())
+		if p.Take("(") {
+			if t.length = int(p.Integer()); p.Take(",") {
+				t.scale = int(p.Integer())
 			}
-			if p.take("CHAR") {
+			if p.Take("CHAR") {
 				t.length *= 4
 			} else {
-				p.take("BYTE")
+				p.Take("BYTE")
 			}
-			p.expect(")")
+			p.Expect(")")
 		}
 	}
 	switch t.name {
@@ -44,7 +44,7 @@ func (p *parser) columnType() columnType {
 		t.name, t.length = "NUMBER", 38
 	case "VARCHAR2", "RAW":
 		if args(); t.length == 0 {
-			p.fail("%s wants a length", t.name)
+			p.Fail("%s wants a length", t.name)
 		}
 	case "VARCHAR":
 		t.name = "VARCHAR2"
@@ -54,7 +54,7 @@ func (p *parser) columnType() columnType {
 		t.length = 6
 		args()
 	default:
-		p.fail("type %s is not known", t.name)
+		p.Fail("type %s is not known", t.name)
 	}
 	return t
 }

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"strings"
 	"time"
+
+	"github.com/terapush/terapush/internal/fake/sqlread"
 )
 
 // A value is what a table holds or an expression gives: nil (NULL), int64, *big.Rat (a number that is no int64), string,
@@ -239,14 +241,14 @@ next:
 		}
 		if after, is := strings.CutPrefix(strings.ToUpper(rest), "FF"); is {
 			rest, fraction = rest[len(rest)-len(after):], 9
-			if rest != "" && isDigit(rest[0]) {
+			if rest != "" && sqlread.Digit(rest[0]) {
 				fraction, rest = int(rest[0]-'0'), rest[1:]
 			}
 			out = strings.TrimSuffix(out, ".")
 			continue
 		}
 		if rest[0] == '"' {
-			inside, n, err := quoted(rest, '"')
+			inside, n, err := sqlread.Quote{Mark: '"'}.Read(rest)
 			if err != nil {
 				return "", 0, err
 			}
