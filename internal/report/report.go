@@ -46,6 +46,9 @@ type Report struct {
 	Stored  Stored  `json:"stored"`
 	Cost    Cost    `json:"cost"`
 	Verify  Verify  `json:"verify"`
+	// WorkerSeconds is where the workers' time went, by event.State; all states are there.
+	WorkerSeconds map[string]float64 `json:"worker_seconds"`
+	Timeline      Timeline           `json:"timeline"`
 
 	Warnings []string `json:"warnings"`
 }
@@ -87,6 +90,7 @@ type Plan struct {
 	DistinctRows int64   `json:"distinct_rows"`  // 0 when every row is another
 	Distinct     int64   `json:"distinct_bytes"` // column data of the distinct rows
 	ZstdRatio    float64 `json:"payload_zstd_ratio"`
+	MaxRate      int64   `json:"max_rate"` // encoded bytes a second; 0 is no limit
 }
 
 // Result is what was done. Rows, Batches, PayloadBytes and EncodedBytes include what earlier processes of a resumed run
@@ -115,6 +119,8 @@ type Result struct {
 	Unknown    int64 `json:"unknown"`        // batches given up with an unknown outcome
 	GivenUp    int64 `json:"failed_batches"` // batches given up that are certainly not in
 	Missing    int64 `json:"missing_rows"`   // sent and not acknowledged by an answer that was otherwise good
+	// Errors counts failed attempts by loader.Class; classes without any are left out.
+	Errors map[string]int64 `json:"errors"`
 }
 
 // Phases is how long each phase took in this process.
@@ -139,7 +145,39 @@ type Rates struct {
 
 // Latency is how long batches took.
 type Latency struct {
+	// Loop says what is measured. In a closed loop a worker sends its next batch when it has the answer to the last:
+	// service time at saturation, from handing a batch to its session. In an open loop, with --max-rate, it is the time
+	// from when the rate wanted the batch to be sent, so that a stall of the server shows in all batches that it held up.
+	Loop         Loop      `json:"loop"`
 	BatchSeconds Quantiles `json:"batch_seconds"`
+	// VisibleSeconds is the time from the last ack until all rows could be read; 0 where an ack says that they can.
+	VisibleSeconds float64 `json:"visible_seconds"`
+}
+
+// Loop is how the sending of a batch depends on the answers to others.
+type Loop string
+
+// The loops.
+const (
+	Closed Loop = "closed"
+	Open   Loop = "open"
+)
+
+// Timeline is a process of a run, moment by moment.
+type Timeline struct {
+	// Interval is the time between two moments: a second, and twice as much as often as it takes to stay below 600 moments.
+	Interval float64  `json:"interval_seconds"`
+	Moments  []Moment `json:"moments"`
+}
+
+// Moment is how far a run was at the end of an interval. Counts are of the whole process so far.
+type Moment struct {
+	At           float64 `json:"at"` // seconds since the process began
+	Phase        string  `json:"phase"`
+	Rows         int64   `json:"rows"`
+	PayloadBytes int64   `json:"payload_bytes"`
+	StoredBytes  int64   `json:"stored_bytes"` // put into the object store
+	Retries      int64   `json:"retries"`
 }
 
 // Quantiles of acknowledged attempts of this process, as stats.Quantiles.

@@ -139,6 +139,9 @@ const (
 	// CreateRecreate drops the table first, but only one that terapush made, which a comment on the table says, or the
 	// one named in Preparation.MayDrop.
 	CreateRecreate CreateMode = "recreate"
+	// CreateTruncate empties the table and keeps it as it is, with its indexes and properties; one that is missing is made.
+	// The same tables may be emptied that may be dropped.
+	CreateTruncate CreateMode = "truncate"
 )
 
 // Preparation is what Prepare is asked for.

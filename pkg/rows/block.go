@@ -3,7 +3,7 @@ package rows
 // Vector holds one column of a block. Which of the slices is used follows from the column's type.
 type Vector struct {
 	Type Type
-	Ints []int64 // Int64, Date and Timestamp: one value a row
+	Ints []int64 // Int64, Date, Timestamp and Decimal: one value a row
 	// Bytes and Text: all values back to back, value i being Data[Ends[i-1]:Ends[i]] with Ends[-1] read as 0.
 	Data []byte
 	Ends []uint32

@@ -16,6 +16,7 @@ const (
 	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
 	Date                      // days since 1970-01-01, between years 1 and 9999
 	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
+	Decimal                   // a number with Column.Scale digits behind the point: its value times 10^Scale, which has at most Column.Digits digits
 )
 
 // String names the type in messages; it is not a database's type name.
@@ -31,6 +32,8 @@ func (t Type) String() string {
 		return "date"
 	case Timestamp:
 		return "timestamp"
+	case Decimal:
+		return "decimal"
 	default:
 		return fmt.Sprintf("rows.Type(%d)", uint8(t))
 	}
@@ -42,7 +45,7 @@ func (t Type) Variable() bool { return t == Bytes || t == Text }
 // Size is the column data of a value in bytes, as payload is counted; 0 for the variable types.
 func (t Type) Size() int64 {
 	switch t {
-	case Int64, Timestamp:
+	case Int64, Timestamp, Decimal:
 		return 8
 	case Date:
 		return 4
@@ -60,6 +63,8 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column where that is more than MaxBytes, since the
 	// table comes from elsewhere; 0 = MaxBytes. It is for databases whose types have a length, and costs no memory here.
 	Declared int
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those behind the point, 1 to Digits.
+	Digits, Scale int
 	// JSON says that every value of a Text column is a JSON document, for databases that can be told to check it.
 	JSON bool
 	// Derived says that the value is a function of the row number alone. Derived columns are stamped into buffers that
@@ -74,8 +79,9 @@ type Column struct {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived. A Text column holds the number's decimal digits,
-	// padded with zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
+	// Column is an index into Schema.Columns; the column is derived. The value of a Timestamp column is its microseconds
+	// since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to MaxBytes of them, so
+	// that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64
@@ -98,6 +104,12 @@ func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
 // is found by that text, without a conversion that no index is made for.
 func (s Schema) TextKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Minus == 0 && s.Number[0].Times == 1 && s.Key().Type == Text
+}
+
+// TimeKey tells whether a row's number is, by itself, the microseconds between a base and the one timestamp that it is
+// read from: then a row is found by that timestamp, which an index is made of.
+func (s Schema) TimeKey() bool {
+	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
 }
 
 // Names lists the column names in order.
