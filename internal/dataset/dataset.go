@@ -17,7 +17,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Dataset is all rows of one table. It is safe for concurrent use; the blocks are the callers'.
+// Dataset is all rows of one table, those of the numbers 0 … Schema().MaxNumber(); no caller asks for others. It is safe
+// for concurrent use; the blocks are the callers'.
 type Dataset interface {
 	Schema() rows.Schema
 	// Fill resets dst to n rows and fills the drawn columns of rows first … first+n−1, 0 ≤ first. The derived columns
@@ -52,13 +53,21 @@ func New(name string, o Options) (Dataset, error) {
 		return newPeople(o)
 	case journalName:
 		return newJournal(o)
+	case pairsName:
+		return newPairs(o)
+	case lineitemName:
+		return newLineitem(o)
+	case httplogsName:
+		return newHTTPLogs(o)
 	default:
 		return nil, fmt.Errorf("dataset %q does not exist; there is: %s", name, strings.Join(Names(), ", "))
 	}
 }
 
 // Names lists the datasets that New makes.
-func Names() []string { return []string{documentsName, peopleName, journalName} }
+func Names() []string {
+	return []string{documentsName, peopleName, journalName, pairsName, lineitemName, httplogsName}
+}
 
 // refusePayload tells whoever asks for a payload where the columns are given that it has no effect.
 func refusePayload(name string, o Options) error {
@@ -67,7 +76,7 @@ func refusePayload(name string, o Options) error {
 			o.PayloadBytes, name)
 	}
 	if o.PayloadKind != "" && o.PayloadKind != Bytes {
-		return fmt.Errorf("payload kind %s was asked for, but dataset %s has columns of its own, all of which are text already",
+		return fmt.Errorf("payload kind %s was asked for, but dataset %s has columns of its own, none of which is raw bytes",
 			o.PayloadKind, name)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,7 +40,7 @@ func values(b *rows.Block, i int) []any {
 
 func TestRowsDoNotDependOnWhoAsks(t *testing.T) {
 	forEach(t, t.Run, func(t *testing.T, d Dataset) {
-		for _, first := range []int64{0, 1980, 86_399_990, 99_999_975, 1 << 40, math.MaxInt64 - 49} {
+		for _, first := range []int64{0, 1980, 86_399_990, 99_999_975, 1 << 40, d.Schema().MaxNumber() - 49} {
 			all, part := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
 			d.Fill(all, first, 50)
 			d.Derive(all, first)
@@ -100,7 +99,7 @@ func TestGivenColumnsRefuseAPayload(t *testing.T) {
 		_, err = New(name, Options{PayloadBytes: 100})
 		assert.EqualError(t, err, "a payload of 100 bytes was asked for, but the columns of dataset "+name+" have lengths of their own")
 		_, err = New(name, Options{PayloadKind: Text})
-		assert.EqualError(t, err, "payload kind text was asked for, but dataset "+name+" has columns of its own, all of which are text already")
+		assert.EqualError(t, err, "payload kind text was asked for, but dataset "+name+" has columns of its own, none of which is raw bytes")
 	}
 }
 

@@ -174,7 +174,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{"docs", Options{}, `dataset "docs" does not exist; there is: documents, people, journal`},
+		{"docs", Options{}, `dataset "docs" does not exist; there is: documents, people, journal, pairs, lineitem, httplogs`},
 		{"documents", Options{PayloadBytes: -1}, "payload of -1 bytes: a row's payload has 1 to 1048576 bytes"},
 		{"documents", Options{PayloadBytes: 1<<20 + 1}, "payload of 1048577 bytes: a row's payload has 1 to 1048576 bytes"},
 		{"documents", Options{PayloadKind: "json"}, `payload kind "json" does not exist; valid are bytes and text`},
@@ -185,7 +185,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	for _, size := range []int{1, 1 << 20} {
 		assert.Len(t, payload(documentsOf(t, Options{PayloadBytes: size}), 0), size)
 	}
-	assert.Equal(t, []string{"documents", "people", "journal"}, Names())
+	assert.Equal(t, []string{"documents", "people", "journal", "pairs", "lineitem", "httplogs"}, Names())
 }
 
 func TestCompressionRatio(t *testing.T) {

@@ -81,40 +81,47 @@ func benchmarkEncode(b *testing.B, e encode.Encoder, block *rows.Block, blocks i
 	reportPerRow(b, blocks*block.Rows)
 }
 
-// people is the first piece of the dataset, as the feed makes it.
-func people(b *testing.B) (rows.Schema, *rows.Block) {
-	d, err := dataset.New("people", dataset.Options{})
-	require.NoError(b, err)
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, 0, 192)
-	d.Derive(block, 1_000_000_000)
-	return d.Schema(), block
-}
-
-// BenchmarkEncodePeople makes batches of 8 MiB.
-func BenchmarkEncodePeople(b *testing.B) {
-	s, block := people(b)
-	for _, f := range encode.Formats() {
-		b.Run(string(f), func(b *testing.B) {
-			benchmarkEncode(b, newEncoder(b, f, s, encode.Digits(block)...), block, 64)
-		})
-	}
-}
-
-func BenchmarkStampPeople(b *testing.B) {
-	s, block := people(b)
-	for _, f := range stampable() {
-		b.Run(string(f), func(b *testing.B) {
-			e := newEncoder(b, f, s, encode.Digits(block)...)
-			buf, at := whole(e, block)
-			b.SetBytes(int64(len(buf)))
-			b.ReportAllocs()
-			for b.Loop() {
-				e.(encode.Stamper).Stamp(buf, at, 0, block)
+// forEachDataset runs f with the first piece of each dataset that the format carries, as the feed makes it: documents of
+// text, since not all formats carry bytes.
+func forEachDataset(b *testing.B, formats []batch.Format, f func(b *testing.B, e encode.Encoder, block *rows.Block)) {
+	for _, name := range dataset.Names() {
+		o := dataset.Options{}
+		if name == "documents" {
+			o.PayloadKind = dataset.Text
+		}
+		d, err := dataset.New(name, o)
+		require.NoError(b, err)
+		block := rows.NewBlock(d.Schema())
+		d.Fill(block, 0, int(min(4096, 128<<10/d.Schema().MaxRowBytes())))
+		d.Derive(block, 1_000_000)
+		for _, format := range formats {
+			if encode.Carries(format, d.Schema()) != nil {
+				continue
 			}
-			reportPerRow(b, block.Rows)
-		})
+			b.Run(fmt.Sprintf("%s/%s", name, format), func(b *testing.B) {
+				f(b, newEncoder(b, format, d.Schema(), encode.Digits(block)...), block)
+			})
+		}
 	}
+}
+
+// BenchmarkEncodeDatasets makes batches of 8 MiB of column data.
+func BenchmarkEncodeDatasets(b *testing.B) {
+	forEachDataset(b, encode.Formats(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
+		benchmarkEncode(b, e, block, 64)
+	})
+}
+
+func BenchmarkStampDatasets(b *testing.B) {
+	forEachDataset(b, stampable(), func(b *testing.B, e encode.Encoder, block *rows.Block) {
+		buf, at := whole(e, block)
+		b.SetBytes(int64(len(buf)))
+		b.ReportAllocs()
+		for b.Loop() {
+			e.(encode.Stamper).Stamp(buf, at, 0, block)
+		}
+		reportPerRow(b, block.Rows)
+	})
 }
 
 func BenchmarkStamp(b *testing.B) {

@@ -28,7 +28,7 @@ type columns struct {
 // columnWidth is the most bytes that a row takes in the column: 0 for what columns cannot carry.
 func columnWidth(c rows.Column) int {
 	switch c.Type {
-	case rows.Int64, rows.Timestamp, rows.Date:
+	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
 		return 8
 	case rows.Text, rows.Bytes:
 		return 4 + c.MaxBytes
@@ -189,8 +189,8 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 	}
 }
 
-// copyFixed writes numbers, days or microseconds. Who reads them makes a database's dates and times of them, so they are
-// checked as in the formats that are text. The machine's own byte order is that of its memory.
+// copyFixed writes numbers, days or microseconds. Who reads them makes a database's dates, times and decimals of them, so
+// they are checked as in the formats that are text. The machine's own byte order is that of its memory.
 func copyFixed(dst []byte, c rows.Column, values []int64) {
 	switch c.Type {
 	case rows.Date:
@@ -200,6 +200,11 @@ func copyFixed(dst []byte, c rows.Column, values []int64) {
 	case rows.Timestamp:
 		for _, v := range values {
 			checkTime(v)
+		}
+	case rows.Decimal:
+		most := powerOfTen(c.Digits) - 1
+		for _, v := range values {
+			magnitude(v, most)
 		}
 	}
 	copy(dst[:8*len(values)], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))

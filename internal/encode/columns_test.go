@@ -104,14 +104,14 @@ func FuzzColumns(f *testing.F) {
 func TestColumnsBytes(t *testing.T) {
 	s := recordsSchema(batch.ColumnArrays, 10)
 	buf, at := whole(newEncoder(t, batch.ColumnArrays, s), blockOf(s,
-		record{7, -1, "words", []byte("\x00raw"), 18262, 1577836800_000001}, record{id: 8}, record{9, 1, "x", []byte("y"), -1, -1}))
+		record{7, -1, "words", []byte("\x00raw"), 18262, 1577836800_000001, -5}, record{id: 8}, record{9, 1, "x", []byte("y"), -1, -1, 6}))
 	var want []byte
-	for _, column := range [][]int64{{7, 8, 9}, {-1, 0, 1}, nil, {18262, 0, -1}, {1577836800_000001, 0, -1}, nil} {
+	for _, column := range [][]int64{{7, 8, 9}, {-1, 0, 1}, nil, {18262, 0, -1}, {1577836800_000001, 0, -1}, {-5, 0, 6}, nil} {
 		for _, v := range column {
 			want = binary.NativeEndian.AppendUint64(want, uint64(v))
 		}
 		if column == nil {
-			first := map[int]uint32{48: 5, 112: 4}[len(want)]
+			first := map[int]uint32{48: 5, 136: 4}[len(want)]
 			for _, end := range []uint32{first, first, first + 1, 0} {
 				want = binary.NativeEndian.AppendUint32(want, end)
 			}
@@ -190,7 +190,7 @@ func TestColumnsAreStamped(t *testing.T) {
 func TestColumnsSize(t *testing.T) {
 	s := recordsSchema(batch.ColumnArrays, 7)
 	e := newEncoder(t, batch.ColumnArrays, s)
-	assert.Equal(t, 8+8+4+7+8+8+4+7, e.MaxRow())
+	assert.Equal(t, 8+8+4+7+8+8+8+4+7, e.MaxRow())
 	longest := record{words: "abcdefg", raw: []byte("abcdefg")}
 	for _, n := range []int{1, 2, 3, 1000, 1001} {
 		records := make([]record, n)
@@ -223,7 +223,7 @@ func TestColumnsWrongUse(t *testing.T) {
 	})
 	for _, bad := range []record{
 		{day: 2_932_897}, {day: -719_163}, {at: math.MinInt64}, {at: math.MaxInt64},
-		{at: 2_932_897 * 86_400_000_000}, {at: -719_162*86_400_000_000 - 1},
+		{at: 2_932_897 * 86_400_000_000}, {at: -719_162*86_400_000_000 - 1}, {sum: 1e18}, {sum: -1e18}, {sum: math.MinInt64},
 	} {
 		assert.Panics(t, func() { whole(e, blockOf(s, bad)) }, "%+v", bad)
 	}
@@ -235,7 +235,7 @@ func TestColumnsAllocateLittle(t *testing.T) {
 	s := recordsSchema(batch.ColumnArrays, 100)
 	var records []record
 	for i := range 1000 {
-		records = append(records, record{int64(i), -5, strings.Repeat("w", i%100), []byte("\x00raw"), int64(i), int64(-i)})
+		records = append(records, record{int64(i), -5, strings.Repeat("w", i%100), []byte("\x00raw"), int64(i), int64(-i), int64(i)})
 	}
 	e, b := newEncoder(t, batch.ColumnArrays, s).(encode.PerBatch), blockOf(s, records...)
 	buf := make([]byte, 0, e.MaxBytes(16_000))

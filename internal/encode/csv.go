@@ -20,16 +20,21 @@ func csv() layout {
 		format:      batch.CSV,
 		afterColumn: ",",
 		end:         "\n",
-		value: func(c rows.Column, digits int) value {
+		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
 			case rows.Int64:
 				return number(c, digits)
 			case rows.Text:
+				if c.Derived { // plain and never empty
+					return raw{c.MaxBytes}
+				}
 				return csvText{maxBytes: c.MaxBytes, plain: c.Plain}
 			case rows.Date:
 				return dates{}
 			case rows.Timestamp:
 				return times{}
+			case rows.Decimal:
+				return newDecimals(c)
 			default:
 				return nil
 			}

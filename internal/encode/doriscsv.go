@@ -18,7 +18,7 @@ func dorisCSV() layout {
 		afterColumn: "\x01",
 		end:         "\x02",
 		refusal:     "it quotes and escapes nothing, and a value may hold 0x01, 0x02 or a backslash; use format ndjson",
-		value: func(c rows.Column, digits int) value {
+		value: func(c rows.Column, digits int) writer {
 			switch {
 			case c.Type == rows.Int64:
 				return number(c, digits)
@@ -28,6 +28,8 @@ func dorisCSV() layout {
 				return dates{}
 			case c.Type == rows.Timestamp:
 				return times{}
+			case c.Type == rows.Decimal:
+				return newDecimals(c)
 			default:
 				return nil
 			}

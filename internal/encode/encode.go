@@ -27,8 +27,8 @@ type Encoder interface {
 	AppendHead(dst []byte) []byte
 	// AppendRows appends the rows of b and notes in at where they begin. dst starts where the head does, and is shorter
 	// than 4 GiB afterwards. A derived number that is negative or does not fit the digits planned for it, a derived
-	// text of another length and a date that has no four-digit year are the caller's bug: AppendRows panics rather than
-	// write another value.
+	// text of another length, a decimal with more digits than its column and a date that has no four-digit year are the
+	// caller's bug: AppendRows panics rather than write another value.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
@@ -136,6 +136,9 @@ func Carries(f batch.Format, s rows.Schema) error {
 		carried := l.value != nil && l.value(c, MaxDigits) != nil || f == batch.Parquet && parquetWidth(c) > 0 ||
 			f == batch.ColumnArrays && columnWidth(c) > 0
 		switch {
+		case c.Type == rows.Decimal && !decimalFits(c):
+			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them behind the point: "+
+				"valid are 1 to 18 digits, 1 or more behind the point, in columns that are not derived", c.Name, c.Digits, c.Scale)
 		case carried && c.Derived && c.Type.Variable() && (!c.Plain || c.MaxBytes == 0):
 			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, and cannot be stamped", c.Name, c.Type)
 		case carried:

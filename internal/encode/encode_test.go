@@ -22,6 +22,7 @@ type record struct {
 	raw   []byte // bytes
 	day   int64  // date
 	at    int64  // timestamp
+	sum   int64  // decimal of 18 digits, 5 of them behind the point
 }
 
 // textOnly tells the formats that carry no Bytes.
@@ -37,12 +38,13 @@ func recordsSchema(f batch.Format, maxBytes int) rows.Schema {
 			{Name: "words", Type: rows.Text, MaxBytes: maxBytes, Plain: f == batch.DorisCSV},
 			{Name: "day", Type: rows.Date},
 			{Name: "at", Type: rows.Timestamp},
+			{Name: "sum", Type: rows.Decimal, Digits: 18, Scale: 5},
 			{Name: "raw", Type: rows.Bytes, MaxBytes: maxBytes},
 		},
 		Number: []rows.Term{{Column: 0, Times: 1}},
 	}
 	if textOnly(f) {
-		s.Columns = s.Columns[:5]
+		s.Columns = s.Columns[:6]
 	}
 	return s
 }
@@ -52,6 +54,7 @@ func blockOf(s rows.Schema, records ...record) *rows.Block {
 	b.Reset(len(records))
 	for i, r := range records {
 		b.Columns[0].Ints[i], b.Columns[1].Ints[i], b.Columns[3].Ints[i], b.Columns[4].Ints[i] = r.id, r.n, r.day, r.at
+		b.Columns[5].Ints[i] = r.sum
 		put := func(c int, value []byte) {
 			if c < len(b.Columns) {
 				v := &b.Columns[c]
@@ -60,7 +63,7 @@ func blockOf(s rows.Schema, records ...record) *rows.Block {
 			}
 		}
 		put(2, []byte(r.words))
-		put(5, r.raw)
+		put(6, r.raw)
 	}
 	return b
 }
@@ -109,31 +112,33 @@ func nasty() []string {
 
 func TestBytesOfEveryFormat(t *testing.T) {
 	records := []record{
-		{7, -1, "it's \"a\\b\", ok\t\r\n", []byte("\x00\\'\n\xFF"), 18262, 1577836800_000001},
+		{7, -1, "it's \"a\\b\", ok\t\r\n", []byte("\x00\\'\n\xFF"), 18262, 1577836800_000001, -12345678},
 		{id: 12, n: math.MaxInt64},
 	}
 	for f, want := range map[batch.Format]string{
-		batch.TSV: "0007\t-1\tit's \"a\\\\b\", ok\\t\r\\n\t2020-01-01\t2020-01-01 00:00:00.000001\t\\0\\\\'\\n\xFF\n" +
-			"0012\t9223372036854775807\t\t1970-01-01\t1970-01-01 00:00:00.000000\t\n",
-		batch.CSV: "0007,-1,\"it's \"\"a\\b\"\", ok\t\r\n\",2020-01-01,2020-01-01 00:00:00.000001\n" +
-			"0012,9223372036854775807,\"\",1970-01-01,1970-01-01 00:00:00.000000\n",
-		batch.DorisCSV: "0007\x01-1\x01it's \"a\\b\", ok\t\r\n\x012020-01-01\x012020-01-01 00:00:00.000001\x02" +
-			"0012\x019223372036854775807\x01\x011970-01-01\x011970-01-01 00:00:00.000000\x02",
-		batch.NDJSON: `{"id":   7,"n":-1,"words":"it's \"a\\b\", ok\t\r\n","day":"2020-01-01","at":"2020-01-01 00:00:00.000001"}` + "\n" +
-			`{"id":  12,"n":9223372036854775807,"words":"","day":"1970-01-01","at":"1970-01-01 00:00:00.000000"}` + "\n",
-		batch.PGText: "0007\t-1\tit's \"a\\\\b\", ok\\t\\r\\n\t2020-01-01\t2020-01-01 00:00:00.000001\t\\\\x005c270aff\n" +
-			"0012\t9223372036854775807\t\t1970-01-01\t1970-01-01 00:00:00.000000\t\\\\x\n",
+		batch.TSV: "0007\t-1\tit's \"a\\\\b\", ok\\t\r\\n\t2020-01-01\t2020-01-01 00:00:00.000001\t-123.45678\t\\0\\\\'\\n\xFF\n" +
+			"0012\t9223372036854775807\t\t1970-01-01\t1970-01-01 00:00:00.000000\t0.00000\t\n",
+		batch.CSV: "0007,-1,\"it's \"\"a\\b\"\", ok\t\r\n\",2020-01-01,2020-01-01 00:00:00.000001,-123.45678\n" +
+			"0012,9223372036854775807,\"\",1970-01-01,1970-01-01 00:00:00.000000,0.00000\n",
+		batch.DorisCSV: "0007\x01-1\x01it's \"a\\b\", ok\t\r\n\x012020-01-01\x012020-01-01 00:00:00.000001\x01-123.45678\x02" +
+			"0012\x019223372036854775807\x01\x011970-01-01\x011970-01-01 00:00:00.000000\x010.00000\x02",
+		batch.NDJSON: `{"id":   7,"n":-1,"words":"it's \"a\\b\", ok\t\r\n","day":"2020-01-01","at":"2020-01-01 00:00:00.000001","sum":"-123.45678"}` + "\n" +
+			`{"id":  12,"n":9223372036854775807,"words":"","day":"1970-01-01","at":"1970-01-01 00:00:00.000000","sum":"0.00000"}` + "\n",
+		batch.PGText: "0007\t-1\tit's \"a\\\\b\", ok\\t\\r\\n\t2020-01-01\t2020-01-01 00:00:00.000001\t-123.45678\t\\\\x005c270aff\n" +
+			"0012\t9223372036854775807\t\t1970-01-01\t1970-01-01 00:00:00.000000\t0.00000\t\\\\x\n",
 		batch.PGBinary: "PGCOPY\n\xFF\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
-			"\x00\x06\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF" +
+			"\x00\x07\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x07\x00\x00\x00\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF" +
 			"\x00\x00\x00\x11it's \"a\\b\", ok\t\r\n" +
-			"\x00\x00\x00\x04\x00\x00\x1C\x89\x00\x00\x00\x08\x00\x02\x3E\x07\x86\xC2\x60\x01" + "\x00\x00\x00\x05\x00\\'\n\xFF" +
-			"\x00\x06\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x0C\x00\x00\x00\x08\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF" +
+			"\x00\x00\x00\x04\x00\x00\x1C\x89\x00\x00\x00\x08\x00\x02\x3E\x07\x86\xC2\x60\x01" +
+			"\x00\x00\x00\x0E\x00\x03\x00\x00\x40\x00\x00\x05\x00\x7B\x11\xD7\x1F\x40" + "\x00\x00\x00\x05\x00\\'\n\xFF" +
+			"\x00\x07\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x0C\x00\x00\x00\x08\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF" +
 			"\x00\x00\x00\x00" +
-			"\x00\x00\x00\x04\xFF\xFF\xD5\x33\x00\x00\x00\x08\xFF\xFC\xA2\xFE\xC4\xC8\x20\x00" + "\x00\x00\x00\x00" + "\xFF\xFF",
-		batch.Values: `(0007,-1,'it\'s \"a\\b\", ok` + "\t" + `\r\n','2020-01-01','2020-01-01 00:00:00.000001',_binary'\0\\\'\n` + "\xFF')," +
-			"(0012,9223372036854775807,'','1970-01-01','1970-01-01 00:00:00.000000',_binary'')",
-		batch.PGValues: `(0007,-1,'it''s "a\b", ok` + "\t\r\n" + `','2020-01-01','2020-01-01 00:00:00.000001','\x005c270aff'),` +
-			`(0012,9223372036854775807,'','1970-01-01','1970-01-01 00:00:00.000000','\x')`,
+			"\x00\x00\x00\x04\xFF\xFF\xD5\x33\x00\x00\x00\x08\xFF\xFC\xA2\xFE\xC4\xC8\x20\x00" +
+			"\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x05" + "\x00\x00\x00\x00" + "\xFF\xFF",
+		batch.Values: `(0007,-1,'it\'s \"a\\b\", ok` + "\t" + `\r\n','2020-01-01','2020-01-01 00:00:00.000001',-123.45678,_binary'\0\\\'\n` + "\xFF')," +
+			"(0012,9223372036854775807,'','1970-01-01','1970-01-01 00:00:00.000000',0.00000,_binary'')",
+		batch.PGValues: `(0007,-1,'it''s "a\b", ok` + "\t\r\n" + `','2020-01-01','2020-01-01 00:00:00.000001',-123.45678,'\x005c270aff'),` +
+			`(0012,9223372036854775807,'','1970-01-01','1970-01-01 00:00:00.000000',0.00000,'\x')`,
 	} {
 		s := recordsSchema(f, 100)
 		buf, _ := whole(newEncoder(t, f, s, widths(s, 4)...), blockOf(s, records...))
@@ -196,7 +201,7 @@ func TestMaxRow(t *testing.T) {
 			continue // see TestParquetSize and TestColumnsSize
 		}
 		r := worst[f]
-		r.id, r.n = 99999, math.MinInt64
+		r.id, r.n, r.sum = 99999, math.MinInt64, -999_999_999_999_999_999
 		one, _ := whole(e, blockOf(s, r))
 		two, _ := whole(e, blockOf(s, r, r))
 		most := len(two) - len(one) // the second row with what separates it from the first
@@ -216,7 +221,7 @@ func TestMaxRow(t *testing.T) {
 func TestPlainColumnsHaveTheSameBytes(t *testing.T) {
 	for _, f := range encode.Formats() {
 		s := recordsSchema(f, 10)
-		b := blockOf(s, record{1, 2, "plain", []byte("\x03\xFF"), 5, 6}, record{id: 3, n: 4})
+		b := blockOf(s, record{1, 2, "plain", []byte("\x03\xFF"), 5, 6, 7}, record{id: 3, n: 4})
 		want, _ := whole(newEncoder(t, f, s), b)
 		for c := range s.Columns {
 			s.Columns[c].Plain = true
@@ -273,15 +278,15 @@ func TestDigitsAreChecked(t *testing.T) {
 		digits []int
 		want   string
 	}{
-		{[]int{1}, "encode: digits for 1 columns, but records has 5"},
-		{[]int{20, 0, 0, 0, 0}, "encode: 20 digits for column id: valid are 1 to 19, and 0 for 19"},
-		{[]int{-1, 0, 0, 0, 0}, "encode: -1 digits for column id: valid are 1 to 19, and 0 for 19"},
+		{[]int{1}, "encode: digits for 1 columns, but records has 6"},
+		{[]int{20, 0, 0, 0, 0, 0}, "encode: 20 digits for column id: valid are 1 to 19, and 0 for 19"},
+		{[]int{-1, 0, 0, 0, 0, 0}, "encode: -1 digits for column id: valid are 1 to 19, and 0 for 19"},
 	} {
 		_, err := encode.New(batch.CSV, s, encode.Options{Digits: c.digits})
 		assert.EqualError(t, err, c.want)
 	}
-	assert.Equal(t, []int{3, 1, 0, 0, 0}, encode.Digits(blockOf(s, record{id: 100})))
-	assert.Equal(t, []int{19, 1, 0, 0, 0}, encode.Digits(blockOf(s, record{id: math.MaxInt64})))
+	assert.Equal(t, []int{3, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: 100})))
+	assert.Equal(t, []int{19, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: math.MaxInt64})))
 }
 
 func TestFormatsNameThemselves(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func fuzzed(n int64, words string, raw []byte) []record {
 	const firstDay, days = -354_285, 354_285 + 2_932_896
 	make := func(id, n int64, words string, raw []byte) record {
 		day := firstDay + int64(uint64(n)%days)
-		return record{id, n, words, raw, day, day*86_400_000_000 + int64(uint64(n)%86_400_000_000)}
+		return record{id, n, words, raw, day, day*86_400_000_000 + int64(uint64(n)%86_400_000_000), n % 1e18}
 	}
 	return []record{make(1, n, words, raw), make(2, ^n, strings.ToValidUTF8(string(raw), "?"), []byte(words))}
 }
@@ -50,6 +51,18 @@ func fuzzed(n int64, words string, raw []byte) []record {
 func dayText(r record) string { return time.Unix(r.day*86_400, 0).UTC().Format(time.DateOnly) }
 func timeText(r record) string {
 	return time.UnixMicro(r.at).UTC().Format("2006-01-02 15:04:05.000000")
+}
+
+// sumText is the decimal as exact arithmetic writes it.
+func sumText(r record) string { return big.NewRat(r.sum, 100_000).FloatString(5) }
+
+// sumOf reads a decimal back, whatever zeros it was written with.
+func sumOf(t testing.TB, text string) int64 {
+	number, ok := new(big.Rat).SetString(text)
+	require.True(t, ok, text)
+	number.Mul(number, big.NewRat(100_000, 1))
+	require.True(t, number.IsInt(), text)
+	return number.Num().Int64()
 }
 
 // dayOf and microsOf read them back.
@@ -74,7 +87,7 @@ func FuzzCSV(f *testing.F) {
 		require.NoError(t, err)
 		require.Len(t, got, len(records))
 		for i, r := range records {
-			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), asRead(r.words), dayText(r), timeText(r)}, got[i])
+			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), asRead(r.words), dayText(r), timeText(r), sumText(r)}, got[i])
 		}
 	})
 }
@@ -96,7 +109,7 @@ func FuzzDorisCSV(f *testing.F) {
 		lines := strings.SplitAfter(string(encoded(t, batch.DorisCSV, records)), "\x02")
 		require.Len(t, lines, len(records)+1)
 		for i, r := range records {
-			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), r.words, dayText(r), timeText(r)},
+			require.Equal(t, []string{padded(r.id), strconv.FormatInt(r.n, 10), r.words, dayText(r), timeText(r), sumText(r)},
 				strings.Split(strings.TrimSuffix(lines[i], "\x02"), "\x01"))
 		}
 	})
@@ -116,11 +129,13 @@ func FuzzNDJSON(f *testing.F) {
 			var got struct {
 				ID, N          int64
 				Words, Day, At string
+				Sum            string
 			}
 			decoder := json.NewDecoder(strings.NewReader(lines[i]))
 			decoder.DisallowUnknownFields()
 			require.NoError(t, decoder.Decode(&got))
-			require.Equal(t, []any{r.id, r.n, r.words, dayText(r), timeText(r)}, []any{got.ID, got.N, got.Words, got.Day, got.At})
+			require.Equal(t, []any{r.id, r.n, r.words, dayText(r), timeText(r), sumText(r)},
+				[]any{got.ID, got.N, got.Words, got.Day, got.At, got.Sum})
 		}
 	})
 }
@@ -134,20 +149,21 @@ func FuzzPGBinary(f *testing.F) {
 		rest = rest[19:]
 		types := pgtype.NewMap()
 		for _, r := range records {
-			require.Equal(t, uint16(6), binary.BigEndian.Uint16(rest))
+			require.Equal(t, uint16(7), binary.BigEndian.Uint16(rest))
 			rest = rest[2:]
 			var got record
 			var day, at time.Time
+			var sum pgtype.Numeric
 			for _, field := range []struct {
 				oid uint32
 				to  any
 			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
-				{pgtype.TimestampOID, &at}, {pgtype.ByteaOID, &got.raw}} {
+				{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
 				size := binary.BigEndian.Uint32(rest)
 				require.NoError(t, types.Scan(field.oid, pgtype.BinaryFormatCode, rest[4:4+size], field.to))
 				rest = rest[4+size:]
 			}
-			got.day, got.at = dayOf(day), microsOf(at)
+			got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
 			require.Equal(t, normal(r), normal(got))
 		}
 		require.Equal(t, "\xFF\xFF", string(rest))
@@ -164,20 +180,27 @@ func FuzzPGText(f *testing.F) {
 		for i, r := range records {
 			require.NotContains(t, lines[i], "\r")
 			fields := strings.Split(strings.TrimSuffix(lines[i], "\n"), "\t")
-			require.Len(t, fields, 6)
+			require.Len(t, fields, 7)
 			var got record
 			var day, at time.Time
+			var sum pgtype.Numeric
 			for c, field := range []struct {
 				oid uint32
 				to  any
 			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
-				{pgtype.TimestampOID, &at}, {pgtype.ByteaOID, &got.raw}} {
+				{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
 				require.NoError(t, types.Scan(field.oid, pgtype.TextFormatCode, []byte(unescapeCopy(fields[c])), field.to))
 			}
-			got.day, got.at = dayOf(day), microsOf(at)
+			got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
 			require.Equal(t, normal(r), normal(got))
 		}
 	})
+}
+
+func numericOf(t testing.TB, n pgtype.Numeric) int64 {
+	text, err := n.Value()
+	require.NoError(t, err)
+	return sumOf(t, text.(string))
 }
 
 // unescapeCopy undoes the escapes of COPY's text format, all of those that the manual lists for letters.

@@ -49,7 +49,7 @@ const (
 // values follow a length of 4 bytes. 0: the format cannot carry it.
 func parquetWidth(c rows.Column) int {
 	switch c.Type {
-	case rows.Int64, rows.Timestamp, rows.Date:
+	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
 		return int(c.Type.Size())
 	case rows.Text, rows.Bytes:
 		return 4 + c.MaxBytes
@@ -171,6 +171,12 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 	case rows.Date:
 		for _, day := range v.Ints[from:to] {
 			dst = binary.LittleEndian.AppendUint32(dst, uint32(day))
+		}
+	case rows.Decimal:
+		most := powerOfTen(c.Digits) - 1
+		for _, n := range v.Ints[from:to] {
+			magnitude(n, most)
+			dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
 		}
 	case rows.Int64, rows.Timestamp:
 		for _, n := range v.Ints[from:to] {

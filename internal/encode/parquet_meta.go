@@ -65,7 +65,7 @@ func physicalType(t rows.Type) format.Type {
 	switch t {
 	case rows.Date:
 		return format.Int32
-	case rows.Int64, rows.Timestamp:
+	case rows.Int64, rows.Timestamp, rows.Decimal:
 		return format.Int64
 	default:
 		return format.ByteArray
@@ -91,6 +91,10 @@ func schemaElement(c rows.Column) format.SchemaElement {
 		e.LogicalType = format.LogicalType{Value: &format.TimestampType{
 			Unit: format.TimeUnit{Value: new(format.MicroSeconds)},
 		}}
+	case rows.Decimal:
+		scale, precision := int32(c.Scale), int32(c.Digits)
+		e.ConvertedType, e.Scale, e.Precision = thrift.New(deprecated.Decimal), thrift.New(scale), thrift.New(precision)
+		e.LogicalType = format.LogicalType{Value: &format.DecimalType{Scale: scale, Precision: precision}}
 	}
 	return e
 }

@@ -32,10 +32,11 @@ func parquetRecords(t testing.TB, file []byte) []record {
 	for buf := make([]parquet.Row, 64); ; {
 		n, err := reader.ReadRows(buf)
 		for _, row := range buf[:n] {
-			require.Len(t, row, 6)
+			require.Len(t, row, 7)
 			records = append(records, record{
 				id: row[0].Int64(), n: row[1].Int64(), words: string(row[2].ByteArray()),
-				day: int64(row[3].Int32()), at: row[4].Int64(), raw: bytes.Clone(row[5].ByteArray()),
+				day: int64(row[3].Int32()), at: row[4].Int64(), sum: row[5].Int64(),
+				raw: bytes.Clone(row[6].ByteArray()),
 			})
 		}
 		if errors.Is(err, io.EOF) {
@@ -77,7 +78,7 @@ func TestParquetOfManyPages(t *testing.T) {
 			var records []record
 			for i := range int64(n) {
 				from := random.IntN(16)
-				records = append(records, record{i, -i, string(noise[from:][:length()]), noise[:length()], i - 5000, i * 1e9})
+				records = append(records, record{i, -i, string(noise[from:][:length()]), noise[:length()], i - 5000, i * 1e9, 5000 - i})
 			}
 			buf := make([]byte, 0, e.MaxBytes(n))
 			w := e.ForBatch(n)
@@ -106,6 +107,7 @@ func TestParquetFile(t *testing.T) {
 	required binary words (STRING);
 	required int32 day (DATE);
 	required int64 at (TIMESTAMP(isAdjustedToUTC=false,unit=MICROS));
+	required int64 sum (DECIMAL(18,5));
 	required binary raw;
 }`, f.Schema().String())
 	meta := f.Metadata()
@@ -130,7 +132,7 @@ func TestParquetFile(t *testing.T) {
 func TestParquetSize(t *testing.T) {
 	s := recordsSchema(batch.Parquet, 7)
 	e := newEncoder(t, batch.Parquet, s)
-	assert.Equal(t, 8+8+4+7+4+8+4+7, e.MaxRow())
+	assert.Equal(t, 8+8+4+7+4+8+8+4+7, e.MaxRow())
 	longest := record{words: "abcdefg", raw: []byte("abcdefg")}
 	for _, n := range []int{1, 2, 63, 64, 65, 5000, 95_325, 95_326, 190_650, 300_000} {
 		records := make([]record, n)
@@ -156,6 +158,7 @@ func TestParquetWrongUse(t *testing.T) {
 			w.AppendTail(w.AppendRows(w.AppendHead(nil), b, nil))
 		}, "%d", n)
 	}
+	assert.Panics(t, func() { whole(e, blockOf(s, record{sum: 1e18})) })
 	assert.PanicsWithValue(t, "encode: a value of column words is longer than 3 bytes", func() {
 		whole(e, blockOf(s, record{words: "abcd"}))
 	})

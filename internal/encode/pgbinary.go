@@ -10,23 +10,25 @@ import (
 // pgBinary is PostgreSQL's COPY … (FORMAT binary), manual page "COPY", Binary Format: a signature, flags and the length
 // of a header extension (both 0), then for every row the number of columns as int16 and for every column its length
 // as int32 and its bytes, all big-endian; in the end the int16 −1. Columns must have the exact types int8, bytea,
-// text (or varchar), date and timestamp: the server checks lengths, it does not convert.
+// text (or varchar), date, timestamp and numeric: the server checks lengths, it does not convert.
 func pgBinary(columns int) layout {
 	return layout{
 		format: batch.PGBinary,
 		head:   "PGCOPY\n\xFF\r\n\x00" + "\x00\x00\x00\x00" + "\x00\x00\x00\x00",
 		tail:   "\xFF\xFF",
 		begin:  string(binary.BigEndian.AppendUint16(nil, uint16(columns))),
-		value: func(c rows.Column, _ int) value {
+		value: func(c rows.Column, _ int) writer {
 			switch c.Type {
 			case rows.Int64:
-				return bigEndian{}
+				return enclosed{"\x00\x00\x00\x08", "", bigEndian{}}
 			case rows.Bytes, rows.Text:
 				return counted{maxBytes: c.MaxBytes}
 			case rows.Date:
-				return pgDates{}
+				return enclosed{"\x00\x00\x00\x04", "", pgDates{}}
 			case rows.Timestamp:
-				return pgTimes{}
+				return enclosed{"\x00\x00\x00\x08", "", pgTimes{}}
+			case rows.Decimal:
+				return newPGNumerics(c)
 			default:
 				return nil
 			}

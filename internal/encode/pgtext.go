@@ -15,18 +15,20 @@ func pgText() layout {
 		format:      batch.PGText,
 		afterColumn: "\t",
 		end:         "\n",
-		value: func(c rows.Column, digits int) value {
+		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
 			case rows.Int64:
 				return number(c, digits)
 			case rows.Bytes:
-				return hexed{open: `\\x`, maxBytes: c.MaxBytes}
+				return enclosed{`\\x`, "", hexed{c.MaxBytes}}
 			case rows.Text:
 				return text(c, "", "", map[byte]string{'\\': `\\`, '\t': `\t`, '\n': `\n`, '\r': `\r`})
 			case rows.Date:
 				return dates{}
 			case rows.Timestamp:
 				return times{}
+			case rows.Decimal:
+				return newDecimals(c)
 			default:
 				return nil
 			}

@@ -1,6 +1,9 @@
 package encode
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -8,64 +11,90 @@ import (
 // layout is a format: the bytes around the values, and who writes those.
 type layout struct {
 	format      batch.Format
-	head, tail  string                                // around all rows
-	between     string                                // between two rows, part of neither: a body may begin at any row
-	begin, end  string                                // of every row
-	afterColumn string                                // between two columns
-	label       func(c rows.Column) string            // in front of every value of the column; nil = nothing
-	value       func(c rows.Column, digits int) value // nil for a column that the format cannot carry
-	refusal     string                                // of a text column: why, and what to do instead
+	head, tail  string                                 // around all rows
+	between     string                                 // between two rows, part of neither: a body may begin at any row
+	begin, end  string                                 // of every row
+	afterColumn string                                 // between two columns
+	label       func(c rows.Column) string             // in front of every value of the column; nil = nothing
+	value       func(c rows.Column, digits int) writer // nil for a column that the format cannot carry
+	refusal     string                                 // of a text column: why, and what to do instead
 }
 
-// value writes the values of one column.
-type value interface {
-	// max is the most bytes that append adds.
+// writer writes the values of one column: a value if they are drawn, a stamped if they are derived.
+type writer interface {
+	// max is the most bytes that a value takes, and what every value takes where the column is derived.
 	max() int
-	// append appends value i of the column.
+}
+
+// value writes the values of a drawn column.
+type value interface {
+	writer
+	// append appends value i of the column. Where dst has room, what lies behind the value may be overwritten.
 	append(dst []byte, column *rows.Vector, i int) []byte
 }
 
-// stamped is a value of a derived column.
+// stamped writes the values of a derived column.
 type stamped interface {
-	value
-	// stamp rewrites what append once wrote at buf[at[0]], buf[at[stride]], buf[at[2·stride]] … with the first n values
-	// of the column.
+	writer
+	// stamp writes the first n values of the column at buf[at[0]], buf[at[stride]], buf[at[2·stride]] … and nothing else.
 	stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int)
+}
+
+// enclosed is a writer with what stands around every value, which the loop writes with what stands between the columns.
+type enclosed struct {
+	open, close string
+	writer
 }
 
 // rowEncoder is the Encoder and Stamper of all layouts.
 type rowEncoder struct {
 	layout
 	fields  []field
-	derived []int // the columns to stamp
+	derived []int    // the columns to stamp
+	comma   constant // between two rows
+	close   constant // behind the last value
 	maxRow  int
 }
 
+// field is a column: either value or stamped is set.
 type field struct {
-	lead    string // what stands in front of the value
+	lead    constant // what stands in front of the value
 	value   value
-	derived bool
+	stamped stamped
+	bytes   int // of a stamped value
 }
 
 func newRowEncoder(l layout, s rows.Schema, digits []int) *rowEncoder {
-	e := &rowEncoder{layout: l, maxRow: len(l.between) + len(l.end)}
+	e := &rowEncoder{layout: l, comma: newConstant(l.between), maxRow: len(l.between)}
+	lead := l.begin
 	for i, c := range s.Columns {
-		f := field{lead: l.afterColumn, value: l.value(c, digits[i]), derived: c.Derived}
-		if i == 0 {
-			f.lead = l.begin
+		if i > 0 {
+			lead += l.afterColumn
 		}
 		if l.label != nil {
-			f.lead += l.label(c)
+			lead += l.label(c)
 		}
+		w, behind := l.value(c, digits[i]), ""
+		if around, is := w.(enclosed); is {
+			lead += around.open
+			w, behind = around.writer, around.close
+		}
+		f := field{lead: newConstant(lead)}
 		if c.Derived {
-			e.derived = append(e.derived, i)
 			if c.Type.Variable() {
-				f.value = fixed{value: f.value, bytes: c.MaxBytes}
+				w = fixed{value: w.(value), bytes: c.MaxBytes}
 			}
+			f.stamped, f.bytes = w.(stamped), w.max()
+			e.derived = append(e.derived, i)
+		} else {
+			f.value = w.(value)
 		}
-		e.maxRow += len(f.lead) + f.value.max()
+		e.maxRow += len(lead) + w.max()
 		e.fields = append(e.fields, f)
+		lead = behind
 	}
+	e.close = newConstant(lead + l.end)
+	e.maxRow += len(e.close.text)
 	return e
 }
 
@@ -74,28 +103,68 @@ func (e *rowEncoder) MaxRow() int                  { return e.maxRow }
 func (e *rowEncoder) AppendHead(dst []byte) []byte { return append(dst, e.head...) }
 func (e *rowEncoder) AppendTail(dst []byte) []byte { return append(dst, e.tail...) }
 
+// AppendRows leaves room for the derived fields and then stamps them, which is faster than to write one after another.
 func (e *rowEncoder) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
+	from := len(at.Starts)
 	for i := range b.Rows {
 		if len(at.Starts) > 0 {
-			dst = append(dst, e.between...)
+			dst = e.comma.append(dst)
 		}
 		at.Starts = append(at.Starts, uint32(len(dst)))
 		for c := range e.fields {
 			f := &e.fields[c]
-			dst = append(dst, f.lead...)
-			if f.derived {
+			dst = f.lead.append(dst)
+			if f.stamped != nil {
 				at.Fields = append(at.Fields, uint32(len(dst)))
+				dst = extend(dst, f.bytes)
+				continue
 			}
 			dst = f.value.append(dst, &b.Columns[c], i)
 		}
-		dst = append(dst, e.end...)
+		dst = e.close.append(dst)
 	}
+	e.Stamp(dst, at, from, b)
 	return dst
 }
 
 func (e *rowEncoder) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 	stride := len(e.derived)
 	for j, c := range e.derived {
-		e.fields[c].value.(stamped).stamp(buf, at.Fields[from*stride+j:], stride, &b.Columns[c], b.Rows)
+		if b.Rows > 0 {
+			e.fields[c].stamped.stamp(buf, at.Fields[from*stride+j:], stride, &b.Columns[c], b.Rows)
+		}
 	}
+}
+
+// constant is a text that is written in every row.
+type constant struct {
+	text string
+	word uint64 // the text in the lowest bytes, if it has at most 8
+}
+
+func newConstant(text string) constant {
+	c := constant{text: text}
+	for i := range min(len(text), 8) {
+		c.word |= uint64(text[i]) << (8 * i)
+	}
+	return c
+}
+
+// append writes a short text as one word of which the rest is written over: to copy a few bytes, of a number that the
+// compiler does not know, takes three times as long, and a row of small numbers consists of little else.
+func (c *constant) append(dst []byte) []byte {
+	n := len(dst)
+	if len(c.text) <= 8 && cap(dst)-n >= 8 {
+		binary.LittleEndian.PutUint64(dst[n:n+8], c.word)
+		return dst[:n+len(c.text)]
+	}
+	return append(dst, c.text...)
+}
+
+// extend makes dst longer by n bytes, which are to be written.
+func extend(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) < n {
+		dst = slices.Grow(dst, n)
+	}
+	return dst[:len(dst)+n]
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -62,7 +63,7 @@ func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
 	require.NoError(f, err)
 	f.Cleanup(func() { _ = conn.Close() })
 	_, err = conn.ExecContext(f.Context(), `CREATE TEMPORARY TABLE records (id BIGINT PRIMARY KEY, n BIGINT,
-		words LONGTEXT CHARACTER SET utf8mb4, day DATE, at DATETIME(6), raw LONGBLOB) ENGINE=InnoDB`)
+		words LONGTEXT CHARACTER SET utf8mb4, day DATE, at DATETIME(6), sum DECIMAL(18,5), raw LONGBLOB) ENGINE=InnoDB`)
 	require.NoError(f, err)
 
 	seed(f)
@@ -88,15 +89,16 @@ func fuzzMySQL(f *testing.F, variable string, format batch.Format) {
 		require.NoError(t, err)
 		require.EqualValues(t, len(records), affected)
 
-		found, err := tx.QueryContext(t.Context(), "SELECT id, n, words, day, at, raw FROM records ORDER BY id")
+		found, err := tx.QueryContext(t.Context(), "SELECT id, n, words, day, at, sum, raw FROM records ORDER BY id")
 		require.NoError(t, err)
 		defer func() { require.NoError(t, found.Close()) }()
 		for _, want := range records {
 			var got record
 			var day, at time.Time
+			var sum string
 			require.True(t, found.Next())
-			require.NoError(t, found.Scan(&got.id, &got.n, &got.words, &day, &at, &got.raw))
-			got.day, got.at = dayOf(day), microsOf(at)
+			require.NoError(t, found.Scan(&got.id, &got.n, &got.words, &day, &at, &sum, &got.raw))
+			got.day, got.at, got.sum = dayOf(day), microsOf(at), sumOf(t, sum)
 			require.Equal(t, normal(want), normal(got))
 		}
 		require.False(t, found.Next())
@@ -109,7 +111,7 @@ func postgresConn(t testing.TB) *pgx.Conn {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
 	_, err = conn.Exec(t.Context(), `CREATE TEMPORARY TABLE records (id int8 PRIMARY KEY, n int8, words text, day date,
-		at timestamp, raw bytea)`)
+		at timestamp, sum numeric(18,5), raw bytea)`)
 	require.NoError(t, err)
 	return conn
 }
@@ -122,7 +124,7 @@ func loadPostgres(ctx context.Context, conn *pgx.Conn, format batch.Format, body
 	}
 	switch format {
 	case batch.CSV:
-		return copyWith("(id, n, words, day, at) FROM STDIN (FORMAT csv)")
+		return copyWith("(id, n, words, day, at, sum) FROM STDIN (FORMAT csv)")
 	case batch.PGBinary:
 		return copyWith("FROM STDIN (FORMAT binary)")
 	case batch.PGText:
@@ -161,9 +163,10 @@ func fuzzPostgres(f *testing.F, format batch.Format) {
 			}
 			var got record
 			var day, at time.Time
-			require.NoError(t, tx.QueryRow(t.Context(), "SELECT id, n, words, day, at, raw FROM records WHERE id = $1", want.id).
-				Scan(&got.id, &got.n, &got.words, &day, &at, &got.raw))
-			got.day, got.at = dayOf(day), microsOf(at)
+			var sum pgtype.Numeric
+			require.NoError(t, tx.QueryRow(t.Context(), "SELECT id, n, words, day, at, sum, raw FROM records WHERE id = $1", want.id).
+				Scan(&got.id, &got.n, &got.words, &day, &at, &sum, &got.raw))
+			got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
 			require.Equal(t, normal(want), normal(got))
 		}
 	})

@@ -159,15 +159,16 @@ func TestValuesThatDoNotFitPanic(t *testing.T) {
 			"longer text":  func(b *rows.Block) { b.Columns[3].Data = append(b.Columns[3].Data, 'x'); b.Columns[3].Ends[1]++ },
 			"year 0":       func(b *rows.Block) { b.Columns[4].Ints[1] = -719_163 },
 			"year 10000":   func(b *rows.Block) { b.Columns[4].Ints[1] = 2_932_897 },
+
+			"time before year 1":       func(b *rows.Block) { b.Columns[6].Ints[1] = math.MinInt64 },
+			"time before 0001-01-01":   func(b *rows.Block) { b.Columns[6].Ints[1] = -719_162*86_400_000_000 - 1 },
+			"time in the year 10000":   func(b *rows.Block) { b.Columns[6].Ints[1] = 2_932_897 * 86_400_000_000 },
+			"time far after year 9999": func(b *rows.Block) { b.Columns[6].Ints[1] = math.MaxInt64 },
 		}
 		if f != batch.PGBinary && f != batch.ColumnArrays { // they have room for every number
 			for _, v := range []int64{-5, 100, math.MinInt64} {
 				damages[fmt.Sprint(v)] = func(b *rows.Block) { b.Columns[0].Ints[1] = v }
 			}
-		}
-		if f != batch.PGBinary {
-			damages["time before year 1"] = func(b *rows.Block) { b.Columns[6].Ints[1] = math.MinInt64 }
-			damages["time after year 9999"] = func(b *rows.Block) { b.Columns[6].Ints[1] = math.MaxInt64 }
 		}
 		for name, damage := range damages {
 			bad := good()
@@ -196,7 +197,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		s = recordsSchema(f, 100)
 		var records []record
 		for i := range 100 {
-			records = append(records, record{int64(i), -5, nasty()[i%len(nasty())], []byte("\x00raw"), int64(i), int64(-i)})
+			records = append(records, record{int64(i), -5, nasty()[i%len(nasty())], []byte("\x00raw"), int64(i), int64(-i), int64(i)})
 		}
 		e, b = newEncoder(t, f, s), blockOf(s, records...)
 		buf, at = whole(e, b)

@@ -13,7 +13,7 @@ func tsv() layout {
 		format:      batch.TSV,
 		afterColumn: "\t",
 		end:         "\n",
-		value: func(c rows.Column, digits int) value {
+		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
 			case rows.Int64:
 				return number(c, digits)
@@ -23,6 +23,8 @@ func tsv() layout {
 				return dates{}
 			case rows.Timestamp:
 				return times{}
+			case rows.Decimal:
+				return newDecimals(c)
 			default:
 				return nil
 			}

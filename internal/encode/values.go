@@ -16,7 +16,7 @@ func values() layout {
 		begin:       "(",
 		afterColumn: ",",
 		end:         ")",
-		value: func(c rows.Column, digits int) value {
+		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
 			case rows.Int64:
 				return number(c, digits)
@@ -25,9 +25,11 @@ func values() layout {
 			case rows.Text:
 				return text(c, "'", "'", mysqlEscapes())
 			case rows.Date:
-				return dates{"'", "'"}
+				return enclosed{"'", "'", dates{}}
 			case rows.Timestamp:
-				return times{"'", "'"}
+				return enclosed{"'", "'", times{}}
+			case rows.Decimal:
+				return newDecimals(c)
 			default:
 				return nil
 			}
@@ -45,18 +47,20 @@ func mysqlEscapes() map[byte]string {
 func pgValues() layout {
 	l := values()
 	l.format = batch.PGValues
-	l.value = func(c rows.Column, digits int) value {
+	l.value = func(c rows.Column, digits int) writer {
 		switch c.Type {
 		case rows.Int64:
 			return number(c, digits)
 		case rows.Bytes:
-			return hexed{open: `'\x`, close: `'`, maxBytes: c.MaxBytes}
+			return enclosed{`'\x`, `'`, hexed{c.MaxBytes}}
 		case rows.Text:
 			return text(c, "'", "'", map[byte]string{'\'': `''`})
 		case rows.Date:
-			return dates{"'", "'"}
+			return enclosed{"'", "'", dates{}}
 		case rows.Timestamp:
-			return times{"'", "'"}
+			return enclosed{"'", "'", times{}}
+		case rows.Decimal:
+			return newDecimals(c)
 		default:
 			return nil
 		}

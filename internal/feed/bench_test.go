@@ -13,13 +13,13 @@ import (
 
 // benchConfig is the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the caches.
 func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
-	return benchConfigOf(tb, "documents", f, distinctBatches)
+	return benchConfigOf(tb, "documents", f, distinctBatches, 8192)
 }
 
-func benchConfigOf(tb testing.TB, name string, f batch.Format, distinctBatches int64) Config {
+func benchConfigOf(tb testing.TB, name string, f batch.Format, distinctBatches, batchRows int64) Config {
 	d, err := dataset.New(name, dataset.Options{})
 	require.NoError(tb, err)
-	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: 8192, Distinct: distinctBatches * 8192, Buffers: 64}
+	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: batchRows, Distinct: distinctBatches * batchRows, Buffers: 64}
 	c.Encoder, err = NewEncoder(f, d, 0, c.Rows)
 	require.NoError(tb, err)
 	return c
@@ -65,27 +65,31 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// BenchmarkPeople measures batches of 8192 people: stamped where the format can be, encoded afresh where not.
-func BenchmarkPeople(b *testing.B) {
-	for _, format := range []batch.Format{batch.CSV, batch.DorisCSV, batch.NDJSON, batch.Parquet, batch.ColumnArrays} {
-		for _, distinct := range []int64{32, 0} {
-			b.Run(fmt.Sprintf("%s/distinct=%d", format, distinct), func(b *testing.B) {
-				c := benchConfigOf(b, "people", format, distinct)
-				c.Buffers = 32
-				f := newFeed(b, c)
-				require.NoError(b, f.Fill(b.Context(), 2, nil))
-				b.ReportAllocs()
-				for number := int64(32); b.Loop(); number++ {
-					out, err := f.Batch(b.Context(), number)
-					if err != nil {
-						b.Fatal(err)
+// BenchmarkDatasets measures batches of 4 MiB of column data: stamped where the format can be, encoded afresh where not.
+func BenchmarkDatasets(b *testing.B) {
+	for _, name := range dataset.Names()[1:] {
+		for _, format := range []batch.Format{batch.CSV, batch.NDJSON, batch.PGBinary, batch.Parquet, batch.ColumnArrays} {
+			for _, distinct := range []int64{32, 0} {
+				b.Run(fmt.Sprintf("%s/%s/distinct=%d", name, format, distinct), func(b *testing.B) {
+					d, err := dataset.New(name, dataset.Options{})
+					require.NoError(b, err)
+					c := benchConfigOf(b, name, format, distinct, 4<<20/d.Schema().MaxRowBytes())
+					c.Buffers = 32
+					f := newFeed(b, c)
+					require.NoError(b, f.Fill(b.Context(), 2, nil))
+					b.ReportAllocs()
+					for number := int64(32); b.Loop(); number++ {
+						out, err := f.Batch(b.Context(), number)
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.SetBytes(int64(len(out.Encoded)))
+						out.Release()
 					}
-					b.SetBytes(int64(len(out.Encoded)))
-					out.Release()
-				}
-				require.Zero(b, f.Refills())
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/8192, "ns/row")
-			})
+					require.Zero(b, f.Refills())
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.BatchRows), "ns/row")
+				})
+			}
 		}
 	}
 }

@@ -102,7 +102,8 @@ func newPlan(c Config) (plan, error) {
 	}
 	check(c.FirstKey >= 0, "first key %d is negative", c.FirstKey)
 	check(c.Rows >= 1, "%d rows: a run has at least 1", c.Rows)
-	check(c.FirstKey < 0 || c.Rows-1 <= math.MaxInt64-c.FirstKey, "first key %d + %d rows is beyond 2^63", c.FirstKey, c.Rows)
+	check(c.FirstKey < 0 || c.Rows-1 <= p.schema.MaxNumber()-c.FirstKey, "first key %d + %d rows is beyond %d, the largest number of a row of %s",
+		c.FirstKey, c.Rows, p.schema.MaxNumber(), p.schema.Dataset)
 	check(c.BatchRows >= 1, "%d rows a batch: a batch has at least 1", c.BatchRows)
 	check(c.BatchRows < 1 || c.Distinct >= 0 && c.Distinct%c.BatchRows == 0,
 		"%d distinct rows are not a whole number of batches of %d", c.Distinct, c.BatchRows)

@@ -18,7 +18,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{func(c *Config) { c.Encoder = nil }, "feed: dataset and encoder are required"},
 		{func(c *Config) { c.FirstKey = -1 }, "feed: first key -1 is negative"},
 		{func(c *Config) { c.Rows = 0 }, "feed: 0 rows: a run has at least 1"},
-		{func(c *Config) { c.FirstKey = math.MaxInt64 }, "feed: first key 9223372036854775807 + 1000 rows is beyond 2^63"},
+		{func(c *Config) { c.FirstKey = math.MaxInt64 }, "feed: first key 9223372036854775807 + 1000 rows is beyond 9223372036854775807, the largest number of a row of documents"},
 		{func(c *Config) { c.BatchRows = 0 }, "feed: 0 rows a batch: a batch has at least 1"},
 		{func(c *Config) { c.Distinct = 100 }, "feed: 100 distinct rows are not a whole number of batches of 32"},
 		{func(c *Config) { c.Distinct = -32 }, "feed: -32 distinct rows are not a whole number of batches of 32"},

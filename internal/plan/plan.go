@@ -40,9 +40,6 @@ type Plan struct {
 	Memory  int64 `json:"memory"` // bytes of all buffers with their offsets
 }
 
-// maxKey leaves the upper half of all keys to probes.
-const maxKey = 1 << 62
-
 // maxBatchBytes bounds a batch: offsets in a buffer have 32 bits, and head and tail lie in it too.
 const maxBatchBytes = 4<<30 - 1<<20
 
@@ -85,6 +82,8 @@ type Input struct {
 	PayloadBytes int
 	PayloadKind  string
 	FirstKey     int64
+	// MaxNumber is the largest row number that the dataset's keys carry: rows.Schema.MaxNumber.
+	MaxNumber    int64
 	Rows         int64
 	ByDuration   bool
 	RowBytes     int64
@@ -105,8 +104,8 @@ func Make(in Input) (Plan, []string, error) {
 	if widest := max(p.RowBytes, p.EncodedRowBytes, 1); p.Rows < 1 || p.Rows > math.MaxInt64/widest {
 		return p, nil, fmt.Errorf("%d rows of %d bytes: a run has at least one row and at most 8 EiB", p.Rows, widest)
 	}
-	if p.FirstKey < 0 || p.FirstKey > maxKey-p.Rows {
-		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys run from 0 to 2^62", p.FirstKey, p.Rows)
+	if last := lastKey(in.MaxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
 		return p, nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
@@ -115,6 +114,16 @@ func Make(in Input) (Plan, []string, error) {
 	p.DistinctRows = distinctRows(in)
 	warnings, err := p.Fit(in.Resources)
 	return p, warnings, err
+}
+
+// lastKey is the largest key of any run: the upper half of all of them is left to probes.
+func lastKey(maxNumber int64) int64 { return maxNumber / 2 }
+
+// ProbeKey is a key that no run uses, of a dataset whose row numbers go up to maxNumber, which is at least 1. Which one
+// follows from random.
+func ProbeKey(maxNumber int64, random uint64) int64 {
+	first := lastKey(maxNumber) + 1
+	return first + int64(random%uint64(maxNumber-first+1))
 }
 
 // distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.

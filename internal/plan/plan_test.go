@@ -15,7 +15,7 @@ import (
 func input() plan.Input {
 	return plan.Input{
 		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
-		Rows: 10_000, RowBytes: 520, EncodedBytes: 530, DistinctBytes: 520 * 1000,
+		MaxNumber: math.MaxInt64, Rows: 10_000, RowBytes: 520, EncodedBytes: 530, DistinctBytes: 520 * 1000,
 		Resources: plan.Resources{Workers: 4, Memory: 1 << 20, BufferMemory: func(rows int64) int64 { return 10 * rows }},
 	}
 }
@@ -170,8 +170,8 @@ func TestFitAgain(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	for want, change := range map[string]func(*plan.Input){
-		"--first-key -1 with 10000 rows: keys run from 0 to 2^62":                  func(in *plan.Input) { in.FirstKey = -1 },
-		"--first-key 4611686018427377905 with 10000 rows: keys run from 0 to 2^62": func(in *plan.Input) { in.FirstKey = 1<<62 - 9_999 },
+		"--first-key -1 with 10000 rows: keys of documents run from 0 to 4611686018427387903":                  func(in *plan.Input) { in.FirstKey = -1 },
+		"--first-key 4611686018427377905 with 10000 rows: keys of documents run from 0 to 4611686018427387903": func(in *plan.Input) { in.FirstKey = 1<<62 - 9_999 },
 		"--workers: at least 1": func(in *plan.Input) { in.Workers = 0 },
 		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *plan.Input) { in.Memory = 999 },
 		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *plan.Input) {
@@ -205,4 +205,27 @@ func TestRowCount(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.size.RowCount(520), "%+v", c.size)
 	}
+}
+
+// TestKeysOfADataset: runs have the lower half of the numbers that keys carry, probes the upper one.
+func TestKeysOfADataset(t *testing.T) {
+	const most = 251_635_075_199_999_999 // a microsecond each, to the year 9999
+	in := input()
+	in.Dataset, in.MaxNumber = "httplogs", most
+	in.FirstKey = most/2 - in.Rows + 1
+	p, _, err := plan.Make(in)
+	require.NoError(t, err)
+	require.EqualValues(t, most/2, p.LastKey())
+	in.FirstKey++
+	_, _, err = plan.Make(in)
+	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: keys of httplogs run from 0 to 125817537599999999")
+
+	for _, most := range []int64{1, 2, 999, most, math.MaxInt64} {
+		for _, random := range []uint64{0, 1, 12345, 1 << 62, 1<<62 - 1, math.MaxUint64} {
+			key := plan.ProbeKey(most, random)
+			require.Greater(t, key, most/2)
+			require.LessOrEqual(t, key, most)
+		}
+	}
+	require.EqualValues(t, 1<<62, plan.ProbeKey(math.MaxInt64, 0))
 }

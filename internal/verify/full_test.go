@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -243,5 +244,36 @@ func BenchmarkMeasure(b *testing.B) {
 		if _, err := measure(b.Context(), e, measureBytes); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestFullOfEveryDataset: rows whose texts have several lengths, whose number lies in two columns or in a time, and whose
+// drawn columns repeat; a decimal that is a cent off is found.
+func TestFullOfEveryDataset(t *testing.T) {
+	for _, name := range dataset.Names() {
+		d, err := dataset.New(name, dataset.Options{Seed: 7})
+		require.NoError(t, err)
+		e := Expect{FirstKey: 4_000_003, Rows: 250, BatchRows: 40, Distinct: 120, Dataset: d, VerifyRows: 250, Seed: 1}
+		table := load(e)
+		r, err := Run(t.Context(), table, Full, e, 0)
+		require.NoError(t, err)
+		require.True(t, r.OK, "%s: %+v", name, r)
+		for c, column := range d.Schema().Columns {
+			if column.Type == rows.Decimal {
+				table.rows[9].values[c] = table.rows[9].values[c].(int64) - 1
+			}
+		}
+		r, err = Run(t.Context(), table, Full, e, 0)
+		require.NoError(t, err)
+		require.Equal(t, name != "lineitem", r.OK)
+	}
+}
+
+func TestShownDecimals(t *testing.T) {
+	c := rows.Column{Type: rows.Decimal, Digits: 5, Scale: 2}
+	for v, want := range map[int64]string{
+		0: "0.00", 5: "0.05", -5: "-0.05", 12345: "123.45", -100: "-1.00", math.MinInt64: "-92233720368547758.08",
+	} {
+		require.Equal(t, want, shown(c, v))
 	}
 }

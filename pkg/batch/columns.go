@@ -11,9 +11,10 @@ import (
 // a Body it keeps the buffer from being reused until it is closed, and is used by one goroutine.
 //
 // Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for a number, date or
-// timestamp, and for a variable column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the
-// same order, come the values of every variable column, back to back and with nothing in between. The numbers are in the
-// machine's own byte order, since they never leave the process.
+// timestamp, for a decimal an int64 too, which is its value times 10^Scale of the schema's column, and for a variable
+// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values of
+// every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order, since
+// they never leave the process.
 type Columns struct {
 	// Vectors are views of the batch's buffer, one for each column of the schema: nobody writes to them, or keeps them or
 	// a value of theirs after Close.

@@ -4,7 +4,10 @@
 // database.
 package rows
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Type is what a column holds.
 type Type uint8
@@ -93,6 +96,9 @@ type Schema struct {
 	Columns []Column
 	// Number gives the row number back from a row's derived columns, as a sum of terms: proof of arrival groups the
 	// rows found in a table by it. It is data, not SQL, so that every dialect writes its own expression.
+	//
+	// What the terms behind the first add up to is at least 0 and less than its Times, as the digits behind the first one
+	// of a number are: so a range of rows is a range of the first column, too.
 	Number []Term
 }
 
@@ -110,6 +116,55 @@ func (s Schema) TextKey() bool {
 // read from: then a row is found by that timestamp, which an index is made of.
 func (s Schema) TimeKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
+}
+
+// MaxNumber is the largest row number that the derived columns carry, up to the largest int64: rows 0 … MaxNumber can be
+// made and found again. Only the first term of Number bounds it; what the others add is less than that term's Times.
+func (s Schema) MaxNumber() int64 {
+	first := s.Number[0]
+	most := s.Columns[first.Column].largest()
+	if first.Minus < 0 && most > math.MaxInt64+first.Minus {
+		return math.MaxInt64
+	}
+	most -= first.Minus
+	if most > (math.MaxInt64-(first.Times-1))/first.Times {
+		return math.MaxInt64
+	}
+	return most*first.Times + first.Times - 1
+}
+
+// The last values of Date and Timestamp: 9999-12-31, and a microsecond before the year 10000.
+const (
+	lastDay    = 2_932_896
+	lastMicros = (lastDay+1)*24*60*60*1_000_000 - 1
+)
+
+// largest is the largest value of the column, or the largest number whose digits it holds, as far as an int64 goes.
+func (c Column) largest() int64 {
+	switch c.Type {
+	case Date:
+		return lastDay
+	case Timestamp:
+		return lastMicros
+	case Decimal:
+		return powerOfTen(c.Digits) - 1
+	case Text:
+		if c.MaxBytes > 18 {
+			return math.MaxInt64
+		}
+		return powerOfTen(c.MaxBytes) - 1
+	default:
+		return math.MaxInt64
+	}
+}
+
+// powerOfTen is 10^n, 0 ≤ n ≤ 18.
+func powerOfTen(n int) int64 {
+	power := int64(1)
+	for range n {
+		power *= 10
+	}
+	return power
 }
 
 // Names lists the column names in order.

@@ -38,7 +38,7 @@ func TestTypes(t *testing.T) {
 		variable bool
 	}{
 		rows.Int64: {"int64", false}, rows.Bytes: {"bytes", true}, rows.Text: {"text", true}, 9: {"rows.Type(9)", false},
-		rows.Date: {"date", false}, rows.Timestamp: {"timestamp", false},
+		rows.Date: {"date", false}, rows.Timestamp: {"timestamp", false}, rows.Decimal: {"decimal", false},
 	} {
 		if typ.String() != want.name || typ.Variable() != want.variable {
 			t.Errorf("%d: %s, variable %v", typ, typ, typ.Variable())
@@ -77,5 +77,36 @@ func TestBlock(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(10, func() { fill(b, "a", "bcd") }); n != 0 {
 		t.Errorf("a block that was as large before allocates %v times", n)
+	}
+}
+
+// TestMaxNumber: the range of the first column of the sum, and nothing beyond 64 bits.
+func TestMaxNumber(t *testing.T) {
+	column := func(typ rows.Type, bytes int) rows.Column {
+		return rows.Column{Type: typ, MaxBytes: bytes, Digits: 4, Scale: 2}
+	}
+	for _, c := range []struct {
+		column rows.Column
+		term   rows.Term
+		want   int64
+	}{
+		{column(rows.Int64, 0), rows.Term{Times: 1}, 1<<63 - 1},
+		{column(rows.Int64, 0), rows.Term{Minus: 1, Times: 1}, 1<<63 - 2},
+		{column(rows.Int64, 0), rows.Term{Minus: 1, Times: 4}, 1<<63 - 1},
+		{column(rows.Int64, 0), rows.Term{Minus: -5, Times: 1}, 1<<63 - 1},
+		{column(rows.Timestamp, 0), rows.Term{Times: 1}, 253_402_300_799_999_999},
+		{column(rows.Timestamp, 0), rows.Term{Minus: 1_767_225_600_000_000, Times: 1}, 251_635_075_199_999_999},
+		{column(rows.Timestamp, 0), rows.Term{Minus: -1, Times: 2}, 506_804_601_600_000_001},
+		{column(rows.Timestamp, 0), rows.Term{Times: 1000}, 1<<63 - 1},
+		{column(rows.Date, 0), rows.Term{Times: 100}, 293_289_699},
+		{column(rows.Decimal, 0), rows.Term{Times: 1}, 9999},
+		{column(rows.Text, 3), rows.Term{Times: 1}, 999},
+		{column(rows.Text, 18), rows.Term{Times: 1}, 999_999_999_999_999_999},
+		{column(rows.Text, 19), rows.Term{Times: 1}, 1<<63 - 1},
+	} {
+		s := rows.Schema{Columns: []rows.Column{c.column, {Type: rows.Int64}}, Number: []rows.Term{c.term, {Column: 1, Times: 1}}}
+		if got := s.MaxNumber(); got != c.want {
+			t.Errorf("%s %+v: %d, want %d", c.column.Type, c.term, got, c.want)
+		}
 	}
 }

@@ -1,0 +1,158 @@
+package dataset
+
+import (
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+const httplogsName = "httplogs"
+
+// httplogs is the log of a web server: a time, an address, a request, its status and the size of the answer. A row has
+// some 90 bytes of column data, half of them the request. The time is the key and goes on by a microsecond from row to
+// row, so it is unique and sorted, and what tables of logs are partitioned and searched by.
+//
+// The texts are put together from lists, so they compress as those of logs do.
+type httplogs struct {
+	schema   rows.Schema
+	start    uint64      // state of the stream at row 0
+	octets   [256]string // of an address in decimal, with the point behind
+	parts    [4][]string // of a request, in this order
+	statuses [128]int64  // drawn evenly, so the common ones stand there more than once
+}
+
+// The columns, by their place in the schema.
+const (
+	httplogsTime    = 0
+	httplogsIP      = 1
+	httplogsRequest = 2
+	httplogsStatus  = 3
+	httplogsSize    = 4
+)
+
+const (
+	httplogsBase = 20_454 * dayMicros // 2026-01-01 00:00:00, the time of row 0, in microseconds since 1970
+
+	httplogsID     = 8 // hexadecimal digits of what a request asks for
+	httplogsEnd    = " HTTP/1.1"
+	notModified    = 304
+	smallestAnswer = 8 // bits of its size; the largest has twice as many
+)
+
+func newHTTPLogs(o Options) (*httplogs, error) {
+	if err := refusePayload(httplogsName, o); err != nil {
+		return nil, err
+	}
+	d := &httplogs{start: mix(o.Seed), parts: [...][]string{
+		{"GET /", "GET /", "GET /", "GET /", "GET /", "GET /", "POST /", "HEAD /"},
+		{
+			"api/v1/orders/", "api/v1/users/", "api/v2/products/", "assets/css/", "assets/fonts/", "assets/js/", "blog/2025/",
+			"blog/2026/", "cart/items/", "docs/guides/", "docs/reference/", "download/", "images/icons/", "images/products/",
+			"news/", "search/",
+		},
+		{"details", "index", "list", "overview", "reviews", "summary", "thumbnail", "update"},
+		{".html?id=", ".json?page=", ".png?v=", "?session="},
+	}}
+	longest := httplogsID + len(httplogsEnd)
+	for _, texts := range d.parts {
+		longest += len(slices.MaxFunc(texts, func(a, b string) int { return len(a) - len(b) }))
+	}
+	for i := range d.octets {
+		d.octets[i] = strconv.Itoa(i) + "."
+	}
+	var statuses []int64
+	for _, s := range []struct {
+		status int64
+		times  int
+	}{{200, 100}, {notModified, 9}, {301, 3}, {302, 3}, {404, 7}, {403, 2}, {500, 2}, {503, 2}} {
+		statuses = append(statuses, slices.Repeat([]int64{s.status}, s.times)...)
+	}
+	copy(d.statuses[:], statuses)
+	d.schema = rows.Schema{
+		Dataset: httplogsName,
+		Columns: []rows.Column{
+			{Name: "ts", Type: rows.Timestamp, Derived: true},
+			{Name: "client_ip", Type: rows.Text, MaxBytes: len("255.255.255.255"), Plain: true},
+			{Name: "request", Type: rows.Text, MaxBytes: longest, Plain: true},
+			{Name: "status", Type: rows.Int64},
+			{Name: "size", Type: rows.Int64},
+		},
+		Number: []rows.Term{{Column: httplogsTime, Minus: httplogsBase, Times: 1}},
+	}
+	return d, nil
+}
+
+func (d *httplogs) Schema() rows.Schema { return d.schema }
+
+// Fill makes the texts in room for the longest ones.
+func (d *httplogs) Fill(dst *rows.Block, first int64, n int) {
+	dst.Reset(n)
+	addresses, requests := longTexts(&dst.Columns[httplogsIP], n, d.schema.Columns[httplogsIP].MaxBytes),
+		longTexts(&dst.Columns[httplogsRequest], n, d.schema.Columns[httplogsRequest].MaxBytes)
+	status, size := dst.Columns[httplogsStatus].Ints, dst.Columns[httplogsSize].Ints
+	state := d.start + uint64(first)*3*gamma // words of the stream for each row
+	for i := range n {
+		state += gamma
+		d.address(&addresses, mix(state))
+		state += gamma
+		d.request(&requests, mix(state))
+		state += gamma
+		status[i], size[i] = d.answer(mix(state))
+		addresses.end(i)
+		requests.end(i)
+	}
+	addresses.done()
+	requests.done()
+}
+
+// address is one of a private network for every second row, and else one that does not begin like those.
+func (d *httplogs) address(t *texts, x uint64) {
+	octets := [4]byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24)}
+	switch x >> 61 {
+	case 0, 1:
+		octets[0] = 10
+	case 2:
+		octets[0], octets[1] = 172, 16+octets[1]%16
+	case 3:
+		octets[0], octets[1] = 192, 168
+	default:
+		octets[0] = 11 + octets[0]%100 // 11 … 110
+	}
+	for _, o := range octets[:3] {
+		t.append(d.octets[o])
+	}
+	last := d.octets[octets[3]]
+	t.append(last[:len(last)-1])
+}
+
+// request asks for something with a number of its own.
+func (d *httplogs) request(t *texts, x uint64) {
+	for _, texts := range &d.parts {
+		t.append(texts[x%uint64(len(texts))])
+		x = bits.RotateLeft64(x, 60)
+	}
+	to := t.data[t.used:][:httplogsID]
+	for k := range to {
+		to[k] = "0123456789abcdef"[x&15]
+		x >>= 4
+	}
+	t.used += httplogsID
+	t.append(httplogsEnd)
+}
+
+// answer has as many sizes of 8 bits as of 9 and so on up to 15: few answers are large.
+func (d *httplogs) answer(x uint64) (status, size int64) {
+	status = d.statuses[x>>57]
+	if status == notModified {
+		return status, 0
+	}
+	width := smallestAnswer + x%smallestAnswer
+	return status, int64(1<<(width-1) | x>>8&(1<<(width-1)-1))
+}
+
+// Derive counts microseconds.
+func (d *httplogs) Derive(dst *rows.Block, first int64) {
+	count(dst.Columns[httplogsTime].Ints, httplogsBase+first)
+}

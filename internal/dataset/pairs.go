@@ -1,0 +1,64 @@
+package dataset
+
+import (
+	"math/bits"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+const pairsName = "pairs"
+
+// pairs is rows as small as tables have them: a key and two small numbers. As text with a key of 7 digits a row takes 17
+// bytes, so what a database, a driver or we ourselves spend on each row shows, where documents hide it behind bytes.
+type pairs struct {
+	schema rows.Schema
+	start  uint64 // state of the stream at row 0
+}
+
+// The values of the drawn columns are below these.
+const (
+	pairsR = 1_000_000
+	pairsS = 10
+)
+
+func newPairs(o Options) (*pairs, error) {
+	if err := refusePayload(pairsName, o); err != nil {
+		return nil, err
+	}
+	return &pairs{
+		schema: rows.Schema{
+			Dataset: pairsName,
+			Columns: []rows.Column{
+				{Name: "k", Type: rows.Int64, Derived: true}, {Name: "r", Type: rows.Int64}, {Name: "s", Type: rows.Int64},
+			},
+			Number: []rows.Term{{Column: 0, Minus: 0, Times: 1}},
+		},
+		start: mix(o.Seed),
+	}, nil
+}
+
+func (d *pairs) Schema() rows.Schema { return d.schema }
+
+// Fill takes one word of the SplitMix64 stream for each row.
+func (d *pairs) Fill(dst *rows.Block, first int64, n int) {
+	dst.Reset(n)
+	r, s := dst.Columns[1].Ints[:n], dst.Columns[2].Ints[:n]
+	state := d.start + uint64(first)*gamma
+	for i := range r {
+		state += gamma
+		high, rest := bits.Mul64(mix(state), pairsR)
+		r[i] = int64(high)
+		high, _ = bits.Mul64(rest, pairsS)
+		s[i] = int64(high)
+	}
+}
+
+// Derive numbers the pairs.
+func (d *pairs) Derive(dst *rows.Block, first int64) { count(dst.Columns[0].Ints, first) }
+
+// count fills a column with the numbers from first on.
+func count(column []int64, first int64) {
+	for i := range column {
+		column[i] = first + int64(i)
+	}
+}
