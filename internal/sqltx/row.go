@@ -37,7 +37,7 @@ func (r *Row) Read() (values []any, err error) {
 	for i, to := range r.To[1:] {
 		switch v := to.(type) {
 		case *sql.RawBytes:
-			r.values[i], err = valueOf(r.schema.Columns[i].Type, *v)
+			r.values[i], err = valueOf(r.schema.Columns[i], *v)
 		case *int64:
 			r.values[i] = *v
 		}
@@ -48,21 +48,22 @@ func (r *Row) Read() (values []any, err error) {
 	return r.values, nil
 }
 
-func valueOf(t rows.Type, text sql.RawBytes) (any, error) {
+func valueOf(c rows.Column, text sql.RawBytes) (any, error) {
 	switch {
 	case text == nil:
 		return nil, nil
-	case t.Variable():
+	case c.Type.Variable():
 		return []byte(text), nil
 	}
-	return ReadFixed(t, string(text))
+	return ReadFixed(c, string(text))
 }
 
-// ReadFixed reads what the server says as text of a column that is not variable: a number, days or microseconds. Dates are
-// taken as they stand and not by a driver, which would put them into a time zone. One that has a time of day, as Oracle's
-// have, is refused unless it is midnight: what has moved it might not move another past midnight.
-func ReadFixed(t rows.Type, text string) (int64, error) {
-	switch t {
+// ReadFixed reads what the server says as text of a column that is not variable: a number, days, microseconds, or a
+// decimal number without its point. Dates are taken as they stand and not by a driver, which would put them into a time
+// zone. One that has a time of day, as Oracle's have, is refused unless it is midnight: what has moved it might not move
+// another past midnight.
+func ReadFixed(c rows.Column, text string) (int64, error) {
+	switch c.Type {
 	case rows.Date:
 		date, clock, _ := strings.Cut(text, " ")
 		if strings.Trim(clock, "0:") != "" {
@@ -73,7 +74,32 @@ func ReadFixed(t rows.Type, text string) (int64, error) {
 	case rows.Timestamp:
 		at, err := time.Parse(time.DateTime, text) // takes a fraction behind the seconds, too
 		return at.UnixMicro(), err
+	case rows.Decimal:
+		return readDecimal(c, text)
 	default:
 		return strconv.ParseInt(text, 10, 64)
 	}
+}
+
+// readDecimal reads a number times 10^Scale. Servers write 1.50 as 1.5 or, without the zero, .5 for 0.5; what has more
+// digits behind the point than the column may, or more in all, is not what was sent.
+func readDecimal(c rows.Column, text string) (int64, error) {
+	digits, negative := strings.CutPrefix(text, "-")
+	whole, fraction, point := strings.Cut(digits, ".")
+	missing := c.Scale - len(fraction)
+	switch {
+	case digits == "", point && fraction == "", strings.Trim(digits, "0123456789.") != "":
+		return 0, fmt.Errorf("%q is no decimal number", text)
+	case missing < 0:
+		return 0, fmt.Errorf("%s has more than %d digits behind the point", text, c.Scale)
+	}
+	all := whole + fraction + strings.Repeat("0", missing)
+	if len(strings.TrimLeft(all, "0")) > c.Digits {
+		return 0, fmt.Errorf("%s has more than %d digits", text, c.Digits)
+	}
+	n, err := strconv.ParseInt(all, 10, 64)
+	if negative {
+		n = -n
+	}
+	return n, err
 }

@@ -24,17 +24,36 @@ func TestValueOf(t *testing.T) {
 		{rows.Text, "x", []byte("x")},
 		{rows.Text, "", []byte{}},
 	} {
-		got, err := valueOf(c.kind, []byte(c.text))
+		got, err := valueOf(rows.Column{Type: c.kind}, []byte(c.text))
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, c.text)
 	}
 	for _, kind := range []rows.Type{rows.Date, rows.Text} {
-		null, err := valueOf(kind, nil)
+		null, err := valueOf(rows.Column{Type: kind}, nil)
 		require.NoError(t, err)
 		require.Nil(t, null, "a NULL is no empty text")
 	}
 	for _, bad := range []string{"0000-00-00", "soon", "1970-01-01 00:00:01", "1970-01-01 soon"} {
-		_, err := valueOf(rows.Date, []byte(bad))
+		_, err := valueOf(rows.Column{Type: rows.Date}, []byte(bad))
 		require.Error(t, err)
 	}
+}
+
+func TestReadDecimal(t *testing.T) {
+	price := rows.Column{Type: rows.Decimal, Digits: 6, Scale: 2}
+	for text, want := range map[string]int64{
+		"0.00": 0, "0": 0, ".5": 50, "-.05": -5, "12.34": 1234, "12.3": 1230, "-12": -1200, "9999.99": 999999, "0009999.99": 999999,
+	} {
+		got, err := ReadFixed(price, text)
+		require.NoError(t, err, text)
+		require.Equal(t, want, got, text)
+	}
+	for _, bad := range []string{"", ".", "1.", "-", "1.234", "1.230", "10000.00", "1e3", "+1", "--1", "1.2.3", "NaN", "1,5", " 1"} {
+		_, err := ReadFixed(price, bad)
+		require.Error(t, err, bad)
+	}
+	widest := rows.Column{Type: rows.Decimal, Digits: 18, Scale: 18}
+	got, err := ReadFixed(widest, "-0.999999999999999999")
+	require.NoError(t, err)
+	require.EqualValues(t, -999_999_999_999_999_999, got)
 }

@@ -2,9 +2,6 @@ package sqltx
 
 import (
 	"fmt"
-	"iter"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -42,6 +39,15 @@ type Dialect struct {
 	MaxList int
 	// TextNumber is a format of %s that reads the digits of a text as an integer.
 	TextNumber string
+	// TimeNumber is a format of %s that turns a timestamp into the microseconds since 1970-01-01 00:00:00: an integer, and
+	// exact in all years from 1 to 9999, which floating point is not.
+	TimeNumber string
+	// TimeLiteral is a format of %s that makes a timestamp of a text like 2026-01-02 03:04:05.000006, which is all that
+	// the text ever looks like. Columns are compared with it, so it has their type: an index on them is used then.
+	TimeLiteral string
+	// Leading says that tables can be looked into by the first column of a key of several. Conditions on such keys bound
+	// that column as well, beside the number, which is an expression that no index is made of.
+	Leading bool
 	// Dual is what stands behind a SELECT that reads from no table; "" is nothing.
 	Dual string
 	// Wide is a type that a value is cast to before it is summed, where the sum of integers of 64 bits has 64 bits itself
@@ -76,19 +82,43 @@ func (d Dialect) Columns(s rows.Schema) string {
 func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))
 	for i, t := range s.Number {
-		text := d.Identifier(s.Columns[t.Column].Name)
-		if s.Columns[t.Column].Type == rows.Text {
-			text = fmt.Sprintf(d.TextNumber, text)
-		}
-		if t.Minus != 0 {
-			text = fmt.Sprintf("(%s - %d)", text, t.Minus)
-		}
-		if t.Times != 1 {
-			text = fmt.Sprintf("%s * %d", text, t.Times)
-		}
-		terms[i] = text
+		c := s.Columns[t.Column]
+		terms[i] = term(t, d.integer(c.Type, d.Identifier(c.Name)))
 	}
 	return strings.Join(terms, " + ")
+}
+
+// term is a summand of the number, of a column's value as an integer.
+func term(t rows.Term, value string) string {
+	if t.Minus != 0 {
+		value = fmt.Sprintf("(%s - %d)", value, t.Minus)
+	}
+	if t.Times != 1 {
+		value = fmt.Sprintf("%s * %d", value, t.Times)
+	}
+	return value
+}
+
+// integer reads a value of a column that a row's number is made of.
+func (d Dialect) integer(t rows.Type, value string) string {
+	switch t {
+	case rows.Text:
+		return fmt.Sprintf(d.TextNumber, value)
+	case rows.Timestamp:
+		return fmt.Sprintf(d.TimeNumber, value)
+	default:
+		return value
+	}
+}
+
+// KeyColumns quotes the columns that a primary key is made of: all that a row's number is read from, since no one of
+// them alone need be unique.
+func (d Dialect) KeyColumns(s rows.Schema) string {
+	names := make([]string, len(s.Number))
+	for i, t := range s.Number {
+		names[i] = d.Identifier(s.Columns[t.Column].Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // Statements writes the SQL about one target table and its claim table. Both names are quoted already. Run ids are
@@ -143,8 +173,8 @@ func (s Statements) DeleteClaims(run string) string {
 // SelectNextFree reads the first row number behind all rows of the table and all reservations; 0 for an empty table.
 func (s Statements) SelectNextFree() string {
 	largest := "MAX(" + s.Number(s.Schema) + ")"
-	if s.Schema.TextKey() { // an index is made of the texts, which sort as their numbers do
-		largest = fmt.Sprintf(s.TextNumber, "MAX("+s.key()+")")
+	if s.single() { // an index is made of the values themselves, which sort as their numbers do
+		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
 	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE batch = %d))",
 		largest, s.Table, s.Claims, reservation)
@@ -191,63 +221,14 @@ func (s Statements) SelectRows(numbers []int64) string {
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, s.among(numbers))
 }
 
-// among is the condition that a row has one of the numbers.
-func (s Statements) among(numbers []int64) string {
-	if s.MaxList == 0 || len(numbers) <= s.MaxList {
-		return fmt.Sprintf("%s IN (%s)", s.key(), s.list(slices.Values(numbers)))
-	}
-	var lists []string
-	for some := range slices.Chunk(numbers, s.MaxList) {
-		lists = append(lists, fmt.Sprintf("%s IN (%s)", s.key(), s.list(slices.Values(some))))
-	}
-	return "(" + strings.Join(lists, " OR ") + ")"
-}
-
 // SelectFront counts the rows of a batch that are there, with the smallest and the largest of their numbers. The
 // numbers are listed one by one: tables that are looked up this way hash their key, and would be read from end to end
 // for a range of it.
 func (s Statements) SelectFront(r loader.Ref) string {
 	n := s.Number(s.Schema)
-	numbers := func(yield func(int64) bool) {
-		for i := range r.Rows {
-			if !yield(r.First + i) {
-				return
-			}
-		}
+	numbers := make([]int64, r.Rows)
+	for i := range numbers {
+		numbers[i] = r.First + int64(i)
 	}
-	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[3]s IN (%[4]s)", n, s.Table, s.key(), s.list(numbers))
-}
-
-// key is what a row's number is compared by: a column that has an index, if there is one for it.
-func (s Statements) key() string {
-	if s.Schema.TextKey() {
-		return s.Identifier(s.Schema.Key().Name)
-	}
-	return s.Number(s.Schema)
-}
-
-// value is a number as key is compared with it.
-func (s Statements) value(number int64) string {
-	if s.Schema.TextKey() {
-		return fmt.Sprintf("'%0*d'", s.Schema.Key().MaxBytes, number)
-	}
-	return strconv.FormatInt(number, 10)
-}
-
-func (s Statements) list(numbers iter.Seq[int64]) string {
-	var text strings.Builder
-	for n := range numbers {
-		if text.Len() > 0 {
-			text.WriteByte(',')
-		}
-		text.WriteString(s.value(n))
-	}
-	return text.String()
-}
-
-func (s Statements) is(number int64) string { return s.key() + " = " + s.value(number) }
-
-// Within is the condition that a row's number lies in a range.
-func (s Statements) Within(r loader.KeyRange) string {
-	return fmt.Sprintf("%s BETWEEN %s AND %s", s.key(), s.value(r.First), s.value(r.Last))
+	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[3]s", n, s.Table, s.among(numbers))
 }

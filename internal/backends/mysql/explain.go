@@ -36,6 +36,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if p.Create != loader.CreateNever {
 		add("once", s.createTable(p.PrimaryKey))
 	}
+	if p.Create == loader.CreateTruncate {
+		add("once", s.truncate())
+	}
 	if c.Method == pipeline {
 		add("per group", explainPipeline(s, t)...)
 		add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -59,18 +59,31 @@ func TestExplain(t *testing.T) {
 			})
 		}
 	}
-	// A LONGTEXT cannot be a key.
-	t.Run("key of text", func(t *testing.T) {
-		journal, err := dataset.New("journal", dataset.Options{})
-		require.NoError(t, err)
-		for _, scheme := range []string{"mysql", "singlestore"} {
-			p := loader.Preparation{Schema: journal.Schema(), Contract: contractOf(loadData, 1000), PrimaryKey: scheme == "mysql"}
-			var b strings.Builder
-			for _, s := range New().Explain(loader.Target{Scheme: scheme, Table: "shop.journal"}, p) {
-				fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
+	// A LONGTEXT cannot be a key; the others have keys of a timestamp and of two columns.
+	for _, name := range []string{"journal", "httplogs", "lineitem"} {
+		for _, scheme := range []string{"mysql", "tidb", "singlestore"} {
+			if name == "journal" && scheme == "tidb" {
+				continue
 			}
-			golden(t, "explain-"+scheme+"-journal.sql", b.String())
+			t.Run(scheme+" "+name, func(t *testing.T) {
+				p := loader.Preparation{Schema: sourceOf(t, name).Schema(), Contract: contractOf(loadData, 1000), PrimaryKey: scheme != "singlestore"}
+				var b strings.Builder
+				for _, s := range New().Explain(loader.Target{Scheme: scheme, Table: "shop." + name}, p) {
+					fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
+				}
+				golden(t, "explain-"+scheme+"-"+name+".sql", b.String())
+			})
 		}
+	}
+	t.Run("truncate", func(t *testing.T) {
+		all := New().Explain(loader.Target{Scheme: "mysql", Table: "shop.documents"},
+			loader.Preparation{Schema: d.Schema(), Contract: contractOf(loadData, 1000), Create: loader.CreateTruncate})
+		made := slices.IndexFunc(all, func(s loader.Statement) bool {
+			return strings.HasPrefix(s.Text, "CREATE TABLE IF NOT EXISTS `shop`.`documents`")
+		})
+		emptied := slices.Index(all, loader.Statement{When: "once", Text: "TRUNCATE TABLE `shop`.`documents`"})
+		assert.Less(t, -1, made)
+		assert.Equal(t, made+1, emptied)
 	})
 	t.Run("at least once", func(t *testing.T) {
 		c := contractOf(loadData, 1000)

@@ -141,7 +141,7 @@ func compareColumns(want []rows.Column, have []columnInfo) (wrong []string) {
 	for _, w := range want {
 		i := slices.IndexFunc(have, func(h columnInfo) bool { return strings.EqualFold(h.name, w.Name) })
 		if i < 0 {
-			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, columnType(w.Type)))
+			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, columnType(w)))
 		} else if !have[i].takes(w) {
 			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].fullType, wantedType(w)))
 		}
@@ -164,6 +164,8 @@ func (c columnInfo) takes(w rows.Column) bool {
 		return kind == "bigint"
 	case rows.Date:
 		return kind == "date"
+	case rows.Decimal: // another scale would round, or be read back otherwise
+		return strings.EqualFold(c.fullType, columnType(w))
 	case rows.Timestamp:
 		// With fewer digits the server rounds, and nobody is told.
 		return strings.EqualFold(c.fullType, "datetime(6)")
@@ -184,6 +186,6 @@ func wantedType(w rows.Column) string {
 	case rows.Text:
 		return fmt.Sprintf("LONGTEXT, or a smaller TEXT or VARCHAR in utf8mb4 that holds %d bytes", w.MaxBytes)
 	default:
-		return columnType(w.Type)
+		return columnType(w)
 	}
 }

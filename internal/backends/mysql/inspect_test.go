@@ -12,6 +12,7 @@ func TestCompareColumns(t *testing.T) {
 	key := rows.Column{Name: "id", Type: rows.Int64}
 	data := rows.Column{Name: "payload", Type: rows.Bytes, MaxBytes: 512}
 	words := rows.Column{Name: "payload", Type: rows.Text, MaxBytes: 512}
+	price := rows.Column{Name: "price", Type: rows.Decimal, Digits: 15, Scale: 2}
 	id := columnInfo{name: "ID", dataType: "bigint", fullType: "bigint(20) unsigned"}
 	column := func(kind, charset string, length int64) columnInfo {
 		return columnInfo{name: "payload", dataType: kind, fullType: kind, charset: charset, length: length}
@@ -49,6 +50,15 @@ func TestCompareColumns(t *testing.T) {
 				"column id is int(11), want BIGINT", "column payload (LONGBLOB) is missing",
 				"column owner (int(11)) is unknown to the dataset and has no default",
 			},
+		},
+		{[]rows.Column{price}, []columnInfo{{name: "price", dataType: "decimal", fullType: "decimal(15,2)"}}, nil},
+		{
+			[]rows.Column{price}, []columnInfo{{name: "price", dataType: "decimal", fullType: "decimal(15,3)"}},
+			[]string{"column price is decimal(15,3), want DECIMAL(15,2)"},
+		},
+		{
+			[]rows.Column{price}, []columnInfo{{name: "price", dataType: "decimal", fullType: "decimal(15,2) unsigned"}},
+			[]string{"column price is decimal(15,2) unsigned, want DECIMAL(15,2)"},
 		},
 	} {
 		assert.Equal(t, c.text, compareColumns(c.want, c.have))

@@ -23,9 +23,10 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		return t, withHint("prepare", err)
 	}
 	recreate := p.Create == loader.CreateRecreate && f != nil
-	if recreate {
+	truncate := p.Create == loader.CreateTruncate && f != nil
+	if recreate || truncate {
 		if err := db.droppable(f, p.MayDrop); err != nil {
-			return t, withHint("drop", err)
+			return t, withHint(string(p.Create), err)
 		}
 	}
 	claims := p.Contract.Dedup == loader.DedupTx
@@ -60,6 +61,11 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 			return t, err
 		}
 	}
+	if truncate { // last, when nothing else can keep the run from starting
+		if f, err = db.empty(ctx, s); err != nil {
+			return t, err
+		}
+	}
 	if t.Identity, err = db.identity(ctx, f); err != nil {
 		return t, withHint("prepare", err)
 	}
@@ -70,9 +76,21 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 // droppable refuses a table that terapush did not make, unless the user has named it in full.
 func (db *database) droppable(f *found, may string) error {
 	if f.comment != mark && may != db.name.String() && may != db.name.table {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.name, mark)
+		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so its rows are not removed", db.name, mark)
 	}
 	return nil
+}
+
+// empty removes the rows, and looks the table up again: to some servers it is another one afterwards.
+func (db *database) empty(ctx context.Context, s statements) (*found, error) {
+	if _, err := db.control.ExecContext(ctx, s.truncate()); err != nil {
+		return nil, withHint("truncate", err)
+	}
+	f, err := db.inspect(ctx)
+	if err != nil || f == nil {
+		return nil, withHint("prepare", orMissing(err, db.name))
+	}
+	return f, nil
 }
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) error {
@@ -154,5 +172,5 @@ func orMissing(err error, name tableName) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("table %s was made and is not there: is this user allowed to SELECT from it?", name)
+	return fmt.Errorf("table %s was made or emptied and is not there: is this user allowed to SELECT from it?", name)
 }

@@ -121,6 +121,13 @@ func documents(t testing.TB, payloadBytes int) dataset.Dataset {
 	return d
 }
 
+// sourceOf is one of the datasets without a payload.
+func sourceOf(t testing.TB, name string) dataset.Dataset {
+	d, err := dataset.New(name, dataset.Options{Seed: 7})
+	require.NoError(t, err)
+	return d
+}
+
 // contractOf is the method's with claims, in batches of n rows.
 func contractOf(method string, n int64) loader.Contract {
 	m, _ := loader.FindMethod(New(), method)

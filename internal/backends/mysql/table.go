@@ -45,7 +45,10 @@ func literal(text string) string {
 }
 
 func dialect() sqltx.Dialect {
-	return sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)"}
+	return sqltx.Dialect{
+		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
+		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
+	}
 }
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
@@ -75,18 +78,18 @@ const mark = "made by terapush"
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
-		kind := columnType(c.Type)
+		kind := columnType(c)
 		if c.Name == s.Schema.Key().Name && c.Type == rows.Text {
 			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4", max(c.Declared, c.MaxBytes))
 		}
 		lines = append(lines, "  "+quote(c.Name)+" "+kind+" NOT NULL")
 	}
-	key := quote(s.Schema.Key().Name)
+	keys := s.KeyColumns(s.Schema)
 	if primaryKey {
-		lines = append(lines, "  PRIMARY KEY ("+key+")")
+		lines = append(lines, "  PRIMARY KEY ("+keys+")")
 	}
 	if s.flavour == singleStore {
-		lines = append(lines, "  SHARD KEY ("+key+")", "  SORT KEY ("+key+")")
+		lines = append(lines, "  SHARD KEY ("+quote(s.Schema.Key().Name)+")", "  SORT KEY ("+keys+")")
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
 		s.Table, strings.Join(lines, ",\n"), s.engine(), mark)
@@ -113,20 +116,24 @@ func (s statements) engine() string {
 	return " ENGINE = InnoDB"
 }
 
-func columnType(t rows.Type) string {
-	switch t {
+func columnType(c rows.Column) string {
+	switch c.Type {
 	case rows.Bytes:
 		return "LONGBLOB"
 	case rows.Text:
 		return "LONGTEXT CHARACTER SET utf8mb4"
 	case rows.Date:
 		return "DATE"
+	case rows.Decimal:
+		return fmt.Sprintf("DECIMAL(%d,%d)", c.Digits, c.Scale)
 	case rows.Timestamp:
 		return "DATETIME(6)" // a TIMESTAMP would be moved by the session's time zone
 	default:
 		return "BIGINT"
 	}
 }
+
+func (s statements) truncate() string { return "TRUNCATE TABLE " + s.Table }
 
 // loadData is the statement that asks for the registered reader. There are no FIELDS and LINES clauses, since the
 // defaults are what batch.TSV is. The character set of the connection means nothing here; without the clause it would

@@ -13,20 +13,26 @@ import (
 func TestConformance(t *testing.T) {
 	for _, c := range []struct {
 		method   string
-		format   batch.Format
-		kind     dataset.Kind
+		source   source
+		rows     int64 // of a batch
 		unlogged string
 	}{
-		{"copy", batch.PGBinary, dataset.Bytes, "false"},
-		{"copy", batch.PGText, dataset.Bytes, "true"},
-		{"copy", batch.CSV, dataset.Text, "false"},
-		{"insert", batch.PGValues, dataset.Bytes, "false"},
+		{"copy", documents(t, batch.PGBinary, dataset.Bytes), 1000, "false"},
+		{"copy", documents(t, batch.PGText, dataset.Bytes), 1000, "true"},
+		{"copy", documents(t, batch.CSV, dataset.Text), 1000, "false"},
+		{"insert", documents(t, batch.PGValues, dataset.Bytes), 1000, "false"},
+		{"copy", sourceOf(t, "lineitem", batch.PGBinary), 1001, "false"}, // which cuts orders
+		{"copy", sourceOf(t, "lineitem", batch.PGText), 1001, "false"},
+		{"copy", sourceOf(t, "httplogs", batch.PGBinary), 2000, "false"},
+		{"insert", sourceOf(t, "httplogs", batch.PGValues), 2000, "false"},
 	} {
-		t.Run(c.method+" "+string(c.format), func(t *testing.T) {
+		s := c.source
+		t.Run(c.method+" "+string(s.format)+" "+s.schema().Dataset, func(t *testing.T) {
 			t.Parallel()
-			s := documents(t, c.format, c.kind)
+			wanted := contract(c.method, s.format)
+			wanted.BatchRows = c.rows
 			loadertest.Run(t, loadertest.Harness{
-				Driver: postgres.New(), Deps: deps(), Schema: s.schema(), Contract: contract(c.method, c.format),
+				Driver: postgres.New(), Deps: deps(), Schema: s.schema(), Contract: wanted,
 				Target: func(t *testing.T) loader.Target {
 					to := target(t)
 					to.Method, to.TLS = c.method, loader.TLSOff

@@ -43,6 +43,9 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable())
 		add("once", s.markTable())
 	}
+	if p.Create == loader.CreateTruncate { // the table that is there, of which what stands above is not said
+		add("once", s.truncate())
+	}
 	when := "per batch"
 	if c.Staged() {
 		when = "per group" // on a connection of its own

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,19 +16,10 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // go test ./internal/backends/postgres -run Explain -update
 var update = flag.Bool("update", false, "write the golden files anew")
-
-// journal has a key of text.
-func journal(t *testing.T) rows.Schema {
-	t.Helper()
-	d, err := dataset.New("journal", dataset.Options{})
-	require.NoError(t, err)
-	return d.Schema()
-}
 
 func TestExplain(t *testing.T) {
 	s := documents(t, batch.PGBinary, dataset.Bytes).schema()
@@ -53,6 +45,13 @@ func TestExplain(t *testing.T) {
 		"journal pieces":       {loader.Target{Scheme: "yugabyte", Table: "journal", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupRange},
 		"journal redshift":     {loader.Target{Scheme: "redshift", Table: "journal", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
 		"yugabyte once a copy": {loader.Target{Scheme: "yugabyte"}, batch.PGBinary, loader.DedupNone},
+		"copy truncate":        {loader.Target{Scheme: "postgres"}, batch.PGBinary, loader.DedupTx},
+		"httplogs":             {loader.Target{Scheme: "postgres", Table: "httplogs"}, batch.PGBinary, loader.DedupTx},
+		"httplogs pieces":      {loader.Target{Scheme: "yugabyte", Table: "httplogs", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupRange},
+		"httplogs redshift":    {loader.Target{Scheme: "redshift", Table: "httplogs", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
+		"lineitem":             {loader.Target{Scheme: "postgres", Table: "lineitem"}, batch.PGBinary, loader.DedupTx},
+		"lineitem pieces":      {loader.Target{Scheme: "yugabyte", Table: "lineitem", Options: options("rows-per-transaction", "2")}, batch.PGBinary, loader.DedupRange},
+		"lineitem redshift":    {loader.Target{Scheme: "redshift", Table: "lineitem", Method: "s3-copy", Via: via()}, batch.CSV, loader.DedupTx},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := c.target.Method
@@ -65,10 +64,14 @@ func TestExplain(t *testing.T) {
 			if c.target.Via != nil {
 				wanted.GroupBatches, schema = 100, people()
 			}
-			if c.target.Table == "journal" {
-				schema = journal(t)
+			p := loader.Preparation{Schema: schema, Contract: wanted}
+			// Keys of text, of a timestamp and of two columns.
+			if slices.Contains([]string{"journal", "httplogs", "lineitem"}, c.target.Table) {
+				p.Schema, p.PrimaryKey = sourceOf(t, c.target.Table, c.format).schema(), c.target.Scheme == "postgres"
 			}
-			p := loader.Preparation{Schema: schema, Contract: wanted, PrimaryKey: c.target.Scheme == "postgres" && c.target.Table == "journal"}
+			if strings.HasSuffix(name, "truncate") {
+				p.Create = loader.CreateTruncate
+			}
 			for _, st := range postgres.New().Explain(c.target, p) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/fake/bucket"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
@@ -126,4 +127,46 @@ func TestImportIntoPostgreSQL(t *testing.T) {
 	require.ErrorContains(t, err, "load: the server took 19 of 20 rows")
 	holds("60 of 60")
 	assert.Equal(t, [][]string{{"3"}}, sql(t, "SELECT count(*) FROM "+strings.Replace(to.Table, "documents", "terapush_claims", 1)+" WHERE batch >= 0"))
+}
+
+// What the server imports of the other datasets is what was stored: decimals, and keys of every kind.
+func TestImportDatasets(t *testing.T) {
+	server(t)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	b := bucket.Start()
+	t.Cleanup(b.Close)
+	withImport(t, b)
+	for _, name := range []string{"pairs", "lineitem", "httplogs"} {
+		for _, format := range []batch.Format{batch.CSV, batch.PGText} {
+			t.Run(name+" "+string(format), func(t *testing.T) {
+				to := target(t)
+				to.Method, to.Via, to.TLS = "s3-import", b.Target(), loader.TLSOff
+				l := open(t, to)
+				contract, of := groups("s3-import"), sourceOf(t, name, format)
+				contract.Format = format
+				_, err := l.Prepare(t.Context(), loader.Preparation{Run: name, Schema: of.schema(), Contract: contract, Create: loader.CreateIfMissing})
+				require.NoError(t, err)
+				s := session(t, l, contract)
+				g := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: name}, First: 7, Rows: 20}}
+				for n := range int64(2) {
+					one := of.batch(t, batch.ID{Run: name, Number: n}, 7+10*n, 10)
+					one.Hold()
+					g.Members = append(g.Members, loader.RefOf(one))
+					_, err := s.Load(t.Context(), one)
+					require.NoError(t, err)
+				}
+				ack, err := l.(loader.Committer).Commit(t.Context(), g)
+				require.NoError(t, err)
+				assert.Equal(t, loader.Ack{Rows: 20}, ack)
+				found := 0
+				require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{7, 10, 16, 17, 26, 27}, func(n int64, values []any) error {
+					found++
+					assert.Equal(t, of.row(n), values)
+					return nil
+				}))
+				assert.Equal(t, 5, found, "all but the one behind the group")
+			})
+		}
+	}
 }

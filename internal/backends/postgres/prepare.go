@@ -67,6 +67,11 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 	if err := r.fits(ctx, c, found, p); err != nil {
 		return loader.Table{}, err
 	}
+	if p.Create == loader.CreateTruncate && !created {
+		if found, err = r.empty(ctx, c, found, p); err != nil {
+			return loader.Table{}, err
+		}
+	}
 	r.Table = qualified(found.schema, found.name)
 	r.unlogged = found.persistence == "u"
 	r.Claims = claimsTable(found.schema, r.unlogged)
@@ -101,7 +106,7 @@ func (r *ready) notMade(err error) error {
 func (r *ready) made(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	found, err := r.locate(ctx, c)
 	if err == nil && found == nil {
-		err = fmt.Errorf("table %s is gone right after it was made", r.Table)
+		err = fmt.Errorf("table %s is gone right after it was made or emptied", r.Table)
 	}
 	return found, err
 }
@@ -109,12 +114,8 @@ func (r *ready) made(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 // replace drops a table that terapush made, or that the user names, and makes it anew, in one transaction: what keeps the
 // new one from being made leaves the old one alone. So does a missing privilege on the claim table, which comes first.
 func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) (*relation, error) {
-	if found.comment != madeBy && p.MayDrop != r.asked && p.MayDrop != found.schema+"."+found.name {
-		return nil, &loader.Error{
-			Op: "recreate", Applied: loader.No,
-			Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be dropped", found.schema, found.name),
-			Hint: "drop it yourself, or choose another --table",
-		}
+	if err := r.ours(found, p, "dropped", "drop"); err != nil {
+		return nil, err
 	}
 	r.Table = qualified(found.schema, found.name) // a name alone could be made in another schema than it was found in
 	if p.Contract.Dedup == loader.DedupTx {
@@ -127,6 +128,42 @@ func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, 
 		if _, err := exec(ctx, c, statement); err != nil {
 			return nil, r.notMade(err) // the connection ends with the preparation, and the transaction with it
 		}
+	}
+	return r.made(ctx, c)
+}
+
+// ours refuses to remove the rows of a table that terapush has not made, unless the user names it.
+func (r *ready) ours(found *relation, p loader.Preparation, done, do string) error {
+	if found.comment == madeBy || p.MayDrop == r.asked || p.MayDrop == found.schema+"."+found.name {
+		return nil
+	}
+	return &loader.Error{
+		Op: string(p.Create), Applied: loader.No,
+		Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be %s", found.schema, found.name, done),
+		Hint: do + " it yourself, or choose another --table",
+	}
+}
+
+// empty removes the rows of a table that fits. What else could keep the run from starting comes first, as in replace.
+// The file node is another one afterwards, so the table is looked up again.
+func (r *ready) empty(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) (*relation, error) {
+	if err := r.ours(found, p, "emptied", "empty"); err != nil {
+		return nil, err
+	}
+	r.Table = qualified(found.schema, found.name)
+	if p.Contract.Dedup == loader.DedupTx {
+		r.unlogged = found.persistence == "u"
+		r.Claims = claimsTable(found.schema, r.unlogged)
+		if err := r.makeClaims(ctx, c, p.Resume); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := exec(ctx, c, r.truncate()); err != nil {
+		e := describe("empty the table "+r.Table, err)
+		if is(err, "42501") {
+			e.Hint = fmt.Sprintf("GRANT TRUNCATE ON %s TO this user", r.Table)
+		}
+		return nil, e
 	}
 	return r.made(ctx, c)
 }

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/big"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -98,11 +98,11 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 		found := c.ExecParams(ctx, r.SelectRows(numbers), nil, nil, nil, []int16{format})
 		for found.NextRow() {
 			row := found.Values()
-			number, err := read(rows.Int64, row[0])
+			number, err := read(rows.Column{Type: rows.Int64}, row[0])
 			for i, column := range r.Schema.Columns {
 				values[i] = nil
 				if err == nil && row[i+1] != nil {
-					values[i], err = read(column.Type, row[i+1])
+					values[i], err = read(column, row[i+1])
 				}
 			}
 			if err == nil {
@@ -124,10 +124,13 @@ const (
 	microsTo2000 = daysTo2000 * 24 * 60 * 60 * 1_000_000
 )
 
-// binaryValue reads a value in the binary format (PostgreSQL source, date_send and timestamp_send).
-func binaryValue(t rows.Type, b []byte) (any, error) {
+// binaryValue reads a value in the binary format (PostgreSQL source, date_send and timestamp_send). Decimals were asked
+// for as text.
+func binaryValue(c rows.Column, b []byte) (any, error) {
 	want := 0
-	switch t {
+	switch c.Type {
+	case rows.Decimal:
+		return sqltx.ReadFixed(c, string(b))
 	case rows.Int64, rows.Timestamp:
 		want = 8
 	case rows.Date:
@@ -136,9 +139,9 @@ func binaryValue(t rows.Type, b []byte) (any, error) {
 		return b, nil
 	}
 	if len(b) != want {
-		return nil, fmt.Errorf("fetch: a %s of %d bytes", t, len(b))
+		return nil, fmt.Errorf("fetch: a %s of %d bytes", c.Type, len(b))
 	}
-	switch t {
+	switch c.Type {
 	case rows.Date:
 		return daysTo2000 + int64(int32(binary.BigEndian.Uint32(b))), nil
 	case rows.Timestamp:
@@ -149,17 +152,9 @@ func binaryValue(t rows.Type, b []byte) (any, error) {
 }
 
 // textValue reads a value as the server writes it under DateStyle ISO, which is the default.
-func textValue(t rows.Type, b []byte) (any, error) {
-	switch t {
-	case rows.Int64:
-		return parseInt(string(b))
-	case rows.Date:
-		day, err := time.Parse(time.DateOnly, string(b))
-		return day.Unix() / (24 * 60 * 60), err
-	case rows.Timestamp:
-		at, err := time.Parse(time.DateTime, string(b)) // takes a fraction behind the seconds, too
-		return at.UnixMicro(), err
-	default:
+func textValue(c rows.Column, b []byte) (any, error) {
+	if c.Type.Variable() {
 		return b, nil
 	}
+	return sqltx.ReadFixed(c, string(b))
 }

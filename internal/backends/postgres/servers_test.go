@@ -82,6 +82,14 @@ func documents(t testing.TB, f batch.Format, kind dataset.Kind) source {
 	return source{dataset: d, format: f}
 }
 
+// sourceOf is one of the datasets without a payload.
+func sourceOf(t testing.TB, name string, f batch.Format) source {
+	t.Helper()
+	d, err := dataset.New(name, dataset.Options{Seed: 7})
+	require.NoError(t, err)
+	return source{dataset: d, format: f}
+}
+
 func (s source) schema() rows.Schema { return s.dataset.Schema() }
 
 func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
@@ -103,7 +111,15 @@ func (s source) row(number int64) []any {
 	block := rows.NewBlock(s.schema())
 	s.dataset.Fill(block, number, 1)
 	s.dataset.Derive(block, number)
-	return []any{block.Columns[0].Ints[0], append([]byte(nil), block.Columns[1].Value(0)...)}
+	values := make([]any, len(block.Columns))
+	for i, c := range s.schema().Columns {
+		if c.Type.Variable() {
+			values[i] = append([]byte(nil), block.Columns[i].Value(0)...)
+		} else {
+			values[i] = block.Columns[i].Ints[0]
+		}
+	}
+	return values
 }
 
 func contract(method string, f batch.Format) loader.Contract {

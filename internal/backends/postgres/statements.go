@@ -37,7 +37,7 @@ type statements struct {
 func statementsFor(table string, s rows.Schema, method string, o options, f flavour) statements {
 	d := dialect()
 	if f == redshift {
-		d.Decimal = "decimal(38, 0)" // its numeric has 18 digits
+		d = redshiftDialect()
 	}
 	st := statements{
 		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
@@ -79,6 +79,8 @@ func (s statements) columnType(c rows.Column) string {
 		return "date"
 	case rows.Timestamp:
 		return "timestamp without time zone"
+	case rows.Decimal:
+		return fmt.Sprintf("numeric(%d,%d)", c.Digits, c.Scale)
 	case rows.Bytes:
 		if s.flavour == redshift {
 			return fmt.Sprintf("varbyte(%d)", max(c.MaxBytes, 1))
@@ -99,24 +101,30 @@ func create(unlogged bool) string {
 	return "CREATE TABLE "
 }
 
-// createTable makes the target. In YugabyteDB the key is hashed over the tablets, since rows that come in key order
-// would all go to one of them otherwise.
+// primary is the target's key. In YugabyteDB its first column is hashed over the tablets, since rows that come in key
+// order would all go to one of them otherwise.
+func (s statements) primary() string {
+	columns := s.KeyColumns(s.Schema)
+	if s.flavour == yugabyteDB {
+		first := s.Identifier(s.Schema.Key().Name)
+		columns = first + " HASH" + strings.TrimPrefix(columns, first)
+	}
+	return "PRIMARY KEY (" + columns + ")"
+}
+
+// createTable makes the target.
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
 		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.columnType(c)))
 	}
-	key := s.Identifier(s.Schema.Key().Name)
-	switch {
-	case s.flavour == yugabyteDB:
-		columns = append(columns, "PRIMARY KEY ("+key+" HASH)")
-	case s.primaryKey:
-		columns = append(columns, "PRIMARY KEY ("+key+")")
+	if s.primaryKey || s.flavour == yugabyteDB {
+		columns = append(columns, s.primary())
 	}
 	text := create(s.unlogged) + s.Table + " (" + strings.Join(columns, ", ") + ")"
 	if s.flavour == redshift {
 		// Rows go around the slices in turn; groups come in key order, so that a look at a key range passes over the rest.
-		text += " DISTSTYLE EVEN SORTKEY (" + key + ")"
+		text += " DISTSTYLE EVEN SORTKEY (" + s.KeyColumns(s.Schema) + ")"
 	}
 	return text
 }
@@ -124,6 +132,8 @@ func (s statements) createTable() string {
 func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(madeBy))
 }
+
+func (s statements) truncate() string { return "TRUNCATE " + s.Table }
 
 func (s statements) createClaims() string {
 	if s.flavour == redshift {

@@ -111,6 +111,8 @@ func (r *ready) columnsFit(ctx context.Context, c *pgconn.PgConn, found *relatio
 // full the same with length or precision.
 func (s statements) takes(bare, full string, want rows.Column) bool {
 	switch {
+	case want.Type == rows.Decimal: // numeric of another scale would round, or be read back otherwise
+		return full == s.columnType(want)
 	case want.Type == rows.Timestamp: // one of fewer digits would round
 		return full == s.columnType(want) || full == "timestamp(6) without time zone"
 	case s.flavour == redshift && want.Type.Variable():
@@ -132,19 +134,29 @@ func (r *ready) keyFits(ctx context.Context, c *pgconn.PgConn, found *relation, 
 	if !ranged && !p.PrimaryKey {
 		return nil
 	}
-	key := r.Schema.Key().Name
-	indexes, err := rowsOf(ctx, c, "SELECT i.indisprimary AND i.indnatts = 1 AND a.attname = "+literal(key)+
-		" FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0] WHERE i.indrelid = "+found.oid)
+	indexes, err := rowsOf(ctx, c, "SELECT i.indisprimary, (SELECT string_agg(a.attname, ', ' "+
+		"ORDER BY array_position(CAST(i.indkey AS int2[]), a.attnum)) FROM pg_attribute a "+
+		"WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)) FROM pg_index i WHERE i.indrelid = "+found.oid)
 	if err != nil {
 		return failed("read the indexes of "+r.Table, err)
 	}
-	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" })
+	key := strings.Join(keyNames(r.Schema), ", ")
+	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key })
 	switch {
 	case ranged && (!keyed || len(indexes) > 1):
 		return refuse("make it so, or leave the option away",
-			"option %s needs a table whose only index is PRIMARY KEY (%s HASH)", optionRowsPerTransaction, key)
+			"option %s needs a table whose only index is %s", optionRowsPerTransaction, r.primary())
 	case !keyed:
 		return refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", key)
 	}
 	return nil
+}
+
+// keyNames are the columns that a key is made of, as the catalog has them.
+func keyNames(s rows.Schema) []string {
+	names := make([]string, len(s.Number))
+	for i, t := range s.Number {
+		names[i] = s.Columns[t.Column].Name
+	}
+	return names
 }

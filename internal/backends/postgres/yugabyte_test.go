@@ -24,6 +24,8 @@ type yugabyte struct {
 	*fake
 	version string
 	nodes   [][]string // host, port, public_ip
+	columns [][]string // of the table: name, type, type with length, needed
+	key     string     // the columns of its primary key
 
 	mu       sync.Mutex
 	failAt   int        // the next COPY fails, with so many rows committed
@@ -34,7 +36,10 @@ type yugabyte struct {
 }
 
 func newYugabyte(t *testing.T) *yugabyte {
-	y := &yugabyte{version: "PostgreSQL 15.2-YB-2024.2.0.0-b145 on x86_64-pc-linux-gnu"}
+	y := &yugabyte{
+		version: "PostgreSQL 15.2-YB-2024.2.0.0-b145 on x86_64-pc-linux-gnu", key: "document_id",
+		columns: [][]string{{"document_id", "bigint", "bigint", "t"}, {"payload", "bytea", "bytea", "t"}},
+	}
 	y.fake = newFake(t, y.answer)
 	return y
 }
@@ -74,9 +79,9 @@ func (y *yugabyte) answer(c *fakeConn, sql string) bool {
 	case strings.Contains(sql, "FROM pg_class"):
 		c.rows([]string{"16384", "16384", "public", "documents", "p", "r", "made by terapush", "t"})
 	case strings.Contains(sql, "FROM pg_index"):
-		c.rows([]string{"t"})
+		c.rows([]string{"t", y.key})
 	case strings.Contains(sql, "FROM pg_attribute"):
-		c.rows([]string{"document_id", "bigint", "bigint", "t"}, []string{"payload", "bytea", "bytea", "t"})
+		c.rows(y.columns...)
 	case strings.Contains(sql, "MIN("):
 		c.rows(y.front...)
 	case strings.HasPrefix(sql, "SELECT row_count") && y.survives:
@@ -183,6 +188,59 @@ func TestYugabyteFront(t *testing.T) {
 			assert.Contains(t, got.Reason, c.problem)
 			got.Reason = ""
 			assert.Equal(t, c.want, got)
+		})
+	}
+}
+
+// The keys of a batch are looked for one by one, whatever they are made of.
+func TestYugabyteFrontOfOtherKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		columns       [][]string
+		half, whole   string // of its key
+		hashed, asked string
+	}{
+		"httplogs": {
+			[][]string{
+				{"ts", "timestamp without time zone", "timestamp without time zone", "t"}, {"client_ip", "text", "text", "t"},
+				{"request", "text", "text", "t"}, {"status", "bigint", "bigint", "t"}, {"size", "bigint", "bigint", "t"},
+			},
+			"status", "ts", `PRIMARY KEY ("ts" HASH)`,
+			`"ts" IN (CAST('2026-01-01 00:00:00.000300' AS timestamp),CAST('2026-01-01 00:00:00.000301' AS timestamp),CAST('2026-01-01 00:00:00.000302' AS timestamp))`,
+		},
+		"lineitem": {
+			[][]string{
+				{"l_orderkey", "bigint", "bigint", "t"}, {"l_partkey", "bigint", "bigint", "t"}, {"l_suppkey", "bigint", "bigint", "t"},
+				{"l_linenumber", "bigint", "bigint", "t"}, {"l_quantity", "numeric", "numeric(15,2)", "t"},
+				{"l_extendedprice", "numeric", "numeric(15,2)", "t"}, {"l_discount", "numeric", "numeric(15,2)", "t"},
+				{"l_tax", "numeric", "numeric(15,2)", "t"}, {"l_returnflag", "text", "text", "t"}, {"l_linestatus", "text", "text", "t"},
+				{"l_shipdate", "date", "date", "t"}, {"l_commitdate", "date", "date", "t"}, {"l_receiptdate", "date", "date", "t"},
+				{"l_shipinstruct", "text", "text", "t"}, {"l_shipmode", "text", "text", "t"}, {"l_comment", "text", "text", "t"},
+			},
+			"l_orderkey", "l_orderkey, l_linenumber", `PRIMARY KEY ("l_orderkey" HASH, "l_linenumber")`,
+			`"l_orderkey" IN (76) AND ("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) IN (300,301,302)`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			y := newYugabyte(t)
+			y.columns, y.key, y.front = c.columns, c.half, [][]string{{"2", "300", "301"}}
+			to := y.target()
+			to.Options["rows-per-transaction"] = "2"
+			wanted := contract("copy", batch.PGBinary)
+			wanted.Dedup = loader.DedupRange
+			l, err := postgres.New().Open(t.Context(), to, deps())
+			require.NoError(t, err)
+			p := loader.Preparation{Run: "run-1", Schema: sourceOf(t, name, batch.PGBinary).schema(), Contract: wanted, Create: loader.CreateIfMissing}
+			_, err = l.Prepare(t.Context(), p)
+			require.ErrorContains(t, err, "needs a table whose only index is "+c.hashed)
+			y.key = c.whole
+			_, err = l.Prepare(t.Context(), p)
+			require.NoError(t, err)
+
+			got, err := l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: 3}, First: 300, Rows: 3})
+			require.NoError(t, err)
+			assert.Equal(t, loader.Resolution{Applied: loader.No, Rows: 2}, got)
+			require.Len(t, y.queries("MIN("), 1)
+			assert.True(t, strings.HasSuffix(y.queries("MIN(")[0], " WHERE "+c.asked), y.queries("MIN(")[0])
 		})
 	}
 }

@@ -44,10 +44,10 @@ func (o *opened) Close() error      { return o.store.Close() }
 // Prepare makes sure that a new run finds its folder empty. The run's id is the folder's name, so whatever lies there came
 // from somebody who used the same id, and would be overwritten.
 func (o *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	if p.Create == loader.CreateRecreate {
+	if p.Create == loader.CreateRecreate || p.Create == loader.CreateTruncate {
 		return loader.Table{}, &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: errors.New("a store has no table that could be made anew"),
-			Hint: "leave --create recreate out: every run has a folder of its own, and nothing of other runs is removed",
+			Op: "prepare", Applied: loader.No, Err: errors.New("a store has no table that could be made anew or emptied"),
+			Hint: fmt.Sprintf("leave --create %s out: every run has a folder of its own, and nothing of other runs is removed", p.Create),
 		}
 	}
 	run := o.store.Run(p.Run)

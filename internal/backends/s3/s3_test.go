@@ -295,8 +295,10 @@ func TestSilent(t *testing.T) {
 	require.Error(t, err)
 	_, err = l.(loader.Sizer).Stored(t.Context())
 	require.Error(t, err)
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV), Create: loader.CreateRecreate})
-	require.ErrorContains(t, err, "leave --create recreate out")
+	for _, create := range []loader.CreateMode{loader.CreateRecreate, loader.CreateTruncate} {
+		_, err = l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV), Create: create})
+		require.ErrorContains(t, err, "leave --create "+string(create)+" out")
+	}
 	table, err := l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV), Silent: true})
 	require.NoError(t, err)
 	assert.Equal(t, loader.Table{Name: "bucket/run", Created: true}, table)

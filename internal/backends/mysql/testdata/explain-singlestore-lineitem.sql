@@ -1,0 +1,46 @@
+-- once
+CREATE ROWSTORE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`lineitem` (
+  `l_orderkey` BIGINT NOT NULL,
+  `l_partkey` BIGINT NOT NULL,
+  `l_suppkey` BIGINT NOT NULL,
+  `l_linenumber` BIGINT NOT NULL,
+  `l_quantity` DECIMAL(15,2) NOT NULL,
+  `l_extendedprice` DECIMAL(15,2) NOT NULL,
+  `l_discount` DECIMAL(15,2) NOT NULL,
+  `l_tax` DECIMAL(15,2) NOT NULL,
+  `l_returnflag` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `l_linestatus` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `l_shipdate` DATE NOT NULL,
+  `l_commitdate` DATE NOT NULL,
+  `l_receiptdate` DATE NOT NULL,
+  `l_shipinstruct` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `l_shipmode` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `l_comment` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  SHARD KEY (`l_orderkey`),
+  SORT KEY (`l_orderkey`, `l_linenumber`)
+) COMMENT = 'made by terapush';
+-- per session
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+-- per session
+SET SESSION autocommit = 0;
+-- per batch
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0);
+-- per batch
+/* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`lineitem` CHARACTER SET utf8mb4 (`l_orderkey`, `l_partkey`, `l_suppkey`, `l_linenumber`, `l_quantity`, `l_extendedprice`, `l_discount`, `l_tax`, `l_returnflag`, `l_linestatus`, `l_shipdate`, `l_commitdate`, `l_receiptdate`, `l_shipinstruct`, `l_shipmode`, `l_comment`);
+-- per batch
+SHOW WARNINGS;
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)) FROM (SELECT ((`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) - 0) DIV 1000 AS bucket, ((`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) - 0) % 1000 AS o FROM `shop`.`lineitem` WHERE `l_orderkey` BETWEEN 1 AND 250 AND (`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) BETWEEN 0 AND 999) t GROUP BY bucket;
+-- afterwards
+DELETE FROM `shop`.`terapush_claims` WHERE run = 'RUN';

@@ -1,0 +1,34 @@
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`terapush_claims` (
+  run VARCHAR(64) NOT NULL,
+  batch BIGINT NOT NULL,
+  first_key BIGINT NOT NULL,
+  row_count BIGINT NOT NULL,
+  connection BIGINT NOT NULL DEFAULT 0,
+  PRIMARY KEY (run, batch)
+) COMMENT = 'made by terapush';
+-- once
+CREATE TABLE IF NOT EXISTS `shop`.`httplogs` (
+  `ts` DATETIME(6) NOT NULL,
+  `client_ip` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `request` LONGTEXT CHARACTER SET utf8mb4 NOT NULL,
+  `status` BIGINT NOT NULL,
+  `size` BIGINT NOT NULL,
+  PRIMARY KEY (`ts`)
+) COMMENT = 'made by terapush';
+-- per session
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic';
+-- per session
+SET SESSION autocommit = 0;
+-- per batch
+/* terapush run=RUN batch=0 */ INSERT INTO `shop`.`terapush_claims` (run, batch, first_key, row_count, connection) VALUES ('RUN', 0, 0, 1000, 0);
+-- per batch
+/* terapush run=RUN batch=0 */ LOAD DATA LOCAL INFILE 'Reader::NAME' INTO TABLE `shop`.`httplogs` CHARACTER SET utf8mb4 (`ts`, `client_ip`, `request`, `status`, `size`);
+-- per batch
+SHOW WARNINGS;
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS DECIMAL(65, 0)), CAST(SUM(o * o) AS DECIMAL(65, 0)) FROM (SELECT ((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', `ts`) - 1767225600000000) - 0) DIV 1000 AS bucket, ((TIMESTAMPDIFF(MICROSECOND, '1970-01-01', `ts`) - 1767225600000000) - 0) % 1000 AS o FROM `shop`.`httplogs` WHERE `ts` BETWEEN CAST('2026-01-01 00:00:00.000000' AS DATETIME(6)) AND CAST('2026-01-01 00:00:00.000999' AS DATETIME(6))) t GROUP BY bucket;
+-- afterwards
+DELETE FROM `shop`.`terapush_claims` WHERE run = 'RUN';

@@ -1,0 +1,12 @@
+-- once
+CREATE TABLE "httplogs" ("ts" timestamp without time zone NOT NULL, "client_ip" text NOT NULL, "request" text NOT NULL, "status" bigint NOT NULL, "size" bigint NOT NULL, PRIMARY KEY ("ts" HASH));
+-- once
+COMMENT ON TABLE "httplogs" IS 'made by terapush';
+-- per session
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per session
+SET application_name = 'terapush/RUN';
+-- per batch
+COPY "httplogs" ("ts", "client_ip", "request", "status", "size") FROM STDIN WITH (FORMAT binary, ROWS_PER_TRANSACTION 2);
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (((CAST(date_part('epoch', date_trunc('second', "ts")) AS bigint) * 1000000 + CAST(date_part('microseconds', "ts") AS bigint) % 1000000) - 1767225600000000) - 0) / 50000 AS bucket, (((CAST(date_part('epoch', date_trunc('second', "ts")) AS bigint) * 1000000 + CAST(date_part('microseconds', "ts") AS bigint) % 1000000) - 1767225600000000) - 0) % 50000 AS o FROM "httplogs" WHERE "ts" BETWEEN CAST('2026-01-01 00:00:00.000000' AS timestamp) AND CAST('2026-01-01 00:00:00.049999' AS timestamp)) t GROUP BY bucket;

@@ -1,0 +1,12 @@
+-- once
+CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" text NOT NULL, "l_linestatus" text NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" text NOT NULL, "l_shipmode" text NOT NULL, "l_comment" text NOT NULL, PRIMARY KEY ("l_orderkey" HASH, "l_linenumber"));
+-- once
+COMMENT ON TABLE "lineitem" IS 'made by terapush';
+-- per session
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per session
+SET application_name = 'terapush/RUN';
+-- per batch
+COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM STDIN WITH (FORMAT binary, ROWS_PER_TRANSACTION 2);
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) / 50000 AS bucket, (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) % 50000 AS o FROM "lineitem" WHERE "l_orderkey" BETWEEN 1 AND 12500 AND ("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) BETWEEN 0 AND 49999) t GROUP BY bucket;

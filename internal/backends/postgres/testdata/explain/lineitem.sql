@@ -1,0 +1,20 @@
+-- once
+CREATE TABLE IF NOT EXISTS "terapush_claims" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (run, batch));
+-- once
+CREATE TABLE "lineitem" ("l_orderkey" bigint NOT NULL, "l_partkey" bigint NOT NULL, "l_suppkey" bigint NOT NULL, "l_linenumber" bigint NOT NULL, "l_quantity" numeric(15,2) NOT NULL, "l_extendedprice" numeric(15,2) NOT NULL, "l_discount" numeric(15,2) NOT NULL, "l_tax" numeric(15,2) NOT NULL, "l_returnflag" text NOT NULL, "l_linestatus" text NOT NULL, "l_shipdate" date NOT NULL, "l_commitdate" date NOT NULL, "l_receiptdate" date NOT NULL, "l_shipinstruct" text NOT NULL, "l_shipmode" text NOT NULL, "l_comment" text NOT NULL, PRIMARY KEY ("l_orderkey", "l_linenumber"));
+-- once
+COMMENT ON TABLE "lineitem" IS 'made by terapush';
+-- per session
+SET lock_timeout = '90s'; SET idle_in_transaction_session_timeout = '2min'; SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 6;
+-- per session
+SET application_name = 'terapush/RUN';
+-- per batch
+BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
+-- per batch
+COPY "lineitem" ("l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice", "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate", "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment") FROM STDIN WITH (FORMAT binary);
+-- per batch
+COMMIT;
+-- to verify
+SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric) FROM (SELECT (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) / 50000 AS bucket, (("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) - 0) % 50000 AS o FROM "lineitem" WHERE "l_orderkey" BETWEEN 1 AND 12500 AND ("l_orderkey" - 1) * 4 + ("l_linenumber" - 1) BETWEEN 0 AND 49999) t GROUP BY bucket;
+-- afterwards
+DELETE FROM "terapush_claims" WHERE run = 'RUN';

@@ -1,0 +1,102 @@
+package sqltx
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// microseconds is how TimeLiteral's text is written.
+const microseconds = "2006-01-02 15:04:05.000000"
+
+// single tells whether rows are found by the value of one text or timestamp column instead of by their number, which
+// there would be an expression that no index is made of.
+func (s Statements) single() bool { return s.Schema.TextKey() || s.Schema.TimeKey() }
+
+// key is what a row's number is compared by: a column that has an index, if there is one for it.
+func (s Statements) key() string {
+	if s.single() {
+		return s.Identifier(s.Schema.Key().Name)
+	}
+	return s.Number(s.Schema)
+}
+
+// value is a number as key is compared with it.
+func (s Statements) value(number int64) string {
+	switch {
+	case s.Schema.TextKey():
+		return fmt.Sprintf("'%0*d'", s.Schema.Key().MaxBytes, number)
+	case s.Schema.TimeKey():
+		at := time.UnixMicro(number + s.Schema.Number[0].Minus)
+		return fmt.Sprintf(s.TimeLiteral, at.UTC().Format(microseconds))
+	default:
+		return strconv.FormatInt(number, 10)
+	}
+}
+
+// Within is the condition that a row's number lies in a range.
+func (s Statements) Within(r loader.KeyRange) string {
+	in := fmt.Sprintf("%s BETWEEN %s AND %s", s.key(), s.value(r.First), s.value(r.Last))
+	if column, of, ok := s.leading(); ok {
+		return fmt.Sprintf("%s BETWEEN %d AND %d AND %s", column, of(r.First), of(r.Last), in)
+	}
+	return in
+}
+
+func (s Statements) is(number int64) string {
+	is := s.key() + " = " + s.value(number)
+	if column, of, ok := s.leading(); ok {
+		return fmt.Sprintf("%s = %d AND %s", column, of(number), is)
+	}
+	return is
+}
+
+// among is the condition that a row has one of the numbers.
+func (s Statements) among(numbers []int64) string {
+	in := s.in(s.key(), numbers, s.value)
+	column, of, ok := s.leading()
+	if !ok {
+		return in
+	}
+	values := make([]int64, len(numbers))
+	for i, n := range numbers {
+		values[i] = of(n)
+	}
+	slices.Sort(values)
+	return s.in(column, slices.Compact(values), func(v int64) string { return strconv.FormatInt(v, 10) }) + " AND " + in
+}
+
+// in lists values that an expression may have, in as many lists as the server wants them to be.
+func (s Statements) in(expression string, numbers []int64, value func(int64) string) string {
+	size := len(numbers)
+	if s.MaxList > 0 {
+		size = min(size, s.MaxList)
+	}
+	var lists []string
+	for some := range slices.Chunk(numbers, max(size, 1)) {
+		values := make([]string, len(some))
+		for i, n := range some {
+			values[i] = value(n)
+		}
+		lists = append(lists, expression+" IN ("+strings.Join(values, ",")+")")
+	}
+	if len(lists) == 1 {
+		return lists[0]
+	}
+	return "(" + strings.Join(lists, " OR ") + ")"
+}
+
+// leading is the first column of a key of several, where an index on it is of use, and its value in the row with a
+// number.
+func (s Statements) leading() (column string, of func(number int64) int64, ok bool) {
+	number := s.Schema.Number
+	if !s.Leading || len(number) < 2 || s.Schema.Key().Type != rows.Int64 {
+		return "", nil, false
+	}
+	return s.Identifier(s.Schema.Key().Name), func(n int64) int64 { return n/number[0].Times + number[0].Minus }, true
+}
