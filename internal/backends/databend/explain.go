@@ -35,6 +35,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if p.Create != loader.CreateNever {
 		add("once", s.createTable())
 	}
+	if p.Create == loader.CreateTruncate {
+		add("once, where the table was there", s.truncateTable())
+	}
 	file := folder + "/RUN/" + fileName(0, c.Format)
 	attached := "@" + stage + "/" + folder + "/RUN/ATTEMPT-" + fileName(0, c.Format)
 	labelled := func(k kind) string {

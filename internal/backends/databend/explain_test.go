@@ -26,9 +26,26 @@ func everyType() rows.Schema {
 		Columns: []rows.Column{
 			{Name: "id", Type: rows.Int64, Derived: true}, {Name: "name", Type: rows.Text, MaxBytes: 10},
 			{Name: "raw", Type: rows.Bytes, MaxBytes: 10}, {Name: "day", Type: rows.Date}, {Name: "t", Type: rows.Timestamp},
+			{Name: "price", Type: rows.Decimal, Digits: 15, Scale: 2},
 		},
 		Number: []rows.Term{{Column: 0, Minus: 100, Times: 1}},
 	}
+}
+
+// textKey, timeKey and twoTerms change how a row's number is read from everyType.
+func textKey(s *rows.Schema) {
+	s.Columns[0] = rows.Column{Name: "id", Type: rows.Text, MaxBytes: 20, Derived: true, Plain: true}
+	s.Number[0].Minus = 0
+}
+
+func timeKey(s *rows.Schema) {
+	s.Columns[4].Derived = true
+	s.Number = []rows.Term{{Column: 4, Minus: 1_767_225_600_000_000, Times: 1}}
+}
+
+func twoTerms(s *rows.Schema) {
+	s.Columns = append(s.Columns, rows.Column{Name: "line", Type: rows.Int64, Derived: true})
+	s.Number = []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 6, Minus: 1, Times: 1}}
 }
 
 func TestExplain(t *testing.T) {
@@ -41,12 +58,14 @@ func TestExplain(t *testing.T) {
 		via     *loader.Target
 		create  loader.CreateMode
 		dedup   loader.Dedup
-		textKey bool
+		schema  func(*rows.Schema)
 	}{
 		"streaming-load":               {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey},
 		"streaming-load-ndjson":        {method: streamingLoad, format: batch.NDJSON, create: loader.CreateRecreate, dedup: loader.DedupKey},
 		"streaming-load-at-least-once": {method: streamingLoad, format: batch.Parquet, create: loader.CreateNever},
-		"streaming-load-text-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, textKey: true},
+		"streaming-load-text-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: textKey},
+		"streaming-load-time-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: timeKey, create: loader.CreateTruncate},
+		"streaming-load-two-terms":     {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: twoTerms},
 		"insert":                       {method: insert, format: batch.CSV, options: map[string]string{optionStage: "loads"}, dedup: loader.DedupKey},
 		"insert-no-presign":            {method: insertNoPresign, format: batch.CSV, dedup: loader.DedupKey},
 		"stage-load":                   {method: stageLoad, format: batch.CSV, dedup: loader.DedupKey},
@@ -60,9 +79,8 @@ func TestExplain(t *testing.T) {
 			contract := contractOf(c.method)
 			contract.Format, contract.Dedup, contract.BatchRows = c.format, c.dedup, 50000
 			schema := everyType()
-			if c.textKey {
-				schema.Columns[0] = rows.Column{Name: "id", Type: rows.Text, MaxBytes: 20, Derived: true, Plain: true}
-				schema.Number[0].Minus = 0
+			if c.schema != nil {
+				c.schema(&schema)
 			}
 			var b strings.Builder
 			for _, s := range New().Explain(target, loader.Preparation{Schema: schema, Contract: contract, Create: c.create}) {

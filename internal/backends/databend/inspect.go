@@ -77,9 +77,9 @@ func compareColumns(want []rows.Column, have []columnInfo) (wrong []string) {
 	for _, w := range want {
 		i := slices.IndexFunc(have, func(h columnInfo) bool { return h.name == w.Name })
 		if i < 0 {
-			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, columnType(w.Type)))
-		} else if !strings.EqualFold(have[i].dataType, columnType(w.Type)) {
-			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].dataType, columnType(w.Type)))
+			wrong = append(wrong, fmt.Sprintf("column %s (%s) is missing", w.Name, columnType(w)))
+		} else if !strings.EqualFold(have[i].dataType, columnType(w)) {
+			wrong = append(wrong, fmt.Sprintf("column %s is %s, want %s", w.Name, have[i].dataType, columnType(w)))
 		}
 	}
 	for _, h := range have {

@@ -17,6 +17,7 @@ func TestPrepare(t *testing.T) {
 		change  func(*loader.Preparation)
 		want    loader.Table
 		drops   int
+		empties int
 		creates int
 		says    string
 	}{
@@ -29,6 +30,20 @@ func TestPrepare(t *testing.T) {
 			change: func(p *loader.Preparation) {
 				p.Create, p.MayDrop = loader.CreateRecreate, "db.t"
 			}, want: loader.Table{Name: "db.t", Identity: "table id 7", Created: true}, drops: 1, creates: 1},
+		"emptied": {
+			change: func(p *loader.Preparation) { p.Create = loader.CreateTruncate },
+			want:   loader.Table{Name: "db.t", Identity: "table id 7"}, empties: 1},
+		"a table of somebody's that is not to be emptied": {
+			inspect: table("7", "FUSE", ""),
+			change:  func(p *loader.Preparation) { p.Create = loader.CreateTruncate }, says: "so it is not emptied"},
+		"emptied, since the user names it": {
+			inspect: table("7", "FUSE", ""),
+			change: func(p *loader.Preparation) {
+				p.Create, p.MayDrop = loader.CreateTruncate, "t"
+			}, want: loader.Table{Name: "db.t", Identity: "table id 7"}, empties: 1},
+		"not emptied, since it cannot take the rows": {
+			columns: say(result([]any{"id", "BIGINT", "0"}, []any{"s", "DECIMAL(15, 2)", "0"})),
+			change:  func(p *loader.Preparation) { p.Create = loader.CreateTruncate }, says: "column s is DECIMAL(15, 2), want VARCHAR"},
 		"a view":         {inspect: table("7", "VIEW", ""), says: "is a view"},
 		"another engine": {inspect: table("7", "MEMORY", ""), says: "need FUSE"},
 		"missing, never": {
@@ -49,6 +64,7 @@ func TestPrepare(t *testing.T) {
 				f.on("SELECT name, data_type", c.columns)
 			}
 			f.on("DROP TABLE `db`.`t`", say(result()))
+			f.on("TRUNCATE TABLE `db`.`t`", say(result()))
 			l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
 			require.NoError(t, err)
 			opened := len(f.asked("S"))
@@ -58,6 +74,7 @@ func TestPrepare(t *testing.T) {
 			}
 			got, err := l.Prepare(t.Context(), p)
 			require.Len(t, f.asked("DROP TABLE"), c.drops)
+			require.Len(t, f.asked("TRUNCATE TABLE"), c.empties)
 			require.Len(t, f.asked("CREATE TABLE IF NOT EXISTS `db`.`t` (\n  `id` BIGINT NOT NULL,\n  `s` VARCHAR NOT NULL\n) COMMENT = 'made by terapush'"), c.creates)
 			if c.says != "" {
 				require.ErrorContains(t, err, c.says)
@@ -136,11 +153,11 @@ func TestReading(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, int64(3), n)
 
-	f.on("SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT) FROM `db`.`t` WHERE (`id` - 100) IN (5,6)",
-		say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456"})))
+	f.on("SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)",
+		say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"})))
 	require.NoError(t, db.Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
 		require.Equal(t, int64(5), number)
-		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456)}, values)
+		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}, values)
 		return nil
 	}))
 
@@ -154,10 +171,21 @@ func TestReading(t *testing.T) {
 }
 
 func TestColumnTypes(t *testing.T) {
-	want := map[rows.Type]string{
-		rows.Int64: "BIGINT", rows.Text: "VARCHAR", rows.Bytes: "BINARY", rows.Date: "DATE", rows.Timestamp: "TIMESTAMP",
+	want := map[string]rows.Column{
+		"BIGINT": {Type: rows.Int64}, "VARCHAR": {Type: rows.Text}, "BINARY": {Type: rows.Bytes}, "DATE": {Type: rows.Date},
+		"TIMESTAMP": {Type: rows.Timestamp}, "DECIMAL(15, 2)": {Type: rows.Decimal, Digits: 15, Scale: 2},
 	}
-	for kind, name := range want {
-		require.Equal(t, name, columnType(kind))
+	for name, column := range want {
+		require.Equal(t, name, columnType(column))
+	}
+}
+
+// Decimals of another precision or scale would round, or keep digits that nobody sent.
+func TestDecimalColumns(t *testing.T) {
+	want := []rows.Column{{Name: "p", Type: rows.Decimal, Digits: 15, Scale: 2}}
+	require.Empty(t, compareColumns(want, []columnInfo{{name: "p", dataType: "DECIMAL(15, 2)"}}))
+	for _, other := range []string{"DECIMAL(15, 3)", "DECIMAL(16, 2)", "DECIMAL(38, 10)", "DOUBLE", "BIGINT"} {
+		require.Equal(t, []string{"column p is " + other + ", want DECIMAL(15, 2)"},
+			compareColumns(want, []columnInfo{{name: "p", dataType: other}}))
 	}
 }

@@ -83,6 +83,8 @@ func readRow(s rows.Schema, r row) (number int64, values []any, err error) {
 			values[i] = []byte(text[i+1])
 		case rows.Bytes:
 			values[i], err = hex.DecodeString(text[i+1])
+		case rows.Decimal:
+			values[i], err = sqltx.ReadFixed(c, text[i+1])
 		default:
 			values[i], err = strconv.ParseInt(text[i+1], 10, 64)
 		}

@@ -33,10 +33,16 @@ func literals(texts []string) string {
 // SUM of integers stays an integer of 64 bits, which the squares of a batch of three million rows go beyond. OCTET_LENGTH
 // takes strings only. Values are read in the form that Fetch gives them back in: days, microseconds, and bytes as
 // hexadecimal digits, which the server's own output of them depends on a setting for.
+//
+// A timestamp as BIGINT is its microseconds, which no time zone changes. It is compared with plain texts, which are read
+// in the session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and 0.21 s as
+// TIMESTAMP '…'. Leading is not for Databend: it leaves out the blocks in whose range of values an expression cannot be
+// true (range pruning, tried on 1.2.895), so the first column of a number needs no condition of its own.
 func dialect() sqltx.Dialect {
 	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
 	return sqltx.Dialect{
 		Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
+		TimeNumber: whole, TimeLiteral: "'%s'",
 		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
 	}
 }
@@ -59,13 +65,14 @@ func newStatements(n tableName, s rows.Schema) statements {
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
-		lines[i] = "  " + quote(c.Name) + " " + columnType(c.Type) + " NOT NULL"
+		lines[i] = "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'", s.Table, strings.Join(lines, ",\n"), mark)
 }
 
-func columnType(t rows.Type) string {
-	switch t {
+// columnType is a column's type, as the server writes it itself.
+func columnType(c rows.Column) string {
+	switch c.Type {
 	case rows.Bytes:
 		return "BINARY"
 	case rows.Text:
@@ -74,6 +81,8 @@ func columnType(t rows.Type) string {
 		return "DATE"
 	case rows.Timestamp:
 		return "TIMESTAMP"
+	case rows.Decimal:
+		return fmt.Sprintf("DECIMAL(%d, %d)", c.Digits, c.Scale)
 	default:
 		return "BIGINT"
 	}
@@ -158,6 +167,9 @@ func (s statements) copyInto(stage string, files []string, f batch.Format) strin
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
 		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
 }
+
+// truncateTable empties the table, which keeps its id.
+func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
 
 // deleteRows removes the rows with numbers of a batch.
 func (s statements) deleteRows(r loader.KeyRange) string {

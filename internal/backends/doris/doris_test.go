@@ -40,10 +40,23 @@ func journal(t testing.TB) dataset.Dataset {
 	return d
 }
 
+// tables are the datasets whose keys and columns are others: two small integers, a number of two terms with decimals, and
+// a timestamp as key.
+func tables() []string { return []string{"pairs", "lineitem", "httplogs"} }
+
+func named(t testing.TB, name string) dataset.Dataset {
+	d, err := dataset.New(name, dataset.Options{Seed: 1})
+	require.NoError(t, err)
+	return d
+}
+
 // batchOf encodes a batch; the caller, or the suite, holds it.
 func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
 	e, err := encode.New(f, d.Schema(), encode.Options{})
 	require.NoError(t, err)
+	if whole, is := e.(encode.PerBatch); is {
+		e = whole.ForBatch(int(n))
+	}
 	block := rows.NewBlock(d.Schema())
 	d.Fill(block, first, int(n))
 	d.Derive(block, first)

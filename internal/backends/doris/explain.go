@@ -33,6 +33,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if p.Create != loader.CreateNever {
 		add("once", s.createTable(plannedShape(o, p).fill(1)))
 	}
+	if p.Create == loader.CreateTruncate {
+		add("once, where the table was there", s.truncateTable())
+	}
 	label := ""
 	if c.Dedup == loader.DedupKey || c.Staged() { // a group has its label under every guarantee
 		label = name.label(loader.Ref{ID: batch.ID{Run: "RUN"}}, c.Staged())
@@ -40,7 +43,12 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	switch c.Method {
 	case insert:
 		add("per session", setup(o.group, t.Settings)...)
-		add("per batch", s.insertHead(label)+"(…), …", "SHOW LAST INSERT")
+		add("per batch", s.insertHead(label)+"(…), …")
+		if o.group.on() {
+			add("per session", "SHOW LAST INSERT")
+		} else {
+			add("per batch", "SHOW LAST INSERT")
+		}
 		if label != "" {
 			add("per batch", "GET "+name.labelPath()+"?label="+label+" where the frontend has no last INSERT: one that is not the master")
 		}
@@ -58,7 +66,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("after a lost answer", "GET "+name.labelPath()+"?label="+label,
 			"POST "+name.cancelPath()+"?label="+label+" while the load is under way", s.SelectCount(rows))
 	}
-	add("at the end", s.SelectCount(rows)+" -- over all keys of the run, until every row can be read")
+	readable := s.SelectCount(rows)
+	if o.group.on() {
+		readable = s.SelectDistinct(rows)
+	}
+	add("at the end", readable+" -- over all keys of the run, until every row can be read")
 	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: rows, Size: c.BatchRows}))
 	return all
 }

@@ -17,13 +17,15 @@ const (
 
 // Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group commit,
 // can be read. It looks, rather than remember the answers: those of an earlier process of the run are nobody's to remember.
+// It takes no longer than that, as the time until rows can be read is a measurement; only where rows may be there twice it
+// waits for what nobody can look for.
 func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	s, err := db.prepared()
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	if db.options.group == groupAsync {
+	if db.options.group == groupAsync && db.doubted.Load() {
 		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
 		if err := wait(ctx, db.interval()); err != nil {
 			return nil, err
@@ -60,10 +62,14 @@ func (db *database) interval() time.Duration {
 	return groupInterval
 }
 
-// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer.
+// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A merged
+// load is looked for at least ten times in its interval, or its wait would be measured in pauses.
 func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
-	end := time.Now().Add(most)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	end, longest := time.Now().Add(most), lastPause
+	if db.options.group.on() {
+		longest = min(longest, max(firstPause, db.interval()/10))
+	}
+	for pause := firstPause; ; pause = min(2*pause, longest) {
 		found, err := db.readable(ctx, s, all)
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err

@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -73,4 +74,52 @@ func TestPatience(t *testing.T) {
 	assert.Equal(t, time.Minute, db.patience())
 	db.groupInterval.Store(60_000)
 	assert.Equal(t, 6*time.Minute, db.patience())
+}
+
+// How long rows take until they can be read is measured, so nothing else is waited for. Only where an attempt has failed,
+// here or in an earlier process, a second copy of its rows may be in the log still, for an hour here.
+func TestFinishWaitsForSecondCopies(t *testing.T) {
+	for name, change := range map[string]func(*database){
+		"nothing failed":     nil,
+		"an attempt failed":  func(db *database) { db.doubted.Store(true) },
+		"an earlier process": func(db *database) { resumes(t, db) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, db, _, _, err := oneBatch(t, insert, map[string]string{optGroupCommit: "async", optGroupInterval: "3600000"}, nil)
+			require.NoError(t, err)
+			assert.False(t, db.doubted.Load())
+			s.Flush()
+			ctx := t.Context()
+			if change != nil {
+				change(db)
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 10*time.Millisecond)
+				defer cancel()
+			}
+			notes, err := db.Finish(ctx, loader.KeyRange{Last: 9}, 10)
+			assert.Empty(t, notes)
+			if change == nil {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		})
+	}
+}
+
+func resumes(t *testing.T, db *database) {
+	_, err := db.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateNever, Resume: true})
+	require.NoError(t, err)
+}
+
+// An attempt that failed is remembered, whatever it came to.
+func TestFailedAttemptsAreRemembered(t *testing.T) {
+	for _, method := range []string{streamLoad, insert} {
+		_, db, _, _, err := oneBatch(t, method, map[string]string{optGroupCommit: "async", optGroupInterval: "10"},
+			func(r fake.Request) fake.Fault {
+				return fake.Fault{CutAnswer: r.Kind == fake.Load || r.Kind == fake.Statement && len(r.SQL) > 6 && r.SQL[:6] == "INSERT"}
+			})
+		require.Error(t, err)
+		assert.True(t, db.doubted.Load(), method)
+	}
 }

@@ -19,6 +19,7 @@ type insertSession struct {
 	labels bool
 	pool   *sql.DB
 	conn   *sql.Conn
+	merged bool // an INSERT of the session went in by group commit, or nobody can tell: it is not asked about again
 }
 
 func (db *database) insertSession(ctx context.Context, text statements, c loader.Contract, first int) (loader.Session, error) {
@@ -61,6 +62,9 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		ack := loader.Ack{Rows: rows}
 		return ack, s.compare(ctx, &ack, label)
 	})
+	if err != nil {
+		s.db.doubted.Store(true)
+	}
 	return ack, withHint("load", err)
 }
 
@@ -87,7 +91,14 @@ func affected(r sql.Result, err error) (int64, error) {
 // compare asks what the last statement came to. The driver drops the text of the OK packet that says so, and SHOW LAST
 // INSERT repeats it: group commit shows by a label of the server's. The rows are in by now, so that a question without
 // an answer is no reason to send them again: the ack says what is not known.
+//
+// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of the
+// statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
 func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label string) error {
+	if s.merged {
+		return nil
+	}
+	s.merged = s.db.options.group.on()
 	last, err := shown(ctx, s.conn, "SHOW LAST INSERT")
 	group := s.db.options.group
 	switch {
@@ -98,6 +109,7 @@ func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label stri
 		// A frontend that hands statements on to the master remembers none (apache/doris#26285).
 		return s.known(ctx, ack, label)
 	case group.on() && !strings.HasPrefix(last[0]["Label"], "group_commit_"):
+		s.merged = false
 		return &notMergedError{label: last[0]["Label"]}
 	case label != "" && last[0]["Label"] != label:
 		return &replacedError{sent: label, got: last[0]["Label"]}

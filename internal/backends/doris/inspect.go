@@ -161,10 +161,11 @@ func compareColumns(want []rows.Column, have []column) (wrong []string) {
 
 // takes tells whether values of the wanted column come back as they went in.
 func (c column) takes(w rows.Column) bool {
-	kind, length := c.kind, -1
-	if m := regexp.MustCompile(`^(\w+)\((-?\d+)\)`).FindStringSubmatch(c.kind); m != nil {
+	kind, length, scale := c.kind, -1, 0
+	if m := regexp.MustCompile(`^(\w+)\((-?\d+)(?:, ?(\d+))?\)`).FindStringSubmatch(c.kind); m != nil {
 		kind = m[1]
 		length, _ = strconv.Atoi(m[2])
+		scale, _ = strconv.Atoi(m[3])
 	}
 	switch w.Type {
 	case rows.Int64:
@@ -176,6 +177,8 @@ func (c column) takes(w rows.Column) bool {
 		return kind == "date" || kind == "datev2"
 	case rows.Timestamp:
 		return (kind == "datetime" || kind == "datetimev2") && length == 6
+	case rows.Decimal: // information_schema calls it decimalv3, whatever it was made as
+		return (kind == "decimal" || kind == "decimalv3") && length == w.Digits && scale == w.Scale
 	default:
 		return false
 	}

@@ -40,6 +40,10 @@ type database struct {
 	most          time.Duration // that Finish waits; 0: what patience says
 	groupInterval atomic.Int64  // the table's group_commit_interval_ms; 0: not known
 
+	// doubted tells that an attempt has failed here, or may have in an earlier process of the run. Under group commit its
+	// rows are perhaps on their way all the same, beside those of the attempt that follows.
+	doubted atomic.Bool
+
 	// replaced tells that the server loads under labels of its own, so that nothing recognises a batch: what it did first.
 	replaced atomic.Pointer[replacedError]
 }

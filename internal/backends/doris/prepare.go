@@ -12,6 +12,9 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	s := newStatements(db.name, p.Schema)
 	s.run, s.format = p.Run, p.Contract.Format
 	db.schema.Store(&s)
+	if p.Resume {
+		db.doubted.Store(true)
+	}
 	t := loader.Table{Name: db.name.String()}
 	if err := refuseBytes(p.Schema); err != nil {
 		return t, err
@@ -35,16 +38,21 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		}
 		t.Created = true
 	}
-	return db.check(ctx, f, p, t)
+	return db.check(ctx, s, f, p, t)
 }
 
-// check compares columns and properties, and looks for rows.
-func (db *database) check(ctx context.Context, f *found, p loader.Preparation, t loader.Table) (loader.Table, error) {
+// check compares columns and properties, empties the table if it is to, and looks for rows.
+func (db *database) check(ctx context.Context, s statements, f *found, p loader.Preparation, t loader.Table) (loader.Table, error) {
 	if err := db.checkColumns(ctx, p.Schema); err != nil {
 		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err, Hint: "name another table with --table, or drop this one"}
 	}
 	if err := db.checkProperties(ctx); err != nil {
 		return t, withHint("prepare", err)
+	}
+	if p.Create == loader.CreateTruncate && !t.Created { // behind the check: what cannot take the rows keeps its own
+		if err := db.empty(ctx, s, f, p.MayDrop); err != nil {
+			return t, withHint("empty", err)
+		}
 	}
 	var err error
 	if t.Identity, err = db.identity(ctx, f); err != nil {
@@ -55,13 +63,25 @@ func (db *database) check(ctx context.Context, f *found, p loader.Preparation, t
 	return t, withHint("look for rows", err)
 }
 
-// drop refuses a table that terapush did not make, unless the user has named it in full.
 func (db *database) drop(ctx context.Context, f *found, may string) error {
-	if f.comment != mark && may != db.name.String() && may != db.name.table {
+	if !db.expendable(f, may) {
 		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.name, mark)
 	}
 	_, err := db.control.ExecContext(ctx, "DROP TABLE "+db.name.quoted())
 	return err
+}
+
+func (db *database) empty(ctx context.Context, s statements, f *found, may string) error {
+	if !db.expendable(f, may) {
+		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not emptied", db.name, mark)
+	}
+	_, err := db.control.ExecContext(ctx, s.truncateTable())
+	return err
+}
+
+// expendable tells whether the table's rows may go: terapush made it, or the user has named it.
+func (db *database) expendable(f *found, may string) bool {
+	return f.comment == mark || may == db.name.String() || may == db.name.table
 }
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) (*found, error) {

@@ -98,6 +98,20 @@ func TestPrepare(t *testing.T) {
 	assert.False(t, anew.HasRows)
 	assert.NotEqual(t, made.Identity, anew.Identity)
 
+	acked, _, err = attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 1}, 10, 10))
+	require.NoError(t, err)
+	require.True(t, acked)
+	p.Create = loader.CreateTruncate
+	emptied, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.False(t, emptied.Created)
+	assert.False(t, emptied.HasRows)
+	assert.NotEqual(t, anew.Identity, emptied.Identity, "a run's identity is that behind the TRUNCATE")
+	p.Create = loader.CreateNever
+	still, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, emptied.Identity, still.Identity)
+
 	p.Silent = true
 	before := len(s.Requests())
 	_, err = l.Prepare(t.Context(), p)
@@ -120,9 +134,42 @@ func TestOtherPeoplesTables(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	require.ErrorContains(t, err, "column id (int) is unknown")
-	p.Create, p.MayDrop = loader.CreateRecreate, target.Table
+	p.Create = loader.CreateTruncate
+	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1)")
+	require.NoError(t, err)
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
+	p.MayDrop = target.Table
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
+	assert.EqualValues(t, 1, s.Rows("d."+target.Table), "a table that cannot take the rows keeps its own")
+	p.Create = loader.CreateRecreate
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
+}
+
+// Somebody else's table is emptied when it is named.
+func TestOtherPeoplesTablesAreNotEmptied(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
+	target := s.table(streamLoad, nil)
+	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
+		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1")`)
+	require.NoError(t, err)
+	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1, 'theirs')")
+	require.NoError(t, err)
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	defer l.Close()
+	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateTruncate}
+	_, err = l.Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "was not made by terapush")
+	require.ErrorContains(t, err, "so it is not emptied")
+	assert.EqualValues(t, 1, s.Rows("d."+target.Table))
+	p.MayDrop = "d." + target.Table
+	got, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.False(t, got.Created)
+	assert.Zero(t, s.Rows("d."+target.Table))
 }
 
 // A table that is there keeps its properties; whoever asks for others is told.

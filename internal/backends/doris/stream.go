@@ -27,6 +27,7 @@ type streamSession struct {
 func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	ack, err := s.load(ctx, b)
 	if err != nil {
+		s.db.doubted.Store(true)
 		err = withHint("load", err)
 		s.dead = s.dead || New().Classify(err).SessionDead
 	}

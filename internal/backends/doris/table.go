@@ -14,8 +14,17 @@ import (
 
 // dialect: the SUM of BIGINT is BIGINT, and wraps around in silence where the squares of a large batch's offsets pass 64
 // bits; LARGEINT has 128. LENGTH counts bytes.
+//
+// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone (vdatetime_value.h).
+// MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a DECIMAL besides. A text that is
+// compared with a column of times becomes one when the statement is planned, with as many digits behind the second as it
+// has: hence six of them in both. A table's rows are sorted by its key, so its first column alone narrows what is read.
 func dialect() sqltx.Dialect {
-	return sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "LENGTH"}
+	return sqltx.Dialect{
+		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
+		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,
+		TextLength: "LENGTH", BytesLength: "LENGTH",
+	}
 }
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
@@ -41,17 +50,13 @@ type shape struct {
 	properties  map[string]string
 }
 
-// createTable makes the target table. Its key columns have to be its first ones.
+// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem alone
+// is that of four rows, of which a UNIQUE KEY would keep one. Doris wants the key's columns to be the table's first ones,
+// in its order, so they are moved there; nothing depends on their places, since every load names the columns it brings.
+// One column is enough to spread the rows, and keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
-	key := s.Schema.Key()
-	ordered := []rows.Column{key}
-	for _, c := range s.Schema.Columns {
-		if c.Name != key.Name {
-			ordered = append(ordered, c)
-		}
-	}
 	var lines []string
-	for _, c := range ordered {
+	for _, c := range s.keyFirst() {
 		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c)+" NOT NULL")
 	}
 	model := "DUPLICATE"
@@ -66,12 +71,29 @@ func (s statements) createTable(h shape) string {
 		all["replication_num"] = fmt.Sprint(h.replication)
 	}
 	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\nDISTRIBUTED BY HASH(%s) BUCKETS %d",
-		s.Table, strings.Join(lines, ",\n"), model, quote(key.Name), mark, quote(key.Name), h.buckets)
+		s.Table, strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), mark, quote(s.Schema.Key().Name), h.buckets)
 	if len(all) > 0 {
 		text += "\nPROPERTIES (" + properties(all) + ")"
 	}
 	return text
 }
+
+// keyFirst is the schema's columns with those in front that a row's number is read from.
+func (s statements) keyFirst() []rows.Column {
+	var key, rest []rows.Column
+	for _, t := range s.Schema.Number {
+		key = append(key, s.Schema.Columns[t.Column])
+	}
+	for i, c := range s.Schema.Columns {
+		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
+			rest = append(rest, c)
+		}
+	}
+	return append(key, rest...)
+}
+
+// truncateTable empties the table. Its partitions are others then, and so is its identity.
+func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
 
 // properties writes "name" = "value" pairs in the order of their names. Values are ours or checked: none holds a quote.
 func properties(all map[string]string) string {
@@ -97,6 +119,8 @@ func columnType(c rows.Column) string {
 		return "DATE"
 	case c.Type == rows.Timestamp:
 		return "DATETIME(6)"
+	case c.Type == rows.Decimal:
+		return fmt.Sprintf("DECIMAL(%d, %d)", c.Digits, c.Scale)
 	default:
 		return "BIGINT"
 	}

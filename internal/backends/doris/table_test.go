@@ -40,15 +40,19 @@ func TestExplain(t *testing.T) {
 		format  batch.Format
 		data    dataset.Dataset
 		options map[string]string
+		create  loader.CreateMode
 	}{
-		"stream-load":       {streamLoad, batch.DorisCSV, people(t), nil},
-		"stream-load-group": {streamLoad, batch.NDJSON, documents(t), merged},
-		"insert":            {insert, batch.Values, documents(t), nil},
-		"insert-group":      {insert, batch.Values, documents(t), merged},
-		"s3-load":           {s3Load, batch.DorisCSV, people(t), nil},
-		"s3-load-parquet":   {s3Load, batch.Parquet, documents(t), nil},
-		"s3-load-journal":   {s3Load, batch.Parquet, journal(t), nil},
-		"journal":           {streamLoad, batch.NDJSON, journal(t), nil},
+		"stream-load":       {streamLoad, batch.DorisCSV, people(t), nil, loader.CreateRecreate},
+		"stream-load-group": {streamLoad, batch.NDJSON, documents(t), merged, loader.CreateRecreate},
+		"insert":            {insert, batch.Values, documents(t), nil, loader.CreateRecreate},
+		"insert-group":      {insert, batch.Values, documents(t), merged, loader.CreateRecreate},
+		"s3-load":           {s3Load, batch.DorisCSV, people(t), nil, loader.CreateRecreate},
+		"s3-load-parquet":   {s3Load, batch.Parquet, documents(t), nil, loader.CreateRecreate},
+		"s3-load-journal":   {s3Load, batch.Parquet, journal(t), nil, loader.CreateRecreate},
+		"journal":           {streamLoad, batch.NDJSON, journal(t), nil, loader.CreateRecreate},
+		"lineitem":          {s3Load, batch.DorisCSV, named(t, "lineitem"), nil, loader.CreateIfMissing},
+		"lineitem-group":    {insert, batch.Values, named(t, "lineitem"), merged, loader.CreateTruncate},
+		"httplogs":          {streamLoad, batch.DorisCSV, named(t, "httplogs"), nil, loader.CreateTruncate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := loader.Target{
@@ -63,7 +67,7 @@ func TestExplain(t *testing.T) {
 				contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
 			}
 			var b strings.Builder
-			for _, s := range New().Explain(target, loader.Preparation{Schema: c.data.Schema(), Contract: contract, Create: loader.CreateRecreate}) {
+			for _, s := range New().Explain(target, loader.Preparation{Schema: c.data.Schema(), Contract: contract, Create: c.create}) {
 				fmt.Fprintf(&b, "-- %s\n%s;\n", s.When, s.Text)
 			}
 			assert.NotContains(t, b.String(), "hunter2")
@@ -89,6 +93,25 @@ func TestStatements(t *testing.T) {
 	assert.Contains(t, newStatements(tableName{"d", "t"}, late).createTable(shape{buckets: 1}), "(\n  `k` BIGINT NOT NULL,\n  `v` STRING NOT NULL\n)")
 }
 
+// The key is every column that a row's number is read from, or --primary-key would merge the lines of an order; its columns
+// are the table's first, and what a load brings is named.
+func TestKeyOfSeveralColumns(t *testing.T) {
+	s := newStatements(tableName{"d", "l"}, named(t, "lineitem").Schema())
+	made := s.createTable(shape{unique: true, buckets: 2})
+	assert.Contains(t, made, "(\n  `l_orderkey` BIGINT NOT NULL,\n  `l_linenumber` BIGINT NOT NULL,\n  `l_partkey` BIGINT NOT NULL,\n  `l_suppkey` BIGINT NOT NULL,\n"+
+		"  `l_quantity` DECIMAL(15, 2) NOT NULL,")
+	assert.Contains(t, made, "UNIQUE KEY(`l_orderkey`, `l_linenumber`)\nCOMMENT 'made by terapush'\nDISTRIBUTED BY HASH(`l_orderkey`) BUCKETS 2")
+	assert.Contains(t, s.insertHead(""), "(`l_orderkey`, `l_partkey`, `l_suppkey`, `l_linenumber`,")
+	assert.Equal(t, "SELECT COUNT(*) FROM `d`.`l` WHERE `l_orderkey` BETWEEN 2 AND 3 AND (`l_orderkey` - 1) * 4 + (`l_linenumber` - 1) BETWEEN 5 AND 8",
+		s.SelectCount(loader.KeyRange{First: 5, Last: 8}))
+
+	s = newStatements(tableName{"d", "h"}, named(t, "httplogs").Schema())
+	assert.Contains(t, s.createTable(shape{buckets: 2}), "(\n  `ts` DATETIME(6) NOT NULL,")
+	assert.Contains(t, s.createTable(shape{buckets: 2}), "DUPLICATE KEY(`ts`)\nCOMMENT 'made by terapush'\nDISTRIBUTED BY HASH(`ts`) BUCKETS 2")
+	assert.Equal(t, "SELECT COUNT(*) FROM `d`.`h` WHERE `ts` BETWEEN '2026-01-01 00:00:00.000005' AND '2026-01-01 00:00:01.000000'",
+		s.SelectCount(loader.KeyRange{First: 5, Last: 1_000_000}))
+}
+
 func TestShapeFollowsTheBackends(t *testing.T) {
 	for alive, want := range map[int64]shape{
 		-1: {buckets: 16}, 0: {buckets: 16}, 1: {buckets: 4, replication: 1}, 2: {buckets: 8, replication: 2}, 9: {buckets: 36, replication: 3},
@@ -108,12 +131,17 @@ func TestRawBytesAreRefused(t *testing.T) {
 func TestColumnsOfATable(t *testing.T) {
 	want := []rows.Column{
 		{Name: "id", Type: rows.Int64}, {Name: "v", Type: rows.Text, MaxBytes: 100}, {Name: "d", Type: rows.Date}, {Name: "t", Type: rows.Timestamp},
+		{Name: "p", Type: rows.Decimal, Digits: 15, Scale: 2},
 	}
-	good := []column{{"ID", "bigint", false}, {"v", "varchar(100)", false}, {"d", "date", false}, {"t", "datetime(6)", false}}
+	good := []column{{"ID", "bigint", false}, {"v", "varchar(100)", false}, {"d", "date", false}, {"t", "datetime(6)", false}, {"p", "decimalv3(15, 2)", false}}
 	assert.Empty(t, compareColumns(want, good))
-	assert.Empty(t, compareColumns(want, []column{{"id", "largeint", false}, {"v", "string", true}, {"d", "datev2", true}, {"t", "datetimev2(6)", true}, {"x", "int", true}}))
+	assert.Empty(t, compareColumns(want, []column{{"id", "largeint", false}, {"v", "string", true}, {"d", "datev2", true}, {"t", "datetimev2(6)", true}, {"p", "decimal(15,2)", true}, {"x", "int", true}}))
+	for _, other := range []string{"decimalv3(16, 2)", "decimalv3(15, 3)", "decimal(15)", "decimal", "double", "bigint"} {
+		assert.Equal(t, []string{"column p is " + other + ", want DECIMAL(15, 2)"}, compareColumns(want[4:], []column{{"p", other, false}}))
+	}
 	assert.Equal(t, []string{
 		"column id is int, want BIGINT", "column v is varchar(99), want VARCHAR(100)", "column d (DATE) is missing", "column t is datetime, want DATETIME(6)",
+		"column p (DECIMAL(15, 2)) is missing",
 		"column x (int) is unknown to the dataset and has no default",
 	}, compareColumns(want, []column{{"id", "int", false}, {"v", "varchar(99)", false}, {"t", "datetime", false}, {"x", "int", false}}))
 }

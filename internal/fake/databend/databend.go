@@ -90,7 +90,8 @@ func New(o Options) *Fake {
 func (f *Fake) Close() { close(f.closed) }
 
 // Rows gives a table's rows in the order of their arrival, by "table" or "database.table"; nil if there is no such
-// table. Values are int64, string (also of dates and timestamps, as they were written) or nil.
+// table. Values are int64, string (also of dates and timestamps, as they were written, and of decimals with all digits of
+// their scale) or nil.
 func (f *Fake) Rows(name string) [][]any {
 	f.mu.Lock()
 	defer f.mu.Unlock()

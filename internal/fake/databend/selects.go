@@ -11,10 +11,14 @@ import (
 )
 
 // number is the expression that gives a row's number: the sum of a table's columns, each less a constant and times one.
-// A column of text is cast.
+// A column of text is cast, and one of timestamps, whose microseconds it is then.
 type number []term
 
-type term struct{ column, minus, times int64 }
+type term struct {
+	column       int
+	kind         string
+	minus, times int64
+}
 
 var (
 	termShape = regexp.MustCompile("^(?:\\((" + valuePart + ") - (-?\\d+)\\)|(" + valuePart + "))(?: \\* (-?\\d+))?$")
@@ -23,7 +27,7 @@ var (
 
 const (
 	valuePart = "(?:CAST\\(" + namePart + " AS BIGINT\\)|" + namePart + ")"
-	boundPart = `(-?\d+|'\d+')` // of a range: a number, or its digits as the text that they are compared with
+	boundPart = `(-?\d+|'[^']*')` // of a range: a number, or the text that a column of texts or timestamps is compared with
 )
 
 func (t *table) number(text string) (number, error) {
@@ -33,15 +37,15 @@ func (t *table) number(text string) (number, error) {
 		if m == nil {
 			return nil, failed(1005, "the stand-in does not know the expression %s", text)
 		}
-		name, want := m[1]+m[3], "BIGINT"
+		name, want := m[1]+m[3], []string{"BIGINT"}
 		if c := castShape.FindStringSubmatch(name); c != nil {
-			name, want = c[1], "VARCHAR"
+			name, want = c[1], []string{"VARCHAR", "TIMESTAMP"}
 		}
 		i, err := t.column(bare(name))
 		if err != nil {
 			return nil, err
 		}
-		if t.columns[i].kind != want {
+		if !slices.Contains(want, t.columns[i].kind) {
 			return nil, failed(1006, "column %s is %s, and not read as a number here", t.columns[i].name, t.columns[i].kind)
 		}
 		minus, _ := strconv.ParseInt(m[2], 10, 64)
@@ -49,7 +53,7 @@ func (t *table) number(text string) (number, error) {
 		if err != nil {
 			times = 1
 		}
-		n = append(n, term{int64(i), minus, times})
+		n = append(n, term{i, t.columns[i].kind, minus, times})
 	}
 	return n, nil
 }
@@ -57,13 +61,12 @@ func (t *table) number(text string) (number, error) {
 // of is a row's number; ok is false if it is NULL.
 func (n number) of(row []any) (sum int64, ok bool) {
 	for _, t := range n {
-		v, is := row[t.column].(int64)
-		if text, cast := row[t.column].(string); cast {
-			var err error
-			v, err = strconv.ParseInt(text, 10, 64)
-			is = err == nil
+		text := asNumber(t.kind, row[t.column])
+		if text == nil {
+			return 0, false
 		}
-		if !is {
+		v, err := strconv.ParseInt(*text, 10, 64)
+		if err != nil {
 			return 0, false
 		}
 		sum += (v - t.minus) * t.times
@@ -78,25 +81,34 @@ func (t *table) key(expression string, isText bool) (func(row []any) (any, bool)
 		return func(row []any) (any, bool) { return n.of(row) }, err
 	}
 	i, err := t.column(bare(expression))
-	if err != nil {
-		return nil, err
-	}
-	if t.columns[i].kind != "VARCHAR" {
-		return nil, failed(1006, "column %s is %s, and not compared with texts here", t.columns[i].name, t.columns[i].kind)
-	}
-	return func(row []any) (any, bool) { text, ok := row[i].(string); return text, ok }, nil
+	return func(row []any) (any, bool) { text, ok := row[i].(string); return text, ok }, err
 }
 
-// isText tells texts from numbers, and gives the text.
-func isText(bound string) (string, bool) {
-	return strings.Trim(bound, "'"), strings.HasPrefix(bound, "'")
+// text is a text in quotes as values of the column are kept: those of timestamps are in one form, and sort as they should.
+func (t *table) text(expression, quoted string) (string, error) {
+	i, err := t.column(bare(expression))
+	if err != nil {
+		return "", err
+	}
+	c, inside := t.columns[i], unquote(quoted)
+	switch c.kind {
+	case "VARCHAR":
+		return inside, nil
+	case "TIMESTAMP":
+		v, err := c.parse(inside)
+		text, _ := v.(string)
+		return text, err
+	}
+	return "", failed(1006, "column %s is %s, and not compared with texts here", c.name, c.kind)
 }
+
+// isText tells texts from numbers.
+func isText(bound string) bool { return strings.HasPrefix(bound, "'") }
 
 // between makes the condition that an expression lies in a range. Texts are compared as texts.
 func (t *table) between(expression, low, high string) (func(row []any) bool, error) {
-	first, quoted := isText(low)
-	last, also := isText(high)
-	if quoted != also {
+	quoted := isText(low)
+	if quoted != isText(high) {
 		return nil, failed(1006, "%s is compared with a text and a number", expression)
 	}
 	key, err := t.key(expression, quoted)
@@ -104,13 +116,18 @@ func (t *table) between(expression, low, high string) (func(row []any) bool, err
 		return nil, err
 	}
 	if quoted {
+		first, err := t.text(expression, low)
+		if err != nil {
+			return nil, err
+		}
+		last, err := t.text(expression, high)
 		return func(row []any) bool {
 			v, ok := key(row)
 			return ok && first <= v.(string) && v.(string) <= last
-		}, nil
+		}, err
 	}
-	from, _ := strconv.ParseInt(first, 10, 64)
-	to, _ := strconv.ParseInt(last, 10, 64)
+	from, _ := strconv.ParseInt(low, 10, 64)
+	to, _ := strconv.ParseInt(high, 10, 64)
 	return func(row []any) bool {
 		v, ok := key(row)
 		return ok && from <= v.(int64) && v.(int64) <= to
@@ -154,7 +171,7 @@ func selectRules() []rule {
 		}},
 		{shape: shape(`SELECT bucket, COUNT\(\*\), MIN\(o\), MAX\(o\), .* FROM \(SELECT \((.+) - (-?\d+)\) DIV (\d+) AS bucket, ` +
 			`.* % \d+ AS o(.*) FROM ` + tablePart + between + `\) t GROUP BY bucket`), run: (*Fake).buckets},
-		{shape: shape(`SELECT (.+) FROM ` + tablePart + ` WHERE (.+) IN \(([-\d', ]+)\)`), run: (*Fake).fetch},
+		{shape: shape(`SELECT (.+) FROM ` + tablePart + ` WHERE (.+) IN \(([^()]+)\)`), run: (*Fake).fetch},
 		{shape: shape(`DELETE FROM ` + tablePart + between), kind: Delete, write: true, run: (*Fake).deleteRange},
 	}
 }
@@ -278,11 +295,16 @@ func (f *Fake) fetch(s session, m []string) (result, error) {
 	}
 	wanted := make(map[any]bool)
 	for _, bound := range strings.Split(m[4], ",") {
-		text, quoted := isText(strings.TrimSpace(bound))
-		if wanted[text] = quoted; quoted {
+		bound = strings.TrimSpace(bound)
+		if isText(bound) {
+			text, err := t.text(m[3], bound)
+			if err != nil {
+				return result{}, err
+			}
+			wanted[text] = true
 			continue
 		}
-		number, err := strconv.ParseInt(text, 10, 64)
+		number, err := strconv.ParseInt(bound, 10, 64)
 		if err != nil {
 			return result{}, failed(1005, "the stand-in does not know this value: %s", bound)
 		}
@@ -337,16 +359,19 @@ func asHex(_ string, v any) *string {
 	return nil
 }
 
-// asNumber is days of a date, and microseconds of a timestamp.
+// asNumber is days of a date, microseconds of a timestamp, and the digits of all others.
 func asNumber(kind string, v any) *string {
 	text, ok := v.(string)
 	if !ok {
 		return plain(kind, v)
 	}
-	if kind == "DATE" {
+	switch kind {
+	case "DATE":
 		at, _ := time.Parse(time.DateOnly, text)
 		return texts(decimal(at.Unix() / 86400))[0]
+	case "TIMESTAMP":
+		at, _ := time.Parse(timestampLayout, text)
+		return texts(decimal(at.UnixMicro()))[0]
 	}
-	at, _ := time.Parse(timestampLayout, text)
-	return texts(decimal(at.UnixMicro()))[0]
+	return &text
 }

@@ -1,6 +1,7 @@
 package databend
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -195,7 +196,30 @@ func (f *Fake) killQuery(_ session, m []string) (result, error) {
 	return result{}, nil
 }
 
-var columnDefinition = regexp.MustCompile("(?i)^\\s*(" + namePart + ")\\s+(BIGINT|INT64|VARCHAR|STRING|BINARY|DATE|TIMESTAMP)( NOT NULL| NULL)?\\s*$")
+var columnDefinition = regexp.MustCompile("(?i)^\\s*(" + namePart + ")\\s+(BIGINT|INT64|VARCHAR|STRING|BINARY|DATE|TIMESTAMP|DECIMAL\\((\\d+), ?(\\d+)\\))( NOT NULL| NULL)?\\s*$")
+
+// definitions cuts a list of columns at the commas that are not a type's own.
+var definitions = regexp.MustCompile(`[^,(]+(?:\([^)]*\)[^,(]*)?`)
+
+// newColumn reads a column of CREATE TABLE.
+func newColumn(text string) (column, error) {
+	d := columnDefinition.FindStringSubmatch(text)
+	if d == nil {
+		return column{}, failed(1005, "the stand-in does not know this column: %s", text)
+	}
+	c := column{name: bare(d[1]), nullable: !strings.EqualFold(d[5], " NOT NULL")}
+	c.kind = strings.NewReplacer("INT64", "BIGINT", "STRING", "VARCHAR").Replace(strings.ToUpper(d[2]))
+	if d[3] == "" {
+		return c, nil
+	}
+	c.digits, _ = strconv.Atoi(d[3])
+	c.scale, _ = strconv.Atoi(d[4])
+	c.kind = fmt.Sprintf("DECIMAL(%d, %d)", c.digits, c.scale)
+	if c.digits < 1 || c.digits > 76 || c.scale > c.digits {
+		return c, failed(1005, "%s: a decimal has 1 to 76 digits, of which its scale is a part", c.kind)
+	}
+	return c, nil
+}
 
 func (f *Fake) createTable(s session, m []string) (result, error) {
 	name := s.full(m[3])
@@ -209,13 +233,12 @@ func (f *Fake) createTable(s session, m []string) (result, error) {
 		return result{}, failed(2302, "Table '%s' already exists", name)
 	}
 	t := &table{comment: unquote("'" + m[5] + "'"), loaded: map[string]time.Time{}}
-	for _, text := range strings.Split(m[4], ",") {
-		d := columnDefinition.FindStringSubmatch(text)
-		if d == nil {
-			return result{}, failed(1005, "the stand-in does not know this column: %s", text)
+	for _, text := range definitions.FindAllString(m[4], -1) {
+		c, err := newColumn(text)
+		if err != nil {
+			return result{}, err
 		}
-		kind := strings.NewReplacer("INT64", "BIGINT", "STRING", "VARCHAR").Replace(strings.ToUpper(d[2]))
-		t.columns = append(t.columns, column{name: bare(d[1]), kind: kind, nullable: !strings.EqualFold(d[3], " NOT NULL")})
+		t.columns = append(t.columns, c)
 	}
 	f.store.lastTable++
 	t.id = f.store.lastTable
@@ -232,10 +255,11 @@ func (f *Fake) dropTable(s session, m []string) (result, error) {
 	return result{}, nil
 }
 
+// truncate empties a table, which keeps its id and forgets which files it has loaded, as the engine does.
 func (f *Fake) truncate(s session, m []string) (result, error) {
 	t, err := f.store.table(s.full(m[1]))
 	if err == nil {
-		t.rows = nil
+		t.rows, t.loaded = nil, map[string]time.Time{}
 	}
 	return result{}, err
 }

@@ -26,8 +26,9 @@ type table struct {
 }
 
 type column struct {
-	name, kind string // kind as the server describes it: BIGINT, VARCHAR, BINARY, DATE, TIMESTAMP
-	nullable   bool
+	name, kind    string // kind as the server describes it: BIGINT, VARCHAR, BINARY, DATE, TIMESTAMP, DECIMAL(15, 2)
+	digits, scale int    // of a DECIMAL; digits is 0 otherwise
+	nullable      bool
 }
 
 func newStore() store {

@@ -109,10 +109,13 @@ func columnRow(t *table, i int, c column) []value {
 	if c.defaultValue != nil {
 		otherwise = *c.defaultValue
 	}
-	name := strings.ToLower(c.kind.name)
-	if name == "string" {
+	name, full := strings.ToLower(c.kind.name), c.kind.String()
+	switch name {
+	case "string":
 		name = "text"
+	case "decimal": // as schema_columns_scanner.cpp writes it, whatever the table was made with
+		full = fmt.Sprintf("decimalv3(%d, %d)", c.kind.length, c.kind.scale)
 	}
 	return []value{"internal", t.database.name, t.name, c.name, int64(i + 1), otherwise, nullable, name, chars, chars, precision, scale, seconds,
-		c.kind.String(), key, "", c.comment, chars, scale}
+		full, key, "", c.comment, chars, scale}
 }

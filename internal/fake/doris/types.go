@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -161,9 +162,13 @@ func (t columnType) fit(v value) (value, error) {
 	return nil, fmt.Errorf("parse value %q as %s failed", shorten(text(v)), t.name)
 }
 
+var decimalForm = regexp.MustCompile(`^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?$`)
+
+// fitDecimal rounds what is behind the scale, and refuses what has more in front than there is room for.
 func (t columnType) fitDecimal(v value) (value, error) {
-	r, ok := new(big.Rat).SetString(strings.TrimSpace(text(v)))
-	if !ok {
+	number := strings.TrimSpace(text(v))
+	r, ok := new(big.Rat).SetString(number)
+	if !ok || !decimalForm.MatchString(number) {
 		return nil, fmt.Errorf("parse value %q as DECIMAL failed", shorten(text(v)))
 	}
 	d := &decimal{r, t.scale}

@@ -6,14 +6,15 @@ CREATE TABLE IF NOT EXISTS `shop`.`people` (
   `name` VARCHAR NOT NULL,
   `raw` BINARY NOT NULL,
   `day` DATE NOT NULL,
-  `t` TIMESTAMP NOT NULL
+  `t` TIMESTAMP NOT NULL,
+  `price` DECIMAL(15, 2) NOT NULL
 ) COMMENT = 'made by terapush';
 -- per batch
 PRESIGN UPLOAD @loads/terapush/RUN/ATTEMPT-000000000000.csv;
 -- per batch
 PUT the presigned URL;
 -- per batch
-INSERT INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`) VALUES
+INSERT INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`, `price`) VALUES
 from @loads/terapush/RUN/ATTEMPT-000000000000.csv
 X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:0
 X-DATABEND-QUERY-ID: of RUN, number and ATTEMPT;

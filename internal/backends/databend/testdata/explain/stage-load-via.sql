@@ -8,12 +8,13 @@ CREATE TABLE IF NOT EXISTS `shop`.`people` (
   `name` VARCHAR NOT NULL,
   `raw` BINARY NOT NULL,
   `day` DATE NOT NULL,
-  `t` TIMESTAMP NOT NULL
+  `t` TIMESTAMP NOT NULL,
+  `price` DECIMAL(15, 2) NOT NULL
 ) COMMENT = 'made by terapush';
 -- per batch
 PUT s3://bucket/prefix/RUN/000000000000.csv;
 -- per group
-COPY INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`) FROM @terapush_RUN FILES = ('RUN/000000000000.csv', '…') FILE_FORMAT = (type = CSV, field_delimiter = ',', record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, error_on_column_count_mismatch = true, compression = NONE) ON_ERROR = abort
+COPY INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`, `price`) FROM @terapush_RUN FILES = ('RUN/000000000000.csv', '…') FILE_FORMAT = (type = CSV, field_delimiter = ',', record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, error_on_column_count_mismatch = true, compression = NONE) ON_ERROR = abort
 X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:group-0
 X-DATABEND-QUERY-ID: of RUN, number and ATTEMPT;
 -- after a lost answer and on a resume, on every host for every ATTEMPT so far

@@ -6,11 +6,12 @@ CREATE TABLE IF NOT EXISTS `shop`.`people` (
   `name` VARCHAR NOT NULL,
   `raw` BINARY NOT NULL,
   `day` DATE NOT NULL,
-  `t` TIMESTAMP NOT NULL
+  `t` TIMESTAMP NOT NULL,
+  `price` DECIMAL(15, 2) NOT NULL
 ) COMMENT = 'made by terapush';
 -- per batch
 PUT /v1/streaming_load
-X-DATABEND-SQL: INSERT INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`) FROM @_databend_load FILE_FORMAT = (type = CSV, field_delimiter = ',', record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, error_on_column_count_mismatch = true, compression = NONE)
+X-DATABEND-SQL: INSERT INTO `shop`.`people` (`id`, `name`, `raw`, `day`, `t`, `price`) FROM @_databend_load FILE_FORMAT = (type = CSV, field_delimiter = ',', record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, error_on_column_count_mismatch = true, compression = NONE)
 X-DATABEND-DEDUPLICATE-LABEL: terapush:RUN:shop.people:0
 X-DATABEND-QUERY-ID: of RUN, number and ATTEMPT;
 -- after a lost answer and on a resume, on every host for every ATTEMPT so far
