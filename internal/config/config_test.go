@@ -189,6 +189,14 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, 14, strings.Count(err.Error(), "\n")+1)
+
+	c, _, err = parse(t, "--append --create truncate", nil, "")
+	require.NoError(t, err)
+	require.EqualError(t, c.Validate(), "--append and --create truncate contradict each other")
+	c, _, err = parse(t, "--create truncate --yes-drop t", nil, "")
+	require.NoError(t, err)
+	require.NoError(t, c.Validate())
+	require.Equal(t, string(loader.CreateTruncate), c.Create)
 }
 
 // What was given to a run comes back in another process, unless that one was told otherwise.

@@ -60,15 +60,16 @@ func (p *Push) howFast(f *pflag.FlagSet) {
 	f.Var(&p.BatchBytes, "batch-bytes", "encoded bytes of a batch (default: the method's, but at least four batches a worker)")
 	f.Int64Var(&p.CommitBatches, "commit-batches", 0, "stored batches that a staged method commits at once (default: the method's, but at least four groups)")
 	f.Var(&p.Memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
-	f.Var(&p.MaxRate, "max-rate", "encoded bytes a second at most, 500MiB/s or 5Gbps")
+	f.Var(&p.MaxRate, "max-rate", "encoded bytes a second, 500MiB/s or 5Gbps: at most so many on average since the first batch, "+
+		"so that a stall is made up for; latency counts from when a batch was due (open loop)")
 }
 
 func (p *Push) safety(f *pflag.FlagSet) {
 	f.Var(newChoice(&p.Delivery, string(loader.DeliveryAuto), string(loader.ExactlyOnce), string(loader.AtLeastOnce)), "delivery",
 		"guarantee: the best the method can give, or refuse without exactly-once, or send nothing but the load")
-	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate)), "create",
-		"what to do about the table")
-	f.StringVar(&p.YesDrop, "yes-drop", "", "name of a table that --create recreate may drop although terapush did not make it")
+	f.Var(newChoice(&p.Create, string(loader.CreateIfMissing), string(loader.CreateNever), string(loader.CreateRecreate), string(loader.CreateTruncate)), "create",
+		"what to do about the table: recreate drops it first, truncate empties it and keeps its indexes")
+	f.StringVar(&p.YesDrop, "yes-drop", "", "name of a table that --create recreate or truncate may drop or empty although terapush did not make it")
 	f.BoolVar(&p.PrimaryKey, "primary-key", false, "make the key a primary key")
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
 		"proof of arrival: ack compares acknowledgements, count scans the table once, full three times")

@@ -93,7 +93,8 @@ func (p *Push) Validate() error {
 	refuse(p.FirstKey < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey)
 	refuse(p.Append && p.FirstKey == 0 && p.Duration > 0,
 		"--append sets a range of keys aside, which a run by --duration does not know; give --first-key besides")
-	refuse(p.Append && p.Create == string(loader.CreateRecreate), "--append and --create recreate contradict each other")
+	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
+		"--append and --create %s contradict each other", p.Create)
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)

@@ -22,8 +22,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/batch"
@@ -50,7 +48,7 @@ type Stored struct {
 	Payload, Encoded int64
 }
 
-// Config is all the engine needs. Deadline, Limit and the booleans may be zero.
+// Config is all the engine needs. Deadline, MaxRate and the booleans may be zero.
 type Config struct {
 	Loader   loader.Loader
 	Classify func(error) loader.Verdict
@@ -80,8 +78,10 @@ type Config struct {
 	Until <-chan struct{}
 	// Deadline bounds one attempt; 0 lets the engine choose from the attempts so far.
 	Deadline time.Duration
-	// Limit is in encoded bytes a second; nil is no limit. Its burst holds at least one batch.
-	Limit *rate.Limiter
+	// MaxRate is encoded bytes a second, on average since the start; 0 is no limit. Under it batches have an intended
+	// start, which their events tell. BatchBytes is then the encoded length of a whole batch, as far as it is known before
+	// one was made.
+	MaxRate, BatchBytes int64
 	// TrustAcks skips the comparison of acknowledged rows with sent ones: --verify none.
 	TrustAcks bool
 }
@@ -172,8 +172,8 @@ func newRun(running context.Context, c Config) (*run, error) {
 		r.groups = newGroups(c)
 		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
 	}
-	if c.Limit != nil {
-		r.batchBytes.Store(int64(c.Limit.Burst()))
+	if c.MaxRate > 0 {
+		r.schedule = &schedule{perSecond: c.MaxRate, length: c.BatchBytes}
 	}
 	return r, nil
 }
@@ -203,6 +203,7 @@ type run struct {
 	numbers   numbers
 	groups    *groups          // nil unless the contract is staged
 	committer loader.Committer // likewise
+	schedule  *schedule        // nil without a rate
 	deadline  deadline
 	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
 	groupDeadline deadline
@@ -210,8 +211,7 @@ type run struct {
 	// to hand out, or with the first failure: then others may still retry what they have.
 	patience, more context.Context
 	endPatience    func()
-	asked          atomic.Bool  // to stop
-	batchBytes     atomic.Int64 // encoded length of the newest batch, for the limit
+	asked          atomic.Bool // to stop
 
 	mu      sync.Mutex
 	failed  error

@@ -130,7 +130,7 @@ func (m *mover) recorded(next loadFunc) loadFunc {
 func (m *mover) eventOf(t *try, start time.Time, ack loader.Ack, err error) event.Event {
 	e := event.Event{
 		Batch: t.first(), Attempt: t.Attempt, Worker: m.index, Members: int64(len(t.members)),
-		Start: start, Seconds: time.Since(start).Seconds(),
+		Start: start, Seconds: time.Since(start).Seconds(), Intended: t.intended,
 		Rows: ack.Rows + t.skip(), Payload: t.payload, Encoded: t.encoded,
 		Detail: ack.Detail,
 	}

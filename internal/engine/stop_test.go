@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/time/rate"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
@@ -195,7 +194,7 @@ func TestMaxRate(t *testing.T) {
 	const batchBytes = batchRows * encodedRow
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 21, &loadertest.Memory{})
-		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes) // a batch a second, and one at once
+		b.config.MaxRate, b.config.BatchBytes = batchBytes, batchBytes // a batch a second, and one at once
 		start := time.Now()
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
@@ -205,7 +204,7 @@ func TestMaxRate(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1000, &loadertest.Memory{})
-		b.config.Limit = rate.NewLimiter(batchBytes, batchBytes)
+		b.config.MaxRate, b.config.BatchBytes = batchBytes, batchBytes
 		start := time.Now()
 		time.AfterFunc(10*time.Second, func() { close(b.drain) })
 		result, s, err := b.run(t.Context())

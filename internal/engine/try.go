@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -15,8 +16,9 @@ type try struct {
 	members    []loader.Ref // of a group
 
 	payload, encoded int64
-	tried            int  // attempts of this process
-	open             bool // nobody knows what became of one of the attempts of earlier processes
+	tried            int       // attempts of this process
+	open             bool      // nobody knows what became of one of the attempts of earlier processes
+	intended         time.Time // zero without a schedule
 	// unkept is why the end of the newest attempt is not in the journal.
 	unkept error
 }

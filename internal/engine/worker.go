@@ -49,12 +49,16 @@ func (w *worker) connected(ctx context.Context, t *try) (loader.Ack, error) {
 func (w *worker) work(ctx context.Context) error {
 	defer w.session.close()
 	defer w.enter(event.Idle)
-	for w.room() && w.pace() {
+	for w.room() {
+		p, ok := w.pace()
+		if !ok {
+			break
+		}
 		number, ok := w.numbers.take()
 		if !ok || ctx.Err() != nil {
 			break
 		}
-		err := w.one(ctx, number)
+		err := w.one(ctx, number, p)
 		if err != nil && !othersGoOn(err) {
 			return err
 		}
@@ -76,19 +80,18 @@ func (w *worker) room() bool {
 	return w.groups.room(w.more)
 }
 
-// pace waits until one more batch may be sent, and tells whether there is to be one. It comes before a number is
-// handed out, so that a run that is asked to stop has no batches that wait for their turn. All batches but the last
-// are alike, so the newest one tells the length of the next.
-func (w *worker) pace() bool {
-	if w.Limit == nil {
-		return true
+// pace waits until one more batch is to be sent, and tells whether there is to be one. It comes before a number is
+// handed out, so that a run that is asked to stop has no batches that wait for their turn.
+func (w *worker) pace() (place, bool) {
+	if w.schedule == nil {
+		return place{}, true
 	}
 	w.enter(event.WaitRate)
-	return w.Limit.WaitN(w.more, int(w.batchBytes.Load())) == nil
+	return w.schedule.turn(w.more)
 }
 
 // one fetches and loads a batch, and gives its buffer back.
-func (w *worker) one(ctx context.Context, number int64) error {
+func (w *worker) one(ctx context.Context, number int64, p place) error {
 	w.enter(event.WaitBuffer)
 	b, err := w.Source.Batch(ctx, number)
 	if err != nil && ctx.Err() != nil {
@@ -101,8 +104,11 @@ func (w *worker) one(ctx context.Context, number int64) error {
 	w.account.Hold(b)
 	defer w.account.Hold(nil)
 	b.AllRead = func() { w.enter(event.WaitAck) }
-	w.batchBytes.Store(int64(len(b.Encoded)))
 	t := tryOf(b, w.Begun(number))
+	if w.schedule != nil {
+		w.schedule.settle(p, t.encoded)
+		t.intended = p.intended
+	}
 	if _, err = w.load(ctx, t); err == nil && w.groups != nil {
 		w.groups.add(Stored{Ref: t.Ref, Payload: t.payload, Encoded: t.encoded})
 	}

@@ -47,7 +47,8 @@ func NewMetrics(info Info, snapshot func() event.Snapshot) *Metrics {
 		},
 		families: append(plainFamilies(), labelledFamilies()...),
 		duration: prometheus.NewDesc("terapush_batch_duration_seconds",
-			"Time from handing a batch to its session until the answer, for acknowledged attempts of this process.", nil, nil),
+			"Time from handing a batch to its session until the answer, or with --max-rate from when the rate wanted it to be sent, "+
+				"for acknowledged attempts of this process.", nil, nil),
 	}
 }
 

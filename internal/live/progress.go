@@ -58,6 +58,8 @@ type ProgressOptions struct {
 	Terminal *Terminal
 	Snapshot func() event.Snapshot // called by one goroutine at a time
 	Interval time.Duration         // between the lines of Plain and JSON; 0: 10 s
+	// Transient takes a bar away at the end and leaves nothing in its place: the caller says what became of the run.
+	Transient bool
 }
 
 // Progress prints until it is stopped.
@@ -124,6 +126,9 @@ func (p *Progress) last() {
 	r := p.tracker.Observe(s)
 	if p.mode == Bar {
 		p.options.Terminal.draw("")
+		if p.options.Transient {
+			return
+		}
 	}
 	p.print(s, r)
 }

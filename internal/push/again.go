@@ -36,7 +36,7 @@ func (p *push) verifyAgain(ctx context.Context) error {
 	if mode := verify.Mode(p.Config.Verify); mode != verify.Full {
 		p.Config.Verify = string(verify.Count) // what the run itself was content with is no proof
 	}
-	p.stats = p.newStats()
+	p.count()
 	defer p.stats.Phase(event.Done)
 	p.stats.Phase(event.Verify)
 	return p.orInterrupted(report.Failed, p.verify(ctx))

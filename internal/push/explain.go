@@ -16,33 +16,11 @@ import (
 // Explain prints what a push would do, and connects to nothing: statements, batches and memory. What a server would
 // have changed about it (a flavour, a packet limit) it cannot know, and says so.
 func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
-	own := *c
-	c = &own
-	p := &push{Job: Job{Config: own, Drivers: drivers}}
-	if err := p.configure(); err != nil {
-		return err
-	}
-	caps, err := p.driver.Check(p.target)
+	p, err := sketch(c, drivers)
 	if err != nil {
 		return err
 	}
-	lowered := lower(c, caps)
-	contract, warnings, err := loader.Negotiate(caps, want(c, p.target.Method, p.data))
-	if err != nil {
-		return err
-	}
-	if lowered != "" {
-		warnings = append(warnings, lowered)
-	}
-	p.contract = contract
-	made, encoder, more, err := planOf(c, p.data, contract, c.FirstKey)
-	if err != nil {
-		return err
-	}
-	mode, err := verify.ParseMode(c.Verify)
-	if err != nil {
-		return err
-	}
+	c, made, contract, mode := &p.Config, p.plan, p.contract, verify.Mode(p.Config.Verify)
 	rows, batches := humanize.Comma(made.Rows), humanize.Comma(made.Batches())
 	if made.ByDuration {
 		rows, batches = "as many as fit into "+c.Duration.String()+",", "any number"
@@ -57,7 +35,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if via := c.Via.String(); via != "" {
 		w.line("via       %s", via)
 	}
-	w.line("contract  method %s, format %s, %s%s", contract.Method, contract.Format, guarantee(contract), afresh(encoder))
+	w.line("contract  method %s, format %s, %s%s", contract.Method, contract.Format, guarantee(contract), afresh(p.encoder))
 	w.line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
 	w.line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
 	if contract.Staged() {
@@ -65,7 +43,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	}
 	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
 	w.line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
-	for _, warning := range append(warnings, more...) {
+	for _, warning := range p.warnings {
 		w.line("warning   %s", warning)
 	}
 	when := ""

@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -43,8 +44,9 @@ type place struct {
 	// cannotTell makes Resolve answer that it does not know, for this reason.
 	cannotTell string
 	shelf      *shelf
-	bare       bool     // the back-end cannot set keys aside
-	foreign    []string // names of objects in the run's folder that are none of its batches
+	bare       bool                   // the back-end cannot set keys aside
+	classes    map[error]loader.Class // of errors that the database in memory does not know
+	foreign    []string               // names of objects in the run's folder that are none of its batches
 }
 
 func newPlace(t *testing.T) *place {
@@ -213,6 +215,17 @@ func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l
 	default:
 		return m, nil
 	}
+}
+
+// Classify knows the place's errors besides.
+func (d meddler) Classify(err error) loader.Verdict {
+	v := d.Driver.Classify(err)
+	for known, class := range d.place.classes {
+		if errors.Is(err, known) {
+			v.Class = class
+		}
+	}
+	return v
 }
 
 // bare is a back-end that can be asked, and that sets no keys aside.

@@ -5,8 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-
-	"golang.org/x/time/rate"
+	"time"
 
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/ledger"
@@ -19,8 +18,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// newStats counts for the plan, and begins with what earlier processes acknowledged.
-func (p *push) newStats() *stats.Collector {
+// count begins to count for the plan, with what earlier processes acknowledged. The report ends it.
+func (p *push) count() {
 	o := stats.Options{
 		Start: p.started, Workers: p.plan.Workers, WireBytes: p.wire.Sent,
 		Refills: func() int64 { return p.fed(0, (*feed.Feed).Refills) },
@@ -31,11 +30,11 @@ func (p *push) newStats() *stats.Collector {
 	if !p.plan.ByDuration {
 		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
 	}
-	c := stats.New(o)
+	p.stats = stats.New(o)
 	if p.resumed {
-		c.Resume(p.amount(p.before()))
+		p.stats.Resume(p.amount(p.before()))
 	}
-	return c
+	p.timeline = stats.StartTimeline(p.started, p.stats.Snapshot)
 }
 
 // before is how many batches, and rows, were in when this process began.
@@ -125,6 +124,7 @@ func (p *push) awaitRows(ctx context.Context) error {
 		return nil
 	}
 	p.stats.Phase(event.Finish)
+	began := time.Now()
 	all := loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}
 	notes, err := finisher.Finish(ctx, all, p.plan.Rows)
 	for _, n := range notes {
@@ -133,7 +133,23 @@ func (p *push) awaitRows(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting until the rows can be read: %w", err)
 	}
+	if len(notes) == 0 && time.Since(began) >= askedSomebody {
+		p.visible = p.sinceLastAck()
+	}
 	return nil
+}
+
+// askedSomebody is the least time in which Finish can have got an answer. A back-end returns sooner where this method's
+// acks say that the rows can be read; what its notes are about was perhaps not seen.
+const askedSomebody = 100 * time.Microsecond
+
+// sinceLastAck is 0 where this process had no ack.
+func (p *push) sinceLastAck() time.Duration {
+	s := p.stats.Snapshot()
+	if s.AppliedBatches+s.AlreadyBatches == 0 {
+		return 0
+	}
+	return time.Since(s.LastProgress)
 }
 
 // send runs the engine once. A run by duration that has stopped in order has from then on a number of rows: every batch
@@ -181,9 +197,7 @@ func (p *push) engineConfig() engine.Config {
 		Stored:     p.waiting,
 		Deadline:   p.Config.BatchTimeout, TrustAcks: p.Config.Verify == string(verify.None),
 	}
-	if p.Config.MaxRate > 0 {
-		c.Limit = rate.NewLimiter(rate.Limit(p.Config.MaxRate), int(feed.BufferBytes(p.encoder, p.plan.BatchRows)))
-	}
+	c.MaxRate, c.BatchBytes = int64(p.Config.MaxRate), p.plan.BatchBytes()
 	return c
 }
 

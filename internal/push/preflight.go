@@ -54,7 +54,7 @@ func (p *push) preflight(ctx context.Context) error {
 		return err
 	}
 	if p.table.HasRows && !p.Config.Append {
-		return fmt.Errorf("table %s holds rows: choose --append to add to it, another --table, or --create recreate for one that terapush made", p.table.Name)
+		return fmt.Errorf("table %s holds rows: choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made", p.table.Name)
 	}
 	if err := p.proveTransactions(ctx, run, caps); err != nil {
 		return err
@@ -78,17 +78,16 @@ func (p *push) preflight(ctx context.Context) error {
 // no failure of a server, and is told before one is looked for.
 func (p *push) configure() error {
 	c := &p.Config
-	err := c.Validate()
-	if err != nil {
+	valid := c.Validate()
+	var caps loader.Caps
+	var target error
+	if p.driver, _, p.target, target = c.LoaderTarget(p.Drivers); target == nil {
+		caps, target = p.driver.Check(p.target)
+	}
+	if err := everything(valid, target); err != nil {
 		return err
 	}
-	if p.driver, _, p.target, err = c.LoaderTarget(p.Drivers); err != nil {
-		return err
-	}
-	caps, err := p.driver.Check(p.target)
-	if err != nil {
-		return err
-	}
+	var err error
 	p.data, err = dataset.New(c.Dataset, dataset.Options{
 		Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: dataset.Kind(c.PayloadKind),
 	})
@@ -218,8 +217,8 @@ func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateM
 		p.table, err = p.loader.Prepare(ctx, p.preparation(run, mode))
 		return err
 	}
-	if mode == loader.CreateRecreate {
-		return prepare(ctx) // to drop a large table takes as long as it takes
+	if mode == loader.CreateRecreate || mode == loader.CreateTruncate {
+		return prepare(ctx) // to drop or empty a large table takes as long as it takes
 	}
 	err := within(ctx, prepare)
 	if errors.Is(err, errTooLate) {
@@ -249,10 +248,11 @@ func (p *push) proveTransactions(ctx context.Context, run string, caps loader.Ca
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return nil
 	}
-	one, err := p.probeBatch(ctx, run)
+	one, free, err := p.probeBatch(ctx, run)
 	if err != nil {
 		return err
 	}
+	defer free()
 	var proof loader.Proof
 	err = within(ctx, func(bound context.Context) (err error) {
 		proof, err = prober.Probe(bound, p.contract, one)
@@ -268,27 +268,30 @@ func (p *push) proveTransactions(ctx context.Context, run string, caps loader.Ca
 	return p.negotiate(caps)
 }
 
-// probeBatch is one row under a key that no run will ever use: the upper half of all keys is never planned.
-func (p *push) probeBatch(ctx context.Context, run string) (*batch.Batch, error) {
+// probeBatch is one row under a key that no run will ever use: the upper half of all keys is never planned. free gives its
+// memory back, unless somebody reads it still.
+func (p *push) probeBatch(ctx context.Context, run string) (one *batch.Batch, free func(), err error) {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	key := int64(1)<<62 | int64(binary.NativeEndian.Uint64(random[:])&(1<<62-1))
+	key := plan.ProbeKey(p.data.Schema().MaxNumber(), binary.NativeEndian.Uint64(random[:]))
 	e, err := feed.NewEncoder(p.contract.Format, p.data, key, 1)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	// The feed is left to the garbage collector with its batch: one row is worth no bookkeeping.
 	f, err := feed.New(feed.Config{Dataset: p.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	b, err := f.Batch(ctx, 0)
-	if err == nil {
-		b.ID.Number = math.MaxInt64 // a batch number that no run reaches
+	if one, err = f.Batch(ctx, 0); err != nil {
+		return nil, nil, errors.Join(err, f.Close())
 	}
-	return b, err
+	one.ID.Number = math.MaxInt64 // a batch number that no run reaches
+	return one, func() {
+		one.Release()
+		_ = f.Close() // it refuses as long as a driver that was cut off reads the row
+	}, nil
 }
 
 // firstKey is the one asked for, or the first free one of a table that is appended to.
@@ -349,7 +352,7 @@ func planOf(c *config.Push, d dataset.Dataset, contract loader.Contract, first i
 	rowBytes := d.Schema().MaxRowBytes()
 	in := plan.Input{
 		Contract: contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
-		FirstKey: first, Rows: size(c).RowCount(rowBytes), ByDuration: size(c).ByDuration, RowBytes: rowBytes,
+		FirstKey: first, MaxNumber: d.Schema().MaxNumber(), Rows: size(c).RowCount(rowBytes), ByDuration: size(c).ByDuration, RowBytes: rowBytes,
 		DistinctBytes: int64(c.DistinctBytes.Bytes),
 	}
 	if c.DistinctBytes.All {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -145,9 +145,15 @@ func (p *push) report(err error) *report.Report {
 	}
 	if p.stats != nil {
 		// Before anything is measured for the report itself, so that only the run is counted.
-		r.Measure(p.stats.Snapshot(), p.stats.Latency(), stats.ProcessUsage())
+		r.Measure(p.stats.Snapshot(), p.stats.Latency(), p.meter.Usage())
 		r.Client.LoadSeconds = p.loadCPU
+		r.Timeline = report.NewTimeline(p.timeline.Stop())
 	}
+	r.Latency.Loop, r.Latency.VisibleSeconds = report.Closed, p.visible.Seconds()
+	if p.Config.MaxRate > 0 {
+		r.Latency.Loop = report.Open
+	}
+	p.reportError(r, err)
 	p.reportTarget(r)
 	p.reportPlan(r)
 	if p.stored > 0 {
@@ -159,6 +165,23 @@ func (p *push) report(err error) *report.Report {
 	}
 	p.reportVerify(r)
 	return r
+}
+
+// reportError counts what ended the run outside of an attempt: a disk that is full when the table is made, or read. What
+// is no error of the database has no class; of a file of ours a back-end would think that it was the network.
+func (p *push) reportError(r *report.Report, err error) {
+	if err == nil || p.driver == nil || r.Result.Outcome == report.Interrupted || r.Result.Outcome == Usage {
+		return
+	}
+	var file *fs.PathError
+	class := p.driver.Classify(err).Class
+	if errors.As(err, &file) || class == "" || class == loader.ClassOther || r.Result.Errors[string(class)] > 0 {
+		return
+	}
+	if r.Result.Errors == nil {
+		r.Result.Errors = make(map[string]int64)
+	}
+	r.Result.Errors[string(class)] = 1
 }
 
 func (p *push) reportTarget(r *report.Report) {
@@ -178,6 +201,7 @@ func (p *push) reportPlan(r *report.Report) {
 		Dataset: p.plan.Dataset, Seed: p.plan.Seed, Rows: p.plan.Rows, FirstKey: p.plan.FirstKey,
 		Workers: p.plan.Workers, Buffers: p.plan.Buffers, BatchRows: p.plan.BatchRows,
 		BatchBytes: p.plan.BatchBytes(), GroupBatches: p.contract.GroupBatches, DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
+		MaxRate: int64(p.Config.MaxRate),
 	}
 	if p.plan.ByDuration {
 		r.Plan.Rows = 0

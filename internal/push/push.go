@@ -78,6 +78,8 @@ type push struct {
 	encoder  encode.Encoder
 	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
 	stats    *stats.Collector
+	meter    stats.Meter
+	timeline *stats.Timeline // runs as long as stats are made
 
 	resumed bool            // an earlier process worked on the run
 	done    ledger.Done     // batches that are in; the engine reads it while it runs
@@ -91,7 +93,8 @@ type push struct {
 	lostSome bool // this process found acknowledged batches gone
 	loaded   bool // this process opened sessions, and has closed them
 
-	loadCPU  float64 // seconds of CPU time while rows moved
+	loadCPU  float64       // seconds of CPU time while rows moved
+	visible  time.Duration // from the last ack until the rows were seen; 0: an ack says it, or nobody looked
 	verified verify.Result
 	stored   int64
 	cost     map[string]float64
@@ -108,14 +111,15 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		case <-soft.Done():
 		}
 	}()
-	return &push{Job: j, started: time.Now(), wire: new(network.Dialer), history: newHistory()}, soft, func() { cancel(nil) }
+	p = &push{Job: j, started: time.Now(), wire: new(network.Dialer), history: newHistory(), meter: stats.StartMeter()}
+	return p, soft, func() { cancel(nil) }
 }
 
 func (p *push) run(ctx, soft context.Context) error {
 	if err := p.preflight(soft); err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	p.stats = p.newStats()
+	p.count()
 	if p.Watch != nil {
 		done, err := p.Watch(Watched{Run: p.id(), Backend: p.driver.Name(), Plan: p.plan, Snapshot: p.stats.Snapshot})
 		if err != nil {

@@ -78,7 +78,7 @@ func TestNothingIsTouchedBeforeThePreflightIsOver(t *testing.T) {
 			change: func(p *place) { p.failOn("open", errors.New("nobody there")) },
 		},
 		{name: "memory", args: small + " --memory 1KiB", outcome: push.Usage, text: "more than --memory 1.0 KiB"},
-		{name: "keys", args: small + " --first-key 4611686018427387904", outcome: push.Usage, text: "keys run from 0 to 2^62"},
+		{name: "keys", args: small + " --first-key 4611686018427387904", outcome: push.Usage, text: "keys of documents run from 0 to 4611686018427387903"},
 		{name: "format", args: small + " --format values", outcome: push.Usage, text: `method keep does not take format "values"`},
 		{
 			name: "format, and no server", args: small + " --format values", outcome: push.Usage, text: `method keep does not take format "values"`,

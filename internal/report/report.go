@@ -13,6 +13,7 @@ import (
 
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Schema names the JSON's form. Fields may be added under the same name.
@@ -119,7 +120,8 @@ type Result struct {
 	Unknown    int64 `json:"unknown"`        // batches given up with an unknown outcome
 	GivenUp    int64 `json:"failed_batches"` // batches given up that are certainly not in
 	Missing    int64 `json:"missing_rows"`   // sent and not acknowledged by an answer that was otherwise good
-	// Errors counts failed attempts by loader.Class; classes without any are left out.
+	// Errors counts failed attempts by loader.Class; classes without any are left out. What ended the run outside of an
+	// attempt, while the table was made or read, counts as one of its class where the database gave it one.
 	Errors map[string]int64 `json:"errors"`
 }
 
@@ -150,7 +152,8 @@ type Latency struct {
 	// from when the rate wanted the batch to be sent, so that a stall of the server shows in all batches that it held up.
 	Loop         Loop      `json:"loop"`
 	BatchSeconds Quantiles `json:"batch_seconds"`
-	// VisibleSeconds is the time from the last ack until all rows could be read; 0 where an ack says that they can.
+	// VisibleSeconds is the time from the last ack of this process until all rows were seen to be readable; 0 where an ack
+	// says that they are, and where nobody has waited until they were.
 	VisibleSeconds float64 `json:"visible_seconds"`
 }
 
@@ -170,7 +173,8 @@ type Timeline struct {
 	Moments  []Moment `json:"moments"`
 }
 
-// Moment is how far a run was at the end of an interval. Counts are of the whole process so far.
+// Moment is how far a run was at the end of an interval; the last one is the end of the run, whose phase is done. Counts
+// are of the whole process so far, without what earlier processes of a resumed run had acknowledged.
 type Moment struct {
 	At           float64 `json:"at"` // seconds since the process began
 	Phase        string  `json:"phase"`
@@ -188,7 +192,8 @@ type Quantiles struct {
 	Max float64 `json:"max"`
 }
 
-// Client is what this process took of its machine.
+// Client is what this process took of its machine while it pushed. The peak is that of the push where the system can
+// forget an earlier one, as Linux can, and of the whole process elsewhere.
 type Client struct {
 	Cores         int     `json:"cores"`
 	UserSeconds   float64 `json:"cpu_user_seconds"`
@@ -247,8 +252,8 @@ type BadBatch struct {
 	Detail   string `json:"detail"`
 }
 
-// Measure fills in all that was counted: Result except for Outcome and Error, Phases, Rates, Latency, Client but for
-// LoadSeconds, and Run.ResumedRows.
+// Measure fills in all that was counted: Result except for Outcome and Error, Phases, Rates, Latency.BatchSeconds,
+// WorkerSeconds, Client but for LoadSeconds, and Run.ResumedRows.
 func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	r.Run.ResumedRows = s.ResumedRows
 	seconds := func(p event.Phase) float64 { return s.PhaseSeconds[p] }
@@ -275,9 +280,38 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 		BytesPerSecond: ratio(float64(s.PayloadBytes-s.ResumedBytes), moving),
 		Attempts:       s.Attempts, Retries: s.Retries, Refills: s.Refills,
 		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
+		Errors: errorsByClass(s.Errors),
 	}
 	r.Latency.BatchSeconds = Quantiles(q)
+	r.WorkerSeconds = secondsByState(s.WorkerSeconds)
 	r.Client.Cores, r.Client.UserSeconds, r.Client.SystemSeconds, r.Client.PeakRSSBytes = u.Cores, u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes
+}
+
+func errorsByClass(all map[loader.Class]int64) map[string]int64 {
+	some := map[string]int64{}
+	for class, n := range all {
+		if n > 0 {
+			some[string(class)] = n
+		}
+	}
+	return some
+}
+
+func secondsByState(all map[event.State]float64) map[string]float64 {
+	named := make(map[string]float64)
+	for _, state := range event.States() {
+		named[state.String()] = all[state]
+	}
+	return named
+}
+
+// NewTimeline is what a stats.Timeline has collected.
+func NewTimeline(interval float64, moments []stats.Moment) Timeline {
+	t := Timeline{Interval: interval, Moments: make([]Moment, len(moments))}
+	for i, m := range moments {
+		t.Moments[i] = Moment(m)
+	}
+	return t
 }
 
 func ratio(n, by float64) float64 {
@@ -296,6 +330,13 @@ func (r Report) WriteJSON(w io.Writer) error {
 	if r.Cost == nil {
 		r.Cost = Cost{}
 	}
+	if r.Result.Errors == nil {
+		r.Result.Errors = map[string]int64{}
+	}
+	if r.WorkerSeconds == nil {
+		r.WorkerSeconds = secondsByState(nil)
+	}
+	r.Timeline.Moments = orEmpty(r.Timeline.Moments)
 	r.Verify.BadBatches = orEmpty(r.Verify.BadBatches)
 	r.Verify.Problems = orEmpty(r.Verify.Problems)
 	r.Warnings = orEmpty(r.Warnings)

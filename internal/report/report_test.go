@@ -17,6 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -59,10 +60,18 @@ func done() report.Report {
 		PhaseSeconds: map[event.Phase]float64{event.Prepare: 0.042, event.Fill: 0.513, event.Load: 3.42, event.Verify: 0.88},
 		Rows:         2_000_000, Batches: 123, PayloadBytes: 1_040_000_000, EncodedBytes: 1_064_002_583, WireBytes: 1_064_901_118,
 		Attempts: 124, Retries: 1, Refills: 0,
-		Outcomes:     map[event.Outcome]int64{event.Applied: 122, event.Already: 1, event.Unknown: 1},
-		Verification: event.Verification{OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000},
+		Outcomes:      map[event.Outcome]int64{event.Applied: 122, event.Already: 1, event.Unknown: 1},
+		Errors:        map[loader.Class]int64{loader.ClassConnection: 1, loader.ClassData: 0},
+		WorkerSeconds: map[event.State]float64{event.WaitBuffer: 0.08, event.Sending: 9.1, event.WaitAck: 4.25, event.BackingOff: 0.25},
+		Verification:  event.Verification{OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000},
 	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, Max: 0.2333},
 		stats.Usage{Cores: 2, UserSeconds: 2.1, SystemSeconds: 1.3, PeakRSSBytes: 1_241_513_984})
+	r.Latency.Loop = report.Closed
+	r.Timeline = report.NewTimeline(1, []stats.Moment{
+		{At: 1.555, Phase: "load", Rows: 584_000, PayloadBytes: 303_680_000},
+		{At: 2.555, Phase: "load", Rows: 1_168_000, PayloadBytes: 607_360_000, Retries: 1},
+		{At: 4.855, Phase: "done", Rows: 2_000_000, PayloadBytes: 1_040_000_000, Retries: 1},
+	})
 	r.Stored = report.NewStored(1_290_001_408, 2_000_000)
 	r.Verify = report.Verify{Mode: "full", Ran: true, OK: true, ExpectedRows: 2_000_000, FoundRows: 2_000_000, SampledRows: 10_000}
 	return r
@@ -75,6 +84,7 @@ func reports() map[string]report.Report {
 	r := done()
 	r.Run.Resumed, r.Run.ResumedRows = true, 1_200_000
 	r.Result.RowsPerSecond *= 0.4
+	r.Plan.MaxRate, r.Latency.Loop = 500<<20, report.Open
 	all["resumed"] = r
 
 	r = done()
@@ -129,6 +139,7 @@ func reports() map[string]report.Report {
 		Settings: map[string]string{"driver": "go-ora v2.9.0"},
 	}
 	r.Plan.Method, r.Plan.Format, r.Plan.Dataset = "array", "columns", "journal"
+	r.Latency.VisibleSeconds = 1.2
 	r.Cost = report.Cost{
 		"redo_bytes": 1_288_490_189, "round_trips": 812, "cpu_seconds": 3.44, "commits": 1230, "sorted_rows": 0.5,
 	}
@@ -140,6 +151,7 @@ func reports() map[string]report.Report {
 
 	r = report.Report{Run: planned().Run, Target: planned().Target}
 	r.Target.Table, r.Target.Server = "documents", ""
+	r.Latency.Loop, r.Result.Errors = report.Closed, map[string]int64{"connection": 1}
 	r.Result.Outcome, r.Result.Error = report.PreflightFailed, "connect: dial tcp db1:5432: connection refused (is the server up?)"
 	r.Verify.Mode = "count"
 	all["preflight_failed"] = r
@@ -192,14 +204,17 @@ func TestEveryPromisedField(t *testing.T) {
 		"run":    "id started resumed",
 		"target": "backend server endpoint table settings",
 		"plan": "method format dataset seed rows first_key workers batch_rows batch_bytes delivery distinct_rows " +
-			"distinct_bytes payload_zstd_ratio",
+			"distinct_bytes payload_zstd_ratio max_rate",
 		"result": "outcome rows batches payload_bytes encoded_bytes wire_bytes seconds rows_per_second bytes_per_second " +
-			"attempts retries refills duplicates unknown",
+			"attempts retries refills duplicates unknown errors",
 		"phases":  "prepare fill load stage commit finish verify",
-		"latency": "batch_seconds",
+		"latency": "loop batch_seconds visible_seconds",
 		"client":  "cores cpu_user_seconds cpu_system_seconds peak_rss_bytes",
 		"stored":  "bytes bytes_per_row",
 		"verify":  "mode ok expected_rows found_rows sampled_rows bad_batches",
+
+		"worker_seconds": "idle wait_buffer wait_rate connect send wait_ack backoff resolve",
+		"timeline":       "interval_seconds moments",
 	}
 	var text bytes.Buffer
 	require.NoError(t, report.Report{}.WriteJSON(&text))

@@ -39,7 +39,8 @@ func (r Report) WriteText(w io.Writer) error {
 			"wire "+size(r.Result.WireBytes), r.stored())
 		add("time", r.Phases.parts()...)
 		q := r.Latency.BatchSeconds
-		add("latency", "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch")
+		add("latency", r.loop(), "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch",
+			r.visible())
 		add("batches", comma(r.Result.Batches), "attempts "+comma(r.Result.Attempts), "retries "+comma(r.Result.Retries),
 			"refills "+comma(r.Result.Refills), "duplicates "+comma(r.Result.Duplicates), "unknown "+comma(r.Result.Unknown),
 			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
@@ -94,6 +95,21 @@ func (r Report) groups() string {
 		return ""
 	}
 	return fmt.Sprintf("committed %s at a time", counted(r.Plan.GroupBatches, "batch", "batches"))
+}
+
+// loop says what the latency is the time of.
+func (r Report) loop() string {
+	if r.Latency.Loop == Open {
+		return "open loop at " + size(r.Plan.MaxRate) + "/s"
+	}
+	return "closed loop"
+}
+
+func (r Report) visible() string {
+	if r.Latency.VisibleSeconds == 0 {
+		return ""
+	}
+	return "visible " + duration(r.Latency.VisibleSeconds) + " after the last ack"
 }
 
 func (r Report) stored() string {

@@ -140,7 +140,7 @@ func (c *Collector) Add(e event.Event) {
 	}
 	c.counts.LastProgress = now
 	if e.Members == 0 { // a group takes as long as all its batches
-		c.latency.record(e.Seconds)
+		c.latency.record(e.Latency())
 	}
 }
 
@@ -188,7 +188,7 @@ func (c *Collector) Phases() map[event.Phase]float64 {
 	return c.clock.seconds(now)
 }
 
-// Latency gives the quantiles of the acknowledged attempts of this process.
+// Latency gives the quantiles of event.Event.Latency of the acknowledged attempts of this process.
 func (c *Collector) Latency() Quantiles {
 	c.mu.Lock()
 	defer c.mu.Unlock()

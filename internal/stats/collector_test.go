@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -268,11 +269,15 @@ func BenchmarkAdd(b *testing.B) {
 	}
 }
 
-func BenchmarkSnapshotOf1024Workers(b *testing.B) {
-	c := stats.New(stats.Options{Workers: 1024})
-	c.Phase(event.Load)
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Snapshot()
+func BenchmarkSnapshot(b *testing.B) {
+	for _, workers := range []int{64, 1024} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			c := stats.New(stats.Options{Workers: workers})
+			c.Phase(event.Load)
+			b.ReportAllocs()
+			for b.Loop() {
+				c.Snapshot()
+			}
+		})
 	}
 }

@@ -23,8 +23,9 @@ func bucketBounds() []float64 {
 	}
 }
 
-// Quantiles of the time from handing a batch to its session until the answer, in seconds; all 0 without a batch. It is
-// service time at saturation: workers send the next batch when they have the answer for the last.
+// Quantiles of the latency of batches in seconds; all 0 without a batch. Where batches are sent when a worker is free it
+// is service time at saturation, from handing a batch to its session until the answer. Under a rate it is the time from
+// the intended start of the batch, which includes what it had to wait for a worker.
 type Quantiles struct {
 	P50, P90, P99, Max float64
 }

@@ -2,9 +2,10 @@ package stats
 
 import (
 	"runtime"
+	"runtime/debug"
 )
 
-// Usage is what this process took of the machine since it started.
+// Usage is what this process took of the machine.
 type Usage struct {
 	Cores         int // that it may use at once: the cgroup's limit where that is lower than the machine's
 	UserSeconds   float64
@@ -12,7 +13,7 @@ type Usage struct {
 	PeakRSSBytes  int64 // largest resident memory, the mapped buffers included
 }
 
-// ProcessUsage measures this process; what the system does not tell is 0.
+// ProcessUsage measures this process since it started; what the system does not tell is 0.
 func ProcessUsage() Usage {
 	u := Usage{Cores: runtime.GOMAXPROCS(0)}
 	u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes = systemUsage()
@@ -21,3 +22,23 @@ func ProcessUsage() Usage {
 
 // CPU is the user's and the system's time together, in seconds.
 func (u Usage) CPU() float64 { return u.UserSeconds + u.SystemSeconds }
+
+// Meter measures what this process takes from a moment on. One at a time is exact: memory is the process's.
+type Meter struct{ began Usage }
+
+// StartMeter begins to measure. It gives memory that nobody uses back to the system, and on Linux forgets the peak so
+// far, so that a push is not charged with those before it; elsewhere the peak stays that of the whole process. From then
+// on others who watch this process see the new peak, too.
+func StartMeter() Meter {
+	debug.FreeOSMemory()
+	_ = forgetPeak() // without it the peak is the process's
+	return Meter{ProcessUsage()}
+}
+
+// Usage is what was taken since the start.
+func (m Meter) Usage() Usage {
+	u := ProcessUsage()
+	u.UserSeconds -= m.began.UserSeconds
+	u.SystemSeconds -= m.began.SystemSeconds
+	return u
+}

@@ -2,4 +2,8 @@
 
 package stats
 
+import "errors"
+
 func systemUsage() (user, system float64, peak int64) { return 0, 0, 0 }
+
+func forgetPeak() error { return errors.ErrUnsupported }

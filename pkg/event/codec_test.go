@@ -174,3 +174,24 @@ func FuzzReader(f *testing.F) {
 		}
 	})
 }
+
+// A journal of an older version has no intended starts, and one without a schedule names none.
+func TestIntendedStart(t *testing.T) {
+	e := sent(1)
+	line, err := event.AppendLine(nil, e)
+	require.NoError(t, err)
+	require.NotContains(t, string(line), "intended")
+	require.Equal(t, e.Seconds, e.Latency())
+
+	e.Intended = e.Start.Add(-2 * time.Second)
+	text, err := event.AppendLine([]byte(journal(t, 0)[0]), e)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"intended":"2026-01-02T03:04:03.000000006Z"`)
+	all, _, err := readAll(string(text))
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, []event.Event{e}, all)
+	require.Equal(t, 2.25, all[0].Latency())
+
+	e.Intended = e.Start.Add(time.Second) // clocks of two machines, of a journal that was moved
+	require.Equal(t, e.Seconds, e.Latency())
+}

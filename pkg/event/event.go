@@ -37,6 +37,9 @@ type Event struct {
 	Members int64     `json:"members,omitempty"`
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds"` // from handing the batch to the session until its answer
+	// Intended is when a schedule wanted the batch to be sent, the same for all attempts of a process at it; zero where
+	// batches are sent when a worker is free.
+	Intended time.Time `json:"intended,omitzero"`
 
 	Rows    int64 `json:"rows"`              // acknowledged
 	Missing int64 `json:"missing,omitempty"` // sent but not acknowledged by an answer that was otherwise good
@@ -47,6 +50,15 @@ type Event struct {
 	Class   loader.Class `json:"class,omitempty"`
 	Error   string       `json:"error,omitempty"`
 	Detail  []string     `json:"detail,omitempty"` // the server's own words
+}
+
+// Latency is the seconds until the attempt's answer: from its start, or from the intended start of the batch. Of a later
+// attempt the latter includes those before it and the waits between them.
+func (e Event) Latency() float64 {
+	if e.Intended.IsZero() {
+		return e.Seconds
+	}
+	return max(e.Start.Sub(e.Intended).Seconds(), 0) + e.Seconds
 }
 
 // Done tells whether the batch is in after this attempt.

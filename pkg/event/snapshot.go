@@ -84,7 +84,7 @@ type Snapshot struct {
 	MissingRows                int64
 	// Batches the engine gave up, certainly not in and perhaps in.
 	FailedBatches, UnknownBatches int64
-	BatchSeconds                  Histogram // of the acknowledged attempts of this process
+	BatchSeconds                  Histogram // Event.Latency of the acknowledged attempts of this process
 
 	Workers, BuffersFree, Buffers int
 	BytesInFlight                 int64 // encoded bytes of the batches that workers hold

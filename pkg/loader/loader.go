@@ -150,8 +150,8 @@ type Preparation struct {
 	Schema     rows.Schema
 	Contract   Contract
 	Create     CreateMode
-	MayDrop    string // a table the user allows to be dropped although terapush did not make it
-	PrimaryKey bool   // make the key column a primary key even if the method does not need it
+	MayDrop    string // a table the user allows to be dropped or emptied although terapush did not make it
+	PrimaryKey bool   // make the columns of Schema.Number a primary key even if the method does not need it
 	// Resume says that an earlier process worked on the run: its claims must be there. A claim table that is missing is an
 	// error then and never made anew, since an empty one would call every batch lost.
 	Resume bool

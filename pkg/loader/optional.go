@@ -140,8 +140,8 @@ type Bucket struct {
 // Fetcher reads single rows back.
 type Fetcher interface {
 	// Fetch calls f for every row found with one of the numbers, with the values of all columns in the schema's
-	// order as the dataset would fill them: numbers, dates (days) and timestamps (microseconds) as int64, the others as
-	// []byte that f must not keep.
+	// order as the dataset would fill them: numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale)
+	// as int64, the others as []byte that f must not keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 

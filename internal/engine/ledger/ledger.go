@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,7 +56,8 @@ type Ledger struct {
 
 // Create makes the folder of a new run, durably. Whoever reads the state folder takes a name in it for a run that can be
 // resumed, and a process can die between any two steps: so the folder is filled under a name that is no run's id, and
-// gets its own when journal and record are on disk. What a crash leaves under the first name is nobody's.
+// gets its own when journal and record are on disk. What a crash leaves under the first name is nobody's, and is removed
+// by a later Create.
 func Create(stateDir string, r Record) (*Ledger, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
@@ -64,6 +66,7 @@ func Create(stateDir string, r Record) (*Ledger, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
+	sweep(stateDir, time.Now())
 	unnamed := filepath.Join(stateDir, unnamedPrefix+r.Run)
 	if err := os.Mkdir(unnamed, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
@@ -83,6 +86,32 @@ func Create(stateDir string, r Record) (*Ledger, error) {
 
 // unnamedPrefix holds a character that no id has.
 const unnamedPrefix = ".new-"
+
+// abandonedAfter is when a folder without a name is nobody's: to fill one takes a moment.
+const abandonedAfter = 24 * time.Hour
+
+// sweep removes what killed processes left of folders that they were filling. What cannot be removed is in nobody's way,
+// and one that a process still has is left to it.
+func sweep(stateDir string, now time.Time) {
+	entries, err := os.ReadDir(stateDir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), unnamedPrefix) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
+			continue
+		}
+		dir := filepath.Join(stateDir, e.Name())
+		if l, err := lock(dir); err == nil {
+			_ = os.RemoveAll(dir)
+			_ = l.lock.Unlock()
+		}
+	}
+}
 
 // fill locks the folder, and puts journal and record into it. The lock is the file's, and stays through a new name.
 func fill(dir string, r Record) (*Ledger, error) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/engine/ledger"
@@ -267,6 +268,36 @@ func TestKilledWhileCreating(t *testing.T) {
 	batches, err := reopen(dir)
 	require.NoError(t, err)
 	require.Equal(t, []int64{1}, batches)
+}
+
+// What a kill left a day ago goes with the next run that begins, unless a process is still at it.
+func TestLeftoversAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	yesterday := time.Now().Add(-25 * time.Hour)
+	leave := func(name string, at time.Time) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.Mkdir(path, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(path, "journal.jsonl"), []byte("half"), 0o600))
+		require.NoError(t, os.Chtimes(path, at, at))
+		return name
+	}
+	leave(".new-20260102-030405-killed", yesterday)
+	fresh := leave(".new-20260102-030405-justnow", time.Now().Add(-23*time.Hour))
+	other := leave("20260101-000000-abcdef", yesterday)
+	foreign := leave(".newspaper", yesterday)
+	busy := leave(".new-20260102-030405-suspended", yesterday)
+	lock := flock.New(filepath.Join(dir, busy, "lock"))
+	held, err := lock.TryLock()
+	require.NoError(t, err)
+	require.True(t, held)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, busy), yesterday, yesterday))
+	file := filepath.Join(dir, ".new-file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Chtimes(file, yesterday, yesterday))
+
+	require.NoError(t, create(t, dir).Close())
+	require.ElementsMatch(t, []string{fresh, other, foreign, busy, ".new-file", run}, entries(t, dir))
+	require.NoError(t, lock.Unlock())
 }
 
 // Save leaves the old record or the new one, and what a crash left of another try does not matter.
