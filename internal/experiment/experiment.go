@@ -1,8 +1,16 @@
 // Package experiment reads the plan of a sweep and lists its cells. It opens no connection and decides nothing about a
 // server: a cell is a set of push's own flags.
+//
+// A plan is a YAML file, described in docs/SWEEPS.md. Parse reads it, lays the overrides of a scale and of the target's
+// scheme over it, and says everything that is wrong with it at once. The plans that come with terapush are presets.
 package experiment
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/terapush/terapush/internal/record"
@@ -10,7 +18,8 @@ import (
 
 // Plan is a sweep to be done, at one scale and for one kind of target.
 type Plan struct {
-	Name, Title, Scale string
+	Name, Title string
+	Scale       string // DefaultScale where none was asked for
 	// Repeats is how often every cell is measured, at least 1. WarmUp is how many pushes of a part's first cell go before
 	// it and count for nothing.
 	Repeats, WarmUp int
@@ -18,25 +27,107 @@ type Plan struct {
 	Limit           time.Duration // of one push; 0 is none
 	Budget          time.Duration // of the whole sweep; 0 is none: what has not begun by then is skipped
 	// Knee is the axis along which a row of cells ends when two values in a row bring less than 5 % over the best
-	// before them; "" ends none.
+	// before them; "" ends none. Parts without this axis have no rows that end.
 	Knee string
 	// Interleaved shuffles the cells of every repeat, by a seed of its own, so that a drift of the server or the machine
 	// does not look like an effect. False takes them in their order.
 	Interleaved bool
-	Parts       []Part
+	Parts       []Part // at least one
+	// Digest stands for everything that the cells are told: a sweep may only be gone on with under the same one. It is
+	// made of the parts' flags and axes and of Limit; not of titles and facts, of what only decides which cells are done,
+	// when and how often (Scale, Repeats, WarmUp, Settle, Budget, Knee, order), or of a target's secrets: they may change in
+	// between.
+	Digest string
 }
 
 // Part is one table of the sweep.
 type Part struct {
-	Name, Title string
-	Push        map[string][]string // flags of every cell, by name
-	Axes        []record.Axis
-	Facts       *record.Facts
+	Name, Title string // Name is "" when the plan has one table only
+	// Push holds the flags of every cell by name, written with dashes. Two kinds of name are no flag: target is the URL as
+	// it was given, which may hold a password, and set.NAME is the session variable NAME. A target that is an axis, or
+	// that nobody gave, is missing.
+	Push map[string][]string
+	// Axes have no name that is in Push, and the values of an axis target are without secrets.
+	Axes  []record.Axis
+	Facts *record.Facts
+	// Methods holds flags for the cells of one method alone, by the method's name. They stand for those of Push.
+	Methods map[string]map[string][]string
+
+	targets []string // the values of an axis target as they were given
 }
 
 // Cell is one point of a part.
 type Cell struct {
 	Part, Number int
-	Settings     []record.Setting    // one for each axis of the part
-	Push         map[string][]string // all flags, those of the axes included; the key target is the URL
+	Settings     []record.Setting    // one for each axis of the part, fit for a record
+	Push         map[string][]string // all flags as in Part.Push, those of the axes included; the cell's own
+}
+
+// Count is the number of cells of the part.
+func (p *Part) Count() int {
+	n := 1
+	for _, a := range p.Axes {
+		n *= len(a.Values)
+	}
+	return n
+}
+
+// Cells lists the cells of all parts, part by part, each in the order of its axes' values, the last axis fastest.
+func (p Plan) Cells() []Cell {
+	var cells []Cell
+	for i := range p.Parts {
+		for n := range p.Parts[i].Count() {
+			cells = append(cells, p.Parts[i].cell(i, n))
+		}
+	}
+	return cells
+}
+
+func (p *Part) cell(part, number int) Cell {
+	c := Cell{Part: part, Number: number, Settings: make([]record.Setting, len(p.Axes)), Push: maps.Clone(p.Push)}
+	if c.Push == nil {
+		c.Push = make(map[string][]string)
+	}
+	for i := len(p.Axes) - 1; i >= 0; i-- {
+		axis := p.Axes[i]
+		at := number % len(axis.Values)
+		number /= len(axis.Values)
+		value := axis.Values[at]
+		c.Settings[i] = record.Setting{Axis: axis.Name, Value: value}
+		if axis.Name == targetName && p.targets != nil {
+			value = p.targets[at]
+		}
+		c.Push[axis.Name] = []string{value}
+	}
+	if method := c.Push[methodFlag]; len(method) == 1 {
+		maps.Copy(c.Push, p.Methods[method[0]])
+	}
+	return c
+}
+
+// digest needs the target as it may be shown, since a Part has it as it was given.
+func (p *Plan) digest(shown func(target string) string) string {
+	type part struct {
+		Name    string
+		Push    map[string][]string
+		Methods map[string]map[string][]string
+		Axes    []record.Axis
+	}
+	told := struct {
+		Limit time.Duration
+		Parts []part
+	}{p.Limit, nil}
+	for _, one := range p.Parts {
+		push := maps.Clone(one.Push)
+		if t, ok := push[targetName]; ok {
+			push[targetName] = []string{shown(t[0])}
+		}
+		told.Parts = append(told.Parts, part{one.Name, push, one.Methods, one.Axes})
+	}
+	text, err := json.Marshal(told) // keys of maps come sorted
+	if err != nil {
+		panic(fmt.Sprintf("experiment: %v", err)) // of strings and numbers alone, so it cannot happen
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
