@@ -7,57 +7,84 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Table is one part of a sweep, or several single runs beside each other.
+// Table is one part of a sweep, or several single runs beside each other. Its lists are never nil.
 type Table struct {
-	Name, Title string
-	Scale       string
-	Axes        []record.Axis // all of the part; one value means that it does not vary
-	Points      []Point       // one for each cell, in the cells' order
-	Facts       *record.Facts
+	Name   string        `json:"name"`
+	Title  string        `json:"title"`
+	Scale  string        `json:"scale"`
+	Axes   []record.Axis `json:"axes"`   // all of the part; one value means that it does not vary
+	Points []Point       `json:"points"` // one for each cell, in the cells' order
+	Facts  *record.Facts `json:"facts,omitempty"`
 	// Inputs are what all points share: server, settings that decide durability, dataset, sizes, machine, version.
-	Inputs   []Input
-	Knees    []Knee
-	Warnings []string
+	Inputs []Input `json:"inputs"`
+	Knees  []Knee  `json:"knees"`
+	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within 5 % of it:
+	// indexes into Points, -1 when none was measured.
+	Best     int      `json:"best"`
+	Smallest int      `json:"smallest"`
+	Warnings []string `json:"warnings"`
+
+	allInputs []Input // those that differ included
 }
 
 // Input is one thing that a result depends on.
-type Input struct{ Name, Value string }
+type Input struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
 
 // Point is one cell, measured once or several times.
 type Point struct {
-	Settings []record.Setting
-	Status   record.Status // Measured if any of its pushes was
-	Error    string        // of the first that failed
-	Failed   int           // pushes that failed
+	Settings []record.Setting `json:"settings"`
+	Status   record.Status    `json:"status"`  // Measured if any of its pushes was
+	Error    string           `json:"error"`   // of the first that failed or was skipped
+	Limited  int              `json:"limited"` // pushes that were cut by the cell's time limit, and count
+	Failed   int              `json:"failed"`  // pushes that failed, and do not count
 
-	RowsPerSecond        Sample // of the load, until the rows were visible
-	OverallRowsPerSecond Sample // with the time for filling buffers
-	BytesPerSecond       Sample // of column data
-	Seconds              Sample // of the load, until the rows were visible
-	StageSeconds         Sample // uploading, of staged methods
-	CommitSeconds        Sample
-	VisibleSeconds       Sample // from the last ack until the rows were visible
-	P50, P90, P99, Max   Sample // seconds a batch
-	CPUPerGiB            Sample // client CPU seconds while rows moved, for a GiB of column data
-	BytesPerRow          Sample // stored
-	Retries              int64  // of all its pushes
+	RowsPerSecond        Sample `json:"rows_per_second"`         // of the load, until the rows were visible
+	OverallRowsPerSecond Sample `json:"overall_rows_per_second"` // with the time for filling buffers
+	BytesPerSecond       Sample `json:"bytes_per_second"`        // of column data
+	Seconds              Sample `json:"seconds"`                 // of the load, until the rows were visible
+	StageSeconds         Sample `json:"stage_seconds"`           // uploading, of staged methods
+	CommitSeconds        Sample `json:"commit_seconds"`
+	VisibleSeconds       Sample `json:"visible_seconds"` // from the last ack until the rows were visible
+	P50                  Sample `json:"batch_p50_seconds"`
+	P90                  Sample `json:"batch_p90_seconds"`
+	P99                  Sample `json:"batch_p99_seconds"`
+	Max                  Sample `json:"batch_max_seconds"`
+	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"`  // client CPU seconds while rows moved, for a GiB of column data
+	BytesPerRow          Sample `json:"stored_bytes_per_row"` // stored
+	Retries              int64  `json:"retries"`              // of all its pushes
 
-	Fact *record.Fact // what was published about this cell
+	Fact *record.Fact `json:"fact,omitempty"` // what was published about this cell
 	// Typical is the report of the push with the median rate; nil if none was measured.
-	Typical *report.Report
+	Typical *report.Report `json:"-"`
+	// Pushes are those that count, in the order of their repeats.
+	Pushes []Push `json:"-"`
+
+	unproven bool // a push's proof of arrival failed
+}
+
+// Push is one measurement of a point.
+type Push struct {
+	Repeat  int
+	Limited bool
+	Report  *report.Report // never nil
 }
 
 // Sample is one quantity of a point's pushes.
 type Sample struct {
-	N         int // 0: not measured
-	Median    float64
-	Low, High float64 // the smallest and the largest
+	N      int       `json:"n"` // 0: not measured
+	Median float64   `json:"median"`
+	Low    float64   `json:"low"` // the smallest
+	High   float64   `json:"high"`
+	Values []float64 `json:"values"` // of the pushes that have it, in the order of their repeats
 }
 
 // Knee is where more of an axis stops paying, in one row of cells: the first value within 5 % of the row's best.
 type Knee struct {
-	Axis string
-	Row  []record.Setting // the other axes
-	At   string           // the axis's value
-	Best string
+	Axis string           `json:"axis"`
+	Row  []record.Setting `json:"row"`  // the other axes
+	At   string           `json:"at"`   // the axis's value
+	Best string           `json:"best"` // where the row is fastest
 }

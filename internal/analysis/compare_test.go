@@ -1,0 +1,150 @@
+package analysis_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+)
+
+func rates(random *rand.Rand, around, noise float64, n int) []float64 {
+	values := make([]float64, n)
+	for i := range values {
+		values[i] = around * (1 + noise*random.NormFloat64())
+	}
+	return values
+}
+
+// With one cell a sweep and 200 sweeps, a test that cries wolf one time in twenty would fail here.
+func TestNoiseIsNoDifference(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	same := 0
+	for range 200 {
+		c := analysis.Compare(
+			sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)), sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)))
+		if c.Cells[0].Verdict == analysis.Same {
+			same++
+		}
+	}
+	require.GreaterOrEqual(t, same, 190)
+}
+
+func TestAChangeIsFound(t *testing.T) {
+	random := rand.New(rand.NewPCG(6, 6))
+	for change, want := range map[float64]analysis.Verdict{0.9: analysis.Slower, 1.1: analysis.Faster} {
+		found := 0
+		for range 200 {
+			c := analysis.Compare(
+				sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)), sweep("workers", []string{"1"}, rates(random, 1e5*change, 0.03, 8)))
+			if c.Cells[0].Verdict == want {
+				found++
+			}
+		}
+		require.GreaterOrEqual(t, found, 190, want)
+	}
+}
+
+func TestARecordDoesNotDifferFromItself(t *testing.T) {
+	for _, file := range []string{"workers.jsonl", "four-methods.jsonl", "two-parts.jsonl", "run-4.json"} {
+		c := analysis.Compare(fixture(t, file), fixture(t, file))
+		require.NotEmpty(t, c.Cells)
+		for _, p := range c.Cells {
+			require.Equal(t, analysis.Same, p.Verdict, file)
+			require.Zero(t, p.Change)
+		}
+		require.Empty(t, c.Lost)
+		require.Empty(t, c.Inputs)
+		require.Empty(t, c.SlowerBy(0.0001))
+		require.Empty(t, c.Broken())
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	five, slower := []float64{100, 101, 102, 103, 104}, []float64{90, 91, 92, 93, 94}
+	for _, c := range []struct {
+		name    string
+		a, b    []float64
+		verdict analysis.Verdict
+		fails   bool // by 5 %
+	}{
+		{"clear", five, slower, analysis.Slower, true},
+		{"faster", slower, five, analysis.Faster, false},
+		{"within the noise", five, []float64{60, 101, 85, 130, 94}, analysis.Same, false},
+		{"clear and small", five, []float64{96, 97, 98, 98.5, 99}, analysis.Slower, false},
+		{"few and large", five[:3], slower[:3], analysis.TooFew, true},
+		{"few and small", five[:3], []float64{99, 100, 101}, analysis.TooFew, false},
+		{"one and faster", slower[:1], five[:1], analysis.TooFew, false},
+	} {
+		got := analysis.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
+		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
+		require.Equal(t, c.fails, len(got.SlowerBy(0.05)) == 1, c.name)
+	}
+}
+
+func TestCellsMatchBySettings(t *testing.T) {
+	a := sweep("batch_rows", []string{"2000", "16KiB", "5"}, []float64{1}, []float64{2}, []float64{3})
+	b := sweep("batch-rows", []string{"16384", "2,000", "7"}, []float64{2}, []float64{1}, []float64{4})
+	c := analysis.Compare(a, b)
+	require.Len(t, c.Cells, 2)
+	for _, p := range c.Cells {
+		require.Zero(t, p.Change)
+	}
+	require.Equal(t, []analysis.Lost{
+		{Table: "s", Settings: a.Entries[2].Settings, In: "a"},
+		{Table: "s", Settings: b.Entries[2].Settings, In: "b"},
+	}, c.Lost)
+
+	b = sweep("batch-rows", []string{"2000", "16384", "5"}, []float64{1}, nil, []float64{3})
+	b.Entries = append(b.Entries, record.Entry{Cell: 1, Status: record.Failed, Error: "disk full",
+		Settings: []record.Setting{{Axis: "batch-rows", Value: "16384"}}})
+	c = analysis.Compare(a, b)
+	require.Equal(t, []analysis.Lost{{Table: "s", Settings: a.Entries[1].Settings, In: "a", Other: record.Failed, Error: "disk full"}}, c.Lost)
+	require.Len(t, c.Broken(), 1)
+}
+
+func TestTargetsOfOneValueCompare(t *testing.T) {
+	c := analysis.Compare(sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2}))
+	require.Len(t, c.Cells, 1)
+	require.Empty(t, c.Lost)
+}
+
+func TestEveryInputThatDiffersIsListed(t *testing.T) {
+	a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
+	r := b.Entries[0].Report
+	r.Target.Server, r.Target.Settings["fsync"], r.Plan.Seed, r.Plan.Dataset, r.Plan.Workers = "PostgreSQL 18.0", "off", 2, "people", 5
+	b.Head.Version, b.Head.Machine = "0.7.0", record.Machine{Host: "h", Cores: 4}
+	b.Head.Parts[0].Push = map[string][]string{"create": {"recreate"}}
+	c := analysis.Compare(a, b)
+	require.Equal(t, []analysis.Difference{
+		{Name: "server", A: "PostgreSQL 17.2", B: "PostgreSQL 18.0"},
+		{Name: "durability", A: "fsync=on, full_page_writes=on, synchronous_commit=on", B: "fsync=off, full_page_writes=on, synchronous_commit=on"},
+		{Name: "dataset", A: "documents", B: "people"},
+		{Name: "data seed", A: "1", B: "2"},
+		{Name: "workers", A: "4", B: "5"},
+		{Name: "setting fsync", A: "on", B: "off"},
+		{Name: "machine", B: "4 cores"},
+		{Name: "host", B: "h"},
+		{Name: "terapush", B: "0.7.0"},
+		{Name: "--create", B: "recreate"},
+	}, c.Inputs)
+}
+
+func TestNothingInCommon(t *testing.T) {
+	c := analysis.Compare(fixture(t, "two-parts.jsonl"), fixture(t, "workers.jsonl"))
+	require.Empty(t, c.Cells)
+	require.Len(t, c.Lost, 15)
+	require.NotNil(t, c.Inputs)
+}
+
+func ExampleCompare() {
+	a := sweep("workers", []string{"4"}, []float64{100, 101, 102, 103, 104})
+	b := sweep("workers", []string{"4"}, []float64{89, 90, 91, 92, 93})
+	for _, p := range analysis.Compare(a, b).SlowerBy(0.05) {
+		fmt.Printf("%s: %.1f %%\n", analysis.Name(p.Settings), 100*p.Change)
+	}
+	// Output: workers 4: -10.8 %
+}

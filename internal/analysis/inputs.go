@@ -1,0 +1,162 @@
+package analysis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// source is where a point came from. Several sources may have made one point.
+type source struct {
+	point *Point
+	piece *piece
+}
+
+// inputsOf lists what the measured pushes depended on, every value once. Several values of one name are a difference.
+func inputsOf(sources []source) []Input {
+	var all []Input
+	seen := map[Input]bool{}
+	add := func(in Input) {
+		if in.Value != "" && !seen[in] {
+			seen[in] = true
+			all = append(all, in)
+		}
+	}
+	for _, s := range sources {
+		for _, e := range s.piece.entries {
+			if e.Report != nil && slices.ContainsFunc(s.point.Pushes, func(p Push) bool { return p.Report == e.Report }) {
+				for _, in := range inputsOfReport(e.Report) {
+					add(in)
+				}
+			}
+		}
+	}
+	for _, s := range sources {
+		for _, in := range inputsOfHead(s.piece.head, s.piece.part) {
+			add(in)
+		}
+	}
+	return all
+}
+
+// shared are the inputs of one value. What differs is an axis, or a warning.
+func shared(all []Input) []Input {
+	kept := []Input{}
+	of := map[string]int{}
+	for _, in := range all {
+		of[in.Name]++
+	}
+	for _, in := range all {
+		if of[in.Name] == 1 {
+			kept = append(kept, in)
+		}
+	}
+	return kept
+}
+
+// values are the different values of one input.
+func values(all []Input, name string) []string {
+	var found []string
+	for _, in := range all {
+		if in.Name == name {
+			found = append(found, in.Value)
+		}
+	}
+	return found
+}
+
+// Names of inputs that others ask for.
+const (
+	inputServer     = "server"
+	inputTarget     = "target"
+	inputTable      = "table"
+	inputDurability = "durability"
+	inputDataset    = "dataset"
+	inputDelivery   = "delivery"
+	inputMachine    = "machine"
+	inputVersion    = "terapush"
+)
+
+func inputsOfReport(r *report.Report) []Input {
+	in := []Input{
+		{inputServer, r.Target.Server}, {inputTarget, r.Target.URL}, {"via", r.Target.Via}, {"endpoint", r.Target.Endpoint},
+		{inputTable, r.Target.Table}, {inputDurability, durability(r)}, {inputDelivery, r.Plan.Delivery},
+		{"method", r.Plan.Method}, {"format", r.Plan.Format}, {inputDataset, r.Plan.Dataset},
+		{"data seed", strconv.FormatUint(r.Plan.Seed, 10)}, {"rows", positive(r.Plan.Rows)}, {"distinct rows", distinct(r.Plan)},
+		{"workers", positive(int64(r.Plan.Workers))}, {"batch rows", positive(r.Plan.BatchRows)}, {"batch bytes", size(r.Plan.BatchBytes)},
+		{"batches a commit", positive(r.Plan.GroupBatches)}, {"max rate", rate(r.Plan.MaxRate)}, {"loop", loop(r.Latency.Loop)},
+		{"verify", r.Verify.Mode},
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Target.Settings)) {
+		in = append(in, Input{"setting " + name, r.Target.Settings[name]})
+	}
+	return append(in, Input{"client cores", positive(int64(r.Client.Cores))})
+}
+
+func inputsOfHead(h record.Head, p record.Part) []Input {
+	in := []Input{
+		{inputMachine, machine(h.Machine)}, {"host", h.Machine.Host}, {inputVersion, h.Version}, {"scale", h.Scale},
+		{"repeats", positive(int64(h.Repeats))},
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
+		in = append(in, Input{"--" + name, strings.Join(p.Push[name], ", ")})
+	}
+	return in
+}
+
+func machine(m record.Machine) string {
+	var parts []string
+	if m.Cores > 0 {
+		parts = append(parts, strconv.Itoa(m.Cores)+" cores")
+	}
+	if m.MemoryBytes > 0 {
+		parts = append(parts, size(m.MemoryBytes)+" memory")
+	}
+	return joined(", ", append([]string{m.CPU}, append(parts, joined(" ", m.OS, m.Arch))...)...)
+}
+
+func distinct(p report.Plan) string {
+	if p.DistinctRows == 0 {
+		return "all"
+	}
+	return fmt.Sprintf("%s in %s", humanize.Comma(p.DistinctRows), size(p.Distinct))
+}
+
+// loop says how the times of batches are to be read.
+func loop(l report.Loop) string {
+	switch l {
+	case report.Closed:
+		return "closed: batches are timed from when they were sent"
+	case report.Open:
+		return "open: batches are timed from when the rate wanted them sent"
+	}
+	return string(l)
+}
+
+func positive(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return humanize.Comma(n)
+}
+
+func size(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return humanize.IBytesN(uint64(n), 4)
+}
+
+func rate(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return size(n) + "/s"
+}

@@ -1,0 +1,304 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// hiddenText stands for what was taken out.
+const hiddenText = "***"
+
+// Redact returns the records without what tells whose they are: hosts, addresses, users, databases, tables, buckets,
+// files and the machine's name. Targets and tables are numbered instead, the same in all records, so that it still shows
+// which differ. Of free text, such as a server's error, it takes out all those names wherever they stand, and whatever
+// looks like an address, a URL, a path or a quoted name. The records given are left as they are.
+func Redact(records []record.Record) []record.Record {
+	r := newRedactor(records)
+	clean := make([]record.Record, len(records))
+	for i, rec := range records {
+		clean[i] = r.record(rec)
+	}
+	return clean
+}
+
+// redactor knows the names that must not be told and how targets and tables are called instead.
+type redactor struct {
+	long   *regexp.Regexp // names that count wherever they stand; nil without any
+	short  *regexp.Regexp // names that count as whole words: "db" is a piece of many
+	labels map[string]string
+	counts map[string]int
+}
+
+func newRedactor(records []record.Record) *redactor {
+	r := &redactor{labels: map[string]string{}, counts: map[string]int{}}
+	found := map[string]bool{}
+	add := func(names ...string) {
+		for _, n := range names {
+			if n != "" {
+				found[n] = true
+			}
+		}
+	}
+	for _, rec := range records {
+		add(hostNames(rec.Head.Machine.Host)...)
+		for _, p := range rec.Head.Parts {
+			for flag, values := range p.Push {
+				if identifies(flag) {
+					add(flatten(values, namesIn)...)
+				}
+			}
+			for _, a := range p.Axes {
+				if identifies(a.Name) {
+					add(flatten(a.Values, namesIn)...)
+				}
+			}
+		}
+		for _, e := range rec.Entries {
+			for _, s := range e.Settings {
+				if identifies(s.Axis) {
+					add(namesIn(s.Value)...)
+				}
+			}
+			if t := e.Report; t != nil {
+				add(flatten([]string{t.Target.URL, t.Target.Via, t.Target.Endpoint, t.Target.Table}, namesIn)...)
+			}
+		}
+	}
+	r.know(found)
+	return r
+}
+
+// know makes patterns of the names, the longest first, so that none is left in pieces.
+func (r *redactor) know(names map[string]bool) {
+	var long, short []string
+	for _, name := range slices.SortedFunc(maps.Keys(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
+	}) {
+		if len(name) >= 4 {
+			long = append(long, regexp.QuoteMeta(name))
+		} else {
+			short = append(short, regexp.QuoteMeta(name))
+		}
+	}
+	if len(long) > 0 {
+		r.long = regexp.MustCompile("(?i)" + strings.Join(long, "|"))
+	}
+	if len(short) > 0 {
+		r.short = regexp.MustCompile(`(?i)(^|[^\pL\pN])(?:` + strings.Join(short, "|") + `)($|[^\pL\pN])`)
+	}
+}
+
+func flatten(texts []string, of func(string) []string) []string {
+	var all []string
+	for _, t := range texts {
+		all = append(all, of(t)...)
+	}
+	return all
+}
+
+// identifies tells whether a flag, an axis or a server's setting holds a name by its nature.
+func identifies(flag string) bool { return identifying.MatchString(flag) }
+
+var identifying = regexp.MustCompile(
+	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket|path|name|dir|file|url|uri|yes-drop|resume|config|tls-|stage)`)
+
+// isVocabulary tells whether an axis takes words of terapush's own only, which may happen to be somebody's name as well.
+func isVocabulary(axis string) bool {
+	return slices.Contains([]string{"method", "format", "dataset", "delivery", "verify", "create", "payload-kind"}, axis)
+}
+
+// namesIn takes a URL, a host with its port or a table's name apart into all that could be told again by itself.
+func namesIn(text string) []string {
+	names := []string{text}
+	rest := text
+	if _, after, isURL := strings.Cut(text, "://"); isURL {
+		rest = after
+	}
+	rest, query, _ := strings.Cut(rest, "?")
+	params, err := url.ParseQuery(query)
+	if err != nil {
+		params = nil // what is no query is taken whole, with the text
+	}
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		for _, v := range params[name] {
+			if _, known := publicValues[strings.ToLower(v)]; !known {
+				names = append(names, flatten([]string{strings.TrimPrefix(strings.TrimPrefix(v, "https://"), "http://")}, namesIn)...)
+			}
+		}
+	}
+	if at := strings.LastIndex(rest, "@"); at >= 0 {
+		user, _, _ := strings.Cut(rest[:at], ":")
+		names = append(names, unescaped(user)...)
+		rest = rest[at+1:]
+	}
+	for piece := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/,", r) }) {
+		for _, plain := range unescaped(piece) {
+			names = append(names, hostNames(plain)...)
+		}
+	}
+	return names
+}
+
+// publicValues are parameters' values that are nobody's name and must not be taken out of texts.
+var publicValues = map[string]struct{}{
+	"true": {}, "false": {}, "disable": {}, "require": {}, "prefer": {}, "allow": {}, "verify-ca": {}, "verify-full": {}, "skip-verify": {},
+}
+
+func unescaped(s string) []string {
+	if plain, err := url.PathUnescape(s); err == nil && plain != s {
+		return []string{s, plain}
+	}
+	return []string{s}
+}
+
+// hostNames are a host or a dotted name and its parts, without a port.
+func hostNames(s string) []string {
+	if i := strings.LastIndex(s, ":"); i >= 0 && strings.Trim(s[i+1:], "0123456789") == "" {
+		s = s[:i]
+	}
+	s = strings.Trim(s, "[]")
+	names := []string{s}
+	for label := range strings.SplitSeq(s, ".") {
+		if strings.Trim(label, "0123456789") != "" { // the digits of an address are everywhere
+			names = append(names, strings.Trim(label, "\"`"))
+		}
+	}
+	return names
+}
+
+func (r *redactor) record(rec record.Record) record.Record {
+	rec.File = r.text(filepath.Base(rec.File))
+	rec.Head.Title, rec.Head.Name = r.text(rec.Head.Title), r.text(rec.Head.Name)
+	rec.Head.Machine.Host = ""
+	rec.Head.Parts = slices.Clone(rec.Head.Parts)
+	for i, p := range rec.Head.Parts {
+		rec.Head.Parts[i] = r.part(p)
+	}
+	rec.Entries = slices.Clone(rec.Entries)
+	for i := range rec.Entries {
+		e := &rec.Entries[i]
+		e.Error = r.text(e.Error)
+		e.Settings = slices.Clone(e.Settings)
+		for j, s := range e.Settings {
+			e.Settings[j].Value = r.value(s.Axis, s.Value)
+		}
+		if e.Report != nil {
+			e.Report = r.report(*e.Report)
+		}
+	}
+	return rec
+}
+
+func (r *redactor) part(p record.Part) record.Part {
+	p.Name, p.Title = r.text(p.Name), r.text(p.Title)
+	push := map[string][]string{}
+	for _, flag := range slices.Sorted(maps.Keys(p.Push)) {
+		for _, v := range p.Push[flag] {
+			if name, value, isSetting := strings.Cut(v, "="); isSetting && flag == "set" {
+				push[flag] = append(push[flag], name+"="+r.value(name, value))
+				continue
+			}
+			push[flag] = append(push[flag], r.value(flag, v))
+		}
+	}
+	p.Push = push
+	p.Axes = slices.Clone(p.Axes)
+	for i, a := range p.Axes {
+		values := make([]string, len(a.Values))
+		for j, v := range a.Values {
+			values[j] = r.value(a.Name, v)
+		}
+		p.Axes[i].Values = values
+	}
+	return p
+}
+
+func (r *redactor) report(t report.Report) *report.Report {
+	t.Target.URL = r.value(axisTarget, t.Target.URL)
+	t.Target.Via = r.value("via", t.Target.Via)
+	t.Target.Table = r.value("table", t.Target.Table)
+	t.Target.Endpoint = ""
+	settings := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(t.Target.Settings)) {
+		settings[name] = r.value(name, t.Target.Settings[name])
+	}
+	t.Target.Settings = settings
+	t.Result.Error = r.text(t.Result.Error)
+	t.Warnings = r.texts(t.Warnings)
+	t.Verify.Problems = r.texts(t.Verify.Problems)
+	t.Verify.BadBatches = slices.Clone(t.Verify.BadBatches)
+	for i := range t.Verify.BadBatches {
+		t.Verify.BadBatches[i].Detail = r.text(t.Verify.BadBatches[i].Detail)
+	}
+	return &t
+}
+
+// value is what may be told of a flag, an axis or a setting. One that identifies somebody gets a number, equal values
+// the same; numbers and sizes identify nobody.
+func (r *redactor) value(name, v string) string {
+	switch {
+	case v == "" || parse(v).kind != text || isVocabulary(name):
+		return v
+	case !identifies(name):
+		return r.text(v)
+	}
+	what := name
+	if scheme, _, isURL := strings.Cut(v, "://"); isURL {
+		what = scheme
+	}
+	if _, ok := r.labels[v]; !ok {
+		r.counts[what]++
+		r.labels[v] = fmt.Sprintf("%s %d", what, r.counts[what])
+	}
+	return r.labels[v]
+}
+
+func (r *redactor) texts(all []string) []string {
+	clean := make([]string, len(all))
+	for i, s := range all {
+		clean[i] = r.text(s)
+	}
+	return clean
+}
+
+// text takes out names and whatever looks like one.
+func (r *redactor) text(s string) string {
+	for _, p := range patterns {
+		s = p.ReplaceAllString(s, "${1}"+hiddenText)
+	}
+	return r.known(s)
+}
+
+// known takes out the names that are known, in whatever capitals a server writes them.
+func (r *redactor) known(s string) string {
+	if r.long != nil {
+		s = r.long.ReplaceAllString(s, hiddenText)
+	}
+	for r.short != nil && r.short.MatchString(s) { // again: neighbours share the sign between them
+		s = r.short.ReplaceAllString(s, "${1}"+hiddenText+"${2}")
+	}
+	return s
+}
+
+// patterns are what names somebody although nobody has told it before: the addresses that a name resolved to, the other
+// nodes of a cluster, an object's URL. They rather take out too much.
+var patterns = []*regexp.Regexp{
+	regexp.MustCompile(`()[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+`),                                    // URL
+	regexp.MustCompile("()['\"`]?[^\\s@'\"`]+['\"`]?@['\"`]?[^\\s'\"`,;]+['\"`]?"),                  // user@host, 'user'@'host'
+	regexp.MustCompile(`()\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b`),                                    // IPv4
+	regexp.MustCompile(`()\[?(?:[0-9a-fA-F]{0,4}:){2,7}[0-9a-fA-F]{0,4}(?:%\w+)?\]?(?::\d+)?`),      // IPv6
+	regexp.MustCompile(`()\b[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*:\d{2,5}\b`),                         // host:port
+	regexp.MustCompile(`()\b[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+\.[A-Za-z]{2,}\b`),                   // host.domain.tld
+	regexp.MustCompile(`(?i)(\b(?:lookup|host|node|server)\s+)[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)+`), // lookup host.tld
+	regexp.MustCompile(`(?i)(\b(?:user|role|login|account|database|schema|table|relation|host|bucket|server|tenant|catalog)(?:\s+name)?:?\s+)["'` + "`" + `][^"'` + "`" + `]*["'` + "`" + `]`),
+	regexp.MustCompile(`()(?:/[\w.~-]+){2,}/?`), // path
+}

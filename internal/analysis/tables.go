@@ -1,0 +1,194 @@
+package analysis
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/record"
+)
+
+// Axes that analysis itself knows of.
+const (
+	axisTarget = "target"
+	axisRecord = "record" // of records side by side
+)
+
+// Tables makes a table of every part of every record. Parts of one name and one set of axes that come from several
+// records stand in one table, side by side along the axis record. Records of single runs, as record.Read makes them of a
+// report, become one table along whatever differs between them.
+func Tables(records []record.Record) []Table {
+	var groups []group
+	for i, r := range records {
+		if IsSingle(r) {
+			continue
+		}
+		name := fileName(r, i, records)
+		for n, part := range r.Head.Parts {
+			groups = join(groups, piece{file: name, head: r.Head, part: part, entries: entriesOf(r, n)})
+		}
+	}
+	tables := make([]Table, 0, len(groups)+1)
+	for _, g := range groups {
+		tables = append(tables, g.table())
+	}
+	if runs := singles(records); len(runs) > 0 {
+		tables = append(tables, tableOfRuns(runs))
+	}
+	return tables
+}
+
+// piece is one part of one record.
+type piece struct {
+	file    string
+	head    record.Head
+	part    record.Part
+	entries []record.Entry // warm-ups left out
+}
+
+// group is what stands in one table.
+type group []piece
+
+func join(groups []group, p piece) []group {
+	for i, g := range groups {
+		if g[0].head.Name == p.head.Name && g[0].part.Name == p.part.Name && slices.Equal(axisNames(g[0].part), axisNames(p.part)) {
+			groups[i] = append(g, p)
+			return groups
+		}
+	}
+	return append(groups, group{p})
+}
+
+func axisNames(p record.Part) []string {
+	names := make([]string, len(p.Axes))
+	for i, a := range p.Axes {
+		names[i] = a.Name
+	}
+	slices.Sort(names)
+	return names
+}
+
+func entriesOf(r record.Record, part int) []record.Entry {
+	var found []record.Entry
+	for _, e := range r.Entries {
+		if e.Part == part && !e.WarmUp {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// fileName is how a record is called beside others: by its file's name, or where two have the same by its number too.
+func fileName(r record.Record, index int, all []record.Record) string {
+	name := filepath.Base(r.File)
+	if r.File == "" {
+		return fmt.Sprintf("record %d", index+1)
+	}
+	for i, other := range all {
+		if i != index && filepath.Base(other.File) == name {
+			return fmt.Sprintf("%s (%d)", name, index+1)
+		}
+	}
+	return name
+}
+
+func (g group) table() Table {
+	first := g[0]
+	t := Table{
+		Name: joined("/", first.head.Name, first.part.Name), Title: joined(": ", first.head.Title, first.part.Title),
+		Scale: first.head.Scale, Axes: append([]record.Axis{}, first.part.Axes...), Points: []Point{}, Facts: first.part.Facts,
+	}
+	if len(g) > 1 {
+		t.Axes = unite(g)
+	}
+	var seen []source
+	for _, p := range g {
+		points := p.points()
+		addFacts(points, p.part)
+		for i := range points {
+			if len(g) > 1 {
+				points[i].Settings = slices.Insert(slices.Clone(points[i].Settings), 0, record.Setting{Axis: axisRecord, Value: p.file})
+			}
+			seen = append(seen, source{point: &points[i], piece: &p})
+		}
+		t.Points = append(t.Points, points...)
+	}
+	t.finish(seen)
+	return t
+}
+
+// unite gives the axes of records side by side: which record it was, and every value that any of them has.
+func unite(g group) []record.Axis {
+	axes := []record.Axis{{Name: axisRecord}}
+	for _, p := range g {
+		axes[0].Values = append(axes[0].Values, p.file)
+		for _, a := range p.part.Axes {
+			i := slices.IndexFunc(axes, func(have record.Axis) bool { return have.Name == a.Name })
+			if i < 0 {
+				axes = append(axes, record.Axis{Name: a.Name, Values: slices.Clone(a.Values)})
+				continue
+			}
+			for _, v := range a.Values {
+				if !slices.Contains(axes[i].Values, v) {
+					axes[i].Values = append(axes[i].Values, v)
+				}
+			}
+		}
+	}
+	return axes
+}
+
+// points are the part's cells in their order, those that nothing is known of included.
+func (p piece) points() []Point {
+	cells := map[int][]record.Entry{}
+	for _, e := range p.entries {
+		cells[e.Cell] = append(cells[e.Cell], e)
+	}
+	n := 0
+	for cell := range cells {
+		n = max(n, cell+1)
+	}
+	grid := 1
+	for _, a := range p.part.Axes {
+		grid *= len(a.Values)
+	}
+	if grid == p.part.Cells {
+		n = max(n, grid)
+	}
+	points := make([]Point, 0, n)
+	for cell := range n {
+		switch entries, known := cells[cell]; {
+		case known:
+			points = append(points, point(entries[0].Settings, entries))
+		case grid == p.part.Cells:
+			points = append(points, point(settingsOf(cell, p.part.Axes), nil))
+		}
+	}
+	return points
+}
+
+// settingsOf is a cell's place in the grid of all axes, the last axis fastest.
+func settingsOf(cell int, axes []record.Axis) []record.Setting {
+	settings := make([]record.Setting, len(axes))
+	for i := len(axes) - 1; i >= 0; i-- {
+		n := len(axes[i].Values)
+		settings[i] = record.Setting{Axis: axes[i].Name, Value: axes[i].Values[cell%n]}
+		cell /= n
+	}
+	return settings
+}
+
+// finish draws the conclusions.
+func (t *Table) finish(sources []source) {
+	t.allInputs = inputsOf(sources)
+	t.Inputs = shared(t.allInputs)
+	t.Knees = knees(t.Axes, t.Points)
+	t.Best, t.Smallest = best(t.Axes, t.Points)
+	t.Warnings = warnings(*t)
+}
+
+// joined leaves out what is empty.
+func joined(by string, parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
+}

@@ -1,0 +1,257 @@
+package analysis_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// sweep is a record of one part along one axis, with a point's rates for each value.
+func sweep(axis string, values []string, rates ...[]float64) record.Record {
+	r := record.Record{Head: record.Head{Name: "s", Parts: []record.Part{{
+		Axes: []record.Axis{{Name: axis, Values: values}}, Cells: len(values),
+	}}}}
+	for cell, v := range values {
+		for repeat, rate := range rates[cell] {
+			r.Entries = append(r.Entries, record.Entry{
+				Cell: cell, Repeat: repeat, Status: record.Measured, Report: pushed(rate, 512), Settings: []record.Setting{{Axis: axis, Value: v}},
+			})
+		}
+	}
+	return r
+}
+
+func one(t *testing.T, records ...record.Record) analysis.Table {
+	t.Helper()
+	tables := analysis.Tables(records)
+	require.Len(t, tables, 1)
+	return tables[0]
+}
+
+func warns(t *testing.T, table analysis.Table, text string) {
+	t.Helper()
+	require.Contains(t, strings.Join(table.Warnings, "\n"), text)
+}
+
+func TestNoRecordsNoTables(t *testing.T) {
+	require.Empty(t, analysis.Tables(nil))
+	require.Empty(t, analysis.Tables([]record.Record{{}}), "a record that was cut off before its head")
+}
+
+func TestMedianAndSpread(t *testing.T) {
+	for _, c := range []struct {
+		rates             []float64
+		median, low, high float64
+		spread            float64
+	}{
+		{[]float64{100}, 100, 100, 100, 0},
+		{[]float64{100, 110}, 105, 100, 110, 5.0 / 105},
+		{[]float64{120, 100, 90}, 100, 90, 120, 0.2},
+		{[]float64{4, 1, 3, 2}, 2.5, 1, 4, 0.6},
+	} {
+		p := one(t, sweep("workers", []string{"1"}, c.rates)).Points[0]
+		require.Equal(t, len(c.rates), p.RowsPerSecond.N)
+		require.Equal(t, c.rates, p.RowsPerSecond.Values, "in the order of the pushes")
+		require.Equal(t, []float64{c.median, c.low, c.high}, []float64{p.RowsPerSecond.Median, p.RowsPerSecond.Low, p.RowsPerSecond.High})
+		require.InDelta(t, c.spread, p.RowsPerSecond.Spread(), 1e-12)
+		require.Contains(t, c.rates, p.Typical.Result.RowsPerSecond)
+	}
+}
+
+func TestWhatCounts(t *testing.T) {
+	r := sweep("workers", []string{"1", "2", "4"}, []float64{100, 200, 300}, []float64{50}, nil)
+	r.Entries[0].WarmUp = true
+	r.Entries[1].Status = record.Limited
+	r.Entries = append(r.Entries,
+		record.Entry{Cell: 0, Repeat: 3, Status: record.Failed, Error: "disk full", Settings: r.Entries[0].Settings, Report: pushed(1, 512)},
+		record.Entry{Cell: 1, Repeat: 0, Status: record.Measured, Settings: r.Entries[3].Settings, Report: pushed(70, 512)})
+	table := one(t, r)
+
+	p := table.Points[0]
+	require.Equal(t, []float64{200, 300}, p.RowsPerSecond.Values, "neither the warm-up nor the failed push")
+	require.Equal(t, record.Measured, p.Status)
+	require.Equal(t, []int{1, 1}, []int{p.Limited, p.Failed})
+	require.Equal(t, "disk full", p.Error)
+
+	require.Equal(t, []float64{70}, table.Points[1].RowsPerSecond.Values, "what was done again counts as it was done last")
+
+	p = table.Points[2]
+	require.Equal(t, record.Skipped, p.Status)
+	require.Equal(t, "not begun", p.Error)
+	require.Equal(t, []record.Setting{{Axis: "workers", Value: "4"}}, p.Settings, "a cell without entries stands in its place")
+	require.Nil(t, p.Typical)
+	warns(t, table, "Pushes failed and do not count in 1 of 3 cells (workers 1).")
+	warns(t, table, "Nothing was measured in 1 of 3 cells (workers 4).")
+	warns(t, table, "Pushes were cut by the cell's time limit in 1 of 3 cells (workers 1)")
+}
+
+func TestDerivedQuantities(t *testing.T) {
+	r := sweep("workers", []string{"1"}, []float64{1 << 20})
+	in := r.Entries[0].Report // 2^21 rows of 512 bytes in 2 s
+	in.Phases.Fill, in.Client.LoadSeconds = 2, 0.25
+	p := one(t, r).Points[0]
+	require.InDelta(t, 1<<19, p.OverallRowsPerSecond.Median, 1e-6)
+	require.InDelta(t, 0.25, p.CPUPerGiB.Median, 1e-9)
+	require.InDelta(t, 614.4, p.BytesPerRow.Median, 1e-9)
+	require.Zero(t, p.StageSeconds.N, "what did not happen is not measured")
+}
+
+func TestFactsMatchByWhatTheyName(t *testing.T) {
+	r := sweep("batch-bytes", []string{"16MiB", "1MB", "64KiB"}, []float64{1}, []float64{1}, []float64{1})
+	r.Head.Parts[0].Push = map[string][]string{"method": {"copy"}}
+	r.Head.Parts[0].Facts = &record.Facts{Points: []record.Fact{
+		{At: map[string]string{"batch_bytes": "16777216", "method": "insert"}, RowsPerSecond: 1},
+		{At: map[string]string{"batch_bytes": "16777216", "method": "copy"}, RowsPerSecond: 2},
+		{At: map[string]string{"batch-bytes": "1,000,000"}, RowsPerSecond: 3},
+		{At: map[string]string{"batch-bytes": "64KiB", "replicas": "3"}, RowsPerSecond: 4},
+		{At: map[string]string{}, RowsPerSecond: 5},
+	}}
+	table := one(t, r)
+	require.InDelta(t, 2, table.Points[0].Fact.RowsPerSecond, 0)
+	require.InDelta(t, 3, table.Points[1].Fact.RowsPerSecond, 0)
+	require.Nil(t, table.Points[2].Fact, "it names what is not known here, and one that names nothing is of no cell")
+	require.Len(t, table.Facts.Points, 5)
+}
+
+func TestAllOfTheSeedsCellsStandBesideOurs(t *testing.T) {
+	table := one(t, fixture(t, "four-methods.jsonl"))
+	require.Len(t, table.Points, 44)
+	seen := map[*record.Fact]bool{}
+	for _, p := range table.Points {
+		require.NotNil(t, p.Fact, analysis.Name(p.Settings))
+		require.False(t, seen[p.Fact])
+		seen[p.Fact] = true
+	}
+}
+
+func TestKnees(t *testing.T) {
+	for _, c := range []struct {
+		axis     string
+		values   []string
+		rates    []float64
+		at, best string
+	}{
+		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 94, 96, 100}, "4", "8"},
+		{"workers", []string{"8", "4", "2", "1"}, []float64{100, 96, 94, 50}, "4", "8"},
+		{"batch-bytes", []string{"900KB", "1MB", "16MiB"}, []float64{100, 99, 98}, "900KB", "900KB"},
+		{"group-commit-interval", []string{"100ms", "1s"}, []float64{1, 2}, "1s", "1s"},
+		{"method", []string{"copy", "insert"}, []float64{1, 2}, "", ""},
+		{"workers", []string{"4"}, []float64{1}, "", ""},
+	} {
+		var rates [][]float64
+		for _, v := range c.rates {
+			rates = append(rates, []float64{v})
+		}
+		table := one(t, sweep(c.axis, c.values, rates...))
+		if c.at == "" {
+			require.Empty(t, table.Knees, "%v", c.values)
+			continue
+		}
+		require.Equal(t, []analysis.Knee{{Axis: c.axis, Row: []record.Setting{}, At: c.at, Best: c.best}}, table.Knees)
+	}
+}
+
+func TestBestAndSmallest(t *testing.T) {
+	table := one(t, fixture(t, "workers.jsonl"))
+	require.Equal(t, "set.synchronous_commit off, workers 8", analysis.Name(table.Points[table.Best].Settings))
+	require.Equal(t, "set.synchronous_commit off, workers 4", analysis.Name(table.Points[table.Smallest].Settings))
+	require.Len(t, table.Knees, 2, "one for each row along workers")
+
+	nothing := one(t, sweep("workers", []string{"1"}, nil))
+	require.Equal(t, []int{-1, -1}, []int{nothing.Best, nothing.Smallest})
+}
+
+func TestRecordsSideBySide(t *testing.T) {
+	before, after := fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl")
+	table := one(t, before, after)
+	require.Len(t, table.Points, 20)
+	require.Equal(t, record.Axis{Name: "record", Values: []string{"workers.jsonl", "workers-after.jsonl"}}, table.Axes[0])
+	require.Equal(t, record.Setting{Axis: "record", Value: "workers-after.jsonl"}, table.Points[10].Settings[0])
+	require.Len(t, table.Axes[2].Values, 5)
+	warns(t, table, "different versions of terapush: 0.5.0; 0.6.0.")
+	require.Len(t, analysis.Tables([]record.Record{before, fixture(t, "four-methods.jsonl")}), 2, "other sweeps have tables of their own")
+	require.Equal(t, []string{"workers.jsonl (1)", "workers.jsonl (2)"}, one(t, before, before).Axes[0].Values)
+}
+
+func TestSingleRuns(t *testing.T) {
+	four, eight := fixture(t, "run-4.json"), fixture(t, "run-8.json")
+	table := one(t, eight, four, four)
+	require.Equal(t, []record.Axis{{Name: "workers", Values: []string{"4", "8"}}}, table.Axes, "what differs, and nothing else")
+	require.Equal(t, 2, table.Points[0].RowsPerSecond.N, "equal runs are repeats of one cell")
+
+	other := fixture(t, "run-4.json")
+	other.Entries[0].Report.Target.Settings["fsync"] = "off"
+	table = one(t, four, other)
+	require.Equal(t, []record.Axis{{Name: "set.fsync", Values: []string{"on", "off"}}}, table.Axes, "runs that differ are never repeats")
+	warns(t, table, "With fsync=off a crash of the server may lose rows")
+
+	require.Empty(t, one(t, four).Axes)
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*report.Report)
+		want   string
+	}{
+		{"server", func(r *report.Report) { r.Target.Server = "PostgreSQL 18.0" }, "The servers or their versions differ between cells: PostgreSQL 17.2; PostgreSQL 18.0."},
+		{"table", func(r *report.Report) { r.Target.Table = "t2" }, "The tables differ between cells: sales.archive; t2."},
+		{"target", func(r *report.Report) { r.Target.URL = "postgres://other/db" }, "The targets differ between cells"},
+		{"dataset", func(r *report.Report) { r.Plan.Dataset = "people" }, "The datasets differ between cells"},
+		{"durability", func(r *report.Report) { r.Target.Settings["wal_level"] = "minimal" }, "durability settings differ"},
+		{"fsync", func(r *report.Report) { r.Target.Settings["fsync"] = "off" }, "With fsync=off a crash"},
+		{"flush", func(r *report.Report) { r.Target.Settings["innodb_flush_log_at_trx_commit"] = "2" }, "With innodb_flush_log_at_trx_commit=2 a crash"},
+		{"group commit", func(r *report.Report) { r.Target.Settings["group_commit"] = "async_mode" }, "With group_commit=async_mode a crash"},
+		{"nowait", func(r *report.Report) { r.Target.Settings["commit_wait"] = "NOWAIT" }, "With commit_wait=NOWAIT a crash"},
+		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cells (workers 2)."},
+		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cells (workers 2)"},
+		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once stand beside each other"},
+		{"discard", func(r *report.Report) { r.Target.Backend = "discard" }, "such rates are this client's and no database's"},
+		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cells"},
+		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client's CPU was busy for more than 90 %"},
+		{"retries", func(r *report.Report) { r.Result.Retries = 2 }, "Batches had to be sent again in 1 of 2 cells"},
+	} {
+		quiet := sweep("workers", []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})
+		require.Empty(t, one(t, quiet).Warnings, "nothing to warn of")
+		for i := range 3 {
+			c.change(quiet.Entries[3+i].Report)
+		}
+		warns(t, one(t, quiet), c.want)
+	}
+}
+
+func TestWarningsOfNoise(t *testing.T) {
+	clear := [][]float64{{100, 101, 102, 103}, {200, 201, 202, 203}, {300, 301, 302, 303}}
+	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)
+
+	table := one(t, sweep("workers", []string{"1", "2", "4"}, clear[0], []float64{190, 200, 210, 220}, []float64{195, 205, 206, 215}))
+	warns(t, table, "The best two cells (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): which is faster is not known.")
+	warns(t, table, "In 1 of 2 steps along workers the noise is larger than the difference: workers 2 and 4.")
+
+	table = one(t, sweep("workers", []string{"1", "2"}, []float64{100, 101}, []float64{200}))
+	warns(t, table, "Fewer than 3 pushes were measured in all cells: how much such rates vary by themselves is not known.")
+	require.NotContains(t, strings.Join(table.Warnings, " "), "noise is larger", "of one push no noise is known")
+}
+
+func TestNothingIsNullInJSON(t *testing.T) {
+	for _, file := range []string{"four-methods.jsonl", "workers.jsonl", "run-4.json", "two-parts.jsonl"} {
+		text, err := json.Marshal(analysis.Tables([]record.Record{fixture(t, file)}))
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "null", file)
+	}
+}
+
+// The tables are made of maps in places, and their order must not show.
+func TestTablesAreRepeatable(t *testing.T) {
+	of := []record.Record{fixture(t, "workers.jsonl"), fixture(t, "two-parts.jsonl"), fixture(t, "run-4.json"), fixture(t, "run-8.json")}
+	first := analysis.Tables(of)
+	for range 5 {
+		require.Equal(t, first, analysis.Tables(of))
+	}
+}

@@ -1,0 +1,103 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/record"
+)
+
+// kind is what a value is measured in. Values of different kinds are never equal.
+type kind int
+
+const (
+	text kind = iota
+	number
+	duration
+)
+
+// value is a setting's value as it compares: 2000, "2,000" and 2e3 are one number, 16MiB and 16777216 as well, and
+// 1000ms and 1s are one duration.
+type value struct {
+	kind   kind
+	amount float64 // of a number, or seconds
+	text   string
+}
+
+func parse(s string) value {
+	s = strings.TrimSpace(s)
+	plain := strings.ReplaceAll(s, ",", "")
+	if n, err := strconv.ParseFloat(plain, 64); err == nil && n-n == 0 {
+		return value{kind: number, amount: n}
+	}
+	// Durations go before sizes, which take "10m" for ten million bytes.
+	if d, err := time.ParseDuration(s); err == nil {
+		return value{kind: duration, amount: d.Seconds()}
+	}
+	if n, err := humanize.ParseBytes(s); err == nil {
+		return value{kind: number, amount: float64(n)}
+	}
+	return value{text: strings.ToLower(s)}
+}
+
+func sameValue(a, b string) bool { return a == b || parse(a) == parse(b) }
+
+// sameName takes batch_rows and batch-rows for one axis: articles and plans write the first, flags the second.
+func sameName(a, b string) bool { return plainName(a) == plainName(b) }
+
+func plainName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
+
+// compareValues orders numbers and durations by size, and text behind them.
+func compareValues(a, b string) int {
+	x, y := parse(a), parse(b)
+	return cmp.Or(-cmp.Compare(min(x.kind, 1), min(y.kind, 1)), cmp.Compare(x.amount, y.amount), cmp.Compare(x.text, y.text))
+}
+
+// Ordered tells whether all values of an axis are numbers, sizes or durations: then more and less mean something.
+func Ordered(a record.Axis) bool {
+	return !slices.ContainsFunc(a.Values, func(v string) bool { return parse(v).kind == text })
+}
+
+// valueOf is the value that an axis has in a cell; "" for an axis that it does not have.
+func valueOf(settings []record.Setting, axis string) string {
+	for _, s := range settings {
+		if s.Axis == axis {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// without is a cell's settings but for one axis.
+func without(settings []record.Setting, axis string) []record.Setting {
+	rest := make([]record.Setting, 0, len(settings))
+	for _, s := range settings {
+		if s.Axis != axis {
+			rest = append(rest, s)
+		}
+	}
+	return rest
+}
+
+// key is settings as a map's key.
+func key(settings []record.Setting) string {
+	var b strings.Builder
+	for _, s := range settings {
+		b.WriteString(strconv.Quote(s.Axis) + strconv.Quote(s.Value))
+	}
+	return b.String()
+}
+
+// Name is a cell's settings for people: method copy, workers 4.
+func Name(settings []record.Setting) string {
+	words := make([]string, len(settings))
+	for i, s := range settings {
+		words[i] = s.Axis + " " + s.Value
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,127 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+)
+
+// CompareSchema names the form of CompareJSON. Fields may be added under the same name.
+const CompareSchema = "terapush.compare/v1"
+
+// Compare writes a comparison for people: the cells, those of one record only, and every input that differs. With a
+// threshold above 0, a share of A's rate, it ends with the cells that are slower by more.
+func Compare(w io.Writer, c analysis.Comparison, threshold float64) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "a %s\nb %s\n", c.A, c.B)
+	if len(c.Cells) > 0 {
+		b.WriteString("\n" + gridOfPairs(c).text())
+	}
+	if len(c.Lost) > 0 {
+		b.WriteString("\n")
+	}
+	for _, l := range c.Lost {
+		b.WriteString(lost(l) + "\n")
+	}
+	b.WriteString("\n")
+	if len(c.Inputs) == 0 {
+		b.WriteString("no input differs\n")
+	}
+	for _, d := range c.Inputs {
+		fmt.Fprintf(&b, "%-17s a %s\n%-17s b %s\n", d.Name, orNone(d.A), "", orNone(d.B))
+	}
+	if threshold > 0 {
+		b.WriteString("\n" + failing(c, threshold))
+	}
+	return write(w, "comparison", b.String())
+}
+
+func gridOfPairs(c analysis.Comparison) grid {
+	tables := map[string]bool{}
+	for _, p := range c.Cells {
+		tables[p.Table] = true
+	}
+	g := grid{
+		head:  []string{"cell", "a rows/s", "spread", "b rows/s", "spread", "change", "p", ""},
+		right: []bool{false, true, true, true, true, true, true, false},
+	}
+	for _, p := range c.Cells {
+		tested := ""
+		if p.Tested {
+			tested = fmt.Sprintf("%.3f", p.P)
+		}
+		g.rows = append(g.rows, []string{
+			cell(p.Table, p.Settings, len(tables) > 1), amount(p.A.Median), spread(p.A), amount(p.B.Median), spread(p.B),
+			fmt.Sprintf("%+.1f %%", 100*p.Change), tested, string(p.Verdict),
+		})
+	}
+	return g
+}
+
+func lost(l analysis.Lost) string {
+	text := fmt.Sprintf("only in %s: %s", l.In, cell(l.Table, l.Settings, l.Table != ""))
+	if l.Other != "" {
+		text += "; in the other " + joined(": ", string(l.Other), oneLine(l.Error))
+	}
+	return text
+}
+
+func failing(c analysis.Comparison, threshold float64) string {
+	var b strings.Builder
+	limit := fmt.Sprintf("%.4g %%", 100*threshold)
+	slower, broken := c.SlowerBy(threshold), c.Broken()
+	if len(c.Cells)+len(broken) == 0 {
+		return "nothing to compare: no cell was measured in both\n"
+	}
+	if len(slower)+len(broken) == 0 {
+		return "no cell is slower by more than " + limit + "\n"
+	}
+	for _, p := range slower {
+		fmt.Fprintf(&b, "slower by more than %s: %s, %+.1f %%", limit, cell(p.Table, p.Settings, p.Table != ""), 100*p.Change)
+		if !p.Tested {
+			b.WriteString(" (" + string(p.Verdict) + ")")
+		}
+		b.WriteString("\n")
+	}
+	for _, l := range broken {
+		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings, l.Table != ""))
+	}
+	return b.String()
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return oneLine(s)
+}
+
+// cell names a cell, with its table where there are several.
+func cell(table string, settings []record.Setting, several bool) string {
+	if !several {
+		table = ""
+	}
+	text := joined(": ", table, analysis.Name(settings))
+	if text == "" {
+		return "the run"
+	}
+	return text
+}
+
+// CompareJSON writes a comparison as one object, with the cells that are slower by more than the threshold.
+func CompareJSON(w io.Writer, c analysis.Comparison, threshold float64) error {
+	out := struct {
+		Schema    string          `json:"schema"`
+		Threshold float64         `json:"threshold"` // a share; 0 is none
+		Slower    []analysis.Pair `json:"slower"`
+		Broken    []analysis.Lost `json:"broken"` // measured in a, failed in b
+		analysis.Comparison
+	}{Schema: CompareSchema, Threshold: threshold, Slower: []analysis.Pair{}, Broken: []analysis.Lost{}, Comparison: c}
+	if threshold > 0 {
+		out.Slower, out.Broken = append(out.Slower, c.SlowerBy(threshold)...), append(out.Broken, c.Broken()...)
+	}
+	return writeJSON(w, out)
+}

@@ -1,0 +1,182 @@
+package render
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/chart"
+	"github.com/terapush/terapush/internal/record"
+)
+
+// maxLines is how many lines a chart can have that a reader can tell apart.
+const maxLines = 7
+
+// folded says which of the other axes make the lines of a chart along one axis, and which are folded into their best.
+type folded struct {
+	axis   record.Axis
+	names  []string // a line for each combination of these
+	bestOf []string
+}
+
+// fold gives lines to as many axes as there is room for, those of words first: a method is what a reader looks for.
+func fold(t analysis.Table, axis record.Axis) folded {
+	f := folded{axis: axis}
+	var rest []record.Axis
+	for _, a := range varying(t) {
+		if a.Name != axis.Name {
+			rest = append(rest, a)
+		}
+	}
+	slices.SortStableFunc(rest, func(a, b record.Axis) int {
+		return cmp.Compare(map[bool]int{true: 1}[analysis.Ordered(a)], map[bool]int{true: 1}[analysis.Ordered(b)])
+	})
+	lines := 1
+	for n, a := range rest {
+		if n == 0 || lines*len(a.Values) <= maxLines {
+			lines *= len(a.Values)
+			f.names = append(f.names, a.Name)
+		} else {
+			f.bestOf = append(f.bestOf, a.Name)
+		}
+	}
+	return f
+}
+
+// series are the lines, the published ones behind those measured here.
+func (f folded) series(t analysis.Table) []chart.Series {
+	var here, there lines
+	for _, p := range t.Points {
+		x, ok := analysis.Amount(valueOf(p.Settings, f.axis.Name))
+		if s := p.RowsPerSecond; ok && s.N > 0 {
+			point := chart.Point{X: x, Y: s.Median, Marked: len(f.bestOf) == 0 && isKneeAlong(t, p, f.axis.Name)}
+			if s.N > 1 {
+				point.Low, point.High = s.Low, s.High
+			}
+			here.add(f.name(t, func(axis string) string { return valueOf(p.Settings, axis) }), point)
+		}
+	}
+	if t.Facts != nil {
+		for _, fact := range t.Facts.Points {
+			x, ok := analysis.Amount(published(fact, f.axis.Name))
+			if ok && fact.RowsPerSecond > 0 {
+				there.add(f.name(t, func(axis string) string { return published(fact, axis) }), chart.Point{X: x, Y: fact.RowsPerSecond})
+			}
+		}
+	}
+	for i := range there.series {
+		there.series[i].Dashed = true
+	}
+	return append(here.series, there.series...)
+}
+
+func (f folded) name(t analysis.Table, value func(axis string) string) string {
+	var words []string
+	for _, a := range varying(t) {
+		switch {
+		case !slices.Contains(f.names, a.Name) || value(a.Name) == "":
+		case analysis.Ordered(a):
+			words = append(words, a.Name+" "+value(a.Name))
+		default:
+			words = append(words, value(a.Name))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// lines are series by their names, with one point for each place: the highest.
+type lines struct{ series []chart.Series }
+
+func (l *lines) add(name string, p chart.Point) {
+	i := slices.IndexFunc(l.series, func(s chart.Series) bool { return s.Name == name })
+	if i < 0 {
+		l.series = append(l.series, chart.Series{Name: name, Points: []chart.Point{p}})
+		return
+	}
+	points := l.series[i].Points
+	n := slices.IndexFunc(points, func(had chart.Point) bool { return had.X == p.X })
+	switch {
+	case n < 0:
+		l.series[i].Points = append(points, p)
+	case p.Y > points[n].Y:
+		points[n] = p
+	}
+}
+
+// published is what a fact says of an axis. Articles write batch_rows where flags have batch-rows.
+func published(f record.Fact, axis string) string {
+	if v, ok := f.At[axis]; ok {
+		return v
+	}
+	return f.At[strings.ReplaceAll(axis, "-", "_")]
+}
+
+func isKneeAlong(t analysis.Table, p analysis.Point, axis string) bool {
+	return isKnee(t, p) && slices.ContainsFunc(t.Knees, func(k analysis.Knee) bool { return k.Axis == axis })
+}
+
+// all are the measured points.
+func all(t analysis.Table) (points []int) {
+	for n := range t.Points {
+		if _, ok := pointAt(t, n); ok {
+			points = append(points, n)
+		}
+	}
+	return points
+}
+
+// fastest are the best of some points, in their own order.
+func fastest(t analysis.Table, among []int, most int) []int {
+	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
+		return cmp.Compare(t.Points[b].RowsPerSecond.Median, t.Points[a].RowsPerSecond.Median)
+	})
+	if len(byRate) > most {
+		byRate = byRate[:most]
+	}
+	return slices.Sorted(slices.Values(byRate))
+}
+
+// picks are the cells whose insides are shown: the best of each combination of words, such as methods, or of each value
+// of the first axis where there are no words; the fastest of them if they are many. The text says which.
+func picks(t analysis.Table, fit func(analysis.Point) bool) (points []int, which string) {
+	axes := slices.DeleteFunc(slices.Clone(varying(t)), analysis.Ordered)
+	if len(axes) == 0 && len(varying(t)) > 0 && len(varying(t)[0].Values) > 1 {
+		axes = varying(t)[:1]
+	}
+	best := map[string]int{}
+	for _, n := range all(t) {
+		p := t.Points[n]
+		if !fit(p) {
+			continue
+		}
+		name := ""
+		for _, a := range axes {
+			name += valueOf(p.Settings, a.Name) + "\x00"
+		}
+		if had, ok := best[name]; !ok || p.RowsPerSecond.Median > t.Points[had].RowsPerSecond.Median {
+			best[name] = n
+		}
+	}
+	for _, n := range best {
+		points = append(points, n)
+	}
+	groups := len(points)
+	slices.Sort(points)
+	points = fastest(t, points, maxRows)
+	switch names := axisNames(axes); {
+	case names == "" || len(varying(t)) == len(axes):
+		which = "by cell."
+	default:
+		which = "in the fastest cell of each " + names + "."
+	}
+	return points, which + ofAll(len(points), groups)
+}
+
+func axisNames(axes []record.Axis) string {
+	var names []string
+	for _, a := range axes {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, " and ")
+}

@@ -1,0 +1,109 @@
+package render
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/chart"
+	"github.com/terapush/terapush/internal/record"
+)
+
+// part is one table on the page.
+type part struct {
+	ID, Title, Name, Scale string
+	Where                  string // server and machine
+	Durability             string
+	Tiles                  []tile
+	Figures                []figure
+	Cells, All             htmlTable
+	Knees                  []analysis.Input
+	Failures               []analysis.Input // cells, and why
+	Warnings               []string
+	Facts                  *record.Facts
+	Besides, Inputs        []analysis.Input
+}
+
+// tile is one figure of the headline.
+type tile struct{ Name, Value, Unit, Note string }
+
+// figure is one chart with its words. Wide is the same chart for a wide page; "" if there is one only.
+type figure struct {
+	Title, Caption string
+	Narrow, Wide   template.HTML
+}
+
+func newPart(n int, t analysis.Table, page string) part {
+	p := part{
+		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(title(t), page), ": "), Name: t.Name, Scale: t.Scale,
+		Where: joined(" · ", input(t, "server"), input(t, "machine")), Durability: input(t, "durability"),
+		Tiles: tiles(t), Cells: cellTable(t), All: measurements(t),
+		Warnings: t.Warnings, Facts: t.Facts,
+	}
+	for _, c := range conclusions(t) {
+		if c.Name == "knee" {
+			p.Knees = append(p.Knees, c)
+		}
+	}
+	for _, b := range besides(t) {
+		if t.Facts != nil && b.Value != joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note) {
+			p.Besides = append(p.Besides, b)
+		}
+	}
+	for _, point := range t.Points {
+		if point.Error != "" {
+			p.Failures = append(p.Failures, analysis.Input{Name: cellName(t, point.Settings), Value: string(point.Status) + ": " + point.Error})
+		}
+	}
+	for _, s := range fixed(t) {
+		p.Inputs = append(p.Inputs, analysis.Input{Name: s.Axis, Value: s.Value})
+	}
+	p.Inputs = append(p.Inputs, t.Inputs...)
+	for i, s := range sketches(t) {
+		p.Figures = append(p.Figures, s.figure(fmt.Sprintf("%s-c%d", p.ID, i+1)))
+	}
+	return p
+}
+
+func (s sketch) figure(id string) figure {
+	frame := chart.Frame{ID: id, Title: s.Title, Desc: s.Caption, Width: chart.Narrow}
+	f := figure{Title: s.Title, Caption: s.Caption, Narrow: template.HTML(s.draw(frame))}
+	if s.Wide {
+		frame.ID, frame.Width = id+"w", chart.Wide
+		f.Wide = template.HTML(s.draw(frame))
+	}
+	return f
+}
+
+// tiles are the headline: the best cell, the smallest that is nearly as good, and how much was measured.
+func tiles(t analysis.Table) []tile {
+	var list []tile
+	if best, ok := pointAt(t, t.Best); ok {
+		list = append(list, tile{"Best", amount(best.RowsPerSecond.Median), "rows/s",
+			joined(" · ", cellName(t, best.Settings), amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
+		if small, ok := pointAt(t, t.Smallest); ok && t.Smallest != t.Best {
+			list = append(list, tile{"Smallest within 5 % of it", amount(small.RowsPerSecond.Median), "rows/s", cellName(t, small.Settings)})
+		} else if len(t.Points) > 1 {
+			list = append(list, tile{"Smallest within 5 % of it", "itself", "", "no smaller setting comes as near"})
+		}
+		if best.P99.N > 0 {
+			list = append(list, tile{"Batch latency there, p99", seconds(best.P99.Median), "", "half of the batches within " + seconds(best.P50.Median)})
+		}
+		if best.BytesPerRow.N > 0 {
+			list = append(list, tile{"Stored there", amount(best.BytesPerRow.Median), "bytes a row", "with indexes, as the server counts"})
+		}
+	}
+	count := map[record.Status]int{}
+	for _, p := range t.Points {
+		count[p.Status]++
+	}
+	note := ""
+	for _, s := range []record.Status{record.Limited, record.Failed, record.Skipped} {
+		if count[s] > 0 {
+			note = joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	return append(list, tile{"Cells measured", strconv.Itoa(count[record.Measured] + count[record.Limited]), "of " + strconv.Itoa(len(t.Points)), note})
+}

@@ -1,0 +1,121 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"math"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/report"
+)
+
+func page(t testing.TB, tables ...analysis.Table) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, render.HTML(&b, tables))
+	return b.String()
+}
+
+// structure is the page without its style and without what is inside its drawings.
+func structure(html string) string {
+	html = regexp.MustCompile(`(?s)<style>.*?</style>`).ReplaceAllString(html, "<style/>")
+	return regexp.MustCompile(`(?s)</desc>.*?</svg>`).ReplaceAllString(html, "</desc></svg>")
+}
+
+func TestHTMLGolden(t *testing.T) {
+	golden(t, "page.html", structure(page(t, methods(), workers())))
+}
+
+func TestChartGolden(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, render.Chart(&b, methods()))
+	require.NoError(t, xml.Unmarshal(b.Bytes(), new(struct{})))
+	golden(t, "chart.svg", b.String())
+}
+
+func TestHTMLNeedsNothing(t *testing.T) {
+	html := page(t, methods(), workers())
+	for _, sign := range []string{"<script", "<link", "<img", "<iframe", "src=", "url(", "@import", "@font-face", "onload"} {
+		require.NotContains(t, html, sign)
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(html, -1) {
+		require.False(t, ids[m[1]], "twice: %s", m[1])
+		ids[m[1]] = true
+	}
+	for _, m := range regexp.MustCompile(`(?:aria-labelledby|href)="#?([^"]+)"`).FindAllStringSubmatch(html, -1) {
+		for _, id := range strings.Fields(m[1]) {
+			require.True(t, ids[id], "leads nowhere: %s", id)
+		}
+	}
+}
+
+// TestLargeSweepIsSmall: the page of 500 cells stays below 2 MB.
+func TestLargeSweepIsSmall(t *testing.T) {
+	html := page(t, large(500))
+	require.Less(t, len(html), 2<<20)
+	require.Contains(t, html, "method-9, batch-rows 512000, workers 16")
+}
+
+func TestHTMLOfOddTables(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'&-->]]>`
+	long := strings.Repeat("long-name ", 6)
+	odd := func(v float64) analysis.Sample { return analysis.Sample{N: 2, Median: v, Low: v, High: v} }
+	one := methods()
+	one.Points, one.Axes = one.Points[:1], one.Axes[:1]
+	one.Axes[0].Values = one.Axes[0].Values[:1]
+	failed := workers()
+	failed.Best, failed.Smallest = -1, -1
+	for i := range failed.Points {
+		failed.Points[i] = analysis.Point{Settings: failed.Points[i].Settings, Status: record.Failed, Error: evil}
+	}
+	evils := workers()
+	evils.Name, evils.Title, evils.Scale, evils.Warnings = evil, evil, evil, []string{evil}
+	evils.Inputs = []analysis.Input{{Name: evil, Value: evil}}
+	evils.Facts = &record.Facts{Source: evil, Machine: evil, Note: evil, Points: []record.Fact{{At: map[string]string{"group_commit": evil, "workers": "4"}, RowsPerSecond: 5}}}
+	evils.Axes[0].Name = evil
+	for i := range evils.Points {
+		evils.Points[i].Settings[0] = record.Setting{Axis: evil, Value: evil + long}
+	}
+	tables := map[string]analysis.Table{
+		"empty": {Best: -1, Smallest: -1}, "one point": one, "all failed": failed, "scripts": evils,
+	}
+	for name, v := range map[string]float64{"zero": 0, "NaN": math.NaN(), "infinite": math.Inf(1), "negative": -1, "tiny": 5e-324} {
+		table := workers()
+		for i := range table.Points {
+			p := &table.Points[i]
+			p.RowsPerSecond, p.P50, p.P99, p.BytesPerSecond = odd(v), odd(v), odd(v), odd(v)
+			p.Typical = &report.Report{
+				Phases: report.Phases{Load: v}, WorkerSeconds: map[string]float64{"send": v},
+				Timeline: report.Timeline{Moments: []report.Moment{{At: v}, {At: 1, Rows: 5}, {At: v}}},
+			}
+		}
+		tables[name] = table
+	}
+	for name, table := range tables {
+		t.Run(name, func(t *testing.T) {
+			html := page(t, table)
+			require.NotContains(t, html, "<script")
+			require.NotContains(t, html, "ZgotmplZ")
+			for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(html, -1) {
+				require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
+			}
+			require.NoError(t, render.Chart(new(bytes.Buffer), table))
+		})
+	}
+	require.Error(t, render.HTML(new(bytes.Buffer), nil))
+}
+
+func BenchmarkHTMLOf500Cells(b *testing.B) {
+	table := large(500)
+	for b.Loop() {
+		b.SetBytes(int64(len(page(b, table))))
+	}
+}

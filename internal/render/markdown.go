@@ -1,0 +1,37 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/terapush/terapush/internal/analysis"
+)
+
+// Markdown writes tables as GitHub shows them.
+func Markdown(w io.Writer, tables []analysis.Table) error {
+	if len(tables) == 0 {
+		return errNothing
+	}
+	var b strings.Builder
+	for i, t := range tables {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "## %s\n\n", escape(heading(t)))
+		if len(t.Points) > 0 {
+			b.WriteString(gridOf(t).markdown() + "\n")
+		}
+		for _, line := range conclusions(t) {
+			fmt.Fprintf(&b, "- **%s** %s\n", line.Name, escape(line.Value))
+		}
+		for _, text := range t.Warnings {
+			fmt.Fprintf(&b, "- **warning** %s\n", escape(text))
+		}
+		b.WriteString("\n| input | value |\n| :-- | :-- |\n")
+		for _, in := range append(besides(t), depends(t)...) {
+			fmt.Fprintf(&b, "| %s | %s |\n", escape(in.Name), escape(in.Value))
+		}
+	}
+	return write(w, "Markdown", b.String())
+}

@@ -1,0 +1,210 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
+)
+
+func everything(t testing.TB) []record.Record {
+	return records(t, "four-methods.jsonl", "workers.jsonl", "two-parts.jsonl", "run-4.json", "run-8.json")
+}
+
+func TestTheSameRecordsGiveTheSameBytes(t *testing.T) {
+	for end, show := range all() {
+		first := rendered(t, show, everything(t))
+		for range 2 {
+			require.Equal(t, first, rendered(t, show, everything(t)), end)
+		}
+	}
+}
+
+func all() map[string]format {
+	every := formats()
+	every["html"] = render.HTML
+	return every
+}
+
+func TestNothingIsNoResult(t *testing.T) {
+	for end, show := range formats() {
+		require.ErrorContains(t, show(io.Discard, nil), "there is no table to show", end)
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestAWriterThatFails(t *testing.T) {
+	for end, show := range all() {
+		require.ErrorIs(t, show(full{}, analysis.Tables(records(t, "run-4.json"))), errFull, end)
+	}
+	c := analysis.Compare(records(t, "run-4.json")[0], records(t, "run-8.json")[0])
+	require.ErrorIs(t, render.Compare(full{}, c, 0), errFull)
+	require.ErrorIs(t, render.CompareJSON(full{}, c, 0), errFull)
+}
+
+func TestCSVHasAllPointsUnderOneHead(t *testing.T) {
+	of := everything(t)
+	lines, err := csv.NewReader(strings.NewReader(rendered(t, render.CSV, of))).ReadAll()
+	require.NoError(t, err, "every line has as many fields as the head")
+	points := 0
+	for _, table := range analysis.Tables(of) {
+		points += len(table.Points)
+	}
+	require.Len(t, lines, 1+points)
+	head := map[string]int{}
+	for i, name := range lines[0] {
+		require.NotContains(t, head, name)
+		head[name] = i
+	}
+	for _, line := range lines[1:] {
+		samples := line[head["rows_per_second_samples"]]
+		if line[head["status"]] != "measured" && line[head["status"]] != "limited" {
+			require.Empty(t, samples)
+			continue
+		}
+		n, err := strconv.Atoi(line[head["pushes"]])
+		require.NoError(t, err)
+		require.Len(t, strings.Split(samples, ";"), n)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	of := everything(t)
+	var got struct {
+		Schema string
+		Tables []analysis.Table
+	}
+	in := json.NewDecoder(strings.NewReader(rendered(t, render.JSON, of)))
+	in.DisallowUnknownFields()
+	require.NoError(t, in.Decode(&got))
+	require.Equal(t, "terapush.table/v1", got.Schema)
+	want := analysis.Tables(of)
+	require.Len(t, got.Tables, len(want))
+	for i := range want {
+		require.Equal(t, want[i].Inputs, got.Tables[i].Inputs)
+		for j, p := range want[i].Points {
+			require.Equal(t, p.RowsPerSecond, got.Tables[i].Points[j].RowsPerSecond)
+			require.Equal(t, p.Fact, got.Tables[i].Points[j].Fact)
+		}
+	}
+}
+
+// An error is a server's text: it may hold anything.
+func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
+	of := records(t, "four-methods.jsonl")
+	for i := range of[0].Entries {
+		if of[0].Entries[i].Status == record.Failed {
+			of[0].Entries[i].Error = "a | b\n# c <img src=x> `d` [e](f) \\| *g*"
+		}
+	}
+	text := rendered(t, render.Markdown, of)
+	require.Contains(t, text, "failed: a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*")
+	bar := regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\|`)
+	columns := 0
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "| method |") && columns == 0 {
+			continue
+		}
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		n := len(bar.FindAllString(line, -1))
+		require.True(t, columns == 0 || n == columns, line)
+		columns = n
+	}
+	require.Positive(t, columns)
+}
+
+// The lines are those of https://golang.org/design/14313-benchmark-format: a name, a count and pairs of value and unit; and
+// the configuration of a table ends with the table.
+func TestBenchmarksAreInTheFormatOfGo(t *testing.T) {
+	of := everything(t)
+	of[1].Entries[1].Settings[0].Value = "a b/c"
+	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.]+ \S+)+$`)
+	config := regexp.MustCompile(`^[a-z][^\sA-Z:]*:( .*)?$`)
+	pushes, measured := 0, 0
+	for text := range strings.Lines(rendered(t, render.Benchmarks, of)) {
+		switch text = strings.TrimSuffix(text, "\n"); {
+		case strings.HasPrefix(text, "Benchmark"):
+			require.Regexp(t, line, text)
+			require.Contains(t, text, " ns/op ")
+			require.Contains(t, text, " rows/s ")
+			require.Regexp(t, `^\S+-2 `, text, "the cores end the name")
+			pushes++
+		case text != "" && !strings.HasPrefix(text, "Unit "):
+			require.Regexp(t, config, text)
+		}
+	}
+	for _, table := range analysis.Tables(of) {
+		for _, p := range table.Points {
+			measured += len(p.Pushes)
+		}
+	}
+	require.Equal(t, measured, pushes)
+}
+
+func TestCompareGolden(t *testing.T) {
+	for name, files := range map[string][2]string{
+		"compare-workers":      {"workers.jsonl", "workers-after.jsonl"},
+		"compare-same":         {"workers.jsonl", "workers.jsonl"},
+		"compare-runs":         {"run-4.json", "run-8.json"},
+		"compare-strangers":    {"two-parts.jsonl", "run-8.json"},
+		"compare-four-methods": {"four-methods.jsonl", "four-methods.jsonl"},
+	} {
+		of := records(t, files[0], files[1])
+		if name == "compare-four-methods" {
+			for i := range of[1].Entries {
+				if e := &of[1].Entries[i]; e.Cell == 5 {
+					e.Status, e.Report, e.Error = record.Failed, nil, "disk full"
+				}
+			}
+		}
+		c := analysis.Compare(of[0], of[1])
+		var text, object bytes.Buffer
+		require.NoError(t, render.Compare(&text, c, 0.05))
+		golden(t, name+".txt", text.String())
+		require.NoError(t, render.CompareJSON(&object, c, 0.05))
+		if name == "compare-runs" {
+			golden(t, name+".json", object.String())
+		}
+		require.NotContains(t, object.String(), "null", name)
+	}
+}
+
+// What names somebody is in the fixtures: none of it may be in any output.
+func TestRedactedOutputs(t *testing.T) {
+	of := everything(t)
+	clean := analysis.Redact(of)
+	c := analysis.Compare(clean[0], clean[1])
+	outputs := map[string]func(io.Writer) error{
+		"compare":      func(w io.Writer) error { return render.Compare(w, c, 0.05) },
+		"compare.json": func(w io.Writer) error { return render.CompareJSON(w, c, 0.05) },
+	}
+	for end, show := range all() {
+		outputs[end] = func(w io.Writer) error { return show(w, analysis.Tables(clean)) }
+		require.Contains(t, rendered(t, show, of), "4", end)
+	}
+	for end, show := range outputs {
+		var b bytes.Buffer
+		require.NoError(t, show(&b))
+		for _, name := range []string{"anna", "db1", "shop", "orders", "sales", "archive", "10.1.2.3"} {
+			require.NotContains(t, b.String(), name, end)
+		}
+	}
+}

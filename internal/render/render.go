@@ -1,0 +1,168 @@
+// Package render shows tables: as text, Markdown, CSV, JSON, lines for benchstat and a page with charts. It takes
+// everything from package analysis and decides nothing itself; the same tables give the same bytes.
+package render
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+)
+
+const mib = 1 << 20
+
+// errNothing refuses to show nothing at all, which somebody would take for a result.
+var errNothing = errors.New("there is no table to show: the records hold no cells")
+
+func write(w io.Writer, what, text string) error {
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("render: write the %s: %w", what, err)
+	}
+	return nil
+}
+
+// heading is a table's name and title in one line.
+func heading(t analysis.Table) string {
+	text := t.Title
+	switch {
+	case text == "":
+		text = t.Name
+	case t.Name != "":
+		text = t.Name + ": " + text
+	}
+	if t.Scale != "" {
+		text += " (scale " + t.Scale + ")"
+	}
+	return text
+}
+
+// varying are the axes worth a column: those of several values, or all if there is none.
+func varying(t analysis.Table) []record.Axis {
+	var found []record.Axis
+	for _, a := range t.Axes {
+		if len(a.Values) > 1 {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// fixed are the settings that all cells share because their axis has one value.
+func fixed(t analysis.Table) []record.Setting {
+	var found []record.Setting
+	for _, a := range t.Axes {
+		if len(a.Values) == 1 {
+			found = append(found, record.Setting{Axis: a.Name, Value: a.Values[0]})
+		}
+	}
+	return found
+}
+
+// valueOf is the value that an axis has in a cell.
+func valueOf(settings []record.Setting, axis string) string {
+	for _, s := range settings {
+		if s.Axis == axis {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// notes says of a point what no number does: whether it is the best, and how its pushes ended.
+func notes(t analysis.Table, i int) string {
+	p := t.Points[i]
+	var parts []string
+	add := func(is bool, text string) {
+		if is {
+			parts = append(parts, text)
+		}
+	}
+	add(i == t.Best && len(t.Points) > 1, "best")
+	add(i == t.Smallest && i != t.Best, "smallest within 5 %")
+	add(isKnee(t, p), "knee")
+	add(p.Limited > 0, "limited")
+	switch {
+	case p.Status == record.Failed || p.Status == record.Skipped:
+		add(true, joined(": ", string(p.Status), oneLine(p.Error)))
+	case p.Failed > 0:
+		add(true, fmt.Sprintf("%d failed: %s", p.Failed, oneLine(p.Error)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func isKnee(t analysis.Table, p analysis.Point) bool {
+	for _, k := range t.Knees {
+		if valueOf(p.Settings, k.Axis) != k.At {
+			continue
+		}
+		same := true
+		for _, s := range k.Row {
+			same = same && valueOf(p.Settings, s.Axis) == s.Value
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+func joined(by string, parts ...string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	return strings.Join(kept, by)
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// amount shows a number with about three digits behind the first, and none behind the point where they say nothing.
+func amount(n float64) string {
+	switch {
+	case n == 0:
+		return "0"
+	case math.Abs(n) < 10:
+		return fmt.Sprintf("%.2f", n)
+	case math.Abs(n) < 100:
+		return fmt.Sprintf("%.1f", n)
+	}
+	return humanize.Comma(int64(math.Round(n)))
+}
+
+func percent(share float64) string { return fmt.Sprintf("±%.1f %%", 100*share) }
+
+// seconds shows a time with about three digits.
+func seconds(s float64) string {
+	switch {
+	case s == 0:
+		return "0 s"
+	case s < 0.001:
+		return fmt.Sprintf("%.0f µs", s*1e6)
+	case s < 0.01:
+		return fmt.Sprintf("%.2f ms", s*1000)
+	case s < 1:
+		return fmt.Sprintf("%.0f ms", s*1000)
+	case s < 100:
+		return fmt.Sprintf("%.2f s", s)
+	case s < 600:
+		return fmt.Sprintf("%.1f s", s)
+	}
+	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
+}
+
+// times is how a figure here stands to a published one.
+func times(here, there float64) string {
+	if here == 0 || there == 0 {
+		return ""
+	}
+	return "×" + amount(here/there)
+}

@@ -1,0 +1,82 @@
+package render_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// records reads fixtures of package analysis, which makes them.
+func records(t testing.TB, names ...string) []record.Record {
+	t.Helper()
+	var all []record.Record
+	for _, name := range names {
+		r, err := record.Read(filepath.Join("..", "analysis", "testdata", name))
+		require.NoError(t, err)
+		all = append(all, r)
+	}
+	return all
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "go test -update writes it")
+	require.Equal(t, string(want), got)
+}
+
+type format func(io.Writer, []analysis.Table) error
+
+func formats() map[string]format {
+	return map[string]format{"txt": render.Text, "md": render.Markdown, "csv": render.CSV, "json": render.JSON, "bench": render.Benchmarks}
+}
+
+func rendered(t testing.TB, show format, of []record.Record) string {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, show(&b, analysis.Tables(of)))
+	return b.String()
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		files   []string
+		formats string
+		redact  bool
+	}{
+		{"four-methods", []string{"four-methods.jsonl"}, "txt md csv", false},
+		{"workers", []string{"workers.jsonl"}, "txt md csv json bench", false},
+		{"side-by-side", []string{"workers.jsonl", "workers-after.jsonl"}, "txt", false},
+		{"two-parts", []string{"two-parts.jsonl"}, "txt md csv bench", false},
+		{"one-run", []string{"run-4.json"}, "txt md csv json bench", false},
+		{"two-runs", []string{"run-8.json", "run-4.json"}, "txt md bench", false},
+		{"all", []string{"workers.jsonl", "run-4.json", "two-parts.jsonl", "run-8.json"}, "csv bench", false},
+		{"redacted", []string{"four-methods.jsonl"}, "txt", true},
+	} {
+		of := records(t, c.files...)
+		if c.redact {
+			of = analysis.Redact(of)
+		}
+		for end := range strings.FieldsSeq(c.formats) {
+			t.Run(c.name+"."+end, func(t *testing.T) { golden(t, c.name+"."+end, rendered(t, formats()[end], of)) })
+		}
+	}
+}
