@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(a.push(), a.verify(), a.forget(), a.list(), a.demo(), a.version())
+	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.report(), a.compare(), a.list(), a.demo(), a.version())
 	return root
 }
 
@@ -124,11 +124,15 @@ const (
 	exitRejected    = 3
 	exitUnverified  = 4
 	exitPreflight   = 5
+	exitThreshold   = 6
 	exitUnknown     = 7
 	exitInterrupted = 128 // plus the signal's number
 )
 
 func (a *app) exitCode(err error) int {
+	if errors.Is(err, errSlower) {
+		return exitThreshold
+	}
 	switch push.OutcomeOf(err) {
 	case report.OK:
 		return exitOK

@@ -13,8 +13,8 @@ import (
 )
 
 func (a *app) list() *cobra.Command {
-	tables := map[string]func(*tabwriter.Writer){"targets": a.listTargets, "methods": a.listMethods, "datasets": listDatasets}
-	what := []string{"targets", "methods", "datasets"}
+	tables := map[string]func(*tabwriter.Writer){"targets": a.listTargets, "methods": a.listMethods, "datasets": listDatasets, "presets": a.listPresets}
+	what := []string{"targets", "methods", "datasets", "presets"}
 	return &cobra.Command{
 		Use:       "list [" + strings.Join(what, "|") + "]",
 		Short:     "List what there is to push into and to push",

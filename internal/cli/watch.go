@@ -13,6 +13,7 @@ type watcher struct {
 	config   config.Push
 	terminal *live.Terminal
 	server   *live.Server // nil without --metrics-addr
+	passing  bool         // a bar goes without a trace, since somebody else tells how the run ended
 }
 
 // newWatcher takes the metrics' address before anything of the run happens.
@@ -36,7 +37,9 @@ func (w *watcher) watch(run push.Watched) (done func(), err error) {
 			return nil, err
 		}
 	}
-	p := live.StartProgress(live.ProgressOptions{Mode: live.Mode(w.config.Progress), Terminal: w.terminal, Snapshot: run.Snapshot})
+	p := live.StartProgress(live.ProgressOptions{
+		Mode: live.Mode(w.config.Progress), Terminal: w.terminal, Snapshot: run.Snapshot, Transient: w.passing,
+	})
 	return p.Stop, nil
 }
 

@@ -1,5 +1,7 @@
 // Package record is what a sweep leaves behind: one file of JSON lines, a head and then an entry for every push that
-// ended. Reports, charts and comparisons are made of records alone, on any machine and at any later time.
+// ended or was skipped. Where a sweep was gone on with differently, another head stands between the entries, and the last
+// one counts. Every line is on disk before the next push begins; a line that a kill cut off is dropped. Reports, charts
+// and comparisons are made of records alone, on any machine and at any later time.
 //
 // No secret can get in: a head holds flags that config has already taken the secrets out of, and an entry holds a
 // report, which never has any.
@@ -16,6 +18,7 @@ const Schema = "terapush.sweep/v1"
 
 // Record is a whole sweep, or what there is of it.
 type Record struct {
+	File    string // that it was read from; it tells records apart that stand side by side
 	Head    Head
 	Entries []Entry // in the order in which they ended
 }

@@ -1,0 +1,172 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/record"
+)
+
+// sweepOf is a sweep of a plan with its own folder: plan, record and state.
+type sweepOf struct {
+	plan, record, state string
+}
+
+func newSweep(t *testing.T, plan string) sweepOf {
+	dir := t.TempDir()
+	s := sweepOf{filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "record.jsonl"), filepath.Join(dir, "state")}
+	require.NoError(t, os.WriteFile(s.plan, []byte(plan), 0o644))
+	return s
+}
+
+func (s sweepOf) of(target string, args ...string) invocation {
+	return invocation{args: append([]string{"sweep", target, "--plan", s.plan, "--record", s.record, "--state-dir", s.state}, args...)}
+}
+
+// pushes are what the record has, each once.
+func (s sweepOf) pushes(t *testing.T) map[record.Push]record.Status {
+	t.Helper()
+	r, err := record.Read(s.record)
+	require.NoError(t, err)
+	all := map[record.Push]record.Status{}
+	for _, e := range r.Entries {
+		require.NotContains(t, all, e.Push(), "pushed twice")
+		all[e.Push()] = e.Status
+	}
+	return all
+}
+
+// leavesNothing looks for runs that nobody has forgotten.
+func (s sweepOf) leavesNothing(t *testing.T) {
+	t.Helper()
+	left, err := os.ReadDir(s.state)
+	require.NoError(t, err)
+	if len(left) > 0 {
+		inside, _ := filepath.Glob(filepath.Join(s.state, left[0].Name(), "*"))
+		t.Fatalf("%v: %v", left, inside)
+	}
+}
+
+const smallSweep = `name: small
+title: Small documents in four ways
+rows: 4000
+push: {payload_bytes: 100}
+axes:
+  batch_rows: [100, 2000]
+  workers: [1, 2]
+repeats: 2
+warm_up: 1
+`
+
+func TestSweepToItsTable(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, target string) sweepOf {
+		s := newSweep(t, smallSweep)
+		r := s.of(target, "--report", filepath.Join(filepath.Dir(s.plan), "page.html")).run(t).ends(t, 0)
+		assert.Contains(t, r.stdout, "Small documents in four ways")
+		assert.Regexp(t, `(?m)^ +2,?000 +2 +[\d,]+ `, r.stdout)
+		r.says(t, "[1/9] warm-up, batch-rows 100, workers 1: ", "[9/9] ")
+		require.Len(t, s.pushes(t), 9)
+		s.leavesNothing(t)
+		page, err := os.ReadFile(filepath.Join(filepath.Dir(s.plan), "page.html"))
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "<svg")
+		return s
+	}
+	t.Run("discard", func(t *testing.T) { check(t, "discard://") })
+	onServers(t, []kind{postgres, mariaDB, mySQL}, func(t *testing.T, d *database) {
+		s := check(t, d.target())
+		assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last cell's rows are left")
+		assert.Zero(t, d.claims(), "and no claims")
+
+		r := s.of(d.target(), "--rows", "4001").run(t).ends(t, 2)
+		r.says(t, "holds another sweep: --rows was 4000, now it is 4001")
+	})
+}
+
+// kill -9 at any moment, again and again: the same cells as if nothing had been.
+func TestSweepIsKilledAndGoesOn(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("seed %d", seed)
+		chance := rand.New(rand.NewPCG(seed, 0))
+		s := newSweep(t, smallSweep)
+		kills := 0
+		for range scaled(8, 60) {
+			p := s.of(d.target()).start(t)
+			select {
+			case <-p.done:
+				p.wait(t).ends(t, 0)
+			case <-time.After(time.Duration(chance.Int64N(int64(800 * time.Millisecond)))):
+				_ = p.Process.Kill()
+				<-p.done
+				kills++
+			}
+		}
+		t.Logf("killed %d times", kills)
+		s.of(d.target()).run(t).ends(t, 0)
+		got := s.pushes(t)
+		require.Len(t, got, 9)
+		for push, status := range got {
+			assert.Equal(t, record.Measured, status, "%v", push)
+		}
+		s.leavesNothing(t)
+		assert.Zero(t, d.claims(), "what killed processes left is forgotten")
+	})
+}
+
+// The first signal drains the push that runs and forgets it, and the printed command goes on.
+func TestSweepIsStoppedAndGoesOn(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
+		s := newSweep(t, "name: s\nrows: 3000\npush: {payload_bytes: 100, batch_rows: 100, max_rate: 200KiB/s}\naxes:\n  workers: [1, 2, 3]\n")
+		p := s.of(d.target()).start(t)
+		require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "[1/3]") }, time.Minute, 5*time.Millisecond)
+		p.signal(t, syscall.SIGTERM)
+		r := p.wait(t).ends(t, 143)
+		require.Less(t, len(s.pushes(t)), 3)
+		assert.NotEmpty(t, r.stdout, "the table so far")
+		s.leavesNothing(t)
+		assert.Zero(t, d.claims())
+
+		runAgain(t, resumeCommand(t, r.stderr)).ends(t, 0)
+		require.Len(t, s.pushes(t), 3)
+	})
+}
+
+func TestSweepWithoutAServer(t *testing.T) {
+	t.Parallel()
+	s := newSweep(t, smallSweep)
+	target := fmt.Sprintf("postgres://u@127.0.0.1:%s/db", freePort(t))
+	s.of(target).run(t).ends(t, 5).says(t, "the target cannot be reached, 3 times in succession, which are not recorded", "to go on: terapush sweep "+target)
+	require.Empty(t, s.pushes(t))
+}
+
+func TestSweepOfAWrongPlan(t *testing.T) {
+	t.Parallel()
+	s := newSweep(t, "name: wrong\nrows: 5\naxes:\n  workers: [1, 2]\n  wrokers: [3]\npush:\n  payload_bytes: many\n")
+	r := s.of("discard://").run(t).ends(t, 2)
+	r.says(t, s.plan+":5: ", `did you mean "workers"?`)
+	assert.NoFileExists(t, s.record)
+}
+
+// Two processes do not write one record.
+func TestTwoSweepsOfOneRecord(t *testing.T) {
+	t.Parallel()
+	s := newSweep(t, "name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n")
+	first := s.of("discard://", "--progress", "plain").start(t)
+	require.Eventually(t, func() bool { _, err := record.Read(s.record); return err == nil }, time.Minute, 5*time.Millisecond)
+	s.of("discard://").run(t).ends(t, 5).says(t, "another process is adding to the record "+s.record)
+	first.signal(t, syscall.SIGINT)
+	first.wait(t).ends(t, 130)
+}

@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/render"
+)
+
+// errSlower ends a comparison whose threshold was missed.
+var errSlower = errors.New("slower than --fail-if-slower allows")
+
+func (a *app) compare() *cobra.Command {
+	var threshold share
+	var asJSON, redact bool
+	cmd := &cobra.Command{
+		Use:   "compare A B",
+		Short: "Compare two sweeps or runs cell by cell, and list every input that differs",
+		Long: `Compare two sweeps or runs from their records, offline: cells of the same settings, the change of the median rate and
+whether it is more than noise, for which it takes at least 5 pushes of a cell on either side. Every input that differs
+is listed. With --fail-if-slower the exit code is 6 if a cell of B is slower by more than that, or failed in B alone.`,
+		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
+		Args:    exactly(2, "compare takes two files"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			records, err := readRecords(args, redact)
+			if err != nil {
+				return usage(err)
+			}
+			c := analysis.Compare(records[0], records[1])
+			show := render.Compare
+			if asJSON {
+				show = render.CompareJSON
+			}
+			if err := a.show("", func(w io.Writer) error { return show(w, c, float64(threshold)) }); err != nil {
+				return err
+			}
+			return missed(c, float64(threshold))
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&threshold, "fail-if-slower", "exit with 6 if a cell of B is slower by more than this, as 5%")
+	f.BoolVar(&asJSON, "json", false, "print one JSON object instead of the table")
+	f.BoolVar(&redact, "redact", false, redactHelp)
+	return cmd
+}
+
+// missed tells whether the threshold was missed. Where there was nothing to compare it cannot have been kept.
+func missed(c analysis.Comparison, threshold float64) error {
+	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
+	switch {
+	case threshold == 0:
+		return nil
+	case len(c.Cells)+broken == 0:
+		return usage(errors.New("--fail-if-slower: the records have no measured cell in common"))
+	case slower+broken > 0:
+		return fmt.Errorf("%w: %d of %d cells slower, %d failed", errSlower, slower, len(c.Cells), broken)
+	}
+	return nil
+}
+
+// share is a flag's part of a whole, written as 5%.
+type share float64
+
+func (s *share) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(float64(*s)*100, 'g', -1, 64) + "%"
+}
+
+func (s *share) Type() string { return "percent" }
+
+func (s *share) Set(text string) error {
+	digits, isPercent := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || !isPercent || !(n > 0 && n < 100) {
+		return fmt.Errorf("%q is not a share: write it as 5%%, more than 0%% and less than 100%%", text)
+	}
+	*s = share(n / 100)
+	return nil
+}

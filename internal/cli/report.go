@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
+)
+
+func (a *app) report() *cobra.Command {
+	var format, out string
+	var redact bool
+	cmd := &cobra.Command{
+		Use:   "report FILE...",
+		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
+		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
+Records of one sweep stand side by side; so do single runs, along whatever differs between them, and equal runs are
+taken for repeats. The same files give the same bytes.`,
+		Example: `  terapush report sweep.jsonl
+  terapush report sweep.jsonl --out sweep.html
+  terapush report before.json after.json --format markdown --redact`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			show, err := formatOf(format, out)
+			if err != nil {
+				return usage(err)
+			}
+			if len(args) == 0 {
+				return usage(errors.New("report takes one FILE or more: 0 arguments given"))
+			}
+			records, err := readRecords(args, redact)
+			if err != nil {
+				return usage(err)
+			}
+			return a.show(out, func(w io.Writer) error { return show(w, analysis.Tables(records)) })
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&format, "format", "", "text, markdown, json, csv, bench (for benchstat) or html (default: as --out ends, else text)")
+	f.StringVar(&out, "out", "", "file to write, instead of stdout")
+	f.BoolVar(&redact, "redact", false, redactHelp)
+	return cmd
+}
+
+const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
+
+// formats are the ways to show tables, by the name of --format.
+func formats() map[string]func(io.Writer, []analysis.Table) error {
+	return map[string]func(io.Writer, []analysis.Table) error{
+		"text": render.Text, "markdown": render.Markdown, "json": render.JSON, "csv": render.CSV, "bench": render.Benchmarks,
+		"html": render.HTML,
+	}
+}
+
+// formatOf takes the format that was named, or else the one that the file's name ends with.
+func formatOf(name, out string) (func(io.Writer, []analysis.Table) error, error) {
+	if name == "" {
+		name = map[string]string{".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html"}[strings.ToLower(filepath.Ext(out))]
+	}
+	if name == "" {
+		name = "text"
+	}
+	all := formats()
+	if show, ok := all[name]; ok {
+		return show, nil
+	}
+	return nil, fmt.Errorf("--format: %w", nearest.Unknown("format", name, slices.Sorted(maps.Keys(all))))
+}
+
+// readRecords reads all files and names every one that is bad.
+func readRecords(paths []string, redact bool) ([]record.Record, error) {
+	var records []record.Record
+	var bad []error
+	for _, path := range paths {
+		r, err := record.Read(path)
+		if err == nil && len(r.Head.Parts) == 0 {
+			err = fmt.Errorf("%s: the record ends before its head: nothing was swept", path)
+		}
+		records, bad = append(records, r), append(bad, err)
+	}
+	if err := errors.Join(bad...); err != nil {
+		return nil, err
+	}
+	if redact {
+		records = analysis.Redact(records)
+	}
+	return records, nil
+}
+
+// show writes to a file or to stdout, and nothing before all is made: half a report is not told from a whole one.
+func (a *app) show(path string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	if err := write(&text); err != nil {
+		return err
+	}
+	if path == "" {
+		_, err := a.Stdout.Write(text.Bytes())
+		return err
+	}
+	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}

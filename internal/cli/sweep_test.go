@@ -1,0 +1,325 @@
+package cli_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// quick is a plan of six cells that take no time.
+const quick = `name: quick
+title: Quick documents
+rows: 2000
+push: {payload_bytes: 50, distinct_bytes: 64KiB}
+axes:
+  batch_rows: [100, 1000]
+  workers: [1, 2, 3]
+repeats: 2
+warm_up: 1
+`
+
+// desk is a folder with a plan in it, and the record that sweeps of the plan leave.
+type desk struct {
+	shell
+	plan, record string
+}
+
+func newDesk(t *testing.T, plan string) desk {
+	dir := t.TempDir()
+	d := desk{newShell(t), filepath.Join(dir, "plan.yaml"), filepath.Join(dir, "record.jsonl")}
+	require.NoError(t, os.WriteFile(d.plan, []byte(plan), 0o644))
+	return d
+}
+
+func (d desk) sweep(args ...string) result {
+	d.Helper()
+	return d.run(append([]string{"sweep", "--plan", d.plan, "--record", d.record}, args...)...)
+}
+
+func (d desk) read() record.Record {
+	d.Helper()
+	r, err := record.Read(d.record)
+	require.NoError(d, err)
+	return r
+}
+
+// pushes are the pushes of a record, and fails when one is there twice.
+func (d desk) pushes() map[record.Push]record.Status {
+	d.Helper()
+	all := map[record.Push]record.Status{}
+	for _, e := range d.read().Entries {
+		require.NotContains(d, all, e.Push())
+		all[e.Push()] = e.Status
+	}
+	return all
+}
+
+func TestSweepHelp(t *testing.T) {
+	r := newShell(t).run("sweep", "--help")
+	require.Zero(t, r.code)
+	own, push, found := strings.Cut(r.stdout, "      --method ")
+	require.True(t, found)
+	golden(t, "sweep-help.txt", own)
+	require.Contains(t, push, "--distinct-bytes size")
+	require.NotContains(t, push, "--resume ")
+}
+
+func TestSweepDryRun(t *testing.T) {
+	s := newShell(t)
+	r := s.run("sweep", "postgres://u:hunter2@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--budget", "20m")
+	require.Zero(t, r.code, r.stderr)
+	require.NotContains(t, r.stdout+r.stderr, "hunter2")
+	golden(t, "sweep-dry-run.txt", r.stdout)
+	r = s.run("sweep", "postgres://u@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--only", "timed", "--repeats", "1", "--rows", "5")
+	require.Zero(t, r.code, r.stderr)
+	golden(t, "sweep-dry-run-only.txt", r.stdout)
+	require.NoFileExists(t, "two-parts-cloud.sweep.jsonl")
+	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+func TestSweepRefusesImpossibleCellsAllAtOnce(t *testing.T) {
+	d := newDesk(t, `name: impossible
+rows: 1000
+push: {workers: 2, memory: 1MiB}
+axes:
+  method: [copy, insert, copi]
+  batch_rows: [10, 100000]
+  format: [pgbinary, parquet]
+  payload_bytes: [100, 1048576]
+`)
+	r := d.sweep("postgres://u@h/db", "--rows-per-transaction", "10", "--verify-rows", "0")
+	require.Equal(t, 2, r.code)
+	require.Empty(t, r.stdout)
+	golden(t, "sweep-impossible.txt", r.stderr)
+	r = d.sweep("postgres://u@h/db")
+	require.Equal(t, 2, r.code)
+	golden(t, "sweep-impossible-memory.txt", r.stderr)
+	require.NoFileExists(t, d.record)
+}
+
+func TestSweepMistakes(t *testing.T) {
+	d := newDesk(t, quick)
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	require.NoError(t, os.WriteFile(bad, []byte("name: x\nrows: 5\naxis:\n  workers: [1]\n"), 0o644))
+	for args, want := range map[string]string{
+		"sweep":                                                       "a plan is needed: --plan FILE, or --preset NAME",
+		"sweep a b":                                                   "at most one TARGET: 2 arguments given",
+		"sweep --plan x --preset y":                                   "--plan and --preset exclude each other",
+		"sweep --plan /does/not/exist":                                "--plan: open /does/not/exist",
+		"sweep discard:// --preset doris":                             `preset "doris" does not exist`,
+		"sweep discard:// --plan " + bad:                              bad + ":3: key \"axis\" does not exist; did you mean \"axes\"?",
+		"sweep --plan " + d.plan:                                      "no target: give TARGET",
+		"sweep h/d --plan " + d.plan:                                  "the target is not a URL",
+		"sweep discard:// --workers 3 --plan " + d.plan:               "axis workers: the command line has --workers as well",
+		"sweep discard:// --batch-bytes 1MiB --plan " + d.plan:        "axis batch-rows",
+		"sweep discard:// --resume x --plan " + d.plan:                "--resume is for a single push",
+		"sweep discard:// --metrics-linger 1s --plan " + d.plan:       "--metrics-linger is for a single push",
+		"sweep discard:// --repeats 0 --plan " + d.plan:               "--repeats 0: at least 1",
+		"sweep discard:// --budget -1s --plan " + d.plan:              "--budget: a duration cannot be negative",
+		"sweep discard:// --only small --plan " + d.plan:              "the plan has one part only, without a name",
+		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
+		"sweep discard:// --scale cio --plan " + d.plan:               "the plan has no scales",
+		"sweep discard:// --set a --plan " + d.plan:                   `--set "a": write it as name=value`,
+		"sweep discard:// --recor x --plan " + d.plan:                 "did you mean --record?",
+		"sweep discard:// --record " + d.plan + " --plan " + d.plan:   "neither a record nor a report",
+	} {
+		r := d.run(strings.Fields(args)...)
+		require.Equal(t, map[bool]int{true: 5, false: 2}[strings.Contains(want, "neither a record")], r.code, "%s: %s", args, r.stderr)
+		require.Contains(t, r.stderr, want, args)
+		require.Empty(t, r.stdout, args)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	d := newDesk(t, quick)
+	page := filepath.Join(t.TempDir(), "page.html")
+	r := d.sweep("discard://", "--report", page)
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "Quick documents")
+	require.Regexp(t, `(?m)^ +1,?000 +3 +[\d,]+ `, r.stdout)
+	require.Contains(t, r.stderr, "[ 1/13] warm-up, batch-rows 100, workers 1: ")
+	require.Regexp(t, `(?m)^\[13/13\] batch-rows \d+, workers \d \(2 of 2\): [\d,]+ rows/s, .*elapsed [\d.]+m?s$`, r.stderr)
+	require.Equal(t, 1, strings.Count(r.stderr, "at least once: discarded rows"), "what all pushes warn of is said once")
+	require.Len(t, d.pushes(), 13)
+	html, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(html), "<svg")
+	for _, e := range d.read().Entries {
+		require.Equal(t, record.Measured, e.Status)
+		require.Equal(t, report.Schema, e.Report.Schema)
+		require.EqualValues(t, 2000, e.Report.Result.Rows)
+	}
+	entries, err := os.ReadDir(filepath.Join(d.env["XDG_STATE_HOME"], "terapush"))
+	require.NoError(t, err)
+	require.Empty(t, entries, "no run of a cell is left")
+
+	was := d.read()
+	r = d.sweep("discard://", "--json", "--progress", "none")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, was, d.read(), "there was nothing left to do")
+	require.True(t, json.Valid([]byte(r.stdout)), r.stdout)
+
+	r = d.sweep("discard://", "--repeats", "3")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stderr, "which has 13 pushes")
+	require.Len(t, d.pushes(), 19)
+	require.Equal(t, 3, d.read().Head.Repeats)
+
+	r = d.sweep("discard://", "--rows", "2001")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "holds another sweep: --rows was 2000, now it is 2001; give another --record, or --restart")
+	require.Len(t, d.pushes(), 19)
+	r = d.sweep("discard://", "--rows", "2001", "--restart", "--repeats", "1")
+	require.Zero(t, r.code, r.stderr)
+	require.Len(t, d.pushes(), 7)
+}
+
+// The record can be cut after any line, and in the middle of one.
+func TestSweepGoesOnAfterACut(t *testing.T) {
+	d := newDesk(t, strings.Replace(quick, "repeats: 2", "repeats: 1", 1))
+	require.Zero(t, d.sweep("discard://").code)
+	want := d.pushes()
+	text, err := os.ReadFile(d.record)
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(text), "\n")
+	for cut := range len(lines) {
+		half := lines[cut][:len(lines[cut])/2]
+		require.NoError(t, os.WriteFile(d.record, []byte(strings.Join(lines[:cut], "")+half), 0o644))
+		r := d.sweep("discard://")
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, want, d.pushes(), "cut in line %d", cut)
+		require.Equal(t, half != "" && cut > 0, strings.Contains(r.stderr, "last line was cut off"), r.stderr)
+	}
+}
+
+// A process can be killed while it makes or removes the folder of a run.
+func TestSweepClearsUpBehindAKill(t *testing.T) {
+	d := newDesk(t, quick)
+	sum := sha256.Sum256([]byte(d.record))
+	state := filepath.Join(d.env["XDG_STATE_HOME"], "terapush")
+	for _, half := range []string{".new-20260101-000000-aaaaaa", "20260101-000000-bbbbbb"} {
+		folder := filepath.Join(state, ".sweep-"+hex.EncodeToString(sum[:8]), half)
+		require.NoError(t, os.MkdirAll(folder, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(folder, "lock"), nil, 0o600))
+	}
+	r := d.sweep("discard://")
+	require.Zero(t, r.code, r.stderr)
+	require.NotContains(t, r.stderr, "claims")
+	entries, err := os.ReadDir(state)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+}
+
+func TestSweepOfFailures(t *testing.T) {
+	d := newDesk(t, "name: f\nrows: 10\naxes:\n  target: ['discard://', 'postgres://u@127.0.0.1:1/db', 'discard://h']\norder: in-order\nrepeats: 2\n")
+	r := d.sweep()
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "terapush: 2 of 6 pushes failed")
+	require.Contains(t, r.stderr, "target postgres://u@127.0.0.1:1/db (1 of 2): FAILED: the target cannot be reached: opening")
+	require.NotContains(t, r.stderr, "to go on")
+	require.Len(t, d.pushes(), 6)
+	require.Contains(t, r.stdout, "discard:///")
+
+	d = newDesk(t, quick)
+	r = d.sweep("postgres://u@127.0.0.1:1/db")
+	require.Equal(t, 5, r.code)
+	require.Contains(t, r.stderr, "cannot be reached, 3 times in succession, which are not recorded: opening")
+	require.Contains(t, r.stderr, "to go on: terapush sweep postgres://u@127.0.0.1:1/db --plan="+d.plan)
+	require.Empty(t, r.stdout)
+	require.Empty(t, d.read().Entries)
+}
+
+// Ctrl-C keeps what ended, and the printed command goes on.
+func TestSweepIsStopped(t *testing.T) {
+	d := newDesk(t, strings.Replace(quick, "rows: 2000", "rows: 2000\npush: {max_rate: 100KiB/s}", 1))
+	require.NoError(t, os.WriteFile(d.plan, []byte("name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n"), 0o644))
+	signals := make(chan os.Signal, 1)
+	var out, log strings.Builder
+	signals <- syscall.SIGTERM
+	code := cli.Run(t.Context(), []string{"sweep", "discard://", "--plan", d.plan, "--record", d.record}, cli.Process{
+		Stdout: &out, Stderr: &log, Signals: signals,
+		LookupEnv: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
+	})
+	require.Equal(t, 143, code, log.String())
+	require.Contains(t, log.String(), "to go on: terapush sweep discard:/// --plan="+d.plan+" --record="+d.record)
+	require.Empty(t, d.read().Entries)
+}
+
+// However a secret comes in, it is neither in the record nor on the screen.
+func TestSweepKeepsSecrets(t *testing.T) {
+	const secret = "hunter2-%p:a/s?s#w@rd"
+	for name, plan := range map[string]string{
+		"command line": quick,
+		"plan":         quick + "target: 'discard://u:" + secret + "@h/db'\n",
+		"axis":         strings.Replace(quick, "axes:\n", "axes:\n  target: ['discard://u:"+url.QueryEscape(secret)+"@h/db']\n", 1),
+	} {
+		d := newDesk(t, plan)
+		d.env["TERAPUSH_PASSWORD"] = secret
+		args := []string{"--repeats", "1"}
+		if name == "command line" {
+			args = append(args, "discard://u:"+secret+"@h/db")
+		}
+		r := d.sweep(args...)
+		require.Zero(t, r.code, r.stderr)
+		text, err := os.ReadFile(d.record)
+		require.NoError(t, err)
+		for _, shown := range []string{r.stdout, r.stderr, string(text)} {
+			require.NotContains(t, shown, "hunter2", name)
+			require.NotContains(t, shown, "w%40rd", name)
+		}
+		require.Contains(t, string(text), "discard://u@h/db")
+	}
+	d := newDesk(t, quick)
+	r := d.sweep("postgres://u:"+secret+"@127.0.0.1:1/db", "--set", "app.password=hunter2", "--set", "work_mem=4MB")
+	require.Equal(t, 5, r.code)
+	text, err := os.ReadFile(d.record)
+	require.NoError(t, err)
+	require.NotContains(t, r.stdout+r.stderr+string(text), "hunter2")
+	require.Equal(t, []string{"app.password=***", "work_mem=4MB"}, d.read().Head.Parts[0].Push["set"])
+	require.Contains(t, r.stderr, "--set='app.password=***'")
+
+	d = newDesk(t, "name: x\nrows: 1\naxes:\n  set.app.token: [a, b]\n")
+	r = d.sweep("postgres://u@h/db")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "axis set.app.token: the values of an axis are in every table, and this looks like a secret")
+}
+
+// To a cell the environment says only what plan and command line do not.
+func TestSweepAndTheEnvironment(t *testing.T) {
+	d := newDesk(t, quick)
+	d.env["TERAPUSH_WORKERS"], d.env["TERAPUSH_ROWS"], d.env["TERAPUSH_SEED"] = "7", "9", "5"
+	d.env["TERAPUSH_REPEATS"], d.env["TERAPUSH_PROGRESS"] = "1", "none"
+	r := d.sweep("discard://")
+	require.Zero(t, r.code, r.stderr)
+	require.NotContains(t, r.stderr, "rows/s")
+	got := d.read()
+	require.Len(t, got.Entries, 7)
+	for _, e := range got.Entries {
+		require.EqualValues(t, 2000, e.Report.Result.Rows)
+		require.EqualValues(t, 5, e.Report.Plan.Seed)
+		require.LessOrEqual(t, e.Report.Plan.Workers, 3)
+	}
+	require.Equal(t, []string{"5"}, got.Head.Parts[0].Push["seed"])
+	require.NotContains(t, got.Head.Parts[0].Push, "workers")
+}
+
+func TestListPresets(t *testing.T) {
+	r := newShell(t).run("list", "presets")
+	require.Zero(t, r.code)
+	require.Regexp(t, `(?m)^yugabyte-rows-per-transaction +cloud, laptop, ci +postgres, postgresql, yugabyte +\S`, r.stdout)
+	require.Regexp(t, `(?m)^singlestore-terabyte-pipeline +cloud, laptop, ci +.*singlestore +--via s3://bucket/prefix +\S`, r.stdout)
+}

@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestWhatAnErrorMeansForOtherCells(t *testing.T) {
+	drivers, err := all.Drivers()
+	require.NoError(t, err)
+	one := sweepCell{}
+	one.config.Target = "postgres://u@h/db"
+	failed := func(o report.Outcome, err error) error {
+		return &push.Error{Outcome: o, Err: fmt.Errorf("loading: %w", err)}
+	}
+	full := failed(report.Failed, &pgconn.PgError{Code: "53100", Message: "could not extend file"})
+	stopping := &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}
+
+	require.NoError(t, one.meaning(drivers, nil, nil))
+	require.ErrorIs(t, one.meaning(drivers, nil, full), sweep.ErrDiskFull)
+	counted := &report.Report{Result: report.Result{Errors: map[string]int64{"disk_full": 3}}}
+	require.ErrorIs(t, one.meaning(drivers, counted, failed(report.Failed, errors.New("gave up"))), sweep.ErrDiskFull)
+	require.ErrorIs(t, one.meaning(drivers, nil, failed(report.PreflightFailed, stopping)), sweep.ErrUnreachable)
+	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
+		got := one.meaning(drivers, &report.Report{}, err)
+		require.Equal(t, err, got)
+	}
+
+	one.secrets = []loader.Secret{"hunter2-secret"}
+	leaky := failed(report.PreflightFailed, &pgconn.PgError{Code: "57P03", Message: "cannot set hunter2-secret"})
+	got := one.meaning(drivers, nil, leaky)
+	require.ErrorIs(t, got, sweep.ErrUnreachable)
+	require.NotContains(t, got.Error(), "hunter2")
+	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
+	r := &report.Report{Warnings: []string{"it is hunter2-secret"}}
+	r.Result.Error, r.Target.Settings = "no hunter2-secret", map[string]string{"app.password": "x", "search_path": "hunter2-secret"}
+	require.NotContains(t, fmt.Sprintf("%+v", one.withoutSecrets(r)), "hunter2")
+	require.Equal(t, "***", r.Target.Settings["app.password"])
+}

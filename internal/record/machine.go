@@ -1,0 +1,38 @@
+package record
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/terapush/terapush/internal/machine"
+)
+
+// ThisMachine is the one that this process runs on.
+func ThisMachine() Machine {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	return Machine{
+		Host: host, OS: system(), Arch: runtime.GOARCH, CPU: cpuModel(),
+		Cores: runtime.GOMAXPROCS(0), MemoryBytes: machine.Memory(),
+	}
+}
+
+// cpuModel is the name of the first processor. Linux on ARM does not tell it.
+func cpuModel() string {
+	file, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		name, value, found := strings.Cut(lines.Text(), ":")
+		if found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

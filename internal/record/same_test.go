@@ -1,0 +1,39 @@
+package record_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/record"
+)
+
+func TestDifference(t *testing.T) {
+	head := func(change func(*record.Head)) record.Head {
+		h := record.Head{Name: "p", Scale: "ci", Parts: []record.Part{{
+			Name: "a", Title: "A", Push: map[string][]string{"rows": {"10"}, "set": {"a=b", "c=d"}},
+			Axes: []record.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "method", Values: []string{"copy"}}},
+		}}}
+		change(&h)
+		h.Digest = record.Digest(h.Parts)
+		return h
+	}
+	was := head(func(*record.Head) {})
+	for want, change := range map[string]func(*record.Head){
+		"":                                    func(h *record.Head) { h.Parts[0].Title, h.Parts[0].Facts, h.Repeats = "B", &record.Facts{}, 7 },
+		`part a: --rows was 10, now it is 11`: func(h *record.Head) { h.Parts[0].Push["rows"] = []string{"11"} },
+		`part a: --rows was 10, now it is not given`:                              func(h *record.Head) { delete(h.Parts[0].Push, "rows") },
+		`part a: target was not given, now it is discard:///`:                     func(h *record.Head) { h.Parts[0].Push["target"] = []string{"discard:///"} },
+		`part a: --seed was not given, now it is 2`:                               func(h *record.Head) { h.Parts[0].Push["seed"] = []string{"2"} },
+		`part a: --set was a=b, c=d, now it is a=b`:                               func(h *record.Head) { h.Parts[0].Push["set"] = []string{"a=b"} },
+		`part a: axis workers was [1, 2], now it is [1, 4]`:                       func(h *record.Head) { h.Parts[0].Axes[0].Values = []string{"1", "4"} },
+		`part a: axis method was [copy], now it is not given`:                     func(h *record.Head) { h.Parts[0].Axes = h.Parts[0].Axes[:1] },
+		`part a: its axes come in another order: workers was where method is now`: func(h *record.Head) { a := h.Parts[0].Axes; a[0], a[1] = a[1], a[0] },
+		`part a: its name is now "b"`:                                             func(h *record.Head) { h.Parts[0].Name = "b" },
+		`its plan has 1 parts, this one has 2`:                                    func(h *record.Head) { h.Parts = append(h.Parts, record.Part{}) },
+		`it is of the plan "p", this is "q"`:                                      func(h *record.Head) { h.Name = "q"; h.Parts[0].Name = "x" },
+		`its scale is "ci", this is "cloud"`:                                      func(h *record.Head) { h.Scale = "cloud"; h.Parts[0].Name = "x" },
+	} {
+		require.Equal(t, want, was.Difference(head(change)))
+	}
+}

@@ -1,0 +1,332 @@
+// Package sweep pushes the cells of a plan one after the other and records each as it ends. It opens nothing itself: who
+// runs it gives the push and the record, so that order, knee, limit, budget and what a failure ends are decided by pure
+// code.
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/experiment"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// What the error of a push may be besides, and what a sweep ends with. The one who pushes can tell; the sweep cannot.
+var (
+	// ErrStopped ends a sweep whose user asked for it.
+	ErrStopped = errors.New("the sweep was stopped by a signal")
+	// ErrDiskFull is a server without room: whatever is pushed next would fail as well.
+	ErrDiskFull = errors.New("the server's disk is full")
+	// ErrUnreachable is a server to which there was no connection.
+	ErrUnreachable = errors.New("the target cannot be reached")
+)
+
+// unreachable is after how many pushes in succession that reached no server the sweep ends.
+const unreachable = 3
+
+// Job is a sweep to be done, or to be gone on with.
+type Job struct {
+	Plan  experiment.Plan
+	Cells []experiment.Cell // those to be pushed, in their parts' order
+	// Digest is the plan's: the order is made of it.
+	Digest string
+	// Done is what is recorded already.
+	Done []record.Entry
+	// Keep makes an entry durable. Its error ends the sweep.
+	Keep func(record.Entry) error
+	// Push pushes one cell, and tells by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
+	// drain asks it to end in order. It leaves nothing of its run but the rows and the report.
+	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}) (*report.Report, error)
+	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
+	// again.
+	Drain <-chan struct{}
+	// Begin is called before a push and End after it or when it was skipped; they may be nil.
+	Begin func(Progress)
+	End   func(Progress, record.Entry)
+}
+
+// Progress is where a sweep is.
+type Progress struct {
+	Number, Total int // of this push, from 1, and of all, warm-ups and those of earlier processes included
+	Cell          experiment.Cell
+	Repeat        int
+	WarmUp        bool
+	Elapsed       time.Duration // since this process began
+	// Left is what the rest will take if pushes take as long as those of the same cell, or else of the same part, have
+	// taken; less where rows end early. It is 0 as long as nothing is known.
+	Left time.Duration
+}
+
+// Run does the job. On an error the record holds everything that ended before.
+func Run(ctx context.Context, j Job) error {
+	r := newRunner(j)
+	for i, s := range r.steps {
+		if err := r.step(ctx, i, s); err != nil {
+			return err
+		}
+	}
+	return r.settleDebts()
+}
+
+// runner is a sweep under way.
+type runner struct {
+	Job
+	steps    []step
+	started  time.Time
+	before   time.Duration // that earlier processes took
+	recorded map[record.Push]record.Entry
+	rows     map[string]*climb
+	begun    map[[2]int]bool // cells by part and number whose first repeat was begun: their rows had not ended before them
+	took     pace
+	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
+	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
+	// server was not there is to be done when it is.
+	missed []record.Entry
+}
+
+func newRunner(j Job) *runner {
+	r := &runner{
+		Job: j, steps: order(j.Plan, j.Cells, j.Digest), started: time.Now(),
+		recorded: map[record.Push]record.Entry{}, rows: map[string]*climb{}, begun: map[[2]int]bool{}, took: newPace(),
+	}
+	for _, e := range j.Done {
+		r.before += seconds(e.Seconds)
+		if was, known := r.recorded[e.Push()]; !known || was.Status == record.Skipped {
+			r.recorded[e.Push()] = e
+		}
+	}
+	return r
+}
+
+func (r *runner) step(ctx context.Context, i int, s step) error {
+	was, known := r.recorded[s.push()]
+	switch {
+	case known && was.Status != record.Skipped:
+		r.note(s, was)
+		return nil
+	case r.past(s):
+		if s.repeat == 0 {
+			return r.skip(i, s, pastKnee(r.Plan.Knee))
+		}
+		return nil // the first repeat has said it of the cell
+	case r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget:
+		return r.skip(i, s, fmt.Sprintf("the sweep's time of %s was up", r.Plan.Budget))
+	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	return r.push(ctx, i, s)
+}
+
+// spent is the time of the sweep so far, that of earlier processes included.
+func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
+
+// past tells whether the push's row has ended before its cell.
+func (r *runner) past(s step) bool {
+	return s.row != "" && !r.begun[s.place()] && r.climb(s).over()
+}
+
+func (r *runner) climb(s step) *climb {
+	if r.rows[s.row] == nil {
+		r.rows[s.row] = new(climb)
+	}
+	return r.rows[s.row]
+}
+
+// note learns from a push that ended, now or in an earlier process.
+func (r *runner) note(s step, e record.Entry) {
+	r.took.add(s, e)
+	r.begun[s.place()] = r.begun[s.place()] || !s.warmUp
+	if s.row == "" || s.repeat > 0 || e.Status == record.Failed || e.Report == nil {
+		return
+	}
+	r.climb(s).add(e.Report.Result.RowsPerSecond)
+}
+
+// pause is the time before the next push.
+func (r *runner) pause() time.Duration {
+	if !r.pushed {
+		return 0
+	}
+	return r.Plan.Settle
+}
+
+// settle waits between two pushes.
+func (r *runner) settle(ctx context.Context) error {
+	wait := time.NewTimer(r.pause())
+	defer wait.Stop()
+	select {
+	case <-wait.C:
+	case <-r.Drain:
+	case <-ctx.Done():
+	}
+	return r.stopped(ctx)
+}
+
+func (r *runner) stopped(ctx context.Context) error {
+	if closed(r.Drain) || ctx.Err() != nil {
+		return ErrStopped
+	}
+	return nil
+}
+
+func (r *runner) push(ctx context.Context, i int, s step) error {
+	if r.Begin != nil {
+		r.Begin(r.progress(i, s))
+	}
+	e := entryOf(s, time.Now())
+	drain, late, release := r.limited(ctx)
+	result, err := r.Push(ctx, s.cell, drain)
+	release()
+	r.pushed = true
+	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
+	if err != nil && r.stopped(ctx) != nil {
+		return ErrStopped
+	}
+	e.Status, e.Error = r.judge(result, err, closed(late))
+	if err := r.keep(i, s, e, errors.Is(err, ErrUnreachable)); err != nil {
+		return err
+	}
+	if errors.Is(err, ErrDiskFull) {
+		return fmt.Errorf("%w: the rest is not begun; make room%s", ErrDiskFull, cause(ErrDiskFull, e.Error))
+	}
+	return r.stopped(ctx)
+}
+
+// limited is the drain of one push: the user's, or the limit's. late is closed if it was the limit's.
+func (r *runner) limited(ctx context.Context) (drain, late <-chan struct{}, release func()) {
+	closing, passed, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		var limit <-chan time.Time
+		if r.Plan.Limit > 0 {
+			clock := time.NewTimer(r.Plan.Limit)
+			defer clock.Stop()
+			limit = clock.C
+		}
+		select {
+		case <-limit:
+			close(passed)
+			close(closing)
+		case <-r.Drain:
+			close(closing)
+		case <-ctx.Done():
+		case <-over:
+		}
+	}()
+	return closing, passed, func() {
+		close(over)
+		<-ended
+	}
+}
+
+// judge says what a push was. One that the limit ended in order is measured as far as it came.
+func (r *runner) judge(result *report.Report, err error, late bool) (record.Status, string) {
+	switch {
+	case err == nil:
+		return record.Measured, ""
+	case !late || result == nil || result.Result.Outcome != report.Interrupted:
+		return record.Failed, err.Error()
+	case result.Result.Rows == 0:
+		return record.Failed, fmt.Sprintf("the limit of %s passed before a row was acknowledged", r.Plan.Limit)
+	default:
+		return record.Limited, ""
+	}
+}
+
+// keep records a push, with those before it that reached no server; but not yet if it is one of them.
+func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
+	r.note(s, e)
+	if r.End != nil {
+		r.End(r.progress(i, s), e)
+	}
+	if missed {
+		r.missed = append(r.missed, e)
+		if len(r.missed) < unreachable {
+			return nil
+		}
+		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, cause(ErrUnreachable, e.Error))
+	}
+	if err := r.settleDebts(); err != nil {
+		return err
+	}
+	return r.Keep(e)
+}
+
+// cause is what an error says besides its kind.
+func cause(kind error, text string) string {
+	if text = strings.TrimPrefix(text, kind.Error()); text == "" || strings.HasPrefix(text, ": ") {
+		return text
+	}
+	return ": " + text
+}
+
+func (r *runner) settleDebts() error {
+	for _, e := range r.missed {
+		if err := r.Keep(e); err != nil {
+			return err
+		}
+	}
+	r.missed = nil
+	return nil
+}
+
+// skip records that a push was not begun, once.
+func (r *runner) skip(i int, s step, why string) error {
+	if _, known := r.recorded[s.push()]; known || s.warmUp {
+		return nil
+	}
+	e := entryOf(s, time.Now())
+	e.Status, e.Error = record.Skipped, why
+	if r.End != nil {
+		r.End(r.progress(i, s), e)
+	}
+	return r.Keep(e)
+}
+
+func entryOf(s step, started time.Time) record.Entry {
+	return record.Entry{
+		Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.cell.Settings, Started: started,
+	}
+}
+
+func (r *runner) progress(i int, s step) Progress {
+	return Progress{
+		Number: i + 1, Total: len(r.steps), Cell: s.cell, Repeat: s.repeat, WarmUp: s.warmUp,
+		Elapsed: time.Since(r.started), Left: r.left(i),
+	}
+}
+
+// left guesses the time for everything behind step i.
+func (r *runner) left(i int) time.Duration {
+	var sum time.Duration
+	if r.took.all.n == 0 {
+		return 0
+	}
+	for _, s := range r.steps[i+1:] {
+		if was, known := r.recorded[s.push()]; known && was.Status != record.Skipped || r.past(s) {
+			continue
+		}
+		sum += r.took.guess(s) + r.Plan.Settle
+	}
+	if r.Plan.Budget > 0 {
+		sum = min(sum, max(r.Plan.Budget-r.spent(), 0))
+	}
+	return sum
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,417 @@
+package sweep_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/experiment"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
+)
+
+// bench is a scripted server and what a sweep against it leaves.
+type bench struct {
+	job     sweep.Job
+	drain   chan struct{}
+	entries []record.Entry
+	order   []string // the pushes as they were begun
+	// push decides what becomes of a push; a nil error and a rate of 100 is the default.
+	push func(name string, drain <-chan struct{}) (rate float64, err error)
+}
+
+// plan has two methods and five numbers of workers, and workers is the knee's axis.
+func plan(change ...func(*experiment.Plan)) experiment.Plan {
+	p := experiment.Plan{Name: "p", Repeats: 1, Interleaved: true, Parts: []experiment.Part{{Axes: []record.Axis{
+		{Name: "method", Values: []string{"copy", "insert"}}, {Name: "workers", Values: []string{"1", "2", "4", "8", "16"}},
+	}}}}
+	for _, f := range change {
+		f(&p)
+	}
+	return p
+}
+
+func newBench(p experiment.Plan) *bench {
+	b := &bench{drain: make(chan struct{})}
+	b.job = sweep.Job{Plan: p, Cells: p.Cells(), Digest: "d", Drain: b.drain, Push: b.scripted, Keep: b.keep}
+	return b
+}
+
+func (b *bench) keep(e record.Entry) error { b.entries = append(b.entries, e); return nil }
+
+func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
+	name := nameOf(c.Settings)
+	b.order = append(b.order, name)
+	r := &report.Report{}
+	r.Result.Outcome, r.Result.Rows, r.Result.RowsPerSecond = report.OK, 1000, 100
+	if b.push == nil {
+		return r, nil
+	}
+	rate, err := b.push(name, drain)
+	r.Result.RowsPerSecond = rate
+	if err != nil {
+		r.Result.Outcome, r.Result.Error = report.Failed, err.Error()
+	}
+	select {
+	case <-drain:
+		r.Result.Outcome = report.Interrupted
+	default:
+	}
+	return r, err
+}
+
+func nameOf(settings []record.Setting) string {
+	var words []string
+	for _, s := range settings {
+		words = append(words, s.Value)
+	}
+	return strings.Join(words, " ")
+}
+
+// told is what is recorded, push by push.
+func (b *bench) told() []string {
+	var all []string
+	for _, e := range b.entries {
+		text := fmt.Sprintf("%s #%d %s", nameOf(e.Settings), e.Repeat, e.Status)
+		if e.WarmUp {
+			text = "warm-up " + text
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+func (b *bench) run(t *testing.T) error {
+	t.Helper()
+	return sweep.Run(t.Context(), b.job)
+}
+
+func TestEveryCellOfEveryRepeatOnce(t *testing.T) {
+	for _, interleaved := range []bool{true, false} {
+		b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.Interleaved, p.WarmUp = 3, interleaved, 2 }))
+		require.NoError(t, b.run(t))
+		told := b.told()
+		require.Equal(t, []string{"warm-up copy 1 #0 measured", "warm-up copy 1 #1 measured"}, told[:2])
+		for repeat := range 3 {
+			one := slices.Clone(told[2+10*repeat : 12+10*repeat])
+			want := []string{}
+			for _, c := range b.job.Cells {
+				want = append(want, fmt.Sprintf("%s #%d measured", nameOf(c.Settings), repeat))
+			}
+			if interleaved {
+				require.NotEqual(t, want, one, "shuffled")
+				slices.Sort(want)
+				slices.Sort(one)
+			}
+			require.Equal(t, want, one)
+		}
+	}
+}
+
+func TestOrderIsThePlans(t *testing.T) {
+	orders := map[string]bool{}
+	for _, digest := range []string{"a", "a", "b", "c", "d"} {
+		b := newBench(plan(func(p *experiment.Plan) { p.Repeats = 2 }))
+		b.job.Digest = digest
+		require.NoError(t, b.run(t))
+		orders[strings.Join(b.order, ",")] = true
+	}
+	require.Len(t, orders, 4, "the same for the same digest, and another for another")
+
+	few, many := newBench(plan()), newBench(plan(func(p *experiment.Plan) { p.Repeats = 4 }))
+	require.NoError(t, few.run(t))
+	require.NoError(t, many.run(t))
+	require.Equal(t, few.order, many.order[:10], "more repeats come behind")
+}
+
+func TestPartsOneAfterTheOther(t *testing.T) {
+	b := newBench(plan(func(p *experiment.Plan) {
+		second := p.Parts[0]
+		second.Name, second.Axes = "second", []record.Axis{{Name: "rows", Values: []string{"a", "b"}}}
+		p.Parts, p.Knee, p.Repeats, p.WarmUp = append(p.Parts, second), "workers", 2, 1
+	}))
+	require.NoError(t, b.run(t))
+	parts := ""
+	for _, e := range b.entries {
+		parts += fmt.Sprint(e.Part)
+	}
+	// Five values of one rate: the third ends each of the two rows, so that 6 are measured and 4 skipped; then 6 more.
+	require.Equal(t, "0"+strings.Repeat("0", 16)+"1"+strings.Repeat("1", 4), parts)
+}
+
+// Rows go up side by side, and each ends where it stops paying; the later repeats leave those cells out.
+func TestKnee(t *testing.T) {
+	rates := map[string]float64{
+		"copy 1": 100, "copy 2": 190, "copy 4": 195, "copy 8": 150, // and 16 is past the knee
+		"insert 1": 10, "insert 2": 20, "insert 4": 20, "insert 8": 22, "insert 16": 22,
+	}
+	b := newBench(plan(func(p *experiment.Plan) { p.Knee, p.Repeats = "workers", 2 }))
+	b.push = func(name string, _ <-chan struct{}) (float64, error) {
+		require.Contains(t, rates, name, "past the knee")
+		return rates[name], nil
+	}
+	require.NoError(t, b.run(t))
+	for step, workers := range []string{"1", "2", "4", "8"} {
+		pair := b.order[2*step : 2*step+2]
+		require.ElementsMatch(t, []string{"copy " + workers, "insert " + workers}, pair)
+	}
+	require.Len(t, b.order, 9+9)
+	require.Contains(t, b.told(), "copy 16 #0 skipped")
+	require.NotContains(t, b.told(), "copy 16 #1 skipped", "said once")
+	last := b.entries[slices.IndexFunc(b.entries, func(e record.Entry) bool { return e.Status == record.Skipped })]
+	require.Contains(t, last.Error, "past the knee: two values of workers in succession")
+	require.Nil(t, last.Report)
+}
+
+func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
+	b := newBench(plan(func(p *experiment.Plan) { p.Knee = "workers" }))
+	rate := 100.0
+	b.push = func(name string, _ <-chan struct{}) (float64, error) {
+		if strings.HasSuffix(name, " 2") || strings.HasSuffix(name, " 4") {
+			return 0, errors.New("no such option")
+		}
+		rate *= 2
+		return rate, nil
+	}
+	require.NoError(t, b.run(t), "failed cells do not end a sweep")
+	require.Len(t, b.order, 10)
+	require.Contains(t, b.told(), "copy 4 #0 failed")
+	i := slices.IndexFunc(b.entries, func(e record.Entry) bool { return e.Status == record.Failed })
+	require.Equal(t, "no such option", b.entries[i].Error)
+	require.NotNil(t, b.entries[i].Report)
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Minute }))
+		b.push = func(name string, drain <-chan struct{}) (float64, error) {
+			select {
+			case <-drain:
+				return 70, errors.New("stopped by a signal")
+			case <-time.After(map[string]time.Duration{"copy 8": time.Hour, "insert 1": time.Hour}[name] + time.Second):
+				return 100, nil
+			}
+		}
+		require.NoError(t, b.run(t))
+		require.Contains(t, b.told(), "copy 8 #0 limited")
+		require.Contains(t, b.told(), "insert 1 #0 limited")
+		for _, e := range b.entries {
+			want := map[record.Status]float64{record.Limited: 60, record.Measured: 1}[e.Status]
+			require.Equal(t, want, e.Seconds)
+			require.Empty(t, e.Error)
+		}
+	})
+}
+
+func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(func(p *experiment.Plan) { p.Limit = time.Minute })
+		for want, r := range map[string]report.Result{
+			"the limit of 1m0s passed before a row": {Outcome: report.Interrupted},
+			"row 7 is bad":                          {Outcome: report.Failed, Rows: 5},
+		} {
+			b := newBench(p)
+			b.job.Cells = b.job.Cells[:1]
+			b.job.Push = func(_ context.Context, _ experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
+				<-drain
+				return &report.Report{Result: r}, errors.New("row 7 is bad")
+			}
+			require.NoError(t, b.run(t))
+			require.Equal(t, record.Failed, b.entries[0].Status)
+			require.Contains(t, b.entries[0].Error, want)
+		}
+	})
+}
+
+// What has not begun when the time is up is skipped, and a sweep that is gone on with has spent what is recorded.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := plan(func(p *experiment.Plan) { p.Budget, p.Settle = 35*time.Second, 2*time.Second })
+		b := newBench(p)
+		b.push = func(string, <-chan struct{}) (float64, error) { time.Sleep(10 * time.Second); return 100, nil }
+		begun := time.Now()
+		require.NoError(t, b.run(t))
+		require.Equal(t, 10*time.Second+2*12*time.Second, time.Since(begun), "the third begins after 24 s and ends after 34")
+		require.Len(t, b.order, 3)
+		require.Len(t, b.entries, 10)
+		require.Equal(t, "the sweep's time of 35s was up", b.entries[9].Error)
+
+		b.job.Done = slices.Clone(b.entries)
+		b.job.Plan.Budget = 55 * time.Second
+		require.NoError(t, b.run(t))
+		require.Len(t, b.order, 3+3, "30 s are spent")
+		require.Len(t, b.entries, 10+3, "what is skipped again is not said again")
+
+		b.job.Done, b.job.Plan.Budget = slices.Clone(b.entries), 0
+		require.NoError(t, b.run(t))
+		require.Len(t, b.order, 10)
+		slices.Sort(b.order)
+		require.Len(t, slices.Compact(b.order), 10)
+	})
+}
+
+func TestAServerWithoutRoomEndsTheSweep(t *testing.T) {
+	b := newBench(plan())
+	b.push = func(string, <-chan struct{}) (float64, error) {
+		if len(b.order) == 4 {
+			return 0, fmt.Errorf("%w: could not extend file", sweep.ErrDiskFull)
+		}
+		return 100, nil
+	}
+	err := b.run(t)
+	require.ErrorIs(t, err, sweep.ErrDiskFull)
+	require.ErrorContains(t, err, "could not extend file")
+	require.Len(t, b.entries, 4)
+	require.Equal(t, record.Failed, b.entries[3].Status)
+}
+
+// What failed because nobody was there is not recorded when the sweep ends for it, and is when the server comes back.
+func TestUnreachable(t *testing.T) {
+	away := map[int]bool{2: true, 3: true, 5: true, 7: true, 8: true, 9: true}
+	b := newBench(plan())
+	b.push = func(string, <-chan struct{}) (float64, error) {
+		if away[len(b.order)] {
+			return 0, fmt.Errorf("%w: connection refused", sweep.ErrUnreachable)
+		}
+		return 100, nil
+	}
+	err := b.run(t)
+	require.ErrorIs(t, err, sweep.ErrUnreachable)
+	require.ErrorContains(t, err, "3 times in succession")
+	require.ErrorContains(t, err, "connection refused")
+	require.Len(t, b.order, 9)
+	require.Len(t, b.entries, 6)
+	failed := 0
+	for i, e := range b.entries {
+		require.Equal(t, b.order[i], nameOf(e.Settings), "in the order in which they ended")
+		if e.Status == record.Failed {
+			failed++
+		}
+	}
+	require.Equal(t, 3, failed)
+
+	away = nil
+	b.job.Done = slices.Clone(b.entries)
+	require.NoError(t, b.run(t))
+	require.Len(t, b.entries, 10)
+
+	away = map[int]bool{9: true, 10: true}
+	b = newBench(plan())
+	b.push = func(string, <-chan struct{}) (float64, error) {
+		if away[len(b.order)] {
+			return 0, sweep.ErrUnreachable
+		}
+		return 100, nil
+	}
+	require.NoError(t, b.run(t))
+	require.Len(t, b.entries, 10, "the last two failed, and the sweep is over")
+}
+
+// A sweep can be killed before and after every push.
+func TestGoingOnAfterEveryCut(t *testing.T) {
+	rates := func(name string, _ <-chan struct{}) (float64, error) {
+		if name == "insert 2" {
+			return 0, errors.New("refused")
+		}
+		return float64(len(name)), nil
+	}
+	p := plan(func(p *experiment.Plan) { p.Repeats, p.WarmUp, p.Knee = 3, 1, "workers" })
+	whole := newBench(p)
+	whole.push = rates
+	require.NoError(t, whole.run(t))
+	for cut := range len(whole.entries) + 1 {
+		b := newBench(p)
+		b.push = rates
+		b.entries = slices.Clone(whole.entries[:cut])
+		b.job.Done = slices.Clone(b.entries)
+		require.NoError(t, b.run(t))
+		require.Equal(t, whole.told(), b.told(), "cut at %d", cut)
+	}
+}
+
+// The push that runs is drained and forgotten.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Hour }))
+		b.push = func(_ string, drain <-chan struct{}) (float64, error) {
+			if len(b.order) == 3 {
+				close(b.drain)
+				<-drain
+				return 50, errors.New("stopped by a signal")
+			}
+			return 100, nil
+		}
+		require.ErrorIs(t, b.run(t), sweep.ErrStopped)
+		require.Len(t, b.entries, 2)
+		require.Len(t, b.order, 3)
+
+		b.drain = make(chan struct{})
+		b.job.Drain, b.job.Done = b.drain, slices.Clone(b.entries)
+		require.NoError(t, b.run(t))
+		require.Equal(t, b.order[2], b.order[3], "it is done again")
+		require.Len(t, b.entries, 10)
+	})
+}
+
+func TestStopWhileTheServerSettlesAndWhenAPushEndsWellAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(plan(func(p *experiment.Plan) { p.Settle = time.Hour }))
+		go func() { time.Sleep(time.Minute); close(b.drain) }()
+		require.ErrorIs(t, b.run(t), sweep.ErrStopped)
+		require.Len(t, b.entries, 1)
+
+		b = newBench(plan())
+		b.push = func(string, <-chan struct{}) (float64, error) { close(b.drain); return 100, nil }
+		require.ErrorIs(t, b.run(t), sweep.ErrStopped)
+		require.Len(t, b.entries, 1, "it was whole, so it counts")
+	})
+	b := newBench(plan())
+	ctx, cancel := context.WithCancel(t.Context())
+	b.push = func(string, <-chan struct{}) (float64, error) { cancel(); return 0, context.Canceled }
+	require.ErrorIs(t, sweep.Run(ctx, b.job), sweep.ErrStopped, "a second signal")
+	require.Empty(t, b.entries)
+}
+
+func TestARecordThatCannotBeWrittenEndsTheSweep(t *testing.T) {
+	b := newBench(plan())
+	b.job.Keep = func(record.Entry) error { return errors.New("the disk of the record is full") }
+	require.ErrorContains(t, b.run(t), "the disk of the record is full")
+	require.Len(t, b.order, 1)
+}
+
+func TestProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.Settle = 2, time.Second }))
+		b.push = func(name string, _ <-chan struct{}) (float64, error) {
+			time.Sleep(time.Duration(len(name)) * time.Second)
+			return 100, nil
+		}
+		var begun, ended []sweep.Progress
+		b.job.Begin = func(p sweep.Progress) { begun = append(begun, p) }
+		b.job.End = func(p sweep.Progress, e record.Entry) {
+			require.Equal(t, record.Measured, e.Status)
+			ended = append(ended, p)
+		}
+		require.NoError(t, b.run(t))
+		require.Len(t, begun, 20)
+		for i, p := range begun {
+			require.Equal(t, [2]int{i + 1, 20}, [2]int{p.Number, p.Total})
+			require.Equal(t, ended[i].Number, p.Number)
+		}
+		require.Zero(t, begun[0].Left, "nothing is known yet")
+		require.Zero(t, ended[19].Left)
+		sum := 0
+		for _, name := range b.order[11:] {
+			sum += len(name) + 1
+		}
+		require.Equal(t, time.Duration(sum)*time.Second, ended[10].Left, "every cell has been done once")
+	})
+}
