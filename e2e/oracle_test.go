@@ -63,6 +63,16 @@ func TestOracleDryRun(t *testing.T) {
 			assert.Contains(t, r.stdout, text, method)
 		}
 	}
+	// The other datasets, whose keys are a time and two columns, and a table that is emptied.
+	lineitem := dry("--dataset", "lineitem", "--method", "single", "--primary-key").ends(t, 0).stdout
+	for _, text := range []string{`"L_TAX" NUMBER(15,2)`, `PRIMARY KEY ("L_ORDERKEY", "L_LINENUMBER")`, ":8 / 100", `WHERE "L_ORDERKEY" BETWEEN 1 AND `} {
+		assert.Contains(t, lineitem, text)
+	}
+	times := dry("--dataset", "httplogs", "--create", "truncate").ends(t, 0).stdout
+	for _, text := range []string{`"TS" TIMESTAMP(6) NOT NULL`, `TRUNCATE TABLE "HTTPLOGS"`, `"TS" BETWEEN TIMESTAMP '2026-01-01 00:00:00.000000' AND TIMESTAMP`} {
+		assert.Contains(t, times, text)
+	}
+	assert.Contains(t, dry("--dataset", "pairs", "--method", "fast").ends(t, 0).stdout, `INSERT /*+ MEMOPTIMIZE_WRITE */ INTO "PAIRS" ("K", "R", "S")`)
 	staged := dry("--method", "cloud-copy", "--via", "s3://bucket/in?region=eu-central-1", "--credential", "S3_READER").ends(t, 0).stdout
 	for _, text := range []string{"DBMS_CLOUD.CREATE_EXTERNAL_TABLE", "https://bucket.s3.eu-central-1.amazonaws.com/", "S3_READER", "INSERT /*+ APPEND */"} {
 		assert.Contains(t, staged, text)

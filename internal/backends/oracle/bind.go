@@ -59,7 +59,7 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows", a.schema.Columns[i].Name, length, c.Rows)}
 		}
 		switch v.Type {
-		case rows.Int64:
+		case rows.Int64, rows.Decimal:
 			a.args = append(a.args, v.Ints[c.From:])
 		case rows.Text:
 			a.texts[i] = texts(a.texts[i], v, c.From)
@@ -88,7 +88,7 @@ func (a *binds) row(c *batch.Columns, i int) ([]any, error) {
 	for column := range c.Vectors {
 		v := &c.Vectors[column]
 		switch v.Type {
-		case rows.Int64:
+		case rows.Int64, rows.Decimal:
 			a.args = append(a.args, v.Ints[i])
 		case rows.Text:
 			a.args = append(a.args, textOf(v.Value(i)))

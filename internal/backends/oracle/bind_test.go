@@ -23,18 +23,19 @@ func allTypes() rows.Schema {
 		Columns: []rows.Column{
 			{Name: "id", Type: rows.Int64, Derived: true}, {Name: "name", Type: rows.Text, MaxBytes: 100},
 			{Name: "body", Type: rows.Bytes, MaxBytes: 100}, {Name: "day", Type: rows.Date}, {Name: "at", Type: rows.Timestamp},
+			{Name: "price", Type: rows.Decimal, Digits: 18, Scale: 2},
 		},
 		Number: []rows.Term{{Column: 0, Times: 1}},
 	}
 }
 
-// batchOf makes a batch of columns: row i has the number i, texts and bytes that end with it, and the i-th day and
-// microsecond after 2000-01-01. Every third text and every third RAW is empty.
+// batchOf makes a batch of columns: row i has the number i, texts and bytes that end with it, the i-th day and
+// microsecond after 2000-01-01, and a price of 18 digits, which no float holds. Every third text and every third RAW is empty.
 func batchOf(tb testing.TB, n int) *batch.Batch {
 	tb.Helper()
 	s := allTypes()
 	places, data := batch.ColumnPlaces(s, n)
-	words := make([]int64, (data+n*40)/8+1) // begins at a multiple of 8
+	words := make([]int64, (data+n*48)/8+1) // begins at a multiple of 8
 	encoded := unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(words)*8)
 	number := func(column, row int, value int64) {
 		binary.NativeEndian.PutUint64(encoded[places[column]+8*row:], uint64(value))
@@ -43,6 +44,7 @@ func batchOf(tb testing.TB, n int) *batch.Batch {
 		number(0, i, int64(i))
 		number(3, i, 10957+int64(i%1000))
 		number(4, i, 946684800_000_000+int64(i))
+		number(5, i, priceOf(i))
 	}
 	for column, value := range map[int]func(int) string{1: nameOf, 2: bodyOf} {
 		for i := range n {
@@ -60,6 +62,8 @@ func batchOf(tb testing.TB, n int) *batch.Batch {
 	}
 	return &batch.Batch{ID: batch.ID{Run: "r-1", Number: 1}, Format: batch.ColumnArrays, Rows: int64(n), Encoded: encoded[:end]}
 }
+
+func priceOf(i int) int64 { return -999_999_999_999_999_999 + int64(i) }
 
 func nameOf(i int) string {
 	if i%3 == 2 {
@@ -91,22 +95,25 @@ func TestArrays(t *testing.T) {
 		c := columnsOf(t, b)
 		args, err := newBinds(reading(), allTypes()).arrays(c)
 		require.NoError(t, err)
-		require.Len(t, args, 5)
+		require.Len(t, args, 6)
 		var (
 			ids   []int64
 			names []string
 			raws  [][]byte
 			days  []time.Time
 			ats   []time.Time
+			money []int64
 		)
 		for i := int(skip); i < 7; i++ {
 			ids, names, raws = append(ids, int64(i)), append(names, nameOf(i)), append(raws, []byte(bodyOf(i)))
 			days = append(days, time.Date(2000, 1, 1+i, 0, 0, 0, 0, time.UTC))
 			ats = append(ats, time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC))
+			money = append(money, priceOf(i))
 		}
-		assert.Equal(t, []any{ids, names, raws, days, ats}, args, "from row %d", skip)
+		assert.Equal(t, []any{ids, names, raws, days, ats, money}, args, "from row %d", skip)
 		// Views, not copies.
 		assert.Same(t, &c.Vectors[0].Ints[skip], &args[0].([]int64)[0])
+		assert.Same(t, &c.Vectors[5].Ints[skip], &args[5].([]int64)[0])
 		if at := 3 - int(skip); at >= 0 {
 			assert.Same(t, unsafe.SliceData(c.Vectors[1].Value(3)), unsafe.StringData(args[1].([]string)[at]))
 			assert.Same(t, unsafe.SliceData(c.Vectors[2].Value(3)), unsafe.SliceData(args[2].([][]byte)[at]))
@@ -122,7 +129,7 @@ func TestRow(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []any{
 			int64(i), nameOf(i), []byte(bodyOf(i)), time.Date(2000, 1, 1+i, 0, 0, 0, 0, time.UTC),
-			time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC),
+			time.Date(2000, 1, 1, 0, 0, 0, 1000*i, time.UTC), priceOf(i),
 		}, args)
 	}
 }
@@ -135,7 +142,7 @@ func TestReleaseLetsGo(t *testing.T) {
 	args := a.args
 	require.Len(t, a.texts[1], 4)
 	a.release()
-	assert.Equal(t, make([]any, 5), args)
+	assert.Equal(t, make([]any, 6), args)
 	assert.Equal(t, make([]string, 4), a.texts[1])
 	assert.Equal(t, make([][]byte, 4), a.raws[2])
 }
@@ -152,10 +159,10 @@ func TestBindOptions(t *testing.T) {
 	columns := columnsOf(t, batchOf(t, 2))
 	args, err := newBinds(c, allTypes()).arrays(columns)
 	require.NoError(t, err)
-	assert.Equal(t, []any{"no retry"}, args[5:])
+	assert.Equal(t, []any{"no retry"}, args[6:])
 	args, err = newBinds(c, allTypes()).row(columns, 1)
 	require.NoError(t, err)
-	assert.Equal(t, []any{"no retry"}, args[5:])
+	assert.Equal(t, []any{"no retry"}, args[6:])
 }
 
 // What would go wrong in a driver is refused before it is called.

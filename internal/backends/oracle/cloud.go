@@ -36,7 +36,7 @@ func (s statements) createExternal(table string, uris []string) string {
 	embedded := false
 	for i, c := range s.Schema.Columns {
 		name := s.Identifier(c.Name)
-		columns[i], fields[i] = name+" "+columnType(c), name+" "+fieldType(c)
+		columns[i], fields[i] = name+" "+externalType(c), name+" "+fieldType(c)
 		embedded = embedded || c.Type.Variable() && !c.Plain
 	}
 	kind := "csv without embedded" // the server may begin to read in the middle of an object
@@ -52,12 +52,26 @@ func (s statements) createExternal(table string, uris []string) string {
 		literal(`{"type":"`+kind+`","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}`))
 }
 
+// externalType is a column's type in the external table. Decimals stay texts there: whoever reads the objects would make
+// numbers of them by the decimal point of his session.
+func externalType(c rows.Column) string {
+	if c.Type == rows.Decimal {
+		return fmt.Sprintf("VARCHAR2(%d BYTE)", decimalBytes(c))
+	}
+	return columnType(c)
+}
+
+// decimalBytes is the longest text of a decimal: minus, digits, a zero if none is in front of the point, and the point.
+func decimalBytes(c rows.Column) int { return c.Digits + len("-0.") }
+
 // fieldType is how a value stands in a CSV object. Without a length a field has 255 bytes; quotes around and within a
 // value count.
 func fieldType(c rows.Column) string {
 	switch c.Type {
 	case rows.Int64:
 		return "CHAR(20)"
+	case rows.Decimal:
+		return fmt.Sprintf("CHAR(%d)", decimalBytes(c))
 	case rows.Date:
 		return `CHAR(10) DATE_FORMAT DATE MASK "YYYY-MM-DD"`
 	case rows.Timestamp:
@@ -86,7 +100,15 @@ func clob(text string) string {
 
 // fromExternal loads the rows of the external table.
 func (s statements) fromExternal(table string) string {
-	return s.into() + " SELECT " + s.Columns(s.Schema) + " FROM " + table
+	values := make([]string, len(s.Schema.Columns))
+	for i, c := range s.Schema.Columns {
+		values[i] = s.Identifier(c.Name)
+		if c.Type == rows.Decimal {
+			format := strings.Repeat("9", max(c.Digits-c.Scale, 1)) + "D" + strings.Repeat("9", c.Scale)
+			values[i] = fmt.Sprintf("TO_NUMBER(%s, '%s', %s)", values[i], format, withPoint)
+		}
+	}
+	return s.into() + " SELECT " + strings.Join(values, ", ") + " FROM " + table
 }
 
 func dropExternal(table string) string { return "DROP TABLE " + table }

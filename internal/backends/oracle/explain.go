@@ -37,6 +37,12 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	if p.Create != loader.CreateNever && o.partition == "" {
 		add("once", s.createTable(), s.markTable())
 	}
+	if p.Create == loader.CreateTruncate && o.partition == "" { // the table that is there, of which what stands above is not said
+		if s.method == methodFast {
+			add("once", flushWrites)
+		}
+		add("once", s.truncateTable())
+	}
 	if c.Staged() {
 		s.explainGroup(t, c, add)
 	} else {

@@ -33,6 +33,8 @@ func TestExplainOfLongValues(t *testing.T) {
 // go test ./internal/backends/oracle -run Explain -update
 var update = flag.Bool("update", false, "write the golden files anew")
 
+func schemaOf(t *testing.T, name string) rows.Schema { return datasetOf(t, name, "").Schema() }
+
 func TestExplain(t *testing.T) {
 	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
 	direct := func(o map[string]string) loader.Target { return loader.Target{Method: methodDirect, Options: o} }
@@ -49,6 +51,11 @@ func TestExplain(t *testing.T) {
 	}{
 		"array":               {loader.Target{}, journal(), loader.DedupTx, ""},
 		"array of every type": {loader.Target{Table: "bulk.every", Settings: set}, every(), loader.DedupTx, loader.CreateRecreate},
+		"array truncated":     {loader.Target{}, schemaOf(t, "lineitem"), loader.DedupTx, loader.CreateTruncate},
+		"array of times":      {loader.Target{}, schemaOf(t, "httplogs"), loader.DedupTx, ""},
+		"single lineitem":     {loader.Target{Method: methodSingle}, schemaOf(t, "lineitem"), loader.DedupRange, ""},
+		"fast pairs":          {loader.Target{Method: methodFast}, schemaOf(t, "pairs"), loader.DedupNone, loader.CreateTruncate},
+		"cloud-copy lineitem": {staged("s3://bucket?region=eu-central-1", nil), schemaOf(t, "lineitem"), loader.DedupTx, ""},
 		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
 		"single":              {loader.Target{Method: methodSingle}, journal(), loader.DedupRange, ""},
 		"batch":               {loader.Target{Method: methodBatch}, journal(), loader.DedupTx, ""},
@@ -71,7 +78,7 @@ func TestExplain(t *testing.T) {
 				driver = backend{client: goClient()}
 			}
 			var b strings.Builder
-			for _, st := range driver.Explain(c.target, loader.Preparation{Schema: c.schema, Contract: contract, Create: c.create}) {
+			for _, st := range driver.Explain(c.target, loader.Preparation{Schema: c.schema, Contract: contract, Create: c.create, PrimaryKey: c.dedup == loader.DedupRange}) {
 				_, _ = fmt.Fprintf(&b, "-- %s\n%s;\n", st.When, st.Text)
 			}
 			file := filepath.Join("testdata", "explain", strings.ReplaceAll(name, " ", "-")+".sql")

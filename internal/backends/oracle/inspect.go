@@ -149,6 +149,8 @@ func (c column) takes(want rows.Column) bool {
 	switch want.Type {
 	case rows.Int64: // a negative scale rounds to tens
 		return c.kind == "NUMBER" && (c.anyPrecision && c.anyScale || c.scale >= 0 && c.digits()-c.scale >= 19)
+	case rows.Decimal: // another scale would round, or be read back otherwise
+		return c.kind == "NUMBER" && !c.anyPrecision && c.precision == want.Digits && c.scale == want.Scale
 	case rows.Bytes:
 		return c.kind == "RAW" && c.bytes >= want.MaxBytes
 	case rows.Text:
@@ -281,12 +283,16 @@ func (r *ready) keyFits(ctx context.Context, k *link, found *relation, p loader.
 	if !p.PrimaryKey {
 		return nil
 	}
-	n, err := k.number(ctx, "read the keys of "+r.Table, selectKeyed(found, r.Schema.Key().Name))
+	names := make([]string, len(r.Schema.Number))
+	for i, t := range r.Schema.Number {
+		names[i] = r.Schema.Columns[t.Column].Name
+	}
+	n, err := k.number(ctx, "read the keys of "+r.Table, selectKeyed(found, names...))
 	if err != nil {
 		return err
 	}
 	if n == 0 {
-		return refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", strings.ToUpper(r.Schema.Key().Name))
+		return refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", strings.ToUpper(strings.Join(names, ", ")))
 	}
 	return nil
 }

@@ -95,6 +95,11 @@ func (r *ready) target(ctx context.Context, k *link, p loader.Preparation) (load
 	if err := r.fits(ctx, k, found, p); err != nil {
 		return loader.Table{}, err
 	}
+	if p.Create == loader.CreateTruncate && !created {
+		if found, err = r.empty(ctx, k, found, p); err != nil {
+			return loader.Table{}, err
+		}
+	}
 	r.Table, r.Claims = qualified(found.owner, found.name), claimsTable(found.owner)
 	t := loader.Table{Name: found.String(), Identity: found.identity, Created: created}
 	if !created {
@@ -152,34 +157,6 @@ func selectNamesakes(table string) string {
 	schema, name := unquoted(table)
 	return "SELECT o.object_type FROM all_objects o WHERE o.owner = " + ownerOf(schema) + " AND o.object_name = " + literal(name) +
 		" AND o.object_type IN ('FUNCTION', 'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW')"
-}
-
-// replace drops a table that terapush made, or that the user names, and makes it anew. The claim table comes first, since
-// a missing privilege is found there while the old table still stands.
-func (r *ready) replace(ctx context.Context, k *link, found *relation, p loader.Preparation) (*relation, error) {
-	switch {
-	case found.comment != madeBy && !strings.EqualFold(p.MayDrop, r.asked) && !strings.EqualFold(p.MayDrop, found.String()):
-		return nil, &loader.Error{
-			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("table %s was not made by terapush, and will not be dropped", found),
-			Hint: "drop it yourself, or choose another --table",
-		}
-	case found.kind != "TABLE":
-		return nil, &loader.Error{
-			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("%s is a %s, and will not be dropped", found, strings.ToLower(found.kind)),
-			Hint: "choose another --table",
-		}
-	}
-	r.Table = qualified(found.owner, found.name)
-	if p.Contract.Dedup == loader.DedupTx {
-		r.Claims = claimsTable(found.owner)
-		if err := r.makeClaims(ctx, k, p.Resume); err != nil {
-			return nil, err
-		}
-	}
-	if err := k.run(ctx, "drop the table "+r.Table, r.dropTable()); err != nil {
-		return nil, err
-	}
-	return r.make(ctx, k)
 }
 
 // makeClaims makes the claim table if it is missing, or checks that it is one. A run that is resumed has claims: an

@@ -261,3 +261,47 @@ func TestPushThroughAStore(t *testing.T) {
 	assert.Len(t, s.Keys("PEOPLE"), 300)
 	s.transacted(t)
 }
+
+// Whole runs of every dataset, each proven row by row and gone on with, by each way in; then the table is emptied and filled
+// anew, whoever filled it before.
+func TestPushEveryDataset(t *testing.T) {
+	for _, dataset := range []string{"pairs", "lineitem", "httplogs"} {
+		for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
+			t.Run(dataset+" "+method, func(t *testing.T) {
+				t.Parallel()
+				s := startStandIn(t, method == methodDirect, fake.Options{DrainRows: 50, NumericCharacters: ",."})
+				p := newProduct(t, s)
+				args := "--method " + method + " --dataset " + dataset + " --table t --primary-key --batch-rows 33 --workers 3 --verify full "
+				r := p.succeeds(t, args+"--rows 200")
+				assert.EqualValues(t, 200, r.Verify.FoundRows)
+				r = p.succeeds(t, args+"--rows 101 --append")
+				assert.EqualValues(t, 200, r.Plan.FirstKey)
+				assert.Equal(t, 301, s.Rows("T"))
+				_, err := p.push(t.Context(), t, args+"--rows 200")
+				require.ErrorContains(t, err, "holds rows")
+				p.succeeds(t, args+"--rows 150 --create truncate")
+				assert.Equal(t, 150, s.Rows("T"))
+			})
+		}
+	}
+}
+
+// A run that has emptied its table is resumed on what it has put in since, and on no table that was emptied once more.
+func TestPushIsResumedAfterTruncate(t *testing.T) {
+	s := startStandIn(t, false, fake.Options{IdleBlocker: idleBlocker})
+	p := newProduct(t, s)
+	const args = "--method array --dataset lineitem --table t --rows 200 --batch-rows 33 --verify full"
+	p.succeeds(t, args)
+	p.state = filepath.Join(t.TempDir(), "other")
+	run := p.kill(t, args+" --create truncate", "COMMIT", 3)
+	left := s.Rows("T")
+	assert.Less(t, left, 200)
+	assert.Positive(t, left)
+	p.succeeds(t, "--resume "+run)
+	assert.Equal(t, 200, s.Rows("T"))
+
+	s.say(t, "TRUNCATE TABLE T")
+	_, err := p.push(t.Context(), t, "--resume "+run)
+	require.ErrorContains(t, err, "emptied")
+	assert.Zero(t, s.Rows("T"))
+}

@@ -67,7 +67,7 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 				return fmt.Errorf("fetch: the server answered %q where a row's number was expected", row[0])
 			}
 			for i, column := range r.Schema.Columns {
-				if values[i], err = valueOf(column.Type, row[i+1]); err != nil {
+				if values[i], err = valueOf(column, row[i+1]); err != nil {
 					return fmt.Errorf("fetch: row %d, column %s: %w", number, column.Name, err)
 				}
 			}
@@ -78,14 +78,14 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 
 // valueOf reads a value as SelectRows asks for it. An empty text or RAW went in as a NULL and comes back as one, so that
 // for these types nobody can tell the two apart; for all others "" is a NULL.
-func valueOf(t rows.Type, text string) (any, error) {
+func valueOf(c rows.Column, text string) (any, error) {
 	switch {
-	case t.Variable():
+	case c.Type.Variable():
 		return []byte(text), nil
 	case text == "":
 		return nil, nil
 	}
-	return sqltx.ReadFixed(t, text)
+	return sqltx.ReadFixed(c, text)
 }
 
 // each hands the rows of a query to f as they come. op is what failed, if it fails.

@@ -23,7 +23,7 @@ func TestSingleThroughBrokenConnections(t *testing.T) {
 		another bool // process goes on
 	}{
 		"cut":                          {func(f *loadertest.Faults, half int64) <-chan struct{} { return f.CutAfter(half) }, false, false},
-		"an answer is lost":            {func(f *loadertest.Faults, _ int64) <-chan struct{} { return f.CutAnswer(fake.Commit) }, false, false},
+		"an answer is lost":            {func(f *loadertest.Faults, _ int64) <-chan struct{} { return f.CutAnswer(fake.CommitSent) }, false, false},
 		"stalled":                      {func(f *loadertest.Faults, half int64) <-chan struct{} { return f.StallAfter(half) }, true, false},
 		"vanished":                     {func(f *loadertest.Faults, half int64) <-chan struct{} { return f.VanishAfter(half) }, true, false},
 		"cut, another process":         {func(f *loadertest.Faults, half int64) <-chan struct{} { return f.CutAfter(half) }, false, true},
@@ -156,4 +156,73 @@ func TestSingleMeetsTakenKeys(t *testing.T) {
 	assert.False(t, v.Retry)
 	assert.NotEqual(t, loader.Yes, v.Applied)
 	o.exact(t, o.target, 10)
+}
+
+// A batch that broke goes on behind its front part whatever its rows are numbered by: a column, two of them, or a time.
+func TestSingleGoesOnInEveryDataset(t *testing.T) {
+	const size, there = 11, 6 // which ends within an order
+	for _, native := range []bool{false, true} {
+		for _, label := range []string{"pairs", "lineitem", "httplogs", "journal"} {
+			t.Run(label+map[bool]string{true: ", native"}[native], func(t *testing.T) {
+				d, contract := datasetOf(t, label, ""), contractOf(methodSingle, size)
+				s := startStandIn(t, native, fake.Options{})
+				target := s.table(methodSingle)
+				l := s.open(t, target, d, contract)
+				session, err := l.Session(t.Context(), contract)
+				require.NoError(t, err)
+				_, err = load(t.Context(), session, encoded(t, d, contract.Format, batch.ID{Run: "r"}, 0, size))
+				require.NoError(t, err)
+
+				// The next one loses the answer to a row that is in, and none behind it.
+				s.SetScript(fake.At(fake.Commit, there, fake.Fault{DropAfter: true}))
+				b := encoded(t, d, contract.Format, batch.ID{Run: "r", Number: 1}, size, size)
+				_, err = load(t.Context(), session, b)
+				require.Error(t, err)
+				_ = session.Close()
+				found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+				require.NoError(t, err)
+				require.Equal(t, loader.Resolution{Applied: loader.No, Rows: there}, found)
+
+				b.Skip, b.Attempt = found.Rows, 2
+				again, err := l.Session(t.Context(), contract)
+				require.NoError(t, err)
+				defer again.Close()
+				_, err = load(t.Context(), again, b)
+				require.NoError(t, err)
+				found, err = l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+				require.NoError(t, err)
+				require.Equal(t, loader.Resolution{Applied: loader.Yes, Rows: size}, found)
+
+				all := loader.KeyRange{Last: 2*size - 1}
+				n, err := l.(loader.Counter).Distinct(t.Context(), all)
+				require.NoError(t, err)
+				assert.EqualValues(t, 2*size, n)
+				assert.Equal(t, 2*size, s.Rows(name(target)))
+			})
+		}
+	}
+}
+
+// A hole in a batch's rows is no front part, and nobody calls it one.
+func TestSingleFindsHoles(t *testing.T) {
+	for dataset, hole := range map[string]string{
+		"lineitem": `"L_ORDERKEY" = 2 AND "L_LINENUMBER" = 1`, "httplogs": `"TS" = TIMESTAMP '2026-01-01 00:00:00.000004'`, "pairs": `"K" = 4`,
+	} {
+		d, contract := datasetOf(t, dataset, ""), contractOf(methodSingle, 10)
+		s := startStandIn(t, false, fake.Options{})
+		target := s.table(methodSingle)
+		l := s.open(t, target, d, contract)
+		session, err := l.Session(t.Context(), contract)
+		require.NoError(t, err)
+		b := encoded(t, d, contract.Format, batch.ID{Run: "r"}, 0, 10)
+		_, err = load(t.Context(), session, b)
+		require.NoError(t, err)
+		require.NoError(t, session.Close())
+		s.say(t, "DELETE FROM "+qualified("", name(target))+" WHERE "+hole)
+		require.Equal(t, 9, s.Rows(name(target)))
+		found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Unknown, found.Applied, dataset)
+		assert.NotEmpty(t, found.Reason)
+	}
 }

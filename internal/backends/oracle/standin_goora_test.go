@@ -5,9 +5,12 @@ package oracle
 import (
 	"context"
 	"database/sql/driver"
+	"math"
 	"net"
+	"strconv"
 	"testing"
 
+	goora "github.com/sijms/go-ora/v2"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,6 +51,20 @@ func TestPanics(t *testing.T) {
 			assert.EqualValues(t, 10, rows)
 			o.hangUp()
 			o.exact(t, o.target, 10)
+		}
+	}
+}
+
+// The real go-ora makes NUMBERs of the whole numbers that stand for decimals without a float: they read back as they were.
+func TestGoOraNumbersAreExact(t *testing.T) {
+	_, values := prices()
+	for _, v := range append(values, [2]int64{math.MaxInt64, math.MinInt64 + 1}, [2]int64{100, -100}, [2]int64{1_000_000, -10}) {
+		for _, n := range v {
+			made, err := goora.NewNumberFromInt64(n)
+			require.NoError(t, err)
+			text, err := made.String()
+			require.NoError(t, err)
+			assert.Equal(t, strconv.FormatInt(n, 10), text)
 		}
 	}
 }

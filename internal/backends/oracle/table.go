@@ -22,13 +22,18 @@ const maxValueBytes = 32767
 
 // dialect is Oracle's SQL. Every number is read as its digits, and dates in a format of their own: of what the two
 // drivers make of NUMBER, DATE and TIMESTAMP no two things are alike. VSIZE counts bytes of texts and of RAW.
+//
+// The difference of two timestamps is an interval, whose fields are whole numbers but for the seconds, and those are exact.
+// That of two dates would be a fraction of a day, which is not.
 func dialect() sqltx.Dialect {
 	return sqltx.Dialect{
 		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)",
 		TextNumber: "TO_NUMBER(%s)", Dual: " FROM DUAL", TextLength: "VSIZE", BytesLength: "VSIZE",
+		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
 		MaxList: 1000, // ORA-01795
 		Reads: map[rows.Type]string{
 			rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
+			rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
 		},
 	}
 }
@@ -38,6 +43,16 @@ const (
 	secondsMask = "YYYY-MM-DD HH24:MI:SS"
 	microsMask  = secondsMask + ".FF6"
 )
+
+// withPoint makes a conversion's decimal point a point. It is the session's otherwise: a comma where the client's country,
+// NLS_LANG or --set has one.
+const withPoint = "'NLS_NUMERIC_CHARACTERS=''.,'''"
+
+// microsSince1970 is a timestamp's microseconds.
+const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + EXTRACT(HOUR FROM (%[1]s - " + year1970 +
+	")) * 3600000000 + EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + EXTRACT(SECOND FROM (%[1]s - " + year1970 + ")) * 1000000)"
+
+const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
 
 // statements writes the SQL about one table. It is pure; Explain and the loader share it.
 type statements struct {
@@ -80,6 +95,8 @@ func columnType(c rows.Column) string {
 	switch c.Type {
 	case rows.Int64:
 		return "NUMBER(19)"
+	case rows.Decimal:
+		return fmt.Sprintf("NUMBER(%d,%d)", c.Digits, c.Scale)
 	case rows.Date:
 		return "DATE"
 	case rows.Timestamp:
@@ -112,7 +129,7 @@ func (s statements) createTable() string {
 		columns = append(columns, text)
 	}
 	if s.primaryKey {
-		columns = append(columns, "PRIMARY KEY ("+s.Identifier(s.Schema.Key().Name)+")")
+		columns = append(columns, "PRIMARY KEY ("+s.KeyColumns(s.Schema)+")")
 	}
 	text := "CREATE TABLE " + s.Table + " (" + strings.Join(columns, ", ") + ")"
 	if s.method == methodFast {
@@ -128,6 +145,9 @@ func (s statements) markTable() string {
 // dropTable leaves nothing in the recycle bin, where the space of a recreated table would stay taken.
 func (s statements) dropTable() string { return "DROP TABLE " + s.Table + " PURGE" }
 
+// truncateTable empties the table and gives its space back. As all DDL it commits, and nothing brings the rows back.
+func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
+
 // createClaims makes the claim table. Not compressed, since in a compressed unit one claim would lock its neighbours.
 func (s statements) createClaims() string {
 	return "CREATE TABLE " + s.Claims + " (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, " +
@@ -140,11 +160,16 @@ func (s statements) claim() string {
 	return "INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)"
 }
 
-// insert is the statement that takes rows, one or an array of them, with a bind for every column.
+// insert is the statement that takes rows, one or an array of them, with a bind for every column. That of a decimal is the
+// whole number that a batch holds, and the server divides: NUMBER counts in powers of a hundred, so that this is exact, and
+// neither a float of the driver nor a comma of the session has a part in it.
 func (s statements) insert() string {
 	binds := make([]string, len(s.Schema.Columns))
-	for i := range binds {
+	for i, c := range s.Schema.Columns {
 		binds[i] = fmt.Sprintf(":%d", i+1)
+		if c.Type == rows.Decimal {
+			binds[i] += " / 1" + strings.Repeat("0", c.Scale)
+		}
 	}
 	return s.into() + " VALUES (" + strings.Join(binds, ", ") + ")"
 }

@@ -34,6 +34,7 @@ func every() rows.Schema {
 			{Name: "name", Type: rows.Text, MaxBytes: 50, Plain: true},
 			{Name: "day", Type: rows.Date},
 			{Name: "at", Type: rows.Timestamp},
+			{Name: "price", Type: rows.Decimal, Digits: 15, Scale: 2},
 		},
 		Number: []rows.Term{{Column: 0, Times: 1}},
 	}
@@ -49,24 +50,25 @@ func TestTableStatements(t *testing.T) {
 	ref := loader.Ref{First: 30, Rows: 4}
 	for want, got := range map[string]string{
 		`CREATE TABLE "U"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, ` +
-			`"AT" TIMESTAMP(6) NOT NULL)`: array.createTable(),
+			`"AT" TIMESTAMP(6) NOT NULL, "PRICE" NUMBER(15,2) NOT NULL)`: array.createTable(),
 		`CREATE TABLE "U"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, ` +
-			`"AT" TIMESTAMP(6) NOT NULL, PRIMARY KEY ("ID"))`: keyed.createTable(),
+			`"AT" TIMESTAMP(6) NOT NULL, "PRICE" NUMBER(15,2) NOT NULL, PRIMARY KEY ("ID"))`: keyed.createTable(),
 		`CREATE TABLE "JOURNAL" ("ID" VARCHAR2(40 BYTE) NOT NULL, "TS" TIMESTAMP(6) NOT NULL, ` +
 			`"PAYLOAD" VARCHAR2(4000 BYTE) CHECK ("PAYLOAD" IS JSON)) SEGMENT CREATION IMMEDIATE NOCOMPRESS MEMOPTIMIZE FOR WRITE`: fast.createTable(),
 		`COMMENT ON TABLE "U"."EVERY" IS 'made by terapush'`: array.markTable(),
 		`DROP TABLE "U"."EVERY" PURGE`:                       array.dropTable(),
 		`CREATE TABLE "U"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, ` +
 			`row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS`: array.createClaims(),
-		`INSERT INTO "U"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)`:                   array.claim(),
-		`INSERT INTO "U"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT") VALUES (:1, :2, :3, :4, :5)`:                        array.insert(),
+		`INSERT INTO "U"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)`:               array.claim(),
+		`INSERT INTO "U"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT", "PRICE") VALUES (:1, :2, :3, :4, :5, :6 / 100)`: array.insert(),
+		`TRUNCATE TABLE "U"."EVERY"`: array.truncateTable(),
 		`INSERT /*+ MEMOPTIMIZE_WRITE */ INTO "JOURNAL" ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3)`:                     fast.insert(),
 		`INSERT /*+ APPEND_VALUES */ INTO "J" PARTITION ("P1") ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3)`:              direct.insert(),
 		`LOCK TABLE "U"."EVERY" IN SHARE MODE WAIT 45`:                                                                   array.lockTable(),
 		`LOCK TABLE "TERAPUSH_CLAIMS" IN EXCLUSIVE MODE WAIT 45`:                                                         direct.lockClaims(),
 		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN("ID")), TO_CHAR(MAX("ID")) FROM "U"."EVERY" WHERE "ID" BETWEEN 30 AND 33`: array.selectBatch(ref),
-		`SELECT TO_CHAR("ID"), TO_CHAR("ID"), "BODY", "NAME", TO_CHAR("DAY", 'YYYY-MM-DD HH24:MI:SS'), TO_CHAR("AT", 'YYYY-MM-DD HH24:MI:SS.FF6') ` +
-			`FROM "U"."EVERY" WHERE "ID" IN (7)`: array.SelectRows([]int64{7}),
+		`SELECT TO_CHAR("ID"), TO_CHAR("ID"), "BODY", "NAME", TO_CHAR("DAY", 'YYYY-MM-DD HH24:MI:SS'), TO_CHAR("AT", 'YYYY-MM-DD HH24:MI:SS.FF6'), ` +
+			`TO_CHAR("PRICE", 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''') FROM "U"."EVERY" WHERE "ID" IN (7)`: array.SelectRows([]int64{7}),
 	} {
 		assert.Equal(t, want, got)
 	}
@@ -112,6 +114,7 @@ func TestDifferences(t *testing.T) {
 			{"NAME", "VARCHAR2", "50", "", "", "Y", ""},
 			{"DAY", "DATE", "7", "", "", "N", ""},
 			{"AT", "TIMESTAMP(6)", "11", "", "6", "N", ""},
+			{"PRICE", "NUMBER", "22", "15", "2", "N", ""},
 		}
 	}
 	for name, c := range map[string]struct {
@@ -138,6 +141,10 @@ func TestDifferences(t *testing.T) {
 		"nanoseconds":          {4, []string{"AT", "TIMESTAMP(9)", "11", "", "9", "N", ""}, ""},
 		"milliseconds":         {4, []string{"AT", "TIMESTAMP(3)", "11", "", "3", "N", ""}, "column AT is TIMESTAMP(3), and the dataset needs TIMESTAMP(6)"},
 		"a time zone":          {4, []string{"AT", "TIMESTAMP(6) WITH TIME ZONE", "13", "", "6", "N", ""}, "column AT is TIMESTAMP(6) WITH TIME ZONE, and the dataset needs TIMESTAMP(6)"},
+		"more decimals":        {5, []string{"PRICE", "NUMBER", "22", "15", "3", "N", ""}, "column PRICE is NUMBER(15,3), and the dataset needs NUMBER(15,2)"},
+		"more digits":          {5, []string{"PRICE", "NUMBER", "22", "38", "2", "N", ""}, "column PRICE is NUMBER(38,2), and the dataset needs NUMBER(15,2)"},
+		"a price of any kind":  {5, []string{"PRICE", "NUMBER", "22", "", "", "N", ""}, "column PRICE is NUMBER, and the dataset needs NUMBER(15,2)"},
+		"a binary price":       {5, []string{"PRICE", "BINARY_DOUBLE", "8", "", "", "N", ""}, "column PRICE is BINARY_DOUBLE, and the dataset needs NUMBER(15,2)"},
 		"another name":         {2, []string{"TITLE", "VARCHAR2", "50", "", "", "Y", ""}, "column NAME VARCHAR2(50 BYTE) is missing"},
 		"small letters":        {2, []string{"name", "VARCHAR2", "50", "", "", "Y", ""}, "column NAME VARCHAR2(50 BYTE) is missing"},
 		"one more":             {-1, []string{"MORE", "NUMBER", "22", "", "", "Y", ""}, ""},
@@ -154,7 +161,7 @@ func TestDifferences(t *testing.T) {
 			assert.Equal(t, c.want, strings.Join(differences(every(), found), "; "))
 		})
 	}
-	assert.Len(t, differences(every(), [][]string{{"X", "DATE", "7", "", "", "N", ""}}), 6, "all of them at once")
+	assert.Len(t, differences(every(), [][]string{{"X", "DATE", "7", "", "", "N", ""}}), 7, "all of them at once")
 }
 
 func TestUnfit(t *testing.T) {
@@ -227,8 +234,14 @@ func TestValueOf(t *testing.T) {
 		{rows.Date, "", nil},
 		{rows.Timestamp, "1970-01-01 00:00:01.000002", int64(1_000_002)},
 		{rows.Timestamp, "1969-12-31 23:59:59.999999", int64(-1)},
+		{rows.Decimal, "9999999999999.99", int64(999_999_999_999_999)}, // as TO_CHAR with TM9 writes them
+		{rows.Decimal, "1.5", int64(150)},
+		{rows.Decimal, ".05", int64(5)},
+		{rows.Decimal, "-.5", int64(-50)},
+		{rows.Decimal, "0", int64(0)},
+		{rows.Decimal, "", nil},
 	} {
-		got, err := valueOf(c.kind, c.text)
+		got, err := valueOf(rows.Column{Type: c.kind, Digits: 15, Scale: 2}, c.text)
 		require.NoError(t, err, c.text)
 		assert.Equal(t, c.want, got, c.text)
 	}
@@ -239,8 +252,11 @@ func TestValueOf(t *testing.T) {
 		{rows.Int64, "1.5", "invalid syntax"},
 		{rows.Date, "1970-01-03 01:00:00", "has a time of day"},
 		{rows.Timestamp, "01-JAN-70", "cannot parse"},
+		{rows.Decimal, "1,5", "no decimal number"},
+		{rows.Decimal, ".005", "more than 2 digits"},
+		{rows.Decimal, "1E+20", "no decimal number"},
 	} {
-		_, err := valueOf(c.kind, c.text)
+		_, err := valueOf(rows.Column{Type: c.kind, Digits: 15, Scale: 2}, c.text)
 		assert.ErrorContains(t, err, c.says)
 	}
 }
@@ -267,6 +283,51 @@ func TestExternalTables(t *testing.T) {
 	assert.NotContains(t, public, "credential_name")
 	assert.Contains(t, public, `"NAME" CHAR(102), "DAY" CHAR(10) DATE_FORMAT DATE MASK "YYYY-MM-DD"`)
 	assert.Contains(t, public, "csv without embedded")
+}
+
+// Decimals are texts in an external table, whatever the session's decimal point is.
+func TestExternalDecimals(t *testing.T) {
+	price := rows.Schema{Columns: every().Columns[5:]}
+	s := statementsFor("t", price, methodCloudCopy, options{})
+	assert.Contains(t, s.createExternal("X", []string{"u"}), `column_list => '"PRICE" VARCHAR2(18 BYTE)', field_list => '"PRICE" CHAR(18)'`)
+	assert.Equal(t, `INSERT /*+ APPEND */ INTO "T" ("PRICE") SELECT TO_NUMBER("PRICE", '9999999999999D99', 'NLS_NUMERIC_CHARACTERS=''.,''') FROM X`,
+		s.fromExternal("X"))
+
+	price.Columns[0].Digits, price.Columns[0].Scale = 2, 2 // -0.12
+	s = statementsFor("t", price, methodCloudCopy, options{})
+	assert.Contains(t, s.createExternal("X", []string{"u"}), `"PRICE" CHAR(5)`)
+	assert.Contains(t, s.fromExternal("X"), `'9D99'`)
+}
+
+// A key that is a timestamp is compared as one, so that an index on it is used, and counted by its microseconds, exactly.
+func TestTimeKeys(t *testing.T) {
+	s := statementsFor("t", rows.Schema{
+		Columns: []rows.Column{{Name: "ts", Type: rows.Timestamp, Derived: true}},
+		Number:  []rows.Term{{Column: 0, Minus: 1_767_225_600_000_000, Times: 1}},
+	}, methodArray, options{})
+	s.primaryKey = true
+	const micros = `(EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + ` +
+		`EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + ` +
+		`EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + ` +
+		`EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000)`
+	assert.Equal(t, "("+micros+" - 1767225600000000)", s.Number(s.Schema))
+	assert.Equal(t, `"TS" BETWEEN TIMESTAMP '2026-01-01 00:00:00.000007' AND TIMESTAMP '2026-01-01 00:00:01.000000'`,
+		s.Within(loader.KeyRange{First: 7, Last: 1_000_000}))
+	assert.Contains(t, s.SelectRows([]int64{0, 1}), ` WHERE "TS" IN (TIMESTAMP '2026-01-01 00:00:00.000000',TIMESTAMP '2026-01-01 00:00:00.000001')`)
+	assert.Contains(t, s.SelectNextFree(), `EXTRACT(DAY FROM (MAX("TS") - TIMESTAMP`)
+	assert.Contains(t, s.createTable(), `PRIMARY KEY ("TS")`)
+}
+
+// Of a key of several columns the first one is bounded by itself, for an index begins with it.
+func TestKeysOfSeveralColumns(t *testing.T) {
+	s := statementsFor("t", rows.Schema{
+		Columns: []rows.Column{{Name: "o", Type: rows.Int64, Derived: true}, {Name: "n", Type: rows.Int64, Derived: true}},
+		Number:  []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 1, Minus: 1, Times: 1}},
+	}, methodSingle, options{})
+	s.primaryKey = true
+	assert.Contains(t, s.createTable(), `PRIMARY KEY ("O", "N")`)
+	assert.Contains(t, s.selectBatch(loader.Ref{First: 6, Rows: 4}),
+		` WHERE "O" BETWEEN 2 AND 3 AND ("O" - 1) * 4 + ("N" - 1) BETWEEN 6 AND 9`)
 }
 
 func TestLongTextsAreCut(t *testing.T) {

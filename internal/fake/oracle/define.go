@@ -213,6 +213,9 @@ type truncating struct{ owner, name string }
 
 func (x *truncating) run(s *session, _ *execution) (*answer, error) {
 	s.commit()
+	if err := s.server.denied("TRUNCATE TABLE"); err != nil {
+		return nil, err
+	}
 	t, err := s.untouched(x.owner, x.name)
 	if err != nil {
 		return nil, err

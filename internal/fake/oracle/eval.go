@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // scope is what names mean while an expression is evaluated.
@@ -25,7 +26,10 @@ type columnName struct{ source, name string }
 type expr interface{ eval(s *scope) (value, error) }
 
 type (
-	literal     struct{ v value }
+	literal struct {
+		v         value
+		timestamp bool // TIMESTAMP '…'
+	}
 	placeholder struct{ n int }
 	rowNumber   struct{}
 	columnRef   struct{ source, name string }
@@ -116,6 +120,9 @@ func (x arithmetic) eval(s *scope) (value, error) {
 	a, b, err := s.two(x.x, x.y)
 	if err != nil {
 		return nil, err
+	}
+	if i, is := x.apart(a, b); is {
+		return i, nil
 	}
 	return calculate(x.op, a, b)
 }
@@ -235,10 +242,14 @@ func (x *inList) eval(s *scope) (value, error) {
 		}
 		return false, nil
 	}
+	if _, timed := v.(time.Time); timed { // not by their texts, which are days
+		return x.slowly(s, v)
+	}
 	if x.set == nil {
 		x.set = map[string]bool{}
 		for _, e := range x.list {
-			if l, is := e.(literal); !is || l.v == nil {
+			l, is := e.(literal)
+			if _, timed := l.v.(time.Time); !is || timed || l.v == nil {
 				x.set = nil
 				return x.slowly(s, v)
 			}

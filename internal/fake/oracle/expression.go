@@ -118,7 +118,7 @@ func (p *parser) product() expr {
 
 func (p *parser) unary() expr {
 	if p.Take("-") {
-		return arithmetic{"-", literal{int64(0)}, p.unary()}
+		return arithmetic{"-", literal{v: int64(0)}, p.unary()}
 	}
 	p.Take("+")
 	return p.primary()
@@ -129,10 +129,10 @@ func (p *parser) primary() expr {
 	switch t.Kind {
 	case sqlread.String:
 		p.Advance()
-		return literal{emptyIsNull(t.Text)}
+		return literal{v: emptyIsNull(t.Text)}
 	case sqlread.Number:
 		p.Advance()
-		return literal{number(t.Text)}
+		return literal{v: number(t.Text)}
 	case sqlread.Bind:
 		p.Advance()
 		p.binds = append(p.binds, t.Text)
@@ -159,9 +159,12 @@ func (p *parser) primary() expr {
 func (p *parser) word() expr {
 	switch {
 	case p.Take("NULL"):
-		return literal{nil}
+		return literal{}
 	case p.Take("CASE"):
 		return p.cases()
+	case p.Token.Is("EXTRACT") && p.Peek().Is("("):
+		p.Advance()
+		return p.extract()
 	case p.Take("CAST"):
 		p.Expect("(")
 		x := p.expression()
@@ -170,14 +173,15 @@ func (p *parser) word() expr {
 		p.Expect(")")
 		return c
 	}
-	format, dated := map[string]string{"DATE": "YYYY-MM-DD", "TIMESTAMP": "YYYY-MM-DD HH24:MI:SS.FF"}[p.Token.Text]
+	kind := p.Token.Text
+	format, dated := map[string]string{"DATE": "YYYY-MM-DD", "TIMESTAMP": "YYYY-MM-DD HH24:MI:SS.FF"}[kind]
 	if dated && p.Peek().Kind == sqlread.String {
 		p.Advance()
 		at, err := parseTime(p.Text(), format)
 		if err != nil {
 			p.Fail("%v", err)
 		}
-		return literal{at}
+		return literal{v: at, timestamp: kind == "TIMESTAMP"}
 	}
 	return p.name()
 }

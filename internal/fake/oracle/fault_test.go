@@ -177,7 +177,7 @@ func TestStatementsAreWrittenDown(t *testing.T) {
 	assert.Equal(t, "INSERT INTO t VALUES (:1, :2)", last.Text)
 	assert.False(t, last.Explicit)
 	require.Len(t, last.Binds, 2)
-	assert.Equal(t, []int64{1, 2}, last.Binds[0].Ints)
+	assert.Equal(t, oracle.Numbers{1, 2}, last.Binds[0].Ints)
 	assert.Equal(t, []string{"a", "b"}, last.Binds[1].Texts)
 	assert.Equal(t, 2, last.Binds[1].Len())
 	assert.Equal(t, "b", last.Binds[1].Value(1))

@@ -29,11 +29,11 @@ func (s *scope) aggregate(c call) (value, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v == nil || c.distinct && seen[text(v)] {
+		if v == nil || c.distinct && seen[key([]value{v})] {
 			continue
 		}
 		if c.distinct {
-			seen[text(v)] = true
+			seen[key([]value{v})] = true
 		}
 		values = append(values, v)
 		if c.order != nil {
@@ -139,7 +139,14 @@ func (s *scope) function(c call) (v value, known bool, err error) {
 	if slices.Contains(args, nil) && !f.nulls {
 		return nil, true, nil
 	}
-	v, err = f.apply(args)
+	switch c.name {
+	case "TO_CHAR":
+		v, err = s.toChar(args)
+	case "TO_NUMBER":
+		v, err = s.toNumber(args)
+	default:
+		v, err = f.apply(args)
+	}
 	return v, true, err
 }
 
@@ -151,8 +158,8 @@ type function struct {
 }
 
 var functions = map[string]function{
-	"TO_CHAR":      {1, 2, false, toChar},
-	"TO_NUMBER":    {1, 1, false, func(a []value) (value, error) { return calculate("+", a[0], int64(0)) }},
+	"TO_CHAR":      {1, 3, false, nil}, // these two depend on the session
+	"TO_NUMBER":    {1, 3, false, nil},
 	"TO_DATE":      {2, 2, false, toTime},
 	"TO_TIMESTAMP": {2, 2, false, toTime},
 	"TRUNC":        {1, 1, false, trunc},
@@ -181,17 +188,6 @@ var functions = map[string]function{
 	"INSTR":       {2, 2, false, func(a []value) (value, error) { return int64(strings.Index(text(a[0]), text(a[1])) + 1), nil }},
 	"SUBSTR":      {2, 3, false, substr},
 	"JSON_OBJECT": {0, 100, true, jsonObject},
-}
-
-func toChar(a []value) (value, error) {
-	at, is := a[0].(time.Time)
-	if !is || len(a) == 1 {
-		if len(a) == 2 && !strings.HasPrefix(text(a[1]), "TM") {
-			return nil, ora(1481, "invalid number format model (the stand-in knows TM only)")
-		}
-		return emptyIsNull(text(a[0])), nil
-	}
-	return formatTime(at, text(a[1]))
 }
 
 func toTime(a []value) (value, error) {

@@ -36,6 +36,8 @@ type Options struct {
 	Version string
 	// CharacterSet is NLS_CHARACTERSET; "" is AL32UTF8.
 	CharacterSet string
+	// NumericCharacters is NLS_NUMERIC_CHARACTERS of new sessions; "" is ".,".
+	NumericCharacters string
 	// Standard is MAX_STRING_SIZE=STANDARD: 4000 bytes a VARCHAR2 and 2000 a RAW.
 	Standard bool
 	// IgnoreHints is the default of OPTIMIZER_IGNORE_HINTS, which an Autonomous Database has on.

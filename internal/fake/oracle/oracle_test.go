@@ -114,27 +114,91 @@ func TestExpressions(t *testing.T) {
 		"json_object('a' value 'x', 'b' VALUE 1)":                                                          `{"a":"x","b":1}`,
 		"CASE WHEN 'A_B' LIKE 'A\\_%' ESCAPE '\\' THEN 1 ELSE 0 END":                                       "1",
 		"USER": "TERA",
+		"TO_CHAR(EXTRACT(DAY FROM (TIMESTAMP '2026-01-02 03:04:05.000006' - TIMESTAMP '2025-12-31 00:00:00')))":    "2",
+		"TO_CHAR(EXTRACT(HOUR FROM (TIMESTAMP '2026-01-02 03:04:05.000006' - TIMESTAMP '1970-01-01 00:00:00')))":   "3",
+		"TO_CHAR(EXTRACT(MINUTE FROM (TIMESTAMP '2026-01-02 03:04:05.000006' - TIMESTAMP '1970-01-01 00:00:00')))": "4",
+		"TO_CHAR(EXTRACT(SECOND FROM (TIMESTAMP '2026-01-02 03:04:05.000006' - TIMESTAMP '1970-01-01 00:00:00')))": "5.000006",
+		"TO_CHAR(EXTRACT(DAY FROM (TIMESTAMP '1969-12-30 23:59:58.5' - TIMESTAMP '1970-01-01 00:00:00')))":         "-1",
+		"TO_CHAR(EXTRACT(SECOND FROM (TIMESTAMP '1969-12-30 23:59:58.5' - TIMESTAMP '1970-01-01 00:00:00')))":      "-1.5",
+		"TO_CHAR(EXTRACT(SECOND FROM (TIMESTAMP '1970-01-01 00:00:01.25' - TIMESTAMP '1970-01-01 00:00:00.75')))":  ".5",
+		"TO_CHAR(EXTRACT(DAY FROM (TIMESTAMP '9999-12-31 00:00:00' - TIMESTAMP '0001-01-01 00:00:00')))":           "3652058",
+		"TO_CHAR(TIMESTAMP '1970-01-02 00:00:01' - TIMESTAMP '1970-01-01 00:00:00')":                               "+000000001 00:00:01.000000000",
+		"TO_CHAR(-1/2, 'TM9') || ' ' || TO_CHAR(3/2)":                                                              "-.5 1.5",
+		"TO_CHAR(999999999999999999 / 1000)":                                                                             "999999999999999.999",
+		"TO_CHAR(TO_NUMBER('-12.50', '999D99', 'NLS_NUMERIC_CHARACTERS=''.,''') * 2)":                                    "-25",
+		"CASE WHEN TIMESTAMP '2026-01-02 03:04:05.000006' IN (TIMESTAMP '2026-01-02 03:04:05.000007') THEN 1 ELSE 0 END": "0",
 	} {
 		assert.Equal(t, want, one(t, c, "SELECT "+text+" FROM DUAL"), text)
 	}
 	for text, code := range map[string]int{
-		"SELECT nothing FROM DUAL":                    904,
-		"SELECT 1 FROM nothing":                       942,
-		"SELECT 1 FROM DUAL;":                         900,
-		"SELECT 1":                                    900,
-		"SELECT TO_NUMBER('x') FROM DUAL":             1722,
-		"SELECT 1/0 FROM DUAL":                        1476,
-		"SELECT TO_DATE('x', 'YYYY-MM-DD') FROM DUAL": 1858,
-		"SELECT TO_DATE('x', 'YYYY-QQ') FROM DUAL":    1821,
-		"SELECT UNHEARD(1) FROM DUAL":                 904,
-		"SELECT (SELECT 1, 2 FROM DUAL) FROM DUAL":    913,
-		"MERGE INTO things USING DUAL":                900,
-		"ALTER SESSION SET unheard_of = 1":            2248,
-		"BEGIN DBMS_UNHEARD.OF; END;":                 6550,
-		"SELECT :1 FROM DUAL":                         1008,
+		"SELECT nothing FROM DUAL":        904,
+		"SELECT 1 FROM nothing":           942,
+		"SELECT 1 FROM DUAL;":             900,
+		"SELECT 1":                        900,
+		"SELECT TO_NUMBER('x') FROM DUAL": 1722,
+		"SELECT EXTRACT(DAY FROM DATE '2026-01-01') FROM DUAL": 30076,
+		"SELECT TO_NUMBER('1234.5', '999D99') FROM DUAL":       1722,
+		"SELECT TO_NUMBER('1.555', '999D99') FROM DUAL":        1722,
+		"SELECT TO_NUMBER('1.5', '$9') FROM DUAL":              1481,
+		"SELECT TO_CHAR(1.5, 'TM9', 'x') FROM DUAL":            12702,
+		"SELECT 1/0 FROM DUAL":                                 1476,
+		"SELECT TO_DATE('x', 'YYYY-MM-DD') FROM DUAL":          1858,
+		"SELECT TO_DATE('x', 'YYYY-QQ') FROM DUAL":             1821,
+		"SELECT UNHEARD(1) FROM DUAL":                          904,
+		"SELECT (SELECT 1, 2 FROM DUAL) FROM DUAL":             913,
+		"MERGE INTO things USING DUAL":                         900,
+		"ALTER SESSION SET unheard_of = 1":                     2248,
+		"BEGIN DBMS_UNHEARD.OF; END;":                          6550,
+		"SELECT :1 FROM DUAL":                                  1008,
 	} {
 		fails(t, c, code, text)
 	}
+}
+
+// A client from where numbers have commas sees commas, unless it says otherwise.
+func TestDecimalPoints(t *testing.T) {
+	c := connect(t, start(t, oracle.Options{NumericCharacters: ",."}))
+	assert.Equal(t, "1,5", one(t, c, "SELECT TO_CHAR(3/2) FROM DUAL"))
+	assert.Equal(t, "1,5", one(t, c, "SELECT TO_CHAR(3/2, 'TM9') FROM DUAL"))
+	assert.Equal(t, "1.5", one(t, c, "SELECT TO_CHAR(3/2, 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''') FROM DUAL"))
+	assert.Equal(t, "3", one(t, c, "SELECT TO_CHAR(2 * TO_NUMBER('1,5')) FROM DUAL"))
+	assert.Equal(t, "3", one(t, c, "SELECT TO_CHAR(2 * TO_NUMBER('1.5', '9D9', 'NLS_NUMERIC_CHARACTERS=''.,''')) FROM DUAL"))
+	fails(t, c, 1722, "SELECT TO_NUMBER('1.5') FROM DUAL")
+	exec(t, c, "ALTER SESSION SET NLS_NUMERIC_CHARACTERS = '.,'")
+	assert.Equal(t, "1.5", one(t, c, "SELECT TO_CHAR(TO_NUMBER('1.5')) FROM DUAL"))
+}
+
+// Times are told apart by more than their day.
+func TestTimesInListsAndSets(t *testing.T) {
+	c := connect(t, start(t, oracle.Options{}))
+	exec(t, c, things)
+	exec(t, c, `INSERT INTO things (id, "AT") VALUES (:1, :2)`, []int64{1, 2, 3},
+		[]time.Time{time.UnixMicro(1_000_001), time.UnixMicro(1_000_002).UTC(), time.UnixMicro(1_000_002).UTC()})
+	assert.Equal(t, "2", one(t, c, `SELECT TO_CHAR(COUNT(*)) FROM things WHERE "AT" IN (TIMESTAMP '1970-01-01 00:00:01.000002', TIMESTAMP '1970-01-01 00:00:02')`))
+	assert.Equal(t, "2", one(t, c, `SELECT TO_CHAR(COUNT(DISTINCT "AT")) FROM things`))
+	fails(t, c, 932, `SELECT 1 FROM things WHERE "AT" IN ('1970-01-01')`)
+}
+
+func TestTruncate(t *testing.T) {
+	c := connect(t, start(t, oracle.Options{Denied: map[string]int{"TRUNCATE TABLE": 1031}}))
+	exec(t, c, things)
+	exec(t, c, "INSERT INTO things (id) VALUES (1)")
+	fails(t, c, 1031, "TRUNCATE TABLE things")
+	fails(t, c, 1031, "TRUNCATE TABLE nothing")
+	assert.Equal(t, "1", one(t, c, "SELECT TO_CHAR(COUNT(*)) FROM things"))
+
+	s := start(t, oracle.Options{})
+	c = connect(t, s)
+	exec(t, c, things)
+	tx, err := connect(t, s).BeginTx(t.Context(), nil)
+	require.NoError(t, err)
+	_, err = tx.Exec("INSERT INTO things (id) VALUES (1)")
+	require.NoError(t, err)
+	fails(t, c, 54, "TRUNCATE TABLE things")
+	require.NoError(t, tx.Commit())
+	exec(t, c, "TRUNCATE TABLE things")
+	exec(t, c, "INSERT INTO things (id) VALUES (1)")
+	fails(t, c, 1, "INSERT INTO things (id) VALUES (1)")
 }
 
 // What the drivers reshape comes back reshaped: whoever scans it into what it was is told, or is wrong in a test.
@@ -190,6 +254,7 @@ func TestConstraints(t *testing.T) {
 		"INSERT INTO things (id) VALUES (10000000000000000000)":             1438,
 		"INSERT INTO things (id, name) VALUES (2)":                          947,
 		"INSERT INTO things (id) VALUES (2, 3)":                             913,
+		"INSERT INTO things (id) VALUES ('2.0')":                            1722,
 		"INSERT INTO things (id, unheard) VALUES (2, 3)":                    904,
 		`INSERT INTO things (id, "DAY") VALUES (2, '2024-01-01')`:           1861,
 		"CREATE TABLE things (id NUMBER)":                                   955,

@@ -260,7 +260,7 @@ func (s *scope) project(q *query, scopes []*scope) (*answer, error) {
 			x := o.x
 			if l, is := x.(literal); is {
 				if n, is := l.v.(int64); is && n >= 1 && int(n) <= len(one.row) {
-					x = literal{one.row[n-1]}
+					x = literal{v: one.row[n-1]}
 				}
 			}
 			v, err := x.eval(at)

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 )
 
@@ -125,6 +126,9 @@ func (t columnType) fit(v value, what string) (value, error) {
 }
 
 func (t columnType) fitNumber(v value) (value, error) {
+	if s, is := v.(string); is && strings.ContainsAny(s, ".,") { // the session's NLS_NUMERIC_CHARACTERS would read it
+		return nil, ora(1722, "invalid number: %s without a TO_NUMBER that says what the point is (the stand-in refuses it)", s)
+	}
 	r, err := rational(v)
 	if err != nil || t.absolute {
 		if err == nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // A value is what a table holds or an expression gives: nil (NULL), int64, *big.Rat (a number that is no int64), string,
-// raw, time.Time (a DATE or TIMESTAMP, in UTC), or bool (a condition's). An empty text and an empty raw are nil.
+// raw, time.Time (a DATE or TIMESTAMP, in UTC), interval, or bool (a condition's). An empty text and an empty raw are nil.
 type value any
 
 type raw string
@@ -176,11 +176,16 @@ func text(v value) string {
 			return v.Num().String()
 		}
 		s := strings.TrimRight(v.FloatString(38), "0")
+		if rest, negative := strings.CutPrefix(s, "-0"); negative {
+			return "-" + rest
+		}
 		return strings.TrimPrefix(s, "0")
 	case string:
 		return v
 	case raw:
 		return fmt.Sprintf("%X", string(v))
+	case interval:
+		return v.String()
 	case time.Time: // NLS_DATE_FORMAT's default: what nobody should rest on
 		return strings.ToUpper(v.Format("02-Jan-06"))
 	default:
@@ -212,7 +217,7 @@ func cell(v value) Cell {
 		return Cell{Kind: RawBind, Text: string(v)}
 	case time.Time:
 		return Cell{Kind: TimeBind, At: v, Text: v.Format(time.RFC3339Nano)}
-	case bool:
+	case bool, interval:
 		return Cell{Kind: TextBind, Text: fmt.Sprint(v)}
 	}
 	r, err := rational(v)

@@ -2,10 +2,17 @@ package oracle
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/gob"
+	"errors"
 	"io"
+	"slices"
 	"time"
 )
+
+// CommitSent is in the bytes of an order to commit and, with its length in front, in no other statement's: there may be
+// columns with such names.
+const CommitSent = "\x06" + Commit
 
 // request is what the driver sends.
 type request struct {
@@ -31,11 +38,36 @@ type Bind struct {
 	Kind  Kind
 	Array bool
 	Out   bool
-	Ints  []int64
+	Ints  Numbers
 	Texts []string
 	Raws  [][]byte
 	Times []time.Time
 	Nulls []bool // nil where there are none
+}
+
+// Numbers take eight bytes each on the wire, as they do in a batch: whoever cuts a connection in the middle of a batch's
+// bytes cuts it in the middle of its body, however small the numbers are.
+type Numbers []int64
+
+// GobEncode implements gob.GobEncoder.
+func (n Numbers) GobEncode() ([]byte, error) {
+	all := make([]byte, 0, 8*len(n))
+	for _, v := range n {
+		all = binary.BigEndian.AppendUint64(all, uint64(v))
+	}
+	return all, nil
+}
+
+// GobDecode implements gob.GobDecoder.
+func (n *Numbers) GobDecode(all []byte) error {
+	*n = make(Numbers, 0, len(all)/8)
+	for v := range slices.Chunk(all, 8) {
+		if len(v) < 8 {
+			return errors.New("stand-in: a number is cut off")
+		}
+		*n = append(*n, int64(binary.BigEndian.Uint64(v)))
+	}
+	return nil
 }
 
 // Kind is a bind's type.

@@ -3,7 +3,7 @@ CREATE TABLE "BULK"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(1
 -- once
 DROP TABLE "BULK"."EVERY" PURGE;
 -- once
-CREATE TABLE "BULK"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, "AT" TIMESTAMP(6) NOT NULL);
+CREATE TABLE "BULK"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, "AT" TIMESTAMP(6) NOT NULL, "PRICE" NUMBER(15,2) NOT NULL);
 -- once
 COMMENT ON TABLE "BULK"."EVERY" IS 'made by terapush';
 -- per session
@@ -13,7 +13,7 @@ ALTER SESSION SET nls_date_format = 'YYYY-MM-DD';
 -- per batch
 INSERT INTO "BULK"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4);
 -- per batch
-INSERT INTO "BULK"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT") VALUES (:1, :2, :3, :4, :5);
+INSERT INTO "BULK"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT", "PRICE") VALUES (:1, :2, :3, :4, :5, :6 / 100);
 -- per batch
 COMMIT;
 -- after a lost answer

@@ -1,0 +1,24 @@
+-- once
+CREATE TABLE "PAIRS" ("K" NUMBER(19) NOT NULL, "R" NUMBER(19) NOT NULL, "S" NUMBER(19) NOT NULL) SEGMENT CREATION IMMEDIATE NOCOMPRESS MEMOPTIMIZE FOR WRITE;
+-- once
+COMMENT ON TABLE "PAIRS" IS 'made by terapush';
+-- once
+BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;
+-- once
+TRUNCATE TABLE "PAIRS";
+-- per session
+ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE;
+-- per batch
+INSERT /*+ MEMOPTIMIZE_WRITE */ INTO "PAIRS" ("K", "R", "S") VALUES (:1, :2, :3);
+-- per batch
+COMMIT;
+-- when a session ends
+SELECT TO_CHAR(DBMS_MEMOPTIMIZE.GET_WRITE_HWM_SEQID) FROM DUAL;
+-- when a session ends
+SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# WHERE n.name IN ('redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', 'user commits');
+-- before verification
+BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;
+-- before verification
+SELECT TO_CHAR(DBMS_MEMOPTIMIZE.GET_APPLY_HWM_SEQID) FROM DUAL;
+-- to verify
+SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)) FROM (SELECT TRUNC(("K" - 0) / 3000) AS bucket, MOD(("K" - 0), 3000) AS o FROM "PAIRS" WHERE "K" BETWEEN 0 AND 2999) t GROUP BY bucket;
