@@ -83,7 +83,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := againstDatabend(ctx, o, stdout); err != nil {
 		return err
 	}
-	return againstS3(ctx, o, stdout)
+	if err := againstS3(ctx, o, stdout); err != nil {
+		return err
+	}
+	return sweepServers(ctx, o, stdout)
 }
 
 // webFamilies are loaded over HTTP.
