@@ -39,3 +39,10 @@ func BenchmarkRedact500Cells(b *testing.B) {
 		analysis.Redact(slices.Clone(of))
 	}
 }
+
+func BenchmarkCompare500Cells(b *testing.B) {
+	of := large()
+	for b.Loop() {
+		analysis.Compare(of, of)
+	}
+}

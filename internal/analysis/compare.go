@@ -127,9 +127,11 @@ func withInputs(r record.Record) []tableInputs {
 
 func inputsOfAll(tables []tableInputs) []Input {
 	var all []Input
+	seen := map[Input]bool{}
 	for _, t := range tables {
 		for _, in := range t.inputs {
-			if !slices.Contains(all, in) {
+			if !seen[in] {
+				seen[in] = true
 				all = append(all, in)
 			}
 		}
@@ -217,15 +219,25 @@ func cellKey(p Point, axes []string) string {
 
 // differences adds the inputs whose values are not the same, with those values alone that the other does not have.
 func (c *Comparison) differences(a, b []Input) {
+	onlyA, onlyB := inputsWithout(a, b), inputsWithout(b, a)
+	seen := map[string]bool{}
 	for _, in := range slices.Concat(a, b) {
-		inA, inB := values(a, in.Name), values(b, in.Name)
-		d := Difference{in.Name, only(inA, inB), only(inB, inA)}
-		if (d.A != "" || d.B != "") && !slices.Contains(c.Inputs, d) {
+		if seen[in.Name] {
+			continue
+		}
+		seen[in.Name] = true
+		d := Difference{in.Name, list(values(onlyA, in.Name)), list(values(onlyB, in.Name))}
+		if (d.A != "" || d.B != "") && !slices.Contains(c.Inputs, d) { // of another table it may have been said
 			c.Inputs = append(c.Inputs, d)
 		}
 	}
 }
 
-func only(these, others []string) string {
-	return list(slices.DeleteFunc(slices.Clone(these), func(v string) bool { return slices.Contains(others, v) }))
+// inputsWithout are those inputs that are not among others. A sweep has thousands, each looked for once.
+func inputsWithout(these, others []Input) []Input {
+	known := map[Input]bool{}
+	for _, in := range others {
+		known[in] = true
+	}
+	return slices.DeleteFunc(slices.Clone(these), func(in Input) bool { return known[in] })
 }

@@ -88,6 +88,7 @@ func pushed(rate, rowBytes float64) *report.Report {
 		Plan: report.Plan{
 			Method: "copy", Format: "pgbinary", Delivery: "exactly-once", Dataset: "documents", Seed: 1, Rows: int64(rows),
 			Workers: 4, Buffers: 9, BatchRows: 16384, BatchBytes: 8716288, DistinctRows: int64(rows), Distinct: bytes, ZstdRatio: 1.01,
+			Options: map[string]string{},
 		},
 		Result: report.Result{
 			Outcome: report.OK, Rows: int64(rows), Batches: 128, PayloadBytes: bytes, EncodedBytes: bytes + bytes/50, WireBytes: bytes + bytes/40,

@@ -13,14 +13,8 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// source is where a point came from. Several sources may have made one point.
-type source struct {
-	point *Point
-	piece *piece
-}
-
 // inputsOf lists what the measured pushes depended on, every value once. Several values of one name are a difference.
-func inputsOf(sources []source) []Input {
+func inputsOf(reports []*report.Report, from group) []Input {
 	var all []Input
 	seen := map[Input]bool{}
 	add := func(in Input) {
@@ -29,17 +23,13 @@ func inputsOf(sources []source) []Input {
 			all = append(all, in)
 		}
 	}
-	for _, s := range sources {
-		for _, e := range s.piece.entries {
-			if e.Report != nil && slices.ContainsFunc(s.point.Pushes, func(p Push) bool { return p.Report == e.Report }) {
-				for _, in := range inputsOfReport(e.Report) {
-					add(in)
-				}
-			}
+	for _, r := range reports {
+		for _, in := range inputsOfReport(r) {
+			add(in)
 		}
 	}
-	for _, s := range sources {
-		for _, in := range inputsOfHead(s.piece.head, s.piece.part) {
+	for _, p := range from {
+		for _, in := range inputsOfHead(p.head, p.part) {
 			add(in)
 		}
 	}
@@ -94,6 +84,9 @@ func inputsOfReport(r *report.Report) []Input {
 		{"batches a commit", positive(r.Plan.GroupBatches)}, {"max rate", rate(r.Plan.MaxRate)}, {"loop", loop(r.Latency.Loop)},
 		{"verify", r.Verify.Mode},
 	}
+	for _, name := range slices.Sorted(maps.Keys(r.Plan.Options)) {
+		in = append(in, Input{"--" + name, r.Plan.Options[name]}) // as a plan's flags are called, which say the same
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Target.Settings)) {
 		in = append(in, Input{"setting " + name, r.Target.Settings[name]})
 	}
@@ -107,6 +100,11 @@ func inputsOfHead(h record.Head, p record.Part) []Input {
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
 		in = append(in, Input{"--" + name, strings.Join(p.Push[name], ", ")})
+	}
+	for _, method := range slices.Sorted(maps.Keys(p.Methods)) {
+		for _, name := range slices.Sorted(maps.Keys(p.Methods[method])) {
+			in = append(in, Input{"--" + name + " of " + method, strings.Join(p.Methods[method][name], ", ")})
+		}
 	}
 	return in
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The wanted values are those of golang.org/x/perf/benchmath, which benchstat prints.
+// The wanted values are those that benchstat prints.
 func TestSignificance(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
@@ -21,6 +21,7 @@ func TestSignificance(t *testing.T) {
 		{[]float64{1, 2, 3}, []float64{4, 5, 6}, 0.1},
 		{[]float64{1, 2, 3, 4, 5}, []float64{6, 7, 8, 9, 10}, 2.0 / 252},
 		{[]float64{1, 3, 5, 7, 9}, []float64{2, 4, 6, 8}, 1},
+		{[]float64{1, 1, 1, 1, 0}, []float64{1, 1, 1, 1, 1, 0}, 1}, // twice its tail is more than 1
 	} {
 		require.InDelta(t, c.p, significance(c.a, c.b), 1e-12)
 		require.InDelta(t, c.p, significance(c.b, c.a), 1e-12, "the sides are alike")

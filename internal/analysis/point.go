@@ -12,15 +12,14 @@ const gib = 1 << 30
 
 // point makes a cell of its entries, warm-ups left out.
 func point(settings []record.Setting, entries []record.Entry) Point {
-	p := Point{Settings: settings, Status: record.Skipped, Error: "not begun"}
+	p := Point{Settings: settings, Status: record.Skipped}
 	if p.Settings == nil {
 		p.Settings = []record.Setting{} // [] in JSON
 	}
-	entries = lastOfEach(entries)
-	for i, e := range entries {
-		if i == 0 {
-			p.Error = ""
-		}
+	if len(entries) == 0 {
+		p.Error = "not begun"
+	}
+	for _, e := range lastOfEach(entries) {
 		if e.Report != nil && e.Report.Verify.Ran && !e.Report.Verify.OK {
 			p.unproven = true
 		}

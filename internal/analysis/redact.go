@@ -51,9 +51,11 @@ func newRedactor(records []record.Record) *redactor {
 	for _, rec := range records {
 		add(hostNames(rec.Head.Machine.Host)...)
 		for _, p := range rec.Head.Parts {
-			for flag, values := range p.Push {
-				if identifies(flag) {
-					add(flatten(values, namesIn)...)
+			for _, push := range append(slices.Collect(maps.Values(p.Methods)), p.Push) {
+				for flag, values := range push {
+					if identifies(flag) {
+						add(flatten(values, namesIn)...)
+					}
 				}
 			}
 			for _, a := range p.Axes {
@@ -70,6 +72,11 @@ func newRedactor(records []record.Record) *redactor {
 			}
 			if t := e.Report; t != nil {
 				add(flatten([]string{t.Target.URL, t.Target.Via, t.Target.Endpoint, t.Target.Table}, namesIn)...)
+				for option, v := range t.Plan.Options {
+					if identifies(option) {
+						add(namesIn(v)...)
+					}
+				}
 			}
 		}
 	}
@@ -109,7 +116,7 @@ func flatten(texts []string, of func(string) []string) []string {
 func identifies(flag string) bool { return identifying.MatchString(flag) }
 
 var identifying = regexp.MustCompile(
-	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket|path|name|dir|file|url|uri|yes-drop|resume|config|tls-|stage)`)
+	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket|path|name|dir|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|^be$)`)
 
 // isVocabulary tells whether an axis takes words of terapush's own only, which may happen to be somebody's name as well.
 func isVocabulary(axis string) bool {
@@ -200,17 +207,11 @@ func (r *redactor) record(rec record.Record) record.Record {
 
 func (r *redactor) part(p record.Part) record.Part {
 	p.Name, p.Title = r.text(p.Name), r.text(p.Title)
-	push := map[string][]string{}
-	for _, flag := range slices.Sorted(maps.Keys(p.Push)) {
-		for _, v := range p.Push[flag] {
-			if name, value, isSetting := strings.Cut(v, "="); isSetting && flag == "set" {
-				push[flag] = append(push[flag], name+"="+r.value(name, value))
-				continue
-			}
-			push[flag] = append(push[flag], r.value(flag, v))
-		}
+	p.Push = r.push(p.Push)
+	p.Methods = maps.Clone(p.Methods)
+	for _, method := range slices.Sorted(maps.Keys(p.Methods)) {
+		p.Methods[method] = r.push(p.Methods[method])
 	}
-	p.Push = push
 	p.Axes = slices.Clone(p.Axes)
 	for i, a := range p.Axes {
 		values := make([]string, len(a.Values))
@@ -222,16 +223,26 @@ func (r *redactor) part(p record.Part) record.Part {
 	return p
 }
 
+func (r *redactor) push(flags map[string][]string) map[string][]string {
+	push := map[string][]string{}
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		for _, v := range flags[flag] {
+			if name, value, isSetting := strings.Cut(v, "="); isSetting && flag == "set" {
+				push[flag] = append(push[flag], name+"="+r.value(name, value))
+				continue
+			}
+			push[flag] = append(push[flag], r.value(flag, v))
+		}
+	}
+	return push
+}
+
 func (r *redactor) report(t report.Report) *report.Report {
 	t.Target.URL = r.value(axisTarget, t.Target.URL)
 	t.Target.Via = r.value("via", t.Target.Via)
 	t.Target.Table = r.value("table", t.Target.Table)
 	t.Target.Endpoint = ""
-	settings := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(t.Target.Settings)) {
-		settings[name] = r.value(name, t.Target.Settings[name])
-	}
-	t.Target.Settings = settings
+	t.Target.Settings, t.Plan.Options = r.values(t.Target.Settings), r.values(t.Plan.Options)
 	t.Result.Error = r.text(t.Result.Error)
 	t.Warnings = r.texts(t.Warnings)
 	t.Verify.Problems = r.texts(t.Verify.Problems)
@@ -260,6 +271,15 @@ func (r *redactor) value(name, v string) string {
 		r.labels[v] = fmt.Sprintf("%s %d", what, r.counts[what])
 	}
 	return r.labels[v]
+}
+
+// values are those of settings or options, in the order of their names, so that equal records get equal numbers.
+func (r *redactor) values(all map[string]string) map[string]string {
+	clean := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		clean[name] = r.value(name, all[name])
+	}
+	return clean
 }
 
 func (r *redactor) texts(all []string) []string {

@@ -25,14 +25,21 @@ type difference struct {
 	of   func(*report.Report) string
 }
 
-// plain are the differences that make an axis even if another axis explains them: what one chooses.
-func plain() []difference {
-	return []difference{
+// notGiven stands for an option that a run was not given, or that its method does not have.
+const notGiven = "not given"
+
+// chosen are the differences that make an axis even if another axis explains them: what one chooses.
+func chosen(runs []record.Record) []difference {
+	all := []difference{
 		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
 		{"method", func(r *report.Report) string { return r.Plan.Method }},
 		{"workers", func(r *report.Report) string { return strconv.Itoa(r.Plan.Workers) }},
 		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
 	}
+	for _, name := range namesOf(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
+		all = append(all, difference{name, func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], notGiven) }})
+	}
+	return all
 }
 
 // hidden are the differences that make an axis only where runs would be taken for the same without it.
@@ -50,99 +57,94 @@ func hidden(runs []record.Record) []difference {
 		{"table", func(r *report.Report) string { return r.Target.Table }},
 		{"cores", func(r *report.Report) string { return strconv.Itoa(r.Client.Cores) }},
 	}
-	names := map[string]bool{}
-	for _, r := range runs {
-		for name := range r.Entries[0].Report.Target.Settings {
-			names[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	for _, name := range namesOf(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
 		all = append(all, difference{"set." + name, func(r *report.Report) string { return r.Target.Settings[name] }})
 	}
 	return all
 }
 
+// namesOf are the names in one map of all runs, sorted.
+func namesOf(runs []record.Record, of func(*report.Report) map[string]string) []string {
+	names := map[string]bool{}
+	for _, run := range runs {
+		for name := range of(run.Entries[0].Report) {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// repeats are runs that differ in nothing.
+type repeats struct {
+	settings []record.Setting
+	entries  []record.Entry
+}
+
 // tableOfRuns puts runs beside each other. Runs that differ in nothing are repeats of one cell.
 func tableOfRuns(runs []record.Record) Table {
-	axes := axesOf(runs)
-	var cells []group
-	for _, run := range runs {
-		settings := make([]record.Setting, len(axes))
-		for i, a := range axes {
-			settings[i] = record.Setting{Axis: a.axis, Value: a.of(run.Entries[0].Report)}
-		}
-		e := run.Entries[0]
-		e.Settings = settings
-		i := slices.IndexFunc(cells, func(g group) bool { return slices.Equal(g[0].entries[0].Settings, settings) })
-		if i < 0 {
-			i = len(cells)
-			cells = append(cells, nil)
-		}
-		e.Repeat = len(cells[i])
-		cells[i] = append(cells[i], piece{file: run.File, head: run.Head, part: run.Head.Parts[0], entries: []record.Entry{e}})
-	}
 	t := Table{Title: "Single runs", Axes: []record.Axis{}, Points: []Point{}}
 	if len(runs) == 1 {
 		t.Title = "One run"
 	}
+	axes := axesOf(runs)
+	cells := cellsOf(runs, axes)
 	for _, a := range axes {
 		t.Axes = append(t.Axes, record.Axis{Name: a.axis, Values: valuesIn(cells, a.axis)})
 	}
-	slices.SortStableFunc(cells, func(a, b group) int { return order(t.Axes, a[0].entries[0].Settings, b[0].entries[0].Settings) })
-	var sources []source
-	points := make([]Point, len(cells)) // in its place before anybody points into it
-	for i, g := range cells {
-		var entries []record.Entry
-		for _, p := range g {
-			entries = append(entries, p.entries...)
-		}
-		points[i] = point(entries[0].Settings, entries)
-		for j := range g {
-			sources = append(sources, source{point: &points[i], piece: &g[j]})
-		}
+	slices.SortStableFunc(cells, func(a, b repeats) int { return order(t.Axes, a.settings, b.settings) })
+	for _, c := range cells {
+		t.Points = append(t.Points, point(c.settings, c.entries))
 	}
-	t.Points = points
-	t.finish(sources)
+	var from group
+	for _, run := range runs {
+		from = append(from, piece{head: run.Head, part: run.Head.Parts[0]})
+	}
+	t.finish(from)
 	return t
+}
+
+// cellsOf puts the runs together that some axes do not tell apart.
+func cellsOf(runs []record.Record, axes []difference) []repeats {
+	var cells []repeats
+	for _, run := range runs {
+		e := run.Entries[0]
+		e.Settings = make([]record.Setting, len(axes))
+		for i, a := range axes {
+			e.Settings[i] = record.Setting{Axis: a.axis, Value: a.of(e.Report)}
+		}
+		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, e.Settings) })
+		if i < 0 {
+			i = len(cells)
+			cells = append(cells, repeats{settings: e.Settings})
+		}
+		e.Repeat = len(cells[i].entries)
+		cells[i].entries = append(cells[i].entries, e)
+	}
+	return cells
 }
 
 // axesOf are the differences by which all runs that differ are told apart.
 func axesOf(runs []record.Record) []difference {
 	var axes []difference
-	told := func() int {
-		seen := map[string]bool{}
-		for _, r := range runs {
-			var settings []record.Setting
-			for _, a := range axes {
-				settings = append(settings, record.Setting{Axis: a.axis, Value: a.of(r.Entries[0].Report)})
-			}
-			seen[key(settings)] = true
-		}
-		return len(seen)
-	}
-	for _, d := range plain() {
-		if varies(runs, d) {
+	for _, d := range chosen(runs) {
+		if len(cellsOf(runs, []difference{d})) > 1 {
 			axes = append(axes, d)
 		}
 	}
 	for _, d := range hidden(runs) {
-		before := told()
-		if axes = append(axes, d); told() == before {
-			axes = axes[:len(axes)-1]
+		more := append(slices.Clone(axes), d)
+		if len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
+			axes = more
 		}
 	}
 	return axes
 }
 
-func varies(runs []record.Record, d difference) bool {
-	return slices.ContainsFunc(runs, func(r record.Record) bool { return d.of(r.Entries[0].Report) != d.of(runs[0].Entries[0].Report) })
-}
-
 // valuesIn are an axis's values: by size if they have one, else as they come.
-func valuesIn(cells []group, axis string) []string {
+func valuesIn(cells []repeats, axis string) []string {
 	var values []string
-	for _, g := range cells {
-		if v := valueOf(g[0].entries[0].Settings, axis); !slices.Contains(values, v) {
+	for _, c := range cells {
+		if v := valueOf(c.settings, axis); !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}

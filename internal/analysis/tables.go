@@ -102,19 +102,17 @@ func (g group) table() Table {
 	if len(g) > 1 {
 		t.Axes = unite(g)
 	}
-	var seen []source
 	for _, p := range g {
 		points := p.points()
 		addFacts(points, p.part)
-		for i := range points {
-			if len(g) > 1 {
-				points[i].Settings = slices.Insert(slices.Clone(points[i].Settings), 0, record.Setting{Axis: axisRecord, Value: p.file})
+		if len(g) > 1 {
+			for i := range points {
+				points[i].Settings = append([]record.Setting{{Axis: axisRecord, Value: p.file}}, points[i].Settings...)
 			}
-			seen = append(seen, source{point: &points[i], piece: &p})
 		}
 		t.Points = append(t.Points, points...)
 	}
-	t.finish(seen)
+	t.finish(g)
 	return t
 }
 
@@ -179,9 +177,9 @@ func settingsOf(cell int, axes []record.Axis) []record.Setting {
 	return settings
 }
 
-// finish draws the conclusions.
-func (t *Table) finish(sources []source) {
-	t.allInputs = inputsOf(sources)
+// finish draws the conclusions from the points, which came from some pieces.
+func (t *Table) finish(from group) {
+	t.allInputs = inputsOf(t.reports(), from)
 	t.Inputs = shared(t.allInputs)
 	t.Knees = knees(t.Axes, t.Points)
 	t.Best, t.Smallest = best(t.Axes, t.Points)

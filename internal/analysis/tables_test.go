@@ -191,7 +191,26 @@ func TestSingleRuns(t *testing.T) {
 	require.Equal(t, []record.Axis{{Name: "set.fsync", Values: []string{"on", "off"}}}, table.Axes, "runs that differ are never repeats")
 	warns(t, table, "With fsync=off a crash of the server may lose rows")
 
+	other = fixture(t, "run-4.json")
+	other.Entries[0].Report.Plan.Options = map[string]string{"rows-per-transaction": "20000"}
+	table = one(t, four, other, other)
+	require.Equal(t, []record.Axis{{Name: "rows-per-transaction", Values: []string{"not given", "20000"}}}, table.Axes)
+	require.Equal(t, 2, table.Points[1].RowsPerSecond.N)
+
 	require.Empty(t, one(t, four).Axes)
+}
+
+// One run says it as all cells of a sweep do, whose plan and reports name the same option.
+func TestOptionsAreInputs(t *testing.T) {
+	run, plan := fixture(t, "run-4.json"), sweep("workers", []string{"1"}, []float64{1})
+	run.Entries[0].Report.Plan.Options = map[string]string{"unlogged": "true"}
+	plan.Head.Parts[0].Push = map[string][]string{"unlogged": {"true"}}
+	plan.Entries[0].Report.Plan.Options = map[string]string{"unlogged": "true"}
+	for _, r := range []record.Record{run, plan} {
+		table := one(t, r)
+		require.Contains(t, table.Inputs, analysis.Input{Name: "--unlogged", Value: "true"})
+		warns(t, table, "With unlogged=true a crash of the server may lose rows")
+	}
 }
 
 func TestWarnings(t *testing.T) {
@@ -206,6 +225,9 @@ func TestWarnings(t *testing.T) {
 		{"dataset", func(r *report.Report) { r.Plan.Dataset = "people" }, "The datasets differ between cells"},
 		{"durability", func(r *report.Report) { r.Target.Settings["wal_level"] = "minimal" }, "durability settings differ"},
 		{"fsync", func(r *report.Report) { r.Target.Settings["fsync"] = "off" }, "With fsync=off a crash"},
+		{"unlogged", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "With unlogged=true a crash"},
+		{"options", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "durability settings differ between cells: fsync=on, full_page_writes=on, synchronous_commit=on; fsync=on, full_page_writes=on, synchronous_commit=on, unlogged=true."},
+		{"group commit asked for", func(r *report.Report) { r.Plan.Options = map[string]string{"group-commit": "async"} }, "With group_commit=async a crash"},
 		{"flush", func(r *report.Report) { r.Target.Settings["innodb_flush_log_at_trx_commit"] = "2" }, "With innodb_flush_log_at_trx_commit=2 a crash"},
 		{"group commit", func(r *report.Report) { r.Target.Settings["group_commit"] = "async_mode" }, "With group_commit=async_mode a crash"},
 		{"nowait", func(r *report.Report) { r.Target.Settings["commit_wait"] = "NOWAIT" }, "With commit_wait=NOWAIT a crash"},

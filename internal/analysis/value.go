@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ type value struct {
 func parse(s string) value {
 	s = strings.TrimSpace(s)
 	plain := strings.ReplaceAll(s, ",", "")
-	if n, err := strconv.ParseFloat(plain, 64); err == nil && n-n == 0 {
+	if n, err := strconv.ParseFloat(plain, 64); err == nil && !math.IsInf(n, 0) && !math.IsNaN(n) {
 		return value{kind: number, amount: n}
 	}
 	// Durations go before sizes, which take "10m" for ten million bytes.
@@ -55,7 +56,13 @@ func plainName(s string) string { return strings.ReplaceAll(strings.ToLower(s), 
 // compareValues orders numbers and durations by size, and text behind them.
 func compareValues(a, b string) int {
 	x, y := parse(a), parse(b)
-	return cmp.Or(-cmp.Compare(min(x.kind, 1), min(y.kind, 1)), cmp.Compare(x.amount, y.amount), cmp.Compare(x.text, y.text))
+	switch {
+	case x.kind == text && y.kind != text:
+		return 1
+	case x.kind != text && y.kind == text:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(x.amount, y.amount), cmp.Compare(x.text, y.text))
 }
 
 // Ordered tells whether all values of an axis are numbers, sizes or durations: then more and less mean something.

@@ -71,14 +71,6 @@ func notDurable(t Table) string {
 			found[s] = true
 		}
 	}
-	for _, p := range t.Points {
-		if p.RowsPerSecond.N > 0 && sameValue(valueOf(p.Settings, "unlogged"), "true") {
-			found["unlogged=true"] = true
-		}
-	}
-	if slices.Contains(values(t.allInputs, "--unlogged"), "true") {
-		found["unlogged=true"] = true
-	}
 	if len(found) == 0 {
 		return ""
 	}

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,16 +22,20 @@ import (
 )
 
 func (a *app) report() *cobra.Command {
-	var format, out string
+	var format, out, part string
 	var redact bool
 	cmd := &cobra.Command{
 		Use:   "report FILE...",
 		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
 		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
 Records of one sweep stand side by side; so do single runs, along whatever differs between them, and equal runs are
-taken for repeats. The same files give the same bytes.`,
+taken for repeats. The same files give the same bytes.
+
+An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares what has the
+same inputs; those that are to differ it has to be told: benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
+  terapush report sweep.jsonl --only copy --out copy.svg
   terapush report before.json after.json --format markdown --redact`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			show, err := formatOf(format, out)
@@ -43,12 +49,17 @@ taken for repeats. The same files give the same bytes.`,
 			if err != nil {
 				return usage(err)
 			}
-			return a.show(out, func(w io.Writer) error { return show(w, analysis.Tables(records)) })
+			tables, err := onlyPart(analysis.Tables(records), part)
+			if err != nil {
+				return usage(err)
+			}
+			return a.show(out, func(w io.Writer) error { return show(w, tables) })
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "text, markdown, json, csv, bench (for benchstat) or html (default: as --out ends, else text)")
+	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: as --out ends, else text)")
 	f.StringVar(&out, "out", "", "file to write, instead of stdout")
+	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)
 	return cmd
 }
@@ -59,23 +70,45 @@ const redactHelp = "leave out hosts, users, databases, tables, buckets and addre
 func formats() map[string]func(io.Writer, []analysis.Table) error {
 	return map[string]func(io.Writer, []analysis.Table) error{
 		"text": render.Text, "markdown": render.Markdown, "json": render.JSON, "csv": render.CSV, "bench": render.Benchmarks,
-		"html": render.HTML,
+		"html": render.HTML, "svg": render.SVG,
 	}
 }
 
 // formatOf takes the format that was named, or else the one that the file's name ends with.
 func formatOf(name, out string) (func(io.Writer, []analysis.Table) error, error) {
-	if name == "" {
-		name = map[string]string{".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html"}[strings.ToLower(filepath.Ext(out))]
+	byEnd := map[string]string{
+		".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html", ".svg": "svg",
 	}
-	if name == "" {
-		name = "text"
-	}
+	name = cmp.Or(name, byEnd[strings.ToLower(filepath.Ext(out))], "text")
 	all := formats()
 	if show, ok := all[name]; ok {
 		return show, nil
 	}
 	return nil, fmt.Errorf("--format: %w", nearest.Unknown("format", name, slices.Sorted(maps.Keys(all))))
+}
+
+// onlyPart are the tables of one part, by its own name or with its sweep's before it; all of them if none is wanted.
+func onlyPart(tables []analysis.Table, part string) ([]analysis.Table, error) {
+	if part == "" {
+		return tables, nil
+	}
+	var found []analysis.Table
+	var names []string
+	for _, t := range tables {
+		if t.Name == part || path.Base(t.Name) == part {
+			found = append(found, t)
+		}
+		if t.Name != "" {
+			names = append(names, path.Base(t.Name))
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(names) == 0:
+		return nil, fmt.Errorf("--only %q: single runs have no parts", part)
+	}
+	return nil, fmt.Errorf("--only: %w", nearest.Unknown("part", part, names))
 }
 
 // readRecords reads all files and names every one that is bad.
@@ -110,6 +143,23 @@ func (a *app) show(path string, write func(io.Writer) error) error {
 	}
 	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
+}
+
+// writeNew puts a file in the place of another when it is whole.
+func writeNew(path string, write func(io.Writer) error) error {
+	out, err := os.CreateTemp(filepath.Dir(path), ".terapush-*")
+	if err != nil {
+		return fmt.Errorf("--report: %w", err)
+	}
+	defer os.RemoveAll(out.Name()) // it has its own name by then when all went well
+	err = errors.Join(write(out), out.Chmod(0o644), out.Close())
+	if err == nil {
+		err = os.Rename(out.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("--report %s: %w", path, err)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestReportFormats(t *testing.T) {
 	s := newShell(t)
 	for _, c := range []struct{ format, has string }{
 		{"text", "copy-workers: Workers of COPY"}, {"markdown", "| set.synchronous\\_commit | workers |"}, {"json", `"schema": "terapush.table/v1"`},
-		{"csv", "table,scale,status,"}, {"bench", "BenchmarkSweep/copy-workers/"}, {"html", "<html"},
+		{"csv", "table,scale,status,"}, {"bench", "BenchmarkSweep/copy-workers/"}, {"html", "<html"}, {"svg", "<svg"},
 	} {
 		r := s.run("report", recorded("workers.jsonl"), "--format", c.format)
 		require.Zero(t, r.code, r.stderr)
@@ -29,7 +29,7 @@ func TestReportFormats(t *testing.T) {
 func TestReportOut(t *testing.T) {
 	s := newShell(t)
 	for name, format := range map[string]string{
-		"r.html": "html", "r.HTM": "html", "r.md": "markdown", "r.json": "json", "r.csv": "csv", "r.bench": "bench", "r.txt": "text", "r": "text",
+		"r.html": "html", "r.HTM": "html", "r.svg": "svg", "r.md": "markdown", "r.json": "json", "r.csv": "csv", "r.bench": "bench", "r.txt": "text", "r": "text",
 	} {
 		out := filepath.Join(t.TempDir(), name)
 		r := s.run("report", recorded("run-4.json"), "--out", out)
@@ -41,6 +41,26 @@ func TestReportOut(t *testing.T) {
 	r := s.run("report", recorded("run-4.json"), "--out", filepath.Join(t.TempDir(), "no", "folder.txt"))
 	require.Equal(t, 1, r.code)
 	require.Contains(t, r.stderr, "--out: open ")
+}
+
+func TestReportOnlyOnePart(t *testing.T) {
+	s := newShell(t)
+	all := s.run("report", recorded("two-parts.jsonl"), "--format", "csv").stdout
+	for part, lines := range map[string]int{"stream": 3, "groups": 4, "groups/stream": 3} {
+		r := s.run("report", recorded("two-parts.jsonl"), "--format", "csv", "--only", part)
+		require.Zero(t, r.code, r.stderr)
+		require.Equal(t, lines, strings.Count(r.stdout, "\n"), "%s and the head", part)
+		require.Less(t, len(r.stdout), len(all))
+	}
+	chart := func(args ...string) string {
+		return s.run(append([]string{"report", recorded("two-parts.jsonl"), "--format", "svg"}, args...)...).stdout
+	}
+	require.Equal(t, chart("--only", "stream"), chart(), "the first table")
+	golden(t, "report-only.svg", chart("--only", "groups"))
+}
+
+func TestReportHelp(t *testing.T) {
+	golden(t, "report-help.txt", newShell(t).run("report", "--help").stdout)
 }
 
 func TestReportNamesEveryBadFile(t *testing.T) {
@@ -71,6 +91,8 @@ func TestReportMistakes(t *testing.T) {
 	}{
 		{[]string{"report"}, "report takes one FILE or more: 0 arguments given"},
 		{[]string{"report", file, "--format", "htlm"}, `format "htlm" does not exist; did you mean "html"?`},
+		{[]string{"report", file, "--only", "copy"}, `--only "copy": single runs have no parts`},
+		{[]string{"report", recorded("two-parts.jsonl"), "--only", "strem"}, `part "strem" does not exist; did you mean "stream"?`},
 		{[]string{"report", file, "--fromat", "html"}, "did you mean --format?"},
 		{[]string{"compare", file}, "compare takes two files: 1 arguments given"},
 		{[]string{"compare", file, file, "--fail-if-slower", "5"}, `"5" is not a share: write it as 5%`},

@@ -201,7 +201,7 @@ func (p *push) reportPlan(r *report.Report) {
 		Dataset: p.plan.Dataset, Seed: p.plan.Seed, Rows: p.plan.Rows, FirstKey: p.plan.FirstKey,
 		Workers: p.plan.Workers, Buffers: p.plan.Buffers, BatchRows: p.plan.BatchRows,
 		BatchBytes: p.plan.BatchBytes(), GroupBatches: p.contract.GroupBatches, DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
-		MaxRate: int64(p.Config.MaxRate),
+		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
 	if p.plan.ByDuration {
 		r.Plan.Rows = 0

@@ -3,53 +3,60 @@ package render
 import (
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/perf/benchfmt"
 
 	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/report"
 )
 
 // Benchmarks writes a line for each measured push in the format of Go's benchmarks, so that benchstat reads it: the
-// push's settings make the name, and the inputs that all cells share are configuration. What differs in configuration,
-// such as the server's version, benchstat puts into tables of their own unless it is told to -ignore it.
+// push's settings make the name, and the inputs that all cells share are configuration. All of them, even the versions of
+// server and terapush, which always differ where they are what one compares: benchstat keeps apart what differs in
+// configuration until it is told to -ignore it, so nobody compares two servers by mistake.
 func Benchmarks(w io.Writer, tables []analysis.Table) error {
 	if len(tables) == 0 {
 		return errNothing
 	}
-	var b strings.Builder
-	b.WriteString("Unit rows/s better=higher\nUnit overall-rows/s better=higher\n")
-	had := map[string]bool{} // keys of the table before, which hold until they are taken back
+	lines := []benchfmt.Record{better("rows/s"), better("overall-rows/s")}
 	for _, t := range tables {
-		b.WriteString("\n")
-		had = writeConfig(&b, t, had)
-		b.WriteString("\n")
+		config := benchmarkConfig(t)
 		for _, p := range t.Points {
 			for _, push := range p.Pushes {
-				b.WriteString(benchmarkName(t, p, push.Report.Client.Cores) + " 1" + benchmarkValues(push.Report) + "\n")
+				lines = append(lines, &benchfmt.Result{
+					Config: config, Name: benchmarkName(t, p, push.Report.Client.Cores), Iters: 1, Values: benchmarkValues(push.Report),
+				})
 			}
 		}
 	}
-	return write(w, "benchmarks", b.String())
+	out := benchfmt.NewWriter(w)
+	for _, line := range lines {
+		if err := out.Write(line); err != nil {
+			return fmt.Errorf("render: write the benchmarks: %w", err)
+		}
+	}
+	return nil
 }
 
-func writeConfig(b *strings.Builder, t analysis.Table, had map[string]bool) map[string]bool {
+// better says of a unit that more of it is better.
+func better(unit string) *benchfmt.UnitMetadata {
+	return &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: "higher"}
+}
+
+func benchmarkConfig(t analysis.Table) []benchfmt.Config {
+	var config []benchfmt.Config
 	has := map[string]bool{}
 	for _, in := range t.Inputs {
 		if key := benchmarkKey(in.Name); !has[key] {
 			has[key] = true
-			fmt.Fprintf(b, "%s: %s\n", key, oneLine(in.Value))
+			config = append(config, benchfmt.Config{Key: key, Value: []byte(oneLine(in.Value)), File: true})
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(had)) {
-		if !has[key] {
-			fmt.Fprintf(b, "%s:\n", key)
-		}
-	}
-	return has
+	return config
 }
 
 // benchmarkKey makes a key of an input's name: it begins with a lower-case letter and has neither spaces nor capitals.
@@ -67,7 +74,7 @@ func benchmarkKey(name string) string {
 
 // benchmarkName is Sweep/TABLE/axis=value…-CORES. It always ends with the cores: without them a setting that ends with
 // -4 would be read as so many.
-func benchmarkName(t analysis.Table, p analysis.Point, cores int) string {
+func benchmarkName(t analysis.Table, p analysis.Point, cores int) benchfmt.Name {
 	parts := []string{"Sweep"}
 	if t.Name != "" {
 		parts = append(parts, benchmarkWord(strings.ReplaceAll(t.Name, "/", "-")))
@@ -75,7 +82,7 @@ func benchmarkName(t analysis.Table, p analysis.Point, cores int) string {
 	for _, s := range p.Settings {
 		parts = append(parts, benchmarkWord(s.Axis)+"="+benchmarkWord(s.Value))
 	}
-	return "Benchmark" + strings.Join(parts, "/") + "-" + strconv.Itoa(max(cores, 1))
+	return benchfmt.Name(strings.Join(parts, "/") + "-" + strconv.Itoa(max(cores, 1)))
 }
 
 // benchmarkWord keeps a value in one piece of a name: neither space nor slash, and never empty.
@@ -92,25 +99,17 @@ func benchmarkWord(s string) string {
 	return s
 }
 
-func benchmarkValues(r *report.Report) string {
-	var b strings.Builder
-	for _, v := range []struct {
-		value float64
-		unit  string
-	}{
-		{r.Result.Seconds * 1e9, "ns/op"},
-		{r.Result.RowsPerSecond, "rows/s"},
-		{r.Result.BytesPerSecond / 1e6, "MB/s"},
-		{r.Latency.BatchSeconds.P50, "p50-sec"},
-		{r.Latency.BatchSeconds.P99, "p99-sec"},
-		{r.Latency.VisibleSeconds, "visible-sec"},
-		{r.Stored.BytesPerRow, "stored-B/row"},
-		{analysis.CPUPerGiB(r), "cpu-sec/GiB"},
-		{analysis.Overall(r), "overall-rows/s"},
-	} {
-		if v.value != 0 {
-			b.WriteString(" " + exact(v.value) + " " + v.unit)
-		}
+func benchmarkValues(r *report.Report) []benchfmt.Value {
+	all := []benchfmt.Value{
+		{Value: r.Result.Seconds * 1e9, Unit: "ns/op"},
+		{Value: r.Result.RowsPerSecond, Unit: "rows/s"},
+		{Value: r.Result.BytesPerSecond / 1e6, Unit: "MB/s"},
+		{Value: r.Latency.BatchSeconds.P50, Unit: "p50-sec"},
+		{Value: r.Latency.BatchSeconds.P99, Unit: "p99-sec"},
+		{Value: r.Latency.VisibleSeconds, Unit: "visible-sec"},
+		{Value: r.Stored.BytesPerRow, Unit: "stored-B/row"},
+		{Value: analysis.CPUPerGiB(r), Unit: "cpu-sec/GiB"},
+		{Value: analysis.Overall(r), Unit: "overall-rows/s"},
 	}
-	return b.String()
+	return slices.DeleteFunc(all, func(v benchfmt.Value) bool { return v.Value == 0 }) // not measured
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/perf/benchfmt"
 	"golang.org/x/perf/benchmath"
+	"golang.org/x/perf/benchproc"
 
 	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/render"
@@ -36,4 +37,57 @@ func TestBenchstatReadsBenchmarks(t *testing.T) {
 		got := benchmath.AssumeNothing.Summary(benchmath.NewSample(rates[name], &benchmath.DefaultThresholds), 0.95)
 		require.InDelta(t, p.RowsPerSecond.Median, got.Center, 1e-6, name)
 	}
+}
+
+// Two versions stand in one table of benchstat's once it is told which inputs are to differ, and in two before.
+func TestBenchstatComparesVersions(t *testing.T) {
+	for ignored, tables := range map[string]int{"": 2, "terapush": 1} {
+		var p benchproc.ProjectionParser
+		byConfig, err := p.Parse(".config", nil)
+		require.NoError(t, err)
+		if ignored != "" {
+			_, err = p.Parse(ignored, nil) // what another projection has is not in .config
+			require.NoError(t, err)
+		}
+		keys := map[benchproc.Key]bool{}
+		for _, file := range []string{"workers.jsonl", "workers-after.jsonl"} {
+			in := benchfmt.NewReader(strings.NewReader(rendered(t, render.Benchmarks, records(t, file))), file)
+			for in.Scan() {
+				if r, ok := in.Result().(*benchfmt.Result); ok {
+					keys[byConfig.Project(r)] = true
+				}
+			}
+			require.NoError(t, in.Err())
+		}
+		require.Len(t, keys, tables, "ignored: %q", ignored)
+	}
+}
+
+// A table's configuration is its own: what the table before had and it has not is taken back.
+func TestBenchmarksOfEachTableHaveItsInputs(t *testing.T) {
+	of := records(t, "workers.jsonl", "run-4.json", "two-parts.jsonl")
+	in := benchfmt.NewReader(strings.NewReader(rendered(t, render.Benchmarks, of)), "bench")
+	for _, table := range analysis.Tables(of) {
+		for _, p := range table.Points {
+			for range p.Pushes {
+				require.True(t, nextResult(in))
+				r := in.Result().(*benchfmt.Result)
+				require.Len(t, r.Config, len(table.Inputs))
+				for _, input := range table.Inputs {
+					require.Contains(t, []string{r.GetConfig(input.Name), r.GetConfig(strings.ReplaceAll(input.Name, " ", "-")),
+						r.GetConfig("flag-" + strings.TrimPrefix(input.Name, "--"))}, input.Value)
+				}
+			}
+		}
+	}
+	require.False(t, nextResult(in))
+}
+
+func nextResult(in *benchfmt.Reader) bool {
+	for in.Scan() {
+		if _, ok := in.Result().(*benchfmt.Result); ok {
+			return true
+		}
+	}
+	return false
 }

@@ -33,12 +33,12 @@ func TestTheSameRecordsGiveTheSameBytes(t *testing.T) {
 
 func all() map[string]format {
 	every := formats()
-	every["html"] = render.HTML
+	every["html"], every["svg"] = render.HTML, render.SVG
 	return every
 }
 
 func TestNothingIsNoResult(t *testing.T) {
-	for end, show := range formats() {
+	for end, show := range all() {
 		require.ErrorContains(t, show(io.Discard, nil), "there is no table to show", end)
 	}
 }
@@ -136,7 +136,7 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 func TestBenchmarksAreInTheFormatOfGo(t *testing.T) {
 	of := everything(t)
 	of[1].Entries[1].Settings[0].Value = "a b/c"
-	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.]+ \S+)+$`)
+	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.e+-]+ \S+)+$`)
 	config := regexp.MustCompile(`^[a-z][^\sA-Z:]*:( .*)?$`)
 	pushes, measured := 0, 0
 	for text := range strings.Lines(rendered(t, render.Benchmarks, of)) {

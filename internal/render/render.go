@@ -128,6 +128,8 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 // amount shows a number with about three digits behind the first, and none behind the point where they say nothing.
 func amount(n float64) string {
 	switch {
+	case !finite(n):
+		return "-"
 	case n == 0:
 		return "0"
 	case math.Abs(n) < 10:
@@ -138,11 +140,21 @@ func amount(n float64) string {
 	return humanize.Comma(int64(math.Round(n)))
 }
 
-func percent(share float64) string { return fmt.Sprintf("±%.1f %%", 100*share) }
+// finite is false for what a division by nothing leaves, which is not to be shown as a number.
+func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
+
+func percent(share float64) string {
+	if !finite(share) {
+		return "-"
+	}
+	return fmt.Sprintf("±%.1f %%", 100*share)
+}
 
 // seconds shows a time with about three digits.
 func seconds(s float64) string {
 	switch {
+	case !finite(s):
+		return "-"
 	case s == 0:
 		return "0 s"
 	case s < 0.001:
@@ -161,7 +173,7 @@ func seconds(s float64) string {
 
 // times is how a figure here stands to a published one.
 func times(here, there float64) string {
-	if here == 0 || there == 0 {
+	if here == 0 || there == 0 || !finite(here) || !finite(there) {
 		return ""
 	}
 	return "×" + amount(here/there)

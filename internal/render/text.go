@@ -49,9 +49,21 @@ func conclusions(t analysis.Table) []analysis.Input {
 			found = append(found, analysis.Input{Name: "smallest", Value: at(t, t.Smallest) + ", within 5 % of the best"})
 		}
 	}
-	for i, k := range t.Knees {
-		if i == maxKnees && len(t.Knees) > maxKnees+1 {
-			return append(found, analysis.Input{Name: "knee", Value: fmt.Sprintf("of %d more rows: see the notes", len(t.Knees)-i)})
+	return append(found, knees(t)...)
+}
+
+// knees tells of every row where more stopped to pay. Of rows that were still rising at their end there is nothing to
+// tell but how many they are.
+func knees(t analysis.Table) []analysis.Input {
+	var found []analysis.Input
+	rising := map[string]int{}
+	var axes []string
+	for _, k := range t.Knees {
+		if k.At == k.Best && last(t, k.Axis) == k.At {
+			if rising[k.Axis]++; rising[k.Axis] == 1 {
+				axes = append(axes, k.Axis)
+			}
+			continue
 		}
 		text := joined(": ", analysis.Name(k.Row), k.Axis+" "+k.At)
 		if k.At != k.Best {
@@ -61,7 +73,27 @@ func conclusions(t analysis.Table) []analysis.Input {
 		}
 		found = append(found, analysis.Input{Name: "knee", Value: text})
 	}
+	if more := len(found) - maxKnees; more > 1 {
+		found = append(found[:maxKnees], analysis.Input{Name: "knee", Value: fmt.Sprintf("of %d more rows: see the notes", more)})
+	}
+	for _, axis := range axes {
+		text := fmt.Sprintf("not reached: %s %s, the most that was measured, is the best", axis, last(t, axis))
+		if len(t.Knees) > 1 {
+			text += fmt.Sprintf(" in %d of %d rows", rising[axis], len(t.Knees))
+		}
+		found = append(found, analysis.Input{Name: "knee", Value: text})
+	}
 	return found
+}
+
+// last is the end of an axis.
+func last(t analysis.Table, axis string) string {
+	for _, a := range t.Axes {
+		if a.Name == axis {
+			return a.Values[len(a.Values)-1]
+		}
+	}
+	return ""
 }
 
 func at(t analysis.Table, i int) string {

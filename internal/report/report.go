@@ -92,6 +92,8 @@ type Plan struct {
 	Distinct     int64   `json:"distinct_bytes"` // column data of the distinct rows
 	ZstdRatio    float64 `json:"payload_zstd_ratio"`
 	MaxRate      int64   `json:"max_rate"` // encoded bytes a second; 0 is no limit
+
+	Options map[string]string `json:"options"` // of the method, by loader.Option.Name: those that were given
 }
 
 // Result is what was done. Rows, Batches, PayloadBytes and EncodedBytes include what earlier processes of a resumed run
@@ -326,6 +328,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 	r.Schema = Schema
 	if r.Target.Settings == nil {
 		r.Target.Settings = map[string]string{}
+	}
+	if r.Plan.Options == nil {
+		r.Plan.Options = map[string]string{}
 	}
 	if r.Cost == nil {
 		r.Cost = Cost{}

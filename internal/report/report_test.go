@@ -47,6 +47,7 @@ func planned() report.Report {
 			Method: "copy", Format: "pgbinary", Delivery: "exactly-once", Dataset: "documents", Seed: 1,
 			Rows: 2_000_000, Workers: 4, Buffers: 9, BatchRows: 16_384, BatchBytes: 8_716_288,
 			DistinctRows: 2_064_384, Distinct: 1_073_479_680, ZstdRatio: 1.0074,
+			Options: map[string]string{"unlogged": "true"},
 		},
 		Verify: report.Verify{Mode: "full"},
 	}
@@ -204,7 +205,7 @@ func TestEveryPromisedField(t *testing.T) {
 		"run":    "id started resumed",
 		"target": "backend server endpoint table settings",
 		"plan": "method format dataset seed rows first_key workers batch_rows batch_bytes delivery distinct_rows " +
-			"distinct_bytes payload_zstd_ratio max_rate",
+			"distinct_bytes payload_zstd_ratio max_rate options",
 		"result": "outcome rows batches payload_bytes encoded_bytes wire_bytes seconds rows_per_second bytes_per_second " +
 			"attempts retries refills duplicates unknown errors",
 		"phases":  "prepare fill load stage commit finish verify",

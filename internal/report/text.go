@@ -17,6 +17,14 @@ const (
 	maxBadBatches = 3 // named in the text; the JSON has all
 )
 
+// compression is "" where nothing was measured, as of rows of numbers alone.
+func (r Report) compression() string {
+	if r.Plan.ZstdRatio == 0 {
+		return ""
+	}
+	return fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio)
+}
+
 // WriteText writes the summary of the run: at most 15 lines, each beginning with a word to grep for. "verify ok" begins
 // the line of a proof that succeeded, and no other.
 func (r Report) WriteText(w io.Writer) error {
@@ -32,7 +40,7 @@ func (r Report) WriteText(w io.Writer) error {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
 			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)), r.groups())
 		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
-			r.distinct(), fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio))
+			r.distinct(), r.compression())
 	}
 	if r.Result.Outcome != PreflightFailed {
 		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes), r.uploaded(),
