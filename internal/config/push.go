@@ -182,6 +182,26 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	return options, nil
 }
 
+// Takes tells whether a flag means anything to a method: an option does to the methods that have it, and the store and its
+// commit groups to those that store objects first.
+func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
+	has := func(m loader.Method) bool {
+		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })
+	}
+	if flag == "via" || flag == "commit-batches" {
+		return m.Caps.Staged
+	}
+	if has(m) {
+		return true
+	}
+	for _, d := range drivers.Drivers() {
+		if slices.ContainsFunc(d.Methods(), has) {
+			return false
+		}
+	}
+	return true
+}
+
 func methodNames(d loader.Driver) []string {
 	var names []string
 	for _, m := range d.Methods() {

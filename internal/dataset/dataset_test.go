@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -142,4 +143,29 @@ func BenchmarkDerive(b *testing.B) {
 
 func perRow(b *testing.B, n int64) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
+}
+
+// TestMeanRowBytes measures the constants that sizes of runs are counted by.
+func TestMeanRowBytes(t *testing.T) {
+	for _, name := range Names() {
+		for _, seed := range []uint64{1, math.MaxUint64} {
+			const n = 5000
+			d := seeded(t, name, seed)
+			s, sum := d.Schema(), int64(0)
+			b := rows.NewBlock(s)
+			d.Fill(b, 0, n)
+			d.Derive(b, 0)
+			for i, c := range s.Columns {
+				for row := range n {
+					if c.Type.Variable() {
+						sum += int64(len(b.Columns[i].Value(row)))
+					} else {
+						sum += c.Type.Size()
+					}
+				}
+			}
+			assert.InEpsilon(t, float64(sum)/n, s.RowBytes(), 0.01, "%s, seed %d", name, seed)
+			assert.LessOrEqual(t, s.RowBytes(), s.MaxRowBytes(), name)
+		}
+	}
 }

@@ -79,7 +79,8 @@ func newHTTPLogs(o Options) (*httplogs, error) {
 			{Name: "status", Type: rows.Int64},
 			{Name: "size", Type: rows.Int64},
 		},
-		Number: []rows.Term{{Column: httplogsTime, Minus: httplogsBase, Times: 1}},
+		Number:       []rows.Term{{Column: httplogsTime, Minus: httplogsBase, Times: 1}},
+		MeanRowBytes: 86,
 	}
 	return d, nil
 }

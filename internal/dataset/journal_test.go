@@ -98,7 +98,8 @@ func fields(t *testing.T, document []byte) (names, texts []string) {
 func TestJournalKeepsThePromisesOfItsSchema(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	seen := map[string]bool{}
-	for range 3000 {
+	plain := regexp.MustCompile(`^[0-9a-z_]+$`)
+	for range 1000 {
 		d, row := journalOf(t, random.Uint64()>>random.IntN(64)), random.Int64()>>random.IntN(63)
 		b := rows.NewBlock(d.Schema())
 		Row(b, d, 0, row, 0)
@@ -108,7 +109,7 @@ func TestJournalKeepsThePromisesOfItsSchema(t *testing.T) {
 		for i, c := range d.Schema().Columns {
 			if c.Plain {
 				require.Len(t, b.Columns[i].Value(0), c.MaxBytes, "%s", c.Name)
-				require.Regexp(t, `^[0-9a-z_]+$`, string(b.Columns[i].Value(0)))
+				require.Regexp(t, plain, string(b.Columns[i].Value(0)))
 			}
 		}
 		document := b.Columns[journalPayload].Value(0)

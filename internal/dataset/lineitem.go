@@ -95,7 +95,8 @@ func newLineitem(o Options) (*lineitem, error) {
 			text("l_returnflag", 1), text("l_linestatus", 1), day("l_shipdate"), day("l_commitdate"), day("l_receiptdate"),
 			text("l_shipinstruct", len("DELIVER IN PERSON")), text("l_shipmode", len("REG AIR")), text("l_comment", longComment),
 		},
-		Number: []rows.Term{{Column: lineOrder, Minus: 1, Times: orderLines}, {Column: lineNumber, Minus: 1, Times: 1}},
+		Number:       []rows.Term{{Column: lineOrder, Minus: 1, Times: orderLines}, {Column: lineNumber, Minus: 1, Times: 1}},
+		MeanRowBytes: 121,
 	}
 	return d, nil
 }

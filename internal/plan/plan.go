@@ -31,7 +31,8 @@ type Plan struct {
 	// DistinctRows is D: row i is dataset row i mod D. It is a whole number of batches, at most those of the whole run;
 	// 0 when every row is distinct.
 	DistinctRows int64 `json:"distinct_rows"`
-	// RowBytes is the column data of a row, EncodedRowBytes its length in the contract's format.
+	// RowBytes is the column data of a row, the average where lengths vary. EncodedRowBytes is the most that a row takes
+	// in the contract's format, and so what bounds memory.
 	RowBytes        int64 `json:"row_bytes"`
 	EncodedRowBytes int64 `json:"encoded_row_bytes"`
 
@@ -180,7 +181,7 @@ func (p *Plan) Templates() int64 { return p.DistinctRows / p.BatchRows }
 // BatchBytes is the encoded length of a whole batch, without head and tail.
 func (p *Plan) BatchBytes() int64 { return p.BatchRows * p.EncodedRowBytes }
 
-// PayloadTotal is the column data of the whole run.
+// PayloadTotal is the column data of the whole run, reckoned by the average row.
 func (p *Plan) PayloadTotal() int64 { return p.Rows * p.RowBytes }
 
 // LastKey is the number of the last row.

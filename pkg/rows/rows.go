@@ -100,6 +100,17 @@ type Schema struct {
 	// What the terms behind the first add up to is at least 0 and less than its Times, as the digits behind the first one
 	// of a number are: so a range of rows is a range of the first column, too.
 	Number []Term
+	// MeanRowBytes is the column data of a row on average, rounded to whole bytes, where lengths vary; 0 = MaxRowBytes in
+	// every row. Sizes become numbers of rows by it; it bounds nothing.
+	MeanRowBytes int64
+}
+
+// RowBytes is the column data of a row on average, which the size of a run is counted by.
+func (s Schema) RowBytes() int64 {
+	if s.MeanRowBytes > 0 {
+		return s.MeanRowBytes
+	}
+	return s.MaxRowBytes()
 }
 
 // Key is the column that the row number is read from first: the one a primary key, a shard key or a range condition

@@ -125,7 +125,13 @@ const (
 	storageUnsupported    = 3902
 )
 
+// noSpace is how the server's language prints ENOSPC; an object store or a file may have said it, under any code.
+const noSpace = "(os error 28)"
+
 func faultOf(e *serverError) fault {
+	if strings.Contains(e.message, noSpace) {
+		return fault{class: loader.ClassDiskFull, unsure: true, advice: "make room on the server, then go on with --resume"}
+	}
 	if e.code != 0 {
 		for _, f := range codeFaults() {
 			if slices.Contains(f.codes, e.code) {

@@ -38,6 +38,8 @@ func TestClassify(t *testing.T) {
 		{"took too long", code(1122), loader.Verdict{Class: loader.ClassTimeout, Retry: true}},
 		{"meta service", code(2001), loader.Verdict{Class: loader.ClassConnection, Retry: true}},
 		{"storage", code(4000), loader.Verdict{Class: loader.ClassOther, Retry: true}},
+		{"disk full", &serverError{status: 200, code: 4000, message: "Unexpected (permanent) at write => No space left on device (os error 28)"}, loader.Verdict{Class: loader.ClassDiskFull}},
+		{"disk full, streaming", &serverError{status: 500, message: "Query execution failed: No space left on device (os error 28)"}, loader.Verdict{Class: loader.ClassDiskFull}},
 		{"a code of tomorrow", code(7777), loader.Verdict{Class: loader.ClassOther}},
 		{"session limit", code(1041), loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}},
 

@@ -91,6 +91,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"too large":             {labelled, 200, fail("body exceed max size: 10737418240, data: 1"), verdict{Class: loader.ClassTooLarge, Applied: loader.No}, ""},
 		"unknown column":        {labelled, 200, fail("Unknown column 'x' in 't'"), verdict{Class: loader.ClassMissing, Applied: loader.No}, ""},
 		"privilege":             {labelled, 200, fail("Access denied; you need (at least one of) the (LOAD) privilege(s)"), verdict{Class: loader.ClassPermission, Applied: loader.No}, ""},
+		"disk full":             {labelled, 200, fail("[E-232]disk 10878111130781813261 exceed capacity limit."), verdict{Class: loader.ClassDiskFull, Applied: loader.No}, ""},
+		"no space":              {labelled, 200, fail("[IO_ERROR]failed to write: No space left on device"), verdict{Class: loader.ClassDiskFull, Applied: loader.No}, ""},
 		"log too small":         {labelled, 200, fail("EXCEEDED_LIMIT: group commit wal"), verdict{Class: loader.ClassDiskFull, Applied: loader.No}, ""},
 		"frontend refuses":      {labelled, 200, `{"status":"FAILED","msg":"There is no 100-continue header"}`, verdict{Class: loader.ClassOther, Applied: loader.No}, "There is no 100-continue header"},
 		"frontend, no backend":  {labelled, 200, `{"status":"FAILED","msg":"No backend load available"}`, verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, ""},

@@ -42,7 +42,7 @@ func verdict(err error) loader.Verdict {
 	case errors.As(err, &short):
 		return loader.Verdict{Class: loader.ClassRows}
 	case errors.As(err, &server):
-		return faultOf(server.Number).verdict()
+		return faultOf(server).verdict()
 	case errors.Is(err, context.DeadlineExceeded):
 		return loader.Verdict{Class: loader.ClassTimeout, Retry: true, SessionDead: true}
 	case errors.Is(err, context.Canceled):
@@ -71,6 +71,7 @@ func isDial(err error) bool {
 
 // Numbers that the code itself asks for.
 const (
+	diskFull     = 1021
 	duplicateKey = 1062
 	noSuchThread = 1094
 	noSuchTable  = 1146
@@ -95,7 +96,7 @@ func hint(err error) string {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &server):
-		return faultOf(server.Number).hint
+		return faultOf(server).hint
 	case errors.As(err, &certificate):
 		return "give the authority's certificate, or take --tls require, which encrypts without knowing to whom"
 	case errors.Is(err, mysql.ErrNoTLS):

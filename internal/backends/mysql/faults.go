@@ -1,7 +1,10 @@
 package mysql
 
 import (
+	"regexp"
 	"slices"
+
+	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -24,9 +27,23 @@ func (f fault) verdict() loader.Verdict {
 	return v
 }
 
-// faultOf finds the meaning of a number. One that is not listed has failed for a reason that trying again does not
-// change.
-func faultOf(number uint16) fault {
+// wrapsAnother are the numbers that only say that the operating system or an engine has failed, with its own number in
+// the text: cannot make or write a file, cannot make a database or a table, the engine's error.
+var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
+
+// noSpace finds ENOSPC in such a text. The words around the number change with server, version and language, and those
+// of the system stand behind it or not: Got error 28 "No space left on device" from storage engine InnoDB (MariaDB),
+// Got error 28 - 'No space left on device' from storage engine, (errno: 28 - No space …), (OS errno 28 - No space …) and
+// (Errcode: 28).
+var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
+
+// faultOf finds the meaning of an answer by its number. One that is not listed has failed for a reason that trying
+// again does not change.
+func faultOf(e *mysql.MySQLError) fault {
+	number := e.Number
+	if slices.Contains(wrapsAnother, number) && noSpace.MatchString(e.Message) {
+		number = diskFull
+	}
 	all := faults()
 	if i := slices.IndexFunc(all, func(f fault) bool { return slices.Contains(f.numbers, number) }); i >= 0 {
 		return all[i]
@@ -67,7 +84,7 @@ func faults() []fault {
 			hint: "lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit",
 		},
 		{
-			numbers: []uint16{1021, 1026, 1114}, class: loader.ClassDiskFull,
+			numbers: []uint16{diskFull, 1026, 1114}, class: loader.ClassDiskFull,
 			hint: "make room on the server, then go on with --resume",
 		},
 		{

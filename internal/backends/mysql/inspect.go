@@ -129,7 +129,7 @@ func (db *database) checkColumns(ctx context.Context, s rows.Schema) error {
 	if err := list.Err(); err != nil {
 		return err
 	}
-	if wrong := compareColumns(s.Columns, have); len(wrong) > 0 {
+	if wrong := append(compareColumns(s.Columns, have), unsignedTerms(s, have)...); len(wrong) > 0 {
 		return fmt.Errorf("table %s cannot take the rows of dataset %s: %s", db.name, s.Dataset, strings.Join(wrong, "; "))
 	}
 	return nil
@@ -150,6 +150,22 @@ func compareColumns(want []rows.Column, have []columnInfo) (wrong []string) {
 		known := slices.ContainsFunc(want, func(w rows.Column) bool { return strings.EqualFold(w.Name, h.name) })
 		if !known && !h.optional {
 			wrong = append(wrong, fmt.Sprintf("column %s (%s) is unknown to the dataset and has no default", h.name, h.fullType))
+		}
+	}
+	return wrong
+}
+
+// unsignedTerms lists the unsigned columns that the row number is computed from. A key that is the number itself may well
+// be unsigned; but a difference below 0, as of a bound that is looked for, is an error there (1690) and no number.
+func unsignedTerms(s rows.Schema, have []columnInfo) (wrong []string) {
+	if len(s.Number) == 1 && s.Number[0].Minus == 0 {
+		return nil
+	}
+	for _, term := range s.Number {
+		name := s.Columns[term.Column].Name
+		i := slices.IndexFunc(have, func(h columnInfo) bool { return strings.EqualFold(h.name, name) })
+		if i >= 0 && strings.Contains(strings.ToLower(have[i].fullType), "unsigned") {
+			wrong = append(wrong, fmt.Sprintf("column %s is %s, want it signed: row numbers are computed from it", name, have[i].fullType))
 		}
 	}
 	return wrong

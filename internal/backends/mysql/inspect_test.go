@@ -65,6 +65,33 @@ func TestCompareColumns(t *testing.T) {
 	}
 }
 
+func TestUnsignedTerms(t *testing.T) {
+	order, line := rows.Column{Name: "o", Type: rows.Int64, Derived: true}, rows.Column{Name: "l", Type: rows.Int64, Derived: true}
+	columns := []rows.Column{order, line}
+	unsigned := []columnInfo{
+		{name: "O", dataType: "bigint", fullType: "bigint(20) unsigned zerofill"}, {name: "l", dataType: "bigint", fullType: "bigint unsigned"},
+	}
+	signed := []columnInfo{{name: "o", dataType: "bigint", fullType: "bigint(20)"}, {name: "l", dataType: "bigint", fullType: "bigint"}}
+	of := func(terms ...rows.Term) rows.Schema { return rows.Schema{Columns: columns, Number: terms} }
+	both := of(rows.Term{Column: 0, Minus: 1, Times: 4}, rows.Term{Column: 1, Minus: 1, Times: 1})
+	for _, c := range []struct {
+		s    rows.Schema
+		have []columnInfo
+		text []string
+	}{
+		{of(rows.Term{Column: 0, Times: 1}), unsigned, nil},
+		{of(rows.Term{Column: 1, Minus: 1, Times: 1}), unsigned, []string{"column l is bigint unsigned, want it signed: row numbers are computed from it"}},
+		{both, signed, nil},
+		{both, unsigned, []string{
+			"column o is bigint(20) unsigned zerofill, want it signed: row numbers are computed from it",
+			"column l is bigint unsigned, want it signed: row numbers are computed from it",
+		}},
+		{both, nil, nil}, // compareColumns says that they are missing
+	} {
+		assert.Equal(t, c.text, unsignedTerms(c.s, c.have))
+	}
+}
+
 func TestStorageName(t *testing.T) {
 	assert.Equal(t, "shop_1", storageName("shop_1"))
 	assert.Equal(t, "my@002dshop@0020", storageName("my-shop "))

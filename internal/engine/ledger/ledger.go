@@ -304,5 +304,14 @@ func (l *Ledger) Close() error {
 	return errors.Join(l.Sync(), l.journal.Close(), l.lock.Unlock())
 }
 
-// Remove closes the ledger and removes the run's folder.
-func (l *Ledger) Remove() error { return errors.Join(l.Close(), os.RemoveAll(l.dir)) }
+// Remove closes the ledger and removes the run's folder. It takes the run's name from the folder first, so that a kill
+// leaves a whole run or none: what is left then is like what Create leaves, and goes with a later run. Where the folder
+// cannot be renamed the run stays as it is.
+func (l *Ledger) Remove() error {
+	unnamed := filepath.Join(filepath.Dir(l.dir), unnamedPrefix+filepath.Base(l.dir))
+	renamed := os.Rename(l.dir, unnamed) // under the lock: nobody may take the run over in between
+	if err := errors.Join(renamed, l.Close()); err != nil {
+		return fmt.Errorf("removing the run's state folder: %w", err)
+	}
+	return os.RemoveAll(unnamed)
+}

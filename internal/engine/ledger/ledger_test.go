@@ -97,8 +97,40 @@ func TestOneOwner(t *testing.T) {
 func TestRemove(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, create(t, dir).Remove())
+	require.Empty(t, entries(t, dir))
 	_, err := reopen(dir)
 	require.ErrorContains(t, err, "no run")
+}
+
+// A process can be killed at any file of the folder: whenever somebody looks, the run is whole or there is none.
+func TestKilledWhileRemoving(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	folder := filepath.Join(dir, run)
+	for i := range 2000 {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(i)), nil, 0o600))
+	}
+	removed := make(chan error, 1)
+	go func() { removed <- l.Remove() }()
+	for there := true; there; {
+		_, unread := ledger.Read(dir, run)
+		_, err := os.Stat(folder)
+		if there = err == nil; there {
+			require.NoError(t, unread)
+		}
+	}
+	require.NoError(t, <-removed)
+	require.Empty(t, entries(t, dir))
+}
+
+// What cannot lose its name is not half removed.
+func TestRemoveIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".new-"+run, "in the way"), 0o700))
+	require.ErrorContains(t, l.Remove(), "removing the run's state folder")
+	_, err := reopen(dir)
+	require.NoError(t, err, "the run is whole, and free")
 }
 
 func TestRunsThatAreNone(t *testing.T) {

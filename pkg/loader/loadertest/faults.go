@@ -23,6 +23,7 @@ type Faults struct {
 type fault struct {
 	after  int64  // hits the write that takes a connection's bytes past this …
 	marker []byte // … or, if set, the write that contains this
+	answer bool   // what is lost is the answer to that write: it strikes before the write, and strike is not called
 	strike func(c *faultyConn)
 	hit    chan struct{}
 }
@@ -49,7 +50,7 @@ func (f *Faults) CutAfter(n int64) <-chan struct{} {
 // CutAnswer lets the write that contains the marker pass and the server answer it, and cuts the connection instead of
 // delivering the answer.
 func (f *Faults) CutAnswer(marker string) <-chan struct{} {
-	return f.arm(&fault{marker: []byte(marker), strike: func(c *faultyConn) { c.deaf.Store(true) }})
+	return f.arm(&fault{marker: []byte(marker), answer: true})
 }
 
 // StallAfter keeps back, for ever, what the connection that first writes n bytes from now on writes or is sent. When
@@ -118,7 +119,8 @@ type faultyConn struct {
 	counted *fault // written counts from when this was armed; both under Faults.mu
 	written int64
 
-	deaf     atomic.Bool // the next answer is lost, and the connection with it
+	deaf     atomic.Bool // the next answer is lost, and the connection with it …
+	passing  sync.Mutex  // … once the write that is answered has passed, which holds this
 	stalled  atomic.Bool // reads and writes go to nowhere …
 	vanished atomic.Bool // … and so does Close
 	// nowhere is a pipe nobody reads or writes: whoever uses it waits, until a deadline or Close, like on a socket.
@@ -130,6 +132,9 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 		return c.nowhere.Write(p)
 	}
 	a, pass := c.faults.pick(c, p)
+	if a != nil && a.answer {
+		return c.writeUnanswered(a, p)
+	}
 	n, err := c.Conn.Write(p[:pass])
 	if a == nil || err != nil {
 		return n, err
@@ -146,6 +151,19 @@ func (c *faultyConn) Write(p []byte) (int, error) {
 	return n, syscall.ECONNRESET
 }
 
+// writeUnanswered turns deaf before it writes: a fast server has answered, and a waiting Read has the answer, before the
+// write returns here.
+func (c *faultyConn) writeUnanswered(a *fault, p []byte) (int, error) {
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	c.deaf.Store(true)
+	n, err := c.Conn.Write(p)
+	if err == nil {
+		close(a.hit)
+	}
+	return n, err
+}
+
 func (c *faultyConn) Read(p []byte) (int, error) {
 	n, err := 0, error(nil)
 	if !c.stalled.Load() {
@@ -155,6 +173,8 @@ func (c *faultyConn) Read(p []byte) (int, error) {
 	case c.stalled.Load(): // perhaps only since the read began
 		return c.nowhere.Read(p)
 	case c.deaf.Load() && n > 0 && !bytes.Equal(p[:n], asksForTheBody):
+		c.passing.Lock() // the server is to have all of the write
+		defer c.passing.Unlock()
 		c.cut()
 		return 0, syscall.ECONNRESET
 	}

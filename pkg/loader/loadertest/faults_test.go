@@ -94,6 +94,44 @@ func TestCutAnswer(t *testing.T) {
 	works(t, dial())
 }
 
+// The server answers before it has read all of the write, so a Read has the answer while the write still lasts: it is
+// lost all the same, and the server gets the rest.
+func TestCutAnswerThatIsFast(t *testing.T) {
+	client, server := net.Pipe() // no buffer: a write lasts until all of it is read
+	faults := loadertest.NewFaults(func(context.Context, string, string) (net.Conn, error) { return client, nil })
+	c, err := faults.Dial(t.Context(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	hit := faults.CutAnswer("COMMIT")
+	heard := make(chan string, 1)
+	go func() {
+		begin := make([]byte, 3)
+		_, _ = io.ReadFull(server, begin)
+		_, _ = server.Write([]byte("ok")) // returns when the client's Read has it
+		rest, _ := io.ReadAll(server)
+		heard <- string(begin) + string(rest)
+	}()
+	read := make(chan error, 1)
+	go func() {
+		n, err := c.Read(make([]byte, 10))
+		if n != 0 {
+			t.Errorf("read %d bytes of the answer", n)
+		}
+		read <- err
+	}()
+	if n, err := c.Write([]byte("COMMIT")); n != 6 || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	<-hit
+	if err := <-read; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("read: %v", err)
+	}
+	if got := <-heard; got != "COMMIT" {
+		t.Errorf("the server heard %q", got)
+	}
+}
+
 func TestStallAfter(t *testing.T) {
 	faults, dial, gone := echo(t)
 	c := dial()

@@ -3,6 +3,7 @@ package loadertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -27,14 +28,19 @@ type Memory struct {
 	// Row makes the values for Fetch, the lengths for Count, and what columns must hold. nil: Fetch finds nothing, lengths
 	// are 0, and any values go in.
 	Row func(number int64) []any
-	// Identity is what Prepare says of the table.
+	// Identity is what Prepare says of the table, with a number behind it once it has been dropped or emptied.
 	Identity string
+	// Foreign says that the table is there, made by somebody else: it bears no mark, and Prepare drops or empties it only
+	// by its name, "memory".
+	Foreign bool
 	// Unprovable is the reason why Probe finds the table not transactional; "": it is.
 	Unprovable string
 
 	mu       sync.Mutex
 	schema   rows.Schema
 	applied  []loader.Ref
+	owned    bool // the table bears the mark, since Prepare has dropped the foreign one and made it anew
+	remade   int  // how often it was dropped or emptied
 	claims   map[batch.ID]loader.Ref
 	reserved map[string]loader.KeyRange
 	attempts map[int64]int
@@ -135,8 +141,36 @@ func (l *memoryLoader) Close() error      { return nil }
 func (l *memoryLoader) Prepare(_ context.Context, p loader.Preparation) (loader.Table, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !p.Silent && (p.Create == loader.CreateRecreate || p.Create == loader.CreateTruncate) {
+		if err := l.remove(p); err != nil {
+			return loader.Table{}, err
+		}
+	}
 	l.schema = p.Schema
-	return loader.Table{Name: "memory", Identity: l.Identity, Created: len(l.applied) == 0, HasRows: len(l.applied) > 0}, nil
+	created := len(l.applied) == 0 && (!l.Foreign || l.owned)
+	return loader.Table{Name: memoryTable, Identity: l.identity(), Created: created, HasRows: len(l.applied) > 0}, nil
+}
+
+const memoryTable = "memory"
+
+// remove takes the rows away, and with a dropped table what it was. Claims are in a table of their own and stay.
+func (l *memoryLoader) remove(p loader.Preparation) error {
+	if l.Foreign && !l.owned && p.MayDrop != memoryTable {
+		return &loader.Error{Op: string(p.Create), Applied: loader.No, Err: errors.New("table memory was not made by terapush, so its rows are not removed")}
+	}
+	if p.Create == loader.CreateRecreate {
+		l.owned = true
+	}
+	l.applied = nil
+	l.remade++
+	return nil
+}
+
+func (m *Memory) identity() string {
+	if m.Identity == "" || m.remade == 0 {
+		return m.Identity
+	}
+	return fmt.Sprintf("%s/%d", m.Identity, m.remade)
 }
 
 func (l *memoryLoader) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
