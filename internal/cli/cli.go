@@ -90,7 +90,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.report(), a.compare(), a.list(), a.demo(), a.version())
+	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.list(), a.demo(), a.version())
 	return root
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/trial"
 )
 
 // listPresets tells the scales and targets of every preset by trying them: a preset is for the targets on which all its
@@ -65,14 +66,14 @@ func (a *app) presetPlan(preset, scale, scheme string, via []string) (experiment
 	if err != nil {
 		return experiment.Plan{}, err
 	}
-	all, names := cellFlags(a.drivers)
+	all, names := trial.Flags(a.drivers)
 	flags := map[string][]string{"memory": {"1TiB"}} // what this machine has is not the preset's concern
 	if via != nil {
 		flags["via"] = via
 	}
 	return experiment.Parse(file, text, experiment.Options{
 		Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: a.drivers.Schemes(), Check: all.Set, Show: shownTarget,
+		Flags: names, Exclusive: config.Exclusive(), Schemes: a.drivers.Schemes(), Check: all.Set, Show: trial.ShownTarget,
 	})
 }
 

@@ -1,21 +1,32 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/cells"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/nearest"
-	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/trial"
 )
 
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of what each brought.
@@ -25,8 +36,10 @@ their values is a cell, and every cell is a push of its own, proven like any oth
 are presets (terapush list presets), each in the size of the article it reproduces and in smaller scales.
 
 TARGET stands for the plan's. Every flag of push holds for all cells and stands for the plan's own; one that is an axis
-of the plan is refused. Of the environment and --config comes what neither says. Tables are made anew for every cell
-(--create recreate) unless the plan or a flag says otherwise; only tables that terapush made are dropped.
+of the plan is refused. One that belongs to some methods only (--via, --commit-batches, options of methods) holds for the
+cells whose method takes it, and is refused if none does. Of the environment and --config comes what neither says. Tables
+are made anew for every cell (--create recreate) unless the plan or a flag says otherwise; only tables that terapush made
+are dropped.
 
 What ended is in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the same
 command goes on where it was. A cell that fails is recorded and the sweep goes on. It ends when the server's disk is full
@@ -58,6 +71,18 @@ func (o *sweepFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.html, "report", "", "write the tables with charts to this HTML file as well")
 }
 
+// sweeper is a sweep of one command line.
+type sweeper struct {
+	*app
+	sweepFlags
+	*cells.Sheet
+	target  string              // of the command line, "" without one
+	flags   *pflag.FlagSet      // of the command
+	given   map[string][]string // flags on the command line
+	file    string              // --config
+	process config.Push         // for what concerns this process and no cell
+}
+
 func (a *app) sweep() *cobra.Command {
 	var own sweepFlags
 	var c config.Push
@@ -71,11 +96,11 @@ func (a *app) sweep() *cobra.Command {
   terapush sweep --plan mine.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s := &sweeper{app: a, flags: cmd.Flags(), file: file}
-			if err := s.plan(args, &c, &own); err != nil {
+			if err := s.read(args, &c, &own); err != nil {
 				return usage(err)
 			}
 			if c.DryRun {
-				return s.explain()
+				return s.Explain(s.Stdout, s.record)
 			}
 			return s.run(cmd.Context())
 		},
@@ -86,42 +111,16 @@ func (a *app) sweep() *cobra.Command {
 	cmd.Flags().Lookup("dry-run").Usage = "print all cells and the estimate, and connect to nothing"
 	cmd.Flags().Lookup("json").Usage = "print the tables as one JSON object"
 	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every push that ended"
-	for _, name := range notForCells() {
+	for _, name := range trial.OfOnePush() {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 	cmd.Flags().SortFlags = false
 	return cmd
 }
 
-// cellFlags are the flags of push as a scratch pad, and the names of those that a cell may be given: not those that tell
-// one process what to do.
-func cellFlags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
-	all = pflag.NewFlagSet("cell", pflag.ContinueOnError)
-	new(config.Push).Flags(all, drivers)
-	process := append(notForCells(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr")
-	all.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(process, f.Name) {
-			names = append(names, f.Name)
-		}
-	})
-	return all, names
-}
-
-// shownTarget is a target without anything that may be secret.
-func shownTarget(text string) (string, error) {
-	t, err := loader.ParseTarget(text)
-	if err != nil {
-		return "", err
-	}
-	return t.String(), nil
-}
-
-// notForCells are flags of a single push: a sweep goes on by its record, and between two cells nobody lingers.
-func notForCells() []string { return []string{"resume", "metrics-linger"} }
-
-// plan reads everything that says what is to be done. What the environment says comes last: it may say how this process
+// read takes everything that says what is to be done. What the environment says comes last: it may say how this process
 // works, but to a cell only what neither plan nor command line says.
-func (s *sweeper) plan(args []string, c *config.Push, own *sweepFlags) error {
+func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 	if len(args) > 1 {
 		return fmt.Errorf("sweep takes at most one TARGET: %d arguments given", len(args))
 	}
@@ -145,37 +144,44 @@ func (s *sweeper) plan(args []string, c *config.Push, own *sweepFlags) error {
 		return err
 	}
 	s.process, s.sweepFlags = *c, *own
-	if err := s.parse(push); err != nil {
-		return err
-	}
-	if s.repeats > 0 {
-		s.work.Repeats = s.repeats
-	}
-	if s.budget > 0 {
-		s.work.Budget = s.budget
-	}
-	if s.record == "" {
-		s.record = fmt.Sprintf("%s-%s.sweep.jsonl", s.work.Name, s.work.Scale)
-	}
-	return s.lay()
-}
-
-func (s *sweeper) parse(push map[string][]string) error {
-	name, text, err := s.read()
+	work, err := s.parse(push)
 	if err != nil {
 		return err
 	}
-	all, names := cellFlags(s.drivers)
-	s.work, err = experiment.Parse(name, text, experiment.Options{
-		Scale: s.scale, Target: s.target, Push: push,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
-		Check: all.Set, Show: shownTarget, LookupEnv: s.LookupEnv,
-	})
+	if s.repeats > 0 {
+		work.Repeats = s.repeats
+	}
+	if s.budget > 0 {
+		work.Budget = s.budget
+	}
+	if s.record == "" {
+		s.record = fmt.Sprintf("%s-%s.sweep.jsonl", work.Name, work.Scale)
+	}
+	delete(push, "set") // of any method
+	s.Sheet, err = cells.Lay(work, cells.Options{Sources: s.sources(), Only: s.only, Given: slices.Sorted(maps.Keys(push))})
 	return err
 }
 
-// read finds the plan's text.
-func (s *sweeper) read() (name string, text []byte, err error) {
+// sources is where flags come from that neither plan nor command line has.
+func (s *sweeper) sources() trial.Sources {
+	return trial.Sources{Drivers: s.drivers, LookupEnv: s.LookupEnv, File: s.file}
+}
+
+func (s *sweeper) parse(push map[string][]string) (experiment.Plan, error) {
+	name, text, err := s.text()
+	if err != nil {
+		return experiment.Plan{}, err
+	}
+	all, names := trial.Flags(s.drivers)
+	return experiment.Parse(name, text, experiment.Options{
+		Scale: s.scale, Target: s.target, Push: push,
+		Flags: names, Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
+		Check: all.Set, Show: trial.ShownTarget, LookupEnv: s.LookupEnv,
+	})
+}
+
+// text is the plan's, and its name for errors.
+func (s *sweeper) text() (name string, text []byte, err error) {
 	switch {
 	case s.flags.Changed("repeats") && s.repeats < 1:
 		return "", nil, fmt.Errorf("--repeats %d: at least 1", s.repeats)
@@ -197,12 +203,12 @@ func (s *sweeper) read() (name string, text []byte, err error) {
 
 // overrides are the flags on the command line that cells are given.
 func (s *sweeper) overrides() (map[string][]string, error) {
-	_, cells := cellFlags(s.drivers)
+	_, cells := trial.Flags(s.drivers)
 	push := map[string][]string{}
 	var problems []error
 	s.flags.Visit(func(f *pflag.Flag) {
 		switch {
-		case slices.Contains(notForCells(), f.Name):
+		case slices.Contains(trial.OfOnePush(), f.Name):
 			problems = append(problems, fmt.Errorf("--%s is for a single push; a sweep is gone on with by its own command", f.Name))
 		case slices.Contains(cells, f.Name):
 			push[f.Name] = valuesOf(f)
@@ -219,38 +225,146 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// chosen are the parts to do.
-func (s *sweeper) chosen() (map[int]bool, error) {
-	parts := map[int]bool{}
-	var names []string
-	for i, p := range s.work.Parts {
-		names = append(names, p.Name)
-		if s.only == "" || s.only == p.Name {
-			parts[i] = true
-		}
-	}
-	if len(parts) > 0 {
-		return parts, nil
-	}
-	if len(names) == 1 && names[0] == "" {
-		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", s.only)
-	}
-	return nil, fmt.Errorf("--only: %w", nearest.Unknown("part", s.only, names))
-}
-
 // command is what goes on with the sweep.
 func (s *sweeper) command() string {
 	words := []string{"terapush sweep"}
-	if shown, err := shownTarget(s.target); err == nil {
+	if shown, err := trial.ShownTarget(s.target); err == nil {
 		words = append(words, quote(shown))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.given)) {
 		for _, value := range s.given[name] {
 			if name == "set" {
-				value = maskSetting(value)
+				value = trial.ShownSetting(value)
 			}
 			words = append(words, "--"+name+"="+quote(value))
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// run does the sweep, or goes on with it, and prints what there is at its end, whatever that was.
+func (s *sweeper) run(ctx context.Context) error {
+	file, err := record.Open(s.record)
+	if err != nil {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	if err = s.begin(file); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	stop, release := s.stopping(ctx)
+	defer release()
+	swept := s.sweepCells(stop, file)
+	if err := file.Close(); err != nil {
+		return errors.Join(swept, err)
+	}
+	r, err := record.Read(s.record)
+	if err == nil && len(r.Entries) > 0 {
+		err = s.show(r)
+	}
+	if swept != nil {
+		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command())
+		return errors.Join(s.outcome(swept, r), err)
+	}
+	return errors.Join(failures(r), err)
+}
+
+// begin writes the head of a new record, or makes sure that the record is of this sweep.
+func (s *sweeper) begin(file *record.File) error {
+	if s.restart {
+		if err := file.Reset(); err != nil {
+			return err
+		}
+	}
+	warnings, err := sweep.Begin(file, record.Head{
+		Schema: record.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: record.Digest(s.Parts),
+		Started: time.Now(), Version: buildVersion().Version, Machine: record.ThisMachine(), Repeats: s.Plan.Repeats, Parts: s.Parts,
+	})
+	var other *sweep.OtherSweepError
+	if errors.As(err, &other) {
+		return usage(fmt.Errorf("%s holds %w; give another --record, or --restart to begin anew", s.record, err))
+	}
+	if n := len(file.Record().Entries); n > 0 {
+		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
+	}
+	for _, text := range warnings {
+		s.log().Warn(text)
+	}
+	return err
+}
+
+func (s *sweeper) sweepCells(stop stop, file *record.File) error {
+	path, err := filepath.Abs(s.record)
+	if err != nil {
+		path = s.record
+	}
+	lab := s.lab(s.sources(), trial.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
+	lab.Clear(stop.hard) // what a killed process left
+	var list []experiment.Cell
+	for _, one := range s.Cells {
+		list = append(list, one.Cell)
+	}
+	err = sweep.Run(stop.hard, sweep.Job{
+		Plan: s.Plan, Cells: list, Digest: record.Digest(s.Parts), Done: file.Record().Entries, Keep: file.Append,
+		Push: func(ctx context.Context, c experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
+			return lab.Push(ctx, s.Find(c).Setup, drain)
+		},
+		Drain: stop.drain, End: s.tell,
+	})
+	s.leave(lab)
+	return err
+}
+
+// outcome says how a sweep ended that did not come to its end.
+func (s *sweeper) outcome(err error, r record.Record) error {
+	reached := slices.ContainsFunc(r.Entries, func(e record.Entry) bool {
+		return e.Status == record.Measured || e.Status == record.Limited
+	})
+	switch {
+	case errors.Is(err, sweep.ErrStopped):
+		return &push.Error{Outcome: report.Interrupted, Err: err}
+	case errors.Is(err, trial.ErrUnreachable) && !reached:
+		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
+	default:
+		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
+	}
+}
+
+// failures is the error of a sweep that came to its end, in which pushes failed.
+func failures(r record.Record) error {
+	failed, outcome := 0, report.Failed
+	for _, e := range r.Entries {
+		if e.Status != record.Failed || e.WarmUp {
+			continue
+		}
+		failed++
+		if e.Report != nil && e.Report.Result.Outcome == report.VerificationFailed {
+			outcome = report.VerificationFailed
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	pushes := slices.DeleteFunc(slices.Clone(r.Entries), func(e record.Entry) bool { return e.WarmUp })
+	return &push.Error{Outcome: outcome, Err: fmt.Errorf("%d of %s failed", failed, english.Plural(len(pushes), "push", "pushes"))}
+}
+
+// tell prints a line about a push that ended.
+func (s *sweeper) tell(p sweep.Progress, e record.Entry) {
+	if s.process.Progress != string(live.None) {
+		fmt.Fprintln(s.terminal, s.Line(p, e))
+	}
+}
+
+// show prints the tables, and writes the page.
+func (s *sweeper) show(r record.Record) error {
+	tables := analysis.Tables([]record.Record{r})
+	print := render.Text
+	if s.process.JSON {
+		print = render.JSON
+	}
+	err := print(s.Stdout, tables)
+	if s.html == "" {
+		return err
+	}
+	return errors.Join(err, writeNew(s.html, func(w io.Writer) error { return render.HTML(w, tables) }))
 }

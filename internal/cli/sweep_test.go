@@ -323,3 +323,41 @@ func TestListPresets(t *testing.T) {
 	require.Regexp(t, `(?m)^yugabyte-rows-per-transaction +cloud, laptop, ci +postgres, postgresql, yugabyte +\S`, r.stdout)
 	require.Regexp(t, `(?m)^singlestore-terabyte-pipeline +cloud, laptop, ci +.*singlestore +--via s3://bucket/prefix +\S`, r.stdout)
 }
+
+// What belongs to some methods only is told to their cells, and is a mistake only where there are none.
+func TestSweepTellsMethodsWhatIsTheirs(t *testing.T) {
+	s := newShell(t)
+	args := []string{"databend://root@h:8000/default", "--preset", "databend-four-methods", "--scale", "ci", "--dry-run"}
+	sweep := func(more ...string) result { return s.run(append(append([]string{"sweep"}, args...), more...)...) }
+	r := sweep("--via", "s3://bucket/prefix", "--commit-batches", "7")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "\nstage-load commit-batches 7\nstage-load via s3://bucket/prefix\n")
+	require.NotContains(t, r.stdout, "all       via")
+
+	d := newDesk(t, "name: x\nrows: 9\naxes:\n  method: [insert, copy]\n")
+	r = d.sweep("postgres://u@h/db", "--rows-per-transaction", "3", "--dry-run")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "\ncopy      rows-per-transaction 3\n")
+	r = d.sweep("postgres://u@h/db", "--via", "s3://bucket/prefix", "--stage", "s", "--set", "a=b", "--dry-run")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "terapush: --stage: no cell's method takes it; they are insert, copy\n")
+	require.Contains(t, r.stderr, "terapush: --via: no cell's method takes it; they are insert, copy\n")
+	require.Equal(t, 2, strings.Count(r.stderr, "\n"), r.stderr)
+
+	// What a plan says of itself is meant for all cells.
+	d = newDesk(t, "name: x\nrows: 9\npush: {rows_per_transaction: 3}\naxes:\n  method: [insert, copy]\n")
+	r = d.sweep("postgres://u@h/db", "--dry-run")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "method insert: --rows-per-transaction is not an option of method insert")
+}
+
+// A flag of one method alone is part of what the sweep is.
+func TestSweepIsOfTheSameFlagsOfMethods(t *testing.T) {
+	d := newDesk(t, "name: x\nrows: 9\npush: {retries: 0}\naxes:\n  method: [insert, copy]\n")
+	target := "postgres://u@127.0.0.1:1/db"
+	require.Equal(t, 1, d.sweep(target, "--rows-per-transaction", "3").code, "two pushes are too few to call it unreachable")
+	require.Equal(t, map[string]map[string][]string{"copy": {"rows-per-transaction": {"3"}}}, d.read().Head.Parts[0].Methods)
+	r := d.sweep(target, "--rows-per-transaction", "4")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "--rows-per-transaction of copy was 3, now it is 4")
+}

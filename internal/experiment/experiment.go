@@ -6,10 +6,6 @@
 package experiment
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"time"
 
@@ -33,11 +29,6 @@ type Plan struct {
 	// does not look like an effect. False takes them in their order.
 	Interleaved bool
 	Parts       []Part // at least one
-	// Digest stands for everything that the cells are told: a sweep may only be gone on with under the same one. It is
-	// made of the parts' flags and axes and of Limit; not of titles and facts, of what only decides which cells are done,
-	// when and how often (Scale, Repeats, WarmUp, Settle, Budget, Knee, order), or of a target's secrets: they may change in
-	// between.
-	Digest string
 }
 
 // Part is one table of the sweep.
@@ -103,31 +94,4 @@ func (p *Part) cell(part, number int) Cell {
 		maps.Copy(c.Push, p.Methods[method[0]])
 	}
 	return c
-}
-
-// digest needs the target as it may be shown, since a Part has it as it was given.
-func (p *Plan) digest(shown func(target string) string) string {
-	type part struct {
-		Name    string
-		Push    map[string][]string
-		Methods map[string]map[string][]string
-		Axes    []record.Axis
-	}
-	told := struct {
-		Limit time.Duration
-		Parts []part
-	}{p.Limit, nil}
-	for _, one := range p.Parts {
-		push := maps.Clone(one.Push)
-		if t, ok := push[targetName]; ok {
-			push[targetName] = []string{shown(t[0])}
-		}
-		told.Parts = append(told.Parts, part{one.Name, push, one.Methods, one.Axes})
-	}
-	text, err := json.Marshal(told) // keys of maps come sorted
-	if err != nil {
-		panic(fmt.Sprintf("experiment: %v", err)) // of strings and numbers alone, so it cannot happen
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:16])
 }

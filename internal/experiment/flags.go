@@ -60,6 +60,9 @@ func (p *planner) methods(part *Part, n *node) {
 		p.used[e.key] = true
 		own := make(map[string][]string)
 		p.flags(e.value, func(name string, line int, value string) {
+			if p.onCommandLine(name) {
+				return
+			}
 			for _, other := range p.excludedBy(name) {
 				if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == other }) {
 					p.add(line, "%s: %s is an axis, and a cell takes one of them only", name, other)
@@ -114,6 +117,17 @@ func (p *planner) fromCommandLine(push map[string][]string) {
 			push[setPrefix+strings.TrimSpace(variable)] = []string{strings.TrimSpace(value)}
 		}
 	}
+}
+
+// onCommandLine tells whether the command line says of all cells what a method says of its own.
+func (p *planner) onCommandLine(name string) bool {
+	if variable, isSet := strings.CutPrefix(name, setPrefix); isSet {
+		return slices.ContainsFunc(p.Push[setFlag], func(text string) bool {
+			given, _, _ := strings.Cut(text, "=")
+			return strings.TrimSpace(given) == variable
+		})
+	}
+	return slices.ContainsFunc(p.excludedBy(name), func(other string) bool { return p.Push[other] != nil })
 }
 
 // excludedBy lists the flags that may not be given beside name, itself included.

@@ -43,7 +43,7 @@ type Options struct {
 // Parse reads a plan. file is its name for errors. The error, if there is one, names every problem with file and line;
 // the plan is of no use then.
 func Parse(file string, text []byte, o Options) (Plan, error) {
-	p := &planner{problems: problems{file: file}, Options: o, shown: make(map[string]string), used: make(map[string]bool)}
+	p := &planner{problems: problems{file: file}, Options: o, used: make(map[string]bool)}
 	root := reader{&p.problems}.read(text)
 	if root == nil || !p.expect(root, "the plan", mapping) {
 		return Plan{}, p.err()
@@ -56,7 +56,6 @@ func Parse(file string, text []byte, o Options) (Plan, error) {
 	if err := p.err(); err != nil {
 		return Plan{}, err
 	}
-	plan.Digest = plan.digest(func(target string) string { return p.shown[target] })
 	return plan, nil
 }
 
@@ -64,8 +63,7 @@ func Parse(file string, text []byte, o Options) (Plan, error) {
 type planner struct {
 	problems
 	Options
-	shown map[string]string // targets without secrets, by what was given
-	used  map[string]bool   // methods that a part has
+	used map[string]bool // methods that a part has
 }
 
 // inherited are the keys above the parts that hold for each of them.
@@ -146,13 +144,12 @@ func (p *planner) target(part *Part, n *node, line int) {
 	part.Push[targetName] = []string{raw}
 }
 
-// show remembers what a target looks like without secrets.
+// show is a target without secrets.
 func (p *planner) show(target string, line int) string {
 	shown, err := p.Show(target)
 	if err != nil {
 		p.add(line, "target: %v", err)
 	}
-	p.shown[target] = shown
 	return shown
 }
 

@@ -52,9 +52,11 @@ type Part struct {
 	Name  string              `json:"name"` // "" when the plan has one part only
 	Title string              `json:"title"`
 	Push  map[string][]string `json:"push"` // the flags that all cells share, by name; targets without secrets
-	Axes  []Axis              `json:"axes"`
-	Cells int                 `json:"cells"`
-	Facts *Facts              `json:"facts,omitempty"` // of the article that the part reproduces
+	// Methods are flags that all cells of one method share and others do not have so, by the method's name.
+	Methods map[string]map[string][]string `json:"methods,omitempty"`
+	Axes    []Axis                         `json:"axes"`
+	Cells   int                            `json:"cells"`
+	Facts   *Facts                         `json:"facts,omitempty"` // of the article that the part reproduces
 }
 
 // Axis is one thing that changes from cell to cell.

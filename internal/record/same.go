@@ -14,7 +14,7 @@ import (
 func Digest(parts []Part) string {
 	var told []any
 	for _, p := range parts {
-		told = append(told, []any{p.Name, p.Push, p.Axes})
+		told = append(told, []any{p.Name, p.Push, p.Methods, p.Axes})
 	}
 	text, err := json.Marshal(told) // the keys of maps come sorted
 	if err != nil {
@@ -73,6 +73,11 @@ func (p Part) values() map[string]string {
 			name = "--" + name
 		}
 		all[name] = strings.Join(values, ", ")
+	}
+	for method, push := range p.Methods {
+		for name, values := range push {
+			all["--"+name+" of "+method] = strings.Join(values, ", ")
+		}
 	}
 	for _, a := range p.Axes {
 		all["axis "+a.Name] = "[" + strings.Join(a.Values, ", ") + "]"

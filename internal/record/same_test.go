@@ -12,7 +12,8 @@ func TestDifference(t *testing.T) {
 	head := func(change func(*record.Head)) record.Head {
 		h := record.Head{Name: "p", Scale: "ci", Parts: []record.Part{{
 			Name: "a", Title: "A", Push: map[string][]string{"rows": {"10"}, "set": {"a=b", "c=d"}},
-			Axes: []record.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "method", Values: []string{"copy"}}},
+			Methods: map[string]map[string][]string{"copy": {"unlogged": {"true"}}},
+			Axes:    []record.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "method", Values: []string{"copy"}}},
 		}}}
 		change(&h)
 		h.Digest = record.Digest(h.Parts)
@@ -25,6 +26,7 @@ func TestDifference(t *testing.T) {
 		`part a: --rows was 10, now it is not given`:                              func(h *record.Head) { delete(h.Parts[0].Push, "rows") },
 		`part a: target was not given, now it is discard:///`:                     func(h *record.Head) { h.Parts[0].Push["target"] = []string{"discard:///"} },
 		`part a: --seed was not given, now it is 2`:                               func(h *record.Head) { h.Parts[0].Push["seed"] = []string{"2"} },
+		`part a: --unlogged of copy was true, now it is not given`:                func(h *record.Head) { h.Parts[0].Methods = nil },
 		`part a: --set was a=b, c=d, now it is a=b`:                               func(h *record.Head) { h.Parts[0].Push["set"] = []string{"a=b"} },
 		`part a: axis workers was [1, 2], now it is [1, 4]`:                       func(h *record.Head) { h.Parts[0].Axes[0].Values = []string{"1", "4"} },
 		`part a: axis method was [copy], now it is not given`:                     func(h *record.Head) { h.Parts[0].Axes = h.Parts[0].Axes[:1] },

@@ -13,17 +13,11 @@ import (
 	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/trial"
 )
 
-// What the error of a push may be besides, and what a sweep ends with. The one who pushes can tell; the sweep cannot.
-var (
-	// ErrStopped ends a sweep whose user asked for it.
-	ErrStopped = errors.New("the sweep was stopped by a signal")
-	// ErrDiskFull is a server without room: whatever is pushed next would fail as well.
-	ErrDiskFull = errors.New("the server's disk is full")
-	// ErrUnreachable is a server to which there was no connection.
-	ErrUnreachable = errors.New("the target cannot be reached")
-)
+// ErrStopped ends a sweep whose user asked for it.
+var ErrStopped = errors.New("the sweep was stopped by a signal")
 
 // unreachable is after how many pushes in succession that reached no server the sweep ends.
 const unreachable = 3
@@ -38,7 +32,7 @@ type Job struct {
 	Done []record.Entry
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(record.Entry) error
-	// Push pushes one cell, and tells by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
+	// Push pushes one cell, and tells by trial.ErrDiskFull and trial.ErrUnreachable what its error means for the others. Closing
 	// drain asks it to end in order. It leaves nothing of its run but the rows and the report.
 	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}) (*report.Report, error)
 	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
@@ -188,11 +182,11 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 		return ErrStopped
 	}
 	e.Status, e.Error = r.judge(result, err, closed(late))
-	if err := r.keep(i, s, e, errors.Is(err, ErrUnreachable)); err != nil {
+	if err := r.keep(i, s, e, errors.Is(err, trial.ErrUnreachable)); err != nil {
 		return err
 	}
-	if errors.Is(err, ErrDiskFull) {
-		return fmt.Errorf("%w: the rest is not begun; make room%s", ErrDiskFull, cause(ErrDiskFull, e.Error))
+	if errors.Is(err, trial.ErrDiskFull) {
+		return fmt.Errorf("%w: the rest is not begun; make room%s", trial.ErrDiskFull, cause(trial.ErrDiskFull, e.Error))
 	}
 	return r.stopped(ctx)
 }
@@ -250,7 +244,7 @@ func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
 		if len(r.missed) < unreachable {
 			return nil
 		}
-		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, cause(ErrUnreachable, e.Error))
+		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", trial.ErrUnreachable, unreachable, cause(trial.ErrUnreachable, e.Error))
 	}
 	if err := r.settleDebts(); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/trial"
 )
 
 // bench is a scripted server and what a sweep against it leaves.
@@ -262,12 +263,12 @@ func TestAServerWithoutRoomEndsTheSweep(t *testing.T) {
 	b := newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if len(b.order) == 4 {
-			return 0, fmt.Errorf("%w: could not extend file", sweep.ErrDiskFull)
+			return 0, fmt.Errorf("%w: could not extend file", trial.ErrDiskFull)
 		}
 		return 100, nil
 	}
 	err := b.run(t)
-	require.ErrorIs(t, err, sweep.ErrDiskFull)
+	require.ErrorIs(t, err, trial.ErrDiskFull)
 	require.ErrorContains(t, err, "could not extend file")
 	require.Len(t, b.entries, 4)
 	require.Equal(t, record.Failed, b.entries[3].Status)
@@ -279,12 +280,12 @@ func TestUnreachable(t *testing.T) {
 	b := newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if away[len(b.order)] {
-			return 0, fmt.Errorf("%w: connection refused", sweep.ErrUnreachable)
+			return 0, fmt.Errorf("%w: connection refused", trial.ErrUnreachable)
 		}
 		return 100, nil
 	}
 	err := b.run(t)
-	require.ErrorIs(t, err, sweep.ErrUnreachable)
+	require.ErrorIs(t, err, trial.ErrUnreachable)
 	require.ErrorContains(t, err, "3 times in succession")
 	require.ErrorContains(t, err, "connection refused")
 	require.Len(t, b.order, 9)
@@ -307,7 +308,7 @@ func TestUnreachable(t *testing.T) {
 	b = newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if away[len(b.order)] {
-			return 0, sweep.ErrUnreachable
+			return 0, trial.ErrUnreachable
 		}
 		return 100, nil
 	}

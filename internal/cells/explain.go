@@ -1,7 +1,8 @@
-package cli
+package cells
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -15,14 +16,14 @@ import (
 	"github.com/terapush/terapush/internal/record"
 )
 
-// explain prints every cell and what the sweep will take, and connects to nothing.
-func (s *sweeper) explain() error {
+// Explain prints every cell and what the sweep will take. file is where its record will be.
+func (s *Sheet) Explain(w io.Writer, file string) error {
 	out := &strings.Builder{}
 	fmt.Fprintln(out, "dry run: nothing was connected to, so limits of the server are not in these numbers")
-	fmt.Fprintf(out, "sweep     %s at scale %s: %s\n", s.work.Name, s.work.Scale, s.work.Title)
-	fmt.Fprintf(out, "record    %s\n", s.record)
+	fmt.Fprintf(out, "sweep     %s at scale %s: %s\n", s.Plan.Name, s.Plan.Scale, s.Plan.Title)
+	fmt.Fprintf(out, "record    %s\n", file)
 	fmt.Fprintf(out, "order     %s\n", s.orderInWords())
-	for i, part := range s.parts {
+	for i, part := range s.Parts {
 		own := s.cellsOf(i)
 		if len(own) == 0 {
 			continue
@@ -36,6 +37,11 @@ func (s *sweeper) explain() error {
 				fmt.Fprintf(out, "all       %s %s\n", name, value)
 			}
 		}
+		for _, method := range slices.Sorted(maps.Keys(part.Methods)) {
+			for _, name := range slices.Sorted(maps.Keys(part.Methods[method])) {
+				fmt.Fprintf(out, "%-9s %s %s\n", method, name, strings.Join(part.Methods[method][name], ", "))
+			}
+		}
 		table := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 		s.rows(table, part, own)
 		if err := table.Flush(); err != nil {
@@ -46,30 +52,30 @@ func (s *sweeper) explain() error {
 	for _, line := range s.estimate() {
 		fmt.Fprintln(out, line)
 	}
-	_, err := fmt.Fprint(s.Stdout, out)
+	_, err := fmt.Fprint(w, out)
 	return err
 }
 
-func (s *sweeper) cellsOf(part int) []sweepCell {
-	return slices.DeleteFunc(slices.Clone(s.cells), func(c sweepCell) bool { return c.Part != part })
+func (s *Sheet) cellsOf(part int) []Cell {
+	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Part != part })
 }
 
-func (s *sweeper) orderInWords() string {
+func (s *Sheet) orderInWords() string {
 	words := []string{"the plan's"}
-	if s.work.Interleaved {
+	if s.Plan.Interleaved {
 		words[0] = "shuffled in every repeat, the same whenever this sweep is done"
 	}
-	if s.work.Knee != "" {
-		words = append(words, "a row ends when two values of "+s.work.Knee+" in succession bring less than 5 %")
+	if s.Plan.Knee != "" {
+		words = append(words, "a row ends when two values of "+s.Plan.Knee+" in succession bring less than 5 %")
 	}
-	if s.work.Settle > 0 {
-		words = append(words, fmt.Sprintf("%s between pushes", s.work.Settle))
+	if s.Plan.Settle > 0 {
+		words = append(words, fmt.Sprintf("%s between pushes", s.Plan.Settle))
 	}
 	return strings.Join(words, "; ")
 }
 
 // rows prints the cells of a part: the axes, and what becomes of them.
-func (s *sweeper) rows(out *tabwriter.Writer, part record.Part, cells []sweepCell) {
+func (s *Sheet) rows(out *tabwriter.Writer, part record.Part, cells []Cell) {
 	var names []string
 	for _, a := range part.Axes {
 		names = append(names, strings.ToUpper(a.Name))
@@ -80,24 +86,24 @@ func (s *sweeper) rows(out *tabwriter.Writer, part record.Part, cells []sweepCel
 		for _, setting := range c.Settings {
 			values = append(values, setting.Value)
 		}
-		rows, payload, batches := humanize.Comma(c.plan.Rows), sizeOf(c.plan.PayloadTotal()), humanize.Comma(c.plan.Batches())
-		if c.plan.ByDuration {
-			rows, payload, batches = "for "+c.config.Duration.String(), "-", "-"
+		rows, payload, batches := humanize.Comma(c.Plan.Rows), sizeOf(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
+		if c.Plan.ByDuration {
+			rows, payload, batches = "for "+c.Config.Duration.String(), "-", "-"
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s of %s\t%d\t%s\n", c.Number, strings.Join(values, "\t"), rows, payload, batches,
-			sizeOf(c.plan.BatchBytes()), english.Plural(int(c.plan.BatchRows), "row", ""), c.plan.Workers, sizeOf(c.plan.Memory))
+			sizeOf(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, sizeOf(c.Plan.Memory))
 	}
 }
 
 // estimate is what the sweep takes if no row of cells ends early.
-func (s *sweeper) estimate() []string {
+func (s *Sheet) estimate() []string {
 	var pushes, unbounded, known int
 	var payload float64
 	var bound, told time.Duration
-	add := func(c sweepCell, times int) {
+	add := func(c Cell, times int) {
 		pushes += times
-		if !c.plan.ByDuration {
-			payload += float64(times) * float64(c.plan.PayloadTotal())
+		if !c.Plan.ByDuration {
+			payload += float64(times) * float64(c.Plan.PayloadTotal())
 		}
 		most := s.bound(c)
 		if most == 0 {
@@ -109,28 +115,28 @@ func (s *sweeper) estimate() []string {
 			told += time.Duration(times) * d
 		}
 	}
-	for i := range s.parts {
+	for i := range s.Parts {
 		for n, c := range s.cellsOf(i) {
-			times := s.work.Repeats
+			times := s.Plan.Repeats
 			if n == 0 {
-				times += s.work.WarmUp
+				times += s.Plan.WarmUp
 			}
 			add(c, times)
 		}
 	}
-	settle := time.Duration(max(pushes-1, 0)) * s.work.Settle
-	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.cells), "cell", ""), s.repeatsInWords())}
+	settle := time.Duration(max(pushes-1, 0)) * s.Plan.Settle
+	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.Cells), "cell", ""), s.repeatsInWords())}
 	if payload > 0 {
 		lines = append(lines, fmt.Sprintf("payload   %s of all pushes together", sizeOf(int64(min(payload, math.MaxInt64/2)))))
 	}
 	switch {
 	case unbounded == 0:
 		lines = append(lines, fmt.Sprintf("time      at most %s, besides preparing and proving, by the limits of the pushes", rounded(bound+settle)))
-	case s.work.Budget == 0:
+	case s.Plan.Budget == 0:
 		lines = append(lines, fmt.Sprintf("time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget", unbounded))
 	}
-	if s.work.Budget > 0 {
-		lines = append(lines, fmt.Sprintf("budget    %s: what has not begun by then is skipped", rounded(s.work.Budget)))
+	if s.Plan.Budget > 0 {
+		lines = append(lines, fmt.Sprintf("budget    %s: what has not begun by then is skipped", rounded(s.Plan.Budget)))
 	}
 	if known > 0 {
 		lines = append(lines, fmt.Sprintf("published at the rates that were published, %s for the %d pushes of which there are any", rounded(told), known))
@@ -138,20 +144,20 @@ func (s *sweeper) estimate() []string {
 	return lines
 }
 
-func (s *sweeper) repeatsInWords() string {
+func (s *Sheet) repeatsInWords() string {
 	text := "once each"
-	if s.work.Repeats > 1 {
-		text = fmt.Sprintf("%d times each", s.work.Repeats)
+	if s.Plan.Repeats > 1 {
+		text = fmt.Sprintf("%d times each", s.Plan.Repeats)
 	}
-	if s.work.WarmUp > 0 {
-		text += fmt.Sprintf(", and %s before every part", english.Plural(s.work.WarmUp, "warm-up", ""))
+	if s.Plan.WarmUp > 0 {
+		text += fmt.Sprintf(", and %s before every part", english.Plural(s.Plan.WarmUp, "warm-up", ""))
 	}
 	return text
 }
 
 // bound is the longest that the rows of a push may move, 0 if nothing bounds it.
-func (s *sweeper) bound(c sweepCell) time.Duration {
-	switch limit, duration := s.work.Limit, c.config.Duration; {
+func (s *Sheet) bound(c Cell) time.Duration {
+	switch limit, duration := s.Plan.Limit, c.Config.Duration; {
 	case limit > 0 && duration > 0:
 		return min(limit, duration)
 	default:
@@ -160,8 +166,8 @@ func (s *sweeper) bound(c sweepCell) time.Duration {
 }
 
 // byFacts is how long a push would take at the rate that was published for its cell, 0 if none was.
-func (s *sweeper) byFacts(c sweepCell) time.Duration {
-	facts := s.parts[c.Part].Facts
+func (s *Sheet) byFacts(c Cell) time.Duration {
+	facts := s.Parts[c.Part].Facts
 	if facts == nil {
 		return 0
 	}
@@ -178,22 +184,24 @@ func (s *sweeper) byFacts(c sweepCell) time.Duration {
 		switch {
 		case !same || len(f.At) == 0 && len(facts.Points) > 1:
 			continue
-		case c.plan.ByDuration:
-			return c.config.Duration
+		case c.Plan.ByDuration:
+			return c.Config.Duration
 		case f.RowsPerSecond > 0:
-			seconds = float64(c.plan.Rows) / f.RowsPerSecond
+			seconds = float64(c.Plan.Rows) / f.RowsPerSecond
 		case f.OverallRowsPerSecond > 0:
-			seconds = float64(c.plan.Rows) / f.OverallRowsPerSecond
+			seconds = float64(c.Plan.Rows) / f.OverallRowsPerSecond
 		case f.BytesPerSecond > 0:
-			seconds = float64(c.plan.PayloadTotal()) / f.BytesPerSecond
+			seconds = float64(c.Plan.PayloadTotal()) / f.BytesPerSecond
 		}
 		return time.Duration(min(seconds, 1e9) * float64(time.Second))
 	}
 	return 0
 }
 
+// sizeOf is a number of bytes for people.
 func sizeOf(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
+// count is a number of things for people.
 func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
 
 // rounded leaves seconds, of long times only minutes, and more of what is shorter than ten seconds.

@@ -1,4 +1,4 @@
-package cli
+package trial
 
 import (
 	"errors"
@@ -11,15 +11,14 @@ import (
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-func TestWhatAnErrorMeansForOtherCells(t *testing.T) {
+func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	drivers, err := all.Drivers()
 	require.NoError(t, err)
-	one := sweepCell{}
-	one.config.Target = "postgres://u@h/db"
+	one := Setup{}
+	one.Config.Target = "postgres://u@h/db"
 	failed := func(o report.Outcome, err error) error {
 		return &push.Error{Outcome: o, Err: fmt.Errorf("loading: %w", err)}
 	}
@@ -27,10 +26,15 @@ func TestWhatAnErrorMeansForOtherCells(t *testing.T) {
 	stopping := &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}
 
 	require.NoError(t, one.meaning(drivers, nil, nil))
-	require.ErrorIs(t, one.meaning(drivers, nil, full), sweep.ErrDiskFull)
+	require.ErrorIs(t, one.meaning(drivers, nil, full), ErrDiskFull)
 	counted := &report.Report{Result: report.Result{Errors: map[string]int64{"disk_full": 3}}}
-	require.ErrorIs(t, one.meaning(drivers, counted, failed(report.Failed, errors.New("gave up"))), sweep.ErrDiskFull)
-	require.ErrorIs(t, one.meaning(drivers, nil, failed(report.PreflightFailed, stopping)), sweep.ErrUnreachable)
+	require.ErrorIs(t, one.meaning(drivers, counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
+	require.ErrorIs(t, one.meaning(drivers, nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
+	tooMany := failed(report.PreflightFailed, &pgconn.PgError{Code: "53300", Message: "too many clients already"})
+	got := one.meaning(drivers, nil, tooMany)
+	require.ErrorIs(t, got, ErrLimit)
+	require.EqualError(t, got, tooMany.Error())
+	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
 		got := one.meaning(drivers, &report.Report{}, err)
 		require.Equal(t, err, got)
@@ -38,8 +42,8 @@ func TestWhatAnErrorMeansForOtherCells(t *testing.T) {
 
 	one.secrets = []loader.Secret{"hunter2-secret"}
 	leaky := failed(report.PreflightFailed, &pgconn.PgError{Code: "57P03", Message: "cannot set hunter2-secret"})
-	got := one.meaning(drivers, nil, leaky)
-	require.ErrorIs(t, got, sweep.ErrUnreachable)
+	got = one.meaning(drivers, nil, leaky)
+	require.ErrorIs(t, got, ErrUnreachable)
 	require.NotContains(t, got.Error(), "hunter2")
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	r := &report.Report{Warnings: []string{"it is hunter2-secret"}}

@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/tuning"
+)
+
+const tuneHelp = `Find out by trials how many workers and how large a batch are enough: the smallest setting within a few percent of the
+best rate, and the flags to push with.
+
+A trial is a push for --trial, or of --rows or --bytes where they are given. The search begins with what push would take,
+after one trial that counts for nothing. It doubles workers and batch as long as that pays, then halves them as long as the
+rate stays near the best; what decides is measured three times. --workers, --batch-bytes or --batch-rows hold for all
+trials, and the other one is sought. Rows per transaction and commit groups are what you say or the method's default.
+
+Unless you say otherwise, a trial takes --verify ack instead of count, draws --distinct-bytes 64MiB instead of 1GiB so
+that filling buffers does not take longer than the trial, and makes the table anew (--create recreate), which works only
+for tables that terapush made. The rows of the last trial stay in it, so that the command at the end has --create
+recreate as well.
+
+A setting that the server refuses (connections, memory, size of a batch) or that this machine has no memory for ends a
+doubling. So does one of which a trial could not hold a batch for each worker at the best rate so far: give a longer
+--trial to search further. A server that is full or gone ends it all. When the --budget is used up, the trial under way
+is the last one, and there may be better settings.
+
+Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 130 or 143 stopped by a
+signal.`
+
+// tuneFlags are the flags that only tune has.
+type tuneFlags struct {
+	tuning.Bounds
+	near   share
+	most   config.Bytes
+	record string
+}
+
+func (o *tuneFlags) flags(f *pflag.FlagSet) {
+	o.near = 0.05
+	f.DurationVar(&o.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
+	f.DurationVar(&o.Budget, "budget", 10*time.Minute, "time of all trials: what has not begun by then is not tried")
+	f.Var(&o.near, "near", "share of the best rate to give away for a smaller setting")
+	f.IntVar(&o.MaxWorkers, "max-workers", 256, "workers to go up to")
+	f.Var(&o.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
+	f.StringVar(&o.record, "record", "", "new file to keep all trials in at the end, for terapush report")
+}
+
+func (a *app) tune() *cobra.Command {
+	var own tuneFlags
+	var c config.Push
+	var file string
+	cmd := &cobra.Command{
+		Use:   "tune TARGET [flags]",
+		Short: "Find the smallest workers and batch size that are near the best rate",
+		Long:  tuneHelp,
+		Example: `  terapush tune postgres://user@host/db --method copy
+  terapush tune mysql://user@host/db --trial 20s --budget 1h --payload-bytes 200
+  terapush tune databend://user@host/db --workers 8`,
+		Args: exactly(1, "tune takes one TARGET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t := &tuner{app: a, flags: cmd.Flags(), file: file, target: args[0]}
+			if err := t.read(&c, &own); err != nil {
+				return usage(err)
+			}
+			return t.run(cmd.Context())
+		},
+	}
+	own.flags(cmd.Flags())
+	c.Flags(cmd.Flags(), a.drivers)
+	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
+	cmd.Flags().Lookup("dry-run").Usage = "print the start and the bounds of the search, and connect to nothing"
+	cmd.Flags().Lookup("json").Usage = "print what was found as one JSON object"
+	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every trial that ended"
+	for _, name := range trial.OfOnePush() {
+		cmd.Flags().Lookup(name).Hidden = true
+	}
+	cmd.Flags().SortFlags = false
+	return cmd
+}
+
+// tuner is a search of one command line.
+type tuner struct {
+	*app
+	tuneFlags
+	target  string
+	flags   *pflag.FlagSet
+	file    string      // --config
+	process config.Push // for what concerns this process and no trial
+	search  *tuning.Search
+	given   map[string][]string // flags of push on the command line
+}
+
+// read takes everything that says what is to be done. As with a sweep, the environment says to a trial only what the
+// command line does not.
+func (t *tuner) read(c *config.Push, own *tuneFlags) error {
+	if config.PasswordInArguments(t.target) {
+		t.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+	}
+	for _, name := range trial.OfOnePush() {
+		if t.flags.Changed(name) {
+			return fmt.Errorf("--%s is for a single push", name)
+		}
+	}
+	_, names := trial.Flags(t.drivers)
+	t.given = map[string][]string{}
+	t.flags.Visit(func(f *pflag.Flag) {
+		if slices.Contains(names, f.Name) {
+			t.given[f.Name] = valuesOf(f)
+		}
+	})
+	err := config.Complete(t.flags, t.LookupEnv, t.file)
+	if err == nil && c.State == "" {
+		c.State, err = t.stateDir()
+	}
+	if err != nil {
+		return err
+	}
+	t.process, t.tuneFlags = *c, *own
+	t.Near, t.MaxBatchBytes = float64(own.near), int64(own.most)
+	t.TrialGiven = t.flags.Changed("trial")
+	push := maps.Clone(t.given)
+	push["target"] = []string{t.target}
+	t.search, err = tuning.New(push, trial.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}, t.Bounds)
+	return err
+}
+
+func (t *tuner) run(ctx context.Context) error {
+	if t.process.DryRun {
+		return t.search.Explain(t.Stdout)
+	}
+	var file *record.File
+	if t.record != "" {
+		var err error
+		if file, err = record.Open(t.record); err != nil {
+			return &push.Error{Outcome: report.PreflightFailed, Err: err}
+		}
+		if file.Record().Head.Schema != "" {
+			return errors.Join(usage(fmt.Errorf("%s holds a record already: give a new file", t.record)), file.Close())
+		}
+	}
+	stop, release := t.stopping(ctx)
+	defer release()
+	found, err := t.find(stop)
+	if file != nil {
+		err = errors.Join(err, t.keep(file, found), file.Close())
+	}
+	if len(found.Trials) == 0 {
+		return t.outcome(err, found)
+	}
+	show := found.WriteText
+	if t.process.JSON {
+		show = found.WriteJSON
+	}
+	return errors.Join(t.outcome(err, found), show(t.Stdout))
+}
+
+// find searches in a lab of its own. Its name is the table: two searches of one table would disturb each other.
+func (t *tuner) find(stop stop) (tuning.Found, error) {
+	shown, err := trial.ShownTarget(t.target)
+	if err != nil {
+		return tuning.Found{}, err
+	}
+	lab := t.lab(t.search.Sources, trial.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
+	if err := lab.Lock(); err != nil {
+		return tuning.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	lab.Clear(stop.hard) // what a killed process left
+	found, err := t.search.Find(stop.hard, stop.drain, lab.Push, t.tell)
+	t.leave(lab)
+	found.Command = t.command(found)
+	return found, err
+}
+
+func (t *tuner) tell(line string) {
+	if t.process.Progress != string(live.None) {
+		fmt.Fprintln(t.terminal, line)
+	}
+}
+
+// keep writes all trials to the record.
+func (t *tuner) keep(file *record.File, found tuning.Found) error {
+	if len(found.Entries) == 0 {
+		return nil
+	}
+	head, entries := found.Record()
+	head.Version, head.Machine = buildVersion().Version, record.ThisMachine()
+	err := file.Begin(head)
+	for _, e := range entries {
+		if err == nil {
+			err = file.Append(e)
+		}
+	}
+	return err
+}
+
+// outcome says how a search ended that did not come to its end.
+func (t *tuner) outcome(err error, found tuning.Found) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, tuning.ErrStopped):
+		return &push.Error{Outcome: report.Interrupted, Err: err}
+	case errors.Is(err, trial.ErrUnreachable) && len(found.Trials) == 0:
+		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
+	case len(found.Trials) > 0 && push.OutcomeOf(err) != report.VerificationFailed:
+		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
+	}
+	return err
+}
+
+// command is the push that takes what was found. What a trial was given for its own sake alone is not in it.
+func (t *tuner) command(found tuning.Found) string {
+	if len(found.Trials) == 0 {
+		return ""
+	}
+	push := maps.Clone(t.given)
+	for _, name := range []string{"rows", "bytes", "duration", "workers", "batch-bytes", "batch-rows"} {
+		delete(push, name)
+	}
+	maps.Copy(push, found.Use)
+	for _, name := range []string{"state-dir", "config"} {
+		if f := t.flags.Lookup(name); f.Changed {
+			push[name] = valuesOf(f)
+		}
+	}
+	shown, err := trial.ShownTarget(t.target)
+	if err != nil {
+		return ""
+	}
+	words := []string{"terapush push", quote(shown)}
+	first := []string{"method", "workers", "batch-bytes", "batch-rows"}
+	rank := func(name string) int { i := slices.Index(first, name); return cmp.Or(max(-i, 0)*len(first), i) }
+	for _, name := range slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
+		for _, value := range push[name] {
+			if name == "set" {
+				value = trial.ShownSetting(value)
+			}
+			words = append(words, "--"+name, quote(value))
+		}
+	}
+	return strings.Join(words, " ")
+}

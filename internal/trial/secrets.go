@@ -1,0 +1,55 @@
+package trial
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// secretNames are session variables whose values are nobody's business.
+var secretNames = regexp.MustCompile(`(?i)passw|passphrase|secret|token|credential|private|(api|access|encryption).?key`)
+
+// IsSecret tells by its name whether a session variable's value is to be hidden.
+func IsSecret(variable string) bool { return secretNames.MatchString(variable) }
+
+// ShownSetting is an entry of --set as it may be shown.
+func ShownSetting(text string) string {
+	name, value, found := strings.Cut(text, "=")
+	if !found || !IsSecret(name) {
+		return text
+	}
+	return name + "=" + loader.Secret(value).String()
+}
+
+// ShownTarget is a target without anything that may be secret. Its error shows nothing secret either.
+func ShownTarget(text string) (string, error) {
+	t, err := loader.ParseTarget(text)
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}
+
+// withoutSecrets is the report as it may be recorded: without what --set has let in.
+func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
+	if r == nil {
+		return nil
+	}
+	r.Schema = report.Schema
+	if len(s.secrets) == 0 {
+		return r
+	}
+	for name, value := range r.Target.Settings {
+		if IsSecret(name) {
+			value = loader.Secret(value).String()
+		}
+		r.Target.Settings[name] = loader.Redact(value, s.secrets...)
+	}
+	r.Result.Error = loader.Redact(r.Result.Error, s.secrets...)
+	for i, text := range r.Warnings {
+		r.Warnings[i] = loader.Redact(text, s.secrets...)
+	}
+	return r
+}
