@@ -28,7 +28,8 @@ type Encoder interface {
 	// AppendRows appends the rows of b and notes in at where they begin. dst starts where the head does, and is shorter
 	// than 4 GiB afterwards. A derived number that is negative or does not fit the digits planned for it, a derived
 	// text of another length, a decimal with more digits than its column and a date that has no four-digit year are the
-	// caller's bug: AppendRows panics rather than write another value.
+	// caller's bug: AppendRows panics rather than write another value. Behind what it returns up to 8 bytes of dst's
+	// capacity may be written over, so nobody else may keep anything there.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }

@@ -102,10 +102,15 @@ func Make(in Input) (Plan, []string, error) {
 		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration, KeyRows: in.Rows,
 		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
 	}
-	if widest := max(p.RowBytes, p.EncodedRowBytes, 1); p.Rows < 1 || p.Rows > math.MaxInt64/widest {
-		return p, nil, fmt.Errorf("%d rows of %d bytes: a run has at least one row and at most 8 EiB", p.Rows, widest)
+	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
+	most := math.MaxInt64 / widest // all sizes are counted in bytes
+	if p.ByDuration {
+		p.Rows = min(p.Rows, most) // which no time is long enough for; KeyRows stays, since the encoder was made for it
 	}
-	if last := lastKey(in.MaxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+	if p.Rows < 1 || p.Rows > most {
+		return p, nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+	}
+	if last := LargestKey(in.MaxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
 		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
@@ -117,13 +122,14 @@ func Make(in Input) (Plan, []string, error) {
 	return p, warnings, err
 }
 
-// lastKey is the largest key of any run: the upper half of all of them is left to probes.
-func lastKey(maxNumber int64) int64 { return maxNumber / 2 }
+// LargestKey is the largest key of any run, of a dataset whose row numbers go up to maxNumber: the upper half of all of
+// them is left to probes.
+func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
 
 // ProbeKey is a key that no run uses, of a dataset whose row numbers go up to maxNumber, which is at least 1. Which one
 // follows from random.
 func ProbeKey(maxNumber int64, random uint64) int64 {
-	first := lastKey(maxNumber) + 1
+	first := LargestKey(maxNumber) + 1
 	return first + int64(random%uint64(maxNumber-first+1))
 }
 

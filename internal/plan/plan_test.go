@@ -180,14 +180,26 @@ func TestRefusals(t *testing.T) {
 		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *plan.Input) {
 			in.Contract.BatchRows, in.EncodedBytes = 10_000, (4<<30-1<<20)/10_000+1
 		},
-		"0 rows of 530 bytes: a run has at least one row and at most 8 EiB":                   func(in *plan.Input) { in.Rows = 0 },
-		"1000000000000000000 rows of 530 bytes: a run has at least one row and at most 8 EiB": func(in *plan.Input) { in.Rows = 1e18 },
+		"0 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)":                   func(in *plan.Input) { in.Rows = 0 },
+		"9223372036854775807 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)": func(in *plan.Input) { in.Rows = math.MaxInt64 },
 	} {
 		in := input()
 		change(&in)
 		_, _, err := plan.Make(in)
 		require.EqualError(t, err, want)
 	}
+}
+
+// A run by duration has as many rows as can be counted in bytes, however long a row is: nobody has asked for a number.
+func TestLongRowsByDuration(t *testing.T) {
+	in := input()
+	in.Rows, in.ByDuration, in.EncodedBytes = plan.MaxDurationRows, true, 64<<20
+	in.Contract.BatchRows = 1
+	p, _, err := plan.Make(in)
+	require.NoError(t, err)
+	require.EqualValues(t, math.MaxInt64/(64<<20), p.Rows)
+	require.EqualValues(t, plan.MaxDurationRows, p.KeyRows, "the encoder was made for as many")
+	require.Positive(t, p.BatchBytes()*p.Batches())
 }
 
 func TestRowCount(t *testing.T) {

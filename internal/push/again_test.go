@@ -2,8 +2,10 @@ package push_test
 
 import (
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,6 +69,23 @@ func TestForgetAsksAboutStagedRuns(t *testing.T) {
 	p.failOn("forget", errors.New("the server is down"))
 	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)), "the server is down")
 	require.DirExists(t, filepath.Join(p.state, run))
+}
+
+// A back-end that stores objects for one method is not asked about them by another, and says of the store what all runs
+// have in common, so that one who forgets many can say it once.
+func TestForgetAsksTheStoreOfStagedRunsOnly(t *testing.T) {
+	warned := func(p *place, args string) string {
+		run := p.succeeds(args).Run.ID
+		p.failOn("objects", errors.New("the store is down"))
+		job := p.job("--resume " + run)
+		var log strings.Builder
+		job.Log = slog.New(slog.NewTextHandler(&log, nil))
+		require.NoError(t, push.Forget(t.Context(), job))
+		require.NotContains(t, log.String(), run)
+		return log.String()
+	}
+	require.Empty(t, warned(newPlace(t), small))
+	require.Contains(t, warned(newStaged(t, loader.DedupKey), grouped), "whether objects of the run are left in the object store is not known: the store is down")
 }
 
 // A run at least once has no claims, but one that appends has set its keys aside.

@@ -18,6 +18,7 @@ import (
 func TestColumns(t *testing.T) {
 	for _, name := range dataset.Names() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait to try again
 			p := newPlace(t)
 			const firstKey, batchRows, distinct = 1000, 10, 50
 			d, err := dataset.New(name, dataset.Options{Seed: 7})
@@ -47,7 +48,7 @@ func TestColumns(t *testing.T) {
 					return loadertest.Fault{}
 				}
 			}
-			perRow := d.Schema().MaxRowBytes()
+			perRow := d.Schema().RowBytes()
 			r := p.succeeds(fmt.Sprintf("--dataset %s --seed 7 --format columns --rows 195 --first-key %d --batch-rows %d --distinct-bytes %d --workers 3",
 				name, firstKey, batchRows, distinct*perRow))
 			p.exact(firstKey, 195)
@@ -56,5 +57,20 @@ func TestColumns(t *testing.T) {
 			require.GreaterOrEqual(t, r.Result.EncodedBytes, r.Result.PayloadBytes, "and no less than that, which is all of rows of numbers alone")
 			require.Equal(t, ledger.Verified, p.record().Stage)
 		})
+	}
+}
+
+// Row numbers are read from columns of the types that a term may have, whose values every dialect turns into integers.
+func TestTerms(t *testing.T) {
+	for _, name := range dataset.Names() {
+		d, err := dataset.New(name, dataset.Options{})
+		require.NoError(t, err)
+		s := d.Schema()
+		require.NotEmpty(t, s.Number, name)
+		for _, term := range s.Number {
+			c := s.Columns[term.Column]
+			require.True(t, c.Derived, "%s: %s", name, c.Name)
+			require.Contains(t, []rows.Type{rows.Int64, rows.Timestamp, rows.Text}, c.Type, "%s: %s", name, c.Name)
+		}
 	}
 }

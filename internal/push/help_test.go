@@ -31,8 +31,8 @@ type place struct {
 	memory *loadertest.Memory
 	state  string
 	// meddle is called before the database is, with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
-	// "resolve", "count", "stored", "commit", "discard", "objects", "object" or "forget", and after it with "counted"
-	// and "committed". number is the batch's or the group's, where there is one. Its error is the database's.
+	// "resolve", "count", "stored", "commit", "discard", "objects", "object" or "forget", and after it with "reserved",
+	// "counted" and "committed". number is the batch's or the group's, where there is one. Its error is the database's.
 	meddle func(ctx context.Context, op string, number int64) error
 	drain  chan struct{} // of the next process
 	log    strings.Builder
@@ -291,11 +291,15 @@ func (l meddled) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	return l.whole.Probe(ctx, c, b)
 }
 
-func (l meddled) Reserve(ctx context.Context, run string, rows int64) (int64, error) {
+func (l meddled) Reserve(ctx context.Context, run string, rows, last int64) (int64, error) {
 	if err := l.place.meddle(ctx, "reserve", rows); err != nil {
 		return 0, err
 	}
-	return l.whole.Reserve(ctx, run, rows)
+	first, err := l.whole.Reserve(ctx, run, rows, last)
+	if problem := l.place.meddle(ctx, "reserved", rows); problem != nil {
+		return 0, problem
+	}
+	return first, err
 }
 
 func (l meddled) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {

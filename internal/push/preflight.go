@@ -59,6 +59,15 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.proveTransactions(ctx, run, caps); err != nil {
 		return err
 	}
+	if err := p.settlePlan(ctx, run); err != nil {
+		p.giveBack(ctx, run)
+		return err
+	}
+	return nil
+}
+
+// settlePlan finds the first key, fixes the run's numbers and writes its record.
+func (p *push) settlePlan(ctx context.Context, run string) error {
 	first, err := p.firstKey(ctx, run)
 	if err != nil {
 		return err
@@ -173,7 +182,7 @@ func want(c *config.Push, method string, d dataset.Dataset) loader.Want {
 	return loader.Want{
 		Method: method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
 		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
-		Rows: size(c).RowCount(d.Schema().MaxRowBytes()), Workers: workers(c),
+		Rows: size(c).RowCount(d.Schema().RowBytes()), Workers: workers(c),
 		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
 		RowBytes: func(f batch.Format) int64 {
 			e, err := encode.New(f, d.Schema(), encode.Options{})
@@ -294,47 +303,8 @@ func (p *push) probeBatch(ctx context.Context, run string) (one *batch.Batch, fr
 	}, nil
 }
 
-// firstKey is the one asked for, or the first free one of a table that is appended to.
-func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
-	switch first := p.Config.FirstKey; {
-	case p.Config.Append && first > 0:
-		return first, p.unused(ctx, first)
-	case !p.Config.Append:
-		return first, nil
-	}
-	reserver, can := p.loader.(loader.Reserver)
-	if !can {
-		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key besides --append, behind the table's largest key", p.driver.Name())
-	}
-	return reserver.Reserve(ctx, run, p.rows())
-}
-
-// unused makes sure that no row has a key that the run would use: neither a lost answer nor the proof of arrival could
-// tell such rows from the run's own. It sets nothing aside; who chooses the keys keeps other runs off them.
-func (p *push) unused(ctx context.Context, first int64) error {
-	counter, can := p.loader.(loader.Counter)
-	if !can || p.silent() {
-		p.warn(fmt.Sprintf("nobody has looked whether the keys from %d on are free in table %s", first, p.table.Name))
-		return nil
-	}
-	var there int64
-	keys := loader.KeyRange{First: first, Last: first + p.rows() - 1}
-	err := counter.Count(ctx, loader.Grouping{KeyRange: keys, Size: p.contract.BatchRows}, func(b loader.Bucket) error {
-		there += b.Rows
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
-	}
-	if there > 0 {
-		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which are to be the run's: choose a larger --first-key",
-			there, p.table.Name, keys.First, keys.Last)
-	}
-	return nil
-}
-
 // rows is the size of a run that has no plan yet; of one by duration, the most it can have.
-func (p *push) rows() int64 { return size(&p.Config).RowCount(p.data.Schema().MaxRowBytes()) }
+func (p *push) rows() int64 { return size(&p.Config).RowCount(p.data.Schema().RowBytes()) }
 
 // makePlan fixes the run's numbers.
 func (p *push) makePlan(first int64) error {
@@ -349,7 +319,7 @@ func (p *push) makePlan(first int64) error {
 
 // planOf is the plan of a configuration; pure, for dry runs too.
 func planOf(c *config.Push, d dataset.Dataset, contract loader.Contract, first int64) (plan.Plan, encode.Encoder, []string, error) {
-	rowBytes := d.Schema().MaxRowBytes()
+	rowBytes := d.Schema().RowBytes()
 	in := plan.Input{
 		Contract: contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
 		FirstKey: first, MaxNumber: d.Schema().MaxNumber(), Rows: size(c).RowCount(rowBytes), ByDuration: size(c).ByDuration, RowBytes: rowBytes,

@@ -164,6 +164,7 @@ func (p *push) report(err error) *report.Report {
 		r.Stored = report.NewStored(p.stored, alone)
 	}
 	p.reportVerify(r)
+	r.Complete()
 	return r
 }
 
@@ -203,7 +204,7 @@ func (p *push) reportPlan(r *report.Report) {
 		BatchBytes: p.plan.BatchBytes(), GroupBatches: p.contract.GroupBatches, DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
-	if p.plan.ByDuration {
+	if p.Config.Duration > 0 { // the plan itself has a number of rows as soon as the time is over
 		r.Plan.Rows = 0
 	}
 	if p.data != nil && p.feed.Load() != nil {

@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -78,6 +79,7 @@ func TestNothingIsTouchedBeforeThePreflightIsOver(t *testing.T) {
 			change: func(p *place) { p.failOn("open", errors.New("nobody there")) },
 		},
 		{name: "memory", args: small + " --memory 1KiB", outcome: push.Usage, text: "more than --memory 1.0 KiB"},
+		{name: "rows", args: "--rows 9223372036854775807", outcome: push.Usage, text: "9223372036854775807 rows: a run has from 1 to 1"},
 		{name: "keys", args: small + " --first-key 4611686018427387904", outcome: push.Usage, text: "keys of documents run from 0 to 4611686018427387903"},
 		{name: "format", args: small + " --format values", outcome: push.Usage, text: `method keep does not take format "values"`},
 		{
@@ -306,11 +308,11 @@ func TestRateAndDuration(t *testing.T) {
 		p.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} }
 		r := p.succeeds("--duration 9500ms --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16 --workers 4")
 		require.EqualValues(t, 400, r.Result.Rows, "four workers, ten batches each: what was begun is finished")
-		require.EqualValues(t, 400, r.Plan.Rows)
+		require.Zero(t, r.Plan.Rows, "the run's end was a time: two runs of as long have the same plan")
 		p.exact(0, 400)
 		require.EqualValues(t, 400, p.record().Plan.Rows)
 		require.False(t, p.record().Plan.ByDuration)
-		p.succeeds("--resume " + p.run())
+		require.Zero(t, p.succeeds("--resume "+p.run()).Plan.Rows)
 		p.exact(0, 400)
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -337,4 +339,22 @@ func TestDurationWithFailures(t *testing.T) {
 		require.EqualValues(t, 160, r.Result.Rows, "12 batches were begun, and each worker might have begun one more")
 		p.exact(0, 160)
 	})
+}
+
+// A report is kept as it is, in records too: what is empty is {} or [], however early the run ended.
+func TestReportsHoldNoNull(t *testing.T) {
+	p := newPlace(t)
+	for _, op := range []string{"", "open", "prepare", "load"} {
+		p.failOn(op, errors.New("it is down"))
+		r, _ := p.push(small + " --retries 0 --create recreate")
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "null", op)
+		require.Equal(t, report.Schema, r.Schema)
+	}
+	r, err := p.push("--rows 1 --workers -1")
+	require.Error(t, err)
+	text, err := json.Marshal(r)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "null")
 }

@@ -323,8 +323,9 @@ func ratio(n, by float64) float64 {
 	return n / by
 }
 
-// WriteJSON writes the report as one JSON object. Lists and maps without entries are [] and {}, never null.
-func (r Report) WriteJSON(w io.Writer) error {
+// Complete gives the report its schema, and makes its lists and maps without entries [] and {} instead of null. Whoever
+// makes a report to be kept calls it last.
+func (r *Report) Complete() {
 	r.Schema = Schema
 	if r.Target.Settings == nil {
 		r.Target.Settings = map[string]string{}
@@ -345,6 +346,11 @@ func (r Report) WriteJSON(w io.Writer) error {
 	r.Verify.BadBatches = orEmpty(r.Verify.BadBatches)
 	r.Verify.Problems = orEmpty(r.Verify.Problems)
 	r.Warnings = orEmpty(r.Warnings)
+}
+
+// WriteJSON writes the report as one JSON object, complete.
+func (r Report) WriteJSON(w io.Writer) error {
+	r.Complete()
 	out := json.NewEncoder(w)
 	out.SetIndent("", "  ")
 	out.SetEscapeHTML(false)

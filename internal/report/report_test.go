@@ -270,3 +270,13 @@ func TestWriteErrors(t *testing.T) {
 	require.ErrorContains(t, done().WriteText(broken{}), "disk full")
 	require.ErrorContains(t, done().WriteJSON(broken{}), "disk full")
 }
+
+// Rows of numbers alone have no ratio, which is not one of 0.
+func TestNoRatioIsNotShown(t *testing.T) {
+	for ratio, shown := range map[float64]bool{0: false, 1.0074: true} {
+		r := report.Report{Plan: report.Plan{Method: "copy", Dataset: "pairs", ZstdRatio: ratio}}
+		var text strings.Builder
+		require.NoError(t, r.WriteText(&text))
+		require.Equal(t, shown, strings.Contains(text.String(), "zstd"), text.String())
+	}
+}

@@ -2,6 +2,8 @@ package sqltx
 
 import (
 	"fmt"
+	"hash/fnv"
+	"math"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -15,10 +17,10 @@ const (
 	UnloggedClaims = "terapush_claims_unlogged"
 )
 
-// Batch numbers of rows in the claim table that stand for no batch.
+// Batch numbers of rows in the claim table that stand for no batch. Those of Statements.reservation lie far below.
 const (
-	reservation = -1 // sets a run's whole key range aside
-	Probe       = -2 // the claim of a probe, which is rolled back
+	everywhere = -1 // sets a range of keys aside in all tables of the schema: none is written any more, and old ones hold
+	Probe      = -2 // the claim of a probe, which is rolled back
 )
 
 // Dialect is what the SQL families write differently.
@@ -135,9 +137,24 @@ func (s Statements) InsertClaim(r loader.Ref) string {
 	return s.insert(r.ID.Run, r.ID.Number, r.First, r.Rows)
 }
 
-// InsertReservation sets a run's key range aside.
+// InsertReservation sets a run's key range aside in the table, and in no other that shares the claim table.
 func (s Statements) InsertReservation(run string, first, rows int64) string {
-	return s.insert(run, reservation, first, rows)
+	return s.insert(run, s.reservation(), first, rows)
+}
+
+// reservation is the batch number under which ranges of the table's keys are set aside: the claim table has no column for
+// the table's name. The schema is left out, since a run that asks the server nothing may not know it, and so is the case
+// of letters. Two tables of one number keep off each other's ranges, which costs keys and no rows.
+func (s Statements) reservation() int64 {
+	name := s.Table[strings.LastIndexByte(s.Table, '.')+1:]
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(strings.ToLower(name)))
+	return math.MinInt64 + int64(hash.Sum64()>>2)
+}
+
+// reserved is the condition on claims that set keys of the table aside.
+func (s Statements) reserved() string {
+	return fmt.Sprintf("batch IN (%d, %d)", everywhere, s.reservation())
 }
 
 func (s Statements) insert(run string, number, first, rows int64) string {
@@ -152,7 +169,7 @@ func (s Statements) SelectClaim(run string, number int64) string {
 
 // SelectReservation reads the first key of a run's reservation.
 func (s Statements) SelectReservation(run string) string {
-	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND batch = %d", s.digits("first_key"), s.Claims, run, reservation)
+	return fmt.Sprintf("SELECT %s FROM %s WHERE run = '%s' AND %s", s.digits("first_key"), s.Claims, run, s.reserved())
 }
 
 // SelectClaims reads number and row count of all claimed batches of a run.
@@ -170,14 +187,14 @@ func (s Statements) DeleteClaims(run string) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Claims, run)
 }
 
-// SelectNextFree reads the first row number behind all rows of the table and all reservations; 0 for an empty table.
+// SelectNextFree reads the first row number behind all rows of the table and all its reservations; 0 for an empty table.
 func (s Statements) SelectNextFree() string {
 	largest := "MAX(" + s.Number(s.Schema) + ")"
 	if s.single() { // an index is made of the values themselves, which sort as their numbers do
 		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
-	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE batch = %d))",
-		largest, s.Table, s.Claims, reservation)
+	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE %s))",
+		largest, s.Table, s.Claims, s.reserved())
 	return "SELECT " + s.digits(free) + s.Dual
 }
 

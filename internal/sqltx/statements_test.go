@@ -1,6 +1,7 @@
 package sqltx_test
 
 import (
+	"fmt"
 	"math/big"
 	"testing"
 
@@ -42,21 +43,21 @@ func TestStatements(t *testing.T) {
 	s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
 	ref := loader.Ref{ID: batch.ID{Run: "r-1", Number: 3}, First: 30, Rows: 4}
 	for want, got := range map[string]string{
-		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', 3, 30, 4)`:                                                                s.InsertClaim(ref),
-		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', -1, 30, 400)`:                                                             s.InsertReservation("r-1", 30, 400),
-		`SELECT row_count FROM "c" WHERE run = 'r-1' AND batch = 3`:                                                                                  s.SelectClaim("r-1", 3),
-		`SELECT first_key FROM "c" WHERE run = 'r-1' AND batch = -1`:                                                                                 s.SelectReservation("r-1"),
-		`SELECT batch, row_count FROM "c" WHERE run = 'r-1' AND batch >= 0`:                                                                          s.SelectClaims("r-1"),
-		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                                                           s.DeleteClaim("r-1", sqltx.Probe),
-		`DELETE FROM "c" WHERE run = 'r-1'`:                                                                                                          s.DeleteClaims("r-1"),
-		`SELECT GREATEST((SELECT COALESCE(MAX("id"), -1) + 1 FROM "t"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "c" WHERE batch = -1))`: s.SelectNextFree(),
-		`DELETE FROM "t" WHERE "id" = 7`:                                                                                                             s.DeleteRow(7),
-		`SELECT COUNT(*) FROM "t" WHERE "id" = 7`:                                                                                                    s.SelectRow(7),
-		`SELECT COUNT(*) FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                                        s.SelectCount(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT COUNT(DISTINCT "id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                            s.SelectDistinct(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:                                                                  s.SelectSpan(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT "id", "id", "body" FROM "t" WHERE "id" IN (1,5)`:                                                                                     s.SelectRows([]int64{1, 5}),
-		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" IN (30,31,32,33)`:                                                                 s.SelectFront(ref),
+		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', 3, 30, 4)`:                      s.InsertClaim(ref),
+		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', -5398475073185438436, 30, 400)`: s.InsertReservation("r-1", 30, 400),
+		`SELECT row_count FROM "c" WHERE run = 'r-1' AND batch = 3`:                                        s.SelectClaim("r-1", 3),
+		`SELECT first_key FROM "c" WHERE run = 'r-1' AND batch IN (-1, -5398475073185438436)`:              s.SelectReservation("r-1"),
+		`SELECT batch, row_count FROM "c" WHERE run = 'r-1' AND batch >= 0`:                                s.SelectClaims("r-1"),
+		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                 s.DeleteClaim("r-1", sqltx.Probe),
+		`DELETE FROM "c" WHERE run = 'r-1'`:                                                                s.DeleteClaims("r-1"),
+		`SELECT GREATEST((SELECT COALESCE(MAX("id"), -1) + 1 FROM "t"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "c" WHERE batch IN (-1, -5398475073185438436)))`: s.SelectNextFree(),
+		`DELETE FROM "t" WHERE "id" = 7`:                                             s.DeleteRow(7),
+		`SELECT COUNT(*) FROM "t" WHERE "id" = 7`:                                    s.SelectRow(7),
+		`SELECT COUNT(*) FROM "t" WHERE "id" BETWEEN 5 AND 9`:                        s.SelectCount(loader.KeyRange{First: 5, Last: 9}),
+		`SELECT COUNT(DISTINCT "id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:            s.SelectDistinct(loader.KeyRange{First: 5, Last: 9}),
+		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:  s.SelectSpan(loader.KeyRange{First: 5, Last: 9}),
+		`SELECT "id", "id", "body" FROM "t" WHERE "id" IN (1,5)`:                     s.SelectRows([]int64{1, 5}),
+		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" IN (30,31,32,33)`: s.SelectFront(ref),
 		`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) ` +
 			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{First: 5, Last: 99}, Size: 10, Lengths: true}),
 	} {
@@ -93,16 +94,16 @@ func TestTextKeys(t *testing.T) {
 	}
 	in := loader.KeyRange{First: 5, Last: 99}
 	for want, got := range map[string]string{
-		`DELETE FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                                                     s.DeleteRow(7),
-		`SELECT TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch = 3`:                                                                                                           s.SelectClaim("r-1", 3),
-		`SELECT TO_CHAR(first_key) FROM "C" WHERE run = 'r-1' AND batch = -1`:                                                                                                          s.SelectReservation("r-1"),
-		`SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch >= 0`:                                                                                          s.SelectClaims("r-1"),
-		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                                   s.SelectRow(7),
-		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                                                                 s.SelectCount(in),
-		`SELECT TO_CHAR(COUNT(DISTINCT TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                                          s.SelectDistinct(in),
-		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(TO_NUMBER("ID"))), TO_CHAR(MAX(TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                   s.SelectSpan(in),
-		`SELECT TO_CHAR(TO_NUMBER("ID")), "ID" FROM "U"."T" WHERE "ID" IN ('00001','00005')`:                                                                                           s.SelectRows([]int64{1, 5}),
-		`SELECT TO_CHAR(GREATEST((SELECT COALESCE(TO_NUMBER(MAX("ID")), -1) + 1 FROM "U"."T"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "C" WHERE batch = -1))) FROM DUAL`: s.SelectNextFree(),
+		`DELETE FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                   s.DeleteRow(7),
+		`SELECT TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch = 3`:                                                                         s.SelectClaim("r-1", 3),
+		`SELECT TO_CHAR(first_key) FROM "C" WHERE run = 'r-1' AND batch IN (-1, -5398475073185438436)`:                                               s.SelectReservation("r-1"),
+		`SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch >= 0`:                                                        s.SelectClaims("r-1"),
+		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" = '00007'`:                                                                                 s.SelectRow(7),
+		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                               s.SelectCount(in),
+		`SELECT TO_CHAR(COUNT(DISTINCT TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                        s.SelectDistinct(in),
+		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(TO_NUMBER("ID"))), TO_CHAR(MAX(TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`: s.SelectSpan(in),
+		`SELECT TO_CHAR(TO_NUMBER("ID")), "ID" FROM "U"."T" WHERE "ID" IN ('00001','00005')`:                                                         s.SelectRows([]int64{1, 5}),
+		`SELECT TO_CHAR(GREATEST((SELECT COALESCE(TO_NUMBER(MAX("ID")), -1) + 1 FROM "U"."T"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "C" WHERE batch IN (-1, -5398475073185438436)))) FROM DUAL`: s.SelectNextFree(),
 		`SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)), TO_CHAR(SUM(l0)) ` +
 			`FROM (SELECT TRUNC((TO_NUMBER("ID") - 5) / 10) AS bucket, MOD((TO_NUMBER("ID") - 5), 10) AS o, VSIZE("ID") AS l0 FROM "U"."T" ` +
 			`WHERE "ID" BETWEEN '00005' AND '00099') t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: in, Size: 10, Lengths: true}),
@@ -148,4 +149,21 @@ func TestOutcome(t *testing.T) {
 	for found, want := range map[int64]loader.Applied{0: loader.No, 3: loader.Yes, 1: loader.Unknown, 6: loader.Unknown} {
 		assert.Equal(t, want, sqltx.Outcome(found, 3))
 	}
+}
+
+// Keys are set aside in one table, by whatever name runs know it, and under a number that is no batch's.
+func TestReservationsAreOfATable(t *testing.T) {
+	reserved := func(table string) (number int64) {
+		s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: table, Claims: `"c"`}
+		_, err := fmt.Sscanf(s.InsertReservation("r", 0, 1), `INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r', %d, 0, 1)`, &number)
+		require.NoError(t, err)
+		require.Less(t, number, int64(sqltx.Probe))
+		require.Contains(t, s.SelectNextFree(), fmt.Sprintf("batch IN (-1, %d)", number), "and those of all tables hold")
+		require.Contains(t, s.SelectReservation("r"), fmt.Sprintf("batch IN (-1, %d)", number))
+		return number
+	}
+	assert.Equal(t, reserved(`"t"`), reserved(`"s"."t"`), "a silent run does not know the schema")
+	assert.Equal(t, reserved(`"t"`), reserved(`"S"."T"`), "some servers keep names in lower case")
+	assert.NotEqual(t, reserved(`"s"."t"`), reserved(`"s"."u"`))
+	assert.NotEqual(t, reserved(`"s"."t"`), reserved(`"s"."a.tt"`))
 }

@@ -45,7 +45,8 @@ func StartTimeline(start time.Time, snapshot func() event.Snapshot) *Timeline {
 }
 
 // Stop takes the last moment, which is the end of the run, and gives all of them in order, with the time between two in
-// seconds. It waits for nothing. Called again it gives the same.
+// seconds. It waits for the goroutine that collects them, which takes as long as one snapshot. Called again it gives the
+// same.
 func (t *Timeline) Stop() (interval float64, moments []Moment) {
 	t.stop.Do(func() {
 		close(t.quit)

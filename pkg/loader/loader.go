@@ -10,8 +10,10 @@ package loader
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -158,6 +160,27 @@ type Preparation struct {
 	// Silent says that the user asked for nothing but the load: Prepare remembers what it is given and sends the server
 	// no statement at all. The table it returns has the target's name and no identity.
 	Silent bool
+}
+
+// MadeBy is the comment on tables that terapush has made.
+const MadeBy = "made by terapush"
+
+// MayRemove is nil where a table that is there may be dropped (CreateRecreate) or emptied (CreateTruncate): its comment
+// says that terapush made it, or MayDrop is one of names, which are all that the user may call it. table is what the
+// error calls it.
+func (p Preparation) MayRemove(table, comment string, names ...string) error {
+	if comment == MadeBy || p.MayDrop != "" && slices.Contains(names, p.MayDrop) {
+		return nil
+	}
+	done, do := "emptied", "empty"
+	if p.Create == CreateRecreate {
+		done, do = "dropped", "drop"
+	}
+	return &Error{
+		Op: string(p.Create), Applied: No,
+		Err:  fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not %s", table, MadeBy, done),
+		Hint: fmt.Sprintf("%s it yourself, allow it with --yes-drop %s, or choose another --table", do, names[0]),
+	}
 }
 
 // Table is what Prepare found or made.

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -100,11 +101,32 @@ type Proof struct {
 	Reason        string // what survived and why, when not
 }
 
-// Reserver sets a range of row numbers aside for a run that appends.
+// Reserver sets a range of row numbers aside for a run that appends. It is a Claims, too: Forget takes the range back.
 type Reserver interface {
 	// Reserve returns the first row number of a range that starts behind every row in the table and behind every
-	// other reservation. Asked again for the same run it returns the same range.
-	Reserve(ctx context.Context, run string, rows int64) (first int64, err error)
+	// other reservation of its keys. Asked again for the same run it returns the same range. Where the range would end
+	// behind last nothing is set aside, and the error is a *RangeError.
+	Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error)
+}
+
+// RangeError says that a table has fewer row numbers left than a run is to have rows.
+type RangeError struct {
+	First int64 // behind all that is there or set aside
+	Rows  int64 // that the run is to have, at least 1
+	Last  int64 // the largest number there may be
+}
+
+func (e *RangeError) Error() string {
+	return fmt.Sprintf("the first free key is %d, behind all rows and all that is set aside for other runs, and the largest one is %d: "+
+		"there is no room for %d rows", e.First, e.Last, e.Rows)
+}
+
+// Fits returns a *RangeError where rows from the first number on would go beyond last.
+func Fits(first, rows, last int64) error {
+	if first > last || rows-1 > last-first {
+		return &RangeError{First: first, Rows: rows, Last: last}
+	}
+	return nil
 }
 
 // Counter counts the rows that arrived.

@@ -73,3 +73,55 @@ func TestDescribe(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Rows go where terapush has put them, or where the user names the table; every back-end says so in the same words.
+func TestMayRemove(t *testing.T) {
+	for _, c := range []struct {
+		create  loader.CreateMode
+		comment string
+		named   string
+		want    string
+	}{
+		{create: loader.CreateRecreate, comment: loader.MadeBy},
+		{create: loader.CreateTruncate, comment: loader.MadeBy, named: "another"},
+		{create: loader.CreateRecreate, named: "d.t"},
+		{create: loader.CreateTruncate, comment: "mine", named: "t"},
+		{create: loader.CreateRecreate, want: `recreate: table d.t was not made by terapush (its comment does not say "made by terapush"), ` +
+			"so it is not dropped (drop it yourself, allow it with --yes-drop d.t, or choose another --table)"},
+		{create: loader.CreateTruncate, comment: "mine", named: "D.T", want: `truncate: table d.t was not made by terapush ` +
+			`(its comment does not say "made by terapush"), so it is not emptied (empty it yourself, allow it with --yes-drop d.t, or choose another --table)`},
+	} {
+		p := loader.Preparation{Create: c.create, MayDrop: c.named}
+		got := ""
+		if err := p.MayRemove("d.t", c.comment, "d.t", "t"); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+func TestFits(t *testing.T) {
+	const most = 1<<63 - 1
+	for _, c := range []struct {
+		first, rows, last int64
+		fits              bool
+	}{
+		{0, 1, 0, true},
+		{0, 2, 0, false},
+		{5, 5, 9, true},
+		{5, 6, 9, false},
+		{10, 1, 9, false},
+		{0, most, most, true},
+		{most, 1, most, true},
+		{most, 2, most, false},
+		{most, most, most / 2, false},
+	} {
+		err := loader.Fits(c.first, c.rows, c.last)
+		var full *loader.RangeError
+		if (err == nil) != c.fits || err != nil && (!errors.As(err, &full) || full.First != c.first || full.Rows != c.rows || full.Last != c.last) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -82,8 +82,8 @@ type Column struct {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived. The value of a Timestamp column is its microseconds
-	// since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to MaxBytes of them, so
+	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp or a Text. The value of a
+	// Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to MaxBytes of them, so
 	// that texts sort as their numbers do.
 	Column int
 	Minus  int64
@@ -144,21 +144,14 @@ func (s Schema) MaxNumber() int64 {
 	return most*first.Times + first.Times - 1
 }
 
-// The last values of Date and Timestamp: 9999-12-31, and a microsecond before the year 10000.
-const (
-	lastDay    = 2_932_896
-	lastMicros = (lastDay+1)*24*60*60*1_000_000 - 1
-)
+// lastMicros is the last value of a Timestamp: a microsecond before the year 10000.
+const lastMicros = 2_932_897*24*60*60*1_000_000 - 1
 
-// largest is the largest value of the column, or the largest number whose digits it holds, as far as an int64 goes.
+// largest is the largest value of a term's column, or the largest number whose digits it holds, as far as an int64 goes.
 func (c Column) largest() int64 {
 	switch c.Type {
-	case Date:
-		return lastDay
 	case Timestamp:
 		return lastMicros
-	case Decimal:
-		return powerOfTen(c.Digits) - 1
 	case Text:
 		if c.MaxBytes > 18 {
 			return math.MaxInt64

@@ -34,7 +34,10 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		return t, failed("prepare", err)
 	}
 	if f != nil && p.Create == loader.CreateRecreate {
-		if err := db.drop(ctx, ready.statements, f, p.MayDrop); err != nil {
+		if err := db.mayRemove(f, p); err != nil {
+			return t, err
+		}
+		if err := db.run(ctx, statement{sql: "DROP TABLE " + ready.Table}, nil); err != nil {
 			return t, failed("drop", err)
 		}
 		f = nil
@@ -50,11 +53,14 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 			Hint: "name another table with --table, or drop this one"}
 	}
 	if p.Create == loader.CreateTruncate && !t.Created { // behind the check: what cannot take the rows keeps its own
-		if err := db.empty(ctx, ready.statements, f, p.MayDrop); err != nil {
+		if err := db.mayRemove(f, p); err != nil {
+			return t, err
+		}
+		if err := db.run(ctx, statement{sql: ready.truncateTable()}, nil); err != nil {
 			return t, failed("empty", err)
 		}
 	}
-	ready.ours = t.Created || f.comment == mark
+	ready.ours = t.Created || f.comment == loader.MadeBy
 	t.Identity = "table id " + f.id
 	one, err := db.value(ctx, "SELECT 1 FROM "+ready.Table+" LIMIT 1")
 	t.HasRows = one != ""
@@ -75,23 +81,8 @@ func (db *database) tryList(ctx context.Context, p loader.Preparation) error {
 		Hint: "before a batch is sent again its earlier queries are looked for in system.processes: allow the user to read it, or take --delivery at-least-once"}
 }
 
-func (db *database) drop(ctx context.Context, s statements, f *found, may string) error {
-	if !db.expendable(f, may) {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.plan.name, mark)
-	}
-	return db.run(ctx, statement{sql: "DROP TABLE " + s.Table}, nil)
-}
-
-func (db *database) empty(ctx context.Context, s statements, f *found, may string) error {
-	if !db.expendable(f, may) {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not emptied", db.plan.name, mark)
-	}
-	return db.run(ctx, statement{sql: s.truncateTable()}, nil)
-}
-
-// expendable tells whether the table's rows may go: terapush made it, or the user has named it.
-func (db *database) expendable(f *found, may string) bool {
-	return f.comment == mark || may == db.plan.name.String() || may == db.plan.name.table
+func (db *database) mayRemove(f *found, p loader.Preparation) error {
+	return p.MayRemove(db.plan.name.String(), f.comment, db.plan.name.String(), db.plan.name.table)
 }
 
 func (db *database) create(ctx context.Context, s statements, mode loader.CreateMode) (*found, error) {

@@ -105,7 +105,7 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 
 	p := preparation(insertNoPresign)
 	p.Contract.Delivery, p.Contract.Dedup, p.Create = loader.AtLeastOnce, loader.DedupNone, loader.CreateNever
-	f.on("SELECT table_id", say(result([]any{"7", "FUSE", mark})))
+	f.on("SELECT table_id", say(result([]any{"7", "FUSE", loader.MadeBy})))
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// mark is the comment of tables that terapush made, and may drop.
-const mark = "made by terapush"
-
 // quote quotes one identifier. sqltx's Identifier would take a dot inside a name for a separator.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
@@ -67,7 +64,7 @@ func (s statements) createTable() string {
 	for i, c := range s.Schema.Columns {
 		lines[i] = "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
 	}
-	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'", s.Table, strings.Join(lines, ",\n"), mark)
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'", s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
 }
 
 // columnType is a column's type, as the server writes it itself.

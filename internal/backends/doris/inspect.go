@@ -52,6 +52,7 @@ func (db *database) identity(ctx context.Context, f *found) (string, error) {
 	}
 	var refused *mysql.MySQLError
 	definition, err := db.definition(ctx)
+	db.keepReplication(definition)
 	if err == nil && ownPartitions(definition) || errors.As(err, &refused) {
 		return otherwise, nil
 	}
@@ -83,6 +84,17 @@ func (db *database) definition(ctx context.Context) (text string, err error) {
 	}
 	return text, err
 }
+
+// keepReplication remembers how many replicas the table has, in the word that the server writes it with, for the report.
+func (db *database) keepReplication(definition string) {
+	found := regexp.MustCompile(`"(replication_num|replication_allocation)"\s*=\s*"([^"]*)"`).FindStringSubmatch(definition)
+	if found != nil {
+		db.replication.Store(&property{name: found[1], value: found[2]})
+	}
+}
+
+// property is one of a table's PROPERTIES.
+type property struct{ name, value string }
 
 // ownPartitions tells whether the server makes and drops partitions of the table by itself.
 func ownPartitions(definition string) bool {

@@ -43,6 +43,8 @@ type database struct {
 	// doubted tells that an attempt has failed here, or may have in an earlier process of the run. Under group commit its
 	// rows are perhaps on their way all the same, beside those of the attempt that follows.
 	doubted atomic.Bool
+	// replication is how many replicas the table has; nil: not known.
+	replication atomic.Pointer[property]
 
 	// replaced tells that the server loads under labels of its own, so that nothing recognises a batch: what it did first.
 	replaced atomic.Pointer[replacedError]
@@ -163,10 +165,13 @@ func (db *database) boundPacket(packet string) {
 // packetRoom is what a statement needs in bytes besides the rows: label, table name, column list.
 const packetRoom = 64 << 10
 
-// Server tells what was found.
+// Server tells what was found, and behind Prepare the table's number of replicas.
 func (db *database) Server() loader.Server {
 	s := db.found
 	s.Settings = maps.Clone(s.Settings)
+	if p := db.replication.Load(); p != nil {
+		s.Settings[p.name] = p.value
+	}
 	return s
 }
 

@@ -27,7 +27,10 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		return t, withHint("prepare", err)
 	}
 	if p.Create == loader.CreateRecreate && f != nil {
-		if err := db.drop(ctx, f, p.MayDrop); err != nil {
+		if err := db.mayRemove(f, p); err != nil {
+			return t, err
+		}
+		if _, err := db.control.ExecContext(ctx, "DROP TABLE "+db.name.quoted()); err != nil {
 			return t, withHint("drop", err)
 		}
 		f = nil
@@ -50,7 +53,10 @@ func (db *database) check(ctx context.Context, s statements, f *found, p loader.
 		return t, withHint("prepare", err)
 	}
 	if p.Create == loader.CreateTruncate && !t.Created { // behind the check: what cannot take the rows keeps its own
-		if err := db.empty(ctx, s, f, p.MayDrop); err != nil {
+		if err := db.mayRemove(f, p); err != nil {
+			return t, err
+		}
+		if _, err := db.control.ExecContext(ctx, s.truncateTable()); err != nil {
 			return t, withHint("empty", err)
 		}
 	}
@@ -63,25 +69,8 @@ func (db *database) check(ctx context.Context, s statements, f *found, p loader.
 	return t, withHint("look for rows", err)
 }
 
-func (db *database) drop(ctx context.Context, f *found, may string) error {
-	if !db.expendable(f, may) {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not dropped", db.name, mark)
-	}
-	_, err := db.control.ExecContext(ctx, "DROP TABLE "+db.name.quoted())
-	return err
-}
-
-func (db *database) empty(ctx context.Context, s statements, f *found, may string) error {
-	if !db.expendable(f, may) {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so it is not emptied", db.name, mark)
-	}
-	_, err := db.control.ExecContext(ctx, s.truncateTable())
-	return err
-}
-
-// expendable tells whether the table's rows may go: terapush made it, or the user has named it.
-func (db *database) expendable(f *found, may string) bool {
-	return f.comment == mark || may == db.name.String() || may == db.name.table
+func (db *database) mayRemove(f *found, p loader.Preparation) error {
+	return p.MayRemove(db.name.String(), f.comment, db.name.String(), db.name.table)
 }
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) (*found, error) {

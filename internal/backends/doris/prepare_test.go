@@ -201,6 +201,7 @@ func TestIdentity(t *testing.T) {
 	id, err := db.identity(t.Context(), &found{created: "today"})
 	require.NoError(t, err)
 	assert.Regexp(t, `^partitions \d+$`, id)
+	assert.Equal(t, "tag.location.default: 1", db.Server().Settings["replication_allocation"])
 
 	target := s.table(streamLoad, nil)
 	_, err = s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
@@ -218,5 +219,18 @@ func TestIdentity(t *testing.T) {
 		"PARTITION BY RANGE(`d`)":                              false,
 	} {
 		assert.Equal(t, want, ownPartitions(definition), definition)
+	}
+}
+
+func TestReplicationIsReported(t *testing.T) {
+	for definition, want := range map[string]map[string]string{
+		"PROPERTIES (\n\"replication_num\" = \"2\",\n\"in_memory\" = \"false\"\n)":  {"replication_num": "2"},
+		"PROPERTIES (\n\"replication_allocation\" = \"tag.location.default: 3\"\n)": {"replication_allocation": "tag.location.default: 3"},
+		"PROPERTIES (\n\"dynamic_partition.replication_num\" = \"2\"\n)":            {},
+		"": {},
+	} {
+		db := &database{found: loader.Server{Settings: map[string]string{}}}
+		db.keepReplication(definition)
+		assert.Equal(t, want, db.Server().Settings, definition)
 	}
 }

@@ -39,9 +39,6 @@ func newStatements(n tableName, s rows.Schema) statements {
 	return statements{Statements: sqltx.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}, name: n}
 }
 
-// mark is the comment of tables that terapush made, and may drop.
-const mark = "made by terapush"
-
 // shape is what CREATE TABLE says besides the columns.
 type shape struct {
 	unique      bool // UNIQUE KEY in place of DUPLICATE KEY
@@ -71,7 +68,7 @@ func (s statements) createTable(h shape) string {
 		all["replication_num"] = fmt.Sprint(h.replication)
 	}
 	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\nDISTRIBUTED BY HASH(%s) BUCKETS %d",
-		s.Table, strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), mark, quote(s.Schema.Key().Name), h.buckets)
+		s.Table, strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy, quote(s.Schema.Key().Name), h.buckets)
 	if len(all) > 0 {
 		text += "\nPROPERTIES (" + properties(all) + ")"
 	}

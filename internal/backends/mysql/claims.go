@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/batch"
@@ -125,7 +126,7 @@ func verdictOf(row, claim bool) loader.Proof {
 }
 
 // Reserve sets a key range aside, under a lock that the server keeps for all who append to this table.
-func (db *database) Reserve(ctx context.Context, run string, rows int64) (first int64, err error) {
+func (db *database) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
 	s, err := db.prepared()
 	if err != nil {
 		return 0, err
@@ -150,11 +151,11 @@ func (db *database) Reserve(ctx context.Context, run string, rows int64) (first 
 	}
 	// The lock ends with the connection too, so only a failing connection can leave it behind, and not for long.
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK(?)", lock) }()
-	first, err = reserve(ctx, conn, s, run, rows)
+	first, err = reserve(ctx, conn, s, run, rows, last)
 	return first, withHint("reserve", err)
 }
 
-func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows int64) (first int64, err error) {
+func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows, last int64) (first int64, err error) {
 	err = conn.QueryRowContext(ctx, s.SelectReservation(run)).Scan(&first)
 	if !errors.Is(err, sql.ErrNoRows) {
 		return first, err
@@ -162,11 +163,15 @@ func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows
 	if err := conn.QueryRowContext(ctx, s.SelectNextFree()).Scan(&first); err != nil {
 		return 0, err
 	}
+	if err := loader.Fits(first, rows, last); err != nil {
+		return 0, err
+	}
 	_, err = conn.ExecContext(ctx, s.InsertReservation(run, first, rows))
 	return first, err
 }
 
-// reservationLock names the lock: of all databases of a server, and 64 characters at most.
+// reservationLock names the lock: of all databases of a server, and 64 characters at most. To some servers names that
+// differ in the case of letters are one.
 func reservationLock(n tableName) string {
-	return fmt.Sprintf("%s-%x", sqltx.ClaimsTable, sha256.Sum256([]byte(n.String())))[:56]
+	return fmt.Sprintf("%s-%x", sqltx.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
 }

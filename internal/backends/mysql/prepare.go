@@ -25,8 +25,8 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	recreate := p.Create == loader.CreateRecreate && f != nil
 	truncate := p.Create == loader.CreateTruncate && f != nil
 	if recreate || truncate {
-		if err := db.droppable(f, p.MayDrop); err != nil {
-			return t, withHint(string(p.Create), err)
+		if err := p.MayRemove(db.name.String(), f.comment, db.name.String(), db.name.table); err != nil {
+			return t, err
 		}
 	}
 	claims := p.Contract.Dedup == loader.DedupTx
@@ -71,14 +71,6 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	}
 	err = db.control.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s LIMIT 1)", s.Table)).Scan(&t.HasRows)
 	return t, withHint("look for rows", err)
-}
-
-// droppable refuses a table that terapush did not make, unless the user has named it in full.
-func (db *database) droppable(f *found, may string) error {
-	if f.comment != mark && may != db.name.String() && may != db.name.table {
-		return fmt.Errorf("table %s was not made by terapush (its comment does not say %q), so its rows are not removed", db.name, mark)
-	}
-	return nil
 }
 
 // empty removes the rows, and looks the table up again: to some servers it is another one afterwards.

@@ -91,7 +91,7 @@ func TestPrepare(t *testing.T) {
 
 		s.exec(t, "CREATE TABLE "+tableName{s.target.Database, "precious"}.quoted()+" (id INT NOT NULL, v INT)")
 		_, err = prepare("precious", anew)
-		assert.ErrorContains(t, err, `was not made by terapush (its comment does not say "made by terapush"), so its rows are not removed`)
+		assert.ErrorContains(t, err, `was not made by terapush (its comment does not say "made by terapush"), so it is not dropped`)
 		_, err = prepare("precious", p)
 		assert.ErrorContains(t, err, "column document_id (BIGINT) is missing; column payload (LONGBLOB) is missing; column id (int")
 		anew.MayDrop = s.target.Database + ".precious"

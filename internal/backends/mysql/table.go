@@ -67,9 +67,6 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	}
 }
 
-// mark is the comment of tables that terapush made, and may drop.
-const mark = "made by terapush"
-
 // createTable makes the target table. Without a primary key InnoDB numbers the rows itself, in a hidden key of six
 // bytes: they are stored in the order of their arrival, which no load can do faster.
 //
@@ -92,7 +89,7 @@ func (s statements) createTable(primaryKey bool) string {
 		lines = append(lines, "  SHARD KEY ("+quote(s.Schema.Key().Name)+")", "  SORT KEY ("+keys+")")
 	}
 	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)%s COMMENT = '%s'",
-		s.Table, strings.Join(lines, ",\n"), s.engine(), mark)
+		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
 // createClaims makes the claim table. Beside sqltx's columns it names the connection that inserted the claim, for
@@ -105,7 +102,7 @@ func (s statements) createClaims() string {
 	return fmt.Sprintf("%s IF NOT EXISTS %s (\n  run VARCHAR(64) NOT NULL,\n  batch BIGINT NOT NULL,\n"+
 		"  first_key BIGINT NOT NULL,\n  row_count BIGINT NOT NULL,\n"+
 		"  connection BIGINT NOT NULL DEFAULT 0,\n  PRIMARY KEY (run, batch)\n)%s COMMENT = '%s'",
-		create, s.Claims, s.engine(), mark)
+		create, s.Claims, s.engine(), loader.MadeBy)
 }
 
 // engine is named where the server's default may be one that keeps rows after a rollback.

@@ -218,7 +218,7 @@ func (s statements) selectAny() string {
 
 // Reserve holds the claim table to itself from the first look to the commit, so that of two runs one comes behind the
 // other.
-func (l *opened) Reserve(ctx context.Context, runID string, rows int64) (first int64, err error) {
+func (l *opened) Reserve(ctx context.Context, runID string, rows, last int64) (first int64, err error) {
 	r, err := l.prepared()
 	if err != nil {
 		return 0, err
@@ -230,13 +230,13 @@ func (l *opened) Reserve(ctx context.Context, runID string, rows int64) (first i
 		if l.method == methodFast { // what other runs have in memory counts, and is not seen there
 			_, _ = k.exec(ctx, flushWrites)
 		}
-		first, err = r.reserve(ctx, k, runID, rows)
+		first, err = r.reserve(ctx, k, runID, rows, last)
 		return err
 	})
 	return first, l.failed("reserve row numbers", err)
 }
 
-func (r *ready) reserve(ctx context.Context, k *link, runID string, rows int64) (first int64, err error) {
+func (r *ready) reserve(ctx context.Context, k *link, runID string, rows, last int64) (first int64, err error) {
 	const op = "reserve row numbers"
 	if err := k.begin(ctx); err != nil {
 		return 0, failed(op, err)
@@ -254,6 +254,9 @@ func (r *ready) reserve(ctx context.Context, k *link, runID string, rows int64) 
 	}
 	if first, err = k.number(ctx, op, r.SelectNextFree()); err != nil {
 		return 0, err
+	}
+	if err := loader.Fits(first, rows, last); err != nil {
+		return 0, &loader.Error{Op: op, Applied: loader.No, Err: err}
 	}
 	if err := k.run(ctx, op, r.InsertReservation(runID, first, rows)); err != nil {
 		return 0, err

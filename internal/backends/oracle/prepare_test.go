@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +123,7 @@ func TestPrepareRecreates(t *testing.T) {
 	}
 
 	// What is missing for the claims is found while the old table still stands.
-	s.say(t, "DROP TABLE TERAPUSH_CLAIMS", "COMMENT ON TABLE "+qualified("", name(target))+" IS '"+madeBy+"'")
+	s.say(t, "DROP TABLE TERAPUSH_CLAIMS", "COMMENT ON TABLE "+qualified("", name(target))+" IS '"+loader.MadeBy+"'")
 	s.SetScript(fake.At(claimsDDL, 1, fake.Fault{Fail: &fake.Error{Code: codePrivileges, Text: "insufficient privileges"}}))
 	before := len(s.Log())
 	_, _, err = s.prepare(t, target, recreate)
@@ -337,7 +338,7 @@ func TestReserve(t *testing.T) {
 	for i := range firsts {
 		wg.Go(func() {
 			var err error
-			firsts[i], err = l.Reserve(t.Context(), string(rune('a'+i)), 100)
+			firsts[i], err = l.Reserve(t.Context(), string(rune('a'+i)), 100, math.MaxInt64)
 			assert.NoError(t, err)
 		})
 	}
@@ -348,7 +349,7 @@ func TestReserve(t *testing.T) {
 		assert.False(t, taken[first], first)
 		taken[first] = true
 	}
-	again, err := l.Reserve(t.Context(), "a", 100)
+	again, err := l.Reserve(t.Context(), "a", 100, math.MaxInt64)
 	require.NoError(t, err)
 	assert.Equal(t, firsts[0], again)
 	assert.Zero(t, s.Open())

@@ -15,12 +15,12 @@ const codeReferenced = 2266
 // replace drops a table that terapush made, or that the user names, and makes it anew. The claim table comes first, since
 // a missing privilege is found there while the old table still stands.
 func (r *ready) replace(ctx context.Context, k *link, found *relation, p loader.Preparation) (*relation, error) {
-	if err := r.ours(found, p, "dropped", "drop"); err != nil {
+	if err := r.mayRemove(found, p); err != nil {
 		return nil, err
 	}
 	if found.kind != "TABLE" {
 		return nil, &loader.Error{
-			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("%s is a %s, and will not be dropped", found, strings.ToLower(found.kind)),
+			Op: "recreate", Applied: loader.No, Err: fmt.Errorf("%s is a %s, so it is not dropped", found, strings.ToLower(found.kind)),
 			Hint: "choose another --table",
 		}
 	}
@@ -34,15 +34,10 @@ func (r *ready) replace(ctx context.Context, k *link, found *relation, p loader.
 	return r.make(ctx, k)
 }
 
-// ours refuses to remove the rows of a table that terapush has not made, unless the user names it.
-func (r *ready) ours(found *relation, p loader.Preparation, done, do string) error {
-	if found.comment == madeBy || strings.EqualFold(p.MayDrop, r.asked) || strings.EqualFold(p.MayDrop, found.String()) {
-		return nil
-	}
-	return &loader.Error{
-		Op: string(p.Create), Applied: loader.No, Err: fmt.Errorf("table %s was not made by terapush, and will not be %s", found, done),
-		Hint: do + " it yourself, or choose another --table",
-	}
+// mayRemove compares names in upper case, as the server would that is given them without quotation marks.
+func (r *ready) mayRemove(found *relation, p loader.Preparation) error {
+	p.MayDrop = strings.ToUpper(p.MayDrop)
+	return p.MayRemove(found.String(), found.comment, strings.ToUpper(found.String()), strings.ToUpper(r.asked))
 }
 
 // claimsFirst makes the claim table that belongs to a table whose rows are about to go.
@@ -60,7 +55,7 @@ func (r *ready) claimsFirst(ctx context.Context, k *link, found *relation, p loa
 //
 // What Fast Ingest still has in memory of an earlier run would come in behind it, and is written before.
 func (r *ready) empty(ctx context.Context, k *link, found *relation, p loader.Preparation) (*relation, error) {
-	if err := r.ours(found, p, "emptied", "empty"); err != nil {
+	if err := r.mayRemove(found, p); err != nil {
 		return nil, err
 	}
 	r.Table = qualified(found.owner, found.name)

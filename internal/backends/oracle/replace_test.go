@@ -106,7 +106,7 @@ func TestTruncateIsRefused(t *testing.T) {
 		with    map[string]string
 		says    []string
 	}{
-		"another's table": {method: methodArray, before: "COMMENT ON TABLE T IS 'mine'", says: []string{"was not made by terapush, and will not be emptied"}},
+		"another's table": {method: methodArray, before: "COMMENT ON TABLE T IS 'mine'", says: []string{"so it is not emptied"}},
 		"another name": {
 			method: methodArray, before: "COMMENT ON TABLE T IS 'mine'", change: func(p *loader.Preparation) { p.MayDrop = "other" },
 			says: []string{"was not made by terapush"},

@@ -9,9 +9,6 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// madeBy is the comment on tables that terapush has made and may drop.
-const madeBy = "made by terapush"
-
 // lockWait is, in seconds, how long the server lets a LOCK TABLE wait for those who still write. It is shorter than the
 // minute that the engine gives an answer at least: whoever gave up sooner than the server would leave a process there that
 // stays in the queue for the lock, and behind it every INSERT of the other workers. Who asked in vain asks again.
@@ -139,7 +136,7 @@ func (s statements) createTable() string {
 }
 
 func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(madeBy))
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
 }
 
 // dropTable leaves nothing in the recycle bin, where the space of a recreated table would stay taken.

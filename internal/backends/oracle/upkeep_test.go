@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -107,15 +108,15 @@ func TestEveryRequestOfReserveFails(t *testing.T) {
 			l := s.open(t, s.table(method), documents(t), contractOf(method, 10)).(*opened)
 			first := int64(-1)
 			return s, chore{func(ctx context.Context) (err error) {
-				first, err = l.Reserve(ctx, "a", 100)
+				first, err = l.Reserve(ctx, "a", 100, math.MaxInt64)
 				return err
 			}, func(t *testing.T, err error) {
-				again, failed := l.Reserve(t.Context(), "a", 100)
+				again, failed := l.Reserve(t.Context(), "a", 100, math.MaxInt64)
 				require.NoError(t, failed)
 				if err == nil {
 					assert.Equal(t, first, again)
 				}
-				other, failed := l.Reserve(t.Context(), "b", 100)
+				other, failed := l.Reserve(t.Context(), "b", 100, math.MaxInt64)
 				require.NoError(t, failed)
 				assert.Equal(t, again+100, other)
 				assert.Equal(t, 2, s.Rows("TERAPUSH_CLAIMS"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ type ready struct {
 	statements
 	run   string
 	asked string // the table's name as the target gives it
+	// persistence is "logged" or "unlogged"; "" where the server was not asked, and on Redshift, which has no such thing.
+	persistence string
 
 	contract loader.Contract
 }
@@ -98,7 +101,19 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return openStaged(ctx, l)
 }
 
-func (l *opened) Server() loader.Server { return l.server }
+// tablePersistence is the setting that tells whether a crash empties the table: it may be unlogged although no option
+// said so.
+const tablePersistence = "table_persistence"
+
+// Server tells what was found, and behind Prepare how durable the table is.
+func (l *opened) Server() loader.Server {
+	s := l.server
+	s.Settings = maps.Clone(s.Settings)
+	if r := l.ready.Load(); r != nil && r.persistence != "" {
+		s.Settings[tablePersistence] = r.persistence
+	}
+	return s
+}
 
 func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
 

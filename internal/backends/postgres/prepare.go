@@ -75,6 +75,9 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 	r.Table = qualified(found.schema, found.name)
 	r.unlogged = found.persistence == "u"
 	r.Claims = claimsTable(found.schema, r.unlogged)
+	if r.flavour != redshift {
+		r.persistence = durability(r.unlogged)
+	}
 	t := loader.Table{Name: found.schema + "." + found.name, Identity: found.identity, Created: created}
 	if !created {
 		rows, err := rowsOf(ctx, c, "SELECT 1 FROM "+r.Table+" LIMIT 1")
@@ -114,7 +117,7 @@ func (r *ready) made(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 // replace drops a table that terapush made, or that the user names, and makes it anew, in one transaction: what keeps the
 // new one from being made leaves the old one alone. So does a missing privilege on the claim table, which comes first.
 func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) (*relation, error) {
-	if err := r.ours(found, p, "dropped", "drop"); err != nil {
+	if err := r.mayRemove(found, p); err != nil {
 		return nil, err
 	}
 	r.Table = qualified(found.schema, found.name) // a name alone could be made in another schema than it was found in
@@ -132,22 +135,15 @@ func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, 
 	return r.made(ctx, c)
 }
 
-// ours refuses to remove the rows of a table that terapush has not made, unless the user names it.
-func (r *ready) ours(found *relation, p loader.Preparation, done, do string) error {
-	if found.comment == madeBy || p.MayDrop == r.asked || p.MayDrop == found.schema+"."+found.name {
-		return nil
-	}
-	return &loader.Error{
-		Op: string(p.Create), Applied: loader.No,
-		Err:  fmt.Errorf("table %s.%s was not made by terapush, and will not be %s", found.schema, found.name, done),
-		Hint: do + " it yourself, or choose another --table",
-	}
+func (r *ready) mayRemove(found *relation, p loader.Preparation) error {
+	full := found.schema + "." + found.name
+	return p.MayRemove(full, found.comment, full, r.asked)
 }
 
 // empty removes the rows of a table that fits. What else could keep the run from starting comes first, as in replace.
 // The file node is another one afterwards, so the table is looked up again.
 func (r *ready) empty(ctx context.Context, c *pgconn.PgConn, found *relation, p loader.Preparation) (*relation, error) {
-	if err := r.ours(found, p, "emptied", "empty"); err != nil {
+	if err := r.mayRemove(found, p); err != nil {
 		return nil, err
 	}
 	r.Table = qualified(found.schema, found.name)

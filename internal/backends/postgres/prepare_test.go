@@ -101,7 +101,7 @@ func TestPrepareDropsOnlyItsOwn(t *testing.T) {
 	l := open(t, to)
 	p := preparation(t, loader.CreateRecreate)
 	_, err := l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, "was not made by terapush, and will not be dropped")
+	assert.ErrorContains(t, err, "so it is not dropped")
 	p.MayDrop = "documents" // not the whole name
 	_, err = l.Prepare(t.Context(), p)
 	assert.ErrorContains(t, err, "was not made by terapush")
@@ -364,4 +364,25 @@ func TestTLS(t *testing.T) {
 	assert.ErrorContains(t, err, "server refused TLS connection")
 	to.TLS = loader.TLSOff // the flag wins
 	open(t, to)
+}
+
+// A crash empties an unlogged table, whether or not an option made it one: the report says so.
+func TestPersistenceIsReported(t *testing.T) {
+	for create, want := range map[string]string{"": "logged", "CREATE TABLE": "logged", "CREATE UNLOGGED TABLE": "unlogged"} {
+		to := target(t)
+		if create != "" {
+			sql(t, create+" "+to.Table+" (document_id bigint, payload bytea)")
+		}
+		l := open(t, to)
+		assert.NotContains(t, l.Server().Settings, "table_persistence", "nobody has looked")
+		_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
+		require.NoError(t, err)
+		assert.Equal(t, want, l.Server().Settings["table_persistence"], create)
+	}
+	l := open(t, target(t))
+	p := preparation(t, loader.CreateNever)
+	p.Silent = true
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.NotContains(t, l.Server().Settings, "table_persistence")
 }

@@ -78,7 +78,7 @@ const reserveTries = 20
 
 // Reserve reads what is free and writes the reservation in one serializable transaction: of two that overlap one fails
 // and looks again. An advisory lock would do as well, but YugabyteDB before 2025.1 has none.
-func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int64, err error) {
+func (l *opened) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
 	r, err := l.prepared()
 	if err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int
 			return err
 		}
 		for range reserveTries {
-			if first, err = r.reserve(ctx, c, run, rows); err == nil {
+			if first, err = r.reserve(ctx, c, run, rows, last); err == nil {
 				return nil
 			}
 			_, _ = rowsOf(ctx, c, "ROLLBACK")
@@ -101,7 +101,7 @@ func (l *opened) Reserve(ctx context.Context, run string, rows int64) (first int
 	return first, err
 }
 
-func (r *ready) reserve(ctx context.Context, c *pgconn.PgConn, run string, rows int64) (int64, error) {
+func (r *ready) reserve(ctx context.Context, c *pgconn.PgConn, run string, rows, last int64) (int64, error) {
 	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE; "
 	if r.flavour == redshift {
 		begin = "BEGIN; " + r.lockClaims() + "; "
@@ -122,6 +122,9 @@ func (r *ready) reserve(ctx context.Context, c *pgconn.PgConn, run string, rows 
 	}
 	end := "COMMIT"
 	if !reserved {
+		if err := loader.Fits(first, rows, last); err != nil {
+			return 0, err
+		}
 		end = r.InsertReservation(run, first, rows) + "; COMMIT"
 	}
 	_, err = rowsOf(ctx, c, end)

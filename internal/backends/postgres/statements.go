@@ -10,9 +10,6 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// madeBy is the comment on tables that terapush has made and may drop.
-const madeBy = "made by terapush"
-
 // A loading session gives up a lock after lockWait: long enough for an earlier attempt at the same batch to end, and
 // shorter than the engine's smallest deadline of two minutes, so that the server's words arrive. idleInTransaction and
 // the keep-alives end the transaction of a client that has vanished; without them its claim would stand for as long as
@@ -130,7 +127,7 @@ func (s statements) createTable() string {
 }
 
 func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(madeBy))
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
 }
 
 func (s statements) truncate() string { return "TRUNCATE " + s.Table }

@@ -38,7 +38,7 @@ func TestTruncate(t *testing.T) {
 
 	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x'); COMMENT ON TABLE "+to.Table+" IS NULL")
 	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "was not made by terapush, and will not be emptied")
+	require.ErrorContains(t, err, "so it is not emptied")
 	p.MayDrop = to.Table
 	sql(t, "DROP TABLE "+schema+".terapush_claims; CREATE TABLE "+schema+".terapush_claims (run text)")
 	_, err = l.Prepare(t.Context(), p)

@@ -2,6 +2,8 @@ package loadertest
 
 import (
 	"context"
+	"errors"
+	"math"
 	"sync"
 	"time"
 
@@ -255,10 +257,14 @@ func reserve(f *fixture) {
 	if !can {
 		f.Skip("the loader is no Reserver")
 	}
+	claims, can := f.loader.(loader.Claims)
+	if !can {
+		f.Fatal("a Reserver whose reservations nobody can take back: it is no Claims")
+	}
 	there := f.batch(0)
 	f.puts(there)
 	ask := func(run string) int64 {
-		first, err := r.Reserve(f.ctx, run, 1000)
+		first, err := r.Reserve(f.ctx, run, 1000, math.MaxInt64)
 		f.must(err, "reserve")
 		return first
 	}
@@ -273,10 +279,19 @@ func reserve(f *fixture) {
 	if second := ask(b); second < first+1000 && first < second+1000 {
 		f.Errorf("two runs got the overlapping ranges from %d and %d on", first, second)
 	}
-	if c, can := f.loader.(loader.Claims); can {
-		f.must(c.Forget(f.ctx, a), "forget")
-		f.must(c.Forget(f.ctx, b), "forget")
+	f.must(claims.Forget(f.ctx, a), "forget")
+	f.must(claims.Forget(f.ctx, b), "forget")
+
+	// What does not fit is refused, and leaves nothing behind; what just fits is not.
+	large := f.anotherRun("c")
+	var full *loader.RangeError
+	if _, err := r.Reserve(f.ctx, large, 1000, first+998); !errors.As(err, &full) || *full != (loader.RangeError{First: first, Rows: 1000, Last: first + 998}) {
+		f.Errorf("reserved 1000 rows up to %d, of which only 999 are free: %v", first+998, err)
 	}
+	if got, err := r.Reserve(f.ctx, a, 1000, first+999); err != nil || got != first {
+		f.Errorf("reserved from %d on and not from %d, behind ranges that were taken back: %v", got, first, err)
+	}
+	f.must(claims.Forget(f.ctx, a), "forget")
 }
 
 func stored(f *fixture) {

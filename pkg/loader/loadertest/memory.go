@@ -155,8 +155,10 @@ const memoryTable = "memory"
 
 // remove takes the rows away, and with a dropped table what it was. Claims are in a table of their own and stay.
 func (l *memoryLoader) remove(p loader.Preparation) error {
-	if l.Foreign && !l.owned && p.MayDrop != memoryTable {
-		return &loader.Error{Op: string(p.Create), Applied: loader.No, Err: errors.New("table memory was not made by terapush, so its rows are not removed")}
+	if l.Foreign && !l.owned {
+		if err := p.MayRemove(memoryTable, "", memoryTable); err != nil {
+			return err
+		}
 	}
 	if p.Create == loader.CreateRecreate {
 		l.owned = true

@@ -107,7 +107,7 @@ func (l *memoryLoader) Forget(_ context.Context, run string) error {
 	return nil
 }
 
-func (l *memoryLoader) Reserve(_ context.Context, run string, n int64) (int64, error) {
+func (l *memoryLoader) Reserve(_ context.Context, run string, n, last int64) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r, there := l.reserved[run]; there {
@@ -119,6 +119,9 @@ func (l *memoryLoader) Reserve(_ context.Context, run string, n int64) (int64, e
 	}
 	for _, r := range l.reserved {
 		next = max(next, r.Last+1)
+	}
+	if err := loader.Fits(next, n, last); err != nil {
+		return 0, err
 	}
 	if l.reserved == nil {
 		l.reserved = make(map[string]loader.KeyRange)
