@@ -15,18 +15,21 @@ import (
 // Plan is a sweep to be done, at one scale and for one kind of target.
 type Plan struct {
 	Name, Title string
-	Scale       string // DefaultScale where none was asked for
+	Scale       string // DefaultScale where none was asked for; "" where the plan has no scales and none was asked for
 	// Repeats is how often every cell is measured, at least 1. WarmUp is how many pushes of a part's first cell go before
 	// it and count for nothing.
 	Repeats, WarmUp int
 	Settle          time.Duration // between two pushes
 	Limit           time.Duration // of one push; 0 is none
 	Budget          time.Duration // of the whole sweep; 0 is none: what has not begun by then is skipped
-	// Knee is the axis along which a row of cells ends when two values in a row bring less than 5 % over the best
-	// before them; "" ends none. Parts without this axis have no rows that end.
+	// Knee is the axis along which a row of cells ends when two values in succession are no better than the best
+	// before them; "" ends none. Its values are numbers, sizes or durations that rise. Parts without this axis have no rows
+	// that end.
 	Knee string
 	// Interleaved shuffles the cells of every repeat, by a seed of its own, so that a drift of the server or the machine
-	// does not look like an effect. False takes them in their order.
+	// does not look like an effect. A part with the knee's axis is the exception: it goes up that axis, with all repeats of
+	// all rows at one value before the next value. A drift falls on all rows alike then, but it looks like an effect of that
+	// axis, however many repeats there are. False takes the cells in their order.
 	Interleaved bool
 	Parts       []Part // at least one
 }

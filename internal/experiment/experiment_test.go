@@ -100,7 +100,7 @@ func TestParse(t *testing.T) {
 	targets := plan.Parts[0].Push["target"]
 	require.Equal(t, []string{url}, targets)
 	require.Equal(t, experiment.Plan{
-		Name: "four", Title: "Four methods", Scale: "cloud", Repeats: 3, WarmUp: 1, Settle: 2 * time.Second, Limit: 10 * time.Minute,
+		Name: "four", Title: "Four methods", Repeats: 3, WarmUp: 1, Settle: 2 * time.Second, Limit: 10 * time.Minute,
 		Budget: time.Hour, Knee: "batch-rows",
 		Parts: []experiment.Part{{
 			Title: "Four methods",
@@ -232,6 +232,15 @@ func TestScalesAndSchemes(t *testing.T) {
 	o.Scale, o.Target = "ci", "databend://h"
 	_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes: {workers: 1}"), o)
 	require.EqualError(t, err, `plan.yaml: the plan has no scales, so none can be "ci"`)
+	for name, want := range map[string]string{
+		"name: p\naxes: {workers: 1}":                                                 "",
+		"name: p\naxes: {workers: 1}\nschemes: {databend: {rows: 1}}":                 "",
+		"name: p\naxes: {workers: 1}\nscales: {ci: {rows: 1}}":                        "cloud",
+		"name: p\naxes: {workers: 1}\nschemes: {databend: {scales: {ci: {rows: 1}}}}": "cloud",
+	} {
+		require.Equal(t, want, parse(t, name, to(url)).Scale, name)
+		require.Equal(t, "cloud", parse(t, name, to(url), at("cloud")).Scale, "as it was asked for")
+	}
 }
 
 func TestTargets(t *testing.T) {
@@ -419,7 +428,56 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// What is quoted is one value: a session variable may have one that looks like a range.
+func TestQuotedIsNoRange(t *testing.T) {
+	for text, want := range map[string]string{
+		`'1..5'`:              "1..5",
+		`"1..5x2"`:            "1..5x2",
+		`["1..5", 1..4x2]`:    "1..5,1,2,4",
+		`["1..${N}", 1..1+1]`: "1..7,1",
+		"\n  set.x:\n  - '1..2+1'\n  - |-\n    1..3+1": "1..2+1,1..3+1",
+	} {
+		form := "{set.x: " + text + "}"
+		if text[0] == '\n' {
+			form = text
+		}
+		require.Equal(t, "set.x="+want, axesOf(parse(t, "name: p\naxes: "+form, to(url))), text)
+	}
+}
+
+// A knee's axis has to rise, or a row ends where there is most to gain.
+func TestKneeRises(t *testing.T) {
+	for axis, want := range map[string]string{
+		"workers: [1, 2, 4]":                       "",
+		"workers: 7":                               "",
+		"workers: [1..4x2, 10]":                    "",
+		"batch_bytes: [512KiB, 1MiB, '2,000,000']": "",
+		"duration: [500ms, 90s, 10m]":              "",
+		"workers: [4, 2, 1]":                       "plan.yaml:3: knee: the axis workers has 2 behind 4: its values have to rise",
+		"workers: [1..8x2, 6]":                     "plan.yaml:3: knee: the axis workers has 6 behind 8: its values have to rise",
+		"batch_bytes: [1MiB, 1048576]":             "plan.yaml:3: knee: the axis batch-bytes has 1048576 behind 1MiB",
+		"method: [copy, insert]":                   "plan.yaml:3: knee: copy of the axis method is no number, size or duration",
+		"duration: [1, 2s]":                        "plan.yaml:3: knee: 1 and 2s of the axis duration cannot be compared",
+		"target: [databend://h]":                   "plan.yaml:3: knee: targets have no order",
+	} {
+		name, _, _ := strings.Cut(axis, ":")
+		o := options()
+		if o.Target = url; name == "target" {
+			o.Target = ""
+		}
+		_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes:\n  "+axis+"\nknee: "+name), o)
+		if want == "" {
+			require.NoError(t, err, axis)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+	_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows"), options())
+	require.NotContains(t, err.Error(), "knee", "another axis may fall")
+}
+
 func TestPresetNames(t *testing.T) {
+	require.IsIncreasing(t, experiment.Presets())
 	require.Contains(t, experiment.Presets(), "databend-four-methods")
 	_, _, err := experiment.Preset("databend-four")
 	require.ErrorContains(t, err, `preset "databend-four" does not exist; did you mean "databend-four-methods"?`)

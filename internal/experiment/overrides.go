@@ -41,6 +41,21 @@ func (p *planner) scaled(base, n *node) (*node, bool) {
 	return base, false
 }
 
+// scaleOf is the name of the plan's scale. A plan that has none has one size, which needs no name.
+func (p *planner) scaleOf(root *node) string {
+	if p.Scale != "" {
+		return p.Scale
+	}
+	has := len(root.named("scales").pairs()) > 0
+	for _, e := range root.named("schemes").pairs() {
+		has = has || len(e.value.named("scales").pairs()) > 0
+	}
+	if has {
+		return DefaultScale
+	}
+	return ""
+}
+
 func (p *planner) noScale(root *node) {
 	scales := root.named("scales")
 	if scales == nil {

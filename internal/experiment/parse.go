@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/record"
 )
 
 // DefaultScale is what a plan says without any override. The presets' own is the size of the article they reproduce.
@@ -64,6 +65,7 @@ type planner struct {
 	problems
 	Options
 	used map[string]bool // methods that a part has
+	knee string
 }
 
 // inherited are the keys above the parts that hold for each of them.
@@ -74,15 +76,13 @@ func sizes() []string { return []string{"rows", "bytes", "duration"} }
 
 func (p *planner) plan(n *node) Plan {
 	plan := Plan{
-		Name: p.name(n), Title: p.text(n.named("title")), Scale: p.Scale,
+		Name: p.name(n), Title: p.text(n.named("title")), Scale: p.scaleOf(n),
 		Repeats: p.count(n.named("repeats"), "repeats", 1, 1), WarmUp: p.count(n.named("warm_up"), "warm_up", 0, 0),
 		Settle: p.duration(n.named("settle"), "settle"), Limit: p.duration(n.named("limit"), "limit"),
 		Budget: p.duration(n.named("budget"), "budget"), Knee: normal(p.text(n.named("knee"))),
 		Interleaved: p.interleaved(n.named("order")),
 	}
-	if plan.Scale == "" {
-		plan.Scale = DefaultScale
-	}
+	p.knee = plan.Knee
 	if plan.Title == "" {
 		plan.Title = plan.Name
 	}
@@ -153,36 +153,17 @@ func (p *planner) show(target string, line int) string {
 	return shown
 }
 
-func (p *planner) checkKnee(plan Plan, n *node) {
-	if plan.Knee == "" {
-		return
-	}
-	var names []string
-	for _, part := range plan.Parts {
-		for _, a := range part.Axes {
-			names = append(names, a.Name)
-		}
-	}
-	if !slices.Contains(names, plan.Knee) {
-		slices.Sort(names)
-		p.add(n.named("knee").line, "knee: %v", nearest.Unknown("axis", plan.Knee, slices.Compact(names)))
-	}
-}
-
-// maxCells bounds a plan: at a minute each it is a week.
-const maxCells = 10_000
-
 func (p *planner) checkSize(plan Plan, line int) {
 	total := 0
 	for i := range plan.Parts {
 		n := 1
 		for _, a := range plan.Parts[i].Axes {
-			n = min(n*len(a.Values), maxCells+1)
+			n = min(n*len(a.Values), record.MaxCells+1)
 		}
-		total = min(total+n, maxCells+1)
+		total = min(total+n, record.MaxCells+1)
 	}
-	if total > maxCells {
-		p.add(line, "more than %d cells: leave values out, or make several plans of it", maxCells)
+	if total > record.MaxCells {
+		p.add(line, "more than %d cells: leave values out, or make several plans of it", record.MaxCells)
 	}
 }
 

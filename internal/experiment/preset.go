@@ -3,6 +3,7 @@ package experiment
 import (
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -22,6 +23,7 @@ func Presets() []string {
 	for i := range files {
 		files[i] = strings.TrimSuffix(files[i], presetSuffix)
 	}
+	slices.Sort(files) // as files, a name stands behind those that it begins
 	return files
 }
 

@@ -41,6 +41,7 @@ type node struct {
 	line    int
 	kind    kind
 	text    string // of a scalar, before variables are expanded
+	quoted  bool   // of a scalar: it is one value as it stands, and never a range
 	items   []*node
 	entries []entry // in the file's order
 }
@@ -185,8 +186,9 @@ func (r reader) node(n ast.Node, line int) *node {
 		made.kind = null
 	case *ast.StringNode:
 		made.text = n.Value
+		made.quoted = n.Token.Type == token.SingleQuoteType || n.Token.Type == token.DoubleQuoteType
 	case *ast.LiteralNode:
-		made.text = n.Value.Value
+		made.text, made.quoted = n.Value.Value, true
 	case *ast.IntegerNode:
 		made.text = fmt.Sprint(n.Value)
 	case *ast.BoolNode:

@@ -111,14 +111,21 @@ func (p *planner) axis(part *Part, e entry) {
 			p.add(e.line, "axis %s: %s is an axis as well, and a cell takes one of them only", name, other)
 		}
 	}
+	if name == p.knee && name == targetName {
+		p.add(e.line, "knee: targets have no order")
+	}
 	if name == targetName && p.Target != "" {
 		part.targets = []string{p.Target}
 		part.Axes = append(part.Axes, record.Axis{Name: name, Values: []string{p.show(p.Target, e.line)}})
 		return
 	}
 	axis := record.Axis{Name: name}
+	var rise ascent
 	for _, item := range e.value.each() {
 		for _, value := range p.values(item, name) {
+			if name == p.knee && name != targetName {
+				p.rises(&rise, name, value, item.line)
+			}
 			given := value
 			if name == targetName {
 				value = p.show(given, item.line)
@@ -149,14 +156,14 @@ func (p *planner) setOnCommandLine(axis string) bool {
 	})
 }
 
-// values are those of one item of an axis: itself, or all of a range.
+// values are those of one item of an axis: itself, or all of a range. What is quoted is itself.
 func (p *planner) values(n *node, axis string) []string {
 	text := p.expand(n)
 	if text == "" {
 		p.add(n.line, "axis %s: an empty value", axis)
 		return nil
 	}
-	if axis == targetName {
+	if axis == targetName || n.quoted {
 		return []string{text}
 	}
 	values, err := expandRange(text)

@@ -19,13 +19,27 @@ type File struct {
 	file   *os.File
 	lock   *flock.Flock
 	record Record
-	torn   bool
 	size   int64 // of whole lines, all on disk
 }
 
+// errGone tells that the file was removed between its opening and its locking.
+var errGone = errors.New("the file was removed while it was opened")
+
 // Open takes the record at path, or makes an empty file there, and locks it: a second process is refused. What a kill
-// has left half written at its end is cut off. A file that is no record is refused and left as it is.
+// has left half written at its end is cut off, and a line feed that alone is missing is added. A file that is no record is
+// refused and left as it is.
 func Open(path string) (*File, error) {
+	const most = 100 // each is another process that came and went
+	for range most {
+		f, err := open(path)
+		if !errors.Is(err, errGone) {
+			return f, err
+		}
+	}
+	return nil, fmt.Errorf("opening the record %s: %w", path, errGone)
+}
+
+func open(path string) (*File, error) {
 	// The lock is the record's own, so that nothing else is left behind. The kernel lets go of it when a process dies.
 	f := &File{path: path, lock: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))}
 	free, err := f.lock.TryLock()
@@ -35,17 +49,37 @@ func Open(path string) (*File, error) {
 	if !free {
 		return nil, fmt.Errorf("another process is adding to the record %s: wait for it, or give another --record", path)
 	}
-	if err := f.load(); err != nil {
+	if err = f.take(); err == nil {
+		err = f.load()
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-func (f *File) load() error {
-	var err error
-	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
+// take opens what is locked. Close removes an empty file, so that the path may be another file by now, or none.
+func (f *File) take() error {
+	file, err := os.OpenFile(f.path, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return errGone
+	}
+	if err != nil {
 		return fmt.Errorf("opening the record: %w", err)
 	}
+	locked, err := f.lock.Stat()
+	opened, err2 := file.Stat()
+	if err := errors.Join(err, err2); err != nil {
+		return fmt.Errorf("opening the record: %w", errors.Join(err, file.Close()))
+	}
+	if !os.SameFile(locked, opened) {
+		return errors.Join(errGone, file.Close())
+	}
+	f.file = file // from here on Close may remove it
+	return nil
+}
+
+func (f *File) load() error {
 	text, err := io.ReadAll(f.file)
 	if err != nil {
 		return fmt.Errorf("reading the record: %w", err)
@@ -57,15 +91,20 @@ func (f *File) load() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	f.torn = whole < len(text)
-	return f.cut(int64(whole))
+	if err := f.cut(int64(whole)); err != nil {
+		return err
+	}
+	if whole > 0 && text[whole-1] != '\n' {
+		return f.write([]byte("\n"))
+	}
+	return nil
 }
 
 // Record is what the file held when it was opened; its head has no schema if it held none.
 func (f *File) Record() Record { return f.record }
 
 // Torn tells that the last line was not whole and was dropped: the push that it was of has to be done again.
-func (f *File) Torn() bool { return f.torn }
+func (f *File) Torn() bool { return f.record.Torn }
 
 // Reset empties the record.
 func (f *File) Reset() error {
@@ -73,10 +112,14 @@ func (f *File) Reset() error {
 	return f.cut(0)
 }
 
-// Begin writes the head. A head behind others takes their place: a sweep is gone on with by more repeats, or by another
-// version.
+// Begin writes the head. A head behind others takes their place, and holds for the entries behind it: a sweep is gone on
+// with by more repeats, by another version or on another machine. One of another sweep is refused.
 func (f *File) Begin(h Head) error {
 	h.Schema = Schema
+	next := Record{Head: f.record.Head}
+	if err := next.begin(h); err != nil {
+		return fmt.Errorf("the record %s: %w", f.path, err)
+	}
 	if err := f.append(h); err != nil {
 		return err
 	}
@@ -84,10 +127,14 @@ func (f *File) Begin(h Head) error {
 	return nil
 }
 
-// Append adds an entry, and returns when it is on disk. After an error the record is as it was before.
+// Append adds an entry, and returns when it is on disk. After an error the record is as it was before. Version and Machine
+// are the head's, whatever the entry says.
 func (f *File) Append(e Entry) error {
 	if f.record.Head.Schema == "" {
 		return errors.New("the record has no head yet")
+	}
+	if err := f.record.check(e); err != nil {
+		return fmt.Errorf("the record %s: %w", f.path, err)
 	}
 	return f.append(e)
 }
@@ -96,16 +143,21 @@ func (f *File) append(line any) error {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	out.SetEscapeHTML(false) // servers' messages stay readable with grep
-	err := out.Encode(line)
-	if err == nil {
-		_, err = f.file.WriteAt(text.Bytes(), f.size)
+	if err := out.Encode(line); err != nil {
+		return fmt.Errorf("writing the record: %w", err)
 	}
+	return f.write(text.Bytes())
+}
+
+// write adds bytes and returns when they are on disk.
+func (f *File) write(text []byte) error {
+	_, err := f.file.WriteAt(text, f.size)
 	if err == nil {
 		err = f.file.Sync()
 	}
 	switch {
 	case err == nil:
-		f.size += int64(text.Len())
+		f.size += int64(len(text))
 		return nil
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		err = fmt.Errorf("the disk of the record %s is full: make room there, and go on with the same command: %w", f.path, err)
@@ -132,14 +184,19 @@ func (f *File) cut(size int64) error {
 func (f *File) Close() error {
 	var problems []error
 	if f.file != nil {
-		if f.size == 0 && f.record.Head.Schema == "" {
-			if info, err := f.file.Stat(); err == nil && info.Size() == 0 {
-				problems = append(problems, os.Remove(f.path))
-			}
+		if f.size == 0 && f.record.Head.Schema == "" && f.isEmpty() {
+			problems = append(problems, os.Remove(f.path))
 		}
 		problems = append(problems, f.file.Close())
 	}
 	return errors.Join(append(problems, f.lock.Unlock())...)
+}
+
+// isEmpty tells whether the path is still this file, with nothing in it.
+func (f *File) isEmpty() bool {
+	own, err := f.file.Stat()
+	there, err2 := os.Stat(f.path)
+	return err == nil && err2 == nil && os.SameFile(own, there) && own.Size() == 0
 }
 
 // syncFolder makes a new file's name durable.

@@ -7,36 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/report"
 )
 
 // Read reads a record, or the report of one push as push --json prints it, which becomes a record of one entry. Nothing
-// is locked or changed: a sweep may be adding to the record, and a last line that is not whole is passed over.
-//
-// A push that was skipped and done later is there once, as it was done.
+// is locked or changed: a sweep may be adding to the record, and a last line that is not whole is passed over, which
+// Record.Torn tells. A record that claims what no sweep writes is refused with the line that does.
 func Read(path string) (Record, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return Record{}, err
 	}
-	var r Record
-	switch schema := schemaOf(text); schema {
-	case report.Schema:
-		r, err = single(text)
-	case Schema:
-		_, err = parse(text, &r)
-		r.Entries = latest(r.Entries)
-	default:
-		err = strange(text, schema)
-	}
+	r, err := read(text)
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", path, err)
 	}
 	r.File = path
 	return r, nil
+}
+
+func read(text []byte) (r Record, err error) {
+	switch schema := schemaOf(text); schema {
+	case report.Schema:
+		return single(text)
+	case Schema:
+		_, err = parse(text, &r)
+		return r, err
+	default:
+		return r, strange(text, schema)
+	}
 }
 
 // schemaOf is the schema that the first JSON object of the text names, "" without one.
@@ -101,29 +102,33 @@ func seconds(p report.Phases) float64 {
 const begins = `{"schema":"` + Schema + `"`
 
 // parse reads a record's lines and returns the bytes of the whole ones. A line that is not whole at the end is what a
-// kill leaves behind; anywhere else, it is damage that nobody may pass over.
+// kill leaves behind; anywhere else, it is damage that nobody may pass over. A last line that lacks its line feed alone is
+// whole.
 func parse(text []byte, r *Record) (whole int, err error) {
 	if len(text) < len(begins) && strings.HasPrefix(begins, string(text)) {
+		r.Torn = len(text) > 0
 		return 0, nil // the head was being written
 	}
 	if schema := schemaOf(text); schema != Schema && !bytes.HasPrefix(text, []byte(begins)) {
 		return 0, strange(text, schema)
 	}
-	for number := 1; whole < len(text); number++ {
-		end := bytes.IndexByte(text[whole:], '\n')
-		if end < 0 {
-			return whole, nil
+	for number := 1; whole < len(text) && !r.Torn; number++ {
+		line, _, ended := bytes.Cut(text[whole:], []byte("\n"))
+		next := whole + len(line)
+		if ended {
+			next++
 		}
-		line := text[whole : whole+end]
-		if err := r.add(line, number == 1); err != nil {
-			// After a power failure a last line may have its line feed and lack its beginning.
-			if last := whole+end+1 == len(text); last && !json.Valid(line) {
-				return whole, nil
-			}
+		err := r.add(line, number == 1)
+		switch {
+		case err == nil:
+			whole = next
+		case next == len(text) && !json.Valid(line): // after a power failure with its line feed and without its beginning
+			r.Torn = true
+		default:
 			return whole, fmt.Errorf("line %d: %w", number, err)
 		}
-		whole += end + 1
 	}
+	r.Entries = r.Latest()
 	return whole, nil
 }
 
@@ -137,39 +142,16 @@ func (r *Record) add(line []byte, first bool) error {
 		if h.Schema != Schema {
 			return strange(line, h.Schema)
 		}
-		r.Head = h
-		return nil
+		return r.begin(h)
 	}
 	var e Entry
 	if err := json.Unmarshal(line, &e); err != nil {
 		return err
 	}
-	if e.Part < 0 || e.Part >= len(r.Head.Parts) || e.Cell < 0 || e.Cell >= r.Head.Parts[e.Part].Cells {
-		return fmt.Errorf("cell %d of part %d is none of this sweep's", e.Cell, e.Part)
+	if err := r.check(e); err != nil {
+		return err
 	}
-	if !slices.Contains([]Status{Measured, Limited, Failed, Skipped}, e.Status) {
-		return fmt.Errorf("the status is %q: a newer terapush may have written it", e.Status)
-	}
+	e.Version, e.Machine = r.Head.Version, r.Head.Machine
 	r.Entries = append(r.Entries, e)
 	return nil
-}
-
-// Push names one push of a sweep.
-type Push struct {
-	Part, Cell, Repeat int
-	WarmUp             bool
-}
-
-// Push is which push the entry is of.
-func (e Entry) Push() Push {
-	return Push{Part: e.Part, Cell: e.Cell, Repeat: e.Repeat, WarmUp: e.WarmUp}
-}
-
-// latest leaves out what was skipped and done later.
-func latest(all []Entry) []Entry {
-	done := map[Push]bool{}
-	for _, e := range all {
-		done[e.Push()] = done[e.Push()] || e.Status != Skipped
-	}
-	return slices.DeleteFunc(all, func(e Entry) bool { return e.Status == Skipped && done[e.Push()] })
 }

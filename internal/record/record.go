@@ -1,7 +1,8 @@
 // Package record is what a sweep leaves behind: one file of JSON lines, a head and then an entry for every push that
-// ended or was skipped. Where a sweep was gone on with differently, another head stands between the entries, and the last
-// one counts. Every line is on disk before the next push begins; a line that a kill cut off is dropped. Reports, charts
-// and comparisons are made of records alone, on any machine and at any later time.
+// ended or was skipped. Where a sweep was gone on with by more repeats, another machine or another version, another head
+// stands between the entries: the last one counts for the sweep, and the one above an entry says who pushed it. Every line
+// is on disk before the next push begins; a line that a kill cut off is dropped. Reports, charts and comparisons are made
+// of records alone, on any machine and at any later time.
 //
 // No secret can get in: a head holds flags that config has already taken the secrets out of, and an entry holds a
 // report, which never has any.
@@ -20,20 +21,29 @@ const Schema = "terapush.sweep/v1"
 type Record struct {
 	File    string // that it was read from; it tells records apart that stand side by side
 	Head    Head
-	Entries []Entry // in the order in which they ended
+	Entries []Entry // in the order in which they ended, one for each push as Latest has it
+	// Torn tells that the last line is not whole and was left out: a kill or a power failure cut it off, or a sweep that
+	// is under way is writing it.
+	Torn bool
 }
 
-// Head is the first line of a record: what was to be done, and on which machine.
+// MaxCells is the most that all parts of a sweep may have together. A record is read by anyone, and whoever reads it makes
+// tables of all cells: what a few bytes claim must not use up the memory. At a minute each it is a week.
+const MaxCells = 10_000
+
+// Head is the first line of a record: what was to be done, and on which machine. One that stands between entries has the
+// same digest, and parts of the same shape.
 type Head struct {
 	Schema  string    `json:"schema"`
-	Name    string    `json:"name"`   // of the plan
-	Title   string    `json:"title"`  // one line for people
-	Scale   string    `json:"scale"`  // cloud, laptop or ci
-	Digest  string    `json:"digest"` // of all that the cells are told: only a sweep of the same may be gone on with
-	Started time.Time `json:"started"`
+	Name    string    `json:"name"`    // of the plan
+	Title   string    `json:"title"`   // one line for people
+	Scale   string    `json:"scale"`   // cloud, laptop or ci; "" for a plan without scales
+	Digest  string    `json:"digest"`  // of all that the cells are told: only a sweep of the same may be gone on with
+	Started time.Time `json:"started"` // when the sweep was begun, whatever was gone on with later
 	Version string    `json:"version"` // of terapush
 	Machine Machine   `json:"machine"` // that the pushes ran on
 	Repeats int       `json:"repeats"`
+	Limit   float64   `json:"limit_seconds,omitempty"` // of one push; 0 is none
 	Parts   []Part    `json:"parts"`
 }
 
@@ -55,15 +65,19 @@ type Part struct {
 	// Methods are flags that all cells of one method share and others do not have so, by the method's name.
 	Methods map[string]map[string][]string `json:"methods,omitempty"`
 	Axes    []Axis                         `json:"axes"`
-	Cells   int                            `json:"cells"`
-	Facts   *Facts                         `json:"facts,omitempty"` // of the article that the part reproduces
+	Cells   int                            `json:"cells"` // the product of the axes' numbers of values
+	// Knee is the axis along which rows of cells ended where more brought nothing; "" for a part without such rows.
+	Knee string `json:"knee,omitempty"`
+	// Sparse parts have those cells alone that entries are of: a search was never to push the others.
+	Sparse bool   `json:"sparse,omitempty"`
+	Facts  *Facts `json:"facts,omitempty"` // of the article that the part reproduces
 }
 
 // Axis is one thing that changes from cell to cell.
 type Axis struct {
 	// Name is a flag's name, as in batch-rows, or set.NAME for a session variable, or target.
 	Name   string   `json:"name"`
-	Values []string `json:"values"` // at least one, in the order of tables and charts
+	Values []string `json:"values"` // at least one, none twice, in the order of tables and charts
 }
 
 // Setting is the value that one axis has in a cell.
@@ -116,4 +130,8 @@ type Entry struct {
 	Started  time.Time      `json:"started"`
 	Seconds  float64        `json:"seconds"`          // from beginning to end, everything included
 	Report   *report.Report `json:"report,omitempty"` // nil when the push was not begun or was refused
+	// Version and Machine are those of the head above the entry, filled in by whoever reads the record: of a sweep that was
+	// gone on with elsewhere they differ between entries. They are zero for the report of a single push.
+	Version string  `json:"-"`
+	Machine Machine `json:"-"`
 }

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,11 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
-// Digest stands for all that the cells of the parts are told: flags and axes, without titles and facts.
-func Digest(parts []Part) string {
-	var told []any
+// Digest stands for all that the cells of the parts are told: flags, those of single methods included, axes, and the limit
+// of one push, which decides what is measured. It does not stand for titles and facts, nor for what only decides which
+// cells are pushed, when and how often: repeats, budget, settle, knee.
+func Digest(parts []Part, limit time.Duration) string {
+	told := []any{limit.Seconds()}
 	for _, p := range parts {
 		told = append(told, []any{p.Name, p.Push, p.Methods, p.Axes})
 	}
@@ -34,6 +38,8 @@ func (h Head) Difference(now Head) string {
 		return fmt.Sprintf("it is of the plan %q, this is %q", h.Name, now.Name)
 	case h.Scale != now.Scale:
 		return fmt.Sprintf("its scale is %q, this is %q", h.Scale, now.Scale)
+	case h.Limit != now.Limit:
+		return fmt.Sprintf("limit was %s, now it is %s", limitInWords(h.Limit), limitInWords(now.Limit))
 	case len(h.Parts) != len(now.Parts):
 		return fmt.Sprintf("its plan has %d parts, this one has %d", len(h.Parts), len(now.Parts))
 	}
@@ -47,6 +53,21 @@ func (h Head) Difference(now Head) string {
 	return "its plan is another"
 }
 
+func limitInWords(seconds float64) string {
+	if seconds == 0 {
+		return "none"
+	}
+	return time.Duration(seconds * float64(time.Second)).String()
+}
+
+// Same tells whether two heads say the same of a sweep. When it was begun is left out.
+func (h Head) Same(other Head) bool {
+	h.Started = other.Started
+	was, err := json.Marshal(h)
+	is, err2 := json.Marshal(other)
+	return err == nil && err2 == nil && bytes.Equal(was, is) // as lines: nil and empty are one there
+}
+
 func (p Part) difference(now Part) string {
 	if p.Name != now.Name {
 		return fmt.Sprintf("its name is now %q", now.Name)
@@ -56,6 +77,9 @@ func (p Part) difference(now Part) string {
 		if was[name] != is[name] {
 			return fmt.Sprintf("%s was %s, now it is %s", name, orNothing(was[name]), orNothing(is[name]))
 		}
+	}
+	if len(p.Axes) != len(now.Axes) {
+		return fmt.Sprintf("it has %d axes, now %d", len(p.Axes), len(now.Axes))
 	}
 	for i, a := range p.Axes {
 		if a.Name != now.Axes[i].Name {

@@ -2,6 +2,7 @@ package record_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -10,19 +11,21 @@ import (
 
 func TestDifference(t *testing.T) {
 	head := func(change func(*record.Head)) record.Head {
-		h := record.Head{Name: "p", Scale: "ci", Parts: []record.Part{{
+		h := record.Head{Name: "p", Scale: "ci", Limit: 600, Parts: []record.Part{{
 			Name: "a", Title: "A", Push: map[string][]string{"rows": {"10"}, "set": {"a=b", "c=d"}},
 			Methods: map[string]map[string][]string{"copy": {"unlogged": {"true"}}},
 			Axes:    []record.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "method", Values: []string{"copy"}}},
 		}}}
 		change(&h)
-		h.Digest = record.Digest(h.Parts)
+		h.Digest = record.Digest(h.Parts, time.Duration(h.Limit*float64(time.Second)))
 		return h
 	}
 	was := head(func(*record.Head) {})
 	for want, change := range map[string]func(*record.Head){
-		"":                                    func(h *record.Head) { h.Parts[0].Title, h.Parts[0].Facts, h.Repeats = "B", &record.Facts{}, 7 },
-		`part a: --rows was 10, now it is 11`: func(h *record.Head) { h.Parts[0].Push["rows"] = []string{"11"} },
+		"": func(h *record.Head) {
+			h.Parts[0].Title, h.Parts[0].Facts, h.Parts[0].Knee, h.Repeats = "B", &record.Facts{}, "workers", 7
+		},
+		`part a: --rows was 10, now it is 11`:                                     func(h *record.Head) { h.Parts[0].Push["rows"] = []string{"11"} },
 		`part a: --rows was 10, now it is not given`:                              func(h *record.Head) { delete(h.Parts[0].Push, "rows") },
 		`part a: target was not given, now it is discard:///`:                     func(h *record.Head) { h.Parts[0].Push["target"] = []string{"discard:///"} },
 		`part a: --seed was not given, now it is 2`:                               func(h *record.Head) { h.Parts[0].Push["seed"] = []string{"2"} },
@@ -33,9 +36,34 @@ func TestDifference(t *testing.T) {
 		`part a: its axes come in another order: workers was where method is now`: func(h *record.Head) { a := h.Parts[0].Axes; a[0], a[1] = a[1], a[0] },
 		`part a: its name is now "b"`:                                             func(h *record.Head) { h.Parts[0].Name = "b" },
 		`its plan has 1 parts, this one has 2`:                                    func(h *record.Head) { h.Parts = append(h.Parts, record.Part{}) },
+		`limit was 10m0s, now it is 11m0s`:                                        func(h *record.Head) { h.Limit = 660 },
+		`limit was 10m0s, now it is none`:                                         func(h *record.Head) { h.Limit = 0 },
 		`it is of the plan "p", this is "q"`:                                      func(h *record.Head) { h.Name = "q"; h.Parts[0].Name = "x" },
 		`its scale is "ci", this is "cloud"`:                                      func(h *record.Head) { h.Scale = "cloud"; h.Parts[0].Name = "x" },
 	} {
 		require.Equal(t, want, was.Difference(head(change)))
+	}
+}
+
+// A head that was read from elsewhere may have anything in it.
+func TestDifferenceOfOddHeads(t *testing.T) {
+	twice := record.Head{Digest: "1", Parts: []record.Part{{Axes: []record.Axis{{Name: "a", Values: []string{"1"}}, {Name: "a", Values: []string{"1"}}}}}}
+	once := record.Head{Digest: "2", Parts: []record.Part{{Axes: []record.Axis{{Name: "a", Values: []string{"1"}}}}}}
+	require.Equal(t, "it has 2 axes, now 1", twice.Difference(once))
+	require.Equal(t, "it has 1 axes, now 2", once.Difference(twice))
+}
+
+func TestSame(t *testing.T) {
+	was := record.Head{Version: "1", Repeats: 1, Parts: []record.Part{{Axes: []record.Axis{}}}}
+	now := record.Head{Version: "1", Repeats: 1, Parts: []record.Part{{}}, Started: time.Now()}
+	now.Parts[0].Axes = []record.Axis{}
+	require.True(t, was.Same(now), "however it was read")
+	for _, change := range []func(*record.Head){
+		func(h *record.Head) { h.Version = "2" }, func(h *record.Head) { h.Repeats = 2 }, func(h *record.Head) { h.Machine.Cores = 2 },
+		func(h *record.Head) { h.Title = "t" },
+	} {
+		other := now
+		change(&other)
+		require.False(t, was.Same(other))
 	}
 }
