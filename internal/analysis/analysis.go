@@ -18,13 +18,14 @@ type Table struct {
 	// Inputs are what all points share: server, settings that decide durability, dataset, sizes, machine, version.
 	Inputs []Input `json:"inputs"`
 	Knees  []Knee  `json:"knees"`
-	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within 5 % of it:
-	// indexes into Points, -1 when none was measured.
+	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within record.Near
+	// of it: indexes into Points, -1 when none was measured.
 	Best     int      `json:"best"`
 	Smallest int      `json:"smallest"`
 	Warnings []string `json:"warnings"`
 
 	allInputs []Input // those that differ included
+	planned   string  // the axis along which the plan wants knees; "" is none
 }
 
 // Input is one thing that a result depends on.
@@ -35,11 +36,11 @@ type Input struct {
 
 // Point is one cell, measured once or several times.
 type Point struct {
-	Settings []record.Setting `json:"settings"`
-	Status   record.Status    `json:"status"`  // Measured if any of its pushes was
-	Error    string           `json:"error"`   // of the first that failed or was skipped
-	Limited  int              `json:"limited"` // pushes that were cut by the cell's time limit, and count
-	Failed   int              `json:"failed"`  // pushes that failed, and do not count
+	Settings record.Settings `json:"settings"`
+	Status   record.Status   `json:"status"`  // Measured if any of its pushes was
+	Error    string          `json:"error"`   // of the first that failed or was skipped
+	Limited  int             `json:"limited"` // pushes that were cut by the cell's time limit, and count
+	Failed   int             `json:"failed"`  // pushes that failed, and do not count
 
 	RowsPerSecond        Sample `json:"rows_per_second"`         // of the load, until the rows were visible
 	OverallRowsPerSecond Sample `json:"overall_rows_per_second"` // with the time for filling buffers
@@ -67,9 +68,7 @@ type Point struct {
 
 // Push is one measurement of a point.
 type Push struct {
-	Repeat  int
-	Limited bool
-	Report  *report.Report // never nil
+	Report *report.Report // never nil
 }
 
 // Sample is one quantity of a point's pushes.
@@ -81,10 +80,12 @@ type Sample struct {
 	Values []float64 `json:"values"` // of the pushes that have it, in the order of their repeats
 }
 
-// Knee is where more of an axis stops paying, in one row of cells: the first value within 5 % of the row's best.
+// Knee is where more of an axis stops paying, in one row of cells: the first value within record.Near of the row's best.
 type Knee struct {
-	Axis string           `json:"axis"`
-	Row  []record.Setting `json:"row"`  // the other axes
-	At   string           `json:"at"`   // the axis's value
-	Best string           `json:"best"` // where the row is fastest
+	Axis string          `json:"axis"`
+	Row  record.Settings `json:"row"`  // the other axes
+	At   string          `json:"at"`   // the axis's value
+	Best string          `json:"best"` // where the row is fastest
+	// Reached is false where At is the last value that was measured: more may still pay.
+	Reached bool `json:"reached"`
 }

@@ -2,10 +2,12 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Verdict is what a comparison says of a cell.
@@ -31,11 +33,11 @@ type Comparison struct {
 
 // Pair is one cell in both records.
 type Pair struct {
-	Table    string           `json:"table"`
-	Settings []record.Setting `json:"settings"`
-	A        Sample           `json:"a"` // rows per second
-	B        Sample           `json:"b"`
-	Change   float64          `json:"change"` // of the median, as a share of A's
+	Table    string          `json:"table"`
+	Settings record.Settings `json:"settings"`
+	A        Sample          `json:"a"` // rows per second
+	B        Sample          `json:"b"`
+	Change   float64         `json:"change"` // of the median, as a share of A's; 0 where A's is 0
 	// P is the chance that pushes of the same speed differ so much; 1 where there are too few to tell, and Tested is false.
 	P       float64 `json:"p"`
 	Tested  bool    `json:"tested"`
@@ -44,11 +46,11 @@ type Pair struct {
 
 // Lost is a cell that was measured in one record only.
 type Lost struct {
-	Table    string           `json:"table"`
-	Settings []record.Setting `json:"settings"`
-	In       string           `json:"in"`    // a or b
-	Other    record.Status    `json:"other"` // how it ended in the other; "" if that does not have it
-	Error    string           `json:"error"` // there
+	Table    string          `json:"table"`
+	Settings record.Settings `json:"settings"`
+	In       string          `json:"in"`    // a or b
+	Other    record.Status   `json:"other"` // how it ended in the other; "" if that does not have it
+	Error    string          `json:"error"` // there
 }
 
 // Difference is an input that is not the same in both records.
@@ -75,7 +77,7 @@ func Compare(a, b record.Record) Comparison {
 			continue
 		}
 		matched[i] = true
-		c.differences(ta.inputs, tablesB[i].inputs)
+		c.differences(comparable(ta, tablesB[i]))
 		c.cells(ta.table, tablesB[i].table)
 	}
 	for i, tb := range tablesB {
@@ -90,7 +92,8 @@ func Compare(a, b record.Record) Comparison {
 }
 
 // SlowerBy lists the cells that are slower in B by more than a share of A's rate. Where there are enough pushes the
-// difference must be more than noise as well.
+// difference must be more than noise as well; where there are not it counts, as nobody can say that it is noise: its
+// verdict is TooFew then.
 func (c Comparison) SlowerBy(threshold float64) []Pair {
 	var found []Pair
 	for _, p := range c.Cells {
@@ -123,6 +126,29 @@ func withInputs(r record.Record) []tableInputs {
 		all = append(all, tableInputs{t, t.allInputs})
 	}
 	return all
+}
+
+// comparable are the inputs of two tables, without the rounding of the distinct rows: they are a whole number of batches, so
+// that they differ wherever batches do.
+func comparable(a, b tableInputs) (inA, inB []Input) {
+	inA, inB = a.inputs, b.inputs
+	if sameDistinct(append(a.table.reports(), b.table.reports()...)) {
+		rounded := func(in Input) bool { return in.Name == inputDistinct }
+		inA, inB = slices.DeleteFunc(slices.Clone(inA), rounded), slices.DeleteFunc(slices.Clone(inB), rounded)
+	}
+	return inA, inB
+}
+
+// sameDistinct tells whether the distinct rows of all pushes can be one number, rounded up to whole batches.
+func sameDistinct(reports []*report.Report) bool {
+	least, most := int64(0), int64(math.MaxInt64)
+	for _, r := range reports {
+		if r.Plan.DistinctRows == 0 {
+			return false // all rows are distinct, which is no rounding
+		}
+		least, most = max(least, r.Plan.DistinctRows-r.Plan.BatchRows), min(most, r.Plan.DistinctRows)
+	}
+	return least < most
 }
 
 func inputsOfAll(tables []tableInputs) []Input {
@@ -174,17 +200,17 @@ func (c *Comparison) pair(table string, a, b Point, inB bool) {
 }
 
 func judge(p Pair) Pair {
-	p.Change = p.B.Median/p.A.Median - 1
+	p.Change, _ = known(p.B.Median/p.A.Median-1, true) // of nothing there is no share
 	p.P = 1
 	if p.Tested = canTell(p.A.N, p.B.N, compareAlpha); p.Tested {
 		p.P = significance(p.A.Values, p.B.Values)
 	}
 	switch {
-	case p.Change == 0 || p.Tested && p.P >= compareAlpha:
+	case p.B.Median == p.A.Median || p.Tested && p.P >= compareAlpha:
 		p.Verdict = Same
 	case !p.Tested:
 		p.Verdict = TooFew
-	case p.Change < 0:
+	case p.B.Median < p.A.Median:
 		p.Verdict = Slower
 	default:
 		p.Verdict = Faster
@@ -197,8 +223,8 @@ func matching(a, b Table) []string {
 	var found []string
 	for _, t := range []Table{a, b} {
 		for _, axis := range t.Axes {
-			if len(axis.Values) > 1 && !slices.Contains(found, plainName(axis.Name)) {
-				found = append(found, plainName(axis.Name))
+			if len(axis.Values) > 1 && !slices.Contains(found, record.PlainName(axis.Name)) {
+				found = append(found, record.PlainName(axis.Name))
 			}
 		}
 	}
@@ -209,7 +235,7 @@ func cellKey(p Point, axes []string) string {
 	var b strings.Builder
 	for _, axis := range axes {
 		for _, s := range p.Settings {
-			if plainName(s.Axis) == axis {
+			if record.PlainName(s.Axis) == axis {
 				fmt.Fprintf(&b, "%q=%v;", axis, parse(s.Value))
 			}
 		}

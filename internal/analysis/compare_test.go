@@ -3,6 +3,7 @@ package analysis_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -133,6 +134,39 @@ func TestEveryInputThatDiffersIsListed(t *testing.T) {
 	}, c.Inputs)
 }
 
+// Distinct rows are whole batches, so that other batches make another number of one and the same: no input of its own.
+func TestRoundingIsNoInput(t *testing.T) {
+	for _, c := range []struct {
+		batch, distinct int64 // beside 200,000 rows in batches of 12,500
+		named           bool
+	}{
+		{31655, 221585, false}, {997, 200397, false}, {12500, 200000, false}, {997, 149550, true}, {31655, 253240, true}, {5, 0, true},
+	} {
+		a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
+		a.Entries[0].Report.Plan.BatchRows, a.Entries[0].Report.Plan.DistinctRows = 12500, 200000
+		b.Entries[0].Report.Plan.BatchRows, b.Entries[0].Report.Plan.DistinctRows = c.batch, c.distinct
+		found := analysis.Compare(a, b).Inputs
+		require.Equal(t, c.named, slices.ContainsFunc(found, func(d analysis.Difference) bool { return d.Name == "distinct rows" }), "%+v: %v", c, found)
+	}
+}
+
+func TestComparingWithNothing(t *testing.T) {
+	nothing, some := []float64{0, 0, 0, 0, 0}, []float64{5, 6, 7, 8, 9}
+	for _, c := range []struct {
+		a, b    []float64
+		change  float64
+		verdict analysis.Verdict
+		fails   bool
+	}{
+		{nothing, some, 0, analysis.Faster, false}, {some, nothing, -1, analysis.Slower, true}, {nothing, nothing, 0, analysis.Same, false},
+	} {
+		got := analysis.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
+		require.Equal(t, c.verdict, got.Cells[0].Verdict)
+		require.InDelta(t, c.change, got.Cells[0].Change, 0)
+		require.Equal(t, c.fails, len(got.SlowerBy(0.05)) == 1)
+	}
+}
+
 func TestNothingInCommon(t *testing.T) {
 	c := analysis.Compare(fixture(t, "two-parts.jsonl"), fixture(t, "workers.jsonl"))
 	require.Empty(t, c.Cells)
@@ -144,7 +178,7 @@ func ExampleCompare() {
 	a := sweep("workers", []string{"4"}, []float64{100, 101, 102, 103, 104})
 	b := sweep("workers", []string{"4"}, []float64{89, 90, 91, 92, 93})
 	for _, p := range analysis.Compare(a, b).SlowerBy(0.05) {
-		fmt.Printf("%s: %.1f %%\n", analysis.Name(p.Settings), 100*p.Change)
+		fmt.Printf("%s: %.1f %%\n", p.Settings, 100*p.Change)
 	}
 	// Output: workers 4: -10.8 %
 }

@@ -24,39 +24,30 @@ func addFacts(points []Point, part record.Part) {
 
 // isOf tells whether a fact is about a cell: whatever it names is so in the cell, be it an axis or a flag that all cells
 // share, and every axis that varies is named. Targets are the exception: the article had its own.
-func isOf(f record.Fact, settings []record.Setting, part record.Part) bool {
+func isOf(f record.Fact, settings record.Settings, part record.Part) bool {
 	for name, want := range f.At {
 		if !slices.ContainsFunc(valuesOf(name, settings, part), func(have string) bool { return sameValue(have, want) }) {
 			return false
 		}
 	}
 	for _, a := range part.Axes {
-		if len(a.Values) > 1 && a.Name != axisTarget && a.Name != axisRecord && !names(f, a.Name) {
+		if len(a.Values) > 1 && a.Name != axisTarget && a.Name != axisRecord && f.Value(a.Name) == "" {
 			return false
 		}
 	}
 	return true
 }
 
-func valuesOf(name string, settings []record.Setting, part record.Part) []string {
+func valuesOf(name string, settings record.Settings, part record.Part) []string {
 	for _, s := range settings {
-		if sameName(s.Axis, name) {
+		if record.SameName(s.Axis, name) {
 			return []string{s.Value}
 		}
 	}
 	for flag, values := range part.Push {
-		if sameName(flag, name) {
+		if record.SameName(flag, name) {
 			return values
 		}
 	}
 	return nil
-}
-
-func names(f record.Fact, axis string) bool {
-	for name := range f.At {
-		if sameName(name, axis) {
-			return true
-		}
-	}
-	return false
 }

@@ -70,6 +70,7 @@ const (
 	inputDurability = "durability"
 	inputDataset    = "dataset"
 	inputDelivery   = "delivery"
+	inputDistinct   = "distinct rows"
 	inputMachine    = "machine"
 	inputVersion    = "terapush"
 )
@@ -79,7 +80,7 @@ func inputsOfReport(r *report.Report) []Input {
 		{inputServer, r.Target.Server}, {inputTarget, r.Target.URL}, {"via", r.Target.Via}, {"endpoint", r.Target.Endpoint},
 		{inputTable, r.Target.Table}, {inputDurability, durability(r)}, {inputDelivery, r.Plan.Delivery},
 		{"method", r.Plan.Method}, {"format", r.Plan.Format}, {inputDataset, r.Plan.Dataset},
-		{"data seed", strconv.FormatUint(r.Plan.Seed, 10)}, {"rows", positive(r.Plan.Rows)}, {"distinct rows", distinct(r.Plan)},
+		{"data seed", strconv.FormatUint(r.Plan.Seed, 10)}, {"rows", positive(r.Plan.Rows)}, {inputDistinct, distinct(r.Plan)},
 		{"workers", positive(int64(r.Plan.Workers))}, {"batch rows", positive(r.Plan.BatchRows)}, {"batch bytes", size(r.Plan.BatchBytes)},
 		{"batches a commit", positive(r.Plan.GroupBatches)}, {"max rate", rate(r.Plan.MaxRate)}, {"loop", loop(r.Latency.Loop)},
 		{"verify", r.Verify.Mode},
@@ -117,7 +118,7 @@ func machine(m record.Machine) string {
 	if m.MemoryBytes > 0 {
 		parts = append(parts, size(m.MemoryBytes)+" memory")
 	}
-	return joined(", ", append([]string{m.CPU}, append(parts, joined(" ", m.OS, m.Arch))...)...)
+	return Joined(", ", append([]string{m.CPU}, append(parts, Joined(" ", m.OS, m.Arch))...)...)
 }
 
 func distinct(p report.Plan) string {

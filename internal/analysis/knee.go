@@ -7,74 +7,95 @@ import (
 	"github.com/terapush/terapush/internal/record"
 )
 
-// enough is the share of the best rate that a smaller setting must reach to be as good.
-const enough = 0.95
+// near tells whether a point is as good as the best one but for what may be given away.
+func near(p, best Point) bool {
+	return p.RowsPerSecond.Median >= (1-record.Near)*best.RowsPerSecond.Median
+}
 
-// kneeAxis is the axis along which knees are looked for: how hard the server is driven, then how much it gets at a
-// time, then any other that has an order. "" is none.
-func kneeAxis(axes []record.Axis) string {
+// kneeAxis is the axis along which knees are looked for: the plan's, if it has one of several values, else the one by
+// which a cell is called large. ok is false where there is none.
+func kneeAxis(planned string, axes []record.Axis) (axis record.Axis, ok bool) {
+	for _, a := range axes {
+		if planned != "" && record.SameName(a.Name, planned) && len(a.Values) > 1 {
+			return a, true
+		}
+	}
+	return sizeAxis(axes)
+}
+
+// sizeAxis is the axis by which a cell is called large: how hard the server is driven, then how much it gets at a time,
+// then any other that has an order. ok is false where none has.
+func sizeAxis(axes []record.Axis) (axis record.Axis, ok bool) {
 	preferred := []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction"}
 	for _, name := range preferred {
 		for _, a := range axes {
-			if plainName(a.Name) == name && len(a.Values) > 1 && Ordered(a) {
-				return a.Name
+			if record.SameName(a.Name, name) && len(a.Values) > 1 && Ordered(a) {
+				return a, true
 			}
 		}
 	}
 	for _, a := range axes {
 		if len(a.Values) > 1 && Ordered(a) {
-			return a.Name
+			return a, true
 		}
 	}
-	return ""
+	return record.Axis{}, false
 }
 
-// rowsAlong puts together the measured points that differ in one axis only, each row in the order of the axis, the rows
-// in the order of their first cells.
-func rowsAlong(axis string, points []Point) [][]int {
+// rowsAlong puts together the measured points that differ in one axis only, each row by size along the axis, or as the
+// axis lists its values where they have none, the rows in the order of their first cells.
+func rowsAlong(axis record.Axis, points []Point) [][]int {
 	var rows [][]int
 	at := map[string]int{}
 	for i, p := range points {
 		if p.RowsPerSecond.N == 0 {
 			continue
 		}
-		k := key(without(p.Settings, axis))
+		k := key(p.Settings.Without(axis.Name))
 		if _, ok := at[k]; !ok {
 			at[k] = len(rows)
 			rows = append(rows, nil)
 		}
 		rows[at[k]] = append(rows[at[k]], i)
 	}
+	order := compareValues
+	if !Ordered(axis) {
+		order = func(a, b string) int { return cmp.Compare(slices.Index(axis.Values, a), slices.Index(axis.Values, b)) }
+	}
 	for _, row := range rows {
 		slices.SortStableFunc(row, func(i, j int) int {
-			return compareValues(valueOf(points[i].Settings, axis), valueOf(points[j].Settings, axis))
+			return order(points[i].Settings.Value(axis.Name), points[j].Settings.Value(axis.Name))
 		})
 	}
 	return rows
 }
 
-func knees(axes []record.Axis, points []Point) []Knee {
+func knees(planned string, axes []record.Axis, points []Point) []Knee {
 	found := []Knee{}
-	axis := kneeAxis(axes)
-	if axis == "" {
+	axis, ok := kneeAxis(planned, axes)
+	if !ok {
 		return found
 	}
 	for _, row := range rowsAlong(axis, points) {
 		if len(row) < 2 {
 			continue // nothing to compare with
 		}
-		best := fastest(points, row)
-		for _, i := range row {
-			if points[i].RowsPerSecond.Median >= enough*points[best].RowsPerSecond.Median {
-				found = append(found, Knee{
-					Axis: axis, Row: without(points[i].Settings, axis),
-					At: valueOf(points[i].Settings, axis), Best: valueOf(points[best].Settings, axis),
-				})
-				break
-			}
-		}
+		best := points[fastest(points, row)]
+		n := slices.IndexFunc(row, func(i int) bool { return near(points[i], best) })
+		p := points[row[n]]
+		found = append(found, Knee{
+			Axis: axis.Name, Row: p.Settings.Without(axis.Name), Reached: n < len(row)-1,
+			At: p.Settings.Value(axis.Name), Best: best.Settings.Value(axis.Name),
+		})
 	}
 	return found
+}
+
+// IsKnee tells whether a point is where its row's knee was reached.
+func (t Table) IsKnee(p Point) bool {
+	return slices.ContainsFunc(t.Knees, func(k Knee) bool {
+		return k.Reached && p.Settings.Value(k.Axis) == k.At && slices.Equal(p.Settings.Without(k.Axis), k.Row)
+	})
 }
 
 // fastest is the one with the highest median among some points, which must not be none.
@@ -96,9 +117,7 @@ func best(axes []record.Axis, points []Point) (fastestPoint, smallest int) {
 		return -1, -1
 	}
 	top := fastest(points, measured)
-	measured = slices.DeleteFunc(measured, func(i int) bool {
-		return points[i].RowsPerSecond.Median < enough*points[top].RowsPerSecond.Median
-	})
+	measured = slices.DeleteFunc(measured, func(i int) bool { return !near(points[i], points[top]) })
 	return top, slices.MinFunc(measured, func(i, j int) int { return smaller(axes, points[i], points[j]) })
 }
 
@@ -107,14 +126,14 @@ func best(axes []record.Axis, points []Point) (fastestPoint, smallest int) {
 func smaller(axes []record.Axis, a, b Point) int {
 	rest := slices.Clone(axes)
 	for len(rest) > 0 {
-		axis := kneeAxis(rest)
-		if axis == "" {
+		axis, ok := sizeAxis(rest)
+		if !ok {
 			break
 		}
-		if order := compareValues(valueOf(a.Settings, axis), valueOf(b.Settings, axis)); order != 0 {
+		if order := compareValues(a.Settings.Value(axis.Name), b.Settings.Value(axis.Name)); order != 0 {
 			return order
 		}
-		rest = slices.DeleteFunc(rest, func(x record.Axis) bool { return x.Name == axis })
+		rest = slices.DeleteFunc(rest, func(x record.Axis) bool { return x.Name == axis.Name })
 	}
 	return -cmp.Compare(a.RowsPerSecond.Median, b.RowsPerSecond.Median)
 }

@@ -8,13 +8,11 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-const gib = 1 << 30
-
 // point makes a cell of its entries, warm-ups left out.
-func point(settings []record.Setting, entries []record.Entry) Point {
+func point(settings record.Settings, entries []record.Entry) Point {
 	p := Point{Settings: settings, Status: record.Skipped}
 	if p.Settings == nil {
-		p.Settings = []record.Setting{} // [] in JSON
+		p.Settings = record.Settings{} // [] in JSON
 	}
 	if len(entries) == 0 {
 		p.Error = "not begun"
@@ -54,11 +52,10 @@ func lastOfEach(entries []record.Entry) []record.Entry {
 }
 
 func (p *Point) count(e record.Entry) {
-	limited := e.Status == record.Limited
-	p.Pushes = append(p.Pushes, Push{Repeat: e.Repeat, Limited: limited, Report: e.Report})
+	p.Pushes = append(p.Pushes, Push{Report: e.Report})
 	p.Retries += e.Report.Result.Retries
 	p.Status = atLeast(p.Status, e.Status)
-	if limited {
+	if e.Status == record.Limited {
 		p.Limited++
 	}
 }
@@ -72,53 +69,27 @@ func atLeast(a, b record.Status) record.Status {
 	return a
 }
 
-// summarise makes the samples. What a push does not tell is 0 in its report and no value here.
+// summarise makes the samples.
 func (p *Point) summarise() {
 	for _, q := range []struct {
 		into *Sample
-		of   func(*report.Report) float64
+		of   Measure
 	}{
-		{&p.RowsPerSecond, func(r *report.Report) float64 { return r.Result.RowsPerSecond }},
-		{&p.OverallRowsPerSecond, Overall},
-		{&p.BytesPerSecond, func(r *report.Report) float64 { return r.Result.BytesPerSecond }},
-		{&p.Seconds, func(r *report.Report) float64 { return r.Result.Seconds }},
-		{&p.StageSeconds, func(r *report.Report) float64 { return r.Phases.Stage }},
-		{&p.CommitSeconds, func(r *report.Report) float64 { return r.Phases.Commit }},
-		{&p.VisibleSeconds, func(r *report.Report) float64 { return r.Latency.VisibleSeconds }},
-		{&p.P50, func(r *report.Report) float64 { return r.Latency.BatchSeconds.P50 }},
-		{&p.P90, func(r *report.Report) float64 { return r.Latency.BatchSeconds.P90 }},
-		{&p.P99, func(r *report.Report) float64 { return r.Latency.BatchSeconds.P99 }},
-		{&p.Max, func(r *report.Report) float64 { return r.Latency.BatchSeconds.Max }},
-		{&p.CPUPerGiB, CPUPerGiB},
-		{&p.BytesPerRow, func(r *report.Report) float64 { return r.Stored.BytesPerRow }},
+		{&p.RowsPerSecond, RowsPerSecond}, {&p.OverallRowsPerSecond, OverallRowsPerSecond}, {&p.BytesPerSecond, BytesPerSecond},
+		{&p.Seconds, Seconds}, {&p.StageSeconds, stageSeconds}, {&p.CommitSeconds, commitSeconds},
+		{&p.VisibleSeconds, VisibleSeconds(p.Pushes)},
+		{&p.P50, P50}, {&p.P90, p90}, {&p.P99, P99}, {&p.Max, longest},
+		{&p.CPUPerGiB, CPUPerGiB}, {&p.BytesPerRow, BytesPerRow},
 	} {
 		*q.into = sample(p.Pushes, q.of)
 	}
 	p.Typical = p.typical()
 }
 
-// Overall is the rate with the time that filling the buffers took, as somebody sees it who makes rows while loading.
-func Overall(r *report.Report) float64 {
-	seconds := r.Result.Seconds + r.Phases.Fill
-	if seconds <= 0 {
-		return 0
-	}
-	return r.Result.RowsPerSecond * r.Result.Seconds / seconds
-}
-
-// CPUPerGiB is the client's CPU seconds while rows moved, for a GiB of column data; 0 when none moved.
-func CPUPerGiB(r *report.Report) float64 {
-	moved := r.Result.BytesPerSecond * r.Result.Seconds // of this process: PayloadBytes counts those before it, too
-	if moved <= 0 {
-		return 0
-	}
-	return r.Client.LoadSeconds / (moved / gib)
-}
-
-func sample(pushes []Push, of func(*report.Report) float64) Sample {
+func sample(pushes []Push, of Measure) Sample {
 	s := Sample{Values: []float64{}}
 	for _, p := range pushes {
-		if v := of(p.Report); v != 0 {
+		if v, ok := of(p.Report); ok {
 			s.Values = append(s.Values, v)
 		}
 	}
@@ -127,7 +98,7 @@ func sample(pushes []Push, of func(*report.Report) float64) Sample {
 	}
 	sorted := slices.Sorted(slices.Values(s.Values))
 	s.Low, s.High = sorted[0], sorted[s.N-1]
-	s.Median = (sorted[(s.N-1)/2] + sorted[s.N/2]) / 2
+	s.Median = sorted[(s.N-1)/2]/2 + sorted[s.N/2]/2 // halves first: the sum of two numbers may be too large for one
 	return s
 }
 

@@ -20,7 +20,8 @@ const hiddenText = "***"
 // Redact returns the records without what tells whose they are: hosts, addresses, users, databases, tables, buckets,
 // files and the machine's name. Targets and tables are numbered instead, the same in all records, so that it still shows
 // which differ. Of free text, such as a server's error, it takes out all those names wherever they stand, and whatever
-// looks like an address, a URL, a path or a quoted name. The records given are left as they are.
+// looks like an address, a URL, a path or a quoted name. Where published figures come from is such free text; the note on
+// how they were come by goes altogether, as nothing depends on it. The records given are left as they are.
 func Redact(records []record.Record) []record.Record {
 	r := newRedactor(records)
 	clean := make([]record.Record, len(records))
@@ -32,14 +33,15 @@ func Redact(records []record.Record) []record.Record {
 
 // redactor knows the names that must not be told and how targets and tables are called instead.
 type redactor struct {
-	long   *regexp.Regexp // names that count wherever they stand; nil without any
-	short  *regexp.Regexp // names that count as whole words: "db" is a piece of many
+	long   *regexp.Regexp    // names that count wherever they stand; nil without any
+	short  *regexp.Regexp    // names that count as whole words: "db" is a piece of many
+	tables map[string]string // tables by their names without a schema; "" where two schemas have one of that name
 	labels map[string]string
 	counts map[string]int
 }
 
 func newRedactor(records []record.Record) *redactor {
-	r := &redactor{labels: map[string]string{}, counts: map[string]int{}}
+	r := &redactor{tables: map[string]string{}, labels: map[string]string{}, counts: map[string]int{}}
 	found := map[string]bool{}
 	add := func(names ...string) {
 		for _, n := range names {
@@ -48,40 +50,68 @@ func newRedactor(records []record.Record) *redactor {
 			}
 		}
 	}
+	of := func(name string, values ...string) {
+		if identifies(name) {
+			add(flatten(values, namesIn)...)
+		}
+	}
 	for _, rec := range records {
 		add(hostNames(rec.Head.Machine.Host)...)
 		for _, p := range rec.Head.Parts {
 			for _, push := range append(slices.Collect(maps.Values(p.Methods)), p.Push) {
 				for flag, values := range push {
-					if identifies(flag) {
-						add(flatten(values, namesIn)...)
-					}
+					of(flag, values...)
 				}
 			}
 			for _, a := range p.Axes {
-				if identifies(a.Name) {
-					add(flatten(a.Values, namesIn)...)
+				of(a.Name, a.Values...)
+			}
+			if p.Facts != nil {
+				for _, f := range p.Facts.Points {
+					for name, v := range f.At {
+						of(name, v)
+					}
 				}
 			}
 		}
 		for _, e := range rec.Entries {
 			for _, s := range e.Settings {
-				if identifies(s.Axis) {
-					add(namesIn(s.Value)...)
-				}
+				of(s.Axis, s.Value)
 			}
 			if t := e.Report; t != nil {
 				add(flatten([]string{t.Target.URL, t.Target.Via, t.Target.Endpoint, t.Target.Table}, namesIn)...)
+				r.qualified(t.Target.Table)
 				for option, v := range t.Plan.Options {
-					if identifies(option) {
-						add(namesIn(v)...)
-					}
+					of(option, v)
 				}
 			}
 		}
 	}
 	r.know(found)
 	return r
+}
+
+// qualified notes a table as the server calls it, by its name without a schema.
+func (r *redactor) qualified(table string) {
+	plain := unquoted(table)
+	bare := plain[strings.LastIndex(plain, ".")+1:]
+	if bare == plain {
+		return
+	}
+	if had, ok := r.tables[bare]; ok && had != plain {
+		plain = "" // which of them a bare name means cannot be told
+	}
+	r.tables[bare] = plain
+}
+
+func unquoted(name string) string { return strings.NewReplacer(`"`, "", "`", "").Replace(name) }
+
+// same is one text for all ways to write one name: plans leave a table's schema to the server.
+func (r *redactor) same(v string) string {
+	if strings.Contains(v, "://") {
+		return v
+	}
+	return cmp.Or(r.tables[unquoted(v)], unquoted(v))
 }
 
 // know makes patterns of the names, the longest first, so that none is left in pieces.
@@ -116,11 +146,11 @@ func flatten(texts []string, of func(string) []string) []string {
 func identifies(flag string) bool { return identifying.MatchString(flag) }
 
 var identifying = regexp.MustCompile(
-	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket|path|name|dir|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|^be$)`)
+	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|^be$)`)
 
 // isVocabulary tells whether an axis takes words of terapush's own only, which may happen to be somebody's name as well.
 func isVocabulary(axis string) bool {
-	return slices.Contains([]string{"method", "format", "dataset", "delivery", "verify", "create", "payload-kind"}, axis)
+	return slices.Contains([]string{"method", "format", "dataset", "delivery", "verify", "create", "payload-kind"}, record.PlainName(axis))
 }
 
 // namesIn takes a URL, a host with its port or a table's name apart into all that could be told again by itself.
@@ -175,7 +205,7 @@ func hostNames(s string) []string {
 	s = strings.Trim(s, "[]")
 	names := []string{s}
 	for label := range strings.SplitSeq(s, ".") {
-		if strings.Trim(label, "0123456789") != "" { // the digits of an address are everywhere
+		if strings.Trim(label, "0123456789") != "" || len(label) > 3 { // the digits of an address are everywhere
 			names = append(names, strings.Trim(label, "\"`"))
 		}
 	}
@@ -220,7 +250,19 @@ func (r *redactor) part(p record.Part) record.Part {
 		}
 		p.Axes[i].Values = values
 	}
+	p.Facts = r.facts(p.Facts)
 	return p
+}
+
+func (r *redactor) facts(f *record.Facts) *record.Facts {
+	if f == nil {
+		return nil
+	}
+	clean := &record.Facts{Source: r.text(f.Source), Machine: r.text(f.Machine), Points: slices.Clone(f.Points)}
+	for i, p := range f.Points {
+		clean.Points[i].At = r.values(p.At)
+	}
+	return clean
 }
 
 func (r *redactor) push(flags map[string][]string) map[string][]string {
@@ -228,7 +270,7 @@ func (r *redactor) push(flags map[string][]string) map[string][]string {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		for _, v := range flags[flag] {
 			if name, value, isSetting := strings.Cut(v, "="); isSetting && flag == "set" {
-				push[flag] = append(push[flag], name+"="+r.value(name, value))
+				push[flag] = append(push[flag], name+"="+r.setting(name, value))
 				continue
 			}
 			push[flag] = append(push[flag], r.value(flag, v))
@@ -242,7 +284,7 @@ func (r *redactor) report(t report.Report) *report.Report {
 	t.Target.Via = r.value("via", t.Target.Via)
 	t.Target.Table = r.value("table", t.Target.Table)
 	t.Target.Endpoint = ""
-	t.Target.Settings, t.Plan.Options = r.values(t.Target.Settings), r.values(t.Plan.Options)
+	t.Target.Settings, t.Plan.Options = r.settings(t.Target.Settings), r.values(t.Plan.Options)
 	t.Result.Error = r.text(t.Result.Error)
 	t.Warnings = r.texts(t.Warnings)
 	t.Verify.Problems = r.texts(t.Verify.Problems)
@@ -253,27 +295,57 @@ func (r *redactor) report(t report.Report) *report.Report {
 	return &t
 }
 
-// value is what may be told of a flag, an axis or a setting. One that identifies somebody gets a number, equal values
-// the same; numbers and sizes identify nobody.
+// value is what may be told of a flag, an axis or an option. One that identifies somebody gets a number, equal values the
+// same, be it a number itself: a table may be called 20240101. Other numbers and sizes identify nobody.
 func (r *redactor) value(name, v string) string {
-	switch {
-	case v == "" || parse(v).kind != text || isVocabulary(name):
-		return v
-	case !identifies(name):
-		return r.text(v)
+	if setting, ok := strings.CutPrefix(name, "set."); ok {
+		return r.setting(setting, v)
 	}
-	what := name
+	switch {
+	case v == "" || isVocabulary(name):
+		return v
+	case identifies(name):
+		return r.label(name, v)
+	case parse(v).kind != text:
+		return v
+	}
+	return r.text(v)
+}
+
+// setting is what may be told of a server's setting. There a number is a size or a switch, as in innodb_file_per_table,
+// unless somebody is called so.
+func (r *redactor) setting(name, v string) string {
+	switch {
+	case v == "" || parse(v).kind != text && r.known(v) == v:
+		return v
+	case identifies(name):
+		return r.label(name, v)
+	}
+	return r.text(v)
+}
+
+func (r *redactor) label(name, v string) string {
+	what, same := name, r.same(v)
 	if scheme, _, isURL := strings.Cut(v, "://"); isURL {
 		what = scheme
 	}
-	if _, ok := r.labels[v]; !ok {
+	if _, ok := r.labels[same]; !ok {
 		r.counts[what]++
-		r.labels[v] = fmt.Sprintf("%s %d", what, r.counts[what])
+		r.labels[same] = fmt.Sprintf("%s %d", what, r.counts[what])
 	}
-	return r.labels[v]
+	return r.labels[same]
 }
 
-// values are those of settings or options, in the order of their names, so that equal records get equal numbers.
+// settings are those of a server, in the order of their names, so that equal records get equal numbers.
+func (r *redactor) settings(all map[string]string) map[string]string {
+	clean := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		clean[name] = r.setting(name, all[name])
+	}
+	return clean
+}
+
+// values are those of options or facts, in the order of their names as well.
 func (r *redactor) values(all map[string]string) map[string]string {
 	clean := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {

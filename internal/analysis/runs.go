@@ -10,13 +10,13 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// IsSingle tells whether a record is one run's: no plan, no axes, one entry.
-func IsSingle(r record.Record) bool {
+// isSingle tells whether a record is one run's: no plan, no axes, one entry.
+func isSingle(r record.Record) bool {
 	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 && len(r.Entries) == 1 && r.Entries[0].Report != nil
 }
 
 func singles(records []record.Record) []record.Record {
-	return slices.DeleteFunc(slices.Clone(records), func(r record.Record) bool { return !IsSingle(r) })
+	return slices.DeleteFunc(slices.Clone(records), func(r record.Record) bool { return !isSingle(r) })
 }
 
 // difference is one thing in which runs may differ.
@@ -76,7 +76,7 @@ func namesOf(runs []record.Record, of func(*report.Report) map[string]string) []
 
 // repeats are runs that differ in nothing.
 type repeats struct {
-	settings []record.Setting
+	settings record.Settings
 	entries  []record.Entry
 }
 
@@ -108,11 +108,11 @@ func cellsOf(runs []record.Record, axes []difference) []repeats {
 	var cells []repeats
 	for _, run := range runs {
 		e := run.Entries[0]
-		e.Settings = make([]record.Setting, len(axes))
+		e.Settings = make(record.Settings, len(axes))
 		for i, a := range axes {
 			e.Settings[i] = record.Setting{Axis: a.axis, Value: a.of(e.Report)}
 		}
-		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, e.Settings) })
+		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, record.Settings(e.Settings)) })
 		if i < 0 {
 			i = len(cells)
 			cells = append(cells, repeats{settings: e.Settings})
@@ -144,7 +144,7 @@ func axesOf(runs []record.Record) []difference {
 func valuesIn(cells []repeats, axis string) []string {
 	var values []string
 	for _, c := range cells {
-		if v := valueOf(c.settings, axis); !slices.Contains(values, v) {
+		if v := c.settings.Value(axis); !slices.Contains(values, v) {
 			values = append(values, v)
 		}
 	}
@@ -155,9 +155,9 @@ func valuesIn(cells []repeats, axis string) []string {
 }
 
 // order compares cells by their axes' values, the last axis fastest.
-func order(axes []record.Axis, a, b []record.Setting) int {
+func order(axes []record.Axis, a, b record.Settings) int {
 	for _, axis := range axes {
-		if c := cmp.Compare(slices.Index(axis.Values, valueOf(a, axis.Name)), slices.Index(axis.Values, valueOf(b, axis.Name))); c != 0 {
+		if c := cmp.Compare(slices.Index(axis.Values, a.Value(axis.Name)), slices.Index(axis.Values, b.Value(axis.Name))); c != 0 {
 			return c
 		}
 	}

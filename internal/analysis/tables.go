@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ const (
 func Tables(records []record.Record) []Table {
 	var groups []group
 	for i, r := range records {
-		if IsSingle(r) {
+		if isSingle(r) {
 			continue
 		}
 		name := fileName(r, i, records)
@@ -96,7 +97,7 @@ func fileName(r record.Record, index int, all []record.Record) string {
 func (g group) table() Table {
 	first := g[0]
 	t := Table{
-		Name: joined("/", first.head.Name, first.part.Name), Title: joined(": ", first.head.Title, first.part.Title),
+		Name: Joined("/", first.head.Name, first.part.Name), Title: Joined(": ", first.head.Title, first.part.Title),
 		Scale: first.head.Scale, Axes: append([]record.Axis{}, first.part.Axes...), Points: []Point{}, Facts: first.part.Facts,
 	}
 	if len(g) > 1 {
@@ -107,7 +108,7 @@ func (g group) table() Table {
 		addFacts(points, p.part)
 		if len(g) > 1 {
 			for i := range points {
-				points[i].Settings = append([]record.Setting{{Axis: axisRecord, Value: p.file}}, points[i].Settings...)
+				points[i].Settings = append(record.Settings{{Axis: axisRecord, Value: p.file}}, points[i].Settings...)
 			}
 		}
 		t.Points = append(t.Points, points...)
@@ -137,7 +138,7 @@ func unite(g group) []record.Axis {
 	return axes
 }
 
-// points are the part's cells in their order, those that nothing is known of included.
+// points are the part's cells in their order, those that nothing is known of included if they were to be pushed.
 func (p piece) points() []Point {
 	cells := map[int][]record.Entry{}
 	for _, e := range p.entries {
@@ -151,7 +152,8 @@ func (p piece) points() []Point {
 	for _, a := range p.part.Axes {
 		grid *= len(a.Values)
 	}
-	if grid == p.part.Cells {
+	whole := grid == p.part.Cells && !p.part.Sparse
+	if whole {
 		n = max(n, grid)
 	}
 	points := make([]Point, 0, n)
@@ -159,7 +161,7 @@ func (p piece) points() []Point {
 		switch entries, known := cells[cell]; {
 		case known:
 			points = append(points, point(entries[0].Settings, entries))
-		case grid == p.part.Cells:
+		case whole:
 			points = append(points, point(settingsOf(cell, p.part.Axes), nil))
 		}
 	}
@@ -167,8 +169,8 @@ func (p piece) points() []Point {
 }
 
 // settingsOf is a cell's place in the grid of all axes, the last axis fastest.
-func settingsOf(cell int, axes []record.Axis) []record.Setting {
-	settings := make([]record.Setting, len(axes))
+func settingsOf(cell int, axes []record.Axis) record.Settings {
+	settings := make(record.Settings, len(axes))
 	for i := len(axes) - 1; i >= 0; i-- {
 		n := len(axes[i].Values)
 		settings[i] = record.Setting{Axis: axes[i].Name, Value: axes[i].Values[cell%n]}
@@ -181,12 +183,15 @@ func settingsOf(cell int, axes []record.Axis) []record.Setting {
 func (t *Table) finish(from group) {
 	t.allInputs = inputsOf(t.reports(), from)
 	t.Inputs = shared(t.allInputs)
-	t.Knees = knees(t.Axes, t.Points)
+	for _, p := range from {
+		t.planned = cmp.Or(t.planned, p.part.Knee)
+	}
+	t.Knees = knees(t.planned, t.Axes, t.Points)
 	t.Best, t.Smallest = best(t.Axes, t.Points)
 	t.Warnings = warnings(*t)
 }
 
-// joined leaves out what is empty.
-func joined(by string, parts ...string) string {
+// Joined puts texts together with another between them, and leaves out what is empty.
+func Joined(by string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
 }

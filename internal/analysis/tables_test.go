@@ -2,6 +2,7 @@ package analysis_test
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestWhatCounts(t *testing.T) {
 	p = table.Points[2]
 	require.Equal(t, record.Skipped, p.Status)
 	require.Equal(t, "not begun", p.Error)
-	require.Equal(t, []record.Setting{{Axis: "workers", Value: "4"}}, p.Settings, "a cell without entries stands in its place")
+	require.Equal(t, record.Settings{{Axis: "workers", Value: "4"}}, p.Settings, "a cell without entries stands in its place")
 	require.Nil(t, p.Typical)
 	warns(t, table, "Pushes failed and do not count in 1 of 3 cells (workers 1).")
 	warns(t, table, "Nothing was measured in 1 of 3 cells (workers 4).")
@@ -100,6 +101,40 @@ func TestDerivedQuantities(t *testing.T) {
 	require.InDelta(t, 0.25, p.CPUPerGiB.Median, 1e-9)
 	require.InDelta(t, 614.4, p.BytesPerRow.Median, 1e-9)
 	require.Zero(t, p.StageSeconds.N, "what did not happen is not measured")
+}
+
+// 0 is a value where it was measured, and none where it was not.
+func TestZerosCount(t *testing.T) {
+	r := sweep("workers", []string{"1", "2"}, []float64{100, 100, 100, 100}, []float64{100, 200, 300})
+	for i, v := range []float64{0, 0, 0.5} {
+		r.Entries[i].Report.Latency.VisibleSeconds = v
+	}
+	r.Entries[3].Status, r.Entries[3].Report.Result.Outcome = record.Limited, report.Interrupted // nobody has looked
+	r.Entries[5].Report.Result.RowsPerSecond, r.Entries[5].Report.Result.BytesPerSecond = 0, 0
+	table := one(t, r)
+	require.Equal(t, analysis.Sample{N: 3, Median: 0, High: 0.5, Values: []float64{0, 0, 0.5}}, table.Points[0].VisibleSeconds)
+	require.Zero(t, table.Points[1].VisibleSeconds.N, "an ack says that they are")
+	require.Equal(t, []float64{100, 0, 300}, table.Points[1].RowsPerSecond.Values)
+	require.Zero(t, table.Points[1].OverallRowsPerSecond.Low)
+	require.Equal(t, 2, table.Points[1].CPUPerGiB.N, "of nothing that moved there is no share")
+	require.InDelta(t, 100, table.Points[1].RowsPerSecond.Median, 0)
+}
+
+// Figures may be as odd as a broken run left them; JSON has no word for what is no number.
+func TestOddFiguresAreNumbersOrNone(t *testing.T) {
+	for _, v := range []float64{1e-300, 1e300, math.MaxFloat64, 5e-324, -1} {
+		r := sweep("workers", []string{"1", "2"}, []float64{100, 100}, []float64{100, v})
+		for _, e := range r.Entries[1:] {
+			e.Report.Result.BytesPerSecond, e.Report.Result.RowsPerSecond, e.Report.Result.Seconds = v, v, 1
+			e.Report.Latency.VisibleSeconds, e.Report.Phases.Fill, e.Report.Stored.BytesPerRow = v, v, v
+		}
+		_, err := json.Marshal(analysis.Tables([]record.Record{r}))
+		require.NoError(t, err, "%v", v)
+		for _, other := range []record.Record{r, sweep("workers", []string{"1", "2"}, []float64{1e-300}, []float64{math.MaxFloat64})} {
+			_, err = json.Marshal([]any{analysis.Compare(r, other), analysis.Compare(other, r)})
+			require.NoError(t, err, "%v", v)
+		}
+	}
 }
 
 func TestFactsMatchByWhatTheyName(t *testing.T) {
@@ -124,7 +159,7 @@ func TestAllOfTheSeedsCellsStandBesideOurs(t *testing.T) {
 	require.Len(t, table.Points, 44)
 	seen := map[*record.Fact]bool{}
 	for _, p := range table.Points {
-		require.NotNil(t, p.Fact, analysis.Name(p.Settings))
+		require.NotNil(t, p.Fact, "%s", p.Settings)
 		require.False(t, seen[p.Fact])
 		seen[p.Fact] = true
 	}
@@ -136,13 +171,15 @@ func TestKnees(t *testing.T) {
 		values   []string
 		rates    []float64
 		at, best string
+		reached  bool
 	}{
-		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 94, 96, 100}, "4", "8"},
-		{"workers", []string{"8", "4", "2", "1"}, []float64{100, 96, 94, 50}, "4", "8"},
-		{"batch-bytes", []string{"900KB", "1MB", "16MiB"}, []float64{100, 99, 98}, "900KB", "900KB"},
-		{"group-commit-interval", []string{"100ms", "1s"}, []float64{1, 2}, "1s", "1s"},
-		{"method", []string{"copy", "insert"}, []float64{1, 2}, "", ""},
-		{"workers", []string{"4"}, []float64{1}, "", ""},
+		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 94, 96, 100}, "4", "8", true},
+		{"workers", []string{"8", "4", "2", "1"}, []float64{100, 96, 94, 50}, "4", "8", true},
+		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 60, 70, 100}, "8", "8", false},
+		{"batch-bytes", []string{"900KB", "1MB", "16MiB"}, []float64{100, 99, 98}, "900KB", "900KB", true},
+		{"group-commit-interval", []string{"100ms", "1s"}, []float64{1, 2}, "1s", "1s", false},
+		{"method", []string{"copy", "insert"}, []float64{1, 2}, "", "", false},
+		{"workers", []string{"4"}, []float64{1}, "", "", false},
 	} {
 		var rates [][]float64
 		for _, v := range c.rates {
@@ -153,14 +190,59 @@ func TestKnees(t *testing.T) {
 			require.Empty(t, table.Knees, "%v", c.values)
 			continue
 		}
-		require.Equal(t, []analysis.Knee{{Axis: c.axis, Row: []record.Setting{}, At: c.at, Best: c.best}}, table.Knees)
+		require.Equal(t, []analysis.Knee{{Axis: c.axis, Row: record.Settings{}, At: c.at, Best: c.best, Reached: c.reached}}, table.Knees)
+		for _, p := range table.Points {
+			require.Equal(t, c.reached && p.Settings[0].Value == c.at, table.IsKnee(p), "%v", p.Settings)
+		}
 	}
+}
+
+// A row whose larger values were never measured has not shown its knee.
+func TestKneeBeforeWhatWasSkipped(t *testing.T) {
+	table := one(t, sweep("workers", []string{"1", "2", "4"}, []float64{1}, []float64{2}, nil))
+	require.Equal(t, []analysis.Knee{{Axis: "workers", Row: record.Settings{}, At: "2", Best: "2"}}, table.Knees)
+}
+
+func TestKneesAlongThePlansAxis(t *testing.T) {
+	axes := []record.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "batch-rows", Values: []string{"10", "20", "30"}}, {Name: "tier", Values: []string{"small", "large"}}}
+	r := record.Record{Head: record.Head{Name: "s", Parts: []record.Part{{Axes: axes, Cells: 12}}}}
+	for cell := range 12 {
+		workers, batch, tier := cell/6, cell/2%3, cell%2
+		r.Entries = append(r.Entries, record.Entry{
+			Cell: cell, Status: record.Measured, Report: pushed(float64(100*(workers+1)*(tier+1)+min(batch, 1)*50), 512),
+			Settings: []record.Setting{{Axis: "workers", Value: axes[0].Values[workers]}, {Axis: "batch-rows", Value: axes[1].Values[batch]}, {Axis: "tier", Value: axes[2].Values[tier]}},
+		})
+	}
+	for planned, want := range map[string]struct {
+		axis, at string
+		rows     int
+		reached  bool
+	}{
+		"": {"workers", "2", 6, false}, "batch_rows": {"batch-rows", "20", 4, true}, "tier": {"tier", "large", 6, false}, "gone": {"workers", "2", 6, false},
+	} {
+		r.Head.Parts[0].Knee = planned
+		table := one(t, r)
+		require.Len(t, table.Knees, want.rows, planned)
+		for _, k := range table.Knees {
+			require.Equal(t, []any{want.axis, want.at, want.reached}, []any{k.Axis, k.At, k.Reached}, planned)
+		}
+	}
+}
+
+// What tune leaves behind has a cell for each setting that it tried, and none for what it might have tried.
+func TestASearchHasTheCellsThatItTried(t *testing.T) {
+	r := sweep("workers", []string{"1", "2", "4"}, []float64{1}, nil, []float64{3})
+	require.Len(t, one(t, r).Points, 3, "a sweep was to push them all")
+	r.Head.Parts[0].Sparse = true
+	table := one(t, r)
+	require.Len(t, table.Points, 2)
+	require.NotContains(t, strings.Join(table.Warnings, " "), "Nothing was measured")
 }
 
 func TestBestAndSmallest(t *testing.T) {
 	table := one(t, fixture(t, "workers.jsonl"))
-	require.Equal(t, "set.synchronous_commit off, workers 8", analysis.Name(table.Points[table.Best].Settings))
-	require.Equal(t, "set.synchronous_commit off, workers 4", analysis.Name(table.Points[table.Smallest].Settings))
+	require.Equal(t, "set.synchronous_commit off, workers 8", table.Points[table.Best].Settings.String())
+	require.Equal(t, "set.synchronous_commit off, workers 4", table.Points[table.Smallest].Settings.String())
 	require.Len(t, table.Knees, 2, "one for each row along workers")
 
 	nothing := one(t, sweep("workers", []string{"1"}, nil))

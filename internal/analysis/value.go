@@ -48,11 +48,6 @@ func parse(s string) value {
 
 func sameValue(a, b string) bool { return a == b || parse(a) == parse(b) }
 
-// sameName takes batch_rows and batch-rows for one axis: articles and plans write the first, flags the second.
-func sameName(a, b string) bool { return plainName(a) == plainName(b) }
-
-func plainName(s string) string { return strings.ReplaceAll(strings.ToLower(s), "_", "-") }
-
 // compareValues orders numbers and durations by size, and text behind them.
 func compareValues(a, b string) int {
 	x, y := parse(a), parse(b)
@@ -70,41 +65,11 @@ func Ordered(a record.Axis) bool {
 	return !slices.ContainsFunc(a.Values, func(v string) bool { return parse(v).kind == text })
 }
 
-// valueOf is the value that an axis has in a cell; "" for an axis that it does not have.
-func valueOf(settings []record.Setting, axis string) string {
-	for _, s := range settings {
-		if s.Axis == axis {
-			return s.Value
-		}
-	}
-	return ""
-}
-
-// without is a cell's settings but for one axis.
-func without(settings []record.Setting, axis string) []record.Setting {
-	rest := make([]record.Setting, 0, len(settings))
-	for _, s := range settings {
-		if s.Axis != axis {
-			rest = append(rest, s)
-		}
-	}
-	return rest
-}
-
 // key is settings as a map's key.
-func key(settings []record.Setting) string {
+func key(settings record.Settings) string {
 	var b strings.Builder
 	for _, s := range settings {
 		b.WriteString(strconv.Quote(s.Axis) + strconv.Quote(s.Value))
 	}
 	return b.String()
-}
-
-// Name is a cell's settings for people: method copy, workers 4.
-func Name(settings []record.Setting) string {
-	words := make([]string, len(settings))
-	for i, s := range settings {
-		words[i] = s.Axis + " " + s.Value
-	}
-	return strings.Join(words, ", ")
 }

@@ -126,18 +126,18 @@ func closeBest(t Table) string {
 		return ""
 	}
 	first, second := t.Points[t.Best], t.Points[fastest(t.Points, others)]
-	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known {
+	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.RowsPerSecond.Median == 0 {
 		return ""
 	}
 	return fmt.Sprintf("The best two cells (%s; %s) differ by %s, which is within their noise (±%s and ±%s): which is faster is not known.",
-		Name(first.Settings), Name(second.Settings), percent(1-second.RowsPerSecond.Median/first.RowsPerSecond.Median),
+		first.Settings, second.Settings, percent(1-second.RowsPerSecond.Median/first.RowsPerSecond.Median),
 		percent(first.RowsPerSecond.Spread()), percent(second.RowsPerSecond.Spread()))
 }
 
 // noisyNeighbours counts the steps along the knee's axis that are no steps.
 func noisyNeighbours(t Table) string {
-	axis := kneeAxis(t.Axes)
-	if axis == "" {
+	axis, ok := kneeAxis(t.planned, t.Axes)
+	if !ok {
 		return ""
 	}
 	steps, known := 0, 0
@@ -151,14 +151,15 @@ func noisyNeighbours(t Table) string {
 			}
 			if isKnown && !differ {
 				steps++
-				some = append(some, joined(", ", Name(without(a.Settings, axis)), axis+" "+valueOf(a.Settings, axis)+" and "+valueOf(b.Settings, axis)))
+				values := axis.Name + " " + a.Settings.Value(axis.Name) + " and " + b.Settings.Value(axis.Name)
+				some = append(some, Joined(", ", a.Settings.Without(axis.Name).String(), values))
 			}
 		}
 	}
 	if steps == 0 {
 		return ""
 	}
-	return fmt.Sprintf("In %d of %d steps along %s the noise is larger than the difference: %s.", steps, known, axis, list(some))
+	return fmt.Sprintf("In %d of %d steps along %s the noise is larger than the difference: %s.", steps, known, axis.Name, list(some))
 }
 
 func cut(t Table) string {
@@ -205,7 +206,7 @@ func (t Table) cells(what, so string, is func(Point) bool) string {
 	var found []string
 	for _, p := range t.Points {
 		if is(p) {
-			found = append(found, Name(p.Settings))
+			found = append(found, p.Settings.String())
 		}
 	}
 	where := fmt.Sprintf(" in %d of %d cells (%s)", len(found), len(t.Points), list(found))

@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -202,7 +203,17 @@ func (c *canvas) FillString(_ font.Face, at vg.Point, text string) { c.text(at, 
 func (c *canvas) text(at vg.Point, anchor, text string) {
 	c.end()
 	x, y, _ := strings.Cut(c.at(at), " ")
-	fmt.Fprintf(&c.out, `<text class="%s%s" x="%s" y="%s">%s</text>`+"\n", c.state.ink, anchor, x, y, html.EscapeString(text))
+	fmt.Fprintf(&c.out, `<text class="%s%s" x="%s" y="%s">%s</text>`+"\n", c.state.ink, anchor, x, y, escape(text))
+}
+
+// escape makes text of XML: most control characters cannot be in it, however they are written.
+func escape(text string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) && r < unicode.MaxASCII && r != '\v' && r != '\f' {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text))
 }
 
 // DrawImage panics: no chart here has an image in it.

@@ -8,7 +8,6 @@ package chart
 import (
 	_ "embed" // style.css
 	"fmt"
-	"html"
 	"strings"
 
 	"gonum.org/v1/plot/vg"
@@ -107,7 +106,7 @@ func (d *drawing) finish() []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" viewBox="%s %s %s %s" role="img" aria-labelledby="%s-t %s-d">`,
 		class, number(-border), number(-border), number(d.width+2*border), number(d.height+2*border), id, id)
 	fmt.Fprintf(&b, "\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
-		id, html.EscapeString(d.frame.Title), id, html.EscapeString(d.frame.Desc))
+		id, escape(d.frame.Title), id, escape(d.frame.Desc))
 	if d.frame.Alone {
 		// The ground is its own: an image does not know whether its page is as light or dark as the reader's system.
 		fmt.Fprintf(&b, "<style>\n%s</style>\n<rect class=\"ground\" x=\"%s\" y=\"%s\" width=\"100%%\" height=\"100%%\" rx=\"8\"/>\n",

@@ -3,7 +3,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -23,12 +22,13 @@ func Benchmarks(w io.Writer, tables []analysis.Table) error {
 		return errNothing
 	}
 	lines := []benchfmt.Record{better("rows/s"), better("overall-rows/s")}
-	for _, t := range tables {
+	for _, t := range legible(tables) {
 		config := benchmarkConfig(t)
 		for _, p := range t.Points {
+			visible := analysis.VisibleSeconds(p.Pushes)
 			for _, push := range p.Pushes {
 				lines = append(lines, &benchfmt.Result{
-					Config: config, Name: benchmarkName(t, p, push.Report.Client.Cores), Iters: 1, Values: benchmarkValues(push.Report),
+					Config: config, Name: benchmarkName(t, p, push.Report.Client.Cores), Iters: 1, Values: benchmarkValues(push.Report, visible),
 				})
 			}
 		}
@@ -99,17 +99,23 @@ func benchmarkWord(s string) string {
 	return s
 }
 
-func benchmarkValues(r *report.Report) []benchfmt.Value {
-	all := []benchfmt.Value{
-		{Value: r.Result.Seconds * 1e9, Unit: "ns/op"},
-		{Value: r.Result.RowsPerSecond, Unit: "rows/s"},
-		{Value: r.Result.BytesPerSecond / 1e6, Unit: "MB/s"},
-		{Value: r.Latency.BatchSeconds.P50, Unit: "p50-sec"},
-		{Value: r.Latency.BatchSeconds.P99, Unit: "p99-sec"},
-		{Value: r.Latency.VisibleSeconds, Unit: "visible-sec"},
-		{Value: r.Stored.BytesPerRow, Unit: "stored-B/row"},
-		{Value: analysis.CPUPerGiB(r), Unit: "cpu-sec/GiB"},
-		{Value: analysis.Overall(r), Unit: "overall-rows/s"},
+// benchmarkValues are those that are known of the push.
+func benchmarkValues(r *report.Report, visible analysis.Measure) []benchfmt.Value {
+	var all []benchfmt.Value
+	add := func(unit string, of analysis.Measure, show func(float64) float64) {
+		if v, ok := of(r); ok {
+			all = append(all, benchfmt.Value{Value: show(v), Unit: unit})
+		}
 	}
-	return slices.DeleteFunc(all, func(v benchfmt.Value) bool { return v.Value == 0 }) // not measured
+	same := func(v float64) float64 { return v }
+	add("ns/op", analysis.Seconds, func(v float64) float64 { return v * 1e9 })
+	add("rows/s", analysis.RowsPerSecond, same)
+	add("MB/s", analysis.BytesPerSecond, func(v float64) float64 { return v / 1e6 })
+	add("p50-sec", analysis.P50, same)
+	add("p99-sec", analysis.P99, same)
+	add("visible-sec", visible, same)
+	add("stored-B/row", analysis.BytesPerRow, same)
+	add("cpu-sec/GiB", analysis.CPUPerGiB, same)
+	add("overall-rows/s", analysis.OverallRowsPerSecond, same)
+	return all
 }

@@ -15,6 +15,7 @@ const CompareSchema = "terapush.compare/v1"
 // Compare writes a comparison for people: the cells, those of one record only, and every input that differs. With a
 // threshold above 0, a share of A's rate, it ends with the cells that are slower by more.
 func Compare(w io.Writer, c analysis.Comparison, threshold float64) error {
+	c = legibleComparison(c)
 	var b strings.Builder
 	fmt.Fprintf(&b, "a %s\nb %s\n", c.A, c.B)
 	if len(c.Cells) > 0 {
@@ -55,24 +56,32 @@ func gridOfPairs(c analysis.Comparison) grid {
 		}
 		g.rows = append(g.rows, []string{
 			cell(p.Table, p.Settings, len(tables) > 1), amount(p.A.Median), spread(p.A), amount(p.B.Median), spread(p.B),
-			fmt.Sprintf("%+.1f %%", 100*p.Change), tested, string(p.Verdict),
+			change(p), tested, string(p.Verdict),
 		})
 	}
 	return g
 }
 
+// change is that of the median; "-" where there is nothing that it could be a share of.
+func change(p analysis.Pair) string {
+	if p.A.Median == 0 && p.B.Median != 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%+.1f %%", 100*p.Change)
+}
+
 func lost(l analysis.Lost) string {
 	text := fmt.Sprintf("only in %s: %s", l.In, cell(l.Table, l.Settings, l.Table != ""))
 	if l.Other != "" {
-		text += "; in the other " + joined(": ", string(l.Other), oneLine(l.Error))
+		text += "; in the other " + analysis.Joined(": ", string(l.Other), oneLine(l.Error))
 	}
 	return text
 }
 
 func failing(c analysis.Comparison, threshold float64) string {
 	var b strings.Builder
-	limit := fmt.Sprintf("%.4g %%", 100*threshold)
-	slower, broken := c.SlowerBy(threshold), c.Broken()
+	limit := inPercent(threshold)
+	slower, broken, untold := c.SlowerBy(threshold), c.Broken(), 0
 	if len(c.Cells)+len(broken) == 0 {
 		return "nothing to compare: no cell was measured in both\n"
 	}
@@ -80,15 +89,21 @@ func failing(c analysis.Comparison, threshold float64) string {
 		return "no cell is slower by more than " + limit + "\n"
 	}
 	for _, p := range slower {
-		fmt.Fprintf(&b, "slower by more than %s: %s, %+.1f %%", limit, cell(p.Table, p.Settings, p.Table != ""), 100*p.Change)
-		if !p.Tested {
-			b.WriteString(" (" + string(p.Verdict) + ")")
+		fmt.Fprintf(&b, "slower by more than %s: %s, %s", limit, cell(p.Table, p.Settings, p.Table != ""), change(p))
+		if p.Verdict == analysis.TooFew {
+			untold++
+			b.WriteString("; " + string(analysis.TooFew) + ", so it counts as slower")
 		}
 		b.WriteString("\n")
 	}
 	for _, l := range broken {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings, l.Table != ""))
 	}
+	fmt.Fprintf(&b, "%d of %d cells slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
+	if untold > 0 {
+		fmt.Fprintf(&b, "; of %d of the slower nobody can say whether it is noise: 5 pushes on either side would tell", untold)
+	}
+	b.WriteString("\n")
 	return b.String()
 }
 
@@ -100,11 +115,11 @@ func orNone(s string) string {
 }
 
 // cell names a cell, with its table where there are several.
-func cell(table string, settings []record.Setting, several bool) string {
+func cell(table string, settings record.Settings, several bool) string {
 	if !several {
 		table = ""
 	}
-	text := joined(": ", table, analysis.Name(settings))
+	text := analysis.Joined(": ", table, settings.String())
 	if text == "" {
 		return "the run"
 	}

@@ -19,6 +19,7 @@ func CSV(w io.Writer, tables []analysis.Table) error {
 	if len(tables) == 0 {
 		return errNothing
 	}
+	tables = legible(tables)
 	axes := allAxes(tables)
 	out := csv.NewWriter(w)
 	_ = out.Write(csvHead(axes)) // an error of it comes back from Error
@@ -62,7 +63,7 @@ func csvLine(t analysis.Table, i int, axes []string) []string {
 	p := t.Points[i]
 	line := []string{
 		t.Name, t.Scale, string(p.Status), strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error),
-		strconv.FormatInt(p.Retries, 10), strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(isKnee(t, p)),
+		strconv.FormatInt(p.Retries, 10), strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.IsKnee(p)),
 	}
 	for _, q := range quantities() {
 		s := q.of(p)
@@ -88,7 +89,7 @@ func csvLine(t analysis.Table, i int, axes []string) []string {
 		}
 	}
 	for _, a := range axes {
-		line = append(line, valueOf(p.Settings, a))
+		line = append(line, p.Settings.Value(a))
 	}
 	return line
 }

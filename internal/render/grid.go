@@ -22,11 +22,11 @@ type column struct {
 	of    func(i int, p analysis.Point) string
 }
 
-// gridOf lays out a table: its axes, what was measured, what was published, and notes.
-func gridOf(t analysis.Table) grid {
+// gridOf lays out a table: its axes, what was measured, what was published, and notes as a function makes them.
+func gridOf(t analysis.Table, notes func(t analysis.Table, i int) string) grid {
 	var columns []column
 	for _, a := range varying(t) {
-		columns = append(columns, column{a.Name, analysis.Ordered(a), func(_ int, p analysis.Point) string { return valueOf(p.Settings, a.Name) }})
+		columns = append(columns, column{a.Name, analysis.Ordered(a), func(_ int, p analysis.Point) string { return p.Settings.Value(a.Name) }})
 	}
 	columns = append(columns, measured()...)
 	columns = append(columns, column{"notes", false, func(i int, _ analysis.Point) string { return notes(t, i) }})

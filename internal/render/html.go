@@ -30,6 +30,7 @@ func HTML(w io.Writer, tables []analysis.Table) error {
 	if len(tables) == 0 {
 		return errNothing
 	}
+	tables = legible(tables)
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("render: the page's template: %w", err)
@@ -96,6 +97,7 @@ func when(tables []analysis.Table) string {
 // Chart writes the first chart of a table as an SVG file of its own: readable on a light and on a dark page, wherever it is
 // shown as an image.
 func Chart(w io.Writer, t analysis.Table) error {
+	t = legible([]analysis.Table{t})[0]
 	draw := throughput(t)[0]
 	svg := draw.draw(chart.Frame{ID: "chart", Title: title(t), Desc: draw.Caption, Width: chart.Wide, Alone: true})
 	if _, err := w.Write(svg); err != nil {

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -48,7 +49,7 @@ func along(t analysis.Table, axis record.Axis, wide bool) sketch {
 	f := fold(t, axis)
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: unitOf(axis)}, Y: chart.Axis{Label: "rows/s"},
-		Series: f.series(t), Mark: "first within 5 % of its line's best", Dashed: "published",
+		Series: f.series(t), Mark: "first within " + near() + " of its line's best", Dashed: "published",
 	}
 	var xs, ys []float64
 	dashed := false
@@ -92,7 +93,7 @@ func unitOf(a record.Axis) chart.Unit {
 
 // wideRange tells whether values reach so far that a linear axis would hide the small ones.
 func wideRange(values []float64, times float64) bool {
-	values = slices.DeleteFunc(values, func(v float64) bool { return !(v > 0) && v != 0 })
+	values = slices.DeleteFunc(values, func(v float64) bool { return v < 0 || math.IsNaN(v) })
 	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values) >= times*slices.Min(values)
 }
 

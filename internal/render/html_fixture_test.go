@@ -56,7 +56,7 @@ func methods() analysis.Table {
 			}
 			t.Points = append(t.Points, p)
 		}
-		t.Knees = append(t.Knees, analysis.Knee{Axis: "batch-rows", Row: []record.Setting{{Axis: "method", Value: method}}, At: "100000", Best: "200000"})
+		t.Knees = append(t.Knees, analysis.Knee{Axis: "batch-rows", Row: []record.Setting{{Axis: "method", Value: method}}, At: "100000", Best: "200000", Reached: true})
 	}
 	for n := range t.Points {
 		t.Points[n].Fact = &facts.Points[n]
@@ -80,7 +80,7 @@ func workers() analysis.Table {
 			p.Settings = []record.Setting{{Axis: "group_commit", Value: mode}, {Axis: "workers", Value: w}}
 			t.Points = append(t.Points, p)
 		}
-		t.Knees = append(t.Knees, analysis.Knee{Axis: "workers", Row: []record.Setting{{Axis: "group_commit", Value: mode}}, At: "16", Best: "32"})
+		t.Knees = append(t.Knees, analysis.Knee{Axis: "workers", Row: []record.Setting{{Axis: "group_commit", Value: mode}}, At: "16", Best: "32", Reached: true})
 	}
 	conclude(&t)
 	return t

@@ -48,20 +48,20 @@ func fold(t analysis.Table, axis record.Axis) folded {
 func (f folded) series(t analysis.Table) []chart.Series {
 	var here, there lines
 	for _, p := range t.Points {
-		x, ok := analysis.Amount(valueOf(p.Settings, f.axis.Name))
+		x, ok := analysis.Amount(p.Settings.Value(f.axis.Name))
 		if s := p.RowsPerSecond; ok && s.N > 0 {
 			point := chart.Point{X: x, Y: s.Median, Marked: len(f.bestOf) == 0 && isKneeAlong(t, p, f.axis.Name)}
 			if s.N > 1 {
 				point.Low, point.High = s.Low, s.High
 			}
-			here.add(f.name(t, func(axis string) string { return valueOf(p.Settings, axis) }), point)
+			here.add(f.name(t, p.Settings.Value), point)
 		}
 	}
 	if t.Facts != nil {
 		for _, fact := range t.Facts.Points {
-			x, ok := analysis.Amount(published(fact, f.axis.Name))
+			x, ok := analysis.Amount(fact.Value(f.axis.Name))
 			if ok && fact.RowsPerSecond > 0 {
-				there.add(f.name(t, func(axis string) string { return published(fact, axis) }), chart.Point{X: x, Y: fact.RowsPerSecond})
+				there.add(f.name(t, fact.Value), chart.Point{X: x, Y: fact.RowsPerSecond})
 			}
 		}
 	}
@@ -104,16 +104,8 @@ func (l *lines) add(name string, p chart.Point) {
 	}
 }
 
-// published is what a fact says of an axis. Articles write batch_rows where flags have batch-rows.
-func published(f record.Fact, axis string) string {
-	if v, ok := f.At[axis]; ok {
-		return v
-	}
-	return f.At[strings.ReplaceAll(axis, "-", "_")]
-}
-
 func isKneeAlong(t analysis.Table, p analysis.Point, axis string) bool {
-	return isKnee(t, p) && slices.ContainsFunc(t.Knees, func(k analysis.Knee) bool { return k.Axis == axis })
+	return t.IsKnee(p) && slices.ContainsFunc(t.Knees, func(k analysis.Knee) bool { return k.Axis == axis })
 }
 
 // all are the measured points.
@@ -152,7 +144,7 @@ func picks(t analysis.Table, fit func(analysis.Point) bool) (points []int, which
 		}
 		name := ""
 		for _, a := range axes {
-			name += valueOf(p.Settings, a.Name) + "\x00"
+			name += p.Settings.Value(a.Name) + "\x00"
 		}
 		if had, ok := best[name]; !ok || p.RowsPerSecond.Median > t.Points[had].RowsPerSecond.Median {
 			best[name] = n

@@ -38,7 +38,7 @@ type figure struct {
 func newPart(n int, t analysis.Table, page string) part {
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(title(t), page), ": "), Name: t.Name, Scale: t.Scale,
-		Where: joined(" · ", input(t, "server"), input(t, "machine")), Durability: input(t, "durability"),
+		Where: analysis.Joined(" · ", input(t, "server"), input(t, "machine")), Durability: input(t, "durability"),
 		Tiles: tiles(t), Cells: cellTable(t), All: measurements(t),
 		Warnings: t.Warnings, Facts: t.Facts,
 	}
@@ -48,7 +48,7 @@ func newPart(n int, t analysis.Table, page string) part {
 		}
 	}
 	for _, b := range besides(t) {
-		if t.Facts != nil && b.Value != joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note) {
+		if t.Facts != nil && b.Value != analysis.Joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note) {
 			p.Besides = append(p.Besides, b)
 		}
 	}
@@ -82,11 +82,11 @@ func tiles(t analysis.Table) []tile {
 	var list []tile
 	if best, ok := pointAt(t, t.Best); ok {
 		list = append(list, tile{"Best", amount(best.RowsPerSecond.Median), "rows/s",
-			joined(" · ", cellName(t, best.Settings), amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
+			analysis.Joined(" · ", cellName(t, best.Settings), amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
 		if small, ok := pointAt(t, t.Smallest); ok && t.Smallest != t.Best {
-			list = append(list, tile{"Smallest within 5 % of it", amount(small.RowsPerSecond.Median), "rows/s", cellName(t, small.Settings)})
+			list = append(list, tile{"Smallest within " + near() + " of it", amount(small.RowsPerSecond.Median), "rows/s", cellName(t, small.Settings)})
 		} else if len(t.Points) > 1 {
-			list = append(list, tile{"Smallest within 5 % of it", "itself", "", "no smaller setting comes as near"})
+			list = append(list, tile{"Smallest within " + near() + " of it", "itself", "", "no smaller setting comes as near"})
 		}
 		if best.P99.N > 0 {
 			list = append(list, tile{"Batch latency there, p99", seconds(best.P99.Median), "", "half of the batches within " + seconds(best.P50.Median)})
@@ -102,7 +102,7 @@ func tiles(t analysis.Table) []tile {
 	note := ""
 	for _, s := range []record.Status{record.Limited, record.Failed, record.Skipped} {
 		if count[s] > 0 {
-			note = joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
+			note = analysis.Joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
 	return append(list, tile{"Cells measured", strconv.Itoa(count[record.Measured] + count[record.Limited]), "of " + strconv.Itoa(len(t.Points)), note})

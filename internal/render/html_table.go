@@ -34,7 +34,9 @@ func (c htmlCell) Long() bool { return len(c.Text) > 24 }
 
 // cellTable is the table of all reports, with a bar behind each rate that shows how it stands to the best.
 func cellTable(t analysis.Table) htmlTable {
-	g := gridOf(t)
+	g := gridOf(t, func(t analysis.Table, i int) string { // why a push failed is told below
+		return analysis.Joined(", ", marks(t, i), ending(t.Points[i]))
+	})
 	rate := slices.Index(g.head, "rows/s")
 	best, measured := pointAt(t, t.Best)
 	var h htmlTable
@@ -112,10 +114,10 @@ func pointAt(t analysis.Table, n int) (analysis.Point, bool) {
 }
 
 // cellName is a cell by what makes it differ from others: words by themselves, numbers with their axis.
-func cellName(t analysis.Table, settings []record.Setting) string {
+func cellName(t analysis.Table, settings record.Settings) string {
 	var words []string
 	for _, a := range varying(t) {
-		value := valueOf(settings, a.Name)
+		value := settings.Value(a.Name)
 		switch {
 		case value == "":
 		case analysis.Ordered(a):
@@ -125,7 +127,7 @@ func cellName(t analysis.Table, settings []record.Setting) string {
 		}
 	}
 	if len(words) == 0 {
-		return analysis.Name(settings)
+		return settings.String()
 	}
 	return strings.Join(words, ", ")
 }

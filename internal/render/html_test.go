@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"encoding/xml"
+	"html/template"
 	"math"
 	"regexp"
 	"strings"
@@ -55,6 +56,47 @@ func TestHTMLNeedsNothing(t *testing.T) {
 			require.True(t, ids[id], "leads nowhere: %s", id)
 		}
 	}
+}
+
+func TestErrorsStandOnce(t *testing.T) {
+	table := methods()
+	html := page(t, table)
+	for _, p := range table.Points {
+		if p.Error != "" {
+			require.Equal(t, 1, strings.Count(html, template.HTMLEscapeString(p.Error)))
+		}
+	}
+}
+
+// An article may call an axis Batch_Rows: its figures stand in the table, and as a dashed line.
+func TestPublishedFiguresAreDrawnHoweverTheirAxisIsWritten(t *testing.T) {
+	const dashed = "stroke-dasharray"
+	for _, name := range []string{"batch-rows", "batch_rows", "Batch_Rows"} {
+		table := methods()
+		facts := *table.Facts
+		facts.Points = nil
+		for _, f := range table.Facts.Points {
+			f.At = map[string]string{"method": f.At["method"], name: f.At["batch-rows"]}
+			facts.Points = append(facts.Points, f)
+		}
+		table.Facts = &facts
+		require.Contains(t, page(t, table), dashed, name)
+	}
+	without := methods()
+	without.Facts = nil
+	require.NotContains(t, page(t, without), dashed)
+}
+
+// A ring is drawn where a knee was reached, and nowhere else.
+func TestKneesThatWereNotReachedHaveNoMark(t *testing.T) {
+	table := workers()
+	require.Contains(t, page(t, table), "first within 5 % of its line&#39;s best")
+	for i := range table.Knees {
+		table.Knees[i].Reached = false
+	}
+	html := page(t, table)
+	require.NotContains(t, html, "first within 5 %")
+	require.NotContains(t, html, "<td>knee</td>")
 }
 
 // TestLargeSweepIsSmall: the page of 500 cells stays below 2 MB.

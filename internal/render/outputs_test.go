@@ -7,15 +7,18 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/report"
 )
 
 func everything(t testing.TB) []record.Record {
@@ -103,6 +106,100 @@ func TestJSON(t *testing.T) {
 			require.Equal(t, p.Fact, got.Tables[i].Points[j].Fact)
 		}
 	}
+}
+
+// A record may come from anybody, and its texts go to terminals.
+func TestNoEscapeSequences(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\u009b31m\u202e\x7f"
+	of := records(t, "four-methods.jsonl", "run-4.json", "workers.jsonl")
+	for i := range of {
+		h := &of[i].Head
+		of[i].File += evil
+		if i != 1 {
+			h.Name += evil
+		}
+		h.Title, h.Scale, h.Version, h.Machine.CPU, h.Machine.Host = h.Title+evil, h.Scale+evil, evil, evil, evil
+		for p := range h.Parts {
+			part := &h.Parts[p]
+			part.Name, part.Title, part.Push = part.Name+evil, part.Title+evil, map[string][]string{"flag" + evil: {evil}}
+			if part.Facts != nil {
+				part.Facts.Source, part.Facts.Machine, part.Facts.Note = evil, evil, evil
+				part.Facts.Points[0].At["method"] += evil
+			}
+			for a := range part.Axes {
+				part.Axes[a].Name += evil
+				part.Axes[a].Values[0] += evil
+			}
+		}
+		for e := range of[i].Entries {
+			entry := &of[i].Entries[e]
+			entry.Error += evil
+			for s := range entry.Settings {
+				entry.Settings[s].Axis += evil
+				entry.Settings[s].Value += evil
+			}
+			if r := entry.Report; r != nil {
+				r.Target.Server, r.Target.URL, r.Plan.Dataset = r.Target.Server+evil+strconv.Itoa(e), evil, evil
+				r.Target.Settings["fsync"+evil], r.Plan.Options = evil, map[string]string{"x" + evil: evil}
+				r.Timeline.Moments = []report.Moment{{At: 1, Phase: evil}, {At: 2, Phase: evil, Rows: 5}}
+			}
+		}
+	}
+	c := analysis.Compare(of[0], of[2])
+	outputs := map[string]func(io.Writer) error{"compare": func(w io.Writer) error { return render.Compare(w, c, 0.05) }}
+	outputs["compare runs"] = func(w io.Writer) error { return render.Compare(w, analysis.Compare(of[1], of[1]), 0.05) }
+	for end, show := range all() {
+		if end != "json" { // where texts are as they are, and escaped
+			outputs[end] = func(w io.Writer) error { return show(w, analysis.Tables(of)) }
+		}
+	}
+	for end, show := range outputs {
+		var b bytes.Buffer
+		require.NoError(t, show(&b))
+		for _, r := range b.String() {
+			require.True(t, unicode.IsPrint(r) || r == '\n', "%s: %U", end, r)
+		}
+		require.Contains(t, b.String(), "\uFFFD", end)
+	}
+}
+
+func TestACompareThatCannotTellSaysSo(t *testing.T) {
+	of := records(t, "run-8.json", "run-4.json")
+	var b bytes.Buffer
+	require.NoError(t, render.Compare(&b, analysis.Compare(of[0], of[1]), 0.05))
+	require.Contains(t, b.String(), "slower by more than 5 %: the run, -35.9 %; too few repeats to tell noise, so it counts as slower\n"+
+		"1 of 1 cells slower by more than 5 %, 0 failed; of 1 of the slower nobody can say whether it is noise: 5 pushes on either side would tell\n")
+	of[0].Entries[0].Report.Result.RowsPerSecond = 0
+	b.Reset()
+	require.NoError(t, render.Compare(&b, analysis.Compare(of[0], of[1]), 0.05))
+	require.NotContains(t, b.String(), "Inf")
+	require.Contains(t, b.String(), " - ")
+}
+
+func TestAZeroIsALineOfBenchstats(t *testing.T) {
+	of := records(t, "run-4.json")
+	of[0].Entries[0].Report.Result.RowsPerSecond = 0
+	require.Contains(t, rendered(t, render.Benchmarks, of), " 0 rows/s ")
+	require.NotContains(t, rendered(t, render.Benchmarks, of), "visible-sec", "which was not measured")
+}
+
+// What all tables share stands once, and no table has more than a few lines of it.
+func TestInputsAreFewLines(t *testing.T) {
+	text := rendered(t, render.Text, records(t, "two-parts.jsonl"))
+	require.Equal(t, 1, strings.Count(text, "\nall tables\n"))
+	require.Equal(t, 1, strings.Count(text, "\nterapush  "))
+	text += "\n\n\n" + rendered(t, render.Text, everything(t))
+	for block := range strings.SplitSeq(text, "\n\n\n") {
+		lines := 0
+		for line := range strings.Lines(block) {
+			name, _, _ := strings.Cut(line, " ")
+			if slices.Contains([]string{"target", "server", "durability", "data", "plan", "machine", "terapush", "settings", "flags"}, name) {
+				lines++
+			}
+		}
+		require.LessOrEqual(t, lines, 8, block)
+	}
+	require.NotContains(t, rendered(t, render.Text, records(t, "run-4.json")), "all tables")
 }
 
 // An error is a server's text: it may hold anything.

@@ -65,18 +65,17 @@ func fixed(t analysis.Table) []record.Setting {
 	return found
 }
 
-// valueOf is the value that an axis has in a cell.
-func valueOf(settings []record.Setting, axis string) string {
-	for _, s := range settings {
-		if s.Axis == axis {
-			return s.Value
-		}
-	}
-	return ""
-}
-
 // notes says of a point what no number does: whether it is the best, and how its pushes ended.
 func notes(t analysis.Table, i int) string {
+	p, why := t.Points[i], ending(t.Points[i])
+	if why != "" && p.Error != "" {
+		why += ": " + oneLine(p.Error)
+	}
+	return analysis.Joined(", ", marks(t, i), why)
+}
+
+// marks are the notes but for the pushes that do not count.
+func marks(t analysis.Table, i int) string {
 	p := t.Points[i]
 	var parts []string
 	add := func(is bool, text string) {
@@ -85,43 +84,27 @@ func notes(t analysis.Table, i int) string {
 		}
 	}
 	add(i == t.Best && len(t.Points) > 1, "best")
-	add(i == t.Smallest && i != t.Best, "smallest within 5 %")
-	add(isKnee(t, p), "knee")
+	add(i == t.Smallest && i != t.Best, "smallest within "+near())
+	add(t.IsKnee(p), "knee")
 	add(p.Limited > 0, "limited")
-	switch {
-	case p.Status == record.Failed || p.Status == record.Skipped:
-		add(true, joined(": ", string(p.Status), oneLine(p.Error)))
-	case p.Failed > 0:
-		add(true, fmt.Sprintf("%d failed: %s", p.Failed, oneLine(p.Error)))
-	}
 	return strings.Join(parts, ", ")
 }
 
-func isKnee(t analysis.Table, p analysis.Point) bool {
-	for _, k := range t.Knees {
-		if valueOf(p.Settings, k.Axis) != k.At {
-			continue
-		}
-		same := true
-		for _, s := range k.Row {
-			same = same && valueOf(p.Settings, s.Axis) == s.Value
-		}
-		if same {
-			return true
-		}
+// ending is how pushes of a point ended that do not count; "" if there are none.
+func ending(p analysis.Point) string {
+	switch {
+	case p.Status == record.Failed || p.Status == record.Skipped:
+		return string(p.Status)
+	case p.Failed > 0:
+		return fmt.Sprintf("%d failed", p.Failed)
 	}
-	return false
+	return ""
 }
 
-func joined(by string, parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, by)
-}
+// near is the share of the best rate that a smaller setting may give away.
+func near() string { return inPercent(record.Near) }
+
+func inPercent(share float64) string { return fmt.Sprintf("%.4g %%", 100*share) }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
