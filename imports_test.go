@@ -63,7 +63,7 @@ func rules() []rule {
 		{from: "internal/record", may: []string{"internal/report", "internal/machine"}},
 		{from: "experiments"},
 		{from: "internal/experiment", may: []string{"internal/record", "internal/nearest", "experiments"}},
-		{from: "internal/trial", may: []string{"pkg/loader", "internal/config", "internal/engine/ledger", "internal/plan", "internal/push", "internal/report"}},
+		{from: "internal/trial", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/engine/ledger", "internal/plan", "internal/push", "internal/report"}},
 		{from: "internal/sweep", may: []string{"internal/experiment", "internal/record", "internal/report", "internal/trial"}},
 		{from: "internal/cells", may: []string{"pkg/loader", "internal/config", "internal/experiment", "internal/nearest", "internal/record",
 			"internal/sweep", "internal/trial"}},

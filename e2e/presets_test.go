@@ -12,11 +12,16 @@ import (
 	"github.com/terapush/terapush/internal/record"
 )
 
-// Every preset that a server here can take runs to its report: at scale ci, and in a soak at scale laptop, one after
-// the other since they measure. Of Oracle there is the dry run only.
+// Every preset that a server here can take runs to its report: at scale ci beside all other tests, and in a soak at scale
+// laptop, one after the other, so that their figures are worth a look. Of Oracle there is the dry run only.
 func TestPresets(t *testing.T) {
 	scale := scaled("ci", "laptop")
-	// Measuring beside all other tests would be a waste of the others' time, and say nothing.
+	beside := func(t *testing.T) {
+		if !soak() {
+			t.Parallel()
+		}
+	}
+	beside(t)
 	run := func(t *testing.T, preset string, target string, env []string, more ...string) {
 		dir := t.TempDir()
 		file := filepath.Join(dir, "record.jsonl")
@@ -49,26 +54,32 @@ func TestPresets(t *testing.T) {
 		invocation{args: []string{"compare", file, file, "--fail-if-slower", "5%"}}.run(t).ends(t, 0)
 	}
 	t.Run("yugabyte-rows-per-transaction on PostgreSQL", func(t *testing.T) {
+		beside(t)
 		d := newDatabase(t, postgres)
 		run(t, "yugabyte-rows-per-transaction", d.target(), nil)
 	})
 	t.Run("singlestore-terabyte on MariaDB", func(t *testing.T) {
+		beside(t)
 		d := newDatabase(t, mariaDB)
 		run(t, "singlestore-terabyte", d.target(), nil)
 	})
 	t.Run("databend-four-methods on the engine", func(t *testing.T) {
-		d := newEngine(t)
-		run(t, "databend-four-methods", d.target(), nil)
+		beside(t)
+		d := newEngine(t) // whose own stages have no presigned URLs, which method insert wants
+		run(t, "databend-four-methods", d.target(), nil, "--stage", d.stage(t, newFolder(t)))
 	})
 	t.Run("databend-copy-cluster on the engine", func(t *testing.T) {
+		beside(t)
 		d := newEngine(t)
 		run(t, "databend-copy-cluster", d.target(), nil)
 	})
 	t.Run("doris-group-commit on the stand-in", func(t *testing.T) {
+		beside(t)
 		c := newCluster(t, doris.Options{})
 		run(t, "doris-group-commit", c.target(), knowing(invocation{}).env)
 	})
 	t.Run("oracle-fast-ingest by dry run", func(t *testing.T) {
+		beside(t)
 		r := invocation{args: []string{"sweep", "oracle://bench@db.example/service", "--preset", "oracle-fast-ingest", "--scale", scale, "--dry-run"}}.run(t).ends(t, 0)
 		assert.Contains(t, r.stdout, "fast")
 	})

@@ -42,7 +42,7 @@ func TestTune(t *testing.T) {
 		r.says(t, "warm-up, ")
 		isEmpty(t, state)
 		require.NotContains(t, r.all(), "hunter2")
-		assert.Regexp(t, `(?m)^enough +\d workers?, batches of 16.00 KiB: [\d,]+ rows/s, .* of the best$`, r.stdout)
+		assert.Regexp(t, `(?m)^enough +\d workers?, batches of 16KiB: [\d,]+ rows/s, .* of the best$`, r.stdout)
 
 		kept, err := record.Read(file)
 		require.NoError(t, err)

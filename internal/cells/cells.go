@@ -81,6 +81,9 @@ func Lay(p experiment.Plan, o Options) (*Sheet, error) {
 		if err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == p.Knee }) {
+			recorded.Knee = p.Knee
+		}
 		s.Parts = append(s.Parts, recorded)
 	}
 	return s, wrong.err()

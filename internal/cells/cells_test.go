@@ -66,3 +66,18 @@ func TestFlagsOfSomeMethods(t *testing.T) {
 	require.Empty(t, s.Cells[0].Config.Via.String())
 	require.NotEmpty(t, s.Cells[1].Config.Via.String())
 }
+
+// A record says along which axis rows ended; parts without the axis have no rows that end.
+func TestKneeOfAPart(t *testing.T) {
+	drivers, err := all.Drivers()
+	require.NoError(t, err)
+	part := func(name string, axis string) experiment.Part {
+		return experiment.Part{
+			Name: name, Push: map[string][]string{"target": {"postgres://h/db"}}, Axes: []record.Axis{{Name: axis, Values: []string{"1", "2"}}},
+		}
+	}
+	s, err := cells.Lay(experiment.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: []experiment.Part{part("a", "workers"), part("b", "batch-rows")}},
+		cells.Options{Sources: trial.Sources{Drivers: drivers, LookupEnv: func(string) (string, bool) { return "", false }}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
+}

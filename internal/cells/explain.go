@@ -16,12 +16,25 @@ import (
 	"github.com/terapush/terapush/internal/record"
 )
 
-// Explain prints every cell and what the sweep will take. file is where its record will be.
-func (s *Sheet) Explain(w io.Writer, file string) error {
+// heading names the plan, with what its name does not say.
+func (s *Sheet) heading() string {
+	text := s.Plan.Name
+	if s.Plan.Scale != "" {
+		text += " at scale " + s.Plan.Scale
+	}
+	if s.Plan.Title != s.Plan.Name {
+		text += ": " + s.Plan.Title
+	}
+	return text
+}
+
+// Explain prints every cell and what the whole sweep will take. file is where its record will be, or is: done are the
+// pushes that it has already.
+func (s *Sheet) Explain(w io.Writer, file string, done []record.Entry) error {
 	out := &strings.Builder{}
 	fmt.Fprintln(out, "dry run: nothing was connected to, so limits of the server are not in these numbers")
-	fmt.Fprintf(out, "sweep     %s at scale %s: %s\n", s.Plan.Name, s.Plan.Scale, s.Plan.Title)
-	fmt.Fprintf(out, "record    %s\n", file)
+	fmt.Fprintf(out, "sweep     %s\n", s.heading())
+	fmt.Fprintf(out, "record    %s%s\n", file, s.doneInWords(done))
 	fmt.Fprintf(out, "order     %s\n", s.orderInWords())
 	for i, part := range s.Parts {
 		own := s.cellsOf(i)
@@ -60,13 +73,37 @@ func (s *Sheet) cellsOf(part int) []Cell {
 	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Part != part })
 }
 
+// doneInWords tells how much of the sweep the record has already.
+func (s *Sheet) doneInWords(done []record.Entry) string {
+	total, failed := 0, 0
+	for _, e := range done {
+		ours := slices.ContainsFunc(s.Cells, func(c Cell) bool { return c.Part == e.Part && c.Number == e.Cell })
+		if !ours || e.Status == record.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
+			continue
+		}
+		total++
+		if e.Status == record.Failed {
+			failed++
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(", which has %s of this sweep already", english.Plural(total, "push", "pushes"))
+	if failed > 0 {
+		text += fmt.Sprintf("; %d failed, which --retry-failed does again", failed)
+	}
+	return text
+}
+
 func (s *Sheet) orderInWords() string {
 	words := []string{"the plan's"}
 	if s.Plan.Interleaved {
 		words[0] = "shuffled in every repeat, the same whenever this sweep is done"
 	}
 	if s.Plan.Knee != "" {
-		words = append(words, "a row ends when two values of "+s.Plan.Knee+" in succession bring less than 5 %")
+		words = append(words, fmt.Sprintf("all repeats of one value of %s before the next; a row ends when two in succession are no better, within %g %%",
+			s.Plan.Knee, 100*record.Near))
 	}
 	if s.Plan.Settle > 0 {
 		words = append(words, fmt.Sprintf("%s between pushes", s.Plan.Settle))

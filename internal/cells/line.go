@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-// Line tells of a push that ended, and where the sweep is.
+// Line tells of a push that ended, and where the sweep is. It may hold whatever a server says.
 func (s *Sheet) Line(p sweep.Progress, e record.Entry) string {
 	words := []string{s.Describe(p.Cell)}
 	switch {

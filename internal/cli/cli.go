@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -45,6 +46,7 @@ func Run(ctx context.Context, args []string, p Process) int {
 		fmt.Fprintln(p.Stderr, "terapush:", err)
 		return exitFailed
 	}
+	p.Stdout = &pipe{out: p.Stdout}
 	a := &app{Process: p, terminal: live.NewTerminal(p.Stderr), drivers: drivers}
 	root := a.root()
 	root.SetArgs(args)
@@ -67,7 +69,7 @@ func complain(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); line != "" && !said[line] {
 			said[line] = true
-			fmt.Fprintln(w, "terapush:", line)
+			fmt.Fprintln(w, "terapush:", printable(line))
 		}
 	}
 }
@@ -75,10 +77,12 @@ func complain(w io.Writer, err error) {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "terapush",
-		Short: "Push terabytes into databases, prove that every row arrived, say what the limit was",
+		Short: "Push terabytes into databases, prove that every row arrived, compare the ways in",
 		Example: `  terapush demo
   terapush push postgres://user@host/db --bytes 1TiB --workers 32
-  terapush push mysql://user@host/db --rows 2000000 --verify full --json`,
+  terapush push mysql://user@host/db --rows 2000000 --verify full --json
+  terapush tune postgres://user@host/db --method copy
+  terapush sweep mysql://user@host/db --plan mine.yaml --repeats 5 --report mine.html`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs, // or cobra says of an unknown command what it thinks, and with another exit code
@@ -165,7 +169,7 @@ func usage(err error) error {
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage(fmt.Errorf("%s: %d arguments given", what, len(args)))
+			return usage(fmt.Errorf("%s: %s given", what, english.Plural(len(args), "argument", "")))
 		}
 		return nil
 	}

@@ -89,8 +89,8 @@ func TestMistakesNameTheNearest(t *testing.T) {
 		"forget discard:// --run a/b":                 `"a/b" is not the id of a run`,
 		"verify":                                      "verify takes one TARGET: 0 arguments given",
 		"list method":                                 `did you mean "methods"?`,
-		"version now":                                 "version takes no arguments: 1 arguments given",
-		"demo now":                                    "demo takes no arguments: 1 arguments given",
+		"version now":                                 "version takes no arguments: 1 argument given",
+		"demo now":                                    "demo takes no arguments: 1 argument given",
 	} {
 		r := newShell(t).run(strings.Fields(command)...)
 		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)

@@ -28,7 +28,7 @@ func (a *app) report() *cobra.Command {
 		Use:   "report FILE...",
 		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
 		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
-Records of one sweep stand side by side; so do single runs, along whatever differs between them, and equal runs are
+Records of the same plan stand side by side; so do single runs, along whatever differs between them, and equal runs are
 taken for repeats. The same files give the same bytes.
 
 An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares what has the
@@ -44,6 +44,11 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 			}
 			if len(args) == 0 {
 				return usage(errors.New("report takes one FILE or more: 0 arguments given"))
+			}
+			for _, file := range args {
+				if err := refuseOver("--out", out, input{file, file}); err != nil {
+					return usage(err)
+				}
 			}
 			records, err := readRecords(args, redact)
 			if err != nil {
@@ -74,13 +79,18 @@ func formats() map[string]func(io.Writer, []analysis.Table) error {
 	}
 }
 
-// formatOf takes the format that was named, or else the one that the file's name ends with.
+// formatOf takes the format that was named, or else the one that the file's name ends with; text where it ends with none.
 func formatOf(name, out string) (func(io.Writer, []analysis.Table) error, error) {
 	byEnd := map[string]string{
-		".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html", ".svg": "svg",
+		"": "text", ".txt": "text", ".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html", ".svg": "svg",
 	}
-	name = cmp.Or(name, byEnd[strings.ToLower(filepath.Ext(out))], "text")
 	all := formats()
+	end := strings.ToLower(filepath.Ext(out))
+	if _, known := byEnd[end]; name == "" && !known {
+		return nil, fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
+			strings.Join(slices.Sorted(maps.Keys(byEnd))[1:], ", "))
+	}
+	name = cmp.Or(name, byEnd[end])
 	if show, ok := all[name]; ok {
 		return show, nil
 	}
@@ -143,23 +153,6 @@ func (a *app) show(path string, write func(io.Writer) error) error {
 	}
 	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
-}
-
-// writeNew puts a file in the place of another when it is whole.
-func writeNew(path string, write func(io.Writer) error) error {
-	out, err := os.CreateTemp(filepath.Dir(path), ".terapush-*")
-	if err != nil {
-		return fmt.Errorf("--report: %w", err)
-	}
-	defer os.RemoveAll(out.Name()) // it has its own name by then when all went well
-	err = errors.Join(write(out), out.Chmod(0o644), out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), path)
-	}
-	if err != nil {
-		return fmt.Errorf("--report %s: %w", path, err)
 	}
 	return nil
 }

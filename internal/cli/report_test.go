@@ -94,7 +94,7 @@ func TestReportMistakes(t *testing.T) {
 		{[]string{"report", file, "--only", "copy"}, `--only "copy": single runs have no parts`},
 		{[]string{"report", recorded("two-parts.jsonl"), "--only", "strem"}, `part "strem" does not exist; did you mean "stream"?`},
 		{[]string{"report", file, "--fromat", "html"}, "did you mean --format?"},
-		{[]string{"compare", file}, "compare takes two files: 1 arguments given"},
+		{[]string{"compare", file}, "compare takes two files: 1 argument given"},
 		{[]string{"compare", file, file, "--fail-if-slower", "5"}, `"5" is not a share: write it as 5%`},
 		{[]string{"compare", file, file, "--fail-if-slower", "0%"}, "more than 0% and less than 100%"},
 		{[]string{"compare", file, file, "--fail-if-slower", "NaN%"}, "is not a share"},

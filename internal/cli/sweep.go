@@ -27,6 +27,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of what each brought.
@@ -35,15 +36,16 @@ A plan is a YAML file with axes (method, batch-rows, workers, any flag of push, 
 their values is a cell, and every cell is a push of its own, proven like any other. The plans that come with terapush
 are presets (terapush list presets), each in the size of the article it reproduces and in smaller scales.
 
-TARGET stands for the plan's. Every flag of push holds for all cells and stands for the plan's own; one that is an axis
-of the plan is refused. One that belongs to some methods only (--via, --commit-batches, options of methods) holds for the
-cells whose method takes it, and is refused if none does. Of the environment and --config comes what neither says. Tables
-are made anew for every cell (--create recreate) unless the plan or a flag says otherwise; only tables that terapush made
-are dropped.
+TARGET takes the place of the plan's target. Flags of push hold for all cells and take the place of the plan's; one that
+is an axis of the plan is refused. One that belongs to some methods only (--via, --commit-batches, options of methods)
+holds for the cells whose method takes it, and is refused if none does. What neither the command line nor the plan says
+comes from the environment (TERAPUSH_SEED) and then from --config. Tables are made anew for every cell (--create
+recreate) unless something says otherwise; only tables that terapush made are dropped.
 
 What ended is in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the same
-command goes on where it was. A cell that fails is recorded and the sweep goes on. It ends when the server's disk is full
-and when the target cannot be reached three times in succession.
+command goes on where it was. A cell that fails is recorded and the sweep goes on; --retry-failed does such pushes again,
+and the newer one counts. The sweep ends when the server's disk is full and when the target cannot be reached three times
+in succession.
 
 Exit codes: 0 ok, 1 ended early or some pushes failed, 2 usage or a cell that cannot be, 4 a verification failed,
 5 nothing could be reached, 130 or 143 stopped by a signal.`
@@ -52,7 +54,7 @@ Exit codes: 0 ok, 1 ended early or some pushes failed, 2 usage or a cell that ca
 type sweepFlags struct {
 	planFile, preset, scale string
 	record                  string
-	restart                 bool
+	restart, retryFailed    bool
 	repeats                 int
 	budget                  time.Duration
 	only                    string
@@ -62,9 +64,10 @@ type sweepFlags struct {
 func (o *sweepFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.planFile, "plan", "", "YAML file with the cells")
 	f.StringVar(&o.preset, "preset", "", "plan that comes with terapush: "+strings.Join(experiment.Presets(), ", "))
-	f.StringVar(&o.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two")
-	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default NAME-SCALE.sweep.jsonl)")
+	f.StringVar(&o.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
+	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default NAME-SCALE.sweep.jsonl, NAME.sweep.jsonl without scales)")
 	f.BoolVar(&o.restart, "restart", false, "begin anew and forget what is in the record")
+	f.BoolVar(&o.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
 	f.IntVar(&o.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
 	f.DurationVar(&o.budget, "budget", 0, "time for the whole sweep: what has not begun by then is skipped (default: the plan's)")
 	f.StringVar(&o.only, "only", "", "part of the plan to do")
@@ -99,8 +102,12 @@ func (a *app) sweep() *cobra.Command {
 			if err := s.read(args, &c, &own); err != nil {
 				return usage(err)
 			}
+			was, refused := s.look()
 			if c.DryRun {
-				return s.Explain(s.Stdout, s.record)
+				return errors.Join(s.Explain(s.Stdout, s.record, was.Entries), usage(refused))
+			}
+			if refused != nil {
+				return usage(refused)
 			}
 			return s.run(cmd.Context())
 		},
@@ -111,6 +118,7 @@ func (a *app) sweep() *cobra.Command {
 	cmd.Flags().Lookup("dry-run").Usage = "print all cells and the estimate, and connect to nothing"
 	cmd.Flags().Lookup("json").Usage = "print the tables as one JSON object"
 	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every push that ended"
+	cmd.Flags().Lookup("create").DefValue = string(loader.CreateRecreate)
 	for _, name := range trial.OfOnePush() {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
@@ -155,7 +163,14 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 		work.Budget = s.budget
 	}
 	if s.record == "" {
-		s.record = fmt.Sprintf("%s-%s.sweep.jsonl", work.Name, work.Scale)
+		s.record = work.Name
+		if work.Scale != "" {
+			s.record += "-" + work.Scale
+		}
+		s.record += ".sweep.jsonl"
+	}
+	if err := s.apart(); err != nil {
+		return err
 	}
 	delete(push, "set") // of any method
 	s.Sheet, err = cells.Lay(work, cells.Options{Sources: s.sources(), Only: s.only, Given: slices.Sorted(maps.Keys(push))})
@@ -225,8 +240,8 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// command is what goes on with the sweep.
-func (s *sweeper) command() string {
+// command is what goes on with the sweep, with one switch more if it has a name.
+func (s *sweeper) command(more string) string {
 	words := []string{"terapush sweep"}
 	if shown, err := trial.ShownTarget(s.target); err == nil {
 		words = append(words, quote(shown))
@@ -239,11 +254,19 @@ func (s *sweeper) command() string {
 			words = append(words, "--"+name+"="+quote(value))
 		}
 	}
+	if _, given := s.given[more]; more != "" && !given {
+		words = append(words, "--"+more)
+	}
 	return strings.Join(words, " ")
 }
 
 // run does the sweep, or goes on with it, and prints what there is at its end, whatever that was.
 func (s *sweeper) run(ctx context.Context) error {
+	if s.html != "" {
+		if err := canWrite(s.html); err != nil {
+			return usage(err)
+		}
+	}
 	file, err := record.Open(s.record)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
@@ -262,34 +285,14 @@ func (s *sweeper) run(ctx context.Context) error {
 		err = s.show(r)
 	}
 	if swept != nil {
-		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command())
+		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command(""))
 		return errors.Join(s.outcome(swept, r), err)
 	}
-	return errors.Join(failures(r), err)
-}
-
-// begin writes the head of a new record, or makes sure that the record is of this sweep.
-func (s *sweeper) begin(file *record.File) error {
-	if s.restart {
-		if err := file.Reset(); err != nil {
-			return err
-		}
+	failed := failures(r)
+	if failed != nil {
+		fmt.Fprintf(s.terminal, "to do what failed again: %s\n", s.command("retry-failed"))
 	}
-	warnings, err := sweep.Begin(file, record.Head{
-		Schema: record.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: record.Digest(s.Parts),
-		Started: time.Now(), Version: buildVersion().Version, Machine: record.ThisMachine(), Repeats: s.Plan.Repeats, Parts: s.Parts,
-	})
-	var other *sweep.OtherSweepError
-	if errors.As(err, &other) {
-		return usage(fmt.Errorf("%s holds %w; give another --record, or --restart to begin anew", s.record, err))
-	}
-	if n := len(file.Record().Entries); n > 0 {
-		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
-	}
-	for _, text := range warnings {
-		s.log().Warn(text)
-	}
-	return err
+	return errors.Join(failed, err)
 }
 
 func (s *sweeper) sweepCells(stop stop, file *record.File) error {
@@ -304,9 +307,10 @@ func (s *sweeper) sweepCells(stop stop, file *record.File) error {
 		list = append(list, one.Cell)
 	}
 	err = sweep.Run(stop.hard, sweep.Job{
-		Plan: s.Plan, Cells: list, Digest: record.Digest(s.Parts), Done: file.Record().Entries, Keep: file.Append,
-		Push: func(ctx context.Context, c experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
-			return lab.Push(ctx, s.Find(c).Setup, drain)
+		Plan: s.Plan, Cells: list, Digest: record.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
+		RetryFailed: s.retryFailed,
+		Push: func(ctx context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+			return lab.Push(ctx, s.Find(c).Setup, drain, begun)
 		},
 		Drain: stop.drain, End: s.tell,
 	})
@@ -351,20 +355,19 @@ func failures(r record.Record) error {
 // tell prints a line about a push that ended.
 func (s *sweeper) tell(p sweep.Progress, e record.Entry) {
 	if s.process.Progress != string(live.None) {
-		fmt.Fprintln(s.terminal, s.Line(p, e))
+		fmt.Fprintln(s.terminal, printable(s.Line(p, e)))
 	}
 }
 
-// show prints the tables, and writes the page.
-func (s *sweeper) show(r record.Record) error {
+// show writes the page, and prints the tables: what reads them may have ended, and with it this process.
+func (s *sweeper) show(r record.Record) (err error) {
 	tables := analysis.Tables([]record.Record{r})
+	if s.html != "" {
+		err = writeNew(s.html, func(w io.Writer) error { return render.HTML(w, tables) })
+	}
 	print := render.Text
 	if s.process.JSON {
 		print = render.JSON
 	}
-	err := print(s.Stdout, tables)
-	if s.html == "" {
-		return err
-	}
-	return errors.Join(err, writeNew(s.html, func(w io.Writer) error { return render.HTML(w, tables) }))
+	return errors.Join(err, print(s.Stdout, tables))
 }

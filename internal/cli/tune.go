@@ -87,6 +87,9 @@ func (a *app) tune() *cobra.Command {
 	cmd.Flags().Lookup("dry-run").Usage = "print the start and the bounds of the search, and connect to nothing"
 	cmd.Flags().Lookup("json").Usage = "print what was found as one JSON object"
 	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every trial that ended"
+	for name, value := range tuning.Defaults() {
+		cmd.Flags().Lookup(name).DefValue = value
+	}
 	for _, name := range trial.OfOnePush() {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
@@ -146,6 +149,9 @@ func (t *tuner) run(ctx context.Context) error {
 	}
 	var file *record.File
 	if t.record != "" {
+		if err := t.isNew(); err != nil {
+			return usage(err)
+		}
 		var err error
 		if file, err = record.Open(t.record); err != nil {
 			return &push.Error{Outcome: report.PreflightFailed, Err: err}
@@ -170,6 +176,18 @@ func (t *tuner) run(ctx context.Context) error {
 	return errors.Join(t.outcome(err, found), show(t.Stdout))
 }
 
+// isNew refuses a --record that is something already.
+func (t *tuner) isNew() error {
+	was, err := record.Look(t.record)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--record: %w", err)
+	case was.Head.Schema != "":
+		return fmt.Errorf("%s holds a record already: give a new file", t.record)
+	}
+	return nil
+}
+
 // find searches in a lab of its own. Its name is the table: two searches of one table would disturb each other.
 func (t *tuner) find(stop stop) (tuning.Found, error) {
 	shown, err := trial.ShownTarget(t.target)
@@ -181,7 +199,10 @@ func (t *tuner) find(stop stop) (tuning.Found, error) {
 		return tuning.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	lab.Clear(stop.hard) // what a killed process left
-	found, err := t.search.Find(stop.hard, stop.drain, lab.Push, t.tell)
+	push := func(ctx context.Context, s trial.Setup, drain <-chan struct{}) (*report.Report, error) {
+		return lab.Push(ctx, s, drain, nil)
+	}
+	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
 	t.leave(lab)
 	found.Command = t.command(found)
 	return found, err
@@ -189,7 +210,7 @@ func (t *tuner) find(stop stop) (tuning.Found, error) {
 
 func (t *tuner) tell(line string) {
 	if t.process.Progress != string(live.None) {
-		fmt.Fprintln(t.terminal, line)
+		fmt.Fprintln(t.terminal, printable(line))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // pace is how long pushes take.
 type pace struct {
-	cells map[[2]int]mean // by part and cell
+	cells map[place]mean
 	parts map[int]mean
 	all   mean
 }
@@ -22,22 +22,23 @@ func (m mean) with(d time.Duration) mean { return mean{m.sum + d, m.n + 1} }
 
 func (m mean) of() time.Duration { return m.sum / time.Duration(m.n) }
 
-func newPace() pace { return pace{cells: map[[2]int]mean{}, parts: map[int]mean{}} }
+func newPace() pace { return pace{cells: map[place]mean{}, parts: map[int]mean{}} }
 
 // add takes a push that ended. One that failed may have ended at once, and says nothing.
-func (p *pace) add(s step, e record.Entry) {
+func (p *pace) add(e record.Entry) {
 	if e.Status == record.Failed {
 		return
 	}
 	d := seconds(e.Seconds)
-	p.cells[s.place()] = p.cells[s.place()].with(d)
-	p.parts[s.cell.Part] = p.parts[s.cell.Part].with(d)
+	at := place{e.Part, e.Cell}
+	p.cells[at] = p.cells[at].with(d)
+	p.parts[e.Part] = p.parts[e.Part].with(d)
 	p.all = p.all.with(d)
 }
 
 // guess is how long a push will take, 0 as long as nothing is known.
 func (p *pace) guess(s step) time.Duration {
-	for _, m := range []mean{p.cells[s.place()], p.parts[s.cell.Part], p.all} {
+	for _, m := range []mean{p.cells[placeOf(s.cell)], p.parts[s.cell.Part], p.all} {
 		if m.n > 0 {
 			return m.of()
 		}

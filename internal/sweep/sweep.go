@@ -28,13 +28,16 @@ type Job struct {
 	Cells []experiment.Cell // those to be pushed, in their parts' order
 	// Digest is the plan's: the order is made of it.
 	Digest string
-	// Done is what is recorded already.
+	// Done is what is recorded already, one entry a push as record.Record.Latest has it.
 	Done []record.Entry
+	// RetryFailed does pushes again that are recorded as failed. Others are never done twice.
+	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(record.Entry) error
 	// Push pushes one cell, and tells by trial.ErrDiskFull and trial.ErrUnreachable what its error means for the others. Closing
-	// drain asks it to end in order. It leaves nothing of its run but the rows and the report.
-	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}) (*report.Report, error)
+	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
+	// goroutine, when rows begin to move; moving tells from then on whether they still do.
+	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
 	// again.
 	Drain <-chan struct{}
@@ -73,8 +76,9 @@ type runner struct {
 	started  time.Time
 	before   time.Duration // that earlier processes took
 	recorded map[record.Push]record.Entry
-	rows     map[string]*climb
-	begun    map[[2]int]bool // cells by part and number whose first repeat was begun: their rows had not ended before them
+	rowOf    map[place]*ladder // of cells whose rows can end
+	ended    map[*ladder]bool
+	begun    map[place]bool // cells that were pushed before their rows had ended: they get all their repeats
 	took     pace
 	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
 	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
@@ -85,22 +89,41 @@ type runner struct {
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cells, j.Digest), started: time.Now(),
-		recorded: map[record.Push]record.Entry{}, rows: map[string]*climb{}, begun: map[[2]int]bool{}, took: newPace(),
+		recorded: map[record.Push]record.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
 	}
+	r.layRows()
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
-		if was, known := r.recorded[e.Push()]; !known || was.Status == record.Skipped {
+		if e.Status != record.Failed || !j.RetryFailed {
 			r.recorded[e.Push()] = e
+		}
+		if e.Status != record.Skipped {
+			r.note(e)
 		}
 	}
 	return r
+}
+
+// layRows puts the cells together whose rows can end.
+func (r *runner) layRows() {
+	rows := map[string]*ladder{}
+	for _, c := range r.Cells {
+		name := row(c, r.Plan.Knee)
+		if name == "" {
+			continue
+		}
+		if rows[name] == nil {
+			rows[name] = &ladder{rates: map[place][]float64{}}
+		}
+		r.rowOf[placeOf(c)] = rows[name]
+		rows[name].cells = append(rows[name].cells, placeOf(c)) // in the order of the axis's values, as they stand in the part
+	}
 }
 
 func (r *runner) step(ctx context.Context, i int, s step) error {
 	was, known := r.recorded[s.push()]
 	switch {
 	case known && was.Status != record.Skipped:
-		r.note(s, was)
 		return nil
 	case r.past(s):
 		if s.repeat == 0 {
@@ -119,26 +142,27 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 // spent is the time of the sweep so far, that of earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past tells whether the push's row has ended before its cell.
+// past tells whether the push's row has ended before its cell. A cell that was begun gets all its repeats, also where
+// those, or more of those before it, say that its row should have ended: half a cell is worth less than one too many.
 func (r *runner) past(s step) bool {
-	return s.row != "" && !r.begun[s.place()] && r.climb(s).over()
-}
-
-func (r *runner) climb(s step) *climb {
-	if r.rows[s.row] == nil {
-		r.rows[s.row] = new(climb)
-	}
-	return r.rows[s.row]
+	row := r.rowOf[placeOf(s.cell)]
+	return row != nil && !s.warmUp && !r.begun[placeOf(s.cell)] && r.ended[row]
 }
 
 // note learns from a push that ended, now or in an earlier process.
-func (r *runner) note(s step, e record.Entry) {
-	r.took.add(s, e)
-	r.begun[s.place()] = r.begun[s.place()] || !s.warmUp
-	if s.row == "" || s.repeat > 0 || e.Status == record.Failed || e.Report == nil {
+func (r *runner) note(e record.Entry) {
+	r.took.add(e)
+	if e.WarmUp {
 		return
 	}
-	r.climb(s).add(e.Report.Result.RowsPerSecond)
+	at := place{e.Part, e.Cell}
+	r.begun[at] = true
+	row := r.rowOf[at]
+	if row == nil || e.Status == record.Failed || e.Report == nil {
+		return // a failure says nothing about the knee
+	}
+	row.rates[at] = append(row.rates[at], e.Report.Result.RowsPerSecond)
+	r.ended[row] = row.over()
 }
 
 // pause is the time before the next push.
@@ -173,15 +197,15 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 		r.Begin(r.progress(i, s))
 	}
 	e := entryOf(s, time.Now())
-	drain, late, release := r.limited(ctx)
-	result, err := r.Push(ctx, s.cell, drain)
-	release()
+	clock := r.startClock(ctx)
+	result, err := r.Push(ctx, s.cell, clock.drain, clock.begin)
+	clock.stop()
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
 	if err != nil && r.stopped(ctx) != nil {
 		return ErrStopped
 	}
-	e.Status, e.Error = r.judge(result, err, closed(late))
+	e.Status, e.Error = judge(result, err, clock)
 	if err := r.keep(i, s, e, errors.Is(err, trial.ErrUnreachable)); err != nil {
 		return err
 	}
@@ -191,43 +215,15 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	return r.stopped(ctx)
 }
 
-// limited is the drain of one push: the user's, or the limit's. late is closed if it was the limit's.
-func (r *runner) limited(ctx context.Context) (drain, late <-chan struct{}, release func()) {
-	closing, passed, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		var limit <-chan time.Time
-		if r.Plan.Limit > 0 {
-			clock := time.NewTimer(r.Plan.Limit)
-			defer clock.Stop()
-			limit = clock.C
-		}
-		select {
-		case <-limit:
-			close(passed)
-			close(closing)
-		case <-r.Drain:
-			close(closing)
-		case <-ctx.Done():
-		case <-over:
-		}
-	}()
-	return closing, passed, func() {
-		close(over)
-		<-ended
-	}
-}
-
 // judge says what a push was. One that the limit ended in order is measured as far as it came.
-func (r *runner) judge(result *report.Report, err error, late bool) (record.Status, string) {
+func judge(result *report.Report, err error, c *clock) (record.Status, string) {
 	switch {
 	case err == nil:
 		return record.Measured, ""
-	case !late || result == nil || result.Result.Outcome != report.Interrupted:
+	case c.why == "" || result == nil || result.Result.Outcome != report.Interrupted:
 		return record.Failed, err.Error()
 	case result.Result.Rows == 0:
-		return record.Failed, fmt.Sprintf("the limit of %s passed before a row was acknowledged", r.Plan.Limit)
+		return record.Failed, c.why + " before a row was acknowledged"
 	default:
 		return record.Limited, ""
 	}
@@ -235,7 +231,7 @@ func (r *runner) judge(result *report.Report, err error, late bool) (record.Stat
 
 // keep records a push, with those before it that reached no server; but not yet if it is one of them.
 func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
-	r.note(s, e)
+	r.note(e)
 	if r.End != nil {
 		r.End(r.progress(i, s), e)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,7 +49,8 @@ func newBench(p experiment.Plan) *bench {
 
 func (b *bench) keep(e record.Entry) error { b.entries = append(b.entries, e); return nil }
 
-func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
+func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+	begun(func() bool { return true })
 	name := nameOf(c.Settings)
 	b.order = append(b.order, name)
 	r := &report.Report{}
@@ -148,7 +150,7 @@ func TestPartsOneAfterTheOther(t *testing.T) {
 	require.Equal(t, "0"+strings.Repeat("0", 16)+"1"+strings.Repeat("1", 4), parts)
 }
 
-// Rows go up side by side, and each ends where it stops paying; the later repeats leave those cells out.
+// Rows go up side by side, all repeats of a value before the next one, and each ends where it stops paying.
 func TestKnee(t *testing.T) {
 	rates := map[string]float64{
 		"copy 1": 100, "copy 2": 190, "copy 4": 195, "copy 8": 150, // and 16 is past the knee
@@ -161,15 +163,124 @@ func TestKnee(t *testing.T) {
 	}
 	require.NoError(t, b.run(t))
 	for step, workers := range []string{"1", "2", "4", "8"} {
-		pair := b.order[2*step : 2*step+2]
-		require.ElementsMatch(t, []string{"copy " + workers, "insert " + workers}, pair)
+		for repeat := range 2 {
+			pair := b.order[4*step+2*repeat : 4*step+2*repeat+2]
+			require.ElementsMatch(t, []string{"copy " + workers, "insert " + workers}, pair)
+		}
 	}
 	require.Len(t, b.order, 9+9)
 	require.Contains(t, b.told(), "copy 16 #0 skipped")
 	require.NotContains(t, b.told(), "copy 16 #1 skipped", "said once")
 	last := b.entries[slices.IndexFunc(b.entries, func(e record.Entry) bool { return e.Status == record.Skipped })]
-	require.Contains(t, last.Error, "past the knee: two values of workers in succession")
+	require.Equal(t, "past the knee: two values of workers in succession were no better, 95 % of each had been reached before", last.Error)
 	require.Nil(t, last.Report)
+}
+
+// In order a cell has all its repeats before the next one, so that medians end its row.
+func TestKneeInOrder(t *testing.T) {
+	b := newBench(plan(func(p *experiment.Plan) { p.Knee, p.Repeats, p.Interleaved = "workers", 2, false }))
+	require.NoError(t, b.run(t))
+	want := []string{}
+	for _, cell := range []string{"copy 1", "copy 2", "copy 4", "insert 1", "insert 2", "insert 4"} {
+		want = append(want, cell, cell)
+	}
+	require.Equal(t, want, b.order)
+}
+
+// One push that was lucky or unlucky neither ends a row nor keeps it going.
+func TestKneeByMedians(t *testing.T) {
+	for name, c := range map[string]struct {
+		rates map[string][]float64 // of the repeats
+		last  string
+	}{
+		"unlucky": {map[string][]float64{"1": {100, 100, 100}, "2": {90, 200, 210}, "4": {95, 400, 390}, "8": {800, 10, 810}, "16": {1600, 1600, 1600}}, "16"},
+		"lucky":   {map[string][]float64{"1": {100, 100, 100}, "2": {100, 900, 101}, "4": {100, 102, 900}}, "4"},
+		// 5 % of the higher one, as the knee of a table has it: 100 is near 105.2 and not near 105.3.
+		"near":     {map[string][]float64{"1": {100, 100, 100}, "2": {105.2, 105.2, 105.2}, "4": {105.2, 105.2, 105.2}}, "4"},
+		"not near": {map[string][]float64{"1": {100, 100, 100}, "2": {105.3, 105.3, 105.3}, "4": {105, 105, 105}, "8": {105, 105, 105}}, "8"},
+		// Many small steps come to something.
+		"slow": {map[string][]float64{"1": {100, 100, 100}, "2": {104, 104, 104}, "4": {108, 108, 108}, "8": {112, 112, 112}, "16": {116, 116, 116}}, "16"},
+	} {
+		b := newBench(plan(func(p *experiment.Plan) {
+			p.Knee, p.Repeats = "workers", 3
+			p.Parts[0].Axes = p.Parts[0].Axes[1:]
+		}))
+		done := map[string]int{}
+		b.push = func(workers string, _ <-chan struct{}) (float64, error) {
+			require.Contains(t, c.rates, workers, name)
+			done[workers]++
+			return c.rates[workers][done[workers]-1], nil
+		}
+		require.NoError(t, b.run(t))
+		require.Equal(t, c.last, b.order[len(b.order)-1], name)
+		for workers, n := range done {
+			require.Equal(t, 3, n, "%s: workers %s", name, workers)
+		}
+	}
+}
+
+// With more repeats a row may turn out to go on, and its skipped cells are done; or to have ended before, and then the cells
+// that were begun get their repeats all the same.
+func TestMoreRepeatsMoveTheKnee(t *testing.T) {
+	small := func(repeats int) experiment.Plan {
+		return plan(func(p *experiment.Plan) {
+			p.Knee, p.Repeats = "workers", repeats
+			p.Parts[0].Axes = p.Parts[0].Axes[1:]
+		})
+	}
+	count := func(b *bench) map[string]int {
+		n := map[string]int{}
+		for _, name := range b.order {
+			n[name]++
+		}
+		return n
+	}
+	flat := map[string]float64{"1": 100, "2": 100, "4": 100, "8": 100, "16": 100}
+	rising := map[string]float64{"1": 100, "2": 200, "4": 400, "8": 800, "16": 1600}
+	for _, c := range []struct {
+		first, later map[string]float64
+		done         map[string]int // by the second process
+	}{
+		{flat, map[string]float64{"1": 100, "2": 300, "4": 900, "8": 900, "16": 900}, map[string]int{"1": 2, "2": 2, "4": 2, "8": 3, "16": 3}},
+		{rising, flat, map[string]int{"1": 2, "2": 2, "4": 2, "8": 2, "16": 2}},
+		{flat, flat, map[string]int{"1": 2, "2": 2, "4": 2}},
+	} {
+		b := newBench(small(1))
+		b.push = func(name string, _ <-chan struct{}) (float64, error) { return c.first[name], nil }
+		require.NoError(t, b.run(t))
+		again := newBench(small(3))
+		again.job.Done, again.entries = slices.Clone(b.entries), slices.Clone(b.entries)
+		again.push = func(name string, _ <-chan struct{}) (float64, error) { return c.later[name], nil }
+		require.NoError(t, again.run(t))
+		require.Equal(t, c.done, count(again))
+	}
+}
+
+func TestFailedPushesAreDoneAgainWhenThatIsWanted(t *testing.T) {
+	b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.WarmUp = 2, 1 }))
+	b.push = func(name string, _ <-chan struct{}) (float64, error) {
+		if strings.HasSuffix(name, " 2") {
+			return 0, errors.New("no such option")
+		}
+		return 100, nil
+	}
+	require.NoError(t, b.run(t))
+	require.Len(t, b.entries, 21)
+	whole := slices.Clone(b.entries)
+
+	b.job.Done, b.order, b.push = slices.Clone(whole), nil, nil
+	require.NoError(t, b.run(t))
+	require.Empty(t, b.order, "a failure is a result")
+
+	b.job.RetryFailed = true
+	require.NoError(t, b.run(t))
+	slices.Sort(b.order)
+	require.Equal(t, []string{"copy 2", "copy 2", "insert 2", "insert 2"}, b.order)
+	latest := record.Record{Entries: b.entries}.Latest()
+	require.Len(t, latest, 21)
+	for _, e := range latest {
+		require.Equal(t, record.Measured, e.Status)
+	}
 }
 
 func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
@@ -212,6 +323,50 @@ func TestLimit(t *testing.T) {
 	})
 }
 
+// What the limit bounds is the time in which rows move: what comes before and behind is no part of what is compared.
+func TestLimitIsOfTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Minute }))
+		b.job.Cells = b.job.Cells[:3]
+		fill := map[string]time.Duration{"copy 1": 3 * time.Minute, "copy 2": time.Hour, "copy 4": time.Second}
+		b.job.Push = func(_ context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+			interrupted := &report.Report{Result: report.Result{Outcome: report.Interrupted}}
+			select {
+			case <-drain:
+				return interrupted, errors.New("stopped by a signal")
+			case <-time.After(fill[nameOf(c.Settings)]):
+			}
+			var loaded atomic.Bool
+			begun(func() bool { return !loaded.Load() })
+			if nameOf(c.Settings) == "copy 4" {
+				time.Sleep(time.Second)
+				loaded.Store(true)
+				select {
+				case <-drain:
+					return interrupted, errors.New("stopped by a signal")
+				case <-time.After(time.Hour): // the proof
+					return &report.Report{}, nil
+				}
+			}
+			<-drain
+			interrupted.Result.Rows = 5
+			return interrupted, errors.New("stopped by a signal")
+		}
+		require.NoError(t, b.run(t))
+		ended := map[string]record.Entry{}
+		for _, e := range b.entries {
+			ended[nameOf(e.Settings)] = e
+		}
+		require.Equal(t, record.Limited, ended["copy 1"].Status)
+		require.Equal(t, 240.0, ended["copy 1"].Seconds)
+		require.Equal(t, record.Failed, ended["copy 2"].Status)
+		require.Equal(t, "10m0s for preparing and filling and the limit of 1m0s passed before a row was acknowledged", ended["copy 2"].Error)
+		require.Equal(t, 660.0, ended["copy 2"].Seconds)
+		require.Equal(t, record.Measured, ended["copy 4"].Status, "its rows were in before the limit")
+		require.Equal(t, 3602.0, ended["copy 4"].Seconds)
+	})
+}
+
 func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plan(func(p *experiment.Plan) { p.Limit = time.Minute })
@@ -221,7 +376,8 @@ func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
 		} {
 			b := newBench(p)
 			b.job.Cells = b.job.Cells[:1]
-			b.job.Push = func(_ context.Context, _ experiment.Cell, drain <-chan struct{}) (*report.Report, error) {
+			b.job.Push = func(_ context.Context, _ experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+				begun(func() bool { return true })
 				<-drain
 				return &report.Report{Result: r}, errors.New("row 7 is bad")
 			}

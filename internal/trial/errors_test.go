@@ -48,6 +48,8 @@ func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	r := &report.Report{Warnings: []string{"it is hunter2-secret"}}
 	r.Result.Error, r.Target.Settings = "no hunter2-secret", map[string]string{"app.password": "x", "search_path": "hunter2-secret"}
+	r.Plan.Options = map[string]string{"stage": "of hunter2-secret"}
 	require.NotContains(t, fmt.Sprintf("%+v", one.withoutSecrets(r)), "hunter2")
+	require.Equal(t, "of ***", r.Plan.Options["stage"])
 	require.Equal(t, "***", r.Target.Settings["app.password"])
 }

@@ -45,8 +45,9 @@ func StateFor(stateDir, kind, name string) string {
 }
 
 // Push makes one trial, and forgets its run. The error may be ErrDiskFull or ErrUnreachable besides. The report is there
-// as far as the push came, also when there is an error. Closing drain ends the push in order.
-func (l *Lab) Push(ctx context.Context, s Setup, drain <-chan struct{}) (*report.Report, error) {
+// as far as the push came, also when there is an error. Closing drain ends the push in order. begun is called once, from
+// another goroutine, when rows begin to move, with what tells from then on whether they still do; it may be nil.
+func (l *Lab) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error) {
 	p := s.Config
 	p.State, p.Progress, p.MetricsAddr = l.State, l.Process.Progress, l.Process.MetricsAddr
 	job := push.Job{
@@ -59,6 +60,9 @@ func (l *Lab) Push(ctx context.Context, s Setup, drain <-chan struct{}) (*report
 		}
 		defer end()
 		job.Watch = watch
+	}
+	if begun != nil {
+		job.Watch = tellsOfLoad(job.Watch, begun)
 	}
 	r, err := push.Run(ctx, job)
 	l.Clear(ctx)

@@ -34,7 +34,7 @@ func TestALabLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, one.Outline(l.Drivers))
 	require.EqualValues(t, 100, one.Plan.Rows)
-	r, err := l.Push(t.Context(), one, nil)
+	r, err := l.Push(t.Context(), one, nil, nil)
 	require.NoError(t, err)
 	require.Equal(t, report.OK, r.Result.Outcome)
 	require.NoError(t, l.Close())

@@ -47,6 +47,9 @@ func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
 		}
 		r.Target.Settings[name] = loader.Redact(value, s.secrets...)
 	}
+	for name, value := range r.Plan.Options {
+		r.Plan.Options[name] = loader.Redact(value, s.secrets...)
+	}
 	r.Result.Error = loader.Redact(r.Result.Error, s.secrets...)
 	for i, text := range r.Warnings {
 		r.Warnings[i] = loader.Redact(text, s.secrets...)

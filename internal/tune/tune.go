@@ -76,7 +76,8 @@ func Find(ctx context.Context, o Options, measure func(context.Context, Setting)
 		}
 		return Result{}, errors.Join(ErrNothing, why, context.Cause(ctx))
 	}
-	r := Result{Best: *s.best(), Smallest: *s.smallest(), Complete: s.left > 0 && ctx.Err() == nil}
+	r := Result{Best: *s.best(), Smallest: *s.smallest()}
+	r.Complete = !s.cut // best and smallest may have wanted to measure, too
 	for _, t := range s.order {
 		r.Trials = append(r.Trials, *t)
 	}
@@ -87,7 +88,8 @@ type search struct {
 	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive
 	options Options
 	measure func(context.Context, Setting) (float64, error)
-	left    int // measurements
+	left    int  // measurements
+	cut     bool // one more was wanted, and trials or time were used up
 	trials  map[Setting]*Trial
 	order   []*Trial
 }
@@ -108,13 +110,13 @@ func axes() []axis {
 func (s *search) run() {
 	at := s.options.Start
 	s.try(at)
-	for before := (Setting{}); before != at && s.more(); {
+	for before := (Setting{}); before != at && !s.cut; {
 		before = at
 		for _, a := range axes() {
 			at = s.climb(at, a)
 		}
 	}
-	for before := (Setting{}); before != at && s.more(); {
+	for before := (Setting{}); before != at && !s.cut; {
 		before = at
 		for _, a := range slices.Backward(axes()) { // batches first: smaller ones cost the server less than fewer connections do
 			at = s.shrink(at, a)
@@ -125,12 +127,10 @@ func (s *search) run() {
 	}
 }
 
-func (s *search) more() bool { return s.left > 0 && s.ctx.Err() == nil }
-
 // climb doubles for as long as it pays, and looks one step beyond the first that does not: the next may pay again.
 func (s *search) climb(from Setting, a axis) Setting {
 	top, misses := from, 0
-	for next := from; misses < 2 && s.more(); {
+	for next := from; misses < 2 && !s.cut; {
 		n := min(2*a.of(next), a.of(s.options.Most))
 		if n == a.of(next) {
 			break
@@ -151,7 +151,7 @@ func (s *search) climb(from Setting, a axis) Setting {
 // shrink halves for as long as the rate stays near the best, and looks one step beyond the first that does not.
 func (s *search) shrink(from Setting, a axis) Setting {
 	low, misses := from, 0
-	for next := from; misses < 2 && s.more(); {
+	for next := from; misses < 2 && !s.cut; {
 		n := max(a.of(next)/2, a.of(s.options.Least))
 		if n == a.of(next) {
 			break
@@ -166,12 +166,13 @@ func (s *search) shrink(from Setting, a axis) Setting {
 	return low
 }
 
-// narrow looks between a setting and its half, which is not enough, twice.
+// narrow looks between a setting and its half twice. Half of it is not enough, or is less than the least, which ends the
+// halving where it stands: then what lies between is tried as far as it is allowed.
 func (s *search) narrow(from Setting, a axis) Setting {
 	low, high := a.of(from)/2, a.of(from)
 	for range 2 {
 		middle := (low + high) / 2
-		if middle <= low || middle >= high || middle < a.of(s.options.Least) || !s.more() {
+		if middle <= low || middle >= high || middle < a.of(s.options.Least) || s.cut {
 			break
 		}
 		if s.enough(a.with(from, middle)) {
@@ -188,7 +189,7 @@ func (s *search) try(at Setting) *Trial {
 	if t, known := s.trials[at]; known {
 		return usable(t)
 	}
-	if !s.more() {
+	if !s.may() {
 		return nil
 	}
 	t := &Trial{Setting: at}
@@ -205,25 +206,36 @@ func usable(t *Trial) *Trial {
 	return t
 }
 
-func (s *search) again(t *Trial) {
+// may tells whether there can be one more measurement, which is wanted.
+func (s *search) may() bool {
+	s.cut = s.cut || s.left == 0 || s.ctx.Err() != nil
+	return !s.cut
+}
+
+// again measures a trial once, and tells whether that gave a rate.
+func (s *search) again(t *Trial) bool {
+	if !s.may() {
+		return false
+	}
 	s.left--
 	rate, err := s.measure(s.ctx, t.Setting)
 	if err != nil {
 		t.Err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
-		return
+		s.cut = s.cut || s.ctx.Err() != nil // its end made it fail
+		return false
 	}
 	t.Rates = append(t.Rates, rate)
+	return true
 }
 
-// settle measures a trial as often as one that decides has to be.
-func (s *search) settle(t *Trial) {
-	for failures := 0; len(t.Rates) < s.options.Repeats && failures == 0 && s.more(); {
-		before := len(t.Rates)
-		s.again(t)
-		if len(t.Rates) == before {
-			failures++
+// settle measures a trial as often as one that decides has to be, and tells whether that was possible.
+func (s *search) settle(t *Trial) bool {
+	for len(t.Rates) < s.options.Repeats {
+		if !s.again(t) {
+			return false
 		}
 	}
+	return true
 }
 
 // doubtful is how far a ratio of two single rates may lie from the mark without anybody knowing on which side it is.
@@ -261,11 +273,7 @@ func (s *search) best() *Trial {
 				top = t
 			}
 		}
-		if top == nil || len(top.Rates) >= s.options.Repeats || !s.more() {
-			return top
-		}
-		before := len(top.Rates)
-		if s.settle(top); len(top.Rates) == before {
+		if top == nil || len(top.Rates) >= s.options.Repeats || !s.settle(top) {
 			return top
 		}
 	}

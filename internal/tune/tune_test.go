@@ -126,6 +126,42 @@ func TestBudget(t *testing.T) {
 	require.NotEmpty(t, r.Best.Rates)
 }
 
+// A search whose last trial is the last one that it may make has come to its end.
+func TestExactlyEnoughTrials(t *testing.T) {
+	find := func(trials int) (r tune.Result, asked int) {
+		o := options()
+		o.Trials = trials
+		r, err := tune.Find(t.Context(), o, func(_ context.Context, at tune.Setting) (float64, error) {
+			asked++
+			return min(float64(at.Workers), 16), nil
+		})
+		require.NoError(t, err)
+		return r, asked
+	}
+	whole, needed := find(1000)
+	require.True(t, whole.Complete)
+	r, asked := find(needed)
+	require.Equal(t, needed, asked)
+	require.True(t, r.Complete)
+	require.Equal(t, whole, r)
+	r, _ = find(needed - 1)
+	require.False(t, r.Complete)
+}
+
+// A setting that fails when it is measured again is not measured without end.
+func TestASettingThatFailsLater(t *testing.T) {
+	asked := map[tune.Setting]int{}
+	r, err := tune.Find(t.Context(), options(), func(_ context.Context, at tune.Setting) (float64, error) {
+		if asked[at]++; at.Workers == 16 && asked[at] > 1 {
+			return 0, errors.New("too many connections")
+		}
+		return min(float64(at.Workers), 16), nil
+	})
+	require.NoError(t, err)
+	require.True(t, r.Complete)
+	require.Less(t, len(r.Trials), 100)
+}
+
 func TestStopped(t *testing.T) {
 	stop := errors.New("stopped by a signal")
 	ctx, cancel := context.WithCancelCause(t.Context())

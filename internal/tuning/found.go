@@ -35,9 +35,10 @@ type Found struct {
 	Complete bool    `json:"complete"` // else there may be better settings
 	Why      string  `json:"why"`      // the search is not complete
 	// Trials are the settings that were tried, in the order in which they were first; those that could not be have an error.
-	Trials   []Trial `json:"trials"`
-	Best     Trial   `json:"best"`
-	Smallest Trial   `json:"smallest"` // within Near of the best
+	Trials   []Trial  `json:"trials"`
+	Best     Trial    `json:"best"`
+	Smallest Trial    `json:"smallest"` // within Near of the best
+	Warnings []string `json:"warnings"` // what speaks against believing it, in sentences
 	// Command is the push that takes what was found. Who made the search's flags fills it in.
 	Command string `json:"use"`
 
@@ -88,6 +89,7 @@ func (u *under) found(r tune.Result, cause error) Found {
 		f.Trials = append(f.Trials, made(t))
 	}
 	f.Best, f.Smallest = made(r.Best), made(r.Smallest)
+	f.Warnings = f.warnings()
 	// Batches and workers that were given stand in the command that they were given in.
 	for _, name := range []string{"workers", "batch-bytes", "batch-rows"} {
 		if given := u.base.Given[name]; given != nil && f.Use[name] == nil {
@@ -103,6 +105,26 @@ func (u *under) found(r tune.Result, cause error) Found {
 	return f
 }
 
+// warnings tell of measurements that lie further apart than what is told apart by them.
+func (f Found) warnings() []string {
+	all := []string{}
+	for i, t := range []Trial{f.Best, f.Smallest} {
+		what := []string{"the best", "what is enough"}[i]
+		if same := t.Workers == f.Best.Workers && t.BatchBytes == f.Best.BatchBytes; i == 1 && same {
+			break
+		}
+		low, high := t.spread()
+		if apart := (high - low) / t.Rate; apart > f.Near {
+			all = append(all, fmt.Sprintf("measurements of %s lie %.1f %% apart, more than the %.4g %% that are given away: longer trials say more",
+				what, 100*apart, 100*f.Near))
+		}
+	}
+	return all
+}
+
+// spread is the smallest and the largest rate that was measured.
+func (t Trial) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
+
 // WriteJSON prints one JSON object.
 func (f Found) WriteJSON(w io.Writer) error {
 	out := json.NewEncoder(w)
@@ -114,33 +136,39 @@ func (f Found) WriteJSON(w io.Writer) error {
 // WriteText prints a table, what was found, and the command to use.
 func (f Found) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "WORKERS\tBATCH\tROWS\tROWS/S\tBYTES/S\tOF THE BEST\tMEASURED\t")
+	fmt.Fprintln(table, "WORKERS\tBATCH\tROWS\tROWS/S\tBYTES/S\tOF THE BEST\tMEASURED")
 	for _, t := range f.Trials {
 		mark := ""
 		switch {
 		case t.Workers == f.Smallest.Workers && t.BatchBytes == f.Smallest.BatchBytes:
-			mark = "← enough"
+			mark = "\t← enough"
 		case t.Workers == f.Best.Workers && t.BatchBytes == f.Best.BatchBytes:
-			mark = "← best"
+			mark = "\t← best"
 		}
 		if len(t.Measured) == 0 {
-			fmt.Fprintf(table, "%d\t%s\t%s\t-\t-\t-\t-\t%s\n", t.Workers, size(float64(t.BatchBytes)), rows(t.BatchRows), short(t.Error))
+			fmt.Fprintf(table, "%d\t%s\t%s\t-\t-\t-\t-\t%s\n", t.Workers, batch(t.BatchBytes), rows(t.BatchRows), short(t.Error))
 			continue
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%.1f %%\t%s\t%s\n", t.Workers, size(float64(t.BatchBytes)), rows(t.BatchRows), count(t.Rate),
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%.1f %%\t%s%s\n", t.Workers, batch(t.BatchBytes), rows(t.BatchRows), count(t.Rate),
 			size(t.Bytes), 100*t.Share, english.Plural(len(t.Measured), "time", ""), mark)
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
 	tell := func(what string, t Trial, more string) {
-		fmt.Fprintf(w, "%-9s %s, batches of %s: %s rows/s, %s/s%s\n", what, workers(t.Workers), size(float64(t.BatchBytes)), count(t.Rate), size(t.Bytes), more)
+		if low, high := t.spread(); len(t.Measured) > 1 {
+			more = fmt.Sprintf(" (%s..%s)", count(low), count(high)) + more
+		}
+		fmt.Fprintf(w, "%-9s %s, batches of %s: %s rows/s, %s/s%s\n", what, workers(t.Workers), batch(t.BatchBytes), count(t.Rate), size(t.Bytes), more)
 	}
 	fmt.Fprintln(w)
 	tell("best", f.Best, "")
 	tell("enough", f.Smallest, fmt.Sprintf(", %.1f %% of the best", 100*f.Smallest.Share))
 	if !f.Complete {
 		fmt.Fprintf(w, "%-9s %s: the search has not come to its end, and there may be better settings\n", "note", f.Why)
+	}
+	for _, text := range f.Warnings {
+		fmt.Fprintf(w, "%-9s %s\n", "note", text)
 	}
 	_, err := fmt.Fprintf(w, "use: %s\n", f.Command)
 	return err
@@ -164,16 +192,16 @@ func (s *Search) Explain(w io.Writer) error {
 	line("target", "%s, table %s", shown, s.Table())
 	line("method", "%s, verify %s", p.Method, s.base.Config.Verify)
 	line("trials", "of %s, what decides %d times, for at most %s", each, repeats, s.Budget)
-	line("start", "%s, batches of %s", workers(s.start.Workers), size(float64(s.start.BatchBytes)))
+	line("start", "%s, batches of %s", workers(s.start.Workers), batch(s.start.BatchBytes))
 	line("workers", "%d to %d", s.least.Workers, s.most.Workers)
-	_, err = fmt.Fprintf(w, "%-9s %s to %s\n", "batches", size(float64(s.least.BatchBytes)), size(float64(s.most.BatchBytes)))
+	_, err = fmt.Fprintf(w, "%-9s %s to %s\n", "batches", batch(s.least.BatchBytes), batch(s.most.BatchBytes))
 	return err
 }
 
 // Record is the search as the record of a sweep, without the version and the machine. Its cells are all combinations of
 // the values that were tried.
 func (f Found) Record() (record.Head, []record.Entry) {
-	part := record.Part{Push: f.shared(), Cells: 1}
+	part := record.Part{Push: f.shared(), Cells: 1, Sparse: true}
 	for _, name := range axes() {
 		if f.search.flagsOf(f.search.start)[name] == nil {
 			continue
@@ -192,7 +220,7 @@ func (f Found) Record() (record.Head, []record.Entry) {
 	}
 	parts := []record.Part{part}
 	return record.Head{
-		Schema: record.Schema, Name: "tune", Title: "Workers and batch size of " + f.Method, Digest: record.Digest(parts),
+		Schema: record.Schema, Name: "tune", Title: "Workers and batch size of " + f.Method, Digest: record.Digest(parts, 0),
 		Started: entries[0].Started, Repeats: most, Parts: parts,
 	}, entries
 }
@@ -238,6 +266,12 @@ func (f Found) values(axis string) []string {
 }
 
 func workers(n int) string { return english.Plural(n, "worker", "") }
+
+// batch is the size of a batch as --batch-bytes takes it: what is shown can be given.
+func batch(n int64) string {
+	size := config.Bytes(n)
+	return size.String()
+}
 
 func size(n float64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 

@@ -3,19 +3,12 @@
 package tuning
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
-	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/internal/tune"
 	"github.com/terapush/terapush/pkg/loader"
@@ -49,6 +42,11 @@ const (
 	trialVerify   = "ack"
 	trialDistinct = "64MiB"
 )
+
+// Defaults are flags of push that a trial takes otherwise where nobody has said anything, by name.
+func Defaults() map[string]string {
+	return map[string]string{"verify": trialVerify, "distinct-bytes": trialDistinct, "create": string(loader.CreateRecreate)}
+}
 
 // Search is one that can be made.
 type Search struct {
@@ -184,8 +182,7 @@ func (s *Search) flagsOf(at tune.Setting) map[string][]string {
 		flags["workers"] = []string{strconv.Itoa(at.Workers)}
 	}
 	if !s.fixedBatch {
-		size := config.Bytes(at.BatchBytes)
-		flags["batch-bytes"] = []string{size.String()}
+		flags["batch-bytes"] = []string{batch(at.BatchBytes)}
 	}
 	return flags
 }
@@ -207,198 +204,4 @@ func (s *Search) setup(at tune.Setting) (trial.Setup, error) {
 		return one, fmt.Errorf("--memory holds %d batches", p.Buffers)
 	}
 	return one, nil
-}
-
-// Push makes one trial, as trial.Lab does.
-type Push func(ctx context.Context, s trial.Setup, drain <-chan struct{}) (*report.Report, error)
-
-// under is a search under way.
-type under struct {
-	*Search
-	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive: the connections end with it
-	end     context.CancelCauseFunc
-	drain   <-chan struct{}
-	trial   Push
-	tell    func(line string)
-	started time.Time
-	rate    float64 // encoded bytes a second of the best trial so far
-	begun   float64 // bytes in flight where the search begins
-	entries []record.Entry
-	batch   map[tune.Setting]int64 // rows of a batch
-}
-
-// Find searches. Closing drain ends it in order. Found holds what is known by then, also when there is an error: no trial
-// means that nothing is. The budget is no error.
-func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Push, tell func(line string)) (Found, error) {
-	searching, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
-	defer clock.Stop()
-	go func() {
-		select {
-		case <-drain:
-			end(ErrStopped)
-		case <-searching.Done():
-		}
-	}()
-	u := &under{Search: s, ctx: ctx, end: end, drain: drain, trial: trial, tell: tell, started: time.Now(), batch: map[tune.Setting]int64{}}
-	start, err := u.warmUp(searching)
-	if err != nil {
-		return Found{}, err
-	}
-	r, err := tune.Find(searching, tune.Options{
-		Start: start, Least: s.least, Most: s.most, Near: s.Near, Repeats: repeats, Trials: 10_000, // the budget ends it before
-	}, u.measure)
-	cause := context.Cause(searching)
-	if errors.Is(cause, errBudget) && !errors.Is(err, tune.ErrNothing) {
-		err = nil
-	}
-	if len(r.Best.Rates) == 0 {
-		return Found{}, err
-	}
-	return u.found(r, cause), err
-}
-
-// warmUp makes the first push, which counts for nothing, and gives the setting that the search begins with: a smaller one
-// than push would take where that cannot be.
-func (u *under) warmUp(searching context.Context) (tune.Setting, error) {
-	for at := u.start; ; {
-		_, err := u.push(at, true)
-		if searching.Err() != nil && (err != nil || errors.Is(context.Cause(searching), ErrStopped)) {
-			return at, cause(searching, err)
-		}
-		switch {
-		case err == nil:
-			return u.begin(at), nil
-		case !errors.Is(err, trial.ErrLimit) && !errors.Is(err, errNotHere):
-			return at, err
-		case at.Workers > u.least.Workers:
-			at.Workers = max(at.Workers/2, u.least.Workers)
-		case at.BatchBytes > u.least.BatchBytes:
-			at.BatchBytes = max(at.BatchBytes/2, u.least.BatchBytes)
-		default:
-			return at, err
-		}
-	}
-}
-
-// begin makes a start smaller whose batches would take longer than a trial, which would say little.
-func (u *under) begin(at tune.Setting) tune.Setting {
-	for u.tooLong(at) && at.BatchBytes > u.least.BatchBytes {
-		at.BatchBytes = max(at.BatchBytes/2, u.least.BatchBytes)
-	}
-	u.begun = inFlight(at)
-	return at
-}
-
-// tooLong tells whether a trial of the setting, at the best rate so far, would be over before each worker's first batch
-// is in. Where the search begins is tried in any case.
-func (u *under) tooLong(at tune.Setting) bool {
-	p := &u.base
-	return p.Plan.ByDuration && u.rate > 0 && inFlight(at) > max(u.rate*p.Config.Duration.Seconds(), u.begun)
-}
-
-func inFlight(at tune.Setting) float64 { return float64(at.Workers) * float64(at.BatchBytes) }
-
-// cause is why a search has ended: a signal, or else the error itself.
-func cause(searching context.Context, err error) error {
-	if c := context.Cause(searching); errors.Is(c, ErrStopped) || err == nil {
-		return c
-	}
-	return err
-}
-
-func (u *under) measure(_ context.Context, at tune.Setting) (float64, error) {
-	return u.push(at, false)
-}
-
-// errNotHere is a setting that is refused before anything is pushed.
-var errNotHere = errors.New("cannot be tried")
-
-// push makes one trial of a setting and gives its rows a second.
-func (u *under) push(at tune.Setting, warmUp bool) (float64, error) {
-	one, err := u.setup(at)
-	if err == nil && u.tooLong(at) {
-		err = fmt.Errorf("trials of %s are too short for it at the best rate so far: a longer --trial searches further", one.Config.Duration)
-	}
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errNotHere, err)
-		u.say(at, warmUp, err.Error())
-		return 0, err
-	}
-	u.batch[at] = one.Plan.BatchRows
-	e := u.entry(at, warmUp)
-	r, err := u.trial(u.ctx, one, u.drain)
-	e.Seconds, e.Report = time.Since(e.Started).Seconds(), r
-	switch {
-	case u.stopped():
-		u.end(ErrStopped)
-		return 0, ErrStopped
-	case err == nil && r.Result.Rows == 0:
-		err = errors.New("no row was acknowledged")
-	case err == nil && r.Plan.Workers < at.Workers:
-		err = limit(fmt.Errorf("the server runs %d loads at a time", r.Plan.Workers))
-	}
-	e.Status = record.Measured
-	if err != nil {
-		e.Status, e.Error = record.Failed, err.Error()
-	}
-	u.entries = append(u.entries, e)
-	if err != nil {
-		u.say(at, warmUp, "FAILED: "+strings.Join(strings.Fields(err.Error()), " "))
-		if endsIt(err) {
-			u.end(err)
-		}
-		return 0, err
-	}
-	u.rate = max(u.rate, r.Result.RowsPerSecond*float64(one.Plan.EncodedRowBytes))
-	u.say(at, warmUp, fmt.Sprintf("%s rows/s, %s/s", count(r.Result.RowsPerSecond), size(r.Result.BytesPerSecond)))
-	return r.Result.RowsPerSecond, nil
-}
-
-func (u *under) stopped() bool {
-	select {
-	case <-u.drain:
-		return true
-	default:
-		return u.ctx.Err() != nil
-	}
-}
-
-// limit is an error of a setting of which less may do.
-func limit(err error) error { return fmt.Errorf("%w: %w", trial.ErrLimit, err) }
-
-// endsIt tells whether the error of a trial is one of the server or of the rows, and not of the setting.
-func endsIt(err error) bool {
-	of := push.OutcomeOf(err)
-	return errors.Is(err, trial.ErrDiskFull) || errors.Is(err, trial.ErrUnreachable) || of == report.VerificationFailed || of == report.Rejected
-}
-
-func (u *under) entry(at tune.Setting, warmUp bool) record.Entry {
-	e := record.Entry{Started: time.Now(), WarmUp: warmUp, Settings: []record.Setting{}}
-	flags := u.flagsOf(at)
-	for _, name := range axes() {
-		if values := flags[name]; values != nil {
-			e.Settings = append(e.Settings, record.Setting{Axis: name, Value: values[0]})
-		}
-	}
-	for _, was := range u.entries {
-		if was.WarmUp == warmUp && slices.Equal(was.Settings, e.Settings) {
-			e.Repeat++
-		}
-	}
-	return e
-}
-
-// axes are the flags that are sought, in the order of tables.
-func axes() []string { return []string{"workers", "batch-bytes"} }
-
-// say tells of a trial.
-func (u *under) say(at tune.Setting, warmUp bool, what string) {
-	what = fmt.Sprintf("%s, batches of %s: %s | elapsed %s of %s", workers(at.Workers), size(float64(at.BatchBytes)), what,
-		time.Since(u.started).Round(100*time.Millisecond), u.Budget)
-	if warmUp {
-		what = "warm-up, " + what
-	}
-	u.tell(what)
 }

@@ -104,7 +104,10 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	f.Command = "terapush push …"
 	var text, data strings.Builder
 	require.NoError(t, f.WriteText(&text))
-	require.Regexp(t, `(?m)^8 +1\.000 MiB +[\d,]+ +1,000,000 .* 100\.0 % .*← enough$`, text.String())
+	require.Regexp(t, `(?m)^8 +1\.0MiB +[\d,]+ +1,000,000 .* 100\.0 % .*← enough$`, text.String())
+	require.Regexp(t, `(?m)^enough +8 workers, batches of 1\.0MiB: 1,000,000 rows/s, \S+ \S+/s \(1,000,000\.\.1,000,000\), 100\.0 % of the best$`, text.String())
+	require.NotRegexp(t, `(?m) $`, text.String())
+	require.NotContains(t, text.String(), "note")
 	require.True(t, strings.HasSuffix(text.String(), "\nuse: terapush push …\n"))
 	require.NoError(t, f.WriteJSON(&data))
 	var got map[string]any
@@ -112,6 +115,21 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	require.Equal(t, "terapush.tune/v1", got["schema"])
 	require.Equal(t, "terapush push …", got["use"])
 	require.NotContains(t, data.String(), "hunter2")
+}
+
+// Where measurements of one setting differ by more than what is given away, the choice between settings is worth little.
+func TestSpreadIsTold(t *testing.T) {
+	b := newBench(t)
+	b.push = func(s trial.Setup) (float64, error) {
+		return knee(s) * []float64{0.9, 1, 1.1}[len(b.asked)%3], nil
+	}
+	f, err := b.find()
+	require.NoError(t, err)
+	require.NotEmpty(t, f.Warnings)
+	var text strings.Builder
+	require.NoError(t, f.WriteText(&text))
+	require.Regexp(t, `(?m)^note +measurements of the best lie \d+\.\d % apart, more than the 5 % that are given away: longer trials say more$`, text.String())
+	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
 }
 
 func TestWhatIsGivenHolds(t *testing.T) {

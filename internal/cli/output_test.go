@@ -1,0 +1,209 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/record"
+)
+
+// What a command writes never takes the place of what it reads, by whatever name.
+func TestNothingIsWrittenOverAnInput(t *testing.T) {
+	text, err := os.ReadFile(recorded("workers.jsonl"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	require.NoError(t, os.WriteFile(at("q.jsonl"), text, 0o644))
+	require.NoError(t, os.Symlink(at("q.jsonl"), at("link.html")))
+	require.NoError(t, os.Link(at("q.jsonl"), at("hard.html")))
+	require.NoError(t, os.Symlink(dir, at("folder")))
+	require.NoError(t, os.Symlink("new.jsonl", at("dangling.html")))
+	s := newShell(t)
+	for _, out := range []string{at("q.jsonl"), at("link.html"), at("hard.html"), at("folder/q.jsonl"), dir + "/./q.jsonl"} {
+		r := s.run("report", recorded("run-4.json"), at("q.jsonl"), "--out", out, "--format", "text")
+		require.Equal(t, 2, r.code, out)
+		require.Contains(t, r.stderr, "it is the same file as "+at("q.jsonl")+", which would be gone")
+	}
+	d := newDesk(t, quick)
+	for _, files := range [][]string{
+		{"--record", at("new.jsonl"), "--report", at("new.jsonl")},
+		{"--record", at("new.jsonl"), "--report", at("folder/new.jsonl")},
+		{"--record", at("dangling.html"), "--report", at("new.jsonl")},
+		{"--record", at("q.jsonl"), "--report", at("hard.html")},
+		{"--record", at("new.jsonl"), "--report", d.plan},
+		{"--record", d.plan},
+	} {
+		for _, more := range [][]string{nil, {"--dry-run"}} {
+			r := s.run(append(append([]string{"sweep", "discard://", "--plan", d.plan}, files...), more...)...)
+			require.Equal(t, 2, r.code, "%v: %s", files, r.stderr)
+			require.Contains(t, r.stderr, "it is the same file as ", files)
+			require.NoFileExists(t, at("new.jsonl"))
+		}
+	}
+	kept, err := os.ReadFile(at("q.jsonl"))
+	require.NoError(t, err)
+	require.Equal(t, text, kept)
+	plan, err := os.ReadFile(d.plan)
+	require.NoError(t, err)
+	require.Equal(t, quick, string(plan))
+}
+
+// A page that cannot be written is refused before the first push, by the name that the user gave it.
+func TestSweepFindsOutAtOnceThatItsPageCannotBeWritten(t *testing.T) {
+	d := newDesk(t, quick)
+	dir := t.TempDir()
+	for page, want := range map[string]string{
+		filepath.Join(dir, "no", "page.html"): "no such file or directory",
+		filepath.Join(d.plan, "page.html"):    "not a directory",
+		dir:                                   "it is a folder",
+	} {
+		r := d.sweep("discard://", "--report", page)
+		require.Equal(t, 2, r.code, r.stderr)
+		require.Contains(t, r.stderr, "terapush: --report "+page+": ")
+		require.Contains(t, r.stderr, want)
+		require.NotContains(t, r.stderr, ".terapush-")
+		require.NoFileExists(t, d.record)
+	}
+	require.Zero(t, d.sweep("discard://", "--report", filepath.Join(dir, "page.html"), "--repeats", "1").code)
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1, "and nothing else is left")
+}
+
+// A dry run says of the record what the real one would.
+func TestSweepDryRunLooksAtTheRecord(t *testing.T) {
+	d := newDesk(t, quick)
+	r := d.sweep("discard://", "--dry-run")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "\nrecord    "+d.record+"\n")
+	require.Zero(t, d.sweep("discard://", "--repeats", "1").code)
+	was, err := os.ReadFile(d.record)
+	require.NoError(t, err)
+	r = d.sweep("discard://", "--dry-run")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "\nrecord    "+d.record+", which has 7 pushes of this sweep already\n")
+	r = d.sweep("discard://", "--dry-run", "--rows", "5")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "holds another sweep: --rows was 2000, now it is 5; give another --record, or --restart")
+	require.Contains(t, r.stdout, "\npushes    13")
+	require.Zero(t, d.sweep("discard://", "--dry-run", "--rows", "5", "--restart").code)
+	kept, err := os.ReadFile(d.record)
+	require.NoError(t, err)
+	require.Equal(t, was, kept)
+}
+
+// What is no record is the user's mistake, as another sweep's is.
+func TestWhatIsNoRecordIsRefused(t *testing.T) {
+	d := newDesk(t, quick)
+	for _, text := range []string{"# a title\n", `{"schema":"terapush.report/v1"}`, `{"schema":"terapush.sweep/v9"}`} {
+		require.NoError(t, os.WriteFile(d.record, []byte(text), 0o644))
+		for _, args := range [][]string{nil, {"--dry-run"}, {"--restart"}} {
+			r := d.sweep(append(args, "discard://")...)
+			require.Equal(t, 2, r.code, r.stderr)
+			require.Contains(t, r.stderr, "--record: "+d.record)
+		}
+		r := d.run("tune", "discard://", "--rows", "5", "--record", d.record)
+		require.Equal(t, 2, r.code, r.stderr)
+		require.Contains(t, r.stderr, "--record: "+d.record)
+		kept, err := os.ReadFile(d.record)
+		require.NoError(t, err)
+		require.Equal(t, text, string(kept))
+	}
+}
+
+func TestSweepRetriesWhatFailed(t *testing.T) {
+	d := newDesk(t, "name: f\nrows: 10\npush: {retries: 0}\naxes:\n  target: ['discard://', 'postgres://u@127.0.0.1:1/db', 'discard://h']\norder: in-order\nrepeats: 2\n")
+	r := d.sweep()
+	require.Equal(t, 1, r.code)
+	require.Contains(t, r.stderr, "to do what failed again: terapush sweep --plan="+d.plan+" --record="+d.record+" --retry-failed\n")
+	first := d.read()
+	r = d.sweep("--dry-run")
+	require.Contains(t, r.stdout, ", which has 6 pushes of this sweep already; 2 failed, which --retry-failed does again\n")
+	r = d.sweep()
+	require.Equal(t, 1, r.code)
+	require.Equal(t, first.Entries, d.read().Entries, "a failure is a result")
+	r = d.sweep("--retry-failed")
+	require.Equal(t, 1, r.code)
+	again := d.read()
+	require.Len(t, again.Entries, 6)
+	done := 0
+	for _, e := range again.Entries {
+		if e.Status == record.Failed {
+			done++
+			require.True(t, e.Started.After(first.Entries[5].Started), "the newer one counts")
+		}
+	}
+	require.Equal(t, 2, done)
+}
+
+func TestReportRefusesEndingsItDoesNotKnow(t *testing.T) {
+	s := newShell(t)
+	out := filepath.Join(t.TempDir(), "x.pdf")
+	r := s.run("report", recorded("run-4.json"), "--out", out)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "--out "+out+": no format's files end with .pdf; end it with one of .bench, .csv, .htm, .html, .json, .md, .svg, .txt, or give --format")
+	require.NoFileExists(t, out)
+	require.Zero(t, s.run("report", recorded("run-4.json"), "--out", out, "--format", "text").code)
+}
+
+// brokenPipe fails as a pipe does whose reader has gone.
+type brokenPipe struct{ writes int }
+
+func (p *brokenPipe) Write([]byte) (int, error) {
+	p.writes++
+	return 0, &os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}
+}
+
+// A reader that has seen enough is no failure, and a sweep goes on without it.
+func TestAPipeThatIsClosedEarly(t *testing.T) {
+	d := newDesk(t, quick)
+	for _, args := range [][]string{
+		{"list"}, {"report", recorded("workers.jsonl")}, {"version"}, {"sweep", "--help"},
+		{"sweep", "discard://", "--plan", d.plan, "--record", d.record, "--progress", "none", "--repeats", "1"},
+	} {
+		var out brokenPipe
+		var log strings.Builder
+		code := cli.Run(t.Context(), args, cli.Process{
+			Stdout: &out, Stderr: &log, Signals: make(chan os.Signal),
+			LookupEnv: func(name string) (string, bool) { text, ok := d.env[name]; return text, ok },
+		})
+		require.Zero(t, code, args)
+		require.NotContains(t, log.String(), "pipe", args)
+		require.Equal(t, 1, out.writes, args)
+	}
+	require.Len(t, d.pushes(), 7)
+}
+
+// What comes from outside cannot steer the terminal.
+func TestNoControlCharactersOnTheScreen(t *testing.T) {
+	s := newShell(t)
+	r := s.run("sweep", "--plan", "/no/\x1b[2Jwhere\a")
+	require.Equal(t, 2, r.code)
+	require.Equal(t, "terapush: --plan: open /no/ [2Jwhere : no such file or directory\n", r.stderr)
+}
+
+// Help shows what the command takes, and not what push would.
+func TestDefaultsInHelpAreTheCommands(t *testing.T) {
+	s := newShell(t)
+	help := func(command, flag string) string {
+		for line := range strings.Lines(s.run(command, "--help").stdout) {
+			if strings.HasPrefix(strings.TrimSpace(line), "--"+flag+" ") {
+				return line
+			}
+		}
+		require.Fail(t, "no flag "+flag)
+		return ""
+	}
+	for _, c := range [][3]string{
+		{"push", "create", "(default if-missing)"}, {"sweep", "create", "(default recreate)"}, {"tune", "create", "(default recreate)"},
+		{"sweep", "verify", "(default count)"}, {"tune", "verify", "(default ack)"}, {"tune", "distinct-bytes", "(default 64MiB)"},
+	} {
+		require.Contains(t, help(c[0], c[1]), c[2], c)
+	}
+}
