@@ -10,6 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"unicode"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/render"
 )
 
 // pipe is stdout. Whoever reads it may have seen enough, as head has: what comes behind that is thrown away, and what the
@@ -114,6 +118,11 @@ func newBeside(path string) (*os.File, error) {
 		return nil, fmt.Errorf("--report %s: making a file in its folder: %w", path, err)
 	}
 	return out, nil
+}
+
+// writePage writes the tables and charts of a record.
+func writePage(path string, r record.Record) error {
+	return writeNew(path, func(w io.Writer) error { return render.HTML(w, analysis.Tables([]record.Record{r})) })
 }
 
 // writeNew puts a file in the place of another when it is whole.

@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -35,7 +36,7 @@ failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopp
 
 func (a *app) push() *cobra.Command {
 	var c config.Push
-	var file string
+	var file, page string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
 		Short: "Fill a table as fast as it goes, and prove that every row arrived exactly once",
@@ -53,16 +54,25 @@ func (a *app) push() *cobra.Command {
 			if c.DryRun {
 				return usage(push.Explain(a.Stdout, &c, a.drivers))
 			}
+			if page != "" {
+				if err := errors.Join(refuseOver("--report", page, input{"--config", file}), canWrite(page)); err != nil {
+					return usage(err)
+				}
+			}
 			stop, release := a.stopping(cmd.Context())
 			defer release()
 			r, err := a.runPush(stop, c, cmd.Flags(), explicit)
 			if line := next(r); line != "" {
 				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
 			}
+			if r != nil && page != "" {
+				err = errors.Join(err, writePage(page, record.Of(*r)))
+			}
 			return err
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
+	cmd.Flags().StringVar(&page, "report", "", "write the report with charts to this HTML file as well")
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
 	cmd.Flags().SortFlags = false
 	return cmd

@@ -43,6 +43,22 @@ func TestReportOut(t *testing.T) {
 	require.Contains(t, r.stderr, "--out: open ")
 }
 
+func TestPushWritesAPage(t *testing.T) {
+	s := newShell(t)
+	page := filepath.Join(t.TempDir(), "page.html")
+	require.Equal(t, 0, s.run("push", "discard://", "--bytes", "1MiB", "--report", page).code)
+	text, err := os.ReadFile(page)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "<svg")
+	require.Contains(t, string(text), "documents")
+
+	nowhere := filepath.Join(t.TempDir(), "missing", "page.html")
+	r := s.run("push", "discard://", "--bytes", "1MiB", "--report", nowhere)
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, nowhere)
+	require.Empty(t, r.stdout, "nothing was pushed before")
+}
+
 func TestReportOnlyOnePart(t *testing.T) {
 	s := newShell(t)
 	all := s.run("report", recorded("two-parts.jsonl"), "--format", "csv").stdout

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -363,7 +362,7 @@ func (s *sweeper) tell(p sweep.Progress, e record.Entry) {
 func (s *sweeper) show(r record.Record) (err error) {
 	tables := analysis.Tables([]record.Record{r})
 	if s.html != "" {
-		err = writeNew(s.html, func(w io.Writer) error { return render.HTML(w, tables) })
+		err = writePage(s.html, r)
 	}
 	print := render.Text
 	if s.process.JSON {

@@ -72,7 +72,6 @@ func strange(text []byte, schema string) error {
 	}
 }
 
-// single makes a record of one report. It has no head to speak of: nobody wrote down the machine or the flags.
 func single(text []byte) (Record, error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	var r report.Report
@@ -82,6 +81,11 @@ func single(text []byte) (Record, error) {
 	if in.More() {
 		return Record{}, errors.New("there is something behind the report: give every report a file of its own")
 	}
+	return Of(r), nil
+}
+
+// Of is the record of one report. It has no head to speak of: nobody wrote down the machine or the flags.
+func Of(r report.Report) Record {
 	e := Entry{Status: Measured, Error: r.Result.Error, Started: r.Run.Started, Seconds: seconds(r.Phases), Report: &r}
 	switch r.Result.Outcome {
 	case report.OK:
@@ -90,7 +94,7 @@ func single(text []byte) (Record, error) {
 	default:
 		e.Status, e.Error = Failed, cmp.Or(e.Error, string(r.Result.Outcome))
 	}
-	return Record{Head: Head{Parts: []Part{{Cells: 1}}}, Entries: []Entry{e}}, nil
+	return Record{Head: Head{Parts: []Part{{Cells: 1}}}, Entries: []Entry{e}}
 }
 
 // seconds is how long the push took, as far as its phases tell.
