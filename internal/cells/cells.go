@@ -13,7 +13,6 @@ import (
 	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/record"
-	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -110,7 +109,7 @@ func (s *Sheet) chosen(only string) (map[int]bool, error) {
 
 // Describe names a cell within the plan.
 func (s *Sheet) Describe(c experiment.Cell) string {
-	text := sweep.Describe(c.Settings)
+	text := record.Settings(c.Settings).String()
 	if name := s.Plan.Parts[c.Part].Name; name != "" {
 		text = name + ": " + text
 	}

@@ -99,6 +99,3 @@ func row(c experiment.Cell, axis string) string {
 	}
 	return fmt.Sprintf("%d %q", c.Part, record.Settings(c.Settings).Without(axis))
 }
-
-// Describe is a cell's settings in one line.
-func Describe(settings []record.Setting) string { return record.Settings(settings).String() }
