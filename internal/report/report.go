@@ -50,6 +50,8 @@ type Report struct {
 	// WorkerSeconds is where the workers' time went, by event.State; all states are there.
 	WorkerSeconds map[string]float64 `json:"worker_seconds"`
 	Timeline      Timeline           `json:"timeline"`
+	BoundBy       Bound              `json:"bound_by"`
+	Price         Price              `json:"price"`
 
 	Warnings []string `json:"warnings"`
 }

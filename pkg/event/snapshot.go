@@ -89,7 +89,12 @@ type Snapshot struct {
 	Workers, BuffersFree, Buffers int
 	BytesInFlight                 int64 // encoded bytes of the batches that workers hold
 	WorkerSeconds                 map[State]float64
-	LastProgress                  time.Time // of the newest ack; the start of the load before the first; zero before that
+	// LimitSeconds is WorkerSeconds by what the workers' time was lost to, up to the newest window of a second or less, and
+	// BoundBy what most of that window was lost to; "" before the first.
+	LimitSeconds map[Limit]float64
+	BoundBy      Limit
+	Sockets      Sockets
+	LastProgress time.Time // of the newest ack; the start of the load before the first; zero before that
 
 	Verification Verification
 }

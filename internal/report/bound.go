@@ -1,0 +1,69 @@
+package report
+
+// Bound is what kept the run from going faster.
+type Bound struct {
+	// Verdict is the event.Limit that the largest share of the workers' time was lost to; "" where no row moved.
+	Verdict string `json:"verdict"`
+	// Shares and Seconds of the workers' time by limit; all limits are there. Shares add up to 1, and seconds to those of
+	// worker_seconds.
+	Shares   map[string]float64 `json:"shares"`
+	Seconds  map[string]float64 `json:"seconds"`
+	Evidence Evidence           `json:"evidence"`
+}
+
+// Evidence is what the verdict rests on, over the time in which rows moved. What is not known is 0 or empty.
+type Evidence struct {
+	// Of the workers' time.
+	Blocked    float64 `json:"blocked"`     // in writes that waited for room in the send buffer
+	Awaited    float64 `json:"awaited"`     // for answers, and for connections
+	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the way itself took
+	// Of the time in which connections had data to send.
+	RwndLimited   float64 `json:"rwnd_limited"`   // the receiver's window was full
+	SndbufLimited float64 `json:"sndbuf_limited"` // the send buffer was too small
+
+	TurnsPerBatch  float64 `json:"turns_per_batch"` // questions that waited for an answer
+	RTTSeconds     float64 `json:"rtt_seconds"`     // the shortest
+	Connections    int64   `json:"connections"`     // dialled
+	Retransmitted  float64 `json:"retransmitted"`   // share of the segments sent
+	FastestBits    float64 `json:"fastest_connection_bits_per_second"`
+	ClientCPU      float64 `json:"client_cpu"`   // share of the cores it may use
+	HottestCore    float64 `json:"hottest_core"` // share of the machine's busiest core, other processes included
+	MachineCPU     float64 `json:"machine_cpu"`  // share of all of the machine's cores, likewise
+	NIC            string  `json:"nic"`          // the interface that sent most
+	NICBits        float64 `json:"nic_bits_per_second"`
+	NICShare       float64 `json:"nic_share"` // of its link's speed
+	NICSpeed       int64   `json:"nic_speed_bits_per_second"`
+	WirePerPayload float64 `json:"wire_per_payload"`
+	// Allowance counts what Amazon's network driver says was held back, by the driver's names; without zeros.
+	Allowance map[string]int64 `json:"allowance_exceeded"`
+	// Ceiling is what calibrate found this machine able to do with the same protocol, in payload bytes a second, and
+	// OfCeiling the run's share of that.
+	Ceiling   float64 `json:"ceiling_bytes_per_second"`
+	OfCeiling float64 `json:"of_ceiling"`
+	// Server is what --server-metrics told.
+	Server ServerLoad `json:"server"`
+}
+
+// ServerLoad is what a server's own metrics said while rows moved.
+type ServerLoad struct {
+	URL string  `json:"url"` // without user, password and parameters
+	CPU float64 `json:"cpu"` // share of the cores that the metrics are of
+	// Cores is how many these are, 0 where the metrics do not tell: then CPU is in cores.
+	Cores int `json:"cores"`
+}
+
+// Price is what the run cost by the prices that the user gave; empty without any.
+type Price struct {
+	Currency string      `json:"currency"`
+	Total    float64     `json:"total"`
+	Items    []PriceItem `json:"items"`
+}
+
+// PriceItem is one line of the bill.
+type PriceItem struct {
+	Name   string  `json:"name"` // "cross-AZ traffic", "PUT requests"
+	Amount float64 `json:"amount"`
+	Unit   string  `json:"unit"` // "GB", "1000 requests"
+	Each   float64 `json:"each"` // price of a unit
+	Cost   float64 `json:"cost"`
+}
