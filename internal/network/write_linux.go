@@ -1,0 +1,126 @@
+package network
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// writer writes as net.Conn does, and sees what that hides: when the kernel has no room, and the connection waits.
+type writer struct {
+	mu   sync.Mutex // net.Conn lets several goroutines write, one after the other
+	conn *conn
+
+	// Of the write that goes on. try is made once: a closure for every write would be an allocation each.
+	one  []byte
+	many [][]byte
+	try  func(fd uintptr) (done bool)
+	n    int
+	err  error
+}
+
+func newWriter(c *conn) writer { return writer{conn: c} }
+
+// mostAtOnce is below what the kernel takes with one call; mostBuffers is its IOV_MAX.
+const (
+	mostAtOnce  = 1 << 30
+	mostBuffers = 1024
+)
+
+func (w *writer) write(p []byte) (int, error) {
+	if w.conn.raw == nil {
+		return w.conn.Conn.Write(p)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sent := 0
+	for sent < len(p) {
+		w.one = p[sent:min(sent+mostAtOnce, len(p))]
+		n, err := w.once()
+		sent += n
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+func (w *writer) writeBuffers(b *net.Buffers) (int64, error) {
+	if w.conn.raw == nil {
+		return b.WriteTo(w.conn.Conn)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var sent int64
+	for drop(b, 0); len(*b) > 0; {
+		w.many = (*b)[:min(len(*b), mostBuffers)]
+		n, err := w.once()
+		sent += int64(n)
+		drop(b, n)
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}
+
+// drop takes n bytes and empty buffers off the front.
+func drop(b *net.Buffers, n int) {
+	for len(*b) > 0 && n >= len((*b)[0]) {
+		n -= len((*b)[0])
+		*b = (*b)[1:]
+	}
+	if n > 0 {
+		(*b)[0] = (*b)[0][n:]
+	}
+}
+
+// once has the kernel take something of one or many, which are forgotten afterwards.
+func (w *writer) once() (int, error) {
+	if w.try == nil {
+		w.try = w.call
+	}
+	err := w.conn.raw.Write(w.try)
+	w.conn.account.goesOn()
+	w.one, w.many = nil, nil
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			op.Op = "write" // not "raw-write": nobody should care how
+		}
+		return 0, err
+	}
+	if w.err != nil {
+		local, remote := w.conn.LocalAddr(), w.conn.RemoteAddr()
+		return 0, &net.OpError{Op: "write", Net: remote.Network(), Source: local, Addr: remote, Err: w.err}
+	}
+	return w.n, nil
+}
+
+// call is one system call. Not done means that the kernel has no room, and that the runtime calls again when it has.
+func (w *writer) call(fd uintptr) (done bool) {
+	for {
+		name := "write"
+		if w.many != nil {
+			name = "writev"
+			w.n, w.err = unix.Writev(int(fd), w.many)
+		} else {
+			w.n, w.err = unix.Write(int(fd), w.one)
+		}
+		if errors.Is(w.err, unix.EINTR) {
+			continue
+		}
+		if errors.Is(w.err, unix.EAGAIN) {
+			w.conn.account.waits()
+			return false
+		}
+		w.conn.account.goesOn()
+		if w.err != nil {
+			w.n, w.err = 0, os.NewSyscallError(name, w.err)
+		}
+		return true
+	}
+}
