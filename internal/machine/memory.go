@@ -1,4 +1,5 @@
-// Package machine tells what this process may use of the computer it runs on.
+// Package machine tells what this process may use of the computer it runs on, how that is set up, and what it has done.
+// Nothing here is an error: what cannot be read is empty.
 package machine
 
 import (

@@ -1,0 +1,122 @@
+// Package doctor tells what of this machine would stop or slow a push down, and the command that changes it. Looking and
+// judging are apart: Look reads facts, Check is pure. Nothing is changed, and what cannot be found out is a finding of
+// grade unknown, never an error.
+//
+// Only what would stop a push is a failure: files that cannot be opened, ports that are not there, a batch that no memory
+// holds. Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond.
+package doctor
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/internal/ec2"
+	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Want is the push that a machine is looked at for.
+type Want struct {
+	BitsPerSecond int64 // to the target, on the wire
+	// Target is the host:port that rows go to, or the path of a socket; "" where there is none to measure.
+	Target  string
+	Workers int
+	// Memory is the budget of all buffers, BatchBytes one batch's encoded length; 0 where it is not known.
+	Memory, BatchBytes int64
+}
+
+// Facts is what was found on this machine.
+type Facts struct {
+	machine.Facts
+	EC2 ec2.Instance
+	// Out is the interface by which packets to the target leave, or to all the world without one; "" where it cannot be
+	// told.
+	Out string
+	// RoundTrip is the time to the target and back; 0 where it was not measured, for the reason in Unmeasured, or without
+	// a target.
+	RoundTrip  time.Duration
+	Unmeasured string
+}
+
+// patience bounds the measuring of a round trip.
+const patience = 3 * time.Second
+
+// Machine looks at this machine. It takes seconds at most.
+func Machine(ctx context.Context, w Want) []loader.Finding { return Check(Look(ctx, w.Target), w) }
+
+// Look reads the facts. target is Want.Target.
+func Look(ctx context.Context, target string) Facts {
+	f := Facts{Facts: machine.Look()}
+	var asking sync.WaitGroup
+	asking.Go(func() { f.EC2 = ec2.Ask(ctx) })
+	if isPath(target) {
+		f.Out = loopback
+	} else {
+		f.Out = machine.Route(ctx, target)
+	}
+	if target != "" && !isPath(target) {
+		bound, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		var err error
+		if f.RoundTrip, err = machine.RoundTrip(bound, target); err != nil {
+			f.Unmeasured = err.Error()
+		}
+	}
+	asking.Wait()
+	return f
+}
+
+// loopback is the interface by which a target on this machine is reached.
+const loopback = "lo"
+
+// isPath tells a Unix socket, which has no way to measure.
+func isPath(target string) bool {
+	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, "@")
+}
+
+// Check judges facts. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
+func Check(f Facts, w Want) []loader.Finding {
+	e := examination{f, w}
+	all := append(e.computer(), e.card()...)
+	all = append(all, e.cloud()...)
+	all = append(all, e.tcp()...)
+	return append(all, e.limits()...)
+}
+
+// Stops are the findings of grade fail, by what takes no time to look at: for the start of a push.
+func Stops(w Want) []loader.Finding { return stops(machine.Look(), w) }
+
+func stops(f machine.Facts, w Want) []loader.Finding {
+	e := examination{Facts{Facts: f}, w}
+	var failed []loader.Finding
+	for _, finding := range append(e.limits(), e.memory()) {
+		if finding.Grade == loader.GradeFail {
+			failed = append(failed, finding)
+		}
+	}
+	return failed
+}
+
+// examination is facts under judgement.
+type examination struct {
+	Facts
+	want Want
+}
+
+func ok(check, found string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeOK, Found: found}
+}
+
+func warn(check, found, fix string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeWarn, Found: found, Fix: fix}
+}
+
+func fail(check, found, fix string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeFail, Found: found, Fix: fix}
+}
+
+func unknown(check, found string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeUnknown, Found: found}
+}
