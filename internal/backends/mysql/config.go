@@ -19,6 +19,7 @@ const defaultPort = "3306"
 type endpoint struct {
 	address string // host:port, or the path of a socket
 	config  *mysql.Config
+	dialAny dial // to any server that the address's name stands for
 }
 
 // endpoints makes one driver configuration for each host. They are built field by field and never written as a DSN,
@@ -65,7 +66,7 @@ func newEndpoint(t loader.Target, d loader.Deps, mode loader.TLSMode, network, a
 	if err != nil {
 		return endpoint{}, fmt.Errorf("TLS for %s: %w", address, err)
 	}
-	return endpoint{address: address, config: c}, nil
+	return endpoint{address: address, config: c, dialAny: d.DialAny()}, nil
 }
 
 // checkParams refuses what it does not know: a parameter that is silently ignored is a setting that somebody trusts.

@@ -1,6 +1,9 @@
 package mysql
 
 import (
+	"context"
+	"errors"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -173,4 +176,27 @@ func TestComplete(t *testing.T) {
 	file("[client]\nsocket=/run/x.sock\n")
 	got = try("mysql:///d?tls=false")
 	assert.Equal(t, url.Values{"socket": {"/run/x.sock"}, "tls": {"false"}}, got.Params)
+}
+
+// Only where a session can be found and ended from any server may it be on any.
+func TestWhichSessionsTakeAnyServerOfAName(t *testing.T) {
+	target, err := loader.ParseTarget("mysql://u:p@db/shop")
+	require.NoError(t, err)
+	deps := testDeps()
+	deps.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("the one") }
+	deps.Spread = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("any") }
+	all, err := endpoints(target, deps)
+	require.NoError(t, err)
+	for f, want := range map[flavour]string{tiDB: "any", mySQL: "the one", mariaDB: "the one", singleStore: "the one"} {
+		_, err := all[0].loadingConfig(f).DialFunc(t.Context(), "tcp", "db:3306")
+		assert.EqualError(t, err, want, f)
+	}
+	_, err = all[0].config.DialFunc(t.Context(), "tcp", "db:3306")
+	assert.EqualError(t, err, "the one", "what asks more than once")
+
+	deps.Spread = nil
+	all, err = endpoints(target, deps)
+	require.NoError(t, err)
+	_, err = all[0].loadingConfig(tiDB).DialFunc(t.Context(), "tcp", "db:3306")
+	assert.EqualError(t, err, "the one", "where nobody spreads")
 }

@@ -86,13 +86,17 @@ func TestLocalInfileOff(t *testing.T) {
 	off := map[string]string{"version": "9.7.4", "local_infile": "OFF"}
 	s := &fakeServer{vars: off}
 	target := s.start(t, "mysql")
-	_, err := New().Open(t.Context(), target, testDeps())
-	assert.EqualError(t, err, "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")")
+	prepare := func() error {
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		_, err = l.Prepare(t.Context(), loader.Preparation{Silent: true})
+		return err
+	}
+	assert.EqualError(t, prepare(), "probe: local_infile is OFF on this MySQL, so it refuses LOAD DATA LOCAL ("+localInfileHint+")")
 
 	target.Method = insert // needs no such thing
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
+	require.NoError(t, prepare())
 
 	assert.NoError(t, probed(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).localInfile())
 }

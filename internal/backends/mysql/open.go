@@ -102,10 +102,7 @@ func (db *database) probe(ctx context.Context) error {
 	if err := db.server.fits(db.target.Scheme); err != nil {
 		return err
 	}
-	switch {
-	case db.method.Name == loadData:
-		return db.server.localInfile()
-	case db.method.Name == pipeline && db.server.flavour != singleStore:
+	if db.method.Name == pipeline && db.server.flavour != singleStore {
 		return &loader.Error{Op: "probe", Applied: loader.No,
 			Err:  fmt.Errorf("method %s is SingleStore's, and the server is %s %s", pipeline, db.server.flavour, db.server.version),
 			Hint: "take --method " + loadData}
@@ -164,10 +161,14 @@ func (db *database) prepared() (statements, error) {
 	return *s, nil
 }
 
-// loadingConfig is an endpoint's configuration for sessions that load.
-func (e endpoint) loadingConfig() *mysql.Config {
+// loadingConfig is an endpoint's configuration for sessions that load. Where all servers behind its name can do without
+// each other they are taken in turn.
+func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	c := e.config.Clone()
 	c.DialFunc = coalesced(e.config.DialFunc)
+	if f.alike() {
+		c.DialFunc = coalesced(e.dialAny)
+	}
 	c.InterpolateParams = false
 	// The driver's own bound. The server's is in Caps.MaxBytes.
 	c.MaxAllowedPacket = math.MaxInt32

@@ -15,6 +15,12 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	s := newStatements(db.name, db.server.flavour, p.Schema)
 	db.schema.Store(&s)
 	t := loader.Table{Name: db.name.String()}
+	// Not in Open: Examine is to name this among everything else that is wrong.
+	if db.method.Name == loadData {
+		if err := db.server.localInfile(); err != nil {
+			return t, err
+		}
+	}
 	if p.Silent {
 		return t, nil
 	}
@@ -53,8 +59,7 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		}
 	}
 	if err := db.checkColumns(ctx, p.Schema); err != nil {
-		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err,
-			Hint: "name another table with --table, or drop this one"}
+		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err, Hint: otherTable}
 	}
 	if claims && !early {
 		if err := db.ensureClaims(ctx, s, p.Resume); err != nil {
@@ -72,6 +77,8 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	err = db.control.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s LIMIT 1)", s.Table)).Scan(&t.HasRows)
 	return t, withHint("look for rows", err)
 }
+
+const otherTable = "name another table with --table, or drop this one"
 
 // empty removes the rows, and looks the table up again: to some servers it is another one afterwards.
 func (db *database) empty(ctx context.Context, s statements) (*found, error) {

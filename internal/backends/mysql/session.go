@@ -50,7 +50,7 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 	end := db.endpoints[(db.turn.Add(1)-1)%uint64(len(db.endpoints))]
 	s := &session{
 		statements: text, db: db, claims: c.Dedup == loader.DedupTx,
-		pool:   sql.OpenDB(connector{end.loadingConfig(), db.server.flavour.setup(db.target.Settings)}),
+		pool:   sql.OpenDB(connector{end.loadingConfig(db.server.flavour), db.server.flavour.setup(db.target.Settings)}),
 		reader: "terapush-" + rand.Text(),
 	}
 	s.send = s.loadData

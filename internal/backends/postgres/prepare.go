@@ -172,12 +172,8 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) e
 	if err != nil {
 		return failed("look for the claim table", err)
 	}
-	refuse := func(hint, format string, values ...any) error {
-		return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
-	}
 	if len(found) == 0 && resume {
-		return refuse("start a new run into another table, or verify this one",
-			"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
+		return r.claimsGone()
 	}
 	if len(found) == 0 {
 		if _, err := rowsOf(ctx, c, r.createClaims()); err != nil && !exists(err) {
@@ -189,20 +185,34 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) e
 		}
 		return nil
 	}
-	may, persistence, keyed := found[0][0], found[0][1], found[0][2]
+	return r.claimsFit(found[0])
+}
+
+func (r *ready) claimsGone() error {
+	return refusedClaims("start a new run into another table, or verify this one",
+		"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
+}
+
+// claimsFit checks a row of selectClaimsTable.
+func (r *ready) claimsFit(row []string) error {
+	may, persistence, keyed := row[0], row[1], row[2]
 	const another = "drop it if no run needs it any more, and the next one makes it anew"
 	switch {
 	case may != "t":
-		return refuse(fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO this user, or do without exactly once: --delivery at-least-once", r.Claims),
+		return refusedClaims(fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO this user, or do without exactly once: --delivery at-least-once", r.Claims),
 			"this user may not use the claim table %s", r.Claims)
 	case persistence != durability(r.unlogged):
-		return refuse(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",
+		return refusedClaims(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",
 			r.Claims, persistence, r.Table, durability(r.unlogged))
 	case keyed != "t":
-		return refuse("ALTER TABLE "+r.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
+		return refusedClaims("ALTER TABLE "+r.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
 			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", r.Claims)
 	}
 	return nil
+}
+
+func refusedClaims(hint, format string, values ...any) error {
+	return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
 // exists tells that something could not be made because it is there: table or type exist, or, with IF NOT EXISTS in
