@@ -3,8 +3,10 @@ package network
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -12,9 +14,24 @@ import (
 // Spread dials the addresses of a name in turn. A store's name has several, each a machine with limits of its own, and
 // net.Dialer takes the first one that answers, which is nearly always the same.
 //
-// An address that cannot be dialled is left out until the name is looked up again, so an IPv6 address without a route to
-// it, or a service that listens on one address of localhost only, costs one failed dial and not every second one. (The
-// AWS SDK's WithRoundRobinDNS gives up at the first such address.)
+// An address that cannot be dialled is left out for a while, so an IPv6 address without a route to it, or a service that
+// listens on one address of localhost only, costs one failed dial and not every second one. (The AWS SDK's
+// WithRoundRobinDNS gives up at the first such address.)
+//
+// It is not for every connection: that two addresses of a name are two ways to the same thing only a back-end knows
+// (loader.Deps.Spread). The name may be that of a primary and its copies, which a list of hosts in the order of preference
+// stands for in /etc/hosts. A server may know its own connections only, so that a KILL which reaches another one ends
+// nothing, or somebody else's. And an answer in pages has to be fetched where the question went. So it is used
+//
+//   - by stores: every address takes every request;
+//   - by Doris for stream loads and sessions of INSERT: labels are the cluster's, whichever frontend is asked. The
+//     connections that make the table and look at it stay with one, since another may not have heard of it yet;
+//   - by TiDB for loading sessions: every server takes writes, and lists and kills the sessions of all;
+//
+// and not by PostgreSQL (pgconn tries the addresses itself, in their order, as target_session_attrs needs; the nodes of
+// YugabyteDB are asked for, and taken in turn), MySQL, MariaDB and SingleStore (KILL), Databend (pages, and the end of
+// queries) and Oracle (Fast Ingest is flushed on the instance that took the rows). There the target lists the hosts that
+// are to be taken in turn, and Resolve goes to each.
 type Spread struct {
 	// Dial connects to an address.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -25,28 +42,51 @@ type Spread struct {
 	names map[string]*addresses
 }
 
-// lookupEvery is how long addresses are used: Amazon's names change theirs after five seconds.
-const lookupEvery = 5 * time.Second
+const (
+	// lookupEvery is how long addresses are used: Amazon's names change theirs after five seconds.
+	lookupEvery = 5 * time.Second
+	// leftOut is how long an address is left out. One that drops packets costs a dial's ten seconds each time.
+	leftOut = time.Minute
+)
 
 type addresses struct {
 	all  []string
+	old  time.Time // all is looked up again from then on
 	next int
-	old  time.Time
+	out  map[string]time.Time // by ip:port, until when
+}
+
+// inTurn lists addresses of the port, beginning with another one at every call. Those that are left out come last.
+func (a *addresses) inTurn(port string, now time.Time) []string {
+	var usable, out []string
+	for _, ip := range a.all {
+		address := net.JoinHostPort(ip, port)
+		if now.Before(a.out[address]) {
+			out = append(out, address)
+		} else {
+			usable = append(usable, address)
+		}
+	}
+	if len(usable) == 0 {
+		usable, out = out, nil
+	}
+	from := a.next % len(usable)
+	a.next++
+	return slices.Concat(usable[from:], usable[:from], out)
 }
 
 // DialContext connects to the next address of the name, or to the one after it if it cannot be reached, and so on.
 func (s *Spread) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
-	if err != nil || net.ParseIP(host) != nil {
+	if err != nil || net.ParseIP(host) != nil || !strings.HasPrefix(network, "tcp") {
 		return s.Dial(ctx, network, address)
 	}
-	inTurn, err := s.inTurn(ctx, host)
-	if err != nil {
-		return nil, err
+	if err := s.lookUp(ctx, host); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var failures []error
-	for _, ip := range inTurn {
-		c, err := s.Dial(ctx, network, net.JoinHostPort(ip, port))
+	for _, address := range s.inTurn(host, port) {
+		c, err := s.Dial(ctx, network, address)
 		if err == nil {
 			return c, nil
 		}
@@ -54,50 +94,54 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 		if ctx.Err() != nil {
 			break
 		}
-		s.leaveOut(host, ip)
+		s.leaveOut(host, address)
 	}
 	return nil, errors.Join(failures...)
 }
 
-// inTurn lists the host's addresses, beginning with another one at every call.
-func (s *Spread) inTurn(ctx context.Context, host string) ([]string, error) {
+// lookUp finds the host's addresses, where they are not known or old.
+func (s *Spread) lookUp(ctx context.Context, host string) error {
 	s.mu.Lock()
 	known := s.names[host]
+	fresh := known != nil && time.Now().Before(known.old)
 	s.mu.Unlock()
-	if known == nil || time.Now().After(known.old) {
-		lookup := s.Lookup
-		if lookup == nil {
-			lookup = net.DefaultResolver.LookupHost
-		}
-		found, err := lookup(ctx, host)
-		if err != nil {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
-		}
-		s.mu.Lock()
-		if s.names == nil {
-			s.names = make(map[string]*addresses)
-		}
-		fresh := &addresses{all: found, old: time.Now().Add(lookupEvery)}
-		if before := s.names[host]; before != nil {
-			fresh.next = before.next
-		}
-		s.names[host] = fresh
-		s.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	lookup := s.Lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupHost
+	}
+	found, err := lookup(ctx, host)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return &net.DNSError{Err: "the name has no address", Name: host, IsNotFound: true}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.names[host]
-	from := a.next % len(a.all)
-	a.next++
-	return slices.Concat(a.all[from:], a.all[:from]), nil
+	if s.names == nil {
+		s.names = make(map[string]*addresses)
+	}
+	if s.names[host] == nil {
+		s.names[host] = &addresses{out: make(map[string]time.Time)}
+	}
+	s.names[host].all, s.names[host].old = found, time.Now().Add(lookupEvery)
+	return nil
 }
 
-// leaveOut forgets an address, unless it is the last one.
-func (s *Spread) leaveOut(host, ip string) {
+func (s *Spread) inTurn(host, port string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.names[host]
-	if i := slices.Index(a.all, ip); i >= 0 && len(a.all) > 1 {
-		a.all = slices.Concat(a.all[:i], a.all[i+1:])
-	}
+	return s.names[host].inTurn(port, time.Now())
+}
+
+// leaveOut puts an address behind the others for a while, and forgets those whose time is over.
+func (s *Spread) leaveOut(host, address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, out := time.Now(), s.names[host].out
+	maps.DeleteFunc(out, func(_ string, until time.Time) bool { return now.After(until) })
+	out[address] = now.Add(leftOut)
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -34,7 +37,7 @@ func (d *dialled) spread(addresses ...string) *network.Spread {
 			if host != "store" {
 				return nil, errors.New("no such host")
 			}
-			return addresses, nil
+			return slices.Clone(addresses), nil
 		},
 	}
 }
@@ -61,10 +64,48 @@ func TestSpreadPassesOverWhatCannotBeReached(t *testing.T) {
 	assert.NotContains(t, d.addresses[1:], "[fd00::1]:80", "it is left out from then on")
 }
 
+// An address that drops packets takes ten seconds to fail, and names are looked up more often than it is tried again.
+func TestSpreadKeepsAwayFromWhatCouldNotBeReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := dialled{refuse: map[string]bool{"10.0.0.1:80": true}}
+		s := d.spread("10.0.0.1", "10.0.0.2")
+		for range 6 {
+			_, err := s.DialContext(t.Context(), "tcp", "store:80")
+			require.NoError(t, err)
+			time.Sleep(9 * time.Second)
+		}
+		assert.Equal(t, 6, d.lookups)
+		assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80"}, d.addresses)
+
+		_, err := s.DialContext(t.Context(), "tcp", "store:81")
+		require.NoError(t, err)
+		assert.Equal(t, "10.0.0.1:81", d.addresses[7], "another port is another service")
+
+		time.Sleep(10 * time.Second)
+		d.addresses, d.refuse = nil, nil
+		for range 2 {
+			_, err := s.DialContext(t.Context(), "tcp", "store:80")
+			require.NoError(t, err)
+		}
+		assert.ElementsMatch(t, []string{"10.0.0.1:80", "10.0.0.2:80"}, d.addresses, "after a minute it is tried again")
+	})
+}
+
+func TestSpreadGoesBackWhereTheOthersFail(t *testing.T) {
+	d := dialled{refuse: map[string]bool{"10.0.0.1:80": true}}
+	s := d.spread("10.0.0.1", "10.0.0.2")
+	_, err := s.DialContext(t.Context(), "tcp", "store:80")
+	require.NoError(t, err)
+	d.refuse = map[string]bool{"10.0.0.2:80": true}
+	_, err = s.DialContext(t.Context(), "tcp", "store:80")
+	require.NoError(t, err)
+	assert.Equal(t, "10.0.0.1:80", d.addresses[len(d.addresses)-1])
+}
+
 func TestSpreadFails(t *testing.T) {
 	d := dialled{refuse: map[string]bool{"10.0.0.1:80": true, "10.0.0.2:80": true}}
 	s := d.spread("10.0.0.1", "10.0.0.2")
-	for range 3 { // the last address is never forgotten
+	for range 3 { // where all are left out, all are tried
 		_, err := s.DialContext(t.Context(), "tcp", "store:80")
 		var op *net.OpError
 		require.ErrorAs(t, err, &op)
@@ -72,6 +113,9 @@ func TestSpreadFails(t *testing.T) {
 	}
 	_, err := s.DialContext(t.Context(), "tcp", "elsewhere:80")
 	assert.ErrorContains(t, err, "no such host")
+
+	_, err = d.spread().DialContext(t.Context(), "tcp", "store:80")
+	assert.ErrorContains(t, err, "lookup store: the name has no address")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -88,6 +132,8 @@ func TestSpreadLeavesAddressesAlone(t *testing.T) {
 		_, err := s.DialContext(t.Context(), "tcp", address)
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []string{"127.0.0.1:80", "[::1]:80", "/run/socket"}, d.addresses)
+	_, err := s.DialContext(t.Context(), "unix", "/run/a:b")
+	require.NoError(t, err)
+	assert.Equal(t, []string{"127.0.0.1:80", "[::1]:80", "/run/socket", "/run/a:b"}, d.addresses)
 	assert.Zero(t, d.lookups)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -108,7 +109,8 @@ func (w *writer) call(fd uintptr) (done bool) {
 			name = "writev"
 			w.n, w.err = unix.Writev(int(fd), w.many)
 		} else {
-			w.n, w.err = unix.Write(int(fd), w.one)
+			// Not unix.Write: the race detector knows which Read comes after which Write from package syscall alone.
+			w.n, w.err = syscall.Write(int(fd), w.one)
 		}
 		if errors.Is(w.err, unix.EINTR) {
 			continue

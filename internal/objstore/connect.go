@@ -56,9 +56,13 @@ func (s *Store) connect(ctx context.Context, t loader.Target, d loader.Deps) err
 	if err != nil {
 		return err
 	}
-	addresses := network.Spread{Dial: d.Dial}
+	dial := d.Spread
+	if dial == nil {
+		addresses := network.Spread{Dial: d.Dial}
+		dial = addresses.DialContext
+	}
 	s.http = httpload.NewClient(httpload.Options{
-		Dial: addresses.DialContext, TLS: security, Connections: connections, ExpectContinue: expectContinue,
+		Dial: dial, TLS: security, Connections: connections, ExpectContinue: expectContinue,
 	})
 	// Options are copied into the client, so the transport, whose TLS needs them, comes last.
 	s.client = s3.New(client.Options(), func(o *s3.Options) { o.HTTPClient = &sender{http: s.http} })

@@ -40,6 +40,9 @@ type Caps struct {
 	// Staged says that Load only stores a batch, and that Committer loads what is stored, a group of batches at a time.
 	// Dedup, Window and Atomic are then those of a group.
 	Staged bool
+	// Objects says that every batch becomes an object of a store, by one request, and that this is all: the objects are the
+	// goal. Those of a staged method are objects as well.
+	Objects bool
 	// Commits is how many groups are worth committing at the same time; 0 is 1.
 	Commits int
 	// DefaultGroupBytes is what a group holds when the user does not say, in encoded bytes.
@@ -72,6 +75,10 @@ func (c Caps) Delivery() Delivery {
 	}
 	return ExactlyOnce
 }
+
+// StoresObjects tells whether sessions put their batches into an object store, which takes far more connections than a
+// database does, and counts requests.
+func (c Caps) StoresObjects() bool { return c.Staged || c.Objects }
 
 // Want is what the user asks of a method, and what is known of the rows.
 type Want struct {

@@ -117,10 +117,22 @@ type Statement struct {
 type Deps struct {
 	// Dial opens every connection, so that one place sets keep-alives and counts what the sockets took.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Spread is Dial that takes the addresses of a name in turn; nil where nobody spreads. It is for connections that any
+	// address of the name serves alike, and that nobody has to find again: Dial is for those of a back-end that asks the
+	// same server twice, or ends one session from another by a number that only its server knows.
+	Spread func(ctx context.Context, network, address string) (net.Conn, error)
 	// TLS makes the client configuration for a host. plain tells whether to go on without TLS when the server has
 	// none; a nil config means no TLS at all.
 	TLS func(mode TLSMode, host string) (config *tls.Config, plain bool, err error)
 	Log *slog.Logger
+}
+
+// DialAny is Spread, or Dial where there is none.
+func (d Deps) DialAny() func(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Spread != nil {
+		return d.Spread
+	}
+	return d.Dial
 }
 
 // Server is what was found at the other end.

@@ -1,6 +1,7 @@
 package databend
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -26,6 +27,7 @@ type plan struct {
 	method loader.Method
 	name   tableName
 	stage  string // of the server, where no object store is named
+	user   string // who logs in
 }
 
 // planOf reads a target and refuses what cannot work on any server, all of it at once.
@@ -33,7 +35,7 @@ func planOf(t loader.Target) (plan, error) {
 	var bad []error
 	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
 
-	p := plan{stage: userStage}
+	p := plan{stage: userStage, user: cmp.Or(t.User, defaultUser)}
 	var found bool
 	if p.method, found = loader.FindMethod(New(), t.Method); !found {
 		return p, fmt.Errorf("databend: method %q does not exist", t.Method)

@@ -25,7 +25,7 @@ type insertSession struct {
 func (db *database) insertSession(ctx context.Context, text statements, c loader.Contract, first int) (loader.Session, error) {
 	s := &insertSession{
 		db: db, text: text, labels: c.Dedup == loader.DedupKey,
-		pool: sql.OpenDB(db.connector(first, setup(db.options.group, db.target.Settings))),
+		pool: sql.OpenDB(db.connector(first, setup(db.options.group, db.target.Settings)).forLoading()),
 	}
 	var err error
 	if s.conn, err = s.pool.Conn(ctx); err != nil {

@@ -101,7 +101,7 @@ func newDatabase(t loader.Target, d loader.Deps) (*database, error) {
 	}
 	db := &database{
 		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: o.refine(method.Caps), bound: frontendTime,
-		http: httpload.NewClient(httpload.Options{Dial: d.Dial, TLS: config, Connections: httpConns}),
+		http: httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 	}
 	db.control = sql.OpenDB(db.connector(0, nil))
 	db.control.SetMaxOpenConns(controlConns)

@@ -17,10 +17,16 @@ type connector struct {
 	frontends []frontend
 	first     int
 	setup     []string
+	loads     bool // by any address of a frontend's name; else what one statement did the next one must find
 }
 
 func (db *database) connector(first int, setup []string) connector {
 	return connector{frontends: db.frontends, first: first, setup: setup}
+}
+
+func (c connector) forLoading() connector {
+	c.loads = true
+	return c
 }
 
 // Connect connects. The driver's connector is made anew each time: it switches TLS off in its own configuration when
@@ -29,7 +35,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	var all error
 	for i := range c.frontends {
 		f := c.frontends[(c.first+i)%len(c.frontends)]
-		conn, err := f.connect(ctx, c.setup)
+		conn, err := f.connect(ctx, c.loads, c.setup)
 		if err == nil {
 			return conn, nil
 		}
@@ -41,8 +47,12 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, all
 }
 
-func (f frontend) connect(ctx context.Context, setup []string) (driver.Conn, error) {
-	inner, err := mysql.NewConnector(f.config)
+func (f frontend) connect(ctx context.Context, loads bool, setup []string) (driver.Conn, error) {
+	config := f.config
+	if loads {
+		config = f.loading
+	}
+	inner, err := mysql.NewConnector(config)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,8 @@ func literal(text string) string {
 type frontend struct {
 	address string // host:port of the MySQL protocol
 	config  *mysql.Config
-	http    url.URL // scheme and host
+	loading *mysql.Config // for sessions of insert, by any frontend that the host's name stands for: labels are the cluster's
+	http    url.URL       // scheme and host
 }
 
 // frontends makes the configuration of every host. MySQL's is built field by field and never written as a DSN, so that
@@ -85,7 +86,9 @@ func frontends(t loader.Target, d loader.Deps) ([]frontend, error) {
 			return nil, fmt.Errorf("TLS for %s: %w", address, err)
 		}
 		c.TLS, c.AllowFallbackToPlaintext = config, plain
-		all = append(all, frontend{address: address, config: c, http: httpURL(t, host, config != nil && !plain)})
+		loading := c.Clone()
+		loading.DialFunc = d.DialAny()
+		all = append(all, frontend{address: address, config: c, loading: loading, http: httpURL(t, host, config != nil && !plain)})
 	}
 	return all, nil
 }

@@ -17,6 +17,7 @@ var _ interface {
 	loader.Resolver
 	loader.Inventory
 	loader.Sizer
+	loader.Examiner
 } = (*opened)(nil)
 
 // opened is a store with the run that Prepare was told.
@@ -111,4 +112,9 @@ func (o *opened) Stored(ctx context.Context) (total int64, err error) {
 		return nil
 	})
 	return total, err
+}
+
+// Examine asks about the bucket and the way to it.
+func (o *opened) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	return o.store.Examine(ctx, i, "")
 }

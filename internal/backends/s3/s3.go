@@ -31,7 +31,7 @@ func (driver) Methods() []loader.Method {
 func caps() loader.Caps {
 	return loader.Caps{
 		Formats: []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet, batch.TSV},
-		Dedup:   loader.DedupKey, Atomic: true,
+		Dedup:   loader.DedupKey, Atomic: true, Objects: true,
 		MaxBytes: 5 << 30, // of one PUT
 		// Those who read the objects like them between 16 and 256 MiB, and at 50 Gbps these are a hundred requests a
 		// second, far below the 3,500 that one prefix takes.

@@ -366,3 +366,20 @@ func TestExplain(t *testing.T) {
 	p.Silent = true
 	assert.Equal(t, "PUT /bucket/RUN/<batch number, 12 digits>.parquet", New().Explain(targetOf(t, "s3://bucket", ""), p)[0].Text)
 }
+
+func TestExamine(t *testing.T) {
+	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
+		l, err := New().Open(t.Context(), target(t), deps())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = l.Close() })
+		findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{Workers: 4})
+		require.NoError(t, err)
+		checks := map[string]loader.Grade{}
+		for _, f := range findings {
+			checks[f.Check] = f.Grade
+		}
+		require.Equal(t, loader.GradeOK, checks["bucket"])
+		require.Equal(t, loader.GradeOK, checks["region"])
+		require.NotContains(t, checks, "store from the server", "nobody reads the objects here")
+	})
+}

@@ -1,5 +1,5 @@
-// Package bucket is one S3 bucket in memory, as far as a staged load speaks to it: list, put, get, delete. It checks no
-// signature; package objstore is tested against a real server.
+// Package bucket is one S3 bucket in memory, as far as a staged load speaks to it: list, put, get, delete, and what is
+// asked about the bucket, which has neither versions nor rules. It checks no signature; package objstore is tested against a real server.
 package bucket
 
 import (
@@ -23,9 +23,13 @@ const Name = "bucket"
 type Bucket struct {
 	server *httptest.Server
 
-	mu      sync.Mutex
-	objects map[string]string
+	mu       sync.Mutex
+	objects  map[string]string
+	versions bool
 }
+
+// region is where the bucket says it is.
+const region = "eu-central-1"
 
 // Start serves on a loopback port until Close.
 func Start() *Bucket {
@@ -41,7 +45,7 @@ func (b *Bucket) Close() { b.server.Close() }
 func (b *Bucket) Target() *loader.Target {
 	return &loader.Target{
 		Scheme: "s3", Hosts: []string{Name}, Database: "in",
-		Params: url.Values{"endpoint": {b.server.URL}, "region": {"eu-central-1"}, "path_style": {"true"}},
+		Params: url.Values{"endpoint": {b.server.URL}, "region": {region}, "path_style": {"true"}},
 	}
 }
 
@@ -57,6 +61,13 @@ func (b *Bucket) Get(key string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.objects[key]
+}
+
+// KeepVersions switches versioning on, as far as the bucket is asked for it.
+func (b *Bucket) KeepVersions() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.versions = true
 }
 
 type listing struct {
@@ -82,6 +93,9 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer b.mu.Unlock()
 	key := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/"+Name), "/")
 	switch {
+	case r.Method == http.MethodHead && key == "":
+		w.Header().Set("X-Amz-Bucket-Region", region)
+	case r.Method == http.MethodGet && key == "" && b.aboutItself(w, r.URL.Query()):
 	case r.Method == http.MethodPut:
 		b.objects[key] = string(body)
 	case r.Method == http.MethodDelete:
@@ -118,4 +132,21 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "", http.StatusNotImplemented)
 	}
+}
+
+// aboutItself answers what is asked about the bucket and not about what is in it.
+func (b *Bucket) aboutItself(w http.ResponseWriter, q url.Values) (asked bool) {
+	switch {
+	case q.Has("versioning") && b.versions:
+		_, _ = io.WriteString(w, "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
+	case q.Has("versioning"):
+		_, _ = io.WriteString(w, "<VersioningConfiguration/>")
+	case q.Has("lifecycle"):
+		http.Error(w, "<Error><Code>NoSuchLifecycleConfiguration</Code></Error>", http.StatusNotFound)
+	case q.Has("object-lock"):
+		http.Error(w, "<Error><Code>ObjectLockConfigurationNotFoundError</Code></Error>", http.StatusNotFound)
+	default:
+		return false
+	}
+	return true
 }

@@ -62,6 +62,15 @@ func rules() []rule {
 			run: func(f *Fake, _ session, _ []string) (result, error) {
 				return single("value", "String", strconv.Itoa(f.options.MaxRunning)), nil
 			}},
+		{shape: shape("SELECT `group`, name, value FROM system\\.configs WHERE `group` = 'query' AND name IN " +
+			"\\('max_running_queries', 'max_active_sessions'\\) OR `group` = 'storage' AND name = 'type'"), run: (*Fake).configs},
+		{shape: shape(`SELECT cluster, host FROM system\.clusters`), run: func(_ *Fake, s session, _ []string) (result, error) {
+			host, _, _ := strings.Cut(s.host, ":")
+			return result{names: []string{"cluster", "host"}, types: []string{"String", "String"}, rows: [][]*string{texts("stand-in/stand-in", host)}}, nil
+		}},
+		{shape: shape(`SHOW GRANTS`), run: func(f *Fake, _ session, _ []string) (result, error) {
+			return single("Grants", "String", "GRANT ALL ON *.* TO '"+f.options.User+"'@'%'"), nil
+		}},
 		{shape: shape(`SELECT (.*) FROM system\.tables WHERE database = ` + textPart + ` AND name = ` + textPart), run: (*Fake).tableInfo},
 		{shape: shape("SELECT name, data_type, is_nullable = 'YES' OR default_kind <> '' FROM system\\.columns WHERE database = " +
 			textPart + " AND `?table`? = " + textPart), run: (*Fake).columnInfo},
@@ -130,7 +139,8 @@ func list(text string) []string {
 func (f *Fake) settings(s session, m []string) (result, error) {
 	known := map[string]string{
 		"input_read_buffer_size": "4194304", "load_file_metadata_expire_hours": "24", "max_threads": "2",
-		"statement_queued_timeout_in_seconds": "0", "timezone": "UTC",
+		"statement_queued_timeout_in_seconds": "0", "timezone": "UTC", "max_execute_time_in_seconds": "0",
+		"http_handler_result_timeout_secs": "60",
 	}
 	r := result{names: []string{"name", "value"}, types: []string{"String", "String"}}
 	for _, name := range list(m[1]) {
@@ -143,6 +153,19 @@ func (f *Fake) settings(s session, m []string) (result, error) {
 		}
 	}
 	return r, nil
+}
+
+// configs are those of a node: the statements at a time, the sessions that a real one takes by default, and its storage,
+// where "fs" stands for one that knows no presigned URLs.
+func (f *Fake) configs(_ session, _ []string) (result, error) {
+	storage := "fs"
+	if f.options.Presign {
+		storage = "s3"
+	}
+	return result{names: []string{"group", "name", "value"}, types: []string{"String", "String", "String"}, rows: [][]*string{
+		texts("query", "max_running_queries", strconv.Itoa(f.options.MaxRunning)), texts("query", "max_active_sessions", "256"),
+		texts("storage", "type", storage),
+	}}, nil
 }
 
 func (f *Fake) tableInfo(_ session, m []string) (result, error) {

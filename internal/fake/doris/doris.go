@@ -38,6 +38,11 @@ type Options struct {
 	// ChunkedKeepsLabel is how releases before the table property group_commit_mode (apache/doris#61242, 2026) treat a
 	// chunked load without a group_commit header. Later ones drop its label.
 	ChunkedKeepsLabel bool
+	// Config is what SHOW FRONTEND CONFIG and SHOW BACKEND CONFIG say otherwise than a new cluster: values by name.
+	Config map[string]string
+	// Backend is what SHOW BACKENDS says otherwise of every backend, and Grants what SHOW GRANTS says otherwise of the
+	// user: values by column.
+	Backend, Grants map[string]string
 	// LabelNeedsOffMode is how the first snapshots with that property treat a label without group_commit: off_mode:
 	// they take it for a label with group commit and refuse it. It was repaired later.
 	LabelNeedsOffMode bool

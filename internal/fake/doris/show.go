@@ -14,6 +14,12 @@ func (s *session) show(p *parser) (*result, error) {
 	switch {
 	case p.Take("VARIABLES"), p.Take("SESSION", "VARIABLES"), p.Take("GLOBAL", "VARIABLES"):
 		return s.filtered(p, s.showVariables(), "Variable_name")
+	case p.Take("FRONTEND", "CONFIG"):
+		return s.filtered(p, s.frontendConfig(), "Key")
+	case p.Take("BACKEND", "CONFIG"):
+		return s.filtered(p, s.backendConfig(), "Key")
+	case p.Take("GRANTS"):
+		return s.filtered(p, s.grants(), "")
 	case p.Take("BACKENDS"):
 		return s.filtered(p, s.backends(), "")
 	case p.Take("FRONTENDS"):
@@ -226,7 +232,7 @@ func (s *session) backends() *result {
 			"false", int64(0), "0.000", "0.000", "100.000 GB", "100.000 GB", "0.00 %", "0.00 %", "0.000", `{"location" : "default"}`, "",
 			s.version(), `{"lastSuccessReportTabletsTime":"N/A","isQueryDisabled":false,"isLoadDisabled":false}`, int64(0), "mix"})
 	}
-	return r
+	return r.saying(s.mysql.cluster.options.Backend)
 }
 
 func (s *session) version() string {

@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 		"SELECT @@none":                     "1193 Unknown system variable 'none'",
 		"SET none = 1":                      "1193 Unknown system variable 'none'",
 		"SET group_commit = maybe":          "1105 group_commit can only be",
-		"SHOW GRANTS":                       "1064 a SHOW that is not known",
+		"SHOW ENGINES":                      "1064 a SHOW that is not known",
 		"ALTER TABLE d.t SET ('a'='b')":     "1064 a statement that is not known",
 		"INSERT INTO d.t VALUES (1)":        "1105 insert into cols should be corresponding to the query output",
 		"INSERT INTO d.t VALUES (NULL,'x')": "1105 Insert has filtered data in strict mode",

@@ -47,6 +47,8 @@ type Options struct {
 	// Denied gives the error codes of what this user may not do, by the name of a view, a package or a privilege
 	// ("CREATE TABLE", "WRITES_FLUSH").
 	Denied map[string]int
+	// Views are the rows of dictionary views that say something else than those of a new database, by the view's name.
+	Views map[string][][]any
 	// Objects reads an object that an external table names.
 	Objects func(uri string) ([]byte, error)
 	// DrainRows is how many rows of the memory of Fast Ingest are written whenever somebody asks how far that is; 0 is

@@ -8,6 +8,9 @@ import (
 func (s *session) view(name string) (columns []string, rows [][]value, known bool, err error) {
 	v, known := views[name]
 	if !known {
+		v, known = instanceViews[name]
+	}
+	if !known {
 		if v, known = views["ALL_"+strings.TrimPrefix(name, "USER_")]; !known || !strings.HasPrefix(name, "USER_") {
 			return nil, nil, false, nil
 		}
@@ -15,7 +18,21 @@ func (s *session) view(name string) (columns []string, rows [][]value, known boo
 	if err := s.server.denied(name); err != nil {
 		return nil, nil, true, err
 	}
+	if other, is := s.server.options.Views[name]; is {
+		for _, row := range other {
+			rows = append(rows, valuesOf(row))
+		}
+		return strings.Fields(v.columns), rows, true, nil
+	}
 	return strings.Fields(v.columns), v.rows(s), true, nil
+}
+
+func valuesOf(row []any) []value {
+	all := make([]value, len(row))
+	for i, v := range row {
+		all[i] = v
+	}
+	return all
 }
 
 // dictionaryView is one view's columns, and how its rows come about.
@@ -133,6 +150,7 @@ var views = map[string]dictionaryView{
 		}
 		return [][]value{
 			{"max_string_size", size}, {"commit_logging", nil}, {"commit_wait", nil}, {"memoptimize_pool_size", "0"},
+			{"undo_tablespace", "UNDOTBS1"},
 			{"optimizer_ignore_hints", s.settings["OPTIMIZER_IGNORE_HINTS"]},
 		}
 	}},
