@@ -55,7 +55,8 @@ func (p *Push) howMuch(f *pflag.FlagSet) {
 }
 
 func (p *Push) howFast(f *pflag.FlagSet) {
-	f.IntVar(&p.Workers, "workers", 0, "connections that load at the same time (default: two a core, 4 to 64)")
+	f.IntVar(&p.Workers, "workers", 0, "connections that load at the same time (default: two a core, 4 to 64, "+
+		"and at least as many as fill the network link where its speed is known: 40 at 50Gbps, 105 into an object store)")
 	f.Int64Var(&p.BatchRows, "batch-rows", 0, "rows of a batch, the unit of work and retry")
 	f.Var(&p.BatchBytes, "batch-bytes", "encoded bytes of a batch (default: the method's, but at least four batches a worker)")
 	f.Int64Var(&p.CommitBatches, "commit-batches", 0, "stored batches that a staged method commits at once (default: the method's, but at least four groups)")
@@ -88,6 +89,9 @@ func (p *Push) output(f *pflag.FlagSet) {
 	f.BoolVar(&p.DryRun, "dry-run", false, "print statements, batches and memory, and connect to nothing")
 	f.StringVar(&p.MetricsAddr, "metrics-addr", "", "serve /metrics and /healthz here while the run goes, for example :9099")
 	f.DurationVar(&p.MetricsLinger, "metrics-linger", 0, "keep serving for so long after the end, so that the last scrape is not lost")
+	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, repeatable: its CPU stands beside the client's in the report "+
+		"(node_exporter's http://host:9100/metrics, a Doris backend's http://host:8040/metrics, others with process_cpu_seconds_total)")
+	f.StringVar(&p.Prices, "prices", "", "YAML file of prices, by which the report tells what the run cost, and --dry-run what it would")
 }
 
 // Flags declares how to connect.

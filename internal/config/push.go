@@ -65,6 +65,8 @@ type Push struct {
 	DryRun        bool
 	MetricsAddr   string
 	MetricsLinger time.Duration
+	ServerMetrics ServerMetrics
+	Prices        string // a file
 }
 
 // Connect is what every command that talks to a database is told.
@@ -101,7 +103,7 @@ func (p *Push) Validate() error {
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
 	refuse(strings.ContainsAny(p.Table, ",; "), "--table %q: a push fills one table; start one push for each", p.Table)
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
-	problems = append(problems, p.Via.err, known("dataset", p.Dataset, dataset.Names()))
+	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	switch p.Format {
 	case "":
 	case "orc":

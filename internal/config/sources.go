@@ -159,7 +159,7 @@ func Given(f *pflag.FlagSet) map[string][]string {
 
 // ofOneProcess are the flags that a resume does not take over.
 var ofOneProcess = []string{
-	"resume", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "help",
+	"resume", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
 }
 
 // optionValue is the flag of a method's option.

@@ -70,6 +70,8 @@ func (s Size) RowCount(rowBytes int64) int64 {
 // Resources is what the machine gives.
 type Resources struct {
 	Workers int
+	// Default says that nobody asked for so many workers: there are no more than memory has batches for, and no warning.
+	Default bool
 	Memory  int64 // the most that all buffers together may take
 	// BufferMemory is the memory of one buffer for batches of so many rows.
 	BufferMemory func(batchRows int64) int64
@@ -159,6 +161,9 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	if most < 1 {
 		return nil, fmt.Errorf("one batch of %d rows needs a buffer of %s, more than --memory %s: raise --memory or lower --batch-rows",
 			p.BatchRows, humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
+	}
+	if r.Default {
+		p.Workers = int(min(int64(p.Workers), most))
 	}
 	if most < int64(p.Workers) {
 		warnings = append(warnings, fmt.Sprintf("--memory %s holds %d batches of %s, so only %d of %d workers can have one at a time",

@@ -1,0 +1,104 @@
+package push
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+const gbps = 1_000_000_000
+
+// twoCards is a machine with a slow interface to all the world and a fast one to 10.1.2.3; asked notes the addresses.
+func twoCards(asked *[]string) link {
+	return link{
+		route: func(address string) string {
+			*asked = append(*asked, address)
+			switch address {
+			case "":
+				return "eth0"
+			case "10.1.2.3:9", "[fd00::1]:9":
+				return "eth1"
+			}
+			return ""
+		},
+		nics: func() []machine.NIC {
+			return []machine.NIC{{Name: "lo"}, {Name: "eth0", BitsPerSecond: gbps}, {Name: "eth1", BitsPerSecond: 50 * gbps}, {Name: "eth2"}}
+		},
+	}
+}
+
+func TestTheSpeedOfTheLink(t *testing.T) {
+	for _, c := range []struct {
+		name, target, via string
+		bits              int64
+		route             []string
+	}{
+		{name: "an address", target: "postgres://u@10.1.2.3:5432/d", bits: 50 * gbps, route: []string{"10.1.2.3:9"}},
+		{name: "an address of version 6", target: "mysql://u@[fd00::1]/d", bits: 50 * gbps, route: []string{"[fd00::1]:9"}},
+		{name: "the first host counts", target: "mysql://u@10.1.2.3,other/d", bits: 50 * gbps, route: []string{"10.1.2.3:9"}},
+		{name: "names are not looked up", target: "mysql://u@db.example.org/d", bits: gbps, route: []string{""}},
+		{name: "nobody leads there", target: "mysql://u@10.9.9.9/d", route: []string{"10.9.9.9:9"}},
+		{name: "this machine", target: "mysql://u@127.0.0.1/d"},
+		{name: "and its name", target: "mysql://u@localhost:3306/d"},
+		{name: "a socket", target: "postgres:///d?host=/run/postgresql"},
+		{name: "nothing is sent", target: "discard://"},
+		{name: "a bucket of Amazon's", target: "s3://bucket/p", bits: gbps, route: []string{""}},
+		{name: "a store of somebody else's", target: "s3://bucket/p?endpoint=http://10.1.2.3:9000", bits: 50 * gbps, route: []string{"10.1.2.3:9"}},
+		{name: "a store on this machine", target: "s3://bucket/p?endpoint=http://127.0.0.1:9000"},
+		{name: "a detour is what is filled", target: "databend://u@127.0.0.1/d", via: "s3://bucket/p?endpoint=http://10.1.2.3:9000", bits: 50 * gbps, route: []string{"10.1.2.3:9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			target, err := loader.ParseTarget(c.target)
+			require.NoError(t, err)
+			if c.via != "" {
+				via, err := loader.ParseTarget(c.via)
+				require.NoError(t, err)
+				target.Via = &via
+			}
+			var asked []string
+			require.Equal(t, c.bits, twoCards(&asked).bits(destination(target)))
+			require.Equal(t, c.route, asked)
+		})
+	}
+}
+
+func TestTheInstanceKnowsBetterThanTheCard(t *testing.T) {
+	var asked []string
+	l := twoCards(&asked)
+	l.instance = func() int64 { return 100 * gbps }
+	require.EqualValues(t, 100*gbps, l.bits("10.1.2.3"))
+	require.Zero(t, l.bits("127.0.0.1"), "which is no link of the instance's")
+	l.instance = func() int64 { return 0 }
+	require.EqualValues(t, 50*gbps, l.bits("10.1.2.3"), "of a type that nobody knows")
+	require.Nil(t, localLink(t.Context()).instance, "a dry run asks nobody")
+	require.Zero(t, link{}.bits("10.1.2.3"), "nothing is known")
+}
+
+func TestWhoIsHired(t *testing.T) {
+	target, err := loader.ParseTarget("mysql://u@10.1.2.3/d")
+	require.NoError(t, err)
+	var asked []string
+	hired := func(workers int, caps loader.Caps) *push {
+		p := &push{Job: Job{Config: config.Push{Workers: workers}}, target: target, link: twoCards(&asked)}
+		p.hire(caps)
+		return p
+	}
+	require.GreaterOrEqual(t, hired(0, loader.Caps{}).crew.workers, 40, "what fills the link")
+	require.LessOrEqual(t, hired(0, loader.Caps{}).crew.workers, 64)
+	require.Equal(t, crew{workers: 105}, hired(0, loader.Caps{Objects: true}).crew)
+	require.Equal(t, crew{workers: 3, asked: true}, hired(3, loader.Caps{}).crew, "what the user says")
+
+	few := loader.Caps{MaxInFlight: 8}
+	p := hired(0, few)
+	require.Contains(t, p.lower(few), "workers are lowered to the 8 loads that the server runs at a time")
+	require.Equal(t, 8, p.crew.workers)
+	require.Empty(t, p.lower(few))
+	staged := loader.Caps{Staged: true, MaxInFlight: 8}
+	p = hired(0, staged)
+	require.Empty(t, p.lower(staged), "they take no load's place")
+	require.Equal(t, 105, p.crew.workers)
+}
