@@ -13,6 +13,7 @@ import (
 var (
 	_ loader.Committer = (*staged)(nil)
 	_ loader.Inventory = (*staged)(nil)
+	_ loader.Examiner  = (*staged)(nil)
 )
 
 // staged is the back-end for methods whose batches go into an object store first. What is not below is as for the
@@ -31,6 +32,16 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --via is", "endpoint", store.Endpoint())
 	}
 	return &staged{opened: l, store: store}, nil
+}
+
+// Examine adds what is to be said of the store.
+func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.Examine(ctx, i)
+	if err != nil {
+		return all, err
+	}
+	found, err := l.store.Examine(ctx, i, l.Server().Product)
+	return append(all, found...), err
 }
 
 // Close closes the connections to the store.
