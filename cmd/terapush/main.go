@@ -16,6 +16,6 @@ func main() {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	os.Exit(cli.Run(context.Background(), os.Args[1:], cli.Process{
-		Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Signals: signals,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, LookupEnv: os.LookupEnv, Signals: signals,
 	}))
 }

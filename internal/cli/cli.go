@@ -25,6 +25,7 @@ import (
 
 // Process is what a command takes from the process it runs in.
 type Process struct {
+	Stdin          io.Reader // nil is one that has ended
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
 	Signals        <-chan os.Signal
@@ -94,7 +95,7 @@ func (a *app) root() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.list(), a.demo(), a.version())
+	root.AddCommand(a.push(), a.verify(), a.forget(), a.sweep(), a.tune(), a.report(), a.compare(), a.doctor(), a.calibrate(), a.list(), a.demo(), a.sink(), a.version())
 	return root
 }
 

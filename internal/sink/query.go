@@ -10,7 +10,7 @@ var (
 	firstWords = regexp.MustCompile(`^[A-Za-z]+(?:\s+[A-Za-z]+)?`)
 	constants  = regexp.MustCompile(`(?is)^SELECT\s+(.*?)(?:\s+LIMIT\s+\d+)?[\s;]*$`)
 	from       = regexp.MustCompile(`(?i)\bFROM\b`)
-	alias      = regexp.MustCompile(`(?i)\s+AS\s+\S+$`)
+	alias      = regexp.MustCompile(`(?i)\s+AS\s+(\S+)$`)
 	literal    = regexp.MustCompile(`^(?:-?\d+|'[^']*')$`)
 )
 
@@ -28,14 +28,18 @@ func Verb(sql string) (first, both string) {
 const From = "FROM"
 
 // Constants answers SELECTs without a FROM: every item is a literal or looked up by its lower-case text. unknown is
-// the first item that is neither.
+// the first item that is neither. Columns have the names that AS gives them.
 func Constants(sql string, lookup func(item string) (string, bool)) (columns, row []string, unknown string) {
 	m := constants.FindStringSubmatch(Plain(sql))
 	if m == nil || from.MatchString(m[1]) {
 		return nil, nil, From
 	}
 	for _, item := range splitList(m[1]) {
-		item = strings.TrimSpace(alias.ReplaceAllString(strings.TrimSpace(item), ""))
+		item = strings.TrimSpace(item)
+		name := item
+		if m := alias.FindStringSubmatch(item); m != nil {
+			item, name = strings.TrimSpace(item[:len(item)-len(m[0])]), strings.Trim(m[1], "\"`'")
+		}
 		value, ok := strings.Trim(item, "'"), literal.MatchString(item)
 		if !ok {
 			value, ok = lookup(strings.ToLower(item))
@@ -43,7 +47,7 @@ func Constants(sql string, lookup func(item string) (string, bool)) (columns, ro
 		if !ok {
 			return nil, nil, item
 		}
-		columns, row = append(columns, item), append(row, value)
+		columns, row = append(columns, name), append(row, value)
 	}
 	return columns, row, ""
 }

@@ -1,7 +1,6 @@
 package sink
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,60 +25,6 @@ func TestLines(t *testing.T) {
 			assert.Equal(t, want, rows, "%q by %d", data, n)
 		}
 	}
-}
-
-func TestStatementRows(t *testing.T) {
-	for _, c := range []struct {
-		sql       string
-		backslash bool
-		rows      int64
-	}{
-		{"INSERT INTO t VALUES (1,'a')", true, 1},
-		{"insert into t(a, b) values (1,'a'),\n (2,x'ff') , (3, f(4, (5)))", true, 3},
-		{"INSERT INTO `values (` (`a)`) VALUES (1,'),('),(2,\"),(\")", true, 2},
-		{`INSERT INTO t VALUES ('\'),('),('\\'),('a''),(''')`, true, 3},
-		{`INSERT INTO t VALUES ('\'),('a'), (E'\'),('), (E'a''\'),(')`, false, 4},
-		{"INSERT INTO t VALUES (1,2) ON DUPLICATE KEY UPDATE a=VALUES(a), b=VALUES(b)", true, 1},
-		{"INSERT INTO t VALUES (1),(2) ON CONFLICT (k, l) DO NOTHING", false, 2},
-		{"INSERT INTO svalues VALUES (1)", true, 1},
-		{"INSERT INTO t (a) SELECT (1), (2)", true, 0},
-		{"))) VALUES )(", true, 0},
-	} {
-		for _, n := range []int{1, 2, 3, 7, 1000} {
-			s := Statement{Backslash: c.backslash}
-			pieces(c.sql, n, s.Write)
-			assert.Equal(t, c.rows, s.Rows(), "%s by %d", c.sql, n)
-			assert.Equal(t, c.sql, s.Text())
-		}
-	}
-}
-
-func TestStatementIsBounded(t *testing.T) {
-	var s Statement
-	s.Write([]byte("INSERT INTO t VALUES "))
-	for range 1000 {
-		s.Write([]byte("('" + strings.Repeat("x", 1000) + "'),"))
-	}
-	assert.EqualValues(t, 1000, s.Rows())
-	assert.EqualValues(t, 21+1000*1005, s.Bytes())
-	assert.Len(t, s.Text(), head)
-	s.Reset()
-	s.Write([]byte("SELECT 1"))
-	assert.Equal(t, "SELECT 1", s.Text())
-	assert.Zero(t, s.Rows())
-}
-
-// The counter must come to the same, however the text is cut, and whatever it is.
-func FuzzStatement(f *testing.F) {
-	f.Add(`INSERT INTO t VALUES (E'\'),('),("a"),('b''c')`, 3, true)
-	f.Fuzz(func(t *testing.T, sql string, n int, backslash bool) {
-		whole, cut := Statement{Backslash: backslash}, Statement{Backslash: backslash}
-		whole.Write([]byte(sql))
-		pieces(sql, max(1, n), cut.Write)
-		if whole.Rows() != cut.Rows() {
-			t.Errorf("%d rows in one piece, %d in pieces of %d", whole.Rows(), cut.Rows(), n)
-		}
-	})
 }
 
 func TestConstants(t *testing.T) {

@@ -15,6 +15,8 @@ type Server struct {
 	options  Options
 	talk     Protocol
 	handlers sync.WaitGroup
+	buffers  sync.Pool     // of *[loadBuffer]byte
+	closing  chan struct{} // closed by Close
 
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
@@ -31,7 +33,8 @@ func Listen(addr string, o Options, talk Protocol) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: l, options: o, talk: talk, open: map[net.Conn]struct{}{}}
+	s := &Server{listener: l, options: o, talk: talk, open: map[net.Conn]struct{}{}, closing: make(chan struct{})}
+	s.withCRC = o.CRC
 	s.handlers.Go(s.accept)
 	return s, nil
 }
@@ -42,7 +45,10 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Close hangs up on everybody and returns when the last connection is gone.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
 	err := s.listener.Close()
 	for c := range s.open {
 		c.Close()
@@ -72,7 +78,9 @@ func (s *Server) accept() {
 func (s *Server) serve(id uint32, c net.Conn) {
 	defer s.forget(c)
 	// How a conversation ended interests nobody: what counts was acknowledged before.
-	_ = s.talk(id, newStream(c, s.options), &s.Counters)
+	stream := newStream(c, s)
+	_ = s.talk(id, stream, &s.Counters)
+	stream.close()
 }
 
 // keep notes an open connection, or closes it when the server is closing and would miss it.

@@ -1,26 +1,59 @@
 // Package sink holds what the sinks share: servers that speak the loading side of a database's protocol, count what
-// arrives and keep nothing. With one in place of a database, a run measures the client alone.
+// arrives and keep nothing. With one in place of a database, a run measures the client and the way there alone.
 //
-// A sink runs beside the client on the same cores, so it spends as little as it can on a byte: it reads into one big
-// buffer, counts rows in place, and where it is told the size of a row it has the kernel drop the data unread.
-// Whatever a client sends, a sink answers with an error or hangs up; what it remembers of a connection is bounded.
+// A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it reads into one
+// big buffer, counts rows in place, and where it is told not to count it has the kernel drop the data unread.
+// Whatever a client sends, a sink answers with an error or hangs up; what it remembers of a connection is bounded: some
+// 20 KiB of one that is idle, 256 KiB more of one that is loading, and a few MiB of one that prepares statements.
 package sink
 
-import "sync/atomic"
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// ErrTold fails a load because the sink was told to fail some. Each protocol says it in its own words, with an error
+// after which clients try again.
+var ErrTold = errors.New("terapush sink: this load fails because the sink was told to fail some")
 
 // Answer replies to a query with a result. Not ok leaves the query to the sink: it knows the variables that clients
 // probe when they connect, and everything else has an empty result. Of a very long statement it sees the beginning.
 type Answer func(sql string) (columns []string, rows [][]string, ok bool)
 
-// Options of a sink; the zero value counts honestly.
+// Options of a sink; the zero value counts truthfully, is as fast as it can and lets everybody in.
 type Options struct {
 	// Answer is asked first about every statement but loads and inserts. It may be nil, and is called from many
 	// goroutines.
 	Answer Answer
-	// RowBytes is the size of a row in load data, for ceilings: the data is dropped inside the kernel, and the rows
-	// acknowledged are bytes / RowBytes, which is the truth only if all rows have that size. 0 looks at the data and
-	// counts.
+	// NoCount drops load data inside the kernel, for ceilings. The rows acknowledged are then 0, or bytes / RowBytes,
+	// which is the truth only if all rows have that size. Connections with TLS have to be read all the same, and rows of
+	// an INSERT are counted, since its end has to be found.
+	NoCount bool
+	// RowBytes is the size of a row in load data, in bytes. It is not looked at without NoCount.
 	RowBytes int64
+	// ReadRate is how many bytes a second a sink reads of each connection; 0 is no limit.
+	ReadRate int64
+	// AckDelay passes between the end of a load and its answer. Other statements are answered at once.
+	AckDelay time.Duration
+	// Fail is n where every n-th load, counted over the whole server, ends with ErrTold; 0 fails none.
+	Fail int64
+	// CRC makes a checksum of the data, and costs the time for it. It goes with counting only.
+	CRC bool
+	// Password is the one that a client has to know, whatever its name; where it is empty, every password is right.
+	Password string
+	// TLS has a certificate for those clients that want to encrypt. nil offers none.
+	TLS *tls.Config
+}
+
+// Name is what a server has to say of itself somewhere in its version, so that a report says into what it was pushed.
+func (o *Options) Name() string {
+	if o.NoCount {
+		return "terapush-sink-no-count"
+	}
+	return "terapush-sink"
 }
 
 // Stats is what a sink has taken in since it was opened.
@@ -29,11 +62,20 @@ type Stats struct {
 	Statements  int64 `json:"statements"`
 	Bytes       int64 `json:"bytes"` // of acknowledged loads and inserts, without what the protocol adds
 	Rows        int64 `json:"rows"`  // acknowledged; a later rollback does not take them back
+	// Failed is how many loads failed because the sink was told so.
+	Failed int64 `json:"failed,omitempty"`
+	// CRC is the CRC-32C of every acknowledged load's data, all of them combined with exclusive or, as eight hexadecimal
+	// digits: the order of the loads does not matter, and two equal loads cancel each other. "" where it was not asked for.
+	CRC string `json:"crc32c,omitempty"`
 }
 
 // Counters adds up the Stats of all connections.
 type Counters struct {
 	connections, statements, bytes, rows atomic.Int64
+	loads, failed                        atomic.Int64
+	crc                                  atomic.Uint32
+	withCRC                              bool
+	first, last                          atomic.Int64 // Unix nanoseconds: when the first load began, when the last one was answered
 }
 
 // Statement counts a statement.
@@ -43,14 +85,42 @@ func (c *Counters) Statement() { c.statements.Add(1) }
 func (c *Counters) Loaded(bytes, rows int64) {
 	c.bytes.Add(bytes)
 	c.rows.Add(rows)
+	c.last.Store(time.Now().UnixNano())
+}
+
+// begun notes when the first load began.
+func (c *Counters) begun() {
+	if c.first.Load() == 0 {
+		c.first.CompareAndSwap(0, time.Now().UnixNano())
+	}
+}
+
+// sum adds a load's checksum.
+func (c *Counters) sum(crc uint32) {
+	for {
+		old := c.crc.Load()
+		if c.crc.CompareAndSwap(old, old^crc) {
+			return
+		}
+	}
 }
 
 // Stats reads the counters one by one: exact when nothing is under way.
 func (c *Counters) Stats() Stats {
-	return Stats{
+	s := Stats{
 		Connections: c.connections.Load(),
 		Statements:  c.statements.Load(),
 		Bytes:       c.bytes.Load(),
 		Rows:        c.rows.Load(),
+		Failed:      c.failed.Load(),
 	}
+	if c.withCRC {
+		s.CRC = fmt.Sprintf("%08x", c.crc.Load())
+	}
+	return s
+}
+
+// Busy is the time between the beginning of the first load and the end of the last one, pauses included.
+func (c *Counters) Busy() time.Duration {
+	return max(0, time.Duration(c.last.Load()-c.first.Load()))
 }

@@ -7,7 +7,7 @@ import (
 
 const (
 	commandBuffer = 8 << 10   // enough for commands: ten thousand idle clients cost 80 MB
-	loadBuffer    = 256 << 10 // from the first load on; larger ones fall out of the caches
+	loadBuffer    = 256 << 10 // while a load lasts; larger ones fall out of the caches
 	patience      = 10 * time.Second
 )
 
@@ -16,25 +16,43 @@ const (
 type Stream struct {
 	Options Options
 
-	conn net.Conn
-	buf  []byte
-	r, w int  // what has been read ahead is buf[r:w]
-	lazy bool // nothing is read ahead: what follows will be dropped
-	drop func(limit int) (int, error)
+	server  *Server
+	conn    net.Conn
+	buf     []byte
+	small   []byte // buf between loads
+	r, w    int    // what has been read ahead is buf[r:w]
+	lazy    bool   // nothing is read ahead: what follows will be dropped
+	hurried bool   // between Hurry and Relax
+	pace    pace
+	drop    func(limit int) (int, error)
 }
 
-func newStream(c net.Conn, o Options) *Stream {
-	return &Stream{Options: o, conn: c, buf: make([]byte, commandBuffer), drop: dropper(c)}
+func newStream(c net.Conn, s *Server) *Stream {
+	small := make([]byte, commandBuffer)
+	return &Stream{Options: s.options, server: s, conn: c, buf: small, small: small, pace: pace{rate: s.options.ReadRate}, drop: dropper(c)}
 }
 
 // Hurry ends the connection unless Relax follows within ten seconds: for greetings, where half-open connections hang.
-func (s *Stream) Hurry() error { return s.conn.SetDeadline(time.Now().Add(patience)) }
+// Until then everything is read as fast as it comes.
+func (s *Stream) Hurry() error {
+	s.hurried = true
+	return s.conn.SetDeadline(time.Now().Add(patience))
+}
 
 // Relax lets the client take its time again.
-func (s *Stream) Relax() error { return s.conn.SetDeadline(time.Time{}) }
+func (s *Stream) Relax() error {
+	s.hurried = false
+	return s.conn.SetDeadline(time.Time{})
+}
+
+// Client is the address that the client comes from.
+func (s *Stream) Client() string { return s.conn.RemoteAddr().String() }
 
 // Write sends p to the client.
 func (s *Stream) Write(p []byte) (int, error) { return s.conn.Write(p) }
+
+// close hangs up, and says so first where the connection is encrypted.
+func (s *Stream) close() { _ = s.conn.Close() }
 
 // Next reads exactly n bytes, at most 4 KiB.
 func (s *Stream) Next(n int) ([]byte, error) {
@@ -53,15 +71,23 @@ func (s *Stream) Next(n int) ([]byte, error) {
 
 // Some reads at least one byte and at most limit: what has come in.
 func (s *Stream) Some(limit int) ([]byte, error) {
+	p, err := s.Peek(limit)
+	s.r += len(p)
+	return p, err
+}
+
+// Peek is Some that leaves the bytes where they are. Skip takes n of them.
+func (s *Stream) Peek(limit int) ([]byte, error) {
 	for s.r == s.w {
 		if err := s.fill(limit); err != nil {
 			return nil, err
 		}
 	}
-	p := s.buf[s.r:min(s.w, s.r+limit)]
-	s.r += len(p)
-	return p, nil
+	return s.buf[s.r:min(s.w, s.r+limit)], nil
 }
+
+// Skip takes n bytes that Peek has shown.
+func (s *Stream) Skip(n int) { s.r += n }
 
 // fill reads what has come in, at least one byte.
 func (s *Stream) fill(want int) error {
@@ -72,8 +98,10 @@ func (s *Stream) fill(want int) error {
 	if s.lazy {
 		end = min(end, s.w+want)
 	}
-	n, err := s.conn.Read(s.buf[s.w:end])
+	s.wait()
+	n, err := s.conn.Read(s.buf[s.w : s.w+s.pace.most(end-s.w)])
 	s.w += n
+	s.pace.took(n)
 	if n > 0 {
 		return nil
 	}
@@ -85,73 +113,48 @@ func (s *Stream) Drop(n int) error {
 	ahead := min(n, s.w-s.r)
 	s.r += ahead
 	for n -= ahead; n > 0; {
-		m, err := s.drop(n)
+		s.wait()
+		m, err := s.drop(s.pace.most(n))
 		if err != nil {
 			return err
 		}
+		s.pace.took(m)
 		n -= m
 	}
 	return nil
 }
 
-// RowCounter counts the rows in data that comes in pieces of any size.
-type RowCounter interface {
-	Write(p []byte)
-	Rows() (int64, error) // once all data is there; the error says why it cannot be rows
+// grow lends the stream a big buffer.
+func (s *Stream) grow() {
+	if len(s.buf) == loadBuffer {
+		return
+	}
+	buf, ok := s.server.buffers.Get().(*[loadBuffer]byte)
+	if !ok {
+		buf = new([loadBuffer]byte)
+	}
+	s.w = copy(buf[:], s.buf[s.r:s.w])
+	s.r, s.buf = 0, buf[:]
 }
 
-// Load takes in the data of one load.
-type Load struct {
-	stream *Stream
-	count  RowCounter // nil where the data is dropped
-	bytes  int64
-}
-
-// Load begins a load whose rows count knows.
-func (s *Stream) Load(count RowCounter) *Load {
-	if s.Options.RowBytes > 0 {
-		s.lazy = true
-		return &Load{stream: s}
+// shrink gives the big buffer back, unless more than the small one holds was read ahead: then the next load will.
+func (s *Stream) shrink() {
+	if len(s.buf) != loadBuffer || s.w-s.r > len(s.small) {
+		return
 	}
-	if len(s.buf) < loadBuffer {
-		buf := make([]byte, loadBuffer)
-		s.w = copy(buf, s.buf[s.r:s.w])
-		s.r, s.buf = 0, buf
-	}
-	return &Load{stream: s, count: count}
-}
-
-// Take takes in the next n bytes of the connection.
-func (l *Load) Take(n int) error {
-	l.bytes += int64(n)
-	if l.count == nil {
-		return l.stream.Drop(n)
-	}
-	for n > 0 {
-		p, err := l.stream.Some(n)
-		if err != nil {
-			return err
-		}
-		l.count.Write(p)
-		n -= len(p)
-	}
-	return nil
-}
-
-// End ends the load and tells what was in it.
-func (l *Load) End() (bytes, rows int64, err error) {
-	l.stream.lazy = false
-	if l.count == nil {
-		return l.bytes, l.bytes / l.stream.Options.RowBytes, nil
-	}
-	rows, err = l.count.Rows()
-	return l.bytes, rows, err
+	big := s.buf
+	s.w = copy(s.small, big[s.r:s.w])
+	s.r, s.buf = 0, s.small
+	s.server.buffers.Put((*[loadBuffer]byte)(big))
 }
 
 // discard reads and forgets, where the kernel cannot drop.
 func discard(c net.Conn) func(int) (int, error) {
-	scratch := make([]byte, commandBuffer)
+	var scratch []byte
 	return func(limit int) (int, error) {
+		if scratch == nil {
+			scratch = make([]byte, 2*commandBuffer) // a TLS record
+		}
 		n, err := c.Read(scratch[:min(limit, len(scratch))])
 		if n > 0 {
 			return n, nil

@@ -1,44 +1,58 @@
-// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT are counted and forgotten,
-// transactions and definitions are agreed to. There is no TLS, no compression and no prepared statement, and every
-// user and password is welcome.
+// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT, also as prepared statements, are
+// counted and forgotten; transactions, settings and definitions are agreed to. Tables have no rows and no columns, so a
+// query of one has an empty result. There is no compression, and one statement in a message.
 package mysql
 
 import (
+	"encoding/binary"
+	"errors"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// version begins with a number, since clients derive from it what the server can do.
-const version = "8.4.0-terapush-sink"
+// release begins the version, since clients derive from it what the server can do.
+const release = "8.4.0-"
 
 const (
 	comQuit            = 0x01
 	comInitDB          = 0x02
 	comQuery           = 0x03
+	comStatistics      = 0x09
 	comPing            = 0x0e
+	comStmtPrepare     = 0x16
+	comStmtExecute     = 0x17
+	comStmtLongData    = 0x18
+	comStmtClose       = 0x19
+	comStmtReset       = 0x1a
 	comSetOption       = 0x1b
 	comResetConnection = 0x1f
 )
 
-// The errors of a real server, by number; all of them leave the connection usable.
+// The errors of a real server, by number; all of them leave the connection usable but that of a wrong password.
 const (
+	errAccessDenied    = 1045
 	errUnknownCommand  = 1047
 	errUnknownColumn   = 1054
 	errParse           = 1064
 	errNotAllowed      = 1148
+	errTooLarge        = 1153
 	errUnknownVariable = 1193
+	errLockWait        = 1205
+	errUnknownPrepared = 1243
+	errNotPreparable   = 1295
+	errTooManyPrepared = 1461
 )
-
-var infile = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(LOCAL\s+)?INFILE\s+(?:'([^']*)'|"([^"]*)")`)
 
 // Listen opens a sink on addr.
 func Listen(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, talk) }
 
 func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
-	s := &session{wire: wire{stream: stream}, id: id, count: count, statement: sink.Statement{Backslash: true}}
+	s := &session{
+		wire: wire{stream: stream, status: statusAutocommit}, id: id, count: count,
+		version:   release + stream.Options.Name(),
+		statement: sink.Statement{Backslash: true, CRC: stream.Options.CRC},
+	}
 	if err := s.greet(); err != nil {
 		return err
 	}
@@ -52,132 +66,117 @@ func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
 type session struct {
 	wire
 	id        uint32
+	version   string
 	count     *sink.Counters
 	statement sink.Statement
+	message   message
+	prepared  prepared
+}
+
+// message is one command as it comes in. SQL goes into a Statement; of what is binary the beginning is kept.
+type message struct {
+	begun   bool
+	command byte
+	sql     *sink.Statement
+	withCRC bool
+	head    []byte
+	bytes   int64 // behind the command
+	crc     uint32
+}
+
+// longest is how much of a binary command is kept: the fixed fields of all that there are.
+const longest = 16
+
+func (m *message) take(p []byte) {
+	if !m.begun {
+		m.begun, m.command, p = true, p[0], p[1:]
+	}
+	m.bytes += int64(len(p))
+	switch m.command {
+	case comQuery, comStmtPrepare:
+		m.sql.Write(p)
+	default:
+		m.head = append(m.head, p[:min(len(p), longest-len(m.head))]...)
+		if m.withCRC {
+			m.crc = sink.Checksum(m.crc, p)
+		}
+	}
 }
 
 func (s *session) command() error {
 	s.statement.Reset()
+	s.message = message{sql: &s.statement, withCRC: s.stream.Options.CRC, head: s.message.head[:0]}
 	s.seq = 0
-	if err := s.receive(s.statement.Write); err != nil {
+	if err := s.receive(maxMessage, s.message.take); err != nil {
+		if errors.Is(err, errOversized) {
+			_ = s.fail(errTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes")
+		}
 		return err
 	}
-	text := s.statement.Text()
-	if text == "" {
+	if !s.message.begun {
 		return errMalformed
 	}
-	switch text[0] {
+	switch s.message.command {
 	case comQuit:
 		return errQuit
-	case comInitDB, comPing, comResetConnection:
+	case comInitDB, comPing:
+		return s.ok(0, "")
+	case comResetConnection:
+		s.prepared, s.status = prepared{}, statusAutocommit
 		return s.ok(0, "")
 	case comSetOption:
 		return s.eof() // the one command that older servers answer so
+	case comStatistics:
+		return s.send([]byte("terapush sink"))
 	case comQuery:
-		return s.query(text[1:])
+		return s.query()
+	case comStmtPrepare:
+		return s.prepare()
+	case comStmtExecute:
+		return s.execute()
+	case comStmtLongData:
+		s.longData()
+		return nil // there is no answer to this one, not even an error, nor to the next
+	case comStmtClose:
+		s.prepared.forget(s.statementID())
+		return nil
+	case comStmtReset:
+		return s.reset()
 	}
-	return s.fail(errUnknownCommand, fmt.Sprintf("terapush sink: unknown command %#02x", text[0]))
+	return s.fail(errUnknownCommand, fmt.Sprintf("terapush sink: unknown command %#02x", s.message.command))
 }
 
-func (s *session) query(sql string) error {
+// statementID is what the commands of prepared statements begin with.
+func (s *session) statementID() uint32 {
+	if len(s.message.head) < 4 {
+		return 0 // nobody's
+	}
+	return binary.LittleEndian.Uint32(s.message.head)
+}
+
+// query answers a statement in text.
+func (s *session) query() error {
 	s.count.Statement()
-	sql = sink.Plain(sql)
-	verb, _ := sink.Verb(sql)
-	switch verb {
-	case "INSERT", "REPLACE":
-		s.count.Loaded(s.statement.Bytes()-1, s.statement.Rows())
-		return s.ok(s.statement.Rows(), "")
-	case "LOAD":
+	part, refused := s.one()
+	if refused != nil {
+		return s.fail(refused.number, refused.message)
+	}
+	sql := sink.Plain(part.Text)
+	if verb, _ := sink.Verb(sql); verb == "LOAD" {
 		return s.load(sql)
 	}
-	if answer := s.stream.Options.Answer; answer != nil {
-		if columns, rows, ok := answer(sql); ok {
-			return s.result(columns, rows)
-		}
-	}
-	switch verb {
-	case "":
-		return s.fail(errParse, "terapush sink: not a statement")
-	case "SELECT":
-		return s.selects(sql)
-	case "SHOW":
-		if strings.Contains(strings.ToUpper(sql), "COUNT(*)") { // SHOW COUNT(*) WARNINGS or ERRORS
-			return s.result([]string{"@@session.warning_count"}, [][]string{{"0"}})
-		}
-		fallthrough
-	case "WITH", "TABLE", "DESC", "DESCRIBE", "EXPLAIN", "ANALYZE", "CHECK":
-		return s.result([]string{"nothing"}, nil)
-	}
-	return s.ok(0, "")
+	return s.reply(s.run(part, part.Bytes, part.CRC), false)
 }
 
-func (s *session) selects(sql string) error {
-	columns, row, unknown := sink.Constants(sql, s.variable)
-	switch {
-	case unknown == "":
-		return s.result(columns, [][]string{row})
-	case unknown == sink.From:
-		return s.result([]string{"nothing"}, nil)
-	case strings.HasPrefix(unknown, "@@"): // how clients find out whose server it is
-		return s.fail(errUnknownVariable, fmt.Sprintf("Unknown system variable '%s'", unknown[2:]))
+// one is the statement of the message, which must have one. A real server would take several from clients that asked for
+// it, and would answer each; this one does not offer it.
+func (s *session) one() (sink.Part, *refusal) {
+	parts, _ := s.statement.Parts()
+	switch len(parts) {
+	case 0:
+		return sink.Part{}, &refusal{errParse, "terapush sink: not a statement"}
+	case 1:
+		return parts[0], nil
 	}
-	// The client of MySQL 9 says SELECT $$, to find out by the error that $$ is no string here.
-	return s.fail(errUnknownColumn, fmt.Sprintf("terapush sink: what is '%s'?", unknown))
-}
-
-// variable knows what clients ask when they connect or after a load.
-func (s *session) variable(name string) (string, bool) {
-	for _, scope := range []string{"@@session.", "@@local.", "@@global."} {
-		if rest, ok := strings.CutPrefix(name, scope); ok {
-			name = "@@" + rest
-		}
-	}
-	switch name {
-	case "version()", "@@version":
-		return version, true
-	case "@@version_comment":
-		return "counts and forgets", true
-	case "@@max_allowed_packet":
-		return "67108864", true
-	case "@@warning_count", "@@error_count":
-		return "0", true
-	case "@@autocommit", "@@local_infile":
-		return "1", true
-	case "connection_id()":
-		return fmt.Sprint(s.id), true
-	case "database()", "schema()", "user()", "current_user()":
-		return "sink", true
-	}
-	return "", false
-}
-
-// load asks for the file and takes it in. The name goes back as it came: the client opens that file.
-func (s *session) load(sql string) error {
-	m := infile.FindStringSubmatch(sql)
-	switch {
-	case m == nil:
-		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
-	case m[1] == "":
-		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
-	}
-	if err := s.send(append([]byte{0xfb}, m[2]+m[3]...)); err != nil {
-		return err
-	}
-	load := s.stream.Load(&sink.Lines{})
-	for before := 0; ; {
-		n, err := s.header()
-		if err != nil {
-			return err
-		}
-		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
-			break
-		}
-		if err := load.Take(n); err != nil {
-			return err
-		}
-		before = n
-	}
-	bytes, rows, _ := load.End() // any text is rows
-	s.count.Loaded(bytes, rows)
-	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
+	return sink.Part{}, &refusal{errParse, "terapush sink: one statement in a message; without multiStatements, please"}
 }

@@ -10,11 +10,11 @@ import (
 // maxPacket is the length that says: this message goes on in the next packet.
 const maxPacket = 1<<24 - 1
 
-// maxMessage bounds what a client may send as one command, as max_allowed_packet does on a real server at its most.
+// maxMessage bounds what a client may send as one command, in bytes, as max_allowed_packet does on a real server at its most.
 const maxMessage = 1 << 30
 
 // Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
-// DEPRECATE_EOF, SSL and COMPRESS there is one shape for every answer.
+// DEPRECATE_EOF and COMPRESS there is one shape for every answer. SSL is offered where there is a certificate.
 const (
 	clientLongPassword     = 1 << 0
 	clientFoundRows        = 1 << 1
@@ -22,6 +22,7 @@ const (
 	clientConnectWithDB    = 1 << 3
 	clientLocalFiles       = 1 << 7
 	clientProtocol41       = 1 << 9
+	clientSSL              = 1 << 11
 	clientTransactions     = 1 << 13
 	clientSecureConnection = 1 << 15
 	clientMultiResults     = 1 << 17
@@ -35,20 +36,24 @@ const (
 )
 
 const (
-	statusAutocommit = 2
-	utf8mb4          = 45
-	typeVarString    = 0xfd
+	statusInTransaction = 1
+	statusAutocommit    = 2
+	utf8mb4             = 45
+	typeVarString       = 0xfd
 )
 
 var (
-	errQuit      = errors.New("mysql sink: the client has left")
-	errMalformed = errors.New("mysql sink: malformed packet")
+	errQuit          = errors.New("mysql sink: the client has left")
+	errMalformed     = errors.New("mysql sink: malformed packet")
+	errOversized     = errors.New("mysql sink: an oversized message")
+	errWrongPassword = errors.New("mysql sink: a wrong password")
 )
 
 // wire is the packet layer of one connection.
 type wire struct {
 	stream *sink.Stream
 	seq    byte
+	status byte // flags of a transaction and of autocommit, which every answer tells
 }
 
 // header reads a packet's header and returns the length of what follows. The sequence number is not checked, only
@@ -62,12 +67,15 @@ func (w *wire) header() (int, error) {
 	return int(h[0]) | int(h[1])<<8 | int(h[2])<<16, nil
 }
 
-// receive reads one message of one packet or more.
-func (w *wire) receive(take func([]byte)) error {
-	for size := 0; size <= maxMessage; {
+// receive reads one message of one packet or more, which has at most so many bytes.
+func (w *wire) receive(most int, take func([]byte)) error {
+	for size := 0; ; {
 		n, err := w.header()
 		if err != nil {
 			return err
+		}
+		if size += n; size > most {
+			return errOversized
 		}
 		for left := n; left > 0; {
 			p, err := w.stream.Some(left)
@@ -80,9 +88,7 @@ func (w *wire) receive(take func([]byte)) error {
 		if n < maxPacket {
 			return nil
 		}
-		size += n
 	}
-	return errMalformed
 }
 
 // send writes messages, each below maxPacket, in one go.
@@ -99,41 +105,53 @@ func (w *wire) send(messages ...[]byte) error {
 
 func (w *wire) ok(affected int64, info string) error {
 	p := appendLength([]byte{0}, uint64(affected))
-	p = append(p, 0, statusAutocommit, 0, 0, 0) // insert id, status, warnings
+	p = append(p, 0, w.status, 0, 0, 0) // insert id, status, warnings
 	if info != "" {
 		p = appendText(p, info) // not, as the documentation says, up to the packet's end
 	}
 	return w.send(p)
 }
 
-func (w *wire) eof() error { return w.send(eofMessage()) }
+func (w *wire) eof() error { return w.send(w.eofMessage()) }
 
-func eofMessage() []byte { return []byte{0xfe, 0, 0, statusAutocommit, 0} }
+func (w *wire) eofMessage() []byte { return []byte{0xfe, 0, 0, w.status, 0} }
 
 func (w *wire) fail(number uint16, message string) error {
+	state := "HY000"
+	if number == errAccessDenied {
+		state = "28000" // by which clients know that to try again is of no use
+	}
 	p := binary.LittleEndian.AppendUint16([]byte{0xff}, number)
-	p = append(p, "#HY000"...)
+	p = append(p, '#')
+	p = append(p, state...)
 	return w.send(append(p, message...))
 }
 
-// result sends a result set, every column as text. Without columns it is an OK: the protocol has no empty set of them.
-func (w *wire) result(columns []string, rows [][]string) error {
-	if len(columns) == 0 {
-		return w.ok(0, "")
+// reply sends what a statement came to, every column as text. Rows of a prepared statement have another shape. Without
+// columns it is an OK: the protocol has no empty set of them.
+func (w *wire) reply(o outcome, prepared bool) error {
+	if o.refused != nil {
+		return w.fail(o.refused.number, o.refused.message)
 	}
-	out := [][]byte{appendLength(nil, uint64(len(columns)))}
-	for _, c := range columns {
+	if len(o.columns) == 0 {
+		return w.ok(o.affected, "")
+	}
+	out := [][]byte{appendLength(nil, uint64(len(o.columns)))}
+	for _, c := range o.columns {
 		out = append(out, column(c))
 	}
-	out = append(out, eofMessage())
-	for _, r := range rows {
+	out = append(out, w.eofMessage())
+	for _, r := range o.rows {
 		var p []byte
+		if prepared {
+			p = make([]byte, 1+(len(r)+9)/8) // OK, and which of them are NULL
+		}
 		for _, value := range r {
 			p = appendText(p, value)
 		}
 		out = append(out, p)
 	}
-	return w.send(append(out, eofMessage())...)
+	return w.send(append(out, w.eofMessage())...)
 }
 
 func column(name string) []byte {

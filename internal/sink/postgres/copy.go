@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -8,11 +9,11 @@ import (
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// copyIn takes in the data of one COPY.
-func (s *session) copyIn(sql string) error {
+// copyIn takes in the data of one COPY, after the answers before it have been sent.
+func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome, error) {
 	m := copyIn.FindStringSubmatch(sql)
 	if m == nil {
-		return s.fail(errSyntax, "terapush sink: only COPY … FROM STDIN")
+		return refuse(errUnsupported, "terapush sink: only COPY … FROM STDIN"), nil
 	}
 	var rows sink.RowCounter = &sink.Lines{}
 	format := byte(0)
@@ -20,14 +21,19 @@ func (s *session) copyIn(sql string) error {
 		rows, format = &binaryRows{}, 1
 	}
 	// A real server lists the columns here. Nobody counts on it, and the sink has no tables.
-	if err := s.send(&pgproto3.CopyInResponse{OverallFormat: format}); err != nil {
-		return err
+	if err := s.send(append(before, &pgproto3.CopyInResponse{OverallFormat: format})...); err != nil {
+		return outcome{}, err
 	}
-	load := s.stream.Load(rows)
+	o, err := s.take(s.stream.Load(rows))
+	o.copied = true
+	return o, err
+}
+
+func (s *session) take(load *sink.Load) (outcome, error) {
 	for {
 		kind, n, err := s.header()
 		if err != nil {
-			return err
+			return outcome{}, err
 		}
 		switch kind {
 		case 'd':
@@ -36,29 +42,32 @@ func (s *session) copyIn(sql string) error {
 			err = s.stream.Drop(n)
 		case 'c':
 			if err := s.stream.Drop(n); err != nil {
-				return err
+				return outcome{}, err
 			}
-			return s.copied(load)
+			return s.copied(load), nil
 		case 'f':
 			if err := s.stream.Drop(n); err != nil {
-				return err
+				return outcome{}, err
 			}
-			_, _, _ = load.End() // given up
-			return s.fail(errCanceled, "COPY from stdin failed")
+			load.GiveUp()
+			return refuse(errCanceled, "COPY from stdin failed"), nil
 		default:
-			return errMalformed
+			return outcome{}, errMalformed
 		}
 		if err != nil {
-			return err
+			return outcome{}, err
 		}
 	}
 }
 
-func (s *session) copied(load *sink.Load) error {
+func (s *session) copied(load *sink.Load) outcome {
 	bytes, rows, err := load.End()
-	if err != nil {
-		return s.fail(errBadFormat, err.Error())
+	switch {
+	case errors.Is(err, sink.ErrTold):
+		return told()
+	case err != nil:
+		return refuse(errBadFormat, err.Error())
 	}
 	s.count.Loaded(bytes, rows)
-	return s.done(fmt.Sprintf("COPY %d", rows))
+	return done(fmt.Sprintf("COPY %d", rows))
 }

@@ -12,10 +12,15 @@ const (
 	majorVersion = 3
 	maxStartup   = 10_000 // as PostgreSQL
 	maxAsks      = 4      // how often a client may ask for encryption before it has to go on without
+	alpn         = "postgresql"
 )
 
-// greet takes the startup message, refuses encryption and lets everybody in.
+// greet takes the startup message, encrypts where the client asks for TLS, and lets in whoever knows the password.
 func (s *session) greet() error {
+	// Since version 17, clients may begin with TLS at once: sslnegotiation=direct.
+	if err := s.stream.AcceptTLS(alpn); err != nil {
+		return err
+	}
 	if err := s.stream.Hurry(); err != nil {
 		return err
 	}
@@ -29,15 +34,11 @@ func (s *session) greet() error {
 		case length < 8 || length > maxStartup:
 			return errMalformed
 		case length == 8 && (code == sslRequest || code == gssRequest):
-			if _, err := s.stream.Write([]byte{'N'}); err != nil {
+			if err := s.encrypt(code); err != nil {
 				return err
 			}
 		case code>>16 == majorVersion:
-			// Who it is and which database makes no difference.
-			if err := s.stream.Drop(int(length) - 8); err != nil {
-				return err
-			}
-			return s.welcome()
+			return s.start(code, int(length)-8)
 		default: // among others a request to cancel: nothing here takes long enough
 			return errMalformed
 		}
@@ -45,14 +46,39 @@ func (s *session) greet() error {
 	return errMalformed
 }
 
-func (s *session) welcome() error {
+func (s *session) encrypt(code uint32) error {
+	if code != sslRequest || s.stream.Options.TLS == nil || s.stream.Encrypted() {
+		_, err := s.stream.Write([]byte{'N'})
+		return err
+	}
+	if _, err := s.stream.Write([]byte{'S'}); err != nil {
+		return err
+	}
+	return s.stream.StartTLS(alpn)
+}
+
+// start reads the n bytes that say who it is and which database, of which nothing matters, and checks the password.
+func (s *session) start(code uint32, n int) error {
+	said, err := s.small(n, maxStartup)
+	if err != nil {
+		return err
+	}
+	if asked := unknownOptions(said); code&0xffff > 0 || len(asked) > 0 { // newer than 3.0, or with an option of such a one
+		if err := s.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: majorVersion << 16, UnrecognizedOptions: asked}); err != nil {
+			return err
+		}
+	}
+	if password := s.stream.Options.Password; password != "" {
+		if err := s.authenticate(password); err != nil {
+			_ = s.send(failure("FATAL", errWrongPassword, "password authentication failed"))
+			return err
+		}
+	}
 	hello := []pgproto3.BackendMessage{&pgproto3.AuthenticationOk{}}
-	for _, p := range parameters() {
+	for _, p := range s.parameters() {
 		hello = append(hello, &p)
 	}
-	hello = append(hello,
-		&pgproto3.BackendKeyData{ProcessID: s.id, SecretKey: make([]byte, 4)},
-		&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	hello = append(hello, &pgproto3.BackendKeyData{ProcessID: s.id, SecretKey: make([]byte, 4)}, s.ready())
 	if err := s.send(hello...); err != nil {
 		return err
 	}
@@ -60,9 +86,9 @@ func (s *session) welcome() error {
 }
 
 // parameters are what a server tells every client unasked.
-func parameters() []pgproto3.ParameterStatus {
+func (s *session) parameters() []pgproto3.ParameterStatus {
 	return []pgproto3.ParameterStatus{
-		{Name: "server_version", Value: version},
+		{Name: "server_version", Value: release + " (" + s.name + ")"},
 		{Name: "server_encoding", Value: "UTF8"},
 		{Name: "client_encoding", Value: "UTF8"},
 		{Name: "DateStyle", Value: "ISO, MDY"},

@@ -1,9 +1,10 @@
 package postgres
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -11,13 +12,13 @@ import (
 )
 
 const (
-	maxMessage = 1 << 30 // as PostgreSQL
+	maxMessage = 1 << 30 // bytes, as PostgreSQL
 	textOID    = 25
 )
 
 var (
 	errLeft      = errors.New("postgres sink: the client has left")
-	errMalformed = errors.New("postgres sink: malformed message")
+	errMalformed = errors.New("malformed or oversized message")
 )
 
 // wire is the message layer of one connection. Answers are pgproto3's; what comes in is read here, since pgproto3
@@ -33,7 +34,7 @@ func (w *wire) header() (kind byte, n int, err error) {
 		return 0, 0, err
 	}
 	length := binary.BigEndian.Uint32(h[1:])
-	if length < 4 || length > maxMessage || h[0] == 'Q' && length < 5 {
+	if length < 4 || length > maxMessage {
 		return 0, 0, errMalformed
 	}
 	return h[0], int(length) - 4, nil
@@ -52,6 +53,27 @@ func (w *wire) receive(n int, take func([]byte)) error {
 	return nil
 }
 
+// small reads a message that has to be kept.
+func (w *wire) small(n, most int) (p []byte, err error) {
+	if n > most {
+		return nil, errMalformed
+	}
+	err = w.receive(n, func(piece []byte) { p = append(p, piece...) })
+	return p, err
+}
+
+// unknownOptions are the protocol's own among the pairs of a startup message: the sink knows none of them.
+func unknownOptions(startup []byte) []string {
+	var found []string
+	words := bytes.Split(startup, []byte{0})
+	for i := 0; i+1 < len(words); i += 2 {
+		if name := string(words[i]); strings.HasPrefix(name, "_pq_.") {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
 func (w *wire) send(messages ...pgproto3.BackendMessage) error {
 	var out []byte
 	for _, m := range messages {
@@ -60,46 +82,43 @@ func (w *wire) send(messages ...pgproto3.BackendMessage) error {
 			return err
 		}
 	}
+	if len(out) == 0 {
+		return nil
+	}
 	_, err := w.stream.Write(out)
 	return err
 }
 
-// answer sends messages and says that the next query may come.
-func (s *session) answer(messages ...pgproto3.BackendMessage) error {
-	status := byte('I')
-	if s.inTx {
-		status = 'T'
-	}
-	return s.send(append(messages, &pgproto3.ReadyForQuery{TxStatus: status})...)
+func failure(severity, state, message string) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{Severity: severity, SeverityUnlocalized: severity, Code: state, Message: message}
 }
 
-func (s *session) ready() error { return s.answer() }
-
-func (s *session) done(tag string) error {
-	return s.answer(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
-}
-
-func (s *session) fail(state, message string) error {
-	return s.answer(&pgproto3.ErrorResponse{
-		Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: state, Message: message,
-	})
-}
-
-// result sends rows, every column as text.
-func (s *session) result(columns []string, rows [][]string) error {
-	var fields []pgproto3.FieldDescription
+// describe names columns of one type.
+func describe(columns []string, oid uint32) *pgproto3.RowDescription {
+	d := &pgproto3.RowDescription{}
 	for _, c := range columns {
-		fields = append(fields, pgproto3.FieldDescription{
-			Name: []byte(c), DataTypeOID: textOID, DataTypeSize: -1, TypeModifier: -1,
+		d.Fields = append(d.Fields, pgproto3.FieldDescription{
+			Name: []byte(c), DataTypeOID: oid, DataTypeSize: -1, TypeModifier: -1,
 		})
 	}
-	out := []pgproto3.BackendMessage{&pgproto3.RowDescription{Fields: fields}}
-	for _, r := range rows {
+	return d
+}
+
+// messages are what the client is told, the columns first.
+func (o outcome) messages(oid uint32) []pgproto3.BackendMessage {
+	if o.refused != nil {
+		return []pgproto3.BackendMessage{o.refused}
+	}
+	var out []pgproto3.BackendMessage
+	if len(o.columns) > 0 {
+		out = append(out, describe(o.columns, oid))
+	}
+	for _, r := range o.rows {
 		var values [][]byte
 		for _, v := range r {
 			values = append(values, []byte(v))
 		}
 		out = append(out, &pgproto3.DataRow{Values: values})
 	}
-	return s.answer(append(out, &pgproto3.CommandComplete{CommandTag: fmt.Appendf(nil, "SELECT %d", len(rows))})...)
+	return append(out, &pgproto3.CommandComplete{CommandTag: []byte(o.tag)})
 }

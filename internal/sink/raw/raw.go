@@ -1,5 +1,6 @@
 // Package raw is a sink with as good as no protocol: eight bytes, big-endian, say how many follow, and eight bytes
-// answer how many rows they were. A plain write loop into it is what every protocol is compared with.
+// answer how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS and no
+// passwords, and hangs up instead of answering a load that has to fail.
 package raw
 
 import (
@@ -27,7 +28,10 @@ func talk(_ uint32, stream *sink.Stream, count *sink.Counters) error {
 		if err := load.Take(size); err != nil {
 			return err
 		}
-		bytes, rows, _ := load.End() // any text is rows
+		bytes, rows, err := load.End()
+		if err != nil { // told to fail: there is no answer that says so
+			return err
+		}
 		count.Loaded(bytes, rows)
 		if _, err := stream.Write(binary.BigEndian.AppendUint64(nil, uint64(rows))); err != nil {
 			return err

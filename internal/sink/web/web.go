@@ -1,5 +1,8 @@
-// Package web is a sink for loads over HTTP/1.1: bodies of a known length that are put, bare or as the one part of a form.
-// What it answers is a text, so it stands in for an object store as well as for a database that is loaded over HTTP.
+// Package web is what the sinks over HTTP/1.1 share. It reads a request's head byte by byte and not one further, so that
+// the body can be dropped inside the kernel; it takes bodies of either framing into loads; and it takes forms apart.
+//
+// net/http's server is not used: it reads ahead, copies every body through a buffer of its own, and hides whether a
+// client waits to be asked for one.
 package web
 
 import (
@@ -8,163 +11,100 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// Answers are what the sink says. The zero value is an object store that is always empty.
-type Answers struct {
-	// Load is the answer's body after a PUT that brought rows. {rows} and {bytes} in it are replaced by what arrived,
-	// {label} by the header of that name.
-	Load string
-	// Query makes the answer's body to everything else from the request's body, of which it sees the beginning. nil is a
-	// store's empty listing.
-	Query func(body string) string
-	// Redirects tells that a PUT without a body asks where its rows may go: to this same server.
-	Redirects bool
-}
 
-// emptyBucket answers the listing that S3 clients begin with.
-const emptyBucket = `<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">` +
-	`<KeyCount>0</KeyCount><MaxKeys>1000</MaxKeys><IsTruncated>false</IsTruncated></ListBucketResult>`
+// Handler answers one request. An error ends the connection; a *Malformed is answered before.
+type Handler func(*Exchange) error
 
-// Listen opens a sink on addr that answers as an object store.
-func Listen(addr string, o sink.Options) (*sink.Server, error) { return ListenWith(addr, o, Answers{}) }
-
-// ListenWith opens a sink on addr.
-func ListenWith(addr string, o sink.Options, a Answers) (*sink.Server, error) {
-	if a.Query == nil {
-		a.Query = func(string) string { return emptyBucket }
-	}
-	return sink.Listen(addr, o, func(_ uint32, stream *sink.Stream, count *sink.Counters) error {
+// Talk makes a handler a protocol of the sink.
+func Talk(h Handler) sink.Protocol {
+	return func(_ uint32, stream *sink.Stream, count *sink.Counters) error {
+		if err := stream.AcceptTLS("http/1.1"); err != nil {
+			return err
+		}
 		for {
-			if err := serve(stream, count, a); err != nil {
+			if err := serve(stream, count, h); err != nil {
 				return err
 			}
 		}
-	})
+	}
 }
+
+// Malformed says what about a request is against HTTP. Where the next request begins is not known any more.
+type Malformed struct {
+	Status int
+	Reason string
+}
+
+func (m *Malformed) Error() string { return "web sink: " + m.Reason }
+
+func malformed(format string, values ...any) error {
+	return &Malformed{http.StatusBadRequest, fmt.Sprintf(format, values...)}
+}
+
+var errClosing = errors.New("web sink: the connection was to be closed")
 
 // serve takes one request.
-func serve(stream *sink.Stream, count *sink.Counters, a Answers) error {
-	r, err := readHead(stream)
-	if err != nil {
-		return err
+func serve(stream *sink.Stream, count *sink.Counters, h Handler) error {
+	x, err := accept(stream, count)
+	if err == nil {
+		err = h(x)
 	}
-	count.Statement()
+	var bad *Malformed
 	switch {
-	case r.ContentLength < 0:
-		return errors.Join(errors.New("web sink: a body of unknown length"), answer(stream, http.StatusLengthRequired, r, ""))
-	case r.ContentLength == 0 && r.Method == http.MethodPut && a.Redirects:
-		return answer(stream, http.StatusTemporaryRedirect, r, "")
-	case r.ContentLength == 0 || r.Method != http.MethodPut:
-		// Only loads bring bytes worth counting.
-		body, err := begin(stream, int(r.ContentLength))
-		if err != nil {
-			return err
-		}
-		return answer(stream, http.StatusOK, r, a.Query(body))
-	}
-	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
-		if _, err := io.WriteString(stream, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
-			return err
-		}
-	}
-	took, rows, err := take(stream, r)
-	if err != nil {
+	case errors.As(err, &bad) && (x == nil || !x.answered):
+		return errors.Join(err, refuse(stream, bad))
+	case err != nil:
 		return err
+	case !x.answered:
+		return errors.New("web sink: a request without an answer")
+	case x.Close:
+		return errClosing
 	}
-	count.Loaded(took, rows)
-	said := strings.NewReplacer("{rows}", strconv.FormatInt(rows, 10), "{bytes}", strconv.FormatInt(took, 10),
-		"{label}", r.Header.Get("label")).Replace(a.Load)
-	return answer(stream, http.StatusOK, r, said)
+	return nil
 }
 
-// take takes the rows in: the whole body, or the part of the form that it is.
-func take(stream *sink.Stream, r *http.Request) (took, rows int64, err error) {
-	size, tail := int(r.ContentLength), 0
-	if kind, options, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
-		tail = len("\r\n--" + options["boundary"] + "--\r\n")
-		if size < tail { // a form without a part has no line end in front of its boundary
-			return 0, 0, stream.Drop(size)
-		}
-		head, err := readUpTo(stream, "\r\n\r\n", min(size-tail, longestHead))
-		if err != nil {
-			return 0, 0, err
-		}
-		size -= len(head) + tail
-	}
-	load := stream.Load(&ends{end: rowEnd(r)})
-	if err := load.Take(size); err != nil {
-		return 0, 0, err
-	}
-	took, rows, _ = load.End() // any text is rows
-	return took, rows, stream.Drop(tail)
+// refuse answers what is no request, or has no end.
+func refuse(stream *sink.Stream, bad *Malformed) error {
+	_, err := fmt.Fprintf(stream, "HTTP/1.1 %d %s\r\nServer: %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\n",
+		bad.Status, http.StatusText(bad.Status), stream.Options.Name(), len(bad.Reason)+1, bad.Reason)
+	return err
 }
 
-// rowEnd is the byte that ends a row: Doris is told, to all others it is a line feed.
-func rowEnd(r *http.Request) byte {
-	if text, err := strconv.Unquote(`"` + r.Header.Get("line_delimiter") + `"`); err == nil && len(text) == 1 {
-		return text[0]
-	}
-	return '\n'
+// Exchange is a request and its answer. The Body of the Request is empty: Exchange.Content is the one to read.
+type Exchange struct {
+	*http.Request
+	// Content is what follows the head.
+	Content *Body
+	// Count is where what was loaded is counted.
+	Count *sink.Counters
+	// Stream is the connection: its options, and loads that begin on it.
+	Stream *sink.Stream
+
+	answered bool
 }
 
-// ends counts rows by what ends them, and a last one that nothing ends.
-type ends struct {
-	end  byte
-	n    int64
-	open bool
-}
-
-func (e *ends) Write(p []byte) {
-	if len(p) > 0 {
-		e.n += int64(bytes.Count(p, []byte{e.end}))
-		e.open = p[len(p)-1] != e.end
-	}
-}
-
-func (e *ends) Rows() (int64, error) {
-	if e.open {
-		return e.n + 1, nil
-	}
-	return e.n, nil
-}
-
-// begin reads the beginning of a body and drops the rest.
-func begin(stream *sink.Stream, size int) (string, error) {
-	body := make([]byte, 0, min(size, longestHead))
-	for len(body) < cap(body) {
-		p, err := stream.Some(cap(body) - len(body))
-		if err != nil {
-			return "", err
-		}
-		body = append(body, p...)
-	}
-	return string(body), stream.Drop(size - len(body))
-}
-
-// longestHead bounds what a client may say before the rows, in bytes.
+// longestHead bounds a head, and what a client may say besides rows, in bytes.
 const longestHead = 64 << 10
 
-// readHead reads up to the empty line and not a byte further, for what follows may be dropped inside the kernel.
-func readHead(stream *sink.Stream) (*http.Request, error) {
-	head, err := readUpTo(stream, "\r\n\r\n", longestHead)
+// accept reads a head. Between two requests a client may take its time, within a head it may not.
+func accept(stream *sink.Stream, count *sink.Counters) (*Exchange, error) {
+	first, err := stream.Some(1)
 	if err != nil {
 		return nil, err
 	}
-	return http.ReadRequest(bufio.NewReader(bytes.NewReader(head)))
-}
-
-func readUpTo(stream *sink.Stream, end string, most int) ([]byte, error) {
-	var head []byte
-	for !bytes.HasSuffix(head, []byte(end)) {
-		if len(head) >= most {
-			return nil, errors.New("web sink: a head is too long, or has no end")
+	if err := stream.Hurry(); err != nil {
+		return nil, err
+	}
+	head := append(make([]byte, 0, 1<<10), first...)
+	for !endsHead(head) {
+		if len(head) >= longestHead {
+			return nil, &Malformed{http.StatusRequestHeaderFieldsTooLarge, "a head is longer than 64 KiB"}
 		}
 		p, err := stream.Some(1)
 		if err != nil {
@@ -172,19 +112,85 @@ func readUpTo(stream *sink.Stream, end string, most int) ([]byte, error) {
 		}
 		head = append(head, p...)
 	}
-	return head, nil
+	if err := stream.Relax(); err != nil {
+		return nil, err
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(head)))
+	if err != nil {
+		return nil, malformed("%v", err)
+	}
+	if r.Method == "PRI" || r.ProtoMajor != 1 {
+		return nil, &Malformed{http.StatusHTTPVersionNotSupported, "HTTP/1.1 is spoken here"}
+	}
+	count.Statement()
+	r.Close = r.Close || !r.ProtoAtLeast(1, 1)
+	return &Exchange{Request: r, Content: newBody(stream, r), Stream: stream, Count: count}, nil
 }
 
-func answer(stream *sink.Stream, status int, r *http.Request, body string) error {
-	var location string
-	if status == http.StatusTemporaryRedirect {
-		location = "Location: http://" + r.Host + r.URL.RequestURI() + "\r\n"
+// endsHead tells that an empty line is the last.
+func endsHead(head []byte) bool {
+	rest, ended := bytes.CutSuffix(head, []byte("\n"))
+	return ended && (bytes.HasSuffix(rest, []byte("\n\r")) || bytes.HasSuffix(rest, []byte("\n")))
+}
+
+// Counting tells whether loads are looked at, and not dropped.
+func (x *Exchange) Counting() bool { return !x.Stream.Options.NoCount }
+
+// Answer sends the answer, with header fields as names and values in turn. What is left of the body is dropped before,
+// since a client that is still sending may never read what it is told. One that waits to be asked for its body is not
+// asked any more; whether it sends it all the same is not known, so that its connection ends.
+func (x *Exchange) Answer(status int, kind string, body []byte, fields ...string) error {
+	x.answered = true
+	if x.Content.awaited() {
+		x.Close = true
+	} else if err := x.Content.Drop(); err != nil {
+		return err
 	}
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nServer: terapush-sink\r\nETag: \"0\"\r\n%sContent-Length: %d\r\n\r\n",
-		status, http.StatusText(status), location, len(body))
-	if r.Method == http.MethodHead {
-		body = ""
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "HTTP/1.1 %d %s\r\nServer: %s\r\n", status, http.StatusText(status), x.Stream.Options.Name())
+	sized := status == http.StatusNoContent
+	for i := 0; i+1 < len(fields); i += 2 {
+		fmt.Fprintf(&b, "%s: %s\r\n", fields[i], fields[i+1])
+		sized = sized || strings.EqualFold(fields[i], "Content-Length") // of what a HEAD asks about
 	}
-	_, err := io.WriteString(stream, head+body)
+	if len(body) > 0 {
+		fmt.Fprintf(&b, "Content-Type: %s\r\n", kind)
+	}
+	if !sized {
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(body))
+	}
+	if x.Close {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n")
+	if x.Method != http.MethodHead {
+		b.Write(body)
+	}
+	_, err := x.Stream.Write(b.Bytes())
+	return err
+}
+
+// Password checks the password of HTTP's own authentication, which is the sink's or, where it has none, any. A token is
+// taken for a password.
+func (x *Exchange) Password() bool {
+	want := x.Stream.Options.Password
+	_, given, basic := x.BasicAuth()
+	if !basic {
+		given, _ = strings.CutPrefix(x.Header.Get("Authorization"), "Bearer ")
+	}
+	return want == "" || given == want
+}
+
+// User is the name that the client gave, or "".
+func (x *Exchange) User() string {
+	name, _, _ := x.BasicAuth()
+	return name
+}
+
+// unexpected makes the end of a connection in the middle of something the error that it is.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
 	return err
 }

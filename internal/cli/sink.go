@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/databend"
+	"github.com/terapush/terapush/internal/sink/doris"
+	"github.com/terapush/terapush/internal/sink/mysql"
+	"github.com/terapush/terapush/internal/sink/postgres"
+	"github.com/terapush/terapush/internal/sink/raw"
+	"github.com/terapush/terapush/internal/sink/s3"
+)
+
+// sinkProtocol is one of those that a sink speaks.
+type sinkProtocol struct {
+	name   string // of the flag that takes its port, and in the JSON
+	port   int
+	what   string
+	listen func(addr string, o sink.Options) (*sink.Server, error)
+}
+
+func sinkProtocols() []sinkProtocol {
+	var one doris.Cluster // its ports know of each other's rows
+	return []sinkProtocol{
+		{"mysql", 13306, "MySQL: LOAD DATA LOCAL and INSERT", mysql.Listen},
+		{"postgres", 15432, "PostgreSQL: COPY and INSERT", postgres.Listen},
+		{"databend", 18000, "Databend: streaming load and stage uploads", databend.Listen},
+		{"doris", 18030, "Doris: stream load", one.Listen},
+		{"doris-sql", 19030, "Doris' statements, over the MySQL protocol", one.ListenSQL},
+		{"s3", 19000, "S3: objects, whole or in parts", s3.Listen},
+		{"raw", 15201, "bytes behind their number, against which protocols are measured", raw.Listen},
+	}
+}
+
+// sinkFlags are the command line of a sink.
+type sinkFlags struct {
+	host      string
+	ports     map[string]*int
+	options   sink.Options
+	rowBytes  config.Bytes
+	readRate  config.Rate
+	fail      oneIn
+	cert, key string
+	json      bool
+	untilEOF  bool
+}
+
+func (a *app) sink() *cobra.Command {
+	f := sinkFlags{ports: map[string]*int{}}
+	cmd := &cobra.Command{
+		Use:   "sink",
+		Short: "Take rows in as a database does, count them and forget them",
+		Long: `Sink is a server, or several, that speaks the loading side of a database's protocol, counts what arrives and keeps
+nothing. With one in place of a database, a push measures this client and the network alone; told to be slow or to fail,
+it shows what a run makes of that. Ordinary clients can use it as well.
+
+It has no tables, so a push into it needs --create never --delivery at-least-once, and --verify ack, or none where
+nothing is counted. Without a port given it opens all of them, and port 0 is any that is free. Every port but that of raw
+takes plain and encrypted connections. The first signal ends it.`,
+		Example: `  terapush sink
+  terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
+  terapush sink --postgres 0 --no-count --row-bytes 520 --json`,
+		Args: exactly(0, "sink takes no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.runSink(cmd.Context(), f, cmd.Flags()) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.host, "host", "127.0.0.1", "name or address to listen on; 0.0.0.0 lets other machines in")
+	for _, p := range sinkProtocols() {
+		f.ports[p.name] = flags.Int(p.name, p.port, "`port` of "+p.what)
+	}
+	flags.BoolVar(&f.options.NoCount, "no-count", false, "drop the data inside the kernel, for ceilings only: 0 rows are acknowledged")
+	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge a row for so many bytes")
+	flags.Var(&f.readRate, "read-rate", "read no more of each connection")
+	flags.DurationVar(&f.options.AckDelay, "ack-delay", 0, "wait before the answer to a load")
+	flags.Var(&f.fail, "fail", "fail every N-th load, with an error after which clients try again")
+	flags.BoolVar(&f.options.CRC, "crc", false, "make a CRC-32C of every load, and tell all of them combined with exclusive or; it costs CPU")
+	flags.StringVar(&f.cert, "tls-cert", "", "`file` with a certificate, instead of one made at the start")
+	flags.StringVar(&f.key, "tls-key", "", "`file` with its key")
+	flags.StringVar(&f.options.Password, "password", "", "refuse every other; without it every password is right (TERAPUSH_PASSWORD)")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open and one at the end")
+	flags.BoolVar(&f.untilEOF, "until-eof", false, "end when standard input does, as a child should when its parent is gone")
+	return cmd
+}
+
+// oneIn is a share of the loads, given as 1/20.
+type oneIn int64
+
+func (o *oneIn) Set(text string) error {
+	n, err := strconv.ParseInt(strings.TrimPrefix(text, "1/"), 10, 64)
+	if err != nil || n < 1 || !strings.HasPrefix(text, "1/") {
+		return fmt.Errorf("%q is not a share of the loads: write it as 1/20", text)
+	}
+	*o = oneIn(n)
+	return nil
+}
+
+func (o *oneIn) String() string {
+	if *o == 0 {
+		return ""
+	}
+	return fmt.Sprintf("1/%d", int64(*o))
+}
+
+// Type names the kind of value in --help.
+func (*oneIn) Type() string { return "1/N" }
+
+// check finds what makes no sense together, all of it.
+func (f *sinkFlags) check(set func(name string) bool) error {
+	var errs []error
+	refuse := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(f.options.NoCount && f.options.CRC, "--no-count looks at no data, so --crc has none to check: leave one of them out")
+	refuse(set("row-bytes") && !f.options.NoCount, "--row-bytes goes with --no-count: without it the rows are counted")
+	refuse(set("row-bytes") && f.rowBytes <= 0, "--row-bytes %d: give more than 0", int64(f.rowBytes))
+	refuse(f.options.AckDelay < 0, "--ack-delay %s: 0 or more", f.options.AckDelay)
+	refuse((f.cert == "") != (f.key == ""), "--tls-cert and --tls-key belong together: give both or neither")
+	for _, p := range sinkProtocols() {
+		port := *f.ports[p.name]
+		refuse(port < 0 || port > 65535, "--%s %d: a port is 0 to 65535", p.name, port)
+	}
+	return usage(errors.Join(errs...))
+}
+
+// wanted are the protocols to open: those whose ports were given, or all.
+func (f *sinkFlags) wanted(set func(name string) bool) []sinkProtocol {
+	var some []sinkProtocol
+	all := sinkProtocols()
+	for _, p := range all {
+		if set(p.name) {
+			some = append(some, p)
+		}
+	}
+	if some == nil {
+		return all
+	}
+	return some
+}
+
+// certificate is the one given, or a new one for this host.
+func (f *sinkFlags) certificate() (*tls.Config, error) {
+	if f.cert == "" {
+		return sink.SelfSigned(append(ownAddresses(f.host), f.host)...)
+	}
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--tls-cert %s, --tls-key %s: %w", f.cert, f.key, err))
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// ownAddresses are the names and addresses by which others reach a sink that listens on all of them.
+func ownAddresses(host string) []string {
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return nil
+	}
+	var all []string
+	if name, err := os.Hostname(); err == nil {
+		all = append(all, name)
+	}
+	addresses, _ := net.InterfaceAddrs() // without them the name has to do
+	for _, a := range addresses {
+		if network, ok := a.(*net.IPNet); ok {
+			all = append(all, network.IP.String())
+		}
+	}
+	return all
+}
+
+func (a *app) runSink(ctx context.Context, f sinkFlags, flags *pflag.FlagSet) error {
+	if err := f.check(flags.Changed); err != nil {
+		return err
+	}
+	if flags.Changed("password") {
+		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD")
+	} else if text, ok := a.LookupEnv("TERAPUSH_PASSWORD"); ok {
+		f.options.Password = text
+	}
+	f.options.RowBytes, f.options.ReadRate, f.options.Fail = int64(f.rowBytes), int64(f.readRate), int64(f.fail)
+	var err error
+	if f.options.TLS, err = f.certificate(); err != nil {
+		return err
+	}
+	servers, err := openSinks(f, f.wanted(flags.Changed))
+	defer servers.close()
+	if err != nil {
+		return err
+	}
+	if err := a.tellSinks(f, servers); err != nil {
+		return err
+	}
+	a.waitForEnd(ctx, f.untilEOF)
+	servers.close() // so that nothing is under way when the counters are read
+	return a.tellTook(f, servers)
+}
+
+// openSink is a server and what it speaks.
+type openSink struct {
+	sinkProtocol
+	server *sink.Server
+}
+
+type openedSinks []openSink
+
+func openSinks(f sinkFlags, wanted []sinkProtocol) (openedSinks, error) {
+	var all openedSinks
+	for _, p := range wanted {
+		addr := net.JoinHostPort(f.host, strconv.Itoa(*f.ports[p.name]))
+		s, err := p.listen(addr, f.options)
+		if err != nil {
+			err = fmt.Errorf("listening for %s: %w", p.name, err)
+			if errors.Is(err, syscall.EADDRINUSE) {
+				err = fmt.Errorf("%w: give another port with --%s PORT, or --%s 0 for one that is free", err, p.name, p.name)
+			}
+			return all, &push.Error{Outcome: report.PreflightFailed, Err: err}
+		}
+		all = append(all, openSink{p, s})
+	}
+	return all, nil
+}
+
+func (o openedSinks) close() {
+	for _, s := range o {
+		_ = s.server.Close() // once is enough, and what it says the second time interests nobody
+	}
+}
+
+// waitForEnd waits for a signal, or for the end of the input where that is one.
+func (a *app) waitForEnd(ctx context.Context, untilEOF bool) {
+	ended := make(chan struct{})
+	if untilEOF {
+		go func() {
+			if a.Stdin != nil {
+				_, _ = io.Copy(io.Discard, a.Stdin) // however it ends, it has ended
+			}
+			close(ended)
+		}()
+	}
+	select {
+	case <-ended:
+	case <-a.Signals:
+	case <-ctx.Done():
+	}
+}
+
+// tellSinks says what is open.
+func (a *app) tellSinks(f sinkFlags, servers openedSinks) error {
+	at := map[string]string{}
+	for _, s := range servers {
+		at[s.name] = s.server.Addr()
+	}
+	if f.json {
+		return json.NewEncoder(a.Stdout).Encode(map[string]any{"listening": at, "counting": !f.options.NoCount})
+	}
+	_, err := io.WriteString(a.Stdout, sinkHints(f, servers, at))
+	return err
+}
+
+// tellTook says what came in.
+func (a *app) tellTook(f sinkFlags, servers openedSinks) error {
+	if !f.json {
+		return sinkTable(a.Stdout, f, servers)
+	}
+	took := map[string]sink.Stats{}
+	for _, s := range servers {
+		took[s.name] = s.server.Stats()
+	}
+	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
+}
+
+// perSecond is 0 where no time has passed.
+func perSecond(n int64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}

@@ -1,0 +1,232 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/sink"
+)
+
+// running is a sink that somebody else talks to.
+type running struct {
+	stdout  *bufio.Reader
+	stdin   io.Closer
+	signals chan os.Signal
+	code    chan int
+	stderr  *bytes.Buffer
+}
+
+func (s shell) sink(args ...string) *running {
+	stdin, parent := io.Pipe()
+	output, stdout := io.Pipe()
+	r := &running{bufio.NewReader(output), parent, make(chan os.Signal, 1), make(chan int, 1), new(bytes.Buffer)}
+	go func() {
+		code := cli.Run(s.Context(), append([]string{"sink"}, args...), cli.Process{
+			Stdin: stdin, Stdout: stdout, Stderr: r.stderr, Signals: r.signals,
+			LookupEnv: func(name string) (string, bool) { text, ok := s.env[name]; return text, ok },
+		})
+		stdout.Close()
+		r.code <- code
+	}()
+	s.Cleanup(func() { parent.Close() })
+	return r
+}
+
+// line reads one.
+func (r *running) line(t *testing.T, to any) {
+	t.Helper()
+	text, err := r.stdout.ReadString('\n')
+	require.NoError(t, err, "%s", r.stderr)
+	require.NoError(t, json.Unmarshal([]byte(text), to), text)
+}
+
+// end ends it and returns what it says then.
+func (r *running) end(t *testing.T) string {
+	t.Helper()
+	r.signals <- syscall.SIGINT
+	text, err := io.ReadAll(r.stdout)
+	require.NoError(t, err)
+	require.Zero(t, <-r.code, "%s", r.stderr)
+	return string(text)
+}
+
+type listening struct {
+	Listening map[string]string
+	Counting  bool
+}
+
+// free are flags that open every port that is free.
+func free(more ...string) []string {
+	return append([]string{"--mysql=0", "--postgres=0", "--databend=0", "--doris=0", "--doris-sql=0", "--s3=0", "--raw=0"}, more...)
+}
+
+func TestSinkTellsItsParent(t *testing.T) {
+	r := newShell(t).sink("--raw=0", "--mysql=0", "--json", "--until-eof", "--crc")
+	var at listening
+	r.line(t, &at)
+	require.True(t, at.Counting)
+	require.Len(t, at.Listening, 2)
+	c, err := net.Dial("tcp", at.Listening["raw"])
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.Write([]byte("\x00\x00\x00\x00\x00\x00\x00\x03a\nb"))
+	require.NoError(t, err)
+	answer := make([]byte, 8)
+	_, err = io.ReadFull(c, answer)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, answer[7])
+	r.stdin.Close()
+	var took struct{ Took map[string]sink.Stats }
+	r.line(t, &took)
+	require.Equal(t, sink.Stats{Connections: 1, Statements: 1, Bytes: 3, Rows: 2, CRC: "d9a85a0a"}, took.Took["raw"])
+	require.Equal(t, sink.Stats{CRC: "00000000"}, took.Took["mysql"])
+	require.Zero(t, <-r.code)
+	_, err = c.Read(answer)
+	require.Error(t, err, "it has hung up")
+}
+
+// What it says to type works as it stands.
+func TestSinkCommands(t *testing.T) {
+	for name, args := range map[string][]string{
+		"counting": {"--fail", "1/4", "--crc"}, "no-count": {"--no-count"}, "row-bytes": {"--no-count", "--row-bytes", "400"}, "password": {"--ack-delay", "1ms", "--read-rate", "1GiB/s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShell(t)
+			if name == "password" {
+				s.env["TERAPUSH_PASSWORD"], s.env["AWS_SECRET_ACCESS_KEY"] = "hunter2", "hunter2"
+			}
+			r := s.sink(free(args...)...)
+			var said strings.Builder
+			for !strings.Contains(said.String(), "Ctrl-C") {
+				line, err := r.stdout.ReadString('\n')
+				require.NoError(t, err, "%s", r.stderr)
+				said.WriteString(line)
+			}
+			ports := regexp.MustCompile(`(127\.0\.0\.1:|http_port=)\d+`)
+			golden(t, "sink-"+name+".txt", regexp.MustCompile(` +(MySQL:|PostgreSQL:|Databend:|Doris:|Doris' |S3:|bytes )`).
+				ReplaceAllString(ports.ReplaceAllString(said.String(), "${1}PORT"), "  $1"))
+			commands := regexp.MustCompile(`(?m)^  ((?:AWS_\S+ )*)terapush (push .*)$`).FindAllStringSubmatch(said.String(), -1)
+			require.Len(t, commands, map[bool]int{true: 3, false: 5}[name == "no-count"])
+			counts := name == "counting" || name == "password"
+			for _, c := range commands {
+				if name == "row-bytes" && strings.Contains(c[2], "doris:") {
+					continue // it wants the exact size
+				}
+				for _, pair := range strings.Fields(c[1]) {
+					key, value, _ := strings.Cut(pair, "=")
+					s.env[key] = value
+					t.Setenv(key, value) // the SDK's chain reads the process's own
+				}
+				t.Setenv("AWS_SECRET_ACCESS_KEY", s.env["AWS_SECRET_ACCESS_KEY"])
+				p := s.run(append(strings.Fields(strings.ReplaceAll(c[2], "'", "")), "--rows", "4000", "--batch-rows", "200", "--retries", "3", "--progress", "none", "--json")...)
+				require.Zero(t, p.code, "%s\n%s", c[2], p.stderr)
+				require.Contains(t, p.stdout, `"rows": 4000`)
+				if strings.Contains(c[2], "s3:") {
+					continue // its report names no version
+				}
+				require.Contains(t, p.stdout, map[bool]string{false: "terapush-sink-no-count", true: "terapush-sink"}[counts], c[2])
+			}
+			took := r.end(t)
+			require.NotContains(t, said.String()+took+r.stderr.String(), "hunter2")
+			if counts {
+				require.Equal(t, 5, strings.Count(took, "  4000  "), took)
+			}
+			if name == "counting" {
+				require.Contains(t, took, "told to fail")
+			}
+		})
+	}
+}
+
+func TestSinkMistakes(t *testing.T) {
+	s := newShell(t)
+	for command, want := range map[string]string{
+		"now":                        "sink takes no arguments",
+		"--no-count --crc":           "--no-count looks at no data",
+		"--row-bytes 10":             "--row-bytes goes with --no-count",
+		"--no-count --row-bytes 0":   "--row-bytes 0: give more than 0",
+		"--ack-delay=-1s":            "--ack-delay -1s: 0 or more",
+		"--fail 20":                  "write it as 1/20",
+		"--fail 1/0":                 "write it as 1/20",
+		"--fail 2/3":                 "write it as 1/20",
+		"--read-rate 5":              "write it as 500MiB/s",
+		"--mysql 65536":              "--mysql 65536: a port is 0 to 65535",
+		"--tls-cert x":               "belong together",
+		"--tls-cert /no --tls-key x": "open /no",
+		"--mysq 1":                   "did you mean --mysql?",
+	} {
+		r := s.run(strings.Fields("sink " + command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, want, command)
+		require.Empty(t, r.stdout)
+	}
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, port, err := net.SplitHostPort(taken.Addr().String())
+	require.NoError(t, err)
+	r := s.run("sink", "--raw", "0", "--s3", port)
+	require.Equal(t, 5, r.code)
+	require.Contains(t, r.stderr, "127.0.0.1:"+port)
+	require.Contains(t, r.stderr, "give another port with --s3 PORT")
+	r = s.run("sink", "--raw", "0", "--host", "nowhere.invalid")
+	require.Equal(t, 5, r.code, r.stderr)
+	r = s.run("sink", "--raw", port, "--password", "hunter2")
+	require.Contains(t, r.stderr, "can be read by every user of this machine")
+	require.NotContains(t, r.stderr, "hunter2")
+}
+
+func TestSinkHelp(t *testing.T) {
+	r := newShell(t).run("sink", "--help")
+	require.Zero(t, r.code)
+	golden(t, "sink-help.txt", r.stdout)
+}
+
+// A certificate of one's own is the one that clients see.
+func TestSinkTakesACertificate(t *testing.T) {
+	psql, err := exec.LookPath("psql")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal("psql is not installed")
+	}
+	if err != nil {
+		t.Skip("psql is not installed")
+	}
+	certificate, key := writeCertificate(t)
+	r := newShell(t).sink("--postgres=0", "--json", "--tls-cert", certificate, "--tls-key", key)
+	var at listening
+	r.line(t, &at)
+	url := "postgres://me@" + at.Listening["postgres"] + "/db?sslmode=verify-full&sslrootcert="
+	out, err := exec.Command(psql, "-X", url+certificate, "-c", "insert into t values (1)").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	other, _ := writeCertificate(t)
+	out, err = exec.Command(psql, "-X", url+other, "-c", "insert into t values (1)").CombinedOutput()
+	require.Error(t, err, "%s", out)
+	require.Contains(t, r.end(t), `"rows":1`)
+}
+
+func writeCertificate(t *testing.T) (certificate, key string) {
+	own, err := sink.SelfSigned()
+	require.NoError(t, err)
+	folder := t.TempDir()
+	certificate, key = filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem")
+	der, err := x509.MarshalPKCS8PrivateKey(own.Certificates[0].PrivateKey)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificates[0].Certificate[0]}), 0o600))
+	require.NoError(t, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	return certificate, key
+}

@@ -1,0 +1,331 @@
+package databend_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	client "github.com/datafuselabs/databend-go"
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/databend"
+)
+
+func listen(t testing.TB, o sink.Options) *sink.Server {
+	s, err := databend.Listen("127.0.0.1:0", o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func certificate(t *testing.T) *tls.Config {
+	c, err := sink.SelfSigned()
+	require.NoError(t, err)
+	return c
+}
+
+func open(t *testing.T, s *sink.Server, parameters string) *sql.DB {
+	db, err := sql.Open("databend", "databend://me:secret@"+s.Addr()+"/db?sslmode=disable"+parameters)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestDriverInserts(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		s := listen(t, sink.Options{Password: "secret", NoCount: dropped})
+		db := open(t, s, "")
+		require.NoError(t, db.PingContext(t.Context()))
+		_, err := db.ExecContext(t.Context(), "CREATE TABLE t (a INT, b VARCHAR)")
+		require.NoError(t, err)
+		r, err := db.ExecContext(t.Context(), "INSERT INTO t VALUES (?, ?), (2, 'x'), (3, '),(')", 1, "it's \"a\" \\ 𝄞\n")
+		require.NoError(t, err)
+		n, err := r.RowsAffected()
+		require.NoError(t, err)
+		require.EqualValues(t, 3, n)
+
+		large := strings.Repeat(",(1,'"+strings.Repeat(`x"\n`, 1000)+"')", 500) // half of it escapes in JSON
+		_, err = db.ExecContext(t.Context(), "INSERT INTO t VALUES "+large[1:])
+		require.NoError(t, err)
+		require.EqualValues(t, 503, s.Stats().Rows)
+
+		tx, err := db.BeginTx(t.Context(), nil)
+		require.NoError(t, err)
+		require.NoError(t, tx.Commit())
+		var version, one string
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT version(), 1").Scan(&version, &one))
+		require.Contains(t, version, "terapush-sink")
+		require.Equal(t, dropped, strings.Contains(version, "no-count"))
+		require.ErrorIs(t, db.QueryRowContext(t.Context(), "SELECT a FROM t").Scan(&one), sql.ErrNoRows)
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT value FROM system.configs WHERE name = 'max_running_queries'").Scan(&one))
+		require.Equal(t, "1024", one)
+		_, err = db.ExecContext(t.Context(), "SELECT something()")
+		require.ErrorContains(t, err, "what is 'something()'?")
+	}
+}
+
+// A batch of the driver is a CSV file in a stage, put there over a presigned URL or through the node.
+func TestDriverBatches(t *testing.T) {
+	for _, parameters := range []string{"", "&presigned_url_disabled=1"} {
+		s := listen(t, sink.Options{Password: "secret"})
+		conn, err := open(t, s, parameters).Conn(t.Context())
+		require.NoError(t, err)
+		batch, err := client.PrepareBatch("INSERT INTO t (a, b) VALUES")
+		require.NoError(t, err)
+		rows := [][]driver.Value{{1, "x"}, {2, "two\nlines, and a \"quote\""}, {3, ""}}
+		_, err = batch.ExecBatch(t.Context(), conn, rows)
+		require.NoError(t, err)
+		require.EqualValues(t, 3, s.Stats().Rows)
+		require.NoError(t, conn.Close())
+	}
+}
+
+func api(t *testing.T, s *sink.Server, change func(*client.Config)) *client.APIClient {
+	c := &client.Config{Host: s.Addr(), User: "me", Password: "secret", Database: "db", SSLMode: client.SSL_MODE_DISABLE}
+	if change != nil {
+		change(c)
+	}
+	return client.NewAPIClientFromConfig(c)
+}
+
+func TestStages(t *testing.T) {
+	var table bytes.Buffer
+	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
+	_, err := w.Write(make([]struct{ ID int64 }, 4321))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+
+	s := listen(t, sink.Options{CRC: true})
+	through := api(t, s, func(c *client.Config) { c.PresignedURLDisabled = true })
+	upload := func(path, text string) {
+		require.NoError(t, through.UploadToStage(t.Context(), &client.StageLocation{Name: "st", Path: path}, bufio.NewReader(strings.NewReader(text)), int64(len(text))))
+	}
+	upload("run/1.csv", "1,a\n2,\"b\nc\"\n")
+	upload("run/2.csv", "h\n3,a")
+	upload("run/3.parquet", table.String())
+	require.Zero(t, s.Stats().Rows, "rows are acknowledged when they are loaded")
+
+	for _, c := range []struct {
+		sql  string
+		want string
+	}{
+		{"COPY INTO `t` (`a`, `b`) FROM @st/run FILES = ('1.csv') FILE_FORMAT = (type = CSV, record_delimiter = '\\n') ON_ERROR = abort", "run/1.csv 2 0 - -"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv', 'run/2.csv') FILE_FORMAT = (type = NDJSON)", "run/1.csv 3 0 - -; run/2.csv 2 0 - -"},
+		{"COPY INTO t FROM @st/run/ PATTERN = '.*[.]csv' FILE_FORMAT = (type = CSV skip_header = 1)", "run/1.csv 1 0 - -; run/2.csv 1 0 - -"},
+		{"COPY INTO t FROM (SELECT $1 FROM @st/run/3.parquet) FILE_FORMAT = (type = 'parquet')", "run/3.parquet 4321 0 - -"},
+		{"COPY INTO t FROM @st FILES = ('run/9.csv') FILE_FORMAT = (type = CSV)", "code: 3001"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = PARQUET)", "code: 1046"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = CSV compression = gzip)", "code: 1002"},
+		{"COPY INTO t FROM 's3://b/p'", "code: 1002"},
+		{"LIST @st/run/1", "run/1.csv 12"},
+		{"LIST @st PATTERN = '.*('", "code: 1005"},
+		{"REMOVE @st/run/ PATTERN = '(1|2)[.]csv'", ""},
+		{"LIST @st", fmt.Sprint("run/3.parquet ", table.Len())},
+		{"COPY INTO t FROM @st FILES = ('run/3.parquet') FILE_FORMAT = (type = PARQUET) PURGE = TRUE", "run/3.parquet 4321 0 - -"},
+		{"LIST @st", ""},
+		{"PRESIGN DOWNLOAD @st/x", "code: 1002"},
+	} {
+		answer, err := through.QuerySync(t.Context(), c.sql)
+		if strings.HasPrefix(c.want, "code") {
+			require.ErrorContains(t, err, c.want, c.sql)
+			continue
+		}
+		require.NoError(t, err, c.sql)
+		require.Equal(t, c.want, flat(answer.Data), c.sql)
+	}
+	require.EqualValues(t, 2+5+2+4321+4321, s.Stats().Rows)
+}
+
+func flat(rows [][]*string) string {
+	var all []string
+	for _, row := range rows {
+		var values []string
+		for _, v := range row {
+			if v == nil {
+				values = append(values, "-")
+			} else {
+				values = append(values, *v)
+			}
+		}
+		all = append(all, strings.Join(values, " "))
+	}
+	return strings.Join(all, "; ")
+}
+
+func curl(t *testing.T, args ...string) string {
+	path, err := exec.LookPath("curl")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip("curl is not installed")
+	}
+	require.NoError(t, err)
+	out, err := exec.CommandContext(t.Context(), path, append([]string{"--silent", "--show-error", "--insecure", "--max-time", "60", "--user", "me:secret"}, args...)...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+func TestCurl(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1,abcdefg\n", 300_000)), 0o600))
+	for _, scheme := range []string{"http", "https"} {
+		for _, dropped := range []bool{false, true} {
+			t.Run(fmt.Sprint(scheme, dropped), func(t *testing.T) {
+				s := listen(t, sink.Options{TLS: certificate(t), Password: "secret", NoCount: dropped, RowBytes: 10})
+				out := curl(t, "-X", "PUT", "-H", "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = (type = CSV)",
+					"-F", "upload=@"+file, scheme+"://"+s.Addr()+"/v1/streaming_load")
+				var loaded struct{ Stats struct{ Rows, Bytes int64 } }
+				require.NoError(t, json.Unmarshal([]byte(out), &loaded), out)
+				require.EqualValues(t, 300_000, loaded.Stats.Rows)
+				require.EqualValues(t, 3_000_000, loaded.Stats.Bytes)
+
+				out = curl(t, "-X", "PUT", "-H", "x-databend-stage-name: st", "-H", "x-databend-relative-path: a/b", "-F", "upload=@"+file, scheme+"://"+s.Addr()+"/v1/upload_to_stage")
+				require.Contains(t, out, `"files":["rows.csv"]`)
+				out = curl(t, "-d", `{"sql":"COPY INTO t FROM @st/a/b FILE_FORMAT = (type = CSV)"}`, scheme+"://"+s.Addr()+"/v1/query")
+				require.Contains(t, out, `["a/b/rows.csv","300000","0",null,null]`)
+				require.EqualValues(t, 600_000, s.Stats().Rows)
+				require.EqualValues(t, 6_000_000, s.Stats().Bytes)
+			})
+		}
+	}
+	s := listen(t, sink.Options{})
+	out := curl(t, "-X", "PUT", "-F", "a=b", "-F", "upload=@"+file+";filename=one", "-F", "upload=@"+file+";filename=two", "http://"+s.Addr()+"/v1/upload_to_stage")
+	require.Contains(t, out, `"files":["one","two"]`)
+	require.EqualValues(t, 6_000_000, s.Stats().Bytes)
+}
+
+func TestFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		sql, body, want string
+		dropped         bool
+	}{
+		"no statement":         {body: "1\n2", want: `"rows":2`},
+		"no part":              {body: "-", want: "x-databend-sql is missing"},
+		"no part, dropped":     {body: "-", want: "x-databend-sql is missing", dropped: true},
+		"no rows":              {want: `"rows":0`},
+		"csv":                  {sql: "(type = CSV)", body: "1,\"a\n\"\n", want: `"rows":1`},
+		"csv without quote":    {sql: "(type = CSV, quote = '')", body: "1,\"a\n\"\n", want: `"rows":2`},
+		"csv with header":      {sql: "(type = 'csv', skip_header = 1, field_delimiter = '|')", body: "a|b\n1|\"\n\"\n", want: `"rows":1`},
+		"crlf":                 {sql: `(type = CSV, record_delimiter = '\r\n')`, body: "1\r\n2\r\n", want: `"rows":2`},
+		"other delimiter":      {sql: `(type = CSV, record_delimiter = '|')`, body: "1|2|\n", want: `"rows":3`},
+		"ndjson":               {sql: "(type = NDJSON)", body: "{\"a\":\"\\\"\"}\n{}\n", want: `"rows":2`},
+		"parquet that is none": {sql: "(type = PARQUET)", body: "1\n", want: "Parquet footer"},
+		"open quote":           {sql: "(type = CSV)", body: "1,\"a\n", want: "has no end"},
+		"xml":                  {sql: "(type = XML)", body: "<a/>", want: "format XML"},
+		"compressed":           {sql: "(type = CSV, compression = zstd)", body: "1\n", want: "compressed"},
+		"delimiter in data":    {body: "\r\n--\r\n--b\r\r\n--boundarY\r\n", want: `"bytes":24`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, inChunks := range []bool{false, true} {
+				if inChunks && c.dropped {
+					continue
+				}
+				s := listen(t, sink.Options{NoCount: c.dropped})
+				form := "--boundary\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n" + c.body + "\r\n--boundary--\r\n"
+				if c.body == "-" {
+					form = "--boundary--\r\n"
+				}
+				fields := ""
+				if c.sql != "" {
+					fields = "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = " + c.sql + "\r\n"
+				}
+				body := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(form), form)
+				if inChunks {
+					body = "Transfer-Encoding: chunked\r\n\r\n"
+					for i := range len(form) {
+						body += "1\r\n" + form[i:i+1] + "\r\n"
+					}
+					body += "0\r\n\r\n"
+				}
+				out := say(t, s, "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\n"+fields+"Content-Type: multipart/form-data; boundary=boundary\r\n"+body)
+				require.Contains(t, out, c.want)
+				if !strings.Contains(c.want, `"rows"`) && !strings.Contains(c.want, `"bytes"`) {
+					require.Zero(t, s.Stats().Bytes)
+				}
+			}
+		})
+	}
+}
+
+// Where nothing is counted a form has to end where its length says.
+func TestDroppedForms(t *testing.T) {
+	s := listen(t, sink.Options{NoCount: true, RowBytes: 1})
+	head := "--b\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n"
+	put := func(framing, body string) string {
+		return say(t, s, "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"+framing+"\r\n"+body)
+	}
+	sized := func(body string) string { return put(fmt.Sprintf("Content-Length: %d\r\n", len(body)), body) }
+	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\n"), `"rows":4`)
+	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\nepilogue"), "does not end with its boundary")
+	require.Contains(t, sized("nonsense that is no form at all\r\n\r\n\r\n\r\n"), "head cannot be read")
+	require.Contains(t, put("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), "send Content-Length")
+	require.EqualValues(t, 4, s.Stats().Rows)
+}
+
+func TestToldToFail(t *testing.T) {
+	s := listen(t, sink.Options{Fail: 1})
+	db := api(t, s, nil)
+	_, err := db.QuerySync(t.Context(), "INSERT INTO t VALUES (1)")
+	require.ErrorContains(t, err, "code: 2404")
+	stage := &client.StageLocation{Name: "~", Path: "f"}
+	require.ErrorContains(t, db.UploadToStageByAPI(t.Context(), stage, bufio.NewReader(strings.NewReader("1\n"))), "429")
+	require.ErrorContains(t, db.UploadToStageByPresignURL(t.Context(), stage, bufio.NewReader(strings.NewReader("1\n")), 2), "SlowDown")
+	_, err = db.QuerySync(t.Context(), "BEGIN")
+	require.NoError(t, err, "what is no load does not fail")
+	require.Zero(t, s.Stats().Rows)
+}
+
+func TestSessions(t *testing.T) {
+	s := listen(t, sink.Options{Password: "secret"})
+	for _, c := range []struct{ request, want string }{
+		{"POST /v1/session/login", `"session_id"`},
+		{"POST /v1/session/logout", "{}"},
+		{"POST /v1/session/heartbeat", "queries_to_remove"},
+		{"POST /v1/verify", `"user":"me"`},
+		{"GET /v1/health", "pass"},
+		{"GET /v1/query/x/page/1", "404"},
+		{"DELETE /", "404"},
+	} {
+		out := say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6c2VjcmV0\r\nContent-Length: 2\r\n\r\n{}")
+		require.Contains(t, out, c.want)
+		require.Contains(t, say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n\r\n"), "401 Unauthorized")
+	}
+	wrong := api(t, s, func(c *client.Config) { c.Password = "other" })
+	require.ErrorContains(t, wrong.Verify(t.Context()), "AuthenticateFailure")
+	for _, body := range []string{"", "{}", "[", `{"sql":""}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":1}`, `{"a":"` + strings.Repeat("x", 70_000) + `","sql":"SELECT 1"}`} {
+		r, err := http.NewRequest(http.MethodPost, "http://"+s.Addr()+"/v1/query", strings.NewReader(body))
+		require.NoError(t, err)
+		r.SetBasicAuth("me", "secret")
+		answer, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		_ = answer.Body.Close()
+		require.Contains(t, string(text), `"error":{"code":`, "%.100q", body)
+	}
+}
+
+// say sends a text on a connection of its own and returns the answer to it.
+func say(t testing.TB, s *sink.Server, text string) string {
+	c, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	defer c.Close()
+	_, _ = io.WriteString(c, text) // it may hang up in the middle
+	_ = c.(*net.TCPConn).CloseWrite()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	out, _ := io.ReadAll(c)
+	return string(out)
+}

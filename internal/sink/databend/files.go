@@ -1,0 +1,239 @@
+package databend
+
+import (
+	"container/list"
+	"encoding/xml"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/web"
+)
+
+// maxFiles is how many files are remembered.
+const maxFiles = 10_000
+
+// maxPath bounds a file's name with its stage, in bytes.
+const maxPath = 1024
+
+// file is what is remembered of a file in a stage.
+type file struct {
+	stage, path string
+	size        int64
+	rows        int64 // lines, or what a Parquet footer says; where nothing is counted, bytes / the size of a row
+	quoted      int64 // rows of CSV with commas and quotes; −1: it is none
+	parquet     bool
+	dropped     bool // nothing was counted
+}
+
+// rowsAs is how many rows a file has in a format.
+func (f *file) rowsAs(t *web.Text) (int64, error) {
+	switch {
+	case f.dropped:
+		return f.rows, nil
+	case (t == nil) != f.parquet:
+		return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + " is of another format"}
+	case t == nil:
+		return f.rows, nil
+	}
+	n := f.rows
+	if t.Quote == '"' && t.Separator == "," {
+		if n = f.quoted; n < 0 {
+			return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + ": a value in quotes has no end"}
+		}
+	}
+	return max(0, n-t.Skip), nil
+}
+
+// unread counts the rows of a file of which nobody has said yet what it is.
+type unread struct {
+	web.Sniffed
+	quoted *web.Delimited
+}
+
+func newUnread() *unread {
+	return &unread{quoted: web.NewDelimited(web.Text{Quote: '"', Separator: ","})}
+}
+
+func (u *unread) Write(p []byte) {
+	u.Sniffed.Write(p)
+	u.quoted.Write(p)
+}
+
+// remembered makes what is remembered of it.
+func (u *unread) remembered(f *file) {
+	if u == nil {
+		f.dropped = true
+		return
+	}
+	f.parquet = u.Piece().Parquet()
+	var err error
+	if f.quoted, err = u.quoted.Rows(); err != nil {
+		f.quoted = -1
+	}
+}
+
+// files are those in all stages.
+type files struct {
+	mu    sync.Mutex
+	known map[string]*list.Element // by stage/path
+	order list.List                // of *file, the oldest first
+}
+
+func (f *files) put(one *file) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == nil {
+		f.known = map[string]*list.Element{}
+	}
+	f.forget(one.stage, one.path)
+	f.known[one.stage+"/"+one.path] = f.order.PushBack(one)
+	if f.order.Len() > maxFiles {
+		oldest := f.order.Front().Value.(*file)
+		f.forget(oldest.stage, oldest.path)
+	}
+}
+
+func (f *files) forget(stage, path string) {
+	if e, found := f.known[stage+"/"+path]; found {
+		f.order.Remove(e)
+		delete(f.known, stage+"/"+path)
+	}
+}
+
+func (f *files) remove(stage, path string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(stage, path)
+}
+
+func (f *files) find(stage, path string) (*file, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e, found := f.known[stage+"/"+path]
+	if !found {
+		return nil, false
+	}
+	return e.Value.(*file), true
+}
+
+// below lists the files of a stage whose paths begin with prefix.
+func (f *files) below(stage, prefix string) []*file {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var all []*file
+	for _, e := range f.known {
+		if one := e.Value.(*file); one.stage == stage && strings.HasPrefix(one.path, prefix) {
+			all = append(all, one)
+		}
+	}
+	slices.SortFunc(all, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+	return all
+}
+
+// uploadToStage takes the files of a form. The older names of the headers are those that databend-go has.
+func (r *request) uploadToStage() error {
+	stage := firstOf(r.Header.Get("X-Databend-Stage-Name"), r.Header.Get("Stage_name"), "~")
+	folder := strings.Trim(firstOf(r.Header.Get("X-Databend-Relative-Path"), r.Header.Get("Relative_path")), "/")
+	var counts []*unread
+	loads, err := r.takeForm(func() sink.RowCounter {
+		counts = append(counts, newUnread())
+		return counts[len(counts)-1]
+	})
+	if err != nil {
+		return err
+	}
+	if len(loads) == 0 {
+		return refuse(http.StatusBadRequest, "the form has no file")
+	}
+	names := make([]string, len(loads))
+	for i, l := range loads {
+		names[i] = l.Name
+		if l.Failed != nil {
+			return failed(l.Failed)
+		}
+		if len(stage)+len(folder)+len(l.Name) > maxPath {
+			return refuse(http.StatusBadRequest, "the name of a file is longer than 1 KiB")
+		}
+	}
+	for i, l := range loads {
+		one := &file{stage: stage, path: strings.TrimPrefix(folder+"/"+l.Name, "/"), size: l.Bytes, rows: l.Rows}
+		var count *unread
+		if r.Counting() {
+			count = counts[i]
+		}
+		count.remembered(one)
+		r.node.files.put(one)
+		r.Count.Loaded(l.Bytes, 0)
+	}
+	return r.json(http.StatusOK, map[string]any{"id": r.id(), "stage_name": stage, "state": "SUCCESS", "files": names})
+}
+
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// presigned is the path that presigned URLs begin with.
+const presigned = "/terapush-sink-stage/"
+
+// presign makes the address that a file may be put to without a password. It has no signature: there is nothing here
+// to protect.
+func (r *request) presign(stage, path string) string {
+	u := url.URL{Scheme: "http", Host: r.Host, Path: presigned + stage + "/" + path}
+	if r.Stream.Encrypted() {
+		u.Scheme = "https"
+	}
+	return u.String()
+}
+
+// putPresigned takes a file as the object store behind the stage does.
+func (r *request) putPresigned() error {
+	stage, path, named := strings.Cut(strings.TrimPrefix(r.URL.Path, presigned), "/")
+	if !named || path == "" || len(stage)+len(path) > maxPath {
+		return r.storeError(http.StatusBadRequest, "InvalidArgument", "there is no file of that name")
+	}
+	var count *unread
+	var counter sink.RowCounter
+	if r.Counting() {
+		count = newUnread()
+		counter = count
+	}
+	load := r.Stream.Load(counter)
+	if _, err := r.Content.TakeAll(load); err != nil {
+		load.GiveUp()
+		return err
+	}
+	one := &file{stage: stage, path: path}
+	var err error
+	one.size, one.rows, err = load.End()
+	if errors.Is(err, sink.ErrTold) {
+		return r.storeError(http.StatusServiceUnavailable, "SlowDown", err.Error())
+	}
+	if err != nil {
+		return r.storeError(http.StatusBadRequest, "InvalidRequest", err.Error())
+	}
+	count.remembered(one)
+	r.node.files.put(one)
+	r.Count.Loaded(one.size, 0)
+	return r.Answer(http.StatusOK, "", nil, "ETag", `"0"`)
+}
+
+func (r *request) storeError(status int, code, message string) error {
+	text, err := xml.Marshal(struct {
+		XMLName       xml.Name `xml:"Error"`
+		Code, Message string
+	}{Code: code, Message: "terapush sink: " + message})
+	if err != nil {
+		return err
+	}
+	return r.Answer(status, "application/xml", text)
+}

@@ -1,0 +1,268 @@
+package doris_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql" // the client
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/doris"
+)
+
+func listen(t testing.TB, o sink.Options) *sink.Server {
+	s, err := new(doris.Cluster).Listen("127.0.0.1:0", o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func certificate(t *testing.T) *tls.Config {
+	c, err := sink.SelfSigned()
+	require.NoError(t, err)
+	return c
+}
+
+// result is what a client looks at.
+type result struct {
+	Status, Message, Label, TwoPhaseCommit string
+	GroupCommit                            bool
+	NumberTotalRows, NumberLoadedRows      int64
+	LoadBytes                              int64
+}
+
+func read(t *testing.T, text string) (r result) {
+	require.NoError(t, json.Unmarshal([]byte(text), &r), "%s", text)
+	return r
+}
+
+// curl is what Doris' manual shows.
+func curl(t *testing.T, stdin string, args ...string) string {
+	path, err := exec.LookPath("curl")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip("curl is not installed")
+	}
+	require.NoError(t, err)
+	c := exec.CommandContext(t.Context(), path, append([]string{"--silent", "--show-error", "--insecure", "--max-time", "60", "--user", "root:secret"}, args...)...)
+	c.Stdin = strings.NewReader(stdin)
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
+func TestCurl(t *testing.T) {
+	rows := strings.Repeat("1,abcdefg\n", 300_000)
+	file := filepath.Join(t.TempDir(), "rows.csv")
+	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
+	for _, scheme := range []string{"http", "https"} {
+		for name, c := range map[string]struct {
+			args []string
+			size int64
+		}{
+			"asked by a frontend":     {[]string{"--location-trusted", "-H", "Expect: 100-continue", "-T", file}, 300_000},
+			"straight to a backend":   {[]string{"-H", "Expect:", "-T", file}, 300_000},
+			"of no length":            {[]string{"-H", "Expect:", "-T", "-"}, 300_000},
+			"of no length, and asked": {[]string{"--location-trusted", "-H", "Expect: 100-continue", "-T", "-"}, 300_000},
+		} {
+			for _, dropped := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %s, %v", name, scheme, dropped), func(t *testing.T) {
+					s := listen(t, sink.Options{TLS: certificate(t), Password: "secret", NoCount: dropped, RowBytes: 10})
+					args := append(c.args, "-H", "label: l1", "-H", "column_separator: ,", scheme+"://"+s.Addr()+"/api/db/t/_stream_load")
+					r := read(t, curl(t, rows, args...))
+					require.Equal(t, result{Status: "Success", Message: "OK", Label: "l1", TwoPhaseCommit: "false", NumberTotalRows: c.size, NumberLoadedRows: c.size, LoadBytes: int64(len(rows))}, r)
+					require.Equal(t, c.size, s.Stats().Rows)
+					require.Equal(t, int64(len(rows)), s.Stats().Bytes)
+				})
+			}
+		}
+	}
+}
+
+func put(t *testing.T, s *sink.Server, path, body string, fields ...string) (*http.Response, string) {
+	r, err := http.NewRequest(http.MethodPut, "http://"+s.Addr()+path, strings.NewReader(body))
+	require.NoError(t, err)
+	for i := 0; i+1 < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer, string(text)
+}
+
+const path = "/api/db/t/_stream_load"
+
+func TestFormats(t *testing.T) {
+	var table bytes.Buffer
+	w := parquet.NewGenericWriter[struct{ ID int64 }](&table)
+	_, err := w.Write(make([]struct{ ID int64 }, 12_345))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	for name, c := range map[string]struct {
+		body   string
+		fields []string
+		rows   int64 // −1: refused
+	}{
+		"csv":                        {"1\ta\n2\tb", nil, 2},
+		"delimiter in hex":           {"1\x01a\x022\x01b\n\x02", []string{"line_delimiter", `\x02`, "column_separator", `\x01`}, 2},
+		"delimiter of two bytes":     {"1||\n2|\n3||\n", []string{"line_delimiter", `||\n`}, 2},
+		"names":                      {"a\tb\n1\t2\n", []string{"format", "csv_with_names"}, 1},
+		"names and types":            {"a\tb\nINT\tINT\n1\t2\n", []string{"format", "csv_with_names_and_types"}, 1},
+		"skipped lines":              {"x\ny\n1\t2\n", []string{"skip_lines", "2"}, 1},
+		"enclosed":                   {"1,\"a\nb\"\n2,\"c\"\"\n\"\n", []string{"enclose", `"`, "column_separator", ","}, 2},
+		"enclosed and open":          {"1,\"a\nb\n", []string{"enclose", `"`, "column_separator", ","}, -1},
+		"json by line":               {"{\"a\":1}\n{\"a\":\"\\n\"}\n", []string{"format", "json", "read_json_by_line", "true"}, 2},
+		"json array":                 {`[{"a":[1,2]}, {"a":"],["},` + "\n" + ` {"a":{}}]`, []string{"format", "json", "strip_outer_array", "true"}, 3},
+		"empty json array":           {`[ ]`, []string{"format", "json", "strip_outer_array", "true"}, 0},
+		"json array without end":     {`[{"a":1},`, []string{"format", "json", "strip_outer_array", "true"}, -1},
+		"json objects":               {"{\"a\":\n1}\n{\"a\":2}", []string{"format", "json"}, 2},
+		"parquet":                    {table.String(), []string{"format", "parquet"}, 12_345},
+		"no parquet":                 {"1\n2\n", []string{"format", "parquet"}, -1},
+		"orc":                        {"ORC", []string{"format", "orc"}, -1},
+		"compressed":                 {"\x1f\x8b", []string{"compress_type", "gz"}, -1},
+		"skipping what is no number": {"1\n", []string{"skip_lines", "-2"}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := listen(t, sink.Options{CRC: true})
+			_, text := put(t, s, path, c.body, c.fields...)
+			r := read(t, text)
+			if c.rows < 0 {
+				require.Equal(t, "Fail", r.Status)
+				require.Contains(t, r.Message, "INTERNAL_ERROR")
+				require.Zero(t, s.Stats().Bytes)
+				return
+			}
+			require.Equal(t, "Success", r.Status, r.Message)
+			require.Equal(t, c.rows, r.NumberLoadedRows)
+			require.Equal(t, c.rows, s.Stats().Rows)
+		})
+	}
+}
+
+func TestFrontend(t *testing.T) {
+	s := listen(t, sink.Options{})
+	// Who sends no rows asks where they go; the connection stays.
+	conn, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	defer conn.Close()
+	for range 2 {
+		_, err := io.WriteString(conn, "PUT "+path+"?x=y HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
+		require.NoError(t, err)
+		buf := make([]byte, 1024)
+		n, err := conn.Read(buf)
+		require.NoError(t, err)
+		require.Contains(t, string(buf[:n]), "HTTP/1.1 307 ")
+		require.NotContains(t, string(buf[:n]), "close")
+	}
+	answer, _ := put(t, s, path+"?x=y", "", "Expect", "100-continue")
+	require.Equal(t, http.StatusTemporaryRedirect, answer.StatusCode)
+	_, text := put(t, s, answer.Header.Get("Location"), "1\n", "Expect", "100-continue", "group_commit", "async_mode", "two_phase_commit", "true")
+	r := read(t, text)
+	require.True(t, r.GroupCommit)
+	require.Equal(t, "true", r.TwoPhaseCommit)
+	require.EqualValues(t, 1, r.NumberLoadedRows)
+
+	for _, c := range []struct{ method, path, fields, want string }{
+		{"PUT", "/api/db/_stream_load_2pc", "txn_id: 5\r\ntxn_operation: commit\r\n", "transaction [5] commit successfully."},
+		{"PUT", "/api/db/t/_stream_load_2pc", "label: l\r\ntxn_operation: abort\r\n", "label [l] abort successfully."},
+		{"PUT", "/api/db/_stream_load_2pc", "txn_id: 5\r\n", `"Fail"`},
+		{"PUT", "/api/db/_stream_load_2pc", "txn_operation: commit\r\n", "No transaction id or label"},
+		{"GET", "/api/db/get_load_state?label=l", "", `"UNKNOWN"`},
+		{"POST", "/api/db/_cancel?label=l", "", "nothing to cancel"},
+		{"GET", "/api/bootstrap", "", `"online_backend_num": 1`},
+		{"GET", "/api/backends?is_alive=true", "", `"http_port": 80`},
+		{"GET", "/api/db/t/_schema", "", "404"},
+		{"DELETE", "/", "", "404"},
+	} {
+		out := say(t, s, c.method+" "+c.path+" HTTP/1.1\r\nHost: h:80\r\n"+c.fields+"Content-Length: 0\r\n\r\n")
+		require.Contains(t, out, c.want)
+	}
+}
+
+func TestPassword(t *testing.T) {
+	s := listen(t, sink.Options{Password: "right"})
+	for _, fields := range [][]string{nil, {"Authorization", "Basic cm9vdDp3cm9uZw=="}} { // root:wrong
+		_, text := put(t, s, path, strings.Repeat("1\n", 100_000), fields...)
+		require.Contains(t, text, `"code": 401`)
+	}
+	_, text := put(t, s, path, "1\n", "Authorization", "Basic cm9vdDpyaWdodA==")
+	require.Equal(t, "Success", read(t, text).Status)
+	require.EqualValues(t, 1, s.Stats().Rows)
+}
+
+func TestToldToFail(t *testing.T) {
+	s := listen(t, sink.Options{Fail: 1})
+	_, text := put(t, s, path, "1\n")
+	r := read(t, text)
+	require.Equal(t, "Fail", r.Status)
+	require.Contains(t, r.Message, "[MEM_LIMIT_EXCEEDED]")
+	require.Contains(t, r.Message, "told to fail")
+	require.Zero(t, s.Stats().Rows)
+}
+
+func TestSQL(t *testing.T) {
+	var c doris.Cluster
+	s, err := c.Listen("127.0.0.1:0", sink.Options{})
+	require.NoError(t, err)
+	defer s.Close()
+	statements, err := c.ListenSQL("127.0.0.1:0", sink.Options{})
+	require.NoError(t, err)
+	defer statements.Close()
+	db, err := sql.Open("mysql", "root@tcp("+statements.Addr()+")/db")
+	require.NoError(t, err)
+	defer db.Close()
+	var comment string
+	require.NoError(t, db.QueryRowContext(t.Context(), "/* driver */ select @@version_comment limit 1").Scan(&comment))
+	require.Equal(t, "Doris version doris-3.1.0-terapush-sink", comment)
+	_, text := put(t, s, path, "1\n2\n")
+	require.Equal(t, "Success", read(t, text).Status)
+	_, err = db.ExecContext(t.Context(), "INSERT INTO t WITH LABEL l (a) VALUES (3), (4), (5)")
+	require.NoError(t, err)
+	var n int
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM `db`.`t` WHERE a BETWEEN 1 AND 5").Scan(&n))
+	require.Equal(t, 5, n)
+	require.ErrorIs(t, db.QueryRowContext(t.Context(), "SELECT a FROM t").Scan(&n), sql.ErrNoRows)
+}
+
+// say sends a text on a connection of its own and returns the answer to it.
+func say(t testing.TB, s *sink.Server, text string) string {
+	c, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	defer c.Close()
+	_, _ = io.WriteString(c, text) // it may hang up in the middle
+	_ = c.(*net.TCPConn).CloseWrite()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	out, _ := io.ReadAll(c)
+	return string(out)
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("format: json\r\nstrip_outer_array: true\r\n", `[{"a":1},{"b":"]"}]`)
+	f.Add("line_delimiter: \\x0102\r\nenclose: \"\r\n", "\"\x01\x02\"\x01\x02")
+	f.Add("format: parquet\r\n", "PAR1\x15\x02\x19\x0c\x16\x08\x00\x00\x00\x00PAR1")
+	f.Add("Transfer-Encoding: chunked\r\n", "fffffffffffffff\r\nx")
+	f.Add("Content-Length: -1\r\n", "")
+	s := listen(f, sink.Options{})
+	f.Fuzz(func(t *testing.T, fields, body string) {
+		out := say(t, s, "PUT "+path+" HTTP/1.1\r\nHost: x\r\n"+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+		if out != "" && !strings.HasPrefix(out, "HTTP/1.1 ") {
+			t.Errorf("%q", out)
+		}
+	})
+}

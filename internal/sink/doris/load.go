@@ -1,0 +1,167 @@
+package doris
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/web"
+)
+
+// result is a backend's answer to a load (StreamLoadContext::to_json).
+type result struct {
+	TxnID                int64 `json:"TxnId"`
+	Label                string
+	Comment              string
+	TwoPhaseCommit       string
+	GroupCommit          bool `json:",omitempty"`
+	Status               string
+	Message              string
+	NumberTotalRows      int64
+	NumberLoadedRows     int64
+	NumberFilteredRows   int64
+	NumberUnselectedRows int64
+	LoadBytes            int64
+	LoadTimeMs           int64
+}
+
+func (r *request) streamLoad() error {
+	// The header Expect is looked at, and not its value: LoadAction.
+	if !r.URL.Query().Has(asBackend) && (r.Header.Get("Expect") != "" || r.Content.Empty()) {
+		return r.redirect()
+	}
+	began := time.Now()
+	a := result{
+		TxnID: r.cluster.transactions.Add(1), Label: r.Header.Get("label"), Status: "Success", Message: "OK",
+		TwoPhaseCommit: fmt.Sprint(strings.EqualFold(r.Header.Get("two_phase_commit"), "true")),
+	}
+	switch mode := strings.ToLower(r.Header.Get("group_commit")); {
+	case mode == "sync_mode" || mode == "async_mode":
+		a.GroupCommit, a.Label = true, fmt.Sprintf("group_commit_%d", a.TxnID)
+	case a.Label == "":
+		a.Label = fmt.Sprintf("terapush-sink-%d", a.TxnID)
+	}
+	bytes, rows, err := r.take()
+	var broken *web.Malformed
+	var said *refusal
+	switch {
+	case errors.As(err, &broken):
+		return err
+	case errors.Is(err, sink.ErrTold): // of all failures one after which clients may try again
+		a.Status, a.Message = "Fail", "[MEM_LIMIT_EXCEEDED]"+err.Error()
+	case errors.As(err, &said):
+		a.Status, a.Message = "Fail", "[INTERNAL_ERROR]"+said.Error()
+	case err != nil:
+		return err
+	default:
+		r.Count.Loaded(bytes, rows)
+		r.cluster.rows.Add(rows)
+		a.NumberTotalRows, a.NumberLoadedRows, a.LoadBytes = rows, rows, bytes
+	}
+	a.LoadTimeMs = time.Since(began).Milliseconds()
+	return r.json(http.StatusOK, a)
+}
+
+// redirect sends the client to where its rows are taken: to this same server. The address has neither scheme nor host,
+// so that it is right behind whatever address and encryption the client came by.
+func (r *request) redirect() error {
+	to := *r.URL
+	to.Scheme, to.Host, to.User = "", "", nil
+	parameters := to.Query()
+	parameters.Set(asBackend, "1")
+	to.RawQuery = parameters.Encode()
+	return r.Answer(http.StatusTemporaryRedirect, "", nil, "Location", to.RequestURI())
+}
+
+// refusal is a load that the sink cannot count.
+type refusal struct{ why string }
+
+func (r *refusal) Error() string { return "terapush sink: " + r.why }
+
+func (r *request) take() (bytes, rows int64, err error) {
+	var count sink.RowCounter
+	if r.Counting() {
+		if count, err = counter(r.Header); err != nil {
+			return 0, 0, err
+		}
+	}
+	load := r.Stream.Load(count)
+	if _, err := r.Content.TakeAll(load); err != nil {
+		load.GiveUp()
+		return 0, 0, err
+	}
+	bytes, rows, err = load.End()
+	if err != nil && !errors.Is(err, sink.ErrTold) {
+		err = &refusal{err.Error()}
+	}
+	return bytes, rows, err
+}
+
+// counter knows the rows of a load by its headers (Doris manual, "Stream Load").
+func counter(h http.Header) (sink.RowCounter, error) {
+	format := strings.ToLower(h.Get("format"))
+	for _, name := range []string{"compress_type", "compression"} {
+		if kind := h.Get(name); kind != "" && !strings.EqualFold(kind, "plain") {
+			return nil, &refusal{"rows cannot be counted in what is compressed (" + name + ": " + kind + ")"}
+		}
+	}
+	switch format {
+	case "", "csv":
+		return lines(h, 0)
+	case "csv_with_names":
+		return lines(h, 1)
+	case "csv_with_names_and_types":
+		return lines(h, 2)
+	case "json":
+		if isTrue(h, "strip_outer_array") && !isTrue(h, "read_json_by_line") {
+			return &web.JSON{Array: true}, nil
+		}
+		if isTrue(h, "read_json_by_line") {
+			return web.NewDelimited(web.Text{End: delimiter(h.Get("line_delimiter"))}), nil
+		}
+		return &web.JSON{}, nil
+	case "parquet":
+		return &web.Parquet{}, nil
+	}
+	return nil, &refusal{"rows cannot be counted in format " + format + "; take csv, json or parquet, or start the sink with --no-count"}
+}
+
+func isTrue(h http.Header, name string) bool { return strings.EqualFold(h.Get(name), "true") }
+
+func lines(h http.Header, heads int64) (sink.RowCounter, error) {
+	t := web.Text{End: delimiter(h.Get("line_delimiter")), Separator: delimiter(h.Get("column_separator")), Skip: heads}
+	if t.Separator == "" {
+		t.Separator = "\t"
+	}
+	if quote := h.Get("enclose"); len(quote) > 1 {
+		return nil, &refusal{"enclose is one byte"}
+	} else if quote != "" {
+		t.Quote = quote[0]
+	}
+	if text := h.Get("skip_lines"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 0 {
+			return nil, &refusal{"skip_lines is a number"}
+		}
+		t.Skip = max(n, t.Skip)
+	}
+	return web.NewDelimited(t), nil
+}
+
+// delimiter undoes what a header cannot hold: hexadecimal digits behind \x, and the escapes of C.
+func delimiter(text string) string {
+	if digits, found := strings.CutPrefix(strings.ReplaceAll(text, `\X`, `\x`), `\x`); found {
+		if raw, err := hex.DecodeString(strings.ReplaceAll(digits, `\x`, "")); err == nil {
+			return string(raw)
+		}
+	}
+	if plain, err := strconv.Unquote(`"` + text + `"`); err == nil {
+		return plain
+	}
+	return text
+}

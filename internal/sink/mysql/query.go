@@ -1,0 +1,146 @@
+package mysql
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sink"
+)
+
+var (
+	infile     = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(LOCAL\s+)?INFILE\s+(?:'([^']*)'|"([^"]*)")`)
+	insertSet  = regexp.MustCompile("(?is)^(?:INSERT|REPLACE)\\s(?:\\w+\\s+)*?(?:`[^`]+`|[\\w.]+)\\s+SET\\s")
+	autocommit = regexp.MustCompile(`(?i)^SET\s+(?:SESSION\s+|@@SESSION\.|@@)?AUTOCOMMIT\s*:?=\s*(\w+)`)
+)
+
+// refusal is an error that the client is told.
+type refusal struct {
+	number  uint16
+	message string
+}
+
+// outcome is what a statement comes to: rows where there are columns, else how many were affected.
+type outcome struct {
+	columns  []string
+	rows     [][]string
+	affected int64
+	refused  *refusal
+}
+
+func refuse(number uint16, format string, args ...any) outcome {
+	return outcome{refused: &refusal{number, fmt.Sprintf(format, args...)}}
+}
+
+// told is the answer to a load that has to fail: the error after which every client that retries at all does so.
+func told() *refusal {
+	return &refusal{errLockWait, "Lock wait timeout exceeded; try restarting transaction (terapush sink: told to fail some loads)"}
+}
+
+// run runs a statement that is not a LOAD. bytes and crc are those of its rows, which are not in its text if it was
+// prepared.
+func (s *session) run(p sink.Part, bytes int64, crc uint32) outcome {
+	sql := sink.Plain(p.Text)
+	verb, both := sink.Verb(sql)
+	switch verb {
+	case "INSERT", "REPLACE":
+		rows := p.Rows
+		if rows == 0 && insertSet.MatchString(sql) {
+			rows = 1
+		}
+		if s.stream.Settle(crc) != nil {
+			return outcome{refused: told()}
+		}
+		s.count.Loaded(bytes, rows)
+		return outcome{affected: rows}
+	case "BEGIN", "START":
+		s.status |= statusInTransaction
+	case "COMMIT", "ROLLBACK":
+		if both != "ROLLBACK TO" {
+			s.status &^= statusInTransaction
+		}
+	case "SET":
+		if m := autocommit.FindStringSubmatch(sql); m != nil {
+			s.status |= statusAutocommit
+			if strings.EqualFold(m[1], "0") || strings.EqualFold(m[1], "OFF") || strings.EqualFold(m[1], "FALSE") {
+				s.status &^= statusAutocommit
+			}
+		}
+	}
+	return s.look(sql)
+}
+
+// look answers what changes nothing: it may be asked twice.
+func (s *session) look(sql string) outcome {
+	if answer := s.stream.Options.Answer; answer != nil {
+		if columns, rows, ok := answer(sql); ok {
+			return outcome{columns: columns, rows: rows}
+		}
+	}
+	nothing := outcome{columns: []string{"nothing"}}
+	switch verb, _ := sink.Verb(sql); verb {
+	case "":
+		return refuse(errParse, "terapush sink: not a statement")
+	case "SELECT":
+		return s.selects(sql)
+	case "SHOW":
+		if strings.Contains(strings.ToUpper(sql), "COUNT(*)") { // SHOW COUNT(*) WARNINGS or ERRORS
+			return outcome{columns: []string{"@@session.warning_count"}, rows: [][]string{{"0"}}}
+		}
+		if showVariables.MatchString(sql) {
+			return s.showVariables(sql)
+		}
+		return nothing
+	case "WITH", "TABLE", "DESC", "DESCRIBE", "EXPLAIN", "ANALYZE", "CHECK":
+		return nothing
+	}
+	return outcome{}
+}
+
+func (s *session) selects(sql string) outcome {
+	columns, row, unknown := sink.Constants(sql, s.variable)
+	switch {
+	case unknown == "":
+		return outcome{columns: columns, rows: [][]string{row}}
+	case unknown == sink.From:
+		return outcome{columns: []string{"nothing"}}
+	case strings.HasPrefix(unknown, "@@"): // how clients find out whose server it is
+		return refuse(errUnknownVariable, "Unknown system variable '%s'", unknown[2:])
+	}
+	// The client of MySQL 9 says SELECT $$, to find out by the error that $$ is no string here.
+	return refuse(errUnknownColumn, "terapush sink: what is '%s'?", unknown)
+}
+
+// load asks for the file and takes it in. The name goes back as it came: the client opens that file.
+func (s *session) load(sql string) error {
+	m := infile.FindStringSubmatch(sql)
+	switch {
+	case m == nil:
+		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
+	case m[1] == "":
+		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
+	}
+	if err := s.send(append([]byte{0xfb}, m[2]+m[3]...)); err != nil {
+		return err
+	}
+	load := s.stream.Load(&sink.Lines{})
+	for before := 0; ; {
+		n, err := s.header()
+		if err != nil {
+			return err
+		}
+		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
+			break
+		}
+		if err := load.Take(n); err != nil {
+			return err
+		}
+		before = n
+	}
+	bytes, rows, err := load.End()
+	if err != nil { // told to: any text is rows
+		return s.fail(told().number, told().message)
+	}
+	s.count.Loaded(bytes, rows)
+	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
+}

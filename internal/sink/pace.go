@@ -1,0 +1,42 @@
+package sink
+
+import "time"
+
+// pace spreads the reading of a connection over time.
+type pace struct {
+	rate int64     // bytes a second, 0 for no limit
+	free time.Time // when the bytes read so far have had their time
+}
+
+// slices is how many pieces a second's bytes are read in at least: a sink that is slow reads little and often, as a slow
+// disk lets a server do, and the client's window closes and opens instead of standing still for seconds.
+const slices = 50
+
+// most is how much may be read at once.
+func (p *pace) most(n int) int {
+	if p.rate == 0 {
+		return n
+	}
+	return min(n, int(max(1, p.rate/slices)))
+}
+
+// wait returns when more may be read.
+func (s *Stream) wait() {
+	if s.pace.rate == 0 || s.hurried {
+		return
+	}
+	if d := time.Until(s.pace.free); d > 0 {
+		s.sleep(d)
+	}
+}
+
+// took notes that n bytes were read.
+func (p *pace) took(n int) {
+	if p.rate == 0 {
+		return
+	}
+	if now := time.Now(); p.free.Before(now) {
+		p.free = now // time in which nothing came is not saved up
+	}
+	p.free = p.free.Add(time.Duration(float64(n) / float64(p.rate) * float64(time.Second)))
+}

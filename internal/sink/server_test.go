@@ -1,0 +1,229 @@
+package sink_test
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/mysql"
+	"github.com/terapush/terapush/internal/sink/postgres"
+	"github.com/terapush/terapush/internal/sink/raw"
+)
+
+func listen(t testing.TB, o sink.Options, open func(string, sink.Options) (*sink.Server, error)) *sink.Server {
+	s, err := open("127.0.0.1:0", o)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func dial(t testing.TB, s *sink.Server) net.Conn {
+	c, err := net.Dial("tcp", s.Addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// load sends rows to a raw sink and returns how many it counted.
+func load(t testing.TB, c net.Conn, rows string) int64 {
+	_, err := c.Write(append(binary.BigEndian.AppendUint64(nil, uint64(len(rows))), rows...))
+	require.NoError(t, err)
+	var answer [8]byte
+	_, err = io.ReadFull(c, answer[:])
+	require.NoError(t, err)
+	return int64(binary.BigEndian.Uint64(answer[:]))
+}
+
+func TestRaw(t *testing.T) {
+	counting, dropping := listen(t, sink.Options{CRC: true}, raw.Listen), listen(t, sink.Options{NoCount: true, RowBytes: 3}, raw.Listen)
+	a, b := dial(t, counting), dial(t, dropping)
+	for range 3 {
+		assert.EqualValues(t, 300_000, load(t, a, strings.Repeat("xy\n", 300_000)))
+		assert.EqualValues(t, 300_000, load(t, b, strings.Repeat("xyz", 300_000)))
+		assert.EqualValues(t, 2, load(t, a, "a\nb"))
+	}
+	assert.EqualValues(t, 900_006, counting.Stats().Rows)
+	assert.Equal(t, sink.Stats{Connections: 1, Statements: 3, Bytes: 2_700_000, Rows: 900_000}, dropping.Stats())
+	want := crc32.Checksum([]byte("a\nb"), crc32.MakeTable(crc32.Castagnoli)) ^
+		crc32.Checksum([]byte(strings.Repeat("xy\n", 300_000)), crc32.MakeTable(crc32.Castagnoli))
+	assert.Equal(t, fmt.Sprintf("%08x", want), counting.Stats().CRC, "of three equal loads two cancel each other")
+	assert.Positive(t, counting.Busy())
+}
+
+func TestRawHangsUpWhenToldToFail(t *testing.T) {
+	s := listen(t, sink.Options{Fail: 2}, raw.Listen)
+	c := dial(t, s)
+	assert.EqualValues(t, 1, load(t, c, "a\n"))
+	_, err := c.Write([]byte("\x00\x00\x00\x00\x00\x00\x00\x02b\n"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 1))
+	assert.ErrorIs(t, err, io.EOF)
+	assert.EqualValues(t, 1, load(t, dial(t, s), "c\n"))
+	assert.EqualValues(t, 2, s.Stats().Rows)
+	assert.EqualValues(t, 1, s.Stats().Failed)
+}
+
+// A connection is read no faster than it should be, whether its data is counted or dropped. That it is not much slower
+// depends on the machine, and is not for a test.
+func TestReadRate(t *testing.T) {
+	for _, o := range []sink.Options{{ReadRate: 1 << 20}, {ReadRate: 1 << 20, NoCount: true}} {
+		c := dial(t, listen(t, o, raw.Listen))
+		start := time.Now()
+		load(t, c, strings.Repeat("x", 1<<19))
+		assert.GreaterOrEqual(t, time.Since(start), 450*time.Millisecond, "half a MiB at one MiB a second")
+	}
+}
+
+// Who waits for an answer that the sink was told to delay does not keep it from closing, nor does a slow reading.
+func TestCloseDoesNotWait(t *testing.T) {
+	for _, o := range []sink.Options{{AckDelay: time.Hour}, {ReadRate: 1}} {
+		s := listen(t, o, raw.Listen)
+		c := dial(t, s)
+		_, err := c.Write(append(binary.BigEndian.AppendUint64(nil, 1<<20), make([]byte, 1<<20)...))
+		require.NoError(t, err)
+		require.NoError(t, s.Close())
+		_, err = io.ReadAll(c)
+		require.True(t, err == nil || strings.Contains(err.Error(), "reset"), "%v", err)
+	}
+}
+
+func TestAckDelay(t *testing.T) {
+	c := dial(t, listen(t, sink.Options{AckDelay: 50 * time.Millisecond}, raw.Listen))
+	start := time.Now()
+	load(t, c, "a\n")
+	assert.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
+}
+
+// echo answers every load over whatever the client begins with.
+func echo(_ uint32, s *sink.Stream, count *sink.Counters) error {
+	if err := s.AcceptTLS("http/1.1"); err != nil {
+		return err
+	}
+	for {
+		head, err := s.Next(8)
+		if err != nil {
+			return err
+		}
+		l := s.Load(&sink.Lines{})
+		if err := l.Take(int(binary.BigEndian.Uint64(head))); err != nil {
+			return err
+		}
+		bytes, rows, _ := l.End()
+		count.Loaded(bytes, rows)
+		if _, err := s.Write(binary.BigEndian.AppendUint64(nil, uint64(rows))); err != nil {
+			return err
+		}
+	}
+}
+
+func TestTLSByTheFirstByte(t *testing.T) {
+	own, err := sink.SelfSigned("example.test", "192.0.2.7")
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(own.Certificates[0].Certificate[0])
+	require.NoError(t, err)
+	trusted := x509.NewCertPool()
+	trusted.AddCert(leaf)
+	rows := strings.Repeat("0123456789\n", 100_000)
+	for _, noCount := range []bool{false, true} {
+		s := listen(t, sink.Options{TLS: own, NoCount: noCount, RowBytes: 11}, func(addr string, o sink.Options) (*sink.Server, error) {
+			return sink.Listen(addr, o, echo)
+		})
+		assert.EqualValues(t, 100_000, load(t, dial(t, s), rows))
+		for _, name := range []string{"localhost", "127.0.0.1", "::1", "example.test", "192.0.2.7"} {
+			c := tls.Client(dial(t, s), &tls.Config{RootCAs: trusted, ServerName: name, NextProtos: []string{"h2", "http/1.1"}})
+			assert.EqualValues(t, 100_000, load(t, c, rows))
+			assert.EqualValues(t, 100_000, load(t, c, rows))
+			assert.Equal(t, "http/1.1", c.ConnectionState().NegotiatedProtocol)
+		}
+	}
+	s := listen(t, sink.Options{}, func(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, echo) })
+	require.Error(t, tls.Client(dial(t, s), &tls.Config{InsecureSkipVerify: true}).Handshake(), "it has no certificate") //nolint:gosec // a test
+}
+
+// Ten thousand connections that say nothing, after their greeting or before, take a bounded amount of memory each, and
+// others are served beside them.
+func TestTenThousandConnections(t *testing.T) {
+	const wanted, perConnection = 10_000, 48 << 10 // bytes, both ends' Go memory: a buffer, two stacks, and what net keeps
+	connections := wanted
+	var limit unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	limit.Cur = limit.Max
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	if needed := uint64(2*wanted + 200); limit.Cur < needed {
+		connections = int(limit.Cur-200) / 2
+		t.Logf("the limit of open files leaves %d connections", connections)
+	}
+	own, err := sink.SelfSigned()
+	require.NoError(t, err)
+	all := []*sink.Server{
+		listen(t, sink.Options{TLS: own}, mysql.Listen), listen(t, sink.Options{TLS: own}, postgres.Listen), listen(t, sink.Options{}, raw.Listen),
+	}
+	before := inUse()
+	for i := range connections {
+		dial(t, all[i%len(all)])
+	}
+	accepted := func() (n int64) {
+		for _, s := range all {
+			n += s.Stats().Connections
+		}
+		return n
+	}
+	require.Eventually(t, func() bool { return accepted() == int64(connections) }, time.Minute, 10*time.Millisecond)
+	grown := inUse() - before
+	t.Logf("%d bytes a connection", grown/int64(connections))
+	assert.Less(t, grown, int64(connections)*perConnection)
+	assert.EqualValues(t, 1, load(t, dial(t, all[2]), "still there\n"))
+}
+
+// inUse is the memory of heap and stacks.
+func inUse() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse)
+}
+
+// What loads is given a big buffer, and gives it back.
+func TestLoadsShareBuffers(t *testing.T) {
+	s := listen(t, sink.Options{}, raw.Listen)
+	const connections = 500
+	var all []net.Conn
+	for range connections {
+		all = append(all, dial(t, s))
+	}
+	load(t, all[0], "a\n")
+	before := inUse()
+	for _, c := range all {
+		load(t, c, strings.Repeat("x\n", 100_000))
+	}
+	assert.Less(t, inUse()-before, int64(connections*64<<10), "a quarter of their buffers together")
+}
+
+func TestGarbageOnRaw(t *testing.T) {
+	s := listen(t, sink.Options{}, raw.Listen)
+	c := dial(t, s)
+	_, err := c.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	c = dial(t, s)
+	_, err = io.CopyN(c, rand.Reader, 1<<20)
+	if err == nil {
+		require.NoError(t, c.(*net.TCPConn).CloseWrite())
+	}
+	assert.EqualValues(t, 1, load(t, dial(t, s), "a\n"))
+}
