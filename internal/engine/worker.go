@@ -76,7 +76,7 @@ func (w *worker) room() bool {
 	if w.groups == nil || w.groups.hasRoom() {
 		return true
 	}
-	w.enter(event.WaitAck)
+	w.enter(event.WaitCommit)
 	return w.groups.room(w.more)
 }
 

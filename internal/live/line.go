@@ -78,6 +78,9 @@ func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	}
 	if moving {
 		add(1, "%d workers", s.Workers)
+		if s.BoundBy != "" && s.Phase != event.Commit { // no account is kept of who waits for a commit
+			add(1, "%s-bound", s.BoundBy)
+		}
 	}
 	if moving || s.Phase == event.Done {
 		add(5, "retries %s", humanize.Comma(s.Retries))
@@ -165,6 +168,8 @@ type progressLine struct {
 	Retries               int64    `json:"retries"`
 	MissingRows           int64    `json:"missing_rows"`
 	Workers               int      `json:"workers"`
+	// BoundBy is the event.Limit of the last second in which rows moved.
+	BoundBy event.Limit `json:"bound_by,omitempty"`
 }
 
 // JSONLine describes a run as one JSON object on one line, with its line feed.
@@ -175,7 +180,7 @@ func JSONLine(s event.Snapshot, r stats.Rates) []byte {
 		StoredRows: s.StoredRows, StoredBytes: s.StoredBytes,
 		RowsPerSecond: r.Rows, BytesPerSecond: r.Bytes,
 		OverallRowsPerSecond: r.OverallRows, OverallBytesPerSecond: r.OverallBytes,
-		Retries: s.Retries, MissingRows: s.MissingRows, Workers: s.Workers,
+		Retries: s.Retries, MissingRows: s.MissingRows, Workers: s.Workers, BoundBy: s.BoundBy,
 	}
 	if percent, known := Percent(s); known {
 		l.Percent = &percent

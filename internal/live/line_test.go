@@ -81,6 +81,7 @@ func (tr trace) play(show func(second int, s event.Snapshot, r stats.Rates)) {
 	}
 	for second := range tr.seconds {
 		s.At = start.Add(time.Duration(second+1) * time.Second)
+		s.BoundBy = event.LimitTarget
 		s.PhaseSeconds = map[event.Phase]float64{event.Load: float64(second + 1)}
 		if n := tr.speed(second); n > 0 {
 			s.Rows, s.PayloadBytes, s.LastProgress = s.Rows+n, s.PayloadBytes+n*rowSize, s.At
@@ -174,7 +175,8 @@ func TestLineOfEveryPhase(t *testing.T) {
 	var text strings.Builder
 	for _, p := range append(event.Phases(), event.Done) {
 		s := event.Snapshot{
-			At: time.Unix(100, 0), LastProgress: time.Unix(99, 0), Phase: p, Workers: 4,
+			BoundBy: event.LimitClient,
+			At:      time.Unix(100, 0), LastProgress: time.Unix(99, 0), Phase: p, Workers: 4,
 			PhaseSeconds: map[event.Phase]float64{p: 12, event.Load: 12},
 			Rows:         planned, PlannedRows: planned, PayloadBytes: planned * rowSize, PlannedBytes: planned * rowSize,
 		}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +46,7 @@ func NewMetrics(info Info, snapshot func() event.Snapshot) *Metrics {
 				"format": info.Format, "delivery": info.Delivery,
 			}),
 		},
-		families: append(plainFamilies(), labelledFamilies()...),
+		families: slices.Concat(plainFamilies(), labelledFamilies(), limitFamilies()),
 		duration: prometheus.NewDesc("terapush_batch_duration_seconds",
 			"Time from handing a batch to its session until the answer, or with --max-rate from when the rate wanted it to be sent, "+
 				"for acknowledged attempts of this process.", nil, nil),

@@ -37,6 +37,15 @@ func finished() *stats.Collector {
 		Workers: 1024, PlannedRows: 900, PlannedBytes: 9000, Now: func() time.Time { return now },
 		WireBytes: func() int64 { return 1234 }, Refills: func() int64 { return 5 },
 		Buffers: func() (int, int) { return 6, 7 },
+		Lost: func() stats.Lost {
+			return stats.Lost{
+				Seconds: map[event.Limit]float64{event.LimitTarget: 1500, event.LimitTail: 548}, BoundBy: event.LimitTail,
+				Sockets: event.Sockets{
+					Open: 3, Dialled: 4, Blocked: 1, Awaited: 2, Turns: 5, RoundTrips: .5, Kernel: true, Busy: 6, RwndLimited: 4, SndbufLimited: .25,
+					Retransmits: 7, Segments: 8000, RTT: .002, MinRTT: .001, DeliveryRate: 9,
+				},
+			}
+		},
 	})
 	c.Resume(stats.Earlier{Rows: 100, Batches: 1, PayloadBytes: 1000, EncodedBytes: 1100})
 	c.Phase(event.Load)
@@ -169,6 +178,14 @@ func TestLastScrapeEqualsTheSnapshot(t *testing.T) {
 		`terapush_batch_duration_seconds_bucket{le="0.025"}`: 1,
 		`terapush_batch_duration_seconds_bucket{le="3600"}`:  1,
 		`terapush_batch_duration_seconds_bucket{le="+Inf"}`:  2,
+		`terapush_limit_seconds_total{limit="target"}`:       1500,
+		`terapush_limit_seconds_total{limit="source"}`:       0,
+		`terapush_bound_by{limit="tail"}`:                    1,
+		`terapush_bound_by{limit="target"}`:                  0,
+		"terapush_tcp_connections_open":                      3,
+		"terapush_tcp_connections_dialled_total":             4,
+		"terapush_tcp_retransmits_total":                     7,
+		"terapush_tcp_rtt_seconds":                           .002,
 		`terapush_phase{phase="done"}`:                       1,
 		`terapush_phase{phase="load"}`:                       0,
 		`terapush_verify_rows{kind="found"}`:                 800,

@@ -109,7 +109,7 @@ type account struct {
 	reading    atomic.Int64 // since when a Read waits
 	writing    atomic.Int64 // since when a Write goes on
 	blocked    atomic.Int64 // since when it waits for room
-	wrote      atomic.Int64 // when the last one ended
+	wrote      atomic.Int64 // when the last one began, and then when it ended
 	asked      atomic.Bool  // something was written since the last answer
 	unanswered atomic.Int64 // bytes of that
 
@@ -121,13 +121,19 @@ type account struct {
 
 func (a *account) now() int64 { return int64(time.Since(a.made)) + 1 }
 
-func (a *account) beginWrite() { a.writing.Store(a.now()) }
+// beginWrite notes a question before it is out: a quick server answers, and the other goroutine reads that, before
+// endWrite.
+func (a *account) beginWrite() {
+	now := a.now()
+	a.wrote.Store(now)
+	a.writing.Store(now)
+	a.asked.Store(true)
+}
 
 func (a *account) endWrite(n int64) {
 	a.unanswered.Add(n)
 	a.wrote.Store(a.now())
 	a.writing.Store(0)
-	a.asked.Store(true)
 }
 
 // waits notes that a Write waits for room from now on, goesOn that it does no more.
@@ -147,7 +153,10 @@ func (a *account) goesOn() {
 // that came later: an HTTP transport always reads. The kernel sent the last data of the question when out was left of
 // that. It counts in ticks of its clock, of up to 10 ms, which is right on average.
 func (a *account) answered(since int64, out time.Duration, w *way) {
-	waited := time.Duration(max(a.now()-max(since, a.wrote.Load()), 0))
+	var waited time.Duration
+	if a.writing.Load() == 0 { // else the server speaks while it is spoken to
+		waited = time.Duration(max(a.now()-max(since, a.wrote.Load()), 0))
+	}
 	turn := a.asked.Swap(false)
 	a.totals.Lock()
 	defer a.totals.Unlock()

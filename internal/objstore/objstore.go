@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/pkg/loader"
@@ -30,6 +32,8 @@ type Store struct {
 	client *s3.Client
 	http   *httpload.Client
 	log    *slog.Logger
+	// software is what the server calls itself.
+	software string
 	// oneByOne remembers that the server cannot delete several objects with one request.
 	oneByOne atomic.Bool
 }
@@ -59,8 +63,14 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 		_ = s.Close()
 		return nil, failed(op, err)
 	}
+	if answer, ok := awsmiddleware.GetRawResponse(found.ResultMetadata).(*smithyhttp.Response); ok {
+		s.software = answer.Header.Get("Server")
+	}
 	return s, nil
 }
+
+// Software is the server's name and version in its own words, "" where it says nothing.
+func (s *Store) Software() string { return s.software }
 
 // under is the prefix of all keys, with a slash behind it if there is any.
 func (s *Store) under() string {

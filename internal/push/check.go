@@ -1,6 +1,7 @@
 package push
 
 import (
+	"context"
 	"errors"
 
 	"github.com/terapush/terapush/internal/config"
@@ -17,7 +18,7 @@ func Check(c *config.Push, drivers *loader.Registry) error {
 
 // sketch plans a push of a copy of the configuration, as far as that is possible without a server.
 func sketch(c *config.Push, drivers *loader.Registry) (*push, error) {
-	p := &push{Job: Job{Config: *c, Drivers: drivers}}
+	p := &push{Job: Job{Config: *c, Drivers: drivers}, link: localLink(context.Background())}
 	own := &p.Config
 	_, verifying := verify.ParseMode(own.Verify)
 	if err := everything(p.configure(), verifying); err != nil {
@@ -27,15 +28,15 @@ func sketch(c *config.Push, drivers *loader.Registry) (*push, error) {
 	if err != nil {
 		return nil, err
 	}
-	lowered := lower(own, caps)
-	if p.contract, p.warnings, err = loader.Negotiate(caps, want(own, p.target.Method, p.data)); err != nil {
+	lowered := p.lower(caps)
+	if p.contract, p.warnings, err = loader.Negotiate(caps, p.want()); err != nil {
 		return nil, err
 	}
 	if lowered != "" {
 		p.warnings = append(p.warnings, lowered)
 	}
 	var more []string
-	p.plan, p.encoder, more, err = planOf(own, p.data, p.contract, own.FirstKey)
+	p.plan, p.encoder, more, err = p.planFrom(own.FirstKey)
 	p.warnings = append(p.warnings, more...)
 	return p, err
 }

@@ -42,6 +42,9 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		w.line("groups    of %s stored batches, %s committed at a time", humanize.Comma(contract.GroupBatches), humanize.Comma(int64(contract.Commits)))
 	}
 	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
+	if c.Prices != "" {
+		w.line("price     %s", priceText(p.estimate()))
+	}
 	w.line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range p.warnings {
 		w.line("warning   %s", warning)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +42,8 @@ type place struct {
 	measured func(ctx context.Context) (map[string]float64, []string)
 	// opened and closed count the sessions of a Measurer.
 	opened, closed atomic.Int64
+	// dial opens the connections of the newest process.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// cannotTell makes Resolve answer that it does not know, for this reason.
 	cannotTell string
 	shelf      *shelf
@@ -198,6 +201,7 @@ func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l
 	if err := d.place.meddle(ctx, "open", 0); err != nil {
 		return nil, err
 	}
+	d.place.dial = deps.Dial
 	l, err := d.Driver.Open(ctx, t, deps)
 	if err != nil {
 		return nil, err

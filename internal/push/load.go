@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/engine/retry"
@@ -26,15 +27,17 @@ func (p *push) count() {
 		Buffers: func() (int, int) {
 			return int(p.fed(0, func(f *feed.Feed) int64 { return int64(f.Free()) })), p.plan.Buffers
 		},
+		Lost: p.lostTime,
 	}
 	if !p.plan.ByDuration {
 		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
 	}
+	p.account = bound.NewMeter(p.reading)
 	p.stats = stats.New(o)
 	if p.resumed {
 		p.stats.Resume(p.amount(p.before()))
 	}
-	p.timeline = stats.StartTimeline(p.started, p.stats.Snapshot)
+	p.timeline = stats.StartTimeline(p.started, p.account.Sample, p.stats.Snapshot)
 }
 
 // before is how many batches, and rows, were in when this process began.
@@ -73,7 +76,7 @@ func (p *push) fill(ctx context.Context) error {
 	if p.toUpload() == 0 || p.feed.Load() != nil {
 		return nil
 	}
-	p.stats.Phase(event.Fill)
+	p.rowsRest(event.Fill)
 	f, err := feed.New(feed.Config{
 		Dataset: p.data, Encoder: p.encoder, Run: p.id(),
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows,
@@ -88,7 +91,8 @@ func (p *push) fill(ctx context.Context) error {
 
 // load runs the engine until every batch is in, and saves how far the run is.
 func (p *push) load(ctx context.Context) error {
-	p.stats.Phase(p.moving())
+	p.watchServers(ctx)
+	p.rowsMove()
 	p.loaded = true
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
@@ -101,7 +105,7 @@ func (p *push) load(ctx context.Context) error {
 		// Attempts at what was lost are counted anew from where this process began; only claims can be lost, and they and
 		// not the attempts' numbers keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
-			p.stats.Phase(p.moving())
+			p.rowsMove()
 			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
 		}
 	}
@@ -111,7 +115,8 @@ func (p *push) load(ctx context.Context) error {
 	if result.Kept > 0 {
 		p.warn(fmt.Sprintf("the objects of %d commit groups that are in the table could not be removed: %v", result.Kept, result.KeptWhy))
 	}
-	p.stats.Phase(event.Finish)
+	p.rowsRest(event.Finish)
+	p.stopWatching()
 	return p.settle(result, err)
 }
 

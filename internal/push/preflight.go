@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
@@ -16,6 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -34,6 +35,9 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
+	if err := p.fits(); err != nil {
+		return err
+	}
 	if err := ledger.Usable(p.Config.State); err != nil {
 		return err
 	}
@@ -47,10 +51,11 @@ func (p *push) preflight(ctx context.Context) error {
 		return err
 	}
 	// A plan that cannot be made is refused before a table is. What it warns of, the final one will say.
-	if _, _, _, err := planOf(&p.Config, p.data, p.contract, p.Config.FirstKey); err != nil {
+	draft, _, _, err := p.planFrom(p.Config.FirstKey)
+	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.prepareTable(ctx, run, loader.CreateMode(p.Config.Create)); err != nil {
+	if err := p.examineAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
 	if p.table.HasRows && !p.Config.Append {
@@ -87,7 +92,7 @@ func (p *push) settlePlan(ctx context.Context, run string) error {
 // no failure of a server, and is told before one is looked for.
 func (p *push) configure() error {
 	c := &p.Config
-	valid := c.Validate()
+	valid := everything(c.Validate(), p.readPrices())
 	var caps loader.Caps
 	var target error
 	if p.driver, _, p.target, target = c.LoaderTarget(p.Drivers); target == nil {
@@ -103,8 +108,9 @@ func (p *push) configure() error {
 	if err != nil {
 		return err
 	}
+	p.hire(caps)
 	// Formats are the method's; about delivery and sizes the server has its say.
-	w := want(c, p.target.Method, p.data)
+	w := p.want()
 	w.Delivery, w.BatchRows, w.BatchBytes, w.GroupBatches = loader.DeliveryAuto, 0, 0, 0
 	_, _, err = loader.Negotiate(caps, w)
 	return err
@@ -119,8 +125,14 @@ func (p *push) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", p.target, err)
 	}
+	if strings.Contains(p.loader.Server().Version, dropsUnseen) {
+		p.warn("the target is a sink that drops the data unseen: no row is counted there, and the figures are a ceiling, no database's")
+	}
 	return nil
 }
+
+// dropsUnseen is in the version of a `terapush sink --no-count`.
+const dropsUnseen = "terapush-sink-no-count"
 
 // errTooLate is the cause of the end of a step that took too long.
 var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
@@ -136,34 +148,14 @@ func within(ctx context.Context, step func(context.Context) error) error {
 	return err
 }
 
-// heed lowers what goes on at the same time to what the server runs.
-func (p *push) heed(caps loader.Caps) {
-	if warning := lower(&p.Config, caps); warning != "" {
-		p.warn(warning)
-	}
-}
-
-// lower is heed without a run; pure, for dry runs too. Workers of a staged method take no load's place.
-func lower(c *config.Push, caps loader.Caps) (warning string) {
-	most, was := caps.MaxInFlight, workers(c)
-	if most <= 0 || was <= most || caps.Staged {
-		return ""
-	}
-	c.Workers = most
-	loads := fmt.Sprintf("the %d loads", most)
-	if most == 1 {
-		loads = "the one load"
-	}
-	return fmt.Sprintf("%d workers are lowered to %s that the server runs at a time: more would only wait in its queue", was, loads)
-}
-
 func (p *push) deps() loader.Deps {
-	return loader.Deps{Dial: p.wire.DialContext, TLS: p.Config.Connect.Trust.TLS, Log: p.Log}
+	addresses := network.Spread{Dial: p.wire.DialContext}
+	return loader.Deps{Dial: p.wire.DialContext, Spread: addresses.DialContext, TLS: p.tls, Log: p.Log}
 }
 
 // negotiate agrees on method, format, guarantee and batch size.
 func (p *push) negotiate(caps loader.Caps) error {
-	contract, warnings, err := loader.Negotiate(caps, want(&p.Config, p.target.Method, p.data))
+	contract, warnings, err := loader.Negotiate(caps, p.want())
 	if err != nil && p.Config.Delivery == string(loader.ExactlyOnce) && caps.Delivery() != loader.ExactlyOnce {
 		return err // the server's fault, or the table's
 	}
@@ -178,11 +170,12 @@ func (p *push) negotiate(caps loader.Caps) error {
 }
 
 // want is what the configuration asks of a method. Workers and rows have an effect on the batch size only.
-func want(c *config.Push, method string, d dataset.Dataset) loader.Want {
+func (p *push) want() loader.Want {
+	c, d := &p.Config, p.data
 	return loader.Want{
-		Method: method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
+		Method: p.target.Method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
 		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
-		Rows: size(c).RowCount(d.Schema().RowBytes()), Workers: workers(c),
+		Rows: size(c).RowCount(d.Schema().RowBytes()), Workers: p.crew.workers,
 		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
 		RowBytes: func(f batch.Format) int64 {
 			e, err := encode.New(f, d.Schema(), encode.Options{})
@@ -200,14 +193,6 @@ func size(c *config.Push) plan.Size {
 		s.Bytes = int64(config.DefaultPayload)
 	}
 	return s
-}
-
-// workers is the number asked for, or two a core: one sends while the other waits for its answer.
-func workers(c *config.Push) int {
-	if c.Workers > 0 {
-		return c.Workers
-	}
-	return min(max(2*runtime.GOMAXPROCS(0), 4), 64)
 }
 
 // memory is the budget of all buffers.
@@ -310,40 +295,41 @@ func (p *push) rows() int64 { return size(&p.Config).RowCount(p.data.Schema().Ro
 func (p *push) makePlan(first int64) error {
 	var err error
 	var warnings []string
-	p.plan, p.encoder, warnings, err = planOf(&p.Config, p.data, p.contract, first)
+	p.plan, p.encoder, warnings, err = p.planFrom(first)
 	for _, w := range warnings {
 		p.warn(w)
 	}
 	return failed(Usage, err)
 }
 
-// planOf is the plan of a configuration; pure, for dry runs too.
-func planOf(c *config.Push, d dataset.Dataset, contract loader.Contract, first int64) (plan.Plan, encode.Encoder, []string, error) {
+// planFrom is the plan of a run with a first key, for dry runs too: it changes nothing.
+func (p *push) planFrom(first int64) (plan.Plan, encode.Encoder, []string, error) {
+	c, d := &p.Config, p.data
 	rowBytes := d.Schema().RowBytes()
 	in := plan.Input{
-		Contract: contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
+		Contract: p.contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
 		FirstKey: first, MaxNumber: d.Schema().MaxNumber(), Rows: size(c).RowCount(rowBytes), ByDuration: size(c).ByDuration, RowBytes: rowBytes,
 		DistinctBytes: int64(c.DistinctBytes.Bytes),
 	}
 	if c.DistinctBytes.All {
 		in.DistinctBytes = 0
 	}
-	e, err := feed.NewEncoder(contract.Format, d, first, in.Rows)
+	e, err := feed.NewEncoder(p.contract.Format, d, first, in.Rows)
 	if err != nil {
 		return plan.Plan{}, nil, nil, err
 	}
 	in.EncodedBytes = int64(e.MaxRow())
-	in.Resources = resources(c, d, e)
+	in.Resources = p.resources(e)
 	made, warnings, err := plan.Make(in)
 	return made, e, warnings, err
 }
 
 // resources is what this machine gives a run.
-func resources(c *config.Push, d dataset.Dataset, e encode.Encoder) plan.Resources {
+func (p *push) resources(e encode.Encoder) plan.Resources {
 	return plan.Resources{
-		Workers: workers(c), Memory: memory(c),
+		Workers: p.crew.workers, Default: !p.crew.asked, Memory: memory(&p.Config),
 		BufferMemory: func(batchRows int64) int64 {
-			return feed.Memory(feed.Config{Dataset: d, Encoder: e, BatchRows: batchRows, Buffers: 1})
+			return feed.Memory(feed.Config{Dataset: p.data, Encoder: e, BatchRows: batchRows, Buffers: 1})
 		},
 	}
 }

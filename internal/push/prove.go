@@ -145,9 +145,14 @@ func (p *push) report(err error) *report.Report {
 	}
 	if p.stats != nil {
 		// Before anything is measured for the report itself, so that only the run is counted.
-		r.Measure(p.stats.Snapshot(), p.stats.Latency(), p.meter.Usage())
+		s := p.stats.Snapshot()
+		r.Measure(s, p.stats.Latency(), p.meter.Usage())
+		p.reportBound(r, s)
+		p.reportPrice(r, s)
+		p.warnOfWire(r, s)
 		r.Client.LoadSeconds = p.loadCPU
 		r.Timeline = report.NewTimeline(p.timeline.Stop())
+		p.reportServer(r)
 	}
 	r.Latency.Loop, r.Latency.VisibleSeconds = report.Closed, p.visible.Seconds()
 	if p.Config.MaxRate > 0 {
@@ -156,6 +161,7 @@ func (p *push) report(err error) *report.Report {
 	p.reportError(r, err)
 	p.reportTarget(r)
 	p.reportPlan(r)
+	p.reportCeiling(r)
 	if p.stored > 0 {
 		alone := p.plan.Rows // in the table: a run that appends shares it with rows nobody counted
 		if p.Config.Append {

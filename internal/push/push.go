@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
@@ -20,7 +21,9 @@ import (
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/price"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/servermetrics"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -38,6 +41,8 @@ type Job struct {
 	// Drain is closed when the user asks to stop: batches on their way are finished and the run is saved.
 	Drain <-chan struct{}
 	Log   *slog.Logger
+	// Ceilings is the state folder in which calibrate has left what this machine can do; "" compares the run with nothing.
+	Ceilings string
 	// Watch is called once, before the buffers are filled, with what progress and metrics read; the function it
 	// returns is called when the run has ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
@@ -67,19 +72,26 @@ type push struct {
 	started time.Time
 	wire    *network.Dialer
 
-	driver   loader.Driver
-	target   loader.Target
-	data     dataset.Dataset
-	loader   loader.Loader
-	contract loader.Contract
-	table    loader.Table
-	plan     plan.Plan
-	ledger   *ledger.Ledger
-	encoder  encode.Encoder
-	feed     atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
-	stats    *stats.Collector
-	meter    stats.Meter
-	timeline *stats.Timeline // runs as long as stats are made
+	driver    loader.Driver
+	target    loader.Target
+	data      dataset.Dataset
+	loader    loader.Loader
+	contract  loader.Contract
+	link      link // to the target
+	crew      crew
+	prices    price.Prices
+	table     loader.Table
+	plan      plan.Plan
+	ledger    *ledger.Ledger
+	encoder   encode.Encoder
+	feed      atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
+	stats     *stats.Collector
+	meter     stats.Meter
+	account   *bound.Meter // of the workers' time; nil as stats are
+	machine   machineWork
+	encrypted atomic.Bool            // a connection was
+	timeline  *stats.Timeline        // runs as long as stats are made
+	servers   *servermetrics.Watcher // nil where nobody watches
 
 	resumed bool            // an earlier process worked on the run
 	done    ledger.Done     // batches that are in; the engine reads it while it runs
@@ -111,7 +123,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		case <-soft.Done():
 		}
 	}()
-	p = &push{Job: j, started: time.Now(), wire: new(network.Dialer), history: newHistory(), meter: stats.StartMeter()}
+	p = &push{Job: j, started: time.Now(), wire: new(network.Dialer), history: newHistory(), meter: stats.StartMeter(), link: fullLink(soft)}
 	return p, soft, func() { cancel(nil) }
 }
 

@@ -25,6 +25,9 @@ func (p *push) takeOver(ctx context.Context) error {
 		p.keepLength(e)
 	})
 	if err == nil {
+		err = p.fits()
+	}
+	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
 	}
 	if err != nil {
@@ -239,7 +242,7 @@ func (p *push) refit() error {
 	if err != nil {
 		return err
 	}
-	warnings, err := p.plan.Fit(resources(&p.Config, p.data, p.encoder))
+	warnings, err := p.plan.Fit(p.resources(p.encoder))
 	for _, w := range warnings {
 		p.warn(w)
 	}

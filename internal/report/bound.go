@@ -1,5 +1,7 @@
 package report
 
+import "github.com/terapush/terapush/pkg/event"
+
 // Bound is what kept the run from going faster.
 type Bound struct {
 	// Verdict is the event.Limit that the largest share of the workers' time was lost to; "" where no row moved.
@@ -11,25 +13,65 @@ type Bound struct {
 	Evidence Evidence           `json:"evidence"`
 }
 
+// NewBound is the verdict on the workers' time by limit.
+func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
+	b := Bound{Verdict: string(event.BoundBy(lost)), Evidence: e}
+	b.Shares, b.Seconds = byLimit(nil), byLimit(lost)
+	var sum float64
+	for _, seconds := range b.Seconds {
+		sum += seconds
+	}
+	for limit, seconds := range b.Seconds {
+		b.Shares[limit] = ratio(seconds, sum)
+	}
+	return b
+}
+
+// byLimit has all limits.
+func byLimit(lost map[event.Limit]float64) map[string]float64 {
+	named := make(map[string]float64)
+	for _, limit := range event.Limits() {
+		named[string(limit)] = lost[limit]
+	}
+	return named
+}
+
+// complete makes maps without entries {} instead of null.
+func (b *Bound) complete() {
+	if b.Shares == nil {
+		b.Shares = byLimit(nil)
+	}
+	if b.Seconds == nil {
+		b.Seconds = byLimit(nil)
+	}
+	if b.Evidence.Allowance == nil {
+		b.Evidence.Allowance = map[string]int64{}
+	}
+}
+
 // Evidence is what the verdict rests on, over the time in which rows moved. What is not known is 0 or empty.
 type Evidence struct {
 	// Of the workers' time.
 	Blocked    float64 `json:"blocked"`     // in writes that waited for room in the send buffer
 	Awaited    float64 `json:"awaited"`     // for answers, and for connections
 	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the way itself took
+	// Kernel says that the system told what kept the data of connections back. Without it the network's part is not known and
+	// in the target's.
+	Kernel bool `json:"kernel"`
 	// Of the time in which connections had data to send.
 	RwndLimited   float64 `json:"rwnd_limited"`   // the receiver's window was full
 	SndbufLimited float64 `json:"sndbuf_limited"` // the send buffer was too small
 
-	TurnsPerBatch  float64 `json:"turns_per_batch"` // questions that waited for an answer
-	RTTSeconds     float64 `json:"rtt_seconds"`     // the shortest
-	Connections    int64   `json:"connections"`     // dialled
-	Retransmitted  float64 `json:"retransmitted"`   // share of the segments sent
-	FastestBits    float64 `json:"fastest_connection_bits_per_second"`
-	ClientCPU      float64 `json:"client_cpu"`   // share of the cores it may use
-	HottestCore    float64 `json:"hottest_core"` // share of the machine's busiest core, other processes included
-	MachineCPU     float64 `json:"machine_cpu"`  // share of all of the machine's cores, likewise
-	NIC            string  `json:"nic"`          // the interface that sent most
+	TurnsPerBatch  float64 `json:"turns_per_batch"`                    // questions that waited for an answer
+	RTTSeconds     float64 `json:"rtt_seconds"`                        // that a turn took on the way: the mean of the addresses' shortest
+	Connections    int64   `json:"connections"`                        // dialled
+	Retransmitted  float64 `json:"retransmitted"`                      // share of the segments sent
+	FastestBits    float64 `json:"fastest_connection_bits_per_second"` // mean of what the fastest one delivered
+	ClientCPU      float64 `json:"client_cpu"`                         // share of the cores it may use
+	ClientQueued   float64 `json:"client_queued"`                      // likewise, what its threads were ready for and did not get
+	HottestCore    float64 `json:"hottest_core"`                       // share of the machine's busiest core, other processes included
+	MachineCPU     float64 `json:"machine_cpu"`                        // share of all of the machine's cores, likewise
+	NIC            string  `json:"nic"`                                // the interface that sent most
 	NICBits        float64 `json:"nic_bits_per_second"`
 	NICShare       float64 `json:"nic_share"` // of its link's speed
 	NICSpeed       int64   `json:"nic_speed_bits_per_second"`

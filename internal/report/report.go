@@ -186,6 +186,7 @@ type Moment struct {
 	PayloadBytes int64   `json:"payload_bytes"`
 	StoredBytes  int64   `json:"stored_bytes"` // put into the object store
 	Retries      int64   `json:"retries"`
+	BoundBy      string  `json:"bound_by"` // the event.Limit of the interval, as Bound.Verdict
 }
 
 // Quantiles of acknowledged attempts of this process, as stats.Quantiles.
@@ -344,6 +345,8 @@ func (r *Report) Complete() {
 	if r.WorkerSeconds == nil {
 		r.WorkerSeconds = secondsByState(nil)
 	}
+	r.BoundBy.complete()
+	r.Price.Items = orEmpty(r.Price.Items)
 	r.Timeline.Moments = orEmpty(r.Timeline.Moments)
 	r.Verify.BadBatches = orEmpty(r.Verify.BadBatches)
 	r.Verify.Problems = orEmpty(r.Verify.Problems)

@@ -68,9 +68,15 @@ func done() report.Report {
 	}, stats.Quantiles{P50: 0.102, P90: 0.14, P99: 0.2104, Max: 0.2333},
 		stats.Usage{Cores: 2, UserSeconds: 2.1, SystemSeconds: 1.3, PeakRSSBytes: 1_241_513_984})
 	r.Latency.Loop = report.Closed
+	r.BoundBy = report.NewBound(map[event.Limit]float64{
+		event.LimitSource: .08, event.LimitClient: .5, event.LimitNetwork: .1, event.LimitTarget: 13,
+	}, report.Evidence{
+		Blocked: .6, Awaited: .31, RoundTrips: .0001, Kernel: true, RwndLimited: .81, TurnsPerBatch: 4.1, RTTSeconds: .0003, Connections: 9,
+		ClientCPU: .31, HottestCore: .44, MachineCPU: .33, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9, WirePerPayload: 1.02,
+	})
 	r.Timeline = report.NewTimeline(1, []stats.Moment{
-		{At: 1.555, Phase: "load", Rows: 584_000, PayloadBytes: 303_680_000},
-		{At: 2.555, Phase: "load", Rows: 1_168_000, PayloadBytes: 607_360_000, Retries: 1},
+		{At: 1.555, Phase: "load", Rows: 584_000, PayloadBytes: 303_680_000, BoundBy: "target"},
+		{At: 2.555, Phase: "load", Rows: 1_168_000, PayloadBytes: 607_360_000, Retries: 1, BoundBy: "network"},
 		{At: 4.855, Phase: "done", Rows: 2_000_000, PayloadBytes: 1_040_000_000, Retries: 1},
 	})
 	r.Stored = report.NewStored(1_290_001_408, 2_000_000)
@@ -144,6 +150,10 @@ func reports() map[string]report.Report {
 	r.Cost = report.Cost{
 		"redo_bytes": 1_288_490_189, "round_trips": 812, "cpu_seconds": 3.44, "commits": 1230, "sorted_rows": 0.5,
 	}
+	r.Price = report.Price{Currency: "USD", Total: 10.29, Items: []report.PriceItem{
+		{Name: "cross-AZ traffic", Amount: 1024.5, Unit: "GB", Each: 0.01, Cost: 10.245},
+		{Name: "PUT requests", Amount: 9, Unit: "1000 requests", Each: 0.005, Cost: 0.045},
+	}}
 	r.Result.Outcome, r.Result.Error = report.Failed, "ORA-01653: unable to extend table"
 	for i := range 9 {
 		r.Warnings = append(r.Warnings, "warning number "+string(rune('1'+i)))
@@ -214,7 +224,9 @@ func TestEveryPromisedField(t *testing.T) {
 		"stored":  "bytes bytes_per_row",
 		"verify":  "mode ok expected_rows found_rows sampled_rows bad_batches",
 
-		"worker_seconds": "idle wait_buffer wait_rate connect send wait_ack backoff resolve",
+		"worker_seconds": "idle wait_buffer wait_rate connect send wait_ack backoff resolve wait_commit",
+		"bound_by":       "verdict shares seconds evidence",
+		"price":          "currency total items",
 		"timeline":       "interval_seconds moments",
 	}
 	var text bytes.Buffer

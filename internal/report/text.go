@@ -54,8 +54,14 @@ func (r Report) WriteText(w io.Writer) error {
 			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
 		add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
 			"system "+duration(r.Client.SystemSeconds), "peak memory "+size(r.Client.PeakRSSBytes))
+		if r.BoundBy.Verdict != "" {
+			add("bound by", r.bound()...)
+		}
 		if len(r.Cost) > 0 {
 			add("server", r.Cost.parts()...)
+		}
+		if len(r.Price.Items) > 0 {
+			add("price", r.Price.parts()...)
 		}
 		lines = append(lines, r.Verify.line())
 	}
@@ -210,6 +216,9 @@ func (b BadBatch) String() string {
 func warnings(all []string, room int) []string {
 	var lines []string
 	for i, w := range all {
+		if len(all) > room && room == 1 {
+			return []string{fmt.Sprintf("warning   %d of them, see --json", len(all))}
+		}
 		if len(all) > room && i == room-1 {
 			return append(lines, fmt.Sprintf("warning   and %d more, see --json", len(all)-i))
 		}

@@ -20,9 +20,18 @@ type Options struct {
 	WireBytes func() int64             // bytes the sockets took
 	Refills   func() int64             // buffers encoded afresh after the start
 	Buffers   func() (free, total int) // of the ring
+	Lost      func() Lost
 
 	Now   func() time.Time // nil: time.Now, whose readings are monotonic
 	Start time.Time        // of the phase prepare; zero: when the collector is made
+}
+
+// Lost is what the workers' time was lost to, and what the sockets did, up to the newest window of an account that others
+// keep. Snapshots copy Seconds.
+type Lost struct {
+	Seconds map[event.Limit]float64
+	BoundBy event.Limit
+	Sockets event.Sockets
 }
 
 // Collector holds the counters of one process of a run. It is safe for concurrent use.
@@ -33,6 +42,7 @@ type Collector struct {
 	options Options
 
 	mu       sync.Mutex
+	sent     int64          // column data of attempts that have ended, but for those at commit groups
 	counts   event.Snapshot // the plain numbers of a snapshot; its maps are filled from below
 	outcomes map[event.Outcome]int64
 	errors   map[loader.Class]int64
@@ -47,6 +57,7 @@ type reading struct {
 	at                 time.Time
 	wire, refills      int64
 	freeBuffers, total int
+	lost               Lost
 }
 
 // New makes a collector in the phase prepare, with all workers idle.
@@ -112,6 +123,9 @@ func (c *Collector) Add(e event.Event) {
 	c.counts.Attempts++
 	if e.Attempt > 1 {
 		c.counts.Retries++
+	}
+	if e.Members == 0 { // a group's batches were sent before
+		c.sent += e.Payload
 	}
 	c.outcomes[e.Outcome]++
 	if e.Class != "" {
@@ -217,19 +231,51 @@ func (c *Collector) Snapshot() event.Snapshot {
 	for _, class := range loader.Classes() {
 		s.Errors[class] = c.errors[class]
 	}
-	s.WorkerSeconds = make(map[event.State]float64)
-	work := c.clock.work(r.at)
+	s.WorkerSeconds = c.workerSeconds(r.at)
+	s.LimitSeconds = make(map[event.Limit]float64)
+	for _, limit := range event.Limits() {
+		s.LimitSeconds[limit] = r.lost.Seconds[limit]
+	}
+	s.BoundBy, s.Sockets = r.lost.BoundBy, r.lost.Sockets
+	for i := range c.workers {
+		s.BytesInFlight += c.workers[i].encoded
+	}
+	return s
+}
+
+// workerSeconds is what all workers did until now. The caller has the mutex.
+func (c *Collector) workerSeconds(now time.Time) map[event.State]float64 {
+	all := make(map[event.State]float64)
+	work := c.clock.work(now)
 	for _, state := range event.States() {
 		var d time.Duration
 		for i := range c.workers {
 			d += c.workers[i].total(state, work)
 		}
-		s.WorkerSeconds[state] = d.Seconds()
+		all[state] = d.Seconds()
 	}
+	return all
+}
+
+// Work is what all workers did at one instant, for those who account for their time. It asks nobody else.
+type Work struct {
+	At      time.Time
+	Seconds map[event.State]float64 // as event.Snapshot.WorkerSeconds
+	// Payload is the column data sent in this process, whatever became of it, batches that are under way included as far as
+	// they are out.
+	Payload int64
+}
+
+// Work says what the workers have done so far.
+func (c *Collector) Work() Work {
+	now := c.options.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := Work{At: now, Seconds: c.workerSeconds(now), Payload: c.sent}
 	for i := range c.workers {
-		s.BytesInFlight += c.workers[i].encoded
+		w.Payload += c.workers[i].underWay()
 	}
-	return s
+	return w
 }
 
 // read asks the others before the mutex is taken: none of them can then wait for a snapshot that waits for it.
@@ -243,6 +289,9 @@ func (c *Collector) read() reading {
 	}
 	if f := c.options.Buffers; f != nil {
 		r.freeBuffers, r.total = f()
+	}
+	if f := c.options.Lost; f != nil {
+		r.lost = f()
 	}
 	return r
 }

@@ -151,13 +151,76 @@ func TestWorkerSecondsAddUpToTheLoad(t *testing.T) {
 	require.Len(t, s.WorkerSeconds, len(event.States()))
 	require.Equal(t, map[event.State]float64{
 		event.Idle: 1 + 8, event.WaitBuffer: 0, event.WaitRate: 0, event.Connecting: 1, event.Sending: 2,
-		event.WaitAck: 4, event.BackingOff: 0, event.Resolving: 0,
+		event.WaitAck: 4, event.BackingOff: 0, event.Resolving: 0, event.WaitCommit: 0,
 	}, s.WorkerSeconds)
 	var sum float64
 	for _, seconds := range s.WorkerSeconds {
 		sum += seconds
 	}
 	require.Equal(t, 2*s.PhaseSeconds[event.Load], sum)
+}
+
+// What others account for is copied, has all limits before they do, and stands still with the clocks.
+func TestLostTime(t *testing.T) {
+	now := newClock()
+	lost := stats.Lost{}
+	c := stats.New(stats.Options{Now: now.read, Lost: func() stats.Lost { return lost }})
+	require.Len(t, c.Snapshot().LimitSeconds, len(event.Limits()))
+	require.Empty(t, c.Snapshot().BoundBy)
+
+	lost = stats.Lost{
+		Seconds: map[event.Limit]float64{event.LimitTarget: 3}, BoundBy: event.LimitTarget, Sockets: event.Sockets{Open: 2, Busy: 1.5},
+	}
+	s := c.Snapshot()
+	lost.Seconds[event.LimitTarget] = 9
+	require.Equal(t, 3.0, s.LimitSeconds[event.LimitTarget])
+	require.Zero(t, s.LimitSeconds[event.LimitTail])
+	require.Equal(t, event.LimitTarget, s.BoundBy)
+	require.Equal(t, event.Sockets{Open: 2, Busy: 1.5}, s.Sockets)
+
+	c.Phase(event.Done)
+	end := c.Snapshot()
+	lost = stats.Lost{BoundBy: event.LimitTail}
+	require.Equal(t, end, c.Snapshot())
+	require.Len(t, stats.New(stats.Options{}).Snapshot().LimitSeconds, len(event.Limits()), "nobody accounts")
+}
+
+// Payload counts as sent when its bytes are out, and once for each time that they were.
+func TestWork(t *testing.T) {
+	now := newClock()
+	c := stats.New(stats.Options{Workers: 3, Now: now.read})
+	c.Phase(event.Load)
+	now.pass(time.Second)
+	require.Equal(t, c.Snapshot().WorkerSeconds, c.Work().Seconds)
+	require.Equal(t, now.now, c.Work().At)
+	require.Zero(t, c.Work().Payload)
+
+	b := &batch.Batch{Payload: 1000, Encoded: make([]byte, 1600)}
+	b.Hold()
+	w := c.Worker(0)
+	w.Hold(b)
+	w.Enter(event.Sending)
+	require.Zero(t, c.Work().Payload)
+	body := b.Open()
+	_, err := body.Read(make([]byte, 400))
+	require.NoError(t, err)
+	require.EqualValues(t, 250, c.Work().Payload)
+	c.Add(event.Event{Attempt: 1, Outcome: event.Unknown, Payload: 1000})
+	w.Enter(event.BackingOff)
+	require.EqualValues(t, 1000, c.Work().Payload, "sent in vain is sent")
+	w.Enter(event.Sending)
+	require.EqualValues(t, 1250, c.Work().Payload, "and again")
+	c.Add(event.Event{Attempt: 2, Outcome: event.Stored, Payload: 1000, Encoded: 1600})
+	w.Hold(nil)
+	require.EqualValues(t, 2000, c.Work().Payload)
+	c.Add(event.Event{Attempt: 1, Members: 4, Outcome: event.Applied, Payload: 4000})
+	require.EqualValues(t, 2000, c.Work().Payload, "a commit sends nothing")
+	require.NoError(t, body.Close())
+
+	arrays := &batch.Batch{Payload: 700} // columns have no bytes of their own
+	c.Worker(1).Hold(arrays)
+	c.Worker(1).Enter(event.WaitAck)
+	require.EqualValues(t, 2700, c.Work().Payload)
 }
 
 func TestDescribe(t *testing.T) {

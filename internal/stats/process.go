@@ -10,6 +10,9 @@ type Usage struct {
 	Cores         int // that it may use at once: the cgroup's limit where that is lower than the machine's
 	UserSeconds   float64
 	SystemSeconds float64
+	// QueuedSeconds is how long its threads, added up, were ready to run and had no core. Threads that have ended are not
+	// in it, so that it may fall a little. 0 where the system does not tell; Linux does.
+	QueuedSeconds float64
 	PeakRSSBytes  int64 // largest resident memory, the mapped buffers included
 }
 
@@ -17,6 +20,7 @@ type Usage struct {
 func ProcessUsage() Usage {
 	u := Usage{Cores: runtime.GOMAXPROCS(0)}
 	u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes = systemUsage()
+	u.QueuedSeconds = queued()
 	return u
 }
 
@@ -40,5 +44,6 @@ func (m Meter) Usage() Usage {
 	u := ProcessUsage()
 	u.UserSeconds -= m.began.UserSeconds
 	u.SystemSeconds -= m.began.SystemSeconds
+	u.QueuedSeconds -= m.began.QueuedSeconds
 	return u
 }

@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,6 +47,23 @@ func highWaterMark() int64 {
 		}
 	}
 	return 0
+}
+
+// queued adds up the second field of every thread's schedstat, in nanoseconds (Linux's Documentation/scheduler/sched-stats).
+func queued() float64 {
+	threads, _ := filepath.Glob("/proc/self/task/*/schedstat") // the pattern is good
+	var sum float64
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		if fields := strings.Fields(string(text)); len(fields) >= 2 {
+			nanoseconds, _ := strconv.ParseFloat(fields[1], 64) // 0 for what is no number
+			sum += nanoseconds / 1e9
+		}
+	}
+	return sum
 }
 
 // forgetPeak makes the peak what is resident now. The kernel does that in constant time, and lets every process do it to

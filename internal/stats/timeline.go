@@ -20,12 +20,15 @@ type Moment struct {
 	PayloadBytes int64
 	StoredBytes  int64
 	Retries      int64
+	// BoundBy is the event.Limit that most of the workers' time since the moment before was lost to; "" where they had none.
+	BoundBy string
 }
 
 // Timeline collects moments of a run while it goes, in bounded memory: one a second, and where there would be 600 it
 // keeps every second one and goes on half as often. It is made by StartTimeline.
 type Timeline struct {
 	start    time.Time
+	sample   func()
 	snapshot func() event.Snapshot
 	stop     sync.Once
 	quit     chan struct{}
@@ -35,11 +38,19 @@ type Timeline struct {
 	stride  int // seconds between two moments
 	passed  int // since the last one
 	moments []Moment
+	lost    []map[event.Limit]float64 // until each moment
 }
 
-// StartTimeline begins to collect. start is the start of the process that At is counted from. Stop ends it.
-func StartTimeline(start time.Time, snapshot func() event.Snapshot) *Timeline {
-	t := &Timeline{start: start, snapshot: snapshot, quit: make(chan struct{}), done: make(chan struct{}), stride: 1}
+// StartTimeline begins to collect. start is the start of the process that At is counted from. sample is called every
+// second, also where moments are rarer, and before the snapshot of a moment is taken: its windows are of a second whatever
+// the run's length. It may be nil. Stop ends both.
+func StartTimeline(start time.Time, sample func(), snapshot func() event.Snapshot) *Timeline {
+	if sample == nil {
+		sample = func() {}
+	}
+	t := &Timeline{
+		start: start, sample: sample, snapshot: snapshot, quit: make(chan struct{}), done: make(chan struct{}), stride: 1,
+	}
 	go t.run()
 	return t
 }
@@ -52,6 +63,7 @@ func (t *Timeline) Stop() (interval float64, moments []Moment) {
 		close(t.quit)
 		<-t.done
 		t.add(t.snapshot())
+		t.blame()
 	})
 	return (time.Duration(t.stride) * momentEvery).Seconds(), t.moments
 }
@@ -65,6 +77,7 @@ func (t *Timeline) run() {
 		case <-t.quit:
 			return
 		case <-tick.C:
+			t.sample()
 			if t.passed++; t.passed == t.stride {
 				t.passed = 0
 				t.add(t.snapshot())
@@ -80,15 +93,27 @@ func (t *Timeline) add(s event.Snapshot) {
 	}
 	// The clocks of a run that is over stand still: its end takes the place of another moment of the same time.
 	if last := len(t.moments) - 1; last >= 0 && t.moments[last].At >= now.At {
-		t.moments = t.moments[:last]
+		t.moments, t.lost = t.moments[:last], t.lost[:last]
 	}
-	t.moments = append(t.moments, now)
+	t.moments, t.lost = append(t.moments, now), append(t.lost, s.LimitSeconds)
 	if len(t.moments) < maxMoments {
 		return
 	}
 	// Counts grow only, so that of a pair the later one has the other in it.
 	for i := range maxMoments / 2 {
-		t.moments[i] = t.moments[2*i+1]
+		t.moments[i], t.lost[i] = t.moments[2*i+1], t.lost[2*i+1]
 	}
-	t.moments, t.stride = t.moments[:maxMoments/2], 2*t.stride
+	t.moments, t.lost, t.stride = t.moments[:maxMoments/2], t.lost[:maxMoments/2], 2*t.stride
+}
+
+// blame fills in what each moment was bound by. It comes last, when no moment is put together from two any more.
+func (t *Timeline) blame() {
+	var before map[event.Limit]float64
+	for i, now := range t.lost {
+		between := make(map[event.Limit]float64, len(now))
+		for limit, seconds := range now {
+			between[limit] = seconds - before[limit]
+		}
+		t.moments[i].BoundBy, before = string(event.BoundBy(between)), now
+	}
 }

@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"maps"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -20,7 +21,7 @@ func lasting(t *testing.T, d time.Duration) (interval float64, moments []stats.M
 		c := stats.New(stats.Options{Start: start})
 		c.Resume(stats.Earlier{Rows: 5000, PayloadBytes: 50_000})
 		time.Sleep(300 * time.Millisecond) // a preflight
-		line := stats.StartTimeline(start, c.Snapshot)
+		line := stats.StartTimeline(start, nil, c.Snapshot)
 		c.Phase(event.Load)
 		for time.Since(start) < d {
 			time.Sleep(min(100*time.Millisecond, d-time.Since(start)))
@@ -71,11 +72,48 @@ func TestTimelineIsBounded(t *testing.T) {
 	}
 }
 
+// A moment is bound by what most of its own interval was lost to, however many moments were put together, and every
+// second is sampled.
+func TestMomentsAreBound(t *testing.T) {
+	for seconds, want := range map[int]float64{4: 1, 1000: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			lost, samples := map[event.Limit]float64{}, 0
+			sample := func() {
+				samples++
+				switch {
+				case samples <= seconds/2:
+					lost[event.LimitTarget] += 2
+					lost[event.LimitClient]++
+				case samples <= seconds*3/4:
+					lost[event.LimitRate]++
+				}
+			}
+			start := time.Now()
+			line := stats.StartTimeline(start, sample, func() event.Snapshot {
+				return event.Snapshot{At: time.Now(), LimitSeconds: maps.Clone(lost)}
+			})
+			time.Sleep(time.Duration(seconds)*time.Second + time.Millisecond)
+			synctest.Wait()
+			interval, all := line.Stop()
+			require.Equal(t, seconds, samples, "every second, however rare moments are")
+			require.Equal(t, want, interval)
+			counted := map[string]float64{}
+			for _, m := range all {
+				counted[m.BoundBy] += interval
+			}
+			require.InDelta(t, seconds/2, counted["target"], interval)
+			require.InDelta(t, seconds/4, counted["limit"], interval)
+			require.NotContains(t, counted, "client-cpu")
+			require.Empty(t, all[len(all)-1].BoundBy, "no worker had any time")
+		})
+	}
+}
+
 // The sampler reads a snapshot a second and nothing else.
 func TestTimelineReadsOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Int64
-		line := stats.StartTimeline(time.Now(), func() event.Snapshot {
+		line := stats.StartTimeline(time.Now(), nil, func() event.Snapshot {
 			read.Add(1)
 			return event.Snapshot{At: time.Now()}
 		})

@@ -58,6 +58,18 @@ func (w *Worker) total(s event.State, work time.Duration) time.Duration {
 	return d
 }
 
+// underWay is the column data of the worker's batch that is out while nobody knows what became of it. A batch without
+// bytes of its own, as of columns, is out as soon as it is begun. The caller has the mutex.
+func (w *Worker) underWay() int64 {
+	if w.batch == nil || w.state != event.Sending && w.state != event.WaitAck {
+		return 0
+	}
+	if w.encoded == 0 {
+		return w.batch.Payload
+	}
+	return int64(float64(w.batch.Payload) * min(float64(w.batch.Sent())/float64(w.encoded), 1))
+}
+
 // Activity is what one worker does at one instant.
 type Activity struct {
 	Worker int

@@ -52,6 +52,7 @@ func (l *Lab) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun fu
 	p.State, p.Progress, p.MetricsAddr = l.State, l.Process.Progress, l.Process.MetricsAddr
 	job := push.Job{
 		Config: p, Drivers: l.Drivers, Given: s.Given, Explicit: func(string) bool { return true }, Drain: drain, Log: l.Log,
+		Ceilings: l.Process.State,
 	}
 	if l.Watch != nil {
 		watch, end, err := l.Watch(ctx, p)

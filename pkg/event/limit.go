@@ -19,6 +19,18 @@ func Limits() []Limit {
 	return []Limit{LimitSource, LimitClient, LimitNetwork, LimitProtocol, LimitTarget, LimitRate, LimitTail}
 }
 
+// BoundBy is the limit that most seconds were lost to: the first in order where several are as many, "" where none has
+// any.
+func BoundBy(seconds map[Limit]float64) Limit {
+	var most Limit
+	for _, l := range Limits() {
+		if seconds[l] > 0 && (most == "" || seconds[l] > seconds[most]) {
+			most = l
+		}
+	}
+	return most
+}
+
 // Sockets is what all connections of a process have been doing since its start. Times are in seconds and add up over
 // connections, those that are closed included. What the system does not tell is 0.
 type Sockets struct {
@@ -33,13 +45,20 @@ type Sockets struct {
 	// RoundTrips is the part of Awaited that the way took and no server could have saved: for every turn the shortest
 	// round trip that its address has shown.
 	RoundTrips float64
+	// Out is the part of Awaited in which the last of the question had left the send buffer, and the round trip began. What
+	// of it is longer than that is not the way's, though the kernel may call itself busy: the other side holds back
+	// acknowledgements for tens of milliseconds if it can send them with an answer. 0 where the system does not tell.
+	Out float64
 
 	// Kernel says that the rest is known: Linux tells it of TCP connections.
 	Kernel bool
 	// Busy is time with data sent or to be sent. In the parts RwndLimited and SndbufLimited the receiver's window or the
 	// sender's buffer was too small; in what is left the way, or its congestion window, took no more.
 	Busy, RwndLimited, SndbufLimited float64
-	Retransmits, Segments            int64
+	// Local is what is left of that where both ends are on this machine: no way lies in between, so that only the other end
+	// can have taken no more.
+	Local                 float64
+	Retransmits, Segments int64
 	// Of the newest look at the open connections: mean smoothed round trip, the shortest ever, and bytes a second
 	// delivered by the fastest connection.
 	RTT, MinRTT  float64

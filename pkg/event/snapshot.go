@@ -20,6 +20,7 @@ const (
 	WaitAck                 // the body is out, the answer is not in
 	BackingOff              // between two attempts
 	Resolving               // finding out what became of an attempt
+	WaitCommit              // for commits, while as many batches are stored as may be
 	stateCount
 )
 
@@ -34,7 +35,7 @@ func States() []State {
 
 // String is the state's label in metrics and messages.
 func (s State) String() string {
-	return [...]string{"idle", "wait_buffer", "wait_rate", "connect", "send", "wait_ack", "backoff", "resolve"}[s]
+	return [...]string{"idle", "wait_buffer", "wait_rate", "connect", "send", "wait_ack", "backoff", "resolve", "wait_commit"}[s]
 }
 
 // Phase is a part of a run; every second of a run belongs to one.

@@ -36,7 +36,7 @@ func (o *opened) Server() loader.Server {
 	if endpoint == "" {
 		endpoint, product = "Amazon S3, "+o.store.Region(), "Amazon S3"
 	}
-	return loader.Server{Product: product, Endpoint: endpoint, Settings: map[string]string{"region": o.store.Region()}}
+	return loader.Server{Product: product, Version: o.store.Software(), Endpoint: endpoint, Settings: map[string]string{"region": o.store.Region()}}
 }
 
 func (o *opened) Caps() loader.Caps { return caps() }

@@ -1,0 +1,203 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+const (
+	// closeBehind is how far behind the first a limit's share may be and still be named.
+	closeBehind = 0.1
+	// flowLimit is what EC2 lets a single connection have outside of a placement group, and nearFlowLimit from where on it
+	// may be what the connection is up against. In bits a second.
+	flowLimit, nearFlowLimit = 5e9, 4.5e9
+	// fullMachine is the share of the machine's cores from which on it has none to give.
+	fullMachine = 0.9
+	// noFigure stands behind a verdict that says nothing of the database.
+	noFigure = "do not quote this as the database's speed"
+)
+
+// bound is the line of the verdict: what took most of the workers' time, what shows it, and how busy client, network and
+// server were.
+func (r Report) bound() []string {
+	b, e := r.BoundBy, r.BoundBy.Evidence
+	first := event.Limit(b.Verdict)
+	parts := []string{fmt.Sprintf("%s: %s of worker time %s%s", first, percent(b.Shares[b.Verdict]), lostTo(first), inBrackets(r.shown(first)))}
+	if second, ok := b.second(); ok {
+		parts = append(parts, fmt.Sprintf("close behind %s, %s", second, percent(b.Shares[string(second)])))
+	}
+	if first == event.LimitClient || first == event.LimitSource || first == event.LimitRate {
+		parts = append(parts, noFigure)
+	}
+	parts = append(parts, fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core", "cores"))+e.queued(),
+		e.machine(), e.nic(), e.allowances(), e.Server.text())
+	if e.Ceiling > 0 {
+		parts = append(parts, fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), size(int64(e.Ceiling))))
+	}
+	return parts
+}
+
+// second is the limit behind the first, where it is close.
+func (b Bound) second() (event.Limit, bool) {
+	others := make(map[event.Limit]float64)
+	for _, limit := range event.Limits() {
+		if string(limit) != b.Verdict {
+			others[limit] = b.Shares[string(limit)]
+		}
+	}
+	second := event.BoundBy(others)
+	return second, second != "" && b.Shares[b.Verdict]-others[second] <= closeBehind
+}
+
+// lostTo says what the workers did meanwhile.
+func lostTo(l event.Limit) string {
+	switch l {
+	case event.LimitSource:
+		return "waiting for rows to be made"
+	case event.LimitClient:
+		return "at work, or waiting for a core"
+	case event.LimitNetwork:
+		return "waiting for the network"
+	case event.LimitProtocol:
+		return "in round trips and overhead"
+	case event.LimitRate:
+		return "waiting for --max-rate"
+	case event.LimitTail:
+		return "out of batches while others sent theirs"
+	}
+	return "waiting for the server"
+}
+
+// shown is the evidence that belongs to a limit; some of it may be empty.
+func (r Report) shown(l event.Limit) []string {
+	e := r.BoundBy.Evidence
+	switch l {
+	case event.LimitSource:
+		return []string{comma(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
+			size(r.Client.PeakRSSBytes) + " of memory"}
+	case event.LimitClient:
+		return []string{"hottest core " + percent(e.HottestCore)}
+	case event.LimitNetwork:
+		return []string{"retransmitted " + percent(e.Retransmitted), share("send buffer too small ", e.SndbufLimited), e.flow()}
+	case event.LimitProtocol:
+		return []string{fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)),
+			fmt.Sprintf("wire/payload %.2f", e.WirePerPayload)}
+	case event.LimitRate:
+		return []string{size(r.Plan.MaxRate) + "/s"}
+	case event.LimitTail:
+		return []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
+			counted(r.Result.Batches, "batch", "batches"), counted(int64(r.Plan.Workers), "worker", "workers"))}
+	}
+	if !e.Kernel {
+		return []string{"the network's part in it is not known"}
+	}
+	return []string{share("rwnd-limited ", e.RwndLimited)}
+}
+
+// queued is said where the process would have used noticeably more cores than others left it.
+func (e Evidence) queued() string {
+	if e.ClientQueued < closeBehind {
+		return ""
+	}
+	return " and ready for " + percent(e.ClientQueued) + " more"
+}
+
+// machine is said where others leave this process no core: what it waits for is then theirs, whatever the sockets tell.
+func (e Evidence) machine() string {
+	if e.MachineCPU < fullMachine || e.ClientCPU >= fullMachine {
+		return ""
+	}
+	return "all cores of the machine " + percent(e.MachineCPU) + " busy"
+}
+
+// nic is how full the interface was that sent most.
+func (e Evidence) nic() string {
+	switch {
+	case e.NIC == "":
+		return ""
+	case e.NICSpeed == 0:
+		return fmt.Sprintf("NIC %s %s", e.NIC, bits(e.NICBits))
+	}
+	return fmt.Sprintf("NIC %s of %s", percent(e.NICShare), bits(float64(e.NICSpeed)))
+}
+
+// flow is the fastest connection where it is as fast as one connection may be.
+func (e Evidence) flow() string {
+	if e.FastestBits < nearFlowLimit {
+		return ""
+	}
+	return fmt.Sprintf("fastest connection %s, one flow on EC2 gets %s", bits(e.FastestBits), bits(flowLimit))
+}
+
+func (e Evidence) allowances() string {
+	var sum int64
+	for _, n := range e.Allowance {
+		sum += n
+	}
+	return nonZero("ENA allowances exceeded ", sum)
+}
+
+func (s ServerLoad) text() string {
+	switch {
+	case s.URL == "":
+		return ""
+	case s.Cores == 0:
+		return fmt.Sprintf("server CPU %.1f cores", s.CPU)
+	}
+	return fmt.Sprintf("server CPU %s of %s", percent(s.CPU), counted(int64(s.Cores), "core", "cores"))
+}
+
+// parts is the sum, and what it is the sum of.
+func (p Price) parts() []string {
+	parts := []string{money(p.Total, p.Currency)}
+	for _, i := range p.Items {
+		parts = append(parts, fmt.Sprintf("%s %s (%s × %s at %s)", i.Name, money(i.Cost, ""),
+			humanize.Commaf(math.Round(i.Amount*1000)/1000), i.Unit, humanize.Ftoa(i.Each)))
+	}
+	return parts
+}
+
+// money shows hundredths, and of less than one as many digits as it takes.
+func money(amount float64, currency string) string {
+	digits := "%.2f"
+	if amount < 0.1 {
+		digits = "%.2g"
+	}
+	return strings.TrimSpace(fmt.Sprintf(digits, amount) + " " + currency)
+}
+
+// percent shows small shares with a digit more: half a percent of resent segments is many.
+func percent(share float64) string {
+	if share > 0 && share < 0.02 {
+		return fmt.Sprintf("%.2g %%", 100*share)
+	}
+	return fmt.Sprintf("%.0f %%", 100*share)
+}
+
+// share is "" where there is none.
+func share(prefix string, n float64) string {
+	if n == 0 {
+		return ""
+	}
+	return prefix + percent(n)
+}
+
+func bits(perSecond float64) string { return humanize.SIWithDigits(perSecond, 1, "bps") }
+
+func inBrackets(parts []string) string {
+	var kept []string
+	for _, p := range parts {
+		if p != "" {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(kept, ", ") + ")"
+}

@@ -1,0 +1,121 @@
+package report_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+func TestNewBound(t *testing.T) {
+	b := report.NewBound(map[event.Limit]float64{event.LimitTarget: 3, event.LimitTail: 1}, report.Evidence{})
+	require.Equal(t, "target", b.Verdict)
+	require.Equal(t, map[string]float64{
+		"source": 0, "client-cpu": 0, "network": 0, "protocol": 0, "target": .75, "limit": 0, "tail": .25,
+	}, b.Shares)
+	require.Equal(t, 3.0, b.Seconds["target"])
+	require.Len(t, b.Seconds, len(event.Limits()))
+
+	none := report.NewBound(nil, report.Evidence{})
+	require.Empty(t, none.Verdict)
+	require.Len(t, none.Shares, len(event.Limits()))
+
+	var r report.Report
+	r.Complete()
+	require.Len(t, r.BoundBy.Shares, len(event.Limits()), "also where nobody accounted")
+	require.Len(t, r.BoundBy.Seconds, len(event.Limits()))
+	require.NotNil(t, r.BoundBy.Evidence.Allowance)
+	require.NotNil(t, r.Price.Items)
+}
+
+// The lines of all verdicts, one golden file: what a person reads.
+func TestVerdictLines(t *testing.T) {
+	evidence := report.Evidence{
+		Kernel: true, ClientCPU: .31, HottestCore: .64, NIC: "ens5", NICBits: 19e9, NICShare: .38, NICSpeed: 50e9, WirePerPayload: 1.31,
+		TurnsPerBatch: 6.04, RTTSeconds: .0501, Retransmitted: .0042, RwndLimited: .81, FastestBits: 4.91e9,
+	}
+	with := func(change func(e *report.Evidence)) report.Evidence {
+		e := evidence
+		change(&e)
+		return e
+	}
+	var text strings.Builder
+	for _, c := range []struct {
+		what string
+		lost map[event.Limit]float64
+		e    report.Evidence
+	}{
+		{"source", map[event.Limit]float64{event.LimitSource: 70, event.LimitTarget: 30}, evidence},
+		{"client-cpu", map[event.Limit]float64{event.LimitClient: 97, event.LimitTarget: 3},
+			with(func(e *report.Evidence) { e.ClientCPU, e.HottestCore = .99, 1 })},
+		{"network", map[event.Limit]float64{event.LimitNetwork: 88, event.LimitTarget: 12}, evidence},
+		{"a network without a flow near its limit, and a small send buffer", map[event.Limit]float64{event.LimitNetwork: 88, event.LimitTarget: 12},
+			with(func(e *report.Evidence) {
+				e.FastestBits, e.SndbufLimited, e.Retransmitted = 4.4e9, .3, 0
+				e.Allowance = map[string]int64{"bw_out_allowance_exceeded": 1200, "pps_allowance_exceeded": 34}
+			})},
+		{"protocol", map[event.Limit]float64{event.LimitProtocol: 71, event.LimitTarget: 29}, evidence},
+		{"target", map[event.Limit]float64{event.LimitTarget: 94, event.LimitClient: 6}, evidence},
+		{"a target behind a system that does not tell", map[event.Limit]float64{event.LimitTarget: 94, event.LimitClient: 6},
+			with(func(e *report.Evidence) { e.Kernel, e.RwndLimited = false, 0 })},
+		{"limit", map[event.Limit]float64{event.LimitRate: 93, event.LimitTarget: 7}, evidence},
+		{"tail", map[event.Limit]float64{event.LimitTail: 51, event.LimitTarget: 40, event.LimitSource: 9}, evidence},
+		{"nearly two", map[event.Limit]float64{event.LimitTarget: 48, event.LimitClient: 38, event.LimitTail: 14}, evidence},
+		{"a loopback", map[event.Limit]float64{event.LimitTarget: 100},
+			with(func(e *report.Evidence) { e.NIC, e.NICBits, e.NICShare, e.NICSpeed = "lo", 23.6e9, 0, 0 })},
+		{"a machine that others use", map[event.Limit]float64{event.LimitTarget: 100},
+			with(func(e *report.Evidence) { e.MachineCPU = .998 })},
+		{"no interface known", map[event.Limit]float64{event.LimitTarget: 100},
+			with(func(e *report.Evidence) { e.NIC, e.NICBits, e.NICShare, e.NICSpeed = "", 0, 0, 0 })},
+		{"a ceiling and the server's metrics", map[event.Limit]float64{event.LimitTarget: 100},
+			with(func(e *report.Evidence) {
+				e.Ceiling, e.OfCeiling = 1.9*(1<<30), .57
+				e.Server = report.ServerLoad{URL: "http://db1:9100/metrics", CPU: .83, Cores: 16}
+			})},
+		{"a server's metrics without cores", map[event.Limit]float64{event.LimitTarget: 100},
+			with(func(e *report.Evidence) { e.Server = report.ServerLoad{URL: "http://db1:8030/metrics", CPU: 3.21} })},
+	} {
+		r := done()
+		r.Client.Cores, r.Plan.Buffers, r.Plan.Workers, r.Plan.MaxRate, r.Result.Refills = 8, 12, 64, 100<<20, 1234
+		r.BoundBy = report.NewBound(c.lost, c.e)
+		text.WriteString("# " + c.what + "\n" + lineOf(t, r, "bound by  ") + "\n")
+	}
+	golden(t, "verdicts.txt", text.String())
+}
+
+// lineOf is the one line of the summary that begins so.
+func lineOf(t *testing.T, r report.Report, begin string) string {
+	t.Helper()
+	var text bytes.Buffer
+	require.NoError(t, r.WriteText(&text))
+	var found []string
+	for _, l := range strings.Split(text.String(), "\n") {
+		if strings.HasPrefix(l, begin) {
+			found = append(found, l)
+		}
+	}
+	require.Len(t, found, 1, text.String())
+	return found[0]
+}
+
+func TestNoFigureOfTheDatabase(t *testing.T) {
+	for _, l := range event.Limits() {
+		r := done()
+		r.BoundBy = report.NewBound(map[event.Limit]float64{l: 1}, report.Evidence{})
+		line := lineOf(t, r, "bound by  "+string(l)+": 100 % of worker time ")
+		own := l == event.LimitClient || l == event.LimitSource || l == event.LimitRate
+		require.Equal(t, own, strings.Contains(line, "do not quote this as the database's speed"), line)
+	}
+}
+
+func TestSecondLimit(t *testing.T) {
+	for second, named := range map[float64]bool{0: false, 30: false, 44.9: false, 45.1: true, 49: true} {
+		r := done()
+		r.BoundBy = report.NewBound(map[event.Limit]float64{event.LimitNetwork: 100 - second, event.LimitTarget: second}, report.Evidence{})
+		require.Equal(t, named, strings.Contains(lineOf(t, r, "bound by  network"), "close behind target"), second)
+	}
+}
