@@ -18,7 +18,7 @@ func TestPush(t *testing.T) {
 		l.payload, l.batchRows = 512, scaled[int64](1000, 10_000)
 		r := d.push(l.flags("--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
 		hasAllFields(t, r.stdout)
-		assert.Empty(t, r.stderr, "nothing to say besides the report")
+		assert.Empty(t, besidesDurability(r.stderr), "nothing to say besides the report")
 
 		is := reportOf(t, r)
 		assert.Equal(t, report.OK, is.Result.Outcome)
@@ -41,11 +41,21 @@ func TestPush(t *testing.T) {
 		assert.Positive(t, is.Stored.Bytes)
 		assert.NotEmpty(t, is.Target.Settings)
 		assert.Contains(t, strings.ToLower(is.Target.Server), strings.ToLower(string(d.kind)))
-		assert.Empty(t, is.Warnings)
+		assert.Empty(t, besidesDurability(strings.Join(is.Warnings, "\n")))
 
 		d.isExact(t, l)
 		assert.Zero(t, d.claims(), "claims are kept until the run is verified, and not longer")
 	})
+}
+
+// besidesDurability leaves out the warning of every push into a server that is set up to forget: those of tests are.
+func besidesDurability(text string) (rest []string) {
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, "durability: ") {
+			rest = append(rest, line)
+		}
+	}
+	return rest
 }
 
 // hasAllFields checks the names that DESIGN.md promises, as a script would use them.

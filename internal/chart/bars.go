@@ -20,6 +20,8 @@ type Bar struct {
 	Parts []float64 // one for each of Bars.Parts; what is not positive has no length
 	// Published is where somebody else's figure lies on the same scale; 0 is none.
 	Published float64
+	// Ceiling is a value on the same scale that the bar cannot exceed; 0 is none. One far above all bars is not drawn.
+	Ceiling float64
 }
 
 const (
@@ -63,9 +65,26 @@ func (b Bars) bar(d *drawing, row Bar, top vg.Length, scale float64) {
 		x := d.body.Min.X + vg.Length(row.Published*scale)
 		d.body.StrokeLine2(stroke(plain, 2), x, bottom-3, x, top+3)
 	}
+	if over := placed(row.ceilings(), b.highest(), false); len(over.drawn) > 0 {
+		x := d.body.Min.X + vg.Length(row.Ceiling*scale)
+		d.body.StrokeLine2(dashes(plain), x, bottom-3, x, top+3)
+	}
 }
 
-func (b Bars) longest() (longest float64) {
+func (row Bar) ceilings() []Ceiling { return []Ceiling{{Y: row.Ceiling}} }
+
+// longest is what the width of the drawing stands for.
+func (b Bars) longest() float64 {
+	highest := b.highest()
+	longest := highest
+	for _, row := range b.Rows {
+		longest = placed(row.ceilings(), highest, false).top(longest)
+	}
+	return longest
+}
+
+// highest is the largest figure of all bars.
+func (b Bars) highest() (highest float64) {
 	for _, row := range b.Rows {
 		sum := 0.0
 		for _, part := range row.Parts {
@@ -74,13 +93,13 @@ func (b Bars) longest() (longest float64) {
 			}
 		}
 		if drawable(sum, true) {
-			longest = max(longest, sum)
+			highest = max(highest, sum)
 		}
 		if drawable(row.Published, true) {
-			longest = max(longest, row.Published)
+			highest = max(highest, row.Published)
 		}
 	}
-	return longest
+	return highest
 }
 
 func (b Bars) legend() (entries []entry) {
@@ -93,6 +112,9 @@ func (b Bars) legend() (entries []entry) {
 	}
 	if slices.ContainsFunc(b.Rows, func(row Bar) bool { return drawable(row.Published, true) }) {
 		entries = append(entries, entry{name: "published", ink: plain, glyph: upright{}})
+	}
+	if slices.ContainsFunc(b.Rows, func(row Bar) bool { return len(placed(row.ceilings(), b.highest(), false).drawn) > 0 }) {
+		entries = append(entries, entry{name: "what this client can do", ink: plain, line: true, dashed: true})
 	}
 	return entries
 }

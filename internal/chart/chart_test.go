@@ -38,9 +38,17 @@ func TestGolden(t *testing.T) {
 	alone.Alone, alone.Width = true, Wide
 	log := lines()
 	log.Y.Log = true
+	under := lines()
+	under.Ceilings = []Ceiling{
+		{"this client: 8.0 GiB/s (s3 put)", 2e6}, {"this client: 52 MiB/s (postgres copy)", 120e3}, {"this client: 50 MiB/s (mysql load-data)", 115e3},
+	}
 	for name, svg := range map[string][]byte{
-		"lines.svg": lines().Draw(frame("lines")),
-		"alone.svg": log.Draw(alone),
+		"lines.svg":    lines().Draw(frame("lines")),
+		"alone.svg":    log.Draw(alone),
+		"ceilings.svg": under.Draw(frame("ceilings")),
+		"bars-ceilings.svg": Bars{Rows: []Bar{
+			{Name: "copy", Note: "410k", Parts: []float64{410}, Ceiling: 900}, {Name: "insert", Note: "90k", Parts: []float64{90}, Ceiling: 9000},
+		}}.Draw(frame("bars-ceilings")),
 		"bars.svg": Bars{Parts: []string{"sending", "waiting", "never seen"}, Rows: []Bar{
 			{Name: "copy", Note: "81 s", Parts: []float64{.25, .75, 0}}, {Name: "insert", Note: "9 s", Parts: []float64{.5, .5, 0}, Published: .6},
 		}}.Draw(frame("bars")),
@@ -50,6 +58,9 @@ func TestGolden(t *testing.T) {
 		"timeline.svg": Timeline{Y: Axis{Label: "rows/s"}, Mark: "retries", Marks: []float64{30},
 			Rates:  []Series{{Points: []Point{{X: 1, Y: 0}, {X: 30, Y: 5e6}, {X: 60, Y: 2e6}}}},
 			Phases: []Phase{{"fill", 0, 1}, {"load", 1, 50}, {"verify", 50, 60}}}.Draw(frame("timeline")),
+		"timeline-ceiling.svg": Timeline{Y: Axis{Label: "rows/s"}, Ceilings: []Ceiling{{"this client: 3.1 GiB/s (postgres copy)", 6e6}},
+			Rates:  []Series{{Points: []Point{{X: 1, Y: 0}, {X: 30, Y: 5e6}, {X: 60, Y: 2e6}}}},
+			Phases: []Phase{{"fill", 0, 1}, {"load", 1, 50}, {"verify", 50, 60}}}.Draw(frame("timeline-ceiling")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
@@ -94,12 +105,13 @@ func TestOddNumbers(t *testing.T) {
 			for _, log := range []bool{false, true} {
 				for _, unit := range []Unit{Count, Bytes, Seconds} {
 					axis := Axis{Label: "x", Unit: unit, Log: log}
+					over := []Ceiling{{"<script>", a}, {"b", b}}
 					s := []Series{{Name: "<script>", Points: []Point{{X: a, Y: b, Low: b, High: a, Marked: true}, {X: b, Y: a}}}}
-					wellFormed(t, Lines{X: axis, Y: axis, Series: s}.Draw(frame("a")))
-					wellFormed(t, Timeline{Y: axis, Rates: s, Phases: []Phase{{"load", 0, 1}}}.Draw(frame("a")))
+					wellFormed(t, Lines{X: axis, Y: axis, Series: s, Ceilings: over}.Draw(frame("a")))
+					wellFormed(t, Timeline{Y: axis, Rates: s, Ceilings: over, Phases: []Phase{{"load", 0, 1}}}.Draw(frame("a")))
 					wellFormed(t, Ranges{X: axis, Values: []string{"p50", "p99"}, Rows: []Range{{"a", []float64{a, b}}}}.Draw(frame("a")))
 				}
-				wellFormed(t, Bars{Parts: []string{"a", "b"}, Rows: []Bar{{Name: "a", Parts: []float64{a, b}, Published: a}}}.Draw(frame("a")))
+				wellFormed(t, Bars{Parts: []string{"a", "b"}, Rows: []Bar{{Name: "a", Parts: []float64{a, b}, Published: a, Ceiling: b}}}.Draw(frame("a")))
 			}
 		}
 	}

@@ -20,6 +20,8 @@ type Lines struct {
 	Mark string
 	// Dashed is what dashed series are, for the legend, where they have no names of their own.
 	Dashed string
+	// Ceilings lie over all series.
+	Ceilings []Ceiling
 }
 
 // Axis is one of a drawing's two. A vertical axis that is not logarithmic begins at 0.
@@ -59,13 +61,14 @@ func (l Lines) Draw(f Frame) []byte {
 	if f.Width > Narrow {
 		height = 1.4 * linesHeight
 	}
-	d := f.start(height, l.Y.Label, l.legend(series, names))
+	over := placed(l.Ceilings, highest(series), l.Y.Log)
+	d := f.start(height, l.Y.Label, append(l.legend(series, names), over.legend()...))
 	if len(series) == 0 {
 		return d.nothing()
 	}
 	p := d.plot()
-	l.scale(p, series, d)
-	p.Add(horizontalGrid())
+	l.scale(p, series, over, d)
+	p.Add(horizontalGrid(), over.lines(d))
 	for _, s := range slices.Backward(series) { // the first is drawn last, over the others
 		l.add(p, s, slices.Index(names, s.Name))
 	}
@@ -132,10 +135,20 @@ func (l Lines) legend(series []Series, names []string) (entries []entry) {
 	return entries
 }
 
+// highest is the largest value of all series.
+func highest(series []Series) (high float64) {
+	for _, s := range series {
+		for _, v := range s.Points {
+			high = max(high, v.Y)
+		}
+	}
+	return high
+}
+
 // scale sets both axes.
-func (l Lines) scale(p *plot.Plot, series []Series, d *drawing) {
+func (l Lines) scale(p *plot.Plot, series []Series, over ceilings, d *drawing) {
 	var xs []float64
-	low, high := math.Inf(1), 0.0
+	low, high := math.Inf(1), over.top(0)
 	for _, s := range series {
 		for _, v := range s.Points {
 			xs = append(xs, v.X)
@@ -144,6 +157,9 @@ func (l Lines) scale(p *plot.Plot, series []Series, d *drawing) {
 				low, high = min(low, v.Low), max(high, v.High)
 			}
 		}
+	}
+	for _, c := range over.drawn {
+		low = min(low, c.Y)
 	}
 	if high == 0 {
 		high = 1

@@ -16,6 +16,8 @@ type Timeline struct {
 	Phases []Phase
 	Marks  []float64 // seconds at which something happened
 	Mark   string    // what
+	// Ceilings lie over all rates.
+	Ceilings []Ceiling
 }
 
 // Phase is a part of the run.
@@ -44,15 +46,20 @@ func (t Timeline) Draw(f Frame) []byte {
 	if f.Width > Narrow {
 		height = 1.2 * linesHeight
 	}
-	d := f.start(height, t.Y.Label, t.legend(series))
+	over := placed(t.Ceilings, high, false)
+	d := f.start(height, t.Y.Label, append(t.legend(series), over.legend()...))
 	if end == 0 || len(series) == 0 {
 		return d.nothing()
 	}
 	p := d.plot()
-	if high == 0 {
+	if high = over.top(high); high == 0 {
 		high = 1
 	}
-	ticks := linear(t.Y.Unit, high*1.15, 5) // with room for the names of the phases
+	room := 1.15 // for the names of the phases
+	if len(over.drawn) > 0 {
+		room = 1.3 // and for a ceiling's
+	}
+	ticks := linear(t.Y.Unit, high*room, 5)
 	p.Y.Tick.Marker, p.Y.Min, p.Y.Max = ticks, 0, ticks[len(ticks)-1].Value
 	d.across(p, Axis{Label: "since the run began"}, 0, end)
 	seconds := linear(Seconds, end, 5)
@@ -60,7 +67,7 @@ func (t Timeline) Draw(f Frame) []byte {
 	if seconds[len(seconds)-1].Value <= end {
 		p.X.Tick.Marker = thinned(seconds, d.width-60, p.X.Norm)
 	}
-	p.Add(t.bands(d), horizontalGrid())
+	p.Add(t.bands(d), horizontalGrid(), over.lines(d))
 	for n, s := range series {
 		var xys plotter.XYs
 		for _, v := range s.Points {

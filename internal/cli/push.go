@@ -126,7 +126,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 
 	r, err := push.Run(s.hard, push.Job{
 		Config: c, Drivers: a.drivers, Given: config.Given(f), Explicit: explicit,
-		Drain: s.drain, Log: a.log(), Watch: w.watch,
+		Drain: s.drain, Log: a.log(), Watch: w.watch, Ceilings: c.State,
 	})
 	outcome := push.OutcomeOf(err)
 	if outcome == push.Usage {

@@ -51,6 +51,9 @@ func along(t analysis.Table, axis record.Axis, wide bool) sketch {
 		X: chart.Axis{Label: axis.Name, Unit: unitOf(axis)}, Y: chart.Axis{Label: "rows/s"},
 		Series: f.series(t), Mark: "first within " + near() + " of its line's best", Dashed: "published",
 	}
+	for _, c := range t.Ceilings() {
+		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.Name, Y: c.RowsPerSecond})
+	}
 	var xs, ys []float64
 	dashed := false
 	for _, s := range l.Series {
@@ -77,8 +80,13 @@ func along(t analysis.Table, axis record.Axis, wide bool) sketch {
 	if dashed {
 		caption += " Dashed is what was published, measured elsewhere."
 	}
+	if len(l.Ceilings) > 0 {
+		caption += " " + aboutCeilings
+	}
 	return sketch{Title: "Throughput by " + axis.Name, Caption: caption, Wide: wide, draw: l.Draw}
 }
+
+const aboutCeilings = "This client's line is what calibrate measured on it, into a server that forgets."
 
 // unitOf is what an axis is measured in.
 func unitOf(a record.Axis) chart.Unit {
@@ -113,11 +121,20 @@ func rateBars(t analysis.Table) sketch {
 		if p.Fact != nil {
 			bar.Published = p.Fact.RowsPerSecond
 		}
+		if c, ok := p.Ceiling(); ok {
+			bar.Ceiling = c.RowsPerSecond
+		}
 		b.Rows = append(b.Rows, bar)
 	}
 	caption := "Rows per second of each cell." + ofAll(len(picked), len(all(t)))
 	if slices.ContainsFunc(b.Rows, func(r chart.Bar) bool { return r.Published > 0 }) {
 		caption += " The upright stroke is what was published, measured elsewhere."
+	}
+	for i, c := range t.Ceilings() {
+		if i == 0 {
+			caption += " What calibrate measured, into a server that forgets:"
+		}
+		caption += map[bool]string{true: " ", false: ", "}[i == 0] + printable(c.Name)
 	}
 	return sketch{Title: "Throughput", Caption: caption, draw: b.Draw}
 }

@@ -48,6 +48,10 @@ func timeline(cell string, r *report.Report) []sketch {
 		before = m
 	}
 	line.Rates = []chart.Series{acknowledged}
+	ceiling, calibrated := analysis.Point{Typical: r}.Ceiling()
+	if calibrated = calibrated && !staged; calibrated {
+		line.Ceilings = []chart.Ceiling{{Name: ceiling.Name, Y: ceiling.RowsPerSecond}}
+	}
 	caption := "The typical push of the best cell"
 	if cell != "" {
 		caption += " (" + cell + ")"
@@ -61,6 +65,9 @@ func timeline(cell string, r *report.Report) []sketch {
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + humanize.Comma(retries) + " in all."
 	}
+	if calibrated {
+		caption += " " + aboutCeilings
+	}
 	return []sketch{{Title: "A run over time", Caption: caption, draw: line.Draw}}
 }
 
@@ -72,7 +79,7 @@ func states() []share {
 	return []share{
 		{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
 		{"wait_rate", "held back by --max-rate"}, {"connect", "connecting"}, {"backoff", "between attempts"},
-		{"resolve", "finding out an attempt's outcome"}, {"idle", "idle"},
+		{"resolve", "finding out an attempt's outcome"}, {"wait_commit", "waiting for commits"}, {"idle", "idle"},
 	}
 }
 

@@ -80,3 +80,29 @@ func TestGolden(t *testing.T) {
 		}
 	}
 }
+
+// What the client can do stands beside what it did, in all forms for people.
+func TestCeilings(t *testing.T) {
+	one, ceiling := workers(), "this client: 172 MiB/s (databend streaming-load), of which group_commit async, workers 32 has 66 %"
+	for name, write := range map[string]func(io.Writer, []analysis.Table) error{"text": render.Text, "markdown": render.Markdown} {
+		var b strings.Builder
+		require.NoError(t, write(&b, []analysis.Table{one}))
+		require.Contains(t, b.String(), map[string]string{"text": "ceiling           " + ceiling, "markdown": "- **ceiling** " + strings.ReplaceAll(ceiling, "_", `\_`)}[name])
+	}
+	require.Contains(t, page(t, one), ">this client: 172 MiB/s (databend streaming-load)<", "in the drawing")
+
+	bars := workers()
+	bars.Axes, bars.Points = bars.Axes[:1], bars.Points[:1]
+	bars.Axes[0].Values = bars.Axes[0].Values[:1]
+	bars.Best, bars.Smallest = 0, 0
+	html := page(t, bars)
+	require.Contains(t, html, "What calibrate measured, into a server that forgets: this client: 172 MiB/s")
+	require.NotContains(t, html, ">what this client can do<", "12 times as far as the bar is long")
+
+	slow := workers()
+	slow.Points[0].Typical.Target.Backend = "\x1b[31mred"
+	var b strings.Builder
+	require.NoError(t, render.Text(&b, []analysis.Table{slow}))
+	require.NotContains(t, b.String(), "\x1b")
+	require.NotContains(t, page(t, slow), "\x1b")
+}

@@ -59,7 +59,24 @@ func conclusions(t analysis.Table) []analysis.Input {
 			found = append(found, analysis.Input{Name: "smallest", Value: at(t, t.Smallest) + ", within " + near() + " of the best"})
 		}
 	}
-	return append(found, knees(t)...)
+	return append(append(found, ceilings(t)...), knees(t)...)
+}
+
+// ceilings are what calibrate has measured, and how near the fastest cell came.
+func ceilings(t analysis.Table) []analysis.Input {
+	var found []analysis.Input
+	for _, c := range t.Ceilings() {
+		text := printable(c.Name)
+		if n, share := t.Under(c); n >= 0 {
+			who := "this run"
+			if len(t.Points) > 1 {
+				who = t.Points[n].Settings.String()
+			}
+			text += fmt.Sprintf(", of which %s has %.0f %%", who, 100*share)
+		}
+		found = append(found, analysis.Input{Name: "ceiling", Value: text})
+	}
+	return found
 }
 
 // knees tells of every row where more stopped to pay. Of rows that were still rising at their end there is nothing to

@@ -1,0 +1,127 @@
+package calibrate
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/record"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func rates(of ...float64) (s Series) {
+	s = Series{Protocol: "mysql", Method: "load-data", Format: "tsv", Skipped: []Skipped{}}
+	for i, rate := range of {
+		s.Points = append(s.Points, ceilings.Ceiling{
+			Key: ceilings.Key{Stage: ceilings.Load, Format: "tsv"}, Workers: 1 << i,
+			BytesPerSecond: rate * 1e9, RowsPerSecond: rate * 1e9 / 520, CPUSecondsPerGiB: 0.3, BoundBy: "client-cpu",
+		})
+	}
+	s.conclude()
+	return s
+}
+
+func TestEnough(t *testing.T) {
+	for name, c := range map[string]struct {
+		rates  []float64
+		enough bool
+	}{
+		"none":                         {nil, false},
+		"still rising":                 {[]float64{1, 2, 3}, false},
+		"once below":                   {[]float64{1, 2, 1.7}, false},
+		"twice below":                  {[]float64{1, 2, 1.7, 1.79}, true},
+		"nearly as good in between":    {[]float64{2, 1.7, 1.9, 1.7}, false},
+		"fallen at once":               {[]float64{3, 1, 1}, true},
+		"a new best after one setback": {[]float64{2, 1.7, 2.5, 2.3}, false},
+	} {
+		s := rates(c.rates...)
+		require.Equal(t, c.enough, s.enough() != "", name)
+	}
+}
+
+func found() Found {
+	c := Calibration{Options: Options{Dataset: "documents", State: "/state", Version: "v1.2.3"}}
+	c.machine = record.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
+	f := c.newFound(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	f.Seconds = 61.4
+	draw := c.ceiling(ceilings.Key{Stage: ceilings.Fill, PayloadKind: "bytes"}, 1)
+	draw.BytesPerSecond, draw.RowsPerSecond, draw.CPUSecondsPerGiB = 1.2e9, 1.2e9/520, 0.89
+	encode := draw
+	encode.Stage, encode.Format, encode.PayloadKind, encode.Workers = ceilings.Encode, "doriscsv", "text", 4
+	f.Source = []ceilings.Ceiling{draw, encode}
+
+	best := rates(1, 2, 1.7, 1.6)
+	best.skip([]int{16, 32, 64}, best.enough())
+	best.Complete = true
+	encrypted := rates(0.9)
+	encrypted.TLS, encrypted.Complete, encrypted.Points[0].Counting = true, true, true
+	broken := Series{Protocol: "postgres", Method: "copy", Best: -1, Error: "nothing at 10.0.0.7:15432: connection refused"}
+	f.Series = []Series{best, encrypted, broken}
+	return f
+}
+
+func TestText(t *testing.T) {
+	here, there, nothing := found(), found(), found()
+	there.Host, there.RTTSeconds = "10.0.0.7", 0.000423
+	nothing.Source, nothing.Series, nothing.Machine.CPU = nil, nil, ""
+	for name, f := range map[string]Found{"here.txt": here, "there.txt": there, "nothing.txt": nothing} {
+		var b strings.Builder
+		require.NoError(t, f.WriteText(&b))
+		path := filepath.Join("testdata", name)
+		if *update {
+			require.NoError(t, os.MkdirAll("testdata", 0o755))
+			require.NoError(t, os.WriteFile(path, []byte(b.String()), 0o644))
+		}
+		want, err := os.ReadFile(path)
+		require.NoError(t, err, "go test -update writes it")
+		require.Equal(t, string(want), b.String())
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, found().WriteJSON(&b))
+	var back Found
+	require.NoError(t, json.Unmarshal([]byte(b.String()), &back))
+	require.Equal(t, found(), func() Found { back.Series[2].Points, back.Series[2].Skipped = nil, nil; return back }())
+	require.NotContains(t, b.String(), "null,\n      \"complete\"")
+}
+
+func TestBudget(t *testing.T) {
+	b := budget{ends: time.Now().Add(time.Minute)}
+	require.InDelta(t, 20*time.Second, b.share(3), float64(time.Second))
+	require.Zero(t, budget{ends: time.Now().Add(-time.Minute)}.share(3))
+	require.Zero(t, budget{ends: time.Now()}.share(0))
+}
+
+func TestNamesOfSinks(t *testing.T) {
+	require.Empty(t, acquaintance{}.unlike("MySQL 8.4.0-terapush-sink-no-count"))
+	require.False(t, acquaintance{}.counts("MySQL 8.4.0-terapush-sink-no-count"))
+	require.True(t, acquaintance{says: "terapush-sink"}.counts("S3-compatible store"))
+	require.Contains(t, acquaintance{}.unlike("MySQL 8.4.0"), `"MySQL 8.4.0"`)
+}
+
+func TestTail(t *testing.T) {
+	var said tail
+	require.Empty(t, said.said())
+	for range 1000 {
+		_, err := said.Write([]byte("all is well\n"))
+		require.NoError(t, err)
+	}
+	_, err := said.Write([]byte("panic: no\n"))
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(said.said(), "panic: no"))
+	require.Less(t, len(said.said()), 3<<10)
+}
+
+func TestEnvironmentOfTheSink(t *testing.T) {
+	require.Equal(t, []string{"PATH=/bin", "X_TERAPUSH_=1"}, withoutFlags([]string{"PATH=/bin", "TERAPUSH_PASSWORD=x", "X_TERAPUSH_=1"}))
+}

@@ -1,0 +1,132 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestDoctorOnThisMachine(t *testing.T) {
+	r := newShell(t).run("doctor", "--gbps", "0.001")
+	require.Zero(t, r.code, r.stdout+r.stderr)
+	require.Empty(t, r.stderr)
+	require.True(t, strings.HasPrefix(r.stdout, "this machine\n"), r.stdout)
+	for _, check := range []string{"  cores ", "  memory ", "  TCP send buffers ", "  open files ", "  local ports "} {
+		require.Contains(t, r.stdout, check)
+	}
+	require.NotContains(t, r.stdout, "the server")
+}
+
+func (s shell) doctor(args ...string) (doctor.Report, result) {
+	s.Helper()
+	r := s.run(append([]string{"doctor", "--json"}, args...)...)
+	var all doctor.Report
+	require.NoError(s, json.Unmarshal([]byte(r.stdout), &all), r.stdout+r.stderr)
+	require.Equal(s, "terapush.doctor/v1", all.Schema)
+	require.NotEmpty(s, all.Machine)
+	return all, r
+}
+
+func TestDoctorOfATarget(t *testing.T) {
+	all, r := newShell(t).doctor("discard://", "--workers", "3")
+	require.Zero(t, r.code, r.stderr)
+	require.True(t, all.OK)
+	require.Equal(t, loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end discard has no checks of a server"}, all.Server[len(all.Server)-1])
+
+	none, _ := newShell(t).doctor()
+	require.Equal(t, []loader.Finding{}, none.Server, "an empty list, and no null")
+}
+
+func TestDoctorKnowsTheWorkers(t *testing.T) {
+	s := newShell(t)
+	s.env["TERAPUSH_WORKERS"] = "4000"
+	all, _ := s.doctor("--gbps", "50")
+	for _, f := range all.Machine {
+		if f.Check == "TCP send buffers" {
+			require.Contains(t, f.Found, "50 Gbps over 4000 connections at an assumed 1.00 ms need 3.1 KiB each")
+			return
+		}
+	}
+	require.Fail(t, "no finding about buffers", all.Machine)
+}
+
+func TestDoctorWhereNobodyAnswers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	l.Close()
+	all, r := newShell(t).doctor("postgres://u@" + l.Addr().String() + "/d?sslmode=disable")
+	require.Equal(t, 5, r.code)
+	require.Equal(t, "terapush: this would stop a push: connection\n", r.stderr)
+	require.False(t, all.OK)
+	require.Len(t, all.Server, 1)
+	require.Equal(t, loader.GradeFail, all.Server[0].Grade)
+	require.Contains(t, all.Server[0].Found, "refused")
+
+	r = newShell(t).run("doctor", "postgres://u@"+l.Addr().String()+"/d?sslmode=disable")
+	require.Equal(t, 5, r.code)
+	require.Contains(t, r.stdout, "this machine\n", "its part is printed all the same")
+	require.Contains(t, r.stdout, "the server\n")
+}
+
+func TestDoctorIsStoppedByASignal(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	signals := make(chan os.Signal, 1)
+	go func() {
+		if _, err := l.Accept(); err == nil { // and says nothing
+			signals <- syscall.SIGINT
+		}
+	}()
+	var stdout, stderr bytes.Buffer
+	code := cli.Run(t.Context(), []string{"doctor", "postgres://u@" + l.Addr().String() + "/d?sslmode=disable"}, cli.Process{
+		Stdout: &stdout, Stderr: &stderr, Signals: signals, LookupEnv: func(string) (string, bool) { return "", false },
+	})
+	require.Equal(t, 130, code, stderr.String())
+	require.Empty(t, stdout.String())
+}
+
+func TestDoctorIsAskedWrongly(t *testing.T) {
+	for command, want := range map[string]string{
+		"doctor a b":                          "doctor takes one TARGET or none: 2 arguments given",
+		"doctor --gbps 0":                     "--gbps 0: more than 0",
+		"doctor --gbps NaN":                   "--gbps NaN: more than 0",
+		"doctor --gbps fast":                  `invalid argument "fast"`,
+		"doctor --workers 5000":               "--workers 5000: 1 to 4096",
+		"doctor --config /does/not/exist":     "--config: open /does/not/exist",
+		"doctor postgre://h/d":                `did you mean "postgres"?`,
+		"doctor postgres://h/d --method copi": `did you mean "copy"?`,
+	} {
+		r := newShell(t).run(strings.Fields(command)...)
+		require.Equal(t, 2, r.code, "%s: %s", command, r.stderr)
+		require.Contains(t, r.stderr, want, command)
+		require.Empty(t, r.stdout, command)
+	}
+}
+
+func TestDoctorWarnsOfAPasswordForAll(t *testing.T) {
+	r := newShell(t).run("doctor", "postgres://u:geheim@127.0.0.1:1/d")
+	require.Contains(t, r.stderr, "can be read by every user")
+	require.NotContains(t, r.stdout+r.stderr, "geheim")
+}
+
+func TestDoctorShowsTheFlagsThatMatter(t *testing.T) {
+	r := newShell(t).run("doctor", "--help")
+	require.Zero(t, r.code)
+	for _, flag := range []string{"--gbps", "--method", "--via", "--workers", "--password-file", "--batch-bytes", "--json"} {
+		require.Contains(t, r.stdout, flag+" ")
+	}
+	for _, flag := range []string{"--resume", "--seed", "--metrics-addr", "--verify"} {
+		require.NotContains(t, r.stdout, flag+" ")
+	}
+}
