@@ -9,8 +9,7 @@ SERVERS  := scripts/servers
 # With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
 
-# bin/sink is phony as well: go build knows better than make what is current.
-.PHONY: bin/sink help build build-godror demo test test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
+.PHONY: help build build-godror demo test test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +24,7 @@ demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started a
 	$(BINARY) demo
 
 test: build servers-up ## everything, with real servers, faults and the race detector
-	scripts/tools promtool buildah libaio chromium
+	scripts/tools promtool buildah libaio chromium curl ip
 	$(GO) vet -tags godror ./...
 	CGO_ENABLED=1 $(GO) test -race -tags godror ./internal/backends/oracle/...
 	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -race -timeout 30m ./...
@@ -41,25 +40,22 @@ check: ## format, vet, lint, module files; all of them fail
 	$(TOOL) golangci-lint run
 	CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags godror ./internal/backends/oracle/...
 
-bin/sink: build
-	CGO_ENABLED=0 $(GO) build -trimpath -o $@ ./internal/sink/cmd/sink
-
-bench: bin/sink servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
+bench: build servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
 	$(WITH) $(GO) run ./bench
 
-bench-postgres: bin/sink servers-up ## the part of bench about PostgreSQL
+bench-postgres: build servers-up ## the part of bench about PostgreSQL
 	$(WITH) $(GO) run ./bench -only postgres
 
-bench-mysql: bin/sink servers-up ## the part of bench about MySQL and MariaDB
+bench-mysql: build servers-up ## the part of bench about MySQL and MariaDB
 	$(WITH) $(GO) run ./bench -only mysql
 
-bench-s3: bin/sink servers-up ## the part of bench about object stores
+bench-s3: build servers-up ## the part of bench about object stores
 	$(WITH) $(GO) run ./bench -only s3
 
-bench-databend: bin/sink servers-up ## the part of bench about Databend
+bench-databend: build servers-up ## the part of bench about Databend
 	$(WITH) $(GO) run ./bench -only databend
 
-bench-doris: bin/sink ## the part of bench about Doris, of which there is no server to measure
+bench-doris: build ## the part of bench about Doris, of which there is no server to measure
 	$(GO) run ./bench -only doris
 
 bench-oracle: build ## the methods of Oracle against a server: make bench-oracle TARGET=oracle://user:password@host/service
