@@ -76,7 +76,7 @@ func rules() []rule {
 		{from: "internal/sweep", may: []string{"internal/experiment", "internal/record", "internal/report", "internal/trial"}},
 		{from: "internal/cells", may: []string{"pkg/loader", "internal/config", "internal/experiment", "internal/nearest", "internal/record",
 			"internal/sweep", "internal/trial"}},
-		{from: "internal/analysis", may: []string{"internal/record", "internal/report"}},
+		{from: "internal/analysis", may: []string{"pkg/event", "internal/record", "internal/report"}},
 		{from: "internal/chart"},
 		{from: "internal/render", may: []string{"internal/analysis", "internal/chart", "internal/record", "internal/report"}},
 		{from: "internal/tune"},

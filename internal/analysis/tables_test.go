@@ -318,7 +318,10 @@ func TestWarnings(t *testing.T) {
 		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once stand beside each other"},
 		{"discard", func(r *report.Report) { r.Target.Backend = "discard" }, "such rates are this client's and no database's"},
 		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cells"},
-		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client's CPU was busy for more than 90 %"},
+		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client was the limit"},
+		{"client-bound", func(r *report.Report) { r.BoundBy.Verdict = "client-cpu" }, "The client was the limit"},
+		{"source-bound", func(r *report.Report) { r.BoundBy.Verdict = "source" }, "The client was the limit"},
+		{"sink", func(r *report.Report) { r.Target.Server = "MySQL 8.4.0-terapush-sink" }, "The target discards its rows"},
 		{"retries", func(r *report.Report) { r.Result.Retries = 2 }, "Batches had to be sent again in 1 of 2 cells"},
 	} {
 		quiet := sweep("workers", []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})

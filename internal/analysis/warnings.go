@@ -8,6 +8,7 @@ import (
 
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
 )
 
 // named is how many cells a warning names before it only counts them.
@@ -26,7 +27,7 @@ func warnings(t Table) []string {
 	}
 	add(notDurable(t))
 	for _, check := range []func(Table) string{
-		failedProof, unproven, mixedDelivery, fewRepeats, closeBest, noisyNeighbours, cut, failed, notBegun, retried, ofTheClient, held, busyClient,
+		failedProof, unproven, mixedDelivery, fewRepeats, closeBest, noisyNeighbours, cut, failed, notBegun, retried, ofTheClient, held, ofTheMachine,
 	} {
 		add(check(t))
 	}
@@ -181,7 +182,9 @@ func retried(t Table) string {
 // ofTheClient keeps a reader from taking the client's rate for a database's.
 func ofTheClient(t Table) string {
 	return t.cells("The target discards its rows", "such rates are this client's and no database's", func(p Point) bool {
-		return p.some(func(r *report.Report) bool { return r.Target.Backend == "discard" })
+		return p.some(func(r *report.Report) bool {
+			return r.Target.Backend == "discard" || strings.Contains(r.Target.Server, "terapush-sink")
+		})
 	})
 }
 
@@ -191,12 +194,19 @@ func held(t Table) string {
 	})
 }
 
-// busyClient says when there was no CPU left to send faster. What else may have been the limit is not for it to say.
-func busyClient(t Table) string {
+// ofTheMachine says when the client was the limit: then a rate says little about a database. Records of before there was
+// a verdict tell it by the CPU.
+func ofTheMachine(t Table) string {
 	const busy = 0.9
-	return t.cells("The client's CPU was busy for more than 90 % of the load", "a larger client may be faster", func(p Point) bool {
+	return t.cells("The client was the limit", "such rates are no measure of the server, and a larger client may be faster", func(p Point) bool {
 		return p.some(func(r *report.Report) bool {
-			return r.Client.LoadSeconds > busy*r.Result.Seconds*float64(r.Client.Cores) && r.Client.LoadSeconds > 0
+			switch event.Limit(r.BoundBy.Verdict) {
+			case event.LimitClient, event.LimitSource:
+				return true
+			case "":
+				return r.Client.LoadSeconds > busy*r.Result.Seconds*float64(r.Client.Cores) && r.Client.LoadSeconds > 0
+			}
+			return false
 		})
 	})
 }

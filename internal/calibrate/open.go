@@ -55,7 +55,7 @@ func (c *Calibration) meetAll(ctx context.Context, found *Found) error {
 		}
 	}
 	if len(refusals) == len(c.Protocols) {
-		return fmt.Errorf("%s; start `terapush sink --no-count --host 0.0.0.0` there", strings.Join(refusals, "; "))
+		return fmt.Errorf("%s; start `terapush sink --no-count --row-bytes N --host 0.0.0.0` there, as terapush calibrate --help says", strings.Join(refusals, "; "))
 	}
 	return nil
 }

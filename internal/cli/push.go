@@ -92,6 +92,9 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (explicit 
 			return nil, err
 		}
 	}
+	if own["resume"] && c.Resume == "" { // an empty variable of a script's would start a new run
+		return nil, usage(errors.New("--resume wants the id of a run, as the interrupted push printed it"))
+	}
 	if c.Resume != "" {
 		r, err := ledger.Read(c.State, c.Resume)
 		if err != nil {
