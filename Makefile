@@ -41,21 +41,27 @@ check: ## format, vet, lint, module files; all of them fail
 	CGO_ENABLED=1 $(TOOL) golangci-lint run --build-tags godror ./internal/backends/oracle/...
 
 bench: build servers-up ## client CPU beside a plain write loop, and real servers beside their own command lines
+	scripts/tools iperf3
 	$(WITH) $(GO) run ./bench
 
 bench-postgres: build servers-up ## the part of bench about PostgreSQL
+	scripts/tools iperf3
 	$(WITH) $(GO) run ./bench -only postgres
 
 bench-mysql: build servers-up ## the part of bench about MySQL and MariaDB
+	scripts/tools iperf3
 	$(WITH) $(GO) run ./bench -only mysql
 
 bench-s3: build servers-up ## the part of bench about object stores
+	scripts/tools iperf3
 	$(WITH) $(GO) run ./bench -only s3
 
 bench-databend: build servers-up ## the part of bench about Databend
+	scripts/tools iperf3
 	$(WITH) $(GO) run ./bench -only databend
 
 bench-doris: build ## the part of bench about Doris, of which there is no server to measure
+	scripts/tools iperf3
 	$(GO) run ./bench -only doris
 
 bench-oracle: build ## the methods of Oracle against a server: make bench-oracle TARGET=oracle://user:password@host/service

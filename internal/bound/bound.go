@@ -14,11 +14,13 @@
 //     machine; the rest, in which the server did not read, is the target's.
 //   - A network's time is the protocol's as far as bytes went over it that are no payload, where these are more than a
 //     tenth.
-//   - A process that uses all its cores, or would if other processes left them to it, is bound by them, whatever else its sessions waited for meanwhile, and its buffers:
-//     every wait is one for a core, too. Only a receiver's full window says that the target was slower still.
+//   - A process that uses all its cores, or would if other processes left them to it, is bound by them, whatever else its
+//     sessions waited for meanwhile, and its buffers: every wait is one for a core, too. Only a receiver's full window says
+//     that the target was slower still.
 //
-// Where no socket tells anything, because a database's own client library opens them, time with a session is the
-// target's. So is what a system does not tell of its network's part.
+// Where no socket tells anything, because a database's own client library opens them or there are none, the time with a
+// session in which the process ran, or had no core to run on, is the client's, and the rest the target's. The target's is
+// also what a system does not tell of its network's part.
 package bound
 
 import (
@@ -39,8 +41,8 @@ type Reading struct {
 	Payload, Wire int64
 }
 
-// Saturated is the share of its cores from which on a process that uses them, or would if others let it, is bound by them.
-const Saturated = 0.9
+// nearlyAll is the share of its cores from which on a process that uses them, or would if others let it, is bound by them.
+const nearlyAll = 0.9
 
 // overhead is how many bytes on the wire a byte of payload may cost before the protocol is to blame.
 const overhead = 1.1
@@ -69,7 +71,8 @@ func (w Window) seconds() Seconds {
 		return s
 	}
 	if !w.dialled {
-		waiting = session
+		// Rows are made in the workers' time as well, which is not time with a session.
+		waiting = max(session-max(w.CPU+w.Queued-s[event.LimitSource], 0), 0)
 	}
 	protocol := min(w.Sockets.RoundTrips, waiting)
 	answering := min(max(w.Sockets.Out-w.Sockets.RoundTrips, 0), waiting-protocol)

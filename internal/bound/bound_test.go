@@ -115,7 +115,20 @@ func TestBetween(t *testing.T) {
 		},
 		// A database's own client library.
 		"no sockets of ours": {
-			sending, event.Sockets{}, func(r *bound.Reading) { r.Sockets = event.Sockets{} }, bound.Seconds{target: 10}, target,
+			sending, event.Sockets{}, func(r *bound.Reading) { r.Sockets = event.Sockets{} }, bound.Seconds{client: .4, target: 9.6}, target,
+		},
+		// discard:// on one of four cores.
+		"no sockets at all": {
+			work{event.Sending: 1}, event.Sockets{}, func(r *bound.Reading) { r.Sockets, r.CPU = event.Sockets{}, start().CPU+1.1 },
+			bound.Seconds{client: 1}, client,
+		},
+		"no sockets at all, and others have the cores": {
+			work{event.Sending: 1}, event.Sockets{}, func(r *bound.Reading) { r.Sockets, r.Queued = event.Sockets{}, .5 },
+			bound.Seconds{client: .9, target: .1}, client,
+		},
+		"no sockets at all, and rows are made": {
+			work{event.Sending: 1, event.WaitBuffer: .4}, event.Sockets{}, func(r *bound.Reading) { r.Sockets = event.Sockets{} },
+			bound.Seconds{source: .4, target: 1}, target,
 		},
 		"no sockets of ours, and all cores in use": {
 			sending, event.Sockets{}, func(r *bound.Reading) { r.Sockets = event.Sockets{}; busyClient(r) }, bound.Seconds{client: 10}, client,

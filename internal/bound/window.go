@@ -38,7 +38,7 @@ func between(a, b Reading) Window {
 
 // saturated tells whether the process used all its cores, or would have.
 func (w Window) saturated() bool {
-	return w.Cores > 0 && w.Seconds > 0 && w.CPU+w.Queued >= Saturated*w.Seconds*float64(w.Cores)
+	return w.Cores > 0 && w.Seconds > 0 && w.CPU+w.Queued >= nearlyAll*w.Seconds*float64(w.Cores)
 }
 
 // WorkerSeconds is the time of all workers, whatever they did.

@@ -74,7 +74,11 @@ it shows what a run makes of that. Ordinary clients can use it as well.
 
 It has no tables, so a push into it needs --create never --delivery at-least-once, and --verify ack, or none where
 nothing is counted. Without a port given it opens all of them, and port 0 is any that is free. Every port but that of raw
-takes plain and encrypted connections. The first signal ends it.`,
+takes plain and encrypted connections. The first signal ends it.
+
+A row counts when it is acknowledged: a transaction that is rolled back does not take it back. Rows are those of the
+format that the load names, and of an S3 object its lines, compressed or not, or what a Parquet footer says. A load whose
+rows cannot be known without a table is refused, such as INSERT … SELECT and COPY … WHERE.`,
 		Example: `  terapush sink
   terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
   terapush sink --postgres 0 --no-count --row-bytes 520 --json`,

@@ -21,7 +21,7 @@ func (e *examination) cloud() []loader.Finding {
 	}
 	if e.EC2.Here && e.Out != loopback {
 		all = append(all, e.flows())
-		if n, seen := e.NIC(e.Out); seen && n.Driver != "" && n.Driver != "ena" {
+		if n, seen := e.NIC(e.Out); seen && n.Driver != "" && n.Driver != "ena" && n.Driver != "ixgbevf" {
 			all = append(all, warn("ENA", fmt.Sprintf("%s has driver %s: enhanced networking is off", n.Name, n.Driver),
 				fmt.Sprintf("aws ec2 modify-instance-attribute --instance-id %s --ena-support, while it is stopped", e.instanceID())))
 		}

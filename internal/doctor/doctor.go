@@ -2,12 +2,12 @@
 // judging are apart: Look reads facts, Check is pure. Nothing is changed, and what cannot be found out is a finding of
 // grade unknown, never an error.
 //
-// Only what would stop a push is a failure: files that cannot be opened, ports that are not there, a batch that no memory
-// holds. Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond.
+// Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds. Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond.
 package doctor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -40,7 +40,7 @@ type Facts struct {
 	Unmeasured string
 }
 
-// patience bounds the measuring of a round trip.
+// patience bounds the look-up of the route and the measuring of a round trip.
 const patience = 3 * time.Second
 
 // Machine looks at this machine. It takes seconds at most.
@@ -51,14 +51,14 @@ func Look(ctx context.Context, target string) Facts {
 	f := Facts{Facts: machine.Look()}
 	var asking sync.WaitGroup
 	asking.Go(func() { f.EC2 = ec2.Ask(ctx) })
+	bound, cancel := context.WithTimeout(ctx, patience) // both look names up
+	defer cancel()
 	if isPath(target) {
 		f.Out = loopback
 	} else {
-		f.Out = machine.Route(ctx, target)
+		f.Out = machine.Route(bound, target)
 	}
 	if target != "" && !isPath(target) {
-		bound, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
 		var err error
 		if f.RoundTrip, err = machine.RoundTrip(bound, target); err != nil {
 			f.Unmeasured = err.Error()
@@ -85,18 +85,15 @@ func Check(f Facts, w Want) []loader.Finding {
 	return append(all, e.limits()...)
 }
 
-// Stops are the findings of grade fail, by what takes no time to look at: for the start of a push.
-func Stops(w Want) []loader.Finding { return stops(machine.Look(), w) }
+// Bounds are the warnings and failures about memory and what bounds the number of connections, which take no time to look at: for the
+// start of a push.
+func Bounds(w Want) []loader.Finding { return bounds(machine.Look(), w) }
 
-func stops(f machine.Facts, w Want) []loader.Finding {
+func bounds(f machine.Facts, w Want) []loader.Finding {
 	e := examination{Facts{Facts: f}, w}
-	var failed []loader.Finding
-	for _, finding := range append(e.limits(), e.memory()) {
-		if finding.Grade == loader.GradeFail {
-			failed = append(failed, finding)
-		}
-	}
-	return failed
+	return slices.DeleteFunc(append(e.limits(), e.memory()), func(f loader.Finding) bool {
+		return f.Grade != loader.GradeWarn && f.Grade != loader.GradeFail
+	})
 }
 
 // examination is facts under judgement.

@@ -16,6 +16,10 @@ func (e *examination) limits() []loader.Finding {
 // besides are files that a push has open besides its connections: journal, standard streams, the poller, name look-ups.
 const besides = 32
 
+// fewest are those without which none begins. Workers that get no file for a connection stop nothing: they try again, and
+// the others load meanwhile (8 workers were seen to end a push with 10 files, and none with 8).
+const fewest = 9
+
 // each is how many connections a worker may have at once: to a store and to the database, the old one and the new one of
 // a retry.
 const each = 4
@@ -23,14 +27,14 @@ const each = 4
 // files compares with the limit in force, which Go has raised to the hard one: only root raises that.
 func (e *examination) files() loader.Finding {
 	const check, plenty = "open files", 65536
-	limit, least := e.OpenFiles, int64(e.want.Workers+besides)
+	limit := e.OpenFiles
 	if limit <= 0 {
 		return unknown(check, "the limit cannot be read")
 	}
 	fix := fmt.Sprintf("ulimit -n %d, as root, or LimitNOFILE=%d in the unit", plenty, plenty)
 	switch {
-	case limit < least:
-		return fail(check, fmt.Sprintf("%s, and %d workers need %d at least", humanize.Comma(limit), e.want.Workers, least), fix)
+	case limit < fewest:
+		return fail(check, fmt.Sprintf("%s, and a push opens %d before its first connection", humanize.Comma(limit), fewest), fix)
 	case limit < int64(e.want.Workers*each+besides):
 		return warn(check, fmt.Sprintf("%s are few for %d workers: a worker may have %d connections", humanize.Comma(limit), e.want.Workers, each), fix)
 	default:
@@ -38,7 +42,8 @@ func (e *examination) files() loader.Finding {
 	}
 }
 
-// ports are those of one address of the target; a connection that was closed keeps its own for a minute.
+// ports are those of one address of the target; a connection that was closed keeps its own for a minute. How many addresses
+// a run has is not known here, and a Unix socket takes no port, so that this stops no push.
 func (e *examination) ports() loader.Finding {
 	const check, name = "local ports", "net.ipv4.ip_local_port_range"
 	span, read := e.Numbers(name, 2)
@@ -50,7 +55,7 @@ func (e *examination) ports() loader.Finding {
 	fix := fmt.Sprintf(`sysctl -w %s="1024 65535"`, name)
 	switch {
 	case ports < int64(e.want.Workers):
-		return fail(check, fmt.Sprintf("%s: fewer than %d workers", found, e.want.Workers), fix)
+		return warn(check, fmt.Sprintf("%s: fewer than %d workers, which all go to one address unless the target has several", found, e.want.Workers), fix)
 	case ports < int64(e.want.Workers*each):
 		return warn(check, fmt.Sprintf("%s: few for %d workers, since a closed connection keeps its port for a minute", found, e.want.Workers), fix)
 	default:
@@ -74,7 +79,7 @@ func (e *examination) tracking() loader.Finding {
 	case most[0] == 0: // 0 is no limit
 		return ok(check, humanize.Comma(now[0])+" tracked connections, without a limit")
 	case left < int64(e.want.Workers):
-		return fail(check, fmt.Sprintf("%s: no room for %d workers", found, e.want.Workers), fix)
+		return warn(check, fmt.Sprintf("%s: no room for %d workers, unless old ones are forgotten in time", found, e.want.Workers), fix)
 	case left < int64(e.want.Workers*each):
 		return warn(check, fmt.Sprintf("%s: little room for %d workers", found, e.want.Workers), fix)
 	default:

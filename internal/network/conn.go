@@ -53,6 +53,8 @@ func (c *conn) Read(p []byte) (int, error) {
 	c.account.reading.Store(0)
 	if n > 0 {
 		c.answered(since)
+	} else if err != nil {
+		c.gaveUp(since)
 	}
 	return n, err
 }
@@ -67,16 +69,39 @@ func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return c.Conn.(syscall.Conn).SyscallConn()
 }
 
-// answered counts what a Read brought, begun at since. Of an answer the kernel is asked how long ago it sent the last of
-// the question: a system call a turn.
+// answered counts what a Read brought, begun at since.
 func (c *conn) answered(since int64) {
-	var out time.Duration
-	if c.raw != nil && c.account.asked.Load() {
-		if k, ok := ask(c.raw); ok {
-			out = k.sent
-		}
+	waited, turn, asked := c.account.answered(since)
+	if turn {
+		c.account.turn(waited, c.out(waited, asked), asked, c.way)
 	}
-	c.account.answered(since, out, c.way)
+}
+
+// soon is the longest tick of the kernel's clock: it cannot tell when within it something was sent.
+const soon = 10 * time.Millisecond
+
+// out is how much of a wait came after the last of the question had gone out. The kernel is asked when it sent that, which
+// is a system call a turn, of one or two microseconds. What is small fits into every first window and goes out at
+// once: of a small question that was soon answered nothing has to be asked, and there may be tens of thousands a second.
+func (c *conn) out(waited time.Duration, asked int64) time.Duration {
+	switch {
+	case c.raw == nil:
+		return 0
+	case asked <= small && waited < soon:
+		return waited
+	}
+	k, _ := ask(c.raw)
+	return k.sent
+}
+
+// gaveUp counts a Read, begun at since, that awaited an answer and brought none: the server has closed the connection, or
+// somebody has lost patience. It was counted while it went on. Were it not kept, the sum over all connections would fall
+// by what may be minutes, and take with it what the others have waited meanwhile.
+func (c *conn) gaveUp(since int64) {
+	if c.account.asked.Load() {
+		waited := c.account.waited(since)
+		c.account.add(event.Sockets{Awaited: waited.Seconds(), Out: min(c.out(waited, c.account.unanswered.Load()), waited).Seconds()})
+	}
 }
 
 // stays tells whether both ends of a connection are on this machine.
@@ -137,39 +162,55 @@ func (a *account) endWrite(n int64) {
 }
 
 // waits notes that a Write waits for room from now on, goesOn that it does no more.
-func (a *account) waits() { a.blocked.Store(a.now()) }
+// One that is woken and finds no room waits on.
+func (a *account) waits() { a.blocked.CompareAndSwap(0, a.now()) }
 
 func (a *account) goesOn() {
 	since := a.blocked.Swap(0)
 	if since == 0 {
 		return
 	}
-	a.totals.Lock()
-	defer a.totals.Unlock()
-	a.spent.Blocked += seconds(a.now() - since)
+	a.add(event.Sockets{Blocked: seconds(a.now() - since)})
 }
 
-// answered counts a Read, begun at since, that brought something. It waited from then on, or from the last write where
-// that came later: an HTTP transport always reads. The kernel sent the last data of the question when out was left of
-// that. It counts in ticks of its clock, of up to 10 ms, which is right on average.
-func (a *account) answered(since int64, out time.Duration, w *way) {
-	var waited time.Duration
-	if a.writing.Load() == 0 { // else the server speaks while it is spoken to
-		waited = time.Duration(max(a.now()-max(since, a.wrote.Load()), 0))
+// waited is how long a Read that began at since has waited by now: from then on, or from the last write where that came
+// later, since an HTTP transport always reads. While a write goes on the server speaks as it is spoken to.
+func (a *account) waited(since int64) time.Duration {
+	if a.writing.Load() != 0 {
+		return 0
 	}
-	turn := a.asked.Swap(false)
-	a.totals.Lock()
-	defer a.totals.Unlock()
-	a.spent.Awaited += waited.Seconds()
-	if !turn {
-		return
+	return time.Duration(max(a.now()-max(since, a.wrote.Load()), 0))
+}
+
+// answered counts a Read, begun at since, that brought something. It was a turn where so many bytes had been asked before
+// it.
+func (a *account) answered(since int64) (waited time.Duration, turn bool, asked int64) {
+	waited = a.waited(since)
+	if turn = a.asked.Swap(false); turn {
+		asked = a.unanswered.Swap(0)
 	}
-	if a.unanswered.Swap(0) <= small {
+	a.add(event.Sockets{Awaited: waited.Seconds()})
+	return waited, turn, asked
+}
+
+// turn counts a question of so many bytes that was answered. The kernel sent the last of it when out was left of the wait.
+// It counts in ticks of its clock, of up to 10 ms, which is right on average.
+func (a *account) turn(waited, out time.Duration, asked int64, w *way) {
+	if asked <= small {
 		shorten(&w.question, waited)
 	}
-	a.spent.Turns++
-	a.spent.Out += out.Seconds()
-	a.spent.RoundTrips += min(waited, w.roundTrip()).Seconds()
+	a.add(event.Sockets{Turns: 1, Out: out.Seconds(), RoundTrips: min(waited, w.roundTrip()).Seconds()})
+}
+
+// add adds what was spent.
+func (a *account) add(more event.Sockets) {
+	a.totals.Lock()
+	defer a.totals.Unlock()
+	a.spent.Blocked += more.Blocked
+	a.spent.Awaited += more.Awaited
+	a.spent.Turns += more.Turns
+	a.spent.Out += more.Out
+	a.spent.RoundTrips += more.RoundTrips
 }
 
 // addTo adds the account to a sum, waits that are going on included.
@@ -180,10 +221,10 @@ func (a *account) addTo(all *event.Sockets) {
 	if since := a.blocked.Load(); since > 0 {
 		spent.Blocked += seconds(a.now() - since)
 	}
-	if reads := a.reading.Load(); reads > 0 && a.asked.Load() && a.writing.Load() == 0 {
-		waited := seconds(max(a.now()-max(reads, a.wrote.Load()), 0))
-		spent.Awaited += waited
-		spent.Out += min(a.kernel.sent.Seconds(), waited)
+	if since := a.reading.Load(); since > 0 && a.asked.Load() {
+		waited := a.waited(since)
+		spent.Awaited += waited.Seconds()
+		spent.Out += min(a.kernel.sent, waited).Seconds()
 	}
 	all.Blocked += spent.Blocked
 	all.Awaited += spent.Awaited

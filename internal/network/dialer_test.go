@@ -106,6 +106,51 @@ func TestAwaited(t *testing.T) {
 	require.InDelta(t, open.Awaited, closed.Awaited, 0.001)
 }
 
+// What was waited for in vain stays waited for: else the sum over all connections fell when one of them ends.
+func TestAwaitedInVain(t *testing.T) {
+	const patience = 60 * time.Millisecond
+	answer := make([]byte, 1)
+	for name, c := range map[string]struct {
+		talk func(net.Conn)
+		give func(net.Conn)
+		want error
+	}{
+		"the server closes": {
+			talk: func(c net.Conn) { _, _ = io.ReadFull(c, make([]byte, 1)); time.Sleep(patience) },
+			give: func(net.Conn) {}, want: io.EOF,
+		},
+		"a deadline": {
+			talk: func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
+			give: func(c net.Conn) { _ = c.SetReadDeadline(time.Now().Add(patience)) }, want: os.ErrDeadlineExceeded,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var d network.Dialer
+			conn := connect(t, &d, "tcp", peer(t, "tcp", "127.0.0.1:0", c.talk))
+			defer conn.Close() // before the peer is waited for
+			before := d.Sockets()
+			_, err := conn.Write([]byte("q"))
+			require.NoError(t, err)
+			c.give(conn)
+			_, err = conn.Read(answer)
+			require.ErrorIs(t, err, c.want)
+			after := d.Sockets()
+			require.GreaterOrEqual(t, after.Awaited-before.Awaited, patience.Seconds()/2)
+			require.LessOrEqual(t, after.Out, after.Awaited)
+			require.Equal(t, before.Turns, after.Turns, "it is no answer")
+			require.Equal(t, before.RoundTrips, after.RoundTrips, "and tells nothing of the way")
+		})
+	}
+	t.Run("without a question", func(t *testing.T) {
+		var d network.Dialer
+		conn := connect(t, &d, "tcp", peer(t, "tcp", "127.0.0.1:0", func(net.Conn) { time.Sleep(patience) }))
+		before := d.Sockets()
+		_, err := conn.Read(answer)
+		require.ErrorIs(t, err, io.EOF)
+		require.Equal(t, before.Awaited, d.Sockets().Awaited)
+	})
+}
+
 // Without anything asked nobody waits: a transport reads all the time.
 func TestIdleConnectionsAwaitNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

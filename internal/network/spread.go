@@ -45,8 +45,11 @@ type Spread struct {
 const (
 	// lookupEvery is how long addresses are used: Amazon's names change theirs after five seconds.
 	lookupEvery = 5 * time.Second
-	// leftOut is how long an address is left out. One that drops packets costs a dial's ten seconds each time.
+	// leftOut is how long an address is left out. One that drops packets costs patience each time.
 	leftOut = time.Minute
+	// patience is how long an address may take as long as there is another one: the first packet is sent again after one
+	// second. A push tries for ten seconds in all, and net.Dialer waits for an IPv6 address no longer than a third of one.
+	patience = 2 * time.Second
 )
 
 type addresses struct {
@@ -85,8 +88,9 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var failures []error
-	for _, address := range s.inTurn(host, port) {
-		c, err := s.Dial(ctx, network, address)
+	for all := s.inTurn(host, port); len(all) > 0; all = all[1:] {
+		address := all[0]
+		c, err := s.dial(ctx, network, address, len(all) == 1)
 		if err == nil {
 			return c, nil
 		}
@@ -97,6 +101,15 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 		s.leaveOut(host, address)
 	}
 	return nil, errors.Join(failures...)
+}
+
+func (s *Spread) dial(ctx context.Context, network, address string, last bool) (net.Conn, error) {
+	if !last {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	return s.Dial(ctx, network, address)
 }
 
 // lookUp finds the host's addresses, where they are not known or old.

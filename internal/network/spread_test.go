@@ -64,7 +64,43 @@ func TestSpreadPassesOverWhatCannotBeReached(t *testing.T) {
 	assert.NotContains(t, d.addresses[1:], "[fd00::1]:80", "it is left out from then on")
 }
 
-// An address that drops packets takes ten seconds to fail, and names are looked up more often than it is tried again.
+// An address that drops packets must not use up the ten seconds that a push tries for.
+func TestSpreadLosesPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d dialled
+		s := d.spread("fd00::1", "fd00::2", "10.0.0.3")
+		answers := s.Dial
+		s.Dial = func(ctx context.Context, net_, address string) (net.Conn, error) {
+			if address != "10.0.0.3:80" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return answers(ctx, net_, address)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		for range 4 {
+			_, err := s.DialContext(ctx, "tcp", "store:80")
+			require.NoError(t, err)
+		}
+		require.Len(t, d.addresses, 4)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var d dialled
+		s, began := d.spread("10.0.0.1"), time.Now()
+		s.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err := s.DialContext(ctx, "tcp", "store:80")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, 10*time.Second, time.Since(began), "an only address has all the time there is")
+	})
+}
+
+// An address that drops packets takes its time to fail, and names are looked up more often than it is tried again.
 func TestSpreadKeepsAwayFromWhatCouldNotBeReached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dialled{refuse: map[string]bool{"10.0.0.1:80": true}}

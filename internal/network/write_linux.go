@@ -2,6 +2,7 @@ package network
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -120,8 +121,11 @@ func (w *writer) call(fd uintptr) (done bool) {
 			return false
 		}
 		w.conn.account.goesOn()
-		if w.err != nil {
+		switch {
+		case w.err != nil:
 			w.n, w.err = 0, os.NewSyscallError(name, w.err)
+		case w.n == 0: // as package net has it: there was something to take
+			w.err = io.ErrUnexpectedEOF
 		}
 		return true
 	}

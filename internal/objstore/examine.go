@@ -26,7 +26,7 @@ const questionTime = 4 * time.Second
 // "Doris"; "" where the objects are the goal. The error is that nobody answers.
 func (s *Store) Examine(ctx context.Context, i loader.Intent, reader string) ([]loader.Finding, error) {
 	first, err := s.examineListing(ctx)
-	if err != nil || first.Grade == loader.GradeFail {
+	if err != nil || first.Grade != loader.GradeOK {
 		return []loader.Finding{first}, err
 	}
 	all := append([]loader.Finding{first}, s.examineHead(ctx)...)
@@ -63,6 +63,9 @@ func (s *Store) examineListing(ctx context.Context) (loader.Finding, error) {
 		return loader.Finding{}, failed("list "+s.String(), err)
 	}
 	finding.Grade, finding.Found, finding.Fix = loader.GradeFail, fmt.Sprintf("%s cannot be listed: %v", s, f), f.meaning().hint(f)
+	if f.meaning().retry { // too busy, or broken at the moment
+		finding.Grade = loader.GradeUnknown
+	}
 	return finding, nil
 }
 

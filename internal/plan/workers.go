@@ -4,13 +4,13 @@ import "github.com/terapush/terapush/pkg/loader"
 
 // What one connection is reckoned to carry, in bits a second, where the link's speed decides how many there are.
 const (
-	// FlowBits is the most that one TCP connection carries on EC2 outside of a cluster placement group, however fast the
+	// flowBits is the most that one TCP connection carries on EC2 outside of a cluster placement group, however fast the
 	// instance is.
-	FlowBits = 5_000_000_000
+	flowBits = 5_000_000_000
 	// connectionBits is what a connection to a database carries. A server has one process or thread for each, whose parser
 	// takes from 220 MB/s (MariaDB, LOAD DATA) to 600 MB/s (PostgreSQL, binary COPY), and nothing moves while it commits.
 	// So 50 Gbit/s are 40 connections.
-	connectionBits = FlowBits / 4
+	connectionBits = flowBits / 4
 	// requestBits is what a connection to an object store carries. Amazon reckons with a request for every 85 to 90 MB/s,
 	// 72 of them at 50 Gbit/s; half as many again, since a worker that waits for its answer sends nothing. So 105.
 	requestBits = 480_000_000
@@ -32,7 +32,7 @@ func Workers(cores int, linkBits int64, caps loader.Caps) int {
 	if caps.StoresObjects() {
 		each, most = requestBits, mostRequests
 	}
-	most = max(most, divideUp(linkBits, FlowBits))
+	most = max(most, divideUp(linkBits, flowBits))
 	byCores := min(max(2*cores, fewest), mostConnections)
 	return max(byCores, int(min(divideUp(linkBits, each), most)))
 }

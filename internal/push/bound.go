@@ -32,7 +32,8 @@ func (p *push) rowsRest(next event.Phase) {
 func (p *push) reading() bound.Reading {
 	w, u := p.stats.Work(), stats.ProcessUsage()
 	return bound.Reading{
-		At: w.At, Workers: w.Seconds, Sockets: p.wire.Sockets(), CPU: u.CPU(), Queued: u.QueuedSeconds, Cores: u.Cores, Payload: w.Payload, Wire: p.wire.Sent(),
+		At: w.At, Workers: w.Seconds, Sockets: p.wire.Sockets(), CPU: u.CPU(), Queued: u.QueuedSeconds, Cores: u.Cores,
+		Payload: w.Payload, Wire: p.wire.Sent(),
 	}
 }
 
@@ -97,8 +98,9 @@ func (w *machineWork) traffic(before, now machine.Traffic) {
 	w.nics[now.Name] = t
 }
 
-// addTo tells of the cores, of the interface that sent most, and of what the driver held back.
-func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC) {
+// addTo tells of the cores, of the interface that leads to the target, and of what the driver held back. Where nobody knows
+// that one, it is the one that sent most.
+func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC, to string) {
 	if w.seconds <= 0 {
 		return
 	}
@@ -122,6 +124,9 @@ func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC) {
 			}
 		}
 	}
+	if t, known := w.nics[to]; known {
+		most = t
+	}
 	e.NIC, e.NICBits = most.Name, 8*float64(most.Sent)/w.seconds
 	for _, n := range nics {
 		// A pair of virtual interfaces says 10 Gbit/s whatever it can do.
@@ -132,7 +137,7 @@ func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC) {
 }
 
 // evidence is what the verdict rests on.
-func evidence(a bound.Account, w *machineWork, batches int64) report.Evidence {
+func evidence(a bound.Account, w *machineWork, nics []machine.NIC, to string, batches int64) report.Evidence {
 	t := a.Total
 	e := report.Evidence{
 		Blocked: over(t.Sockets.Blocked, t.WorkerSeconds()), Awaited: over(t.Sockets.Awaited, t.WorkerSeconds()),
@@ -142,10 +147,11 @@ func evidence(a bound.Account, w *machineWork, batches int64) report.Evidence {
 		TurnsPerBatch: over(float64(t.Sockets.Turns), float64(batches)), RTTSeconds: over(t.Sockets.RoundTrips, float64(t.Sockets.Turns)),
 		Connections:   a.Sockets.Dialled,
 		Retransmitted: over(float64(t.Sockets.Retransmits), float64(t.Sockets.Segments)),
-		FastestBits:   8 * a.Fastest, ClientCPU: over(t.CPU, t.Seconds*float64(t.Cores)), ClientQueued: over(t.Queued, t.Seconds*float64(t.Cores)),
+		FastestBits:   8 * a.Fastest,
+		ClientCPU:     over(t.CPU, t.Seconds*float64(t.Cores)), ClientQueued: over(t.Queued, t.Seconds*float64(t.Cores)),
 		WirePerPayload: over(float64(t.Wire), float64(t.Payload)),
 	}
-	w.addTo(&e, machine.NICs())
+	w.addTo(&e, nics, to)
 	return e
 }
 
@@ -159,7 +165,7 @@ func over(n, by float64) float64 {
 // reportBound fills in the verdict.
 func (p *push) reportBound(r *report.Report, s event.Snapshot) {
 	batches := max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches)
-	r.BoundBy = report.NewBound(s.LimitSeconds, evidence(p.account.Account(), &p.machine, batches))
+	r.BoundBy = report.NewBound(s.LimitSeconds, evidence(p.account.Account(), &p.machine, p.link.cards(), p.link.leavesBy(destination(p.target)), batches))
 }
 
 const (

@@ -151,6 +151,22 @@ func TestBoundByItsOwnEnd(t *testing.T) {
 	require.Equal(t, "tail", r.BoundBy.Verdict, "three of four workers wait for the last batch")
 }
 
+// To look whether all claims are still there is no time of workers, who have ended: one alone has nobody to wait for.
+func TestLostClaimsAreLookedForInNobodysTime(t *testing.T) {
+	const looks = 300 * time.Millisecond
+	p := newPlace(t)
+	p.meddle = func(_ context.Context, op string, _ int64) error {
+		if op == "claimed" {
+			time.Sleep(looks)
+		}
+		return nil
+	}
+	r := p.succeeds("--rows 195 --batch-rows 10 --payload-bytes 16 --workers 1")
+	addsUp(t, r)
+	require.GreaterOrEqual(t, r.Phases.Finish, looks.Seconds())
+	require.Less(t, r.BoundBy.Seconds["tail"], looks.Seconds())
+}
+
 // A staged run's sessions wait for commits, not for answers.
 func TestBoundByCommits(t *testing.T) {
 	p := newStaged(t, loader.DedupTx)

@@ -167,9 +167,15 @@ func failure(check string, err error) loader.Finding {
 	return f
 }
 
-// fits refuses what this machine has no room for.
+// fits refuses what this machine has no room for, and warns where it has little.
 func (p *push) fits() error {
-	return stopping("this machine", doctor.Stops(doctor.Want{Workers: p.crew.workers, Memory: memory(&p.Config)}))
+	findings := doctor.Bounds(doctor.Want{Workers: p.crew.workers, Memory: memory(&p.Config)})
+	for _, f := range findings {
+		if f.Grade == loader.GradeWarn {
+			p.warn(said(f))
+		}
+	}
+	return stopping("this machine", findings)
 }
 
 // examineAndPrepare makes the table, unless the server has something that would stop the push. What the making itself comes

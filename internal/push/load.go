@@ -96,6 +96,7 @@ func (p *push) load(ctx context.Context) error {
 	p.loaded = true
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
+		p.rowsRest(event.Finish) // the workers have ended: what is lost is looked for in nobody's time
 		lost, problem := p.lost(ctx)
 		if problem != nil || lost == 0 {
 			err = problem
@@ -243,7 +244,7 @@ func (p *push) lost(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	p.done, p.lostSome = claimed, p.lostSome || lost.Len() > 0
-	p.stats.Lost(p.amount(lost.Len(), p.rowsIn(&lost)))
+	p.stats.TakeBack(p.amount(lost.Len(), p.rowsIn(&lost)))
 	return lost.Len(), nil
 }
 

@@ -29,7 +29,7 @@ func TestMachineWork(t *testing.T) {
 		machine.Load{Cores: []float64{51, 51, 50}, NICs: []machine.Traffic{{Name: "ens5", Sent: 10_000}}})
 
 	var e report.Evidence
-	w.addTo(&e, []machine.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}})
+	w.addTo(&e, []machine.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}}, "")
 	require.InDelta(t, 3.0/4, e.HottestCore, 1e-9)
 	require.InDelta(t, 5.0/4/3, e.MachineCPU, 1e-9)
 	require.Equal(t, "ens5", e.NIC)
@@ -39,16 +39,16 @@ func TestMachineWork(t *testing.T) {
 	require.Equal(t, map[string]int64{"bw_out": 2}, e.Allowance)
 
 	var virtual report.Evidence
-	w.addTo(&virtual, []machine.NIC{{Name: "ens5", BitsPerSecond: 3999}})
+	w.addTo(&virtual, []machine.NIC{{Name: "ens5", BitsPerSecond: 3999}}, "")
 	require.Zero(t, virtual.NICSpeed, "more than its speed went through it")
 	require.Zero(t, virtual.NICShare)
 
 	var none report.Evidence
-	new(machineWork).addTo(&none, nil)
+	new(machineWork).addTo(&none, nil, "")
 	require.Equal(t, report.Evidence{}, none)
 	blind := machineWork{}
 	blind.add(1, machine.Load{}, machine.Load{})
-	blind.addTo(&none, nil)
+	blind.addTo(&none, nil, "")
 	require.Zero(t, none.NICShare, "and no NaN")
 }
 
@@ -78,8 +78,8 @@ func TestEvidence(t *testing.T) {
 	require.Equal(t, report.Evidence{
 		Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5, RTTSeconds: .08,
 		Connections: 9, Retransmitted: .005, FastestBits: 8e6, ClientCPU: .25, WirePerPayload: 1.31,
-	}, evidence(a, new(machineWork), 10))
-	require.Equal(t, report.Evidence{}, evidence(bound.Account{}, new(machineWork), 0), "nothing is infinite")
+	}, evidence(a, new(machineWork), nil, "", 10))
+	require.Equal(t, report.Evidence{}, evidence(bound.Account{}, new(machineWork), nil, "", 0), "nothing is infinite")
 }
 
 func TestWireAndEncodedBytes(t *testing.T) {

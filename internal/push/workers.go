@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"runtime"
+	"sync"
 
 	"github.com/terapush/terapush/internal/ec2"
 	"github.com/terapush/terapush/internal/machine"
@@ -67,28 +68,46 @@ func localLink(ctx context.Context) link {
 // others who do (those of containers) know nothing of the instance's limit.
 func fullLink(ctx context.Context) link {
 	l := localLink(ctx)
-	l.instance = func() int64 {
+	l.instance = sync.OnceValue(func() int64 {
 		bits, _ := ec2.Bandwidth(ec2.Ask(ctx).Type)
 		return bits
-	}
+	})
 	return l
+}
+
+// cards are the network interfaces, those of Amazon's driver with the instance's speed.
+func (l link) cards() []machine.NIC {
+	all := l.nics()
+	for i, n := range all {
+		if n.Driver == "ena" && n.BitsPerSecond == 0 && l.instance != nil {
+			all[i].BitsPerSecond = l.instance()
+		}
+	}
+	return all
+}
+
+// leavesBy is the interface by which a host is reached; "" where it is not known. This machine itself is reached by the
+// loopback's, as Linux calls it.
+//
+// A name is not looked up and taken to be where all the world is: a dry run may not ask, and a run is to take what it
+// showed. Where another interface leads to it --workers says what is wanted.
+func (l link) leavesBy(to string) string {
+	switch {
+	case l.route == nil:
+		return ""
+	case network.Local(to):
+		return "lo"
+	case net.ParseIP(to) != nil:
+		return l.route(net.JoinHostPort(to, "9")) // any port will do
+	}
+	return l.route("")
 }
 
 // bits is the speed of the link in bits a second by which a host is reached; 0 where it is not known, and for this machine
 // itself.
-//
-// A name is not looked up and taken to be where all the world is: a dry run may not ask, and a run is to take what it
-// showed. Where another interface leads to it --workers says what is wanted.
 func (l link) bits(to string) int64 {
-	if l.route == nil || network.Local(to) {
-		return 0
-	}
-	address := ""
-	if ip := net.ParseIP(to); ip != nil {
-		address = net.JoinHostPort(to, "9") // any port will do
-	}
-	nic := l.route(address)
-	if nic == "" {
+	nic := l.leavesBy(to)
+	if nic == "" || network.Local(to) {
 		return 0
 	}
 	if l.instance != nil {

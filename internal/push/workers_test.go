@@ -31,6 +31,18 @@ func twoCards(asked *[]string) link {
 	}
 }
 
+// Amazon's driver tells no speed, and without one nobody knows how full the card was.
+func TestCards(t *testing.T) {
+	l := link{nics: func() []machine.NIC {
+		return []machine.NIC{{Name: "lo"}, {Name: "docker0", BitsPerSecond: 10 * gbps}, {Name: "ens5", Driver: "ena"}, {Name: "eth1", Driver: "virtio_net"}}
+	}}
+	require.Equal(t, l.nics(), l.cards(), "nobody is asked")
+	l.instance = func() int64 { return 50 * gbps }
+	want := l.nics()
+	want[2].BitsPerSecond = 50 * gbps
+	require.Equal(t, want, l.cards())
+}
+
 func TestTheSpeedOfTheLink(t *testing.T) {
 	for _, c := range []struct {
 		name, target, via string

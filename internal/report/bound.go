@@ -1,6 +1,10 @@
 package report
 
-import "github.com/terapush/terapush/pkg/event"
+import (
+	"math"
+
+	"github.com/terapush/terapush/pkg/event"
+)
 
 // Bound is what kept the run from going faster.
 type Bound struct {
@@ -31,7 +35,7 @@ func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
 func byLimit(lost map[event.Limit]float64) map[string]float64 {
 	named := make(map[string]float64)
 	for _, limit := range event.Limits() {
-		named[string(limit)] = lost[limit]
+		named[string(limit)] = math.Round(lost[limit]*1e9) / 1e9 // without what differences of seconds leave behind the nanoseconds
 	}
 	return named
 }
@@ -71,7 +75,7 @@ type Evidence struct {
 	ClientQueued   float64 `json:"client_queued"`                      // likewise, what its threads were ready for and did not get
 	HottestCore    float64 `json:"hottest_core"`                       // share of the machine's busiest core, other processes included
 	MachineCPU     float64 `json:"machine_cpu"`                        // share of all of the machine's cores, likewise
-	NIC            string  `json:"nic"`                                // the interface that sent most
+	NIC            string  `json:"nic"`                                // the interface that leads to the target, or the one that sent most
 	NICBits        float64 `json:"nic_bits_per_second"`
 	NICShare       float64 `json:"nic_share"` // of its link's speed
 	NICSpeed       int64   `json:"nic_speed_bits_per_second"`

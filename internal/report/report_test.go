@@ -286,7 +286,7 @@ func TestWriteErrors(t *testing.T) {
 // Rows of numbers alone have no ratio, which is not one of 0.
 func TestNoRatioIsNotShown(t *testing.T) {
 	for ratio, shown := range map[float64]bool{0: false, 1.0074: true} {
-		r := report.Report{Plan: report.Plan{Method: "copy", Dataset: "pairs", ZstdRatio: ratio}}
+		r := report.Report{Plan: report.Plan{Method: "copy", Dataset: "pairs", Workers: 1, ZstdRatio: ratio}}
 		var text strings.Builder
 		require.NoError(t, r.WriteText(&text))
 		require.Equal(t, shown, strings.Contains(text.String(), "zstd"), text.String())

@@ -36,13 +36,17 @@ func (r Report) WriteText(w io.Writer) error {
 		add("error", oneLine(r.Result.Error))
 	}
 	add("target", r.Target.URL, prefixed("table ", r.Target.Table), prefixed("via ", r.Target.Via), r.Target.Server)
-	if r.Plan.Method != "" {
+	planned := r.Plan.Workers > 0 // else the run ended before anybody knew its numbers
+	if r.Plan.Method != "" && !planned {
+		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery)
+	}
+	if planned {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
 			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)), r.groups())
 		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
 			r.distinct(), r.compression())
 	}
-	if r.Result.Outcome != PreflightFailed {
+	if planned && r.Result.Outcome != PreflightFailed {
 		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes), r.uploaded(),
 			"wire "+size(r.Result.WireBytes), r.stored())
 		add("time", r.Phases.parts()...)

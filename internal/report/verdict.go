@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -36,10 +37,18 @@ func (r Report) bound() []string {
 	}
 	parts = append(parts, fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core", "cores"))+e.queued(),
 		e.machine(), e.nic(), e.allowances(), e.Server.text())
-	if e.Ceiling > 0 {
-		parts = append(parts, fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), size(int64(e.Ceiling))))
+	return append(parts, e.ceiling())
+}
+
+// ceiling is how the run compares with what calibrate found. That may be less, where it ran on a busy machine.
+func (e Evidence) ceiling() string {
+	switch {
+	case e.Ceiling == 0:
+		return ""
+	case e.OfCeiling > 1+closeBehind:
+		return fmt.Sprintf("%.1f times what terapush calibrate found this client able to do (%s/s): calibrate again", e.OfCeiling, size(int64(e.Ceiling)))
 	}
-	return parts
+	return fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), size(int64(e.Ceiling)))
 }
 
 // second is the limit behind the first, where it is close.
@@ -81,7 +90,7 @@ func (r Report) shown(l event.Limit) []string {
 		return []string{comma(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
 			size(r.Client.PeakRSSBytes) + " of memory"}
 	case event.LimitClient:
-		return []string{"hottest core " + percent(e.HottestCore)}
+		return []string{share("hottest core ", e.HottestCore)} // Linux alone tells
 	case event.LimitNetwork:
 		return []string{"retransmitted " + percent(e.Retransmitted), share("send buffer too small ", e.SndbufLimited), e.flow()}
 	case event.LimitProtocol:
@@ -93,18 +102,33 @@ func (r Report) shown(l event.Limit) []string {
 		return []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
 			counted(r.Result.Batches, "batch", "batches"), counted(int64(r.Plan.Workers), "worker", "workers"))}
 	}
+	shown := []string{share("rwnd-limited ", e.RwndLimited), r.spent("between attempts ", event.BackingOff), r.spent("for commits ", event.WaitCommit)}
 	if !e.Kernel {
-		return []string{"the network's part in it is not known"}
+		shown[0] = "the network's part in it is not known"
 	}
-	return []string{share("rwnd-limited ", e.RwndLimited)}
+	return shown
 }
 
-// queued is said where the process would have used noticeably more cores than others left it.
+// spent is the share of worker time in a state, where it is much.
+func (r Report) spent(prefix string, s event.State) string {
+	var all float64
+	for _, seconds := range r.WorkerSeconds {
+		all += seconds
+	}
+	if of := ratio(r.WorkerSeconds[s.String()], all); of >= closeBehind {
+		return prefix + percent(of)
+	}
+	return ""
+}
+
+// queued is said where the process would have used noticeably more of its cores than others left it. Threads may stand in
+// line for more than there is.
 func (e Evidence) queued() string {
-	if e.ClientQueued < closeBehind {
+	more := min(e.ClientQueued, 1-e.ClientCPU)
+	if more < closeBehind {
 		return ""
 	}
-	return " and ready for " + percent(e.ClientQueued) + " more"
+	return " and ready for " + percent(more) + " more"
 }
 
 // machine is said where others leave this process no core: what it waits for is then theirs, whatever the sockets tell.
@@ -115,7 +139,7 @@ func (e Evidence) machine() string {
 	return "all cores of the machine " + percent(e.MachineCPU) + " busy"
 }
 
-// nic is how full the interface was that sent most.
+// nic is how full the interface was that leads to the target.
 func (e Evidence) nic() string {
 	switch {
 	case e.NIC == "":
@@ -157,23 +181,34 @@ func (p Price) parts() []string {
 	parts := []string{money(p.Total, p.Currency)}
 	for _, i := range p.Items {
 		parts = append(parts, fmt.Sprintf("%s %s (%s × %s at %s)", i.Name, money(i.Cost, ""),
-			humanize.Commaf(math.Round(i.Amount*1000)/1000), i.Unit, humanize.Ftoa(i.Each)))
+			amount(i.Amount), i.Unit, amount(i.Each)))
 	}
 	return parts
 }
 
-// money shows hundredths, and of less than one as many digits as it takes.
-func money(amount float64, currency string) string {
-	digits := "%.2f"
-	if amount < 0.1 {
-		digits = "%.2g"
+// money shows hundredths.
+func money(n float64, currency string) string {
+	text := fmt.Sprintf("%.2f", n)
+	if n > 0 && n < 0.005 {
+		text = "< 0.01"
 	}
-	return strings.TrimSpace(fmt.Sprintf(digits, amount) + " " + currency)
+	return strings.TrimSpace(text + " " + currency)
+}
+
+// amount shows three digits of what is less than one, and three behind the point of the rest.
+func amount(n float64) string {
+	if n > 0 && n < 1 {
+		return strconv.FormatFloat(n, 'g', 3, 64)
+	}
+	return humanize.Commaf(math.Round(n*1000) / 1000)
 }
 
 // percent shows small shares with a digit more: half a percent of resent segments is many.
 func percent(share float64) string {
-	if share > 0 && share < 0.02 {
+	switch {
+	case share > 0 && share < 0.0001:
+		return "< 0.01 %"
+	case share > 0 && share < 0.02:
 		return fmt.Sprintf("%.2g %%", 100*share)
 	}
 	return fmt.Sprintf("%.0f %%", 100*share)

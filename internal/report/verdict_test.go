@@ -43,6 +43,10 @@ func TestVerdictLines(t *testing.T) {
 		change(&e)
 		return e
 	}
+	states := map[string]map[string]float64{
+		"a target that fails": {"send": 1, "wait_ack": 2, "backoff": 7},
+		"nearly two":          {"send": 85, "wait_commit": 15},
+	}
 	var text strings.Builder
 	for _, c := range []struct {
 		what string
@@ -52,6 +56,10 @@ func TestVerdictLines(t *testing.T) {
 		{"source", map[event.Limit]float64{event.LimitSource: 70, event.LimitTarget: 30}, evidence},
 		{"client-cpu", map[event.Limit]float64{event.LimitClient: 97, event.LimitTarget: 3},
 			with(func(e *report.Evidence) { e.ClientCPU, e.HottestCore = .99, 1 })},
+		{"client-cpu on a system that does not tell of cores", map[event.Limit]float64{event.LimitClient: 97, event.LimitTarget: 3},
+			with(func(e *report.Evidence) { e.HottestCore, e.NIC = 0, "" })},
+		{"a network that loses next to nothing", map[event.Limit]float64{event.LimitNetwork: 88, event.LimitTarget: 12},
+			with(func(e *report.Evidence) { e.Retransmitted = 1e-7 })},
 		{"network", map[event.Limit]float64{event.LimitNetwork: 88, event.LimitTarget: 12}, evidence},
 		{"a network without a flow near its limit, and a small send buffer", map[event.Limit]float64{event.LimitNetwork: 88, event.LimitTarget: 12},
 			with(func(e *report.Evidence) {
@@ -60,6 +68,7 @@ func TestVerdictLines(t *testing.T) {
 			})},
 		{"protocol", map[event.Limit]float64{event.LimitProtocol: 71, event.LimitTarget: 29}, evidence},
 		{"target", map[event.Limit]float64{event.LimitTarget: 94, event.LimitClient: 6}, evidence},
+		{"a target that fails", map[event.Limit]float64{event.LimitTarget: 97, event.LimitClient: 3}, evidence},
 		{"a target behind a system that does not tell", map[event.Limit]float64{event.LimitTarget: 94, event.LimitClient: 6},
 			with(func(e *report.Evidence) { e.Kernel, e.RwndLimited = false, 0 })},
 		{"limit", map[event.Limit]float64{event.LimitRate: 93, event.LimitTarget: 7}, evidence},
@@ -80,6 +89,7 @@ func TestVerdictLines(t *testing.T) {
 			with(func(e *report.Evidence) { e.Server = report.ServerLoad{URL: "http://db1:8030/metrics", CPU: 3.21} })},
 	} {
 		r := done()
+		r.WorkerSeconds = states[c.what]
 		r.Client.Cores, r.Plan.Buffers, r.Plan.Workers, r.Plan.MaxRate, r.Result.Refills = 8, 12, 64, 100<<20, 1234
 		r.BoundBy = report.NewBound(c.lost, c.e)
 		text.WriteString("# " + c.what + "\n" + lineOf(t, r, "bound by  ") + "\n")

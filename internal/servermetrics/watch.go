@@ -57,7 +57,7 @@ func Watch(ctx context.Context, o Options) *Watcher {
 	}
 	w := &Watcher{stop: make(chan struct{})}
 	for _, u := range o.URLs {
-		s := &server{url: u, shown: Shown(u)}
+		s := &server{url: u, shown: public(u)}
 		w.servers = append(w.servers, s)
 		w.done.Go(func() { s.watch(ctx, w.stop, o) })
 	}
@@ -97,8 +97,8 @@ func busier(a, b Load) bool {
 	return a.CPU > b.CPU
 }
 
-// Shown is a URL as it may be shown.
-func Shown(u *url.URL) string {
+// public is a URL as it may be shown.
+func public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 

@@ -8,16 +8,16 @@ type pace struct {
 	free time.Time // when the bytes read so far have had their time
 }
 
-// slices is how many pieces a second's bytes are read in at least: a sink that is slow reads little and often, as a slow
+// readsPerSecond is how many pieces a second's bytes are read in at least: a sink that is slow reads little and often, as a slow
 // disk lets a server do, and the client's window closes and opens instead of standing still for seconds.
-const slices = 50
+const readsPerSecond = 50
 
 // most is how much may be read at once.
 func (p *pace) most(n int) int {
 	if p.rate == 0 {
 		return n
 	}
-	return min(n, int(max(1, p.rate/slices)))
+	return min(n, int(max(1, p.rate/readsPerSecond)))
 }
 
 // wait returns when more may be read.

@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	comments   = regexp.MustCompile(`^(?s:\s+|/\*.*?\*/|--[^\n]*\n)+`)
+	comments   = regexp.MustCompile(`^(?s:\s+|/\*.*?\*/|(?:--|#)[^\n]*\n)+`)
 	firstWords = regexp.MustCompile(`^[A-Za-z]+(?:\s+[A-Za-z]+)?`)
 	constants  = regexp.MustCompile(`(?is)^SELECT\s+(.*?)(?:\s+LIMIT\s+\d+)?[\s;]*$`)
 	from       = regexp.MustCompile(`(?i)\bFROM\b`)

@@ -118,7 +118,7 @@ func echo(_ uint32, s *sink.Stream, count *sink.Counters) error {
 		if err != nil {
 			return err
 		}
-		l := s.Load(&sink.Lines{})
+		l := s.Load(sink.NewDelimited(sink.Text{}))
 		if err := l.Take(int(binary.BigEndian.Uint64(head))); err != nil {
 			return err
 		}

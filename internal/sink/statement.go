@@ -60,6 +60,7 @@ type scanner struct {
 	depth    int  // of parentheses
 	values   bool // VALUES has been seen …
 	expect   bool // … and a parenthesis now begins a row
+	over     bool // … and a word behind the rows: ON CONFLICT, AS, RETURNING
 }
 
 // Reset forgets the message and keeps the buffer.
@@ -161,8 +162,10 @@ func (s *Statement) quoted(p []byte) int {
 	return end + 1
 }
 
-// commented passes over a byte of a comment. Those inside of others, which PostgreSQL has, are not told apart.
+// commented passes over a byte of a comment. Those inside of others, which PostgreSQL has, are not told apart. What
+// MySQL executes, /*! … */, is a statement, but rows in it are not looked for.
 func (s *Statement) commented(c byte) {
+	s.code = s.code || s.Backslash && s.comment == '*' && c == '!' && s.previous == 0
 	if s.comment == '-' && c == '\n' || s.comment == '*' && c == '/' && s.previous == '*' {
 		s.comment, c = 0, ' '
 	}
@@ -215,7 +218,7 @@ func (s *Statement) step(c byte) (ended bool) {
 		s.depth = max(0, s.depth-1)
 		s.expect = false
 	case ',':
-		s.expect = s.values && s.depth == 0
+		s.expect = s.values && !s.over && s.depth == 0
 	case '\'', '"', '`':
 		s.quote = c
 		if s.previous != c { // else a doubled quote: the string goes on
@@ -274,6 +277,7 @@ func (s *Statement) word(c, lower byte, digit bool) {
 		s.tag, s.number = s.tag[:0], -1
 	}
 	s.code, s.expect, s.dashes = true, false, 0
+	s.over = s.over || s.values && s.depth == 0
 	s.previous = c
 }
 

@@ -21,6 +21,7 @@ func TestStatementRows(t *testing.T) {
 		{`INSERT INTO t VALUES ('\'),('a'), (E'\'),('), (E'a''\'),(')`, false, 4},
 		{"INSERT INTO t VALUES (1,2) ON DUPLICATE KEY UPDATE a=VALUES(a), b=VALUES(b)", true, 1},
 		{"INSERT INTO t VALUES (1),(2) ON CONFLICT (k, l) DO NOTHING", false, 2},
+		{"INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET (a, b) = (1, 2), (c, d) = (3, 4)", false, 1},
 		{"INSERT INTO svalues VALUES (1)", true, 1},
 		{"INSERT INTO t (a) SELECT (1), (2)", true, 0},
 		{"))) VALUES )(", true, 0},

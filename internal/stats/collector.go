@@ -104,9 +104,9 @@ func (c *Collector) Resume(e Earlier) {
 	c.counts.ResumedBytes += e.PayloadBytes
 }
 
-// Lost takes back what a server acknowledged and lost again in a crash. It is the one case in which a counter falls;
+// TakeBack uncounts what a server acknowledged and lost again in a crash. It is the one case in which a counter falls;
 // who reads the metrics sees a counter that was reset.
-func (c *Collector) Lost(e Earlier) {
+func (c *Collector) TakeBack(e Earlier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counts.Rows -= e.Rows

@@ -41,7 +41,8 @@ func (s State) String() string {
 // Phase is a part of a run; every second of a run belongs to one.
 type Phase string
 
-// The phases in order. Stage and commit belong to staged loads, finish to methods that flush.
+// The phases in order. Stage and commit belong to staged loads. Finish is the look whether all claims are still there, and
+// of methods that flush the wait for that.
 const (
 	Prepare Phase = "prepare"
 	Fill    Phase = "fill"

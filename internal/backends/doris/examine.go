@@ -194,10 +194,11 @@ func (x *examination) alive() []loader.Finding {
 		f.Grade, f.Fix = loader.GradeWarn, "look into be.out and be.INFO there, then SHOW BACKENDS"
 		f.Found += ", and not: " + strings.Join(reasons, ", ")
 	}
-	if n == 0 {
+	group := computeGroup(x.backends)
+	if n == 0 && group == "" { // a compute group may be asleep, and is woken by the load
 		f.Grade = loader.GradeFail
 	}
-	if group := computeGroup(x.backends); group != "" {
+	if group != "" {
 		f.Found += "; cloud mode, compute group " + group
 	}
 	return []loader.Finding{f}

@@ -205,7 +205,8 @@ func (x *examination) disks() []loader.Finding {
 	need := float64(x.intent.TotalBytes) / (1 << 30)
 	switch {
 	case fullest >= flood:
-		f.Grade, f.Fix = loader.GradeFail, fmt.Sprintf("make room on %s: no load is taken from %.0f %% on (storage_flood_stage_usage_percent)", where, flood)
+		// A backend refuses loads when little is left besides, 1 GB by default, and others may hold enough replicas.
+		f.Grade, f.Fix = loader.GradeWarn, fmt.Sprintf("make room on %s: from %.0f %% on loads are refused there (storage_flood_stage_usage_percent)", where, flood)
 	case fullest >= high:
 		f.Grade, f.Fix = loader.GradeWarn, fmt.Sprintf("make room on %s: from %.0f %% on no load is taken", where, flood)
 	case need > free:

@@ -43,12 +43,18 @@ func (x *examination) route(ctx context.Context) []loader.Finding {
 	}
 	x.loaded = true
 	f := x.named(ctx, be)
-	if f.Grade != loader.GradeOK {
-		return []loader.Finding{f}
-	}
 	addresses := x.addresses()
 	if !slices.Contains(addresses, be.Host) { // the frontend names others than SHOW BACKENDS, so that those say nothing
+		if f.Grade == loader.GradeFail && len(addresses) > 1 { // the next load is sent to another
+			f.Grade = loader.GradeWarn
+		}
 		return []loader.Finding{f}
+	}
+	if f.Grade != loader.GradeOK && len(addresses) == 1 {
+		return []loader.Finding{f}
+	}
+	if f.Grade == loader.GradeFail { // whether all are out of reach, the ports say
+		f.Grade = loader.GradeWarn
 	}
 	return []loader.Finding{f, x.ports(ctx, addresses)}
 }
@@ -65,6 +71,9 @@ func (x *examination) unrouted(err error) loader.Finding {
 	f.Found = "no backend was named for a load: " + err.Error()
 	if v := verdict(err); x.db.options.group.on() && v.Class != loader.ClassPermission && v.Class != loader.ClassConnection {
 		// Under group commit the frontend chooses the backend by the table, and that need not be there yet.
+		f.Grade = loader.GradeUnknown
+	}
+	if v := verdict(err); v.Retry && v.Class != loader.ClassConnection { // too slow, or too busy at the moment
 		f.Grade = loader.GradeUnknown
 	}
 	if verdict(err).Class == loader.ClassPermission {

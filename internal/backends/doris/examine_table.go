@@ -49,9 +49,13 @@ func (x *examination) planned() loader.Finding {
 	switch {
 	case h.replication == 0:
 		f.Found = fmt.Sprintf("%s will be made with %d buckets and the server's number of replicas", x.db.name, h.buckets)
-	case n >= 0 && h.replication > int64(n):
-		f.Grade, f.Fix = loader.GradeFail, fmt.Sprintf("--%s %d", optReplication, max(n, 1))
-		f.Found += fmt.Sprintf(", and %d backends take loads: the server refuses to make it", n)
+	case n >= 0 && h.replication > int64(n) && computeGroup(x.backends) == "": // in cloud mode it counts for nothing
+		f.Grade, f.Fix = loader.GradeWarn, fmt.Sprintf("--%s %d", optReplication, max(n, 1))
+		f.Found += fmt.Sprintf(", and %d backends take loads", n)
+		if forced, _ := x.number("force_olap_table_replication_num"); forced <= 0 && h.replication > int64(len(x.backends)) {
+			f.Grade = loader.GradeFail
+			f.Found += ": the server refuses to make it"
+		}
 	}
 	return f
 }
@@ -82,7 +86,8 @@ func (x *examination) replicas(definition string) loader.Finding {
 	}
 	f := loader.Finding{Check: "table", Grade: loader.GradeOK,
 		Found: fmt.Sprintf("%s has %s buckets a partition and %d replicas", x.db.name, buckets, replicas)}
-	alive := int64(x.count())
+	alive, lowered := int64(x.count()), propertyOf(definition, "min_load_replica_num")
+	least, _ := x.number("min_load_replica_num")
 	if alive < 0 || computeGroup(x.backends) != "" {
 		return f
 	}
@@ -92,6 +97,9 @@ func (x *examination) replicas(definition string) loader.Finding {
 		f.Grade = loader.GradeFail
 		f.Found += fmt.Sprintf(", and %d backends take loads: a load needs more than half of the replicas", alive)
 		f.Fix = "bring the backends back: SHOW BACKENDS"
+		if least > 0 || lowered != "" && lowered != "-1" { // which may let fewer do
+			f.Grade = loader.GradeWarn
+		}
 	case replicas > alive:
 		f.Grade = loader.GradeWarn
 		f.Found += fmt.Sprintf(", and %d backends take loads: replicas are behind until the others are back", alive)
@@ -155,6 +163,9 @@ func (x *examination) privileges(ctx context.Context) ([]loader.Finding, error) 
 	}
 	switch why := x.refused["grants"]; {
 	case len(missing) == 0:
+	case strings.HasPrefix(x.config["access_controller_type"], "ranger"):
+		f.Grade = loader.GradeUnknown
+		f.Found += ", and Apache Ranger decides here"
 	case why != nil:
 		f.Grade, f.Found = loader.GradeUnknown, "the grants cannot be listed: "+why.Error()
 	case x.loaded && !granted(rows, "LOAD", x.db.name):

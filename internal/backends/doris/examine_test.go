@@ -105,8 +105,8 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"a full disk": {
 			cluster: backend("MaxDiskUsedPct", "96.50 %"),
-			want: loader.Finding{Check: "disks", Grade: loader.GradeFail, Found: "the fullest is used by 96 % (127.0.0.2), and 100 GB are free on all of them",
-				Fix: "make room on 127.0.0.2: no load is taken from 95 % on (storage_flood_stage_usage_percent)"},
+			want: loader.Finding{Check: "disks", Grade: loader.GradeWarn, Found: "the fullest is used by 96 % (127.0.0.2), and 100 GB are free on all of them",
+				Fix: "make room on 127.0.0.2: from 95 % on loads are refused there (storage_flood_stage_usage_percent)"},
 		},
 		"more rows than room": {
 			cluster: backend("AvailCapacity", "512.000 MB"),

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type examination struct {
 	account  string            // quoted, as GRANT wants it
 	grants   grants
 	found    *found // the table, nil if there is none
+	unmade   bool   // there is no claim table, and the push needs one
 	findings []loader.Finding
 }
 
@@ -62,8 +64,12 @@ func (e *examination) unknown(check string, err error, fix string) {
 	e.add(check, loader.GradeUnknown, "the server does not say: "+err.Error(), fix)
 }
 
-// refused is the finding of what Prepare would say.
-func (e *examination) refused(check string, err error) {
+// refused is the finding of what Prepare would say. An end of the time or of the connection is no refusal.
+func (e *examination) refused(ctx context.Context, check string, err error) {
+	if ctx.Err() != nil || verdict(err).Class == loader.ClassConnection {
+		e.unknown(check, err, "")
+		return
+	}
 	told := (*loader.Error)(nil)
 	if errors.As(err, &told) && told.Err != nil {
 		e.fail(check, told.Err.Error(), told.Hint)
@@ -131,12 +137,10 @@ func (e *examination) reachable(context.Context) error {
 			return nil
 		}
 	}
-	exempt := false
-	for _, privilege := range []string{"SUPER", "CONNECTION_ADMIN", "READ_ONLY ADMIN", "READ ONLY ADMIN"} {
-		exempt = exempt || e.grants.hold(privilege, tableName{})
-	}
 	switch value := strings.ToUpper(e.vars["read_only"]); { // MariaDB 12 has more values than two
-	case value != "" && value != "OFF" && value != "0" && !exempt:
+	case value != "" && value != "OFF" && value != "0" && !e.grants.known():
+		e.add(check, loader.GradeUnknown, found+": read_only is "+value+", and whether this account is exempt is not to be seen", "")
+	case value != "" && value != "OFF" && value != "0" && !e.exempt():
 		e.fail(check, found+" takes no rows from this account: read_only is "+value+"; is it a replica?", "name the primary in the target, or SET GLOBAL read_only = OFF")
 	default:
 		e.ok(check, found)
@@ -147,6 +151,15 @@ func (e *examination) reachable(context.Context) error {
 	return nil
 }
 
+// exempt tells whether this account may write in spite of read_only. In MariaDB SUPER does no more from 10.11 on.
+func (e *examination) exempt() bool {
+	enough := []string{"CONNECTION_ADMIN", "READ_ONLY ADMIN", "READ ONLY ADMIN"}
+	if e.server.flavour != mariaDB || e.server.before(10, 11) {
+		enough = append(enough, "SUPER")
+	}
+	return slices.ContainsFunc(enough, func(p string) bool { return e.grants.hold(p, tableName{}) })
+}
+
 // exact is what would make a push exactly once that is not.
 func (e *examination) exact() string {
 	if e.server.flavour == tiDB {
@@ -155,12 +168,12 @@ func (e *examination) exact() string {
 	return fmt.Sprintf("ALTER TABLE %s ENGINE = InnoDB", e.Table)
 }
 
-func (e *examination) infile(context.Context) error {
+func (e *examination) infile(ctx context.Context) error {
 	if e.method.Name != loadData || e.server.flavour == tiDB || e.server.flavour == singleStore {
 		return nil
 	}
 	if err := e.server.localInfile(); err != nil {
-		e.refused("local_infile", err)
+		e.refused(ctx, "local_infile", err)
 	} else {
 		e.ok("local_infile", "ON: LOAD DATA LOCAL is allowed")
 	}
@@ -168,7 +181,8 @@ func (e *examination) infile(context.Context) error {
 }
 
 // connections compares what is free with what the run opens: a connection for each worker, in turn on each host, and
-// those of the control pool on the first.
+// those of the control pool on the first. Too few stop no push: those that get none try again, and the others load
+// meanwhile.
 func (e *examination) connections(ctx context.Context) error {
 	const check = "connection limit"
 	sessions := max(e.intent.Workers, 1)
@@ -218,7 +232,7 @@ func (e *examination) connections(ctx context.Context) error {
 	if fewer := (free - controlConns) * int64(hosts); fewer > 0 && sessions > 0 {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
-	e.fail(check, text, fix)
+	e.warn(check, text+": the others wait, and try again", fix)
 	return nil
 }
 
@@ -252,7 +266,7 @@ func (e *examination) ownConnections(ctx context.Context) (n int64, err error) {
 func (e *examination) table(ctx context.Context) (err error) {
 	const check = "table"
 	if e.found, err = e.inspect(ctx); err != nil {
-		e.refused(check, err)
+		e.refused(ctx, check, err)
 		return err
 	}
 	create := e.intent.Create
@@ -264,7 +278,7 @@ func (e *examination) table(ctx context.Context) (err error) {
 		e.ok(check, fmt.Sprintf("there is no table %s; the run makes it", e.name()))
 	case create == loader.CreateRecreate || create == loader.CreateTruncate:
 		if err := e.intent.MayRemove(e.name().String(), e.found.comment, e.name().String(), e.name().table); err != nil {
-			e.refused(check, err)
+			e.refused(ctx, check, err)
 			return nil
 		}
 	}
@@ -276,7 +290,7 @@ func (e *examination) table(ctx context.Context) (err error) {
 		e.keyless()
 	default:
 		if err := e.checkColumns(ctx, e.intent.Schema); err != nil {
-			e.refused(check, &loader.Error{Err: err, Hint: otherTable})
+			e.refused(ctx, check, &loader.Error{Err: err, Hint: otherTable})
 			return err
 		}
 		e.ok(check, fmt.Sprintf("%s is there and takes the rows of dataset %s", e.name(), e.intent.Schema.Dataset))
@@ -302,7 +316,7 @@ func (e *examination) keyless() {
 		}
 	}
 	if e.vars["group_replication_group_name"] != "" {
-		e.fail("primary key", "the server replicates in a group, which writes to no table without a primary key, and the run would make one", "--primary-key")
+		e.warn("primary key", "the server is set up to replicate in a group, which writes to no table without a primary key, and the run would make one", "--primary-key")
 	}
 }
 
@@ -313,13 +327,14 @@ func (e *examination) claims(ctx context.Context) error {
 		return nil
 	}
 	there, err := e.claimsThere(ctx)
+	e.unmade = err == nil && !there
 	switch {
 	case err != nil:
 		e.unknown(check, err, "")
 		return err
 	case there:
 		if err := e.checkClaims(ctx, e.statements); err != nil {
-			e.refused(check, err)
+			e.refused(ctx, check, err)
 			return nil
 		}
 		e.ok(check, e.Claims+" is there and keyed")

@@ -44,7 +44,7 @@ func (e *examination) size(context.Context) error {
 		if most := e.number(limit.variable); limit.active != "" && most > 0 {
 			found := fmt.Sprintf("%s %s, and a batch of %s is one transaction", limit.variable, ibytes(most), ibytes(batch))
 			if batch > most {
-				e.fail("transaction size", found, fmt.Sprintf("--batch-bytes %d, or %s", most/2, e.change(limit.variable, strconv.FormatInt(2*batch, 10))))
+				e.warn("transaction size", found+" of about that size, which the server refuses beyond it", fmt.Sprintf("--batch-bytes %d, or %s", most/2, e.change(limit.variable, strconv.FormatInt(2*batch, 10))))
 			} else {
 				e.ok("transaction size", found)
 			}
@@ -78,7 +78,7 @@ func (e *examination) binaryLog() {
 	}
 	switch {
 	case most > 0 && batch > most:
-		e.fail(check, fmt.Sprintf("max_binlog_cache_size is %s, and the server refuses a transaction of %s", ibytes(most), ibytes(batch)),
+		e.warn(check, fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log, which the server refuses beyond it", ibytes(most), ibytes(batch)),
 			fmt.Sprintf("%s, or --batch-bytes %d", e.change("max_binlog_cache_size", strconv.FormatInt(4*batch, 10)), most/2))
 	case batch > cache:
 		e.warn(check, fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s, and a batch of %s goes through a temporary file first", ibytes(cache), ibytes(batch)),
@@ -138,7 +138,7 @@ func (e *examination) durability() {
 	if !known {
 		return
 	}
-	if value != "1" {
+	if value != "1" && value != "3" { // MariaDB's 3 writes through twice
 		means := "a power cut takes away about a second of what was acknowledged"
 		if value == "0" {
 			means = "a crash of the server takes away about a second of what was acknowledged"
@@ -152,7 +152,7 @@ func (e *examination) durability() {
 		e.warn(check, "innodb_doublewrite is OFF: a power cut may leave torn pages, unless the file system never does", "innodb_doublewrite = ON in the server's configuration")
 	}
 	if len(e.findings) == before {
-		e.ok(check, "what is acknowledged outlives a crash (innodb_flush_log_at_trx_commit 1)")
+		e.ok(check, fmt.Sprintf("what is acknowledged outlives a crash (innodb_flush_log_at_trx_commit %s)", value))
 	}
 }
 

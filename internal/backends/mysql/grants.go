@@ -102,6 +102,9 @@ func privileges(list string) (all []string) {
 	return all
 }
 
+// known is false where nothing could be read: every account has at least USAGE.
+func (g grants) known() bool { return len(g.given) > 0 || g.roles }
+
 // hold tells whether a privilege is there on a table, or on everything where the table's name is empty.
 func (g grants) hold(privilege string, name tableName) bool {
 	return slices.ContainsFunc(g.given, func(o grant) bool {

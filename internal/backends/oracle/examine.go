@@ -28,6 +28,7 @@ type examination struct {
 	schema string // where a table is looked for that is named without one
 	table  *ready // the table's names and statements
 	rights map[string]bool
+	there  bool // the table
 }
 
 // Examine asks for the limits that a push meets on this server, and for rights. What takes a privilege to see is unknown
@@ -150,6 +151,7 @@ func (x *examination) privileges(ctx context.Context) ([]loader.Finding, error) 
 	if err != nil {
 		return nil, err
 	}
+	x.there = found != nil
 	owner, name := unquoted(x.table.Table)
 	owner = cmp.Or(owner, x.schema)
 	if found != nil {
@@ -163,7 +165,7 @@ func (x *examination) privileges(ctx context.Context) ([]loader.Finding, error) 
 	missing := !x.rights[create] && !x.rights["CREATE ANY TABLE"]
 	switch {
 	case found == nil && missing:
-		f.Grade = loader.GradeFail
+		f.Grade = x.elsewhere(owner)
 		f.Found = fmt.Sprintf("%s may not make table %s.%s: %s is missing", x.user, owner, name, create)
 		f.Fix = fmt.Sprintf("GRANT %s TO %s", create, x.user)
 	case missing && x.claims():
@@ -183,11 +185,20 @@ func (x *examination) privileges(ctx context.Context) ([]loader.Finding, error) 
 		granted = append(granted, r[0])
 	}
 	if all := strings.Join(granted, ", "); !strings.Contains(all, "INSERT") || !strings.Contains(all, "SELECT") && !strings.Contains(all, "READ") {
-		f.Grade = loader.GradeFail
+		f.Grade = x.elsewhere(owner)
 		f.Found = fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, found, cmp.Or(all, "nothing"))
 		f.Fix = fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", found, x.user)
 	}
 	return []loader.Finding{f}, nil
+}
+
+// elsewhere grades a right that is not listed. On the schema of somebody else it may have been granted as a whole (Oracle 23ai,
+// SESSION_SCHEMA_PRIVS), which is not looked at.
+func (x *examination) elsewhere(owner string) loader.Grade {
+	if owner != x.user {
+		return loader.GradeWarn
+	}
+	return loader.GradeFail
 }
 
 // quota is the room that the user has for tables of his own: without any the first row fails (ORA-01950).
@@ -208,7 +219,11 @@ func (x *examination) quota(ctx context.Context) ([]loader.Finding, error) {
 	if err != nil || refused != "" {
 		return x.hidden(check, "the quotas", "USER_TS_QUOTAS", refused), err
 	}
-	return []loader.Finding{quotaFinding(x.user, space, quotas, x.intent.TotalBytes)}, nil
+	f := quotaFinding(x.user, space, quotas, x.intent.TotalBytes)
+	if f.Grade == loader.GradeFail && x.there { // in another tablespace, perhaps
+		f.Grade = loader.GradeWarn
+	}
+	return []loader.Finding{f}, nil
 }
 
 func quotaFinding(user, space string, quotas [][]string, total int64) loader.Finding {

@@ -45,8 +45,8 @@ func (x *examination) sessions(ctx context.Context) ([]loader.Finding, error) {
 // profileFinding compares SESSIONS_PER_USER with the workers.
 func profileFinding(user, limit string, workers int64) loader.Finding {
 	f := loader.Finding{Check: "sessions per user", Grade: loader.GradeOK, Found: "SESSIONS_PER_USER of the profile is " + limit}
-	if n, err := parseInt(limit); err == nil && workers+spareSessions > n {
-		f.Grade = loader.GradeFail
+	if n, err := parseInt(limit); err == nil && workers+spareSessions > n { // in force only with resource_limit = TRUE
+		f.Grade = loader.GradeWarn
 		f.Found += fmt.Sprintf(", for %d workers and %d sessions besides (ORA-02391)", workers, spareSessions)
 		f.Fix = fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), or --workers %d",
 			workers+spareSessions, user, max(n-spareSessions, 1))
@@ -65,7 +65,7 @@ func resourceFinding(name, used, limit string, workers int64) loader.Finding {
 	switch {
 	case err != nil: // UNLIMITED
 	case now+workers+spareSessions > most:
-		f.Grade = loader.GradeFail
+		f.Grade = loader.GradeWarn // what is in use may be gone, and who gets none tries again
 		f.Found += fmt.Sprintf(", and %d workers need as many, and %d besides (ORA-00018, ORA-00020)", workers, spareSessions)
 		f.Fix = fmt.Sprintf("ALTER SYSTEM SET %s = %d SCOPE = SPFILE, and a restart; or --workers %d", name, 2*(now+workers), max(most-now-spareSessions, 1))
 	default:
@@ -144,7 +144,11 @@ func (x *examination) characters(context.Context) ([]loader.Finding, error) {
 			most = standardRaw
 		}
 		if c.Type.Variable() && lengthOf(c) > most {
-			return append(all, loader.Finding{Check: "max_string_size", Grade: loader.GradeFail,
+			grade := loader.GradeFail
+			if x.there { // its columns may be of another type
+				grade = loader.GradeWarn
+			}
+			return append(all, loader.Finding{Check: "max_string_size", Grade: grade,
 				Found: fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
 				Fix:   fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode with utl32k.sql", most)}), nil
 		}

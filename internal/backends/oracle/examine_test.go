@@ -64,7 +64,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"no right to make one for another": {
 			table: "other.t",
-			want: loader.Finding{Check: "privileges", Grade: loader.GradeFail, Found: "TERA may not make table OTHER.T: CREATE ANY TABLE is missing",
+			want: loader.Finding{Check: "privileges", Grade: loader.GradeWarn, Found: "TERA may not make table OTHER.T: CREATE ANY TABLE is missing",
 				Fix: "GRANT CREATE ANY TABLE TO TERA"},
 		},
 		"no quota": {
@@ -79,12 +79,12 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"too few sessions": {
 			server: says("V$RESOURCE_LIMIT", []any{"processes", int64(290), int64(290), "  300", "  300", int64(0)}),
-			want: loader.Finding{Check: "processes", Grade: loader.GradeFail, Found: "290 of 300 are in use, and 8 workers need as many, and 4 besides (ORA-00018, ORA-00020)",
+			want: loader.Finding{Check: "processes", Grade: loader.GradeWarn, Found: "290 of 300 are in use, and 8 workers need as many, and 4 besides (ORA-00018, ORA-00020)",
 				Fix: "ALTER SYSTEM SET processes = 596 SCOPE = SPFILE, and a restart; or --workers 6"},
 		},
 		"too few sessions for the user": {
 			server: says("USER_RESOURCE_LIMITS", []any{"SESSIONS_PER_USER", "10"}),
-			want: loader.Finding{Check: "sessions per user", Grade: loader.GradeFail,
+			want: loader.Finding{Check: "sessions per user", Grade: loader.GradeWarn,
 				Found: "SESSIONS_PER_USER of the profile is 10, for 8 workers and 4 sessions besides (ORA-02391)",
 				Fix:   "ALTER PROFILE … LIMIT SESSIONS_PER_USER 12 (SELECT profile FROM dba_users WHERE username = 'TERA'), or --workers 6"},
 		},
@@ -184,8 +184,8 @@ func TestExamineAnothersTable(t *testing.T) {
 		want    loader.Grade
 	}{
 		"granted":     {[][]any{{"O", "TERA", "OWNER", "T", "INSERT", "NO"}, {"O", "TERA", "OWNER", "T", "SELECT", "NO"}}, loader.GradeOK},
-		"to read":     {[][]any{{"O", "TERA", "OWNER", "T", "SELECT", "NO"}}, loader.GradeFail},
-		"not granted": {nil, loader.GradeFail},
+		"to read":     {[][]any{{"O", "TERA", "OWNER", "T", "SELECT", "NO"}}, loader.GradeWarn},
+		"not granted": {nil, loader.GradeWarn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, false, fake.Options{Owner: "OWNER", Views: map[string][][]any{

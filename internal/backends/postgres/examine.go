@@ -47,9 +47,12 @@ func (l *opened) Examine(ctx context.Context, i loader.Intent) (findings []loade
 
 func (e *examination) all(ctx context.Context) error {
 	if _, err := rowsOf(ctx, e.conn, e.sessionSetup(e.owner.target)); err != nil {
+		if gone := e.gone(ctx); gone != nil {
+			return gone
+		}
 		e.fail("session settings", "the server refuses what a loading session sets: "+failed("set up the session", err).Error(),
 			"correct or leave out the --set that the server names")
-		return e.gone(ctx)
+		return nil
 	}
 	if err := e.look(ctx); err != nil {
 		e.unknown("server", err)
@@ -98,8 +101,12 @@ func (e *examination) unknown(check string, err error) {
 	e.add(check, loader.GradeUnknown, "the server does not say: "+err.Error(), fix)
 }
 
-// refused is the finding of what Prepare would say.
-func (e *examination) refused(check string, err error) {
+// refused is the finding of what Prepare would say. An end of the time or of the connection is no refusal.
+func (e *examination) refused(ctx context.Context, check string, err error) {
+	if e.gone(ctx) != nil {
+		e.unknown(check, err)
+		return
+	}
 	told := (*loader.Error)(nil)
 	if errors.As(err, &told) && told.Err != nil {
 		e.fail(check, told.Err.Error(), told.Hint)
@@ -234,7 +241,8 @@ func (e *examination) sessions() int {
 }
 
 // connections compares what is free with what the run opens: its sessions, and one for everything else (somewhere).
-// Loading sessions go round the hosts, each of which has its own max_connections.
+// Loading sessions go round the hosts, each of which has its own max_connections. Too few stop no push: those that get none
+// try again, and the others load meanwhile.
 func (e *examination) connections() {
 	hosts := len(e.owner.hosts)
 	need := (e.sessions()+hosts-1)/hosts + 1
@@ -246,7 +254,7 @@ func (e *examination) connections() {
 	limits := []limit{{
 		free: most - reserved - others,
 		says: fmt.Sprintf("max_connections %d, %d reserved, %d in use", most, reserved, others),
-		fix:  fmt.Sprintf("ALTER SYSTEM SET max_connections = %d, and restart the server", reserved+others+need),
+		fix:  e.changed("max_connections", strconv.Itoa(reserved+others+need), ", and restart the server"),
 	}}
 	if n := e.facts.roleLimit; n >= 0 && !e.facts.super {
 		limits = append(limits, limit{
@@ -275,7 +283,7 @@ func (e *examination) connections() {
 	if fewer := (tight.free - 1) * hosts; fewer > 0 && !e.owner.Caps().Staged {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
-	e.fail("connection limit", text, fix)
+	e.warn("connection limit", text+": the others wait, and try again", fix)
 }
 
 // limit is a bound on connections.

@@ -1,12 +1,15 @@
 package postgres_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -59,6 +62,38 @@ func (x *examined) answer(c *fakeConn, sql string) (known bool) {
 	return true
 }
 
+// A server that hangs half way says nothing that would stop a push.
+func TestExamineOfAServerThatHangs(t *testing.T) {
+	for _, silent := range []string{"SET lock_timeout", "FROM pg_roles", "obj_description", "row_security_active", "pg_stat_replication"} {
+		t.Run(silent, func(t *testing.T) {
+			a, hang := newCloud(t, auroraVersion), make(chan struct{})
+			defer close(hang)
+			healthy().before(a.fake, a.answer)
+			inner := a.fake.answer
+			a.fake.answer = func(c *fakeConn, sql string) bool {
+				if strings.Contains(sql, silent) {
+					<-hang
+				}
+				return inner(c, sql)
+			}
+			to := a.target("copy")
+			to.Table, to.Via = "people", nil
+			i := intent(t)
+			i.Schema = people()
+			l, err := postgres.New().Open(t.Context(), to, deps())
+			require.NoError(t, err)
+			defer func() { _ = l.Close() }()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			findings, err := l.(loader.Examiner).Examine(ctx, i)
+			require.Error(t, err)
+			for _, f := range findings {
+				require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
+			}
+		})
+	}
+}
+
 // healthy is a server that nothing is wrong with. The fakes call every connection 1.
 func healthy() *examined {
 	return &examined{
@@ -69,7 +104,7 @@ func healthy() *examined {
 			"checkpoint_completion_target": {"0.9", ""}, "archive_mode": {"on", ""}, "statement_timeout": {"0", "ms"},
 		},
 		replication: []string{"0", "0", "", "", "f"},
-		table:       []string{"t", "t", "t", "f", "", "", ""},
+		table:       []string{"t", "t", "t", "f", "", "", "", ""},
 		tablets:     []string{"6", "1"},
 	}
 }
@@ -139,7 +174,7 @@ func TestExamineScripted(t *testing.T) {
 		},
 		"connections kept for others": {
 			broken: func(x *examined) { x.settings["reserved_connections"] = [2]string{"91", ""} },
-			check:  "connection limit", grade: loader.GradeFail, found: "4 free (max_connections 100, 94 reserved, 2 in use), and the run opens 5", fix: "ALTER SYSTEM SET max_connections = 101, and restart the server, or --workers 3",
+			check:  "connection limit", grade: loader.GradeWarn, found: "4 free (max_connections 100, 94 reserved, 2 in use), and the run opens 5", fix: "ALTER SYSTEM SET max_connections = 101, and restart the server, or --workers 3",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

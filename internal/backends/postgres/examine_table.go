@@ -12,7 +12,7 @@ import (
 // target checks the table as Prepare would, or that it could be made.
 func (e *examination) target(ctx context.Context) (err error) {
 	if e.table, err = e.locate(ctx, e.conn); err != nil {
-		e.refused("table", err)
+		e.refused(ctx, "table", err)
 		return err
 	}
 	switch found := e.table; {
@@ -22,7 +22,7 @@ func (e *examination) target(ctx context.Context) (err error) {
 		e.ok("table", "there is no table "+e.Table+"; the run makes it")
 	case e.intent.Create == loader.CreateRecreate || e.intent.Create == loader.CreateTruncate:
 		if err := e.mayRemove(found, e.intent.Preparation); err != nil {
-			e.refused("table", err)
+			e.refused(ctx, "table", err)
 			return nil
 		}
 		e.fitting(ctx)
@@ -37,7 +37,7 @@ func (e *examination) fitting(ctx context.Context) {
 	if e.intent.Create == loader.CreateRecreate {
 		e.ok("table", name+" is there; the run drops it and makes it anew")
 	} else if err := e.fits(ctx, e.conn, e.table, e.intent.Preparation); err != nil {
-		e.refused("table", err)
+		e.refused(ctx, "table", err)
 	} else {
 		e.ok("table", name+" is there and takes the rows of dataset "+e.Schema.Dataset)
 	}
@@ -66,12 +66,12 @@ func (e *examination) claims(ctx context.Context) error {
 			e.unknown("claim table", err)
 			return err
 		case len(found) == 0 && e.intent.Resume:
-			e.refused("claim table", e.claimsGone())
+			e.refused(ctx, "claim table", e.claimsGone())
 		case len(found) == 0:
 			missing = append(missing, e.Claims)
 		default:
 			if err := e.claimsFit(found[0]); err != nil {
-				e.refused("claim table", err)
+				e.refused(ctx, "claim table", err)
 			} else {
 				e.ok("claim table", e.Claims+" is there, keyed, and open to this user")
 			}
@@ -119,11 +119,14 @@ func (e *examination) onTable(ctx context.Context) error {
 	}
 	name := qualified(e.table.schema, e.table.name)
 	in := func(query string) string { return strings.ReplaceAll(query, "$1", e.table.oid) }
-	found, err := rowsOf(ctx, e.conn, in("SELECT has_table_privilege($1, 'SELECT'), has_table_privilege($1, 'TRUNCATE'), "+
-		"(SELECT pg_has_role(relowner, 'USAGE') FROM pg_class WHERE oid = $1), row_security_active($1), "+
-		"(SELECT string_agg(CAST(CAST(indexrelid AS regclass) AS text), ', ' ORDER BY indexrelid) FROM pg_index WHERE indrelid = $1 AND NOT indisprimary), "+
+	found, err := rowsOf(ctx, e.conn, in("SELECT has_any_column_privilege($1, 'SELECT'), has_table_privilege($1, 'TRUNCATE'), "+
+		"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), "+
+		"row_security_active($1), "+
+		"(SELECT string_agg(CAST(CAST(indexrelid AS regclass) AS text), ', ' ORDER BY indexrelid) FROM pg_index WHERE indrelid = $1 AND NOT indisprimary "+
+		"AND indexrelid NOT IN (SELECT conindid FROM pg_constraint WHERE conrelid = $1 AND contype IN ('u', 'x'))), "+
 		"(SELECT string_agg(tgname, ', ' ORDER BY tgname) FROM pg_trigger WHERE tgrelid = $1 AND NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 4 <> 0), "+
-		"(SELECT string_agg(conname, ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype = 'f')"))
+		"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype = 'f'), "+
+		"(SELECT string_agg(quote_ident(conname), ', ' ORDER BY conname) FROM pg_constraint WHERE conrelid = $1 AND contype IN ('u', 'x'))"))
 	if err != nil {
 		e.unknown("table's privileges", err)
 		return err
@@ -136,14 +139,14 @@ func (e *examination) onTable(ctx context.Context) error {
 	case e.intent.Create == loader.CreateTruncate && row[1] != "t":
 		e.fail("privilege to truncate", fmt.Sprintf("user %s may not empty %s", e.facts.user, name), fmt.Sprintf("GRANT TRUNCATE ON %s TO %s", name, e.user()))
 	case e.intent.Create == loader.CreateRecreate && row[2] != "t":
-		e.fail("privilege to drop", fmt.Sprintf("user %s does not own %s, so may not drop it", e.facts.user, name), fmt.Sprintf("ALTER TABLE %s OWNER TO %s", name, e.user()))
+		e.fail("privilege to drop", fmt.Sprintf("user %s owns neither %s nor its schema, so may not drop it", e.facts.user, name), fmt.Sprintf("ALTER TABLE %s OWNER TO %s", name, e.user()))
 	}
 	if row[3] == "t" && e.method == methodCopy && e.intent.Create != loader.CreateRecreate {
 		e.fail("row security", fmt.Sprintf("%s has row-level security for user %s, and COPY is refused there", name, e.facts.user),
 			fmt.Sprintf("ALTER ROLE %s BYPASSRLS, or --method %s", e.user(), methodInsert))
 	}
 	if e.intent.Create != loader.CreateRecreate {
-		e.burden(name, row[4], row[5], row[6])
+		e.burden(name, row[4], row[5], row[6], row[7])
 	}
 	if e.flavour == yugabyteDB {
 		return e.tablets(ctx, name)
@@ -152,23 +155,27 @@ func (e *examination) onTable(ctx context.Context) error {
 }
 
 // burden tells what makes every row dearer than the row.
-func (e *examination) burden(name, indexes, triggers, foreign string) {
+func (e *examination) burden(name, indexes, triggers, foreign, unique string) {
 	var has, fixes []string
 	note := func(what, names, fix string) {
 		if names != "" {
 			has, fixes = append(has, what+" "+names), append(fixes, fix)
 		}
 	}
+	dropped := func(constraints string) string {
+		return fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", name, strings.ReplaceAll(constraints, ", ", ", DROP CONSTRAINT "))
+	}
 	note("indexes", indexes, "DROP INDEX "+indexes)
 	note("triggers", triggers, fmt.Sprintf("ALTER TABLE %s DISABLE TRIGGER USER", name))
-	note("foreign keys", foreign, fmt.Sprintf("ALTER TABLE %s DROP CONSTRAINT %s", name, strings.ReplaceAll(foreign, ", ", ", DROP CONSTRAINT ")))
+	note("foreign keys", foreign, dropped(foreign))
+	note("unique constraints", unique, dropped(unique)) // whose indexes go with them and in no other way
 	if len(has) == 0 {
 		e.ok("indexes, triggers", name+" has no secondary index, no trigger on INSERT and no foreign key")
 		return
 	}
 	means := "every row pays for them, in log and in look-ups"
 	switch {
-	case e.options.nonTransactional && indexes != "":
+	case e.options.nonTransactional && indexes+unique != "":
 		means = "without transactions an index can end up without its rows"
 	case e.options.rowsPerTransaction > 0 && triggers != "":
 		means = "YugabyteDB ignores " + optionRowsPerTransaction + " on a table with triggers"

@@ -108,10 +108,15 @@ func (e *examination) aurora() bool {
 
 // change is how a setting of the whole server is changed, where the owner of the server may.
 func (e *examination) change(name, value string) string {
+	return e.changed(name, value, "; SELECT pg_reload_conf()")
+}
+
+// changed is how a setting is written down that then takes what follows to be in force.
+func (e *examination) changed(name, value, then string) string {
 	if _, managed := e.settings["rds.extensions"]; managed {
 		return fmt.Sprintf("set %s to %s in the parameter group", name, value)
 	}
-	return fmt.Sprintf("ALTER SYSTEM SET %s = %s; SELECT pg_reload_conf()", name, value)
+	return fmt.Sprintf("ALTER SYSTEM SET %s = %s%s", name, value, then)
 }
 
 func (e *examination) durability() {

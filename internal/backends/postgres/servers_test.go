@@ -43,7 +43,7 @@ func target(t testing.TB) loader.Target {
 	require.NoError(t, err)
 	schema := fmt.Sprintf("t%x", time.Now().UnixNano())
 	sql(t, "CREATE SCHEMA "+schema)
-	t.Cleanup(func() { sql(t, "DROP SCHEMA "+schema+" CASCADE") })
+	t.Cleanup(func() { sql(t, "DROP SCHEMA IF EXISTS "+schema+" CASCADE") })
 	to.Table = schema + ".documents"
 	return to
 }

@@ -2,9 +2,12 @@
 // uploaded through the node or to a presigned URL, and INSERT with values. COPY INTO and INSERT of files in a stage answer
 // with the rows that were counted when the file came.
 //
+//   - Rows lie in a text as its FILE_FORMAT says; empty lines of CSV and NDJSON are none. Files in a stage are counted
+//     before that is known, so a COPY of CSV with other quotes, separators, escapes or line ends than the usual is refused.
+//   - INSERT … SELECT is refused: there is nothing to select from.
 //   - Bytes of a file in a stage are counted when it is uploaded, its rows when a statement loads them.
 //   - Names and rows of the last 10,000 files are remembered. A COPY that names another one fails.
-//   - Labels are not remembered, so the same one loads twice; nor are tables, transactions or sessions. A question about
+//   - Labels are not remembered, nor which files were loaded, so the same one loads twice; nor are tables, transactions or sessions. A question about
 //     them has an empty result.
 //   - A streaming load is taken without a statement too, as lines.
 package databend

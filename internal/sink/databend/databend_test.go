@@ -131,6 +131,11 @@ func TestStages(t *testing.T) {
 		{"COPY INTO t FROM @st FILES = ('run/9.csv') FILE_FORMAT = (type = CSV)", "code: 3001"},
 		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = PARQUET)", "code: 1046"},
 		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = CSV compression = gzip)", "code: 1002"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = CSV field_delimiter = '|')", "code: 1002"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = CSV quote = '')", "run/1.csv 3 0 - -"},
+		{"COPY INTO t FROM @st FILES = ('run/1.csv') FILE_FORMAT = (type = CSV) SIZE_LIMIT = 1", "code: 1002"},
+		{"COPY INTO t FROM (SELECT $1 FROM @st/run/3.parquet WHERE $1 > 1) FILE_FORMAT = (type = PARQUET)", "code: 1002"},
+		{"INSERT INTO t SELECT number FROM numbers(10)", "code: 1002"},
 		{"COPY INTO t FROM 's3://b/p'", "code: 1002"},
 		{"LIST @st/run/1", "run/1.csv 12"},
 		{"LIST @st PATTERN = '.*('", "code: 1005"},
@@ -148,7 +153,7 @@ func TestStages(t *testing.T) {
 		require.NoError(t, err, c.sql)
 		require.Equal(t, c.want, flat(answer.Data), c.sql)
 	}
-	require.EqualValues(t, 2+5+2+4321+4321, s.Stats().Rows)
+	require.EqualValues(t, 2+5+2+4321+3+4321, s.Stats().Rows)
 }
 
 func flat(rows [][]*string) string {
@@ -222,6 +227,10 @@ func TestFormats(t *testing.T) {
 		"crlf":                 {sql: `(type = CSV, record_delimiter = '\r\n')`, body: "1\r\n2\r\n", want: `"rows":2`},
 		"other delimiter":      {sql: `(type = CSV, record_delimiter = '|')`, body: "1|2|\n", want: `"rows":3`},
 		"ndjson":               {sql: "(type = NDJSON)", body: "{\"a\":\"\\\"\"}\n{}\n", want: `"rows":2`},
+		"empty lines":          {sql: "(type = NDJSON)", body: "\n{}\n\n\n{}", want: `"rows":2`},
+		"empty lines of csv":   {sql: "(type = CSV)", body: "1,\"\n\n\"\n\n2,\n", want: `"rows":2`},
+		"escapes":              {sql: `(type = CSV, escape = '\\')`, body: "1,\"\\\"\n\"\n2,\n", want: `"rows":2`},
+		"tsv of other ends":    {sql: `(type = TSV, record_delimiter = '|')`, body: "1\n|2|", want: `"rows":2`},
 		"parquet that is none": {sql: "(type = PARQUET)", body: "1\n", want: "Parquet footer"},
 		"open quote":           {sql: "(type = CSV)", body: "1,\"a\n", want: "has no end"},
 		"xml":                  {sql: "(type = XML)", body: "<a/>", want: "format XML"},

@@ -25,13 +25,14 @@ type file struct {
 	stage, path string
 	size        int64
 	rows        int64 // lines, or what a Parquet footer says; where nothing is counted, bytes / the size of a row
+	filled      int64 // lines that are not empty
 	quoted      int64 // rows of CSV with commas and quotes; −1: it is none
 	parquet     bool
 	dropped     bool // nothing was counted
 }
 
 // rowsAs is how many rows a file has in a format.
-func (f *file) rowsAs(t *web.Text) (int64, error) {
+func (f *file) rowsAs(t *sink.Text) (int64, error) {
 	switch {
 	case f.dropped:
 		return f.rows, nil
@@ -41,10 +42,16 @@ func (f *file) rowsAs(t *web.Text) (int64, error) {
 		return f.rows, nil
 	}
 	n := f.rows
-	if t.Quote == '"' && t.Separator == "," {
+	switch usual := (sink.Text{Quote: '"', Separator: ",", Filled: true, Skip: t.Skip}); {
+	case *t == usual:
 		if n = f.quoted; n < 0 {
 			return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + ": a value in quotes has no end"}
 		}
+	case t.Quote != 0 || t.End != "":
+		return 0, &refusal{http.StatusOK, codeUnimplemented, "terapush sink: rows in a stage are counted before anybody says what they are: " +
+			"of CSV with commas, double quotes and line feeds, without ESCAPE, or without quotes (QUOTE = '')"}
+	case t.Filled:
+		n = f.filled
 	}
 	return max(0, n-t.Skip), nil
 }
@@ -52,15 +59,18 @@ func (f *file) rowsAs(t *web.Text) (int64, error) {
 // unread counts the rows of a file of which nobody has said yet what it is.
 type unread struct {
 	web.Sniffed
-	quoted *web.Delimited
+	filled, quoted *sink.Delimited
 }
 
 func newUnread() *unread {
-	return &unread{quoted: web.NewDelimited(web.Text{Quote: '"', Separator: ","})}
+	return &unread{
+		filled: sink.NewDelimited(sink.Text{Filled: true}), quoted: sink.NewDelimited(sink.Text{Quote: '"', Separator: ",", Filled: true}),
+	}
 }
 
 func (u *unread) Write(p []byte) {
 	u.Sniffed.Write(p)
+	u.filled.Write(p)
 	u.quoted.Write(p)
 }
 
@@ -71,6 +81,7 @@ func (u *unread) remembered(f *file) {
 		return
 	}
 	f.parquet = u.Piece().Parquet()
+	f.filled, _ = u.filled.Rows() // without quotes there is nothing to fail
 	var err error
 	if f.quoted, err = u.quoted.Rows(); err != nil {
 		f.quoted = -1

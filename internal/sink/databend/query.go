@@ -139,6 +139,9 @@ func (r *request) run(b *body, q question) (result, error) {
 }
 
 func (r *request) insert(p sink.Part) (result, error) {
+	if p.Rows == 0 {
+		return result{}, refuse(codeUnimplemented, "it counts the rows of INSERT … VALUES (…), and has no tables to select from")
+	}
 	if r.Stream.Settle(p.CRC) != nil {
 		return result{}, &refusal{http.StatusOK, codeNoResources, sink.ErrTold.Error()}
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sink/web"
+	"github.com/terapush/terapush/internal/sink"
 )
 
 var (
@@ -16,6 +16,7 @@ var (
 	copySource  = regexp.MustCompile(`(?is)^COPY\s+INTO\s.*?\sFROM\s+(?:\(\s*SELECT\s.*?\sFROM\s+)?(@(?:~|\w+)(?:/[^\s';)]*)?)(.*)$`)
 	copyFiles   = regexp.MustCompile(`(?is)\bFILES\s*=\s*\(((?:\s*'(?:[^'\\]|\\.|'')*'\s*,?)*)\)`)
 	copyPattern = regexp.MustCompile(`(?is)\bPATTERN\s*=\s*'((?:[^'\\]|\\.|'')*)'`)
+	copyChooses = regexp.MustCompile(`(?is)\bWHERE\b|\bSIZE_LIMIT\s*=`)
 	copyPurge   = regexp.MustCompile(`(?is)\bPURGE\s*=\s*TRUE\b`)
 	quotedText  = regexp.MustCompile(`'((?:[^'\\]|\\.|'')*)'`)
 )
@@ -55,7 +56,7 @@ func (r *request) insertAttached(q question) (result, error) {
 }
 
 // load gives the rows of a file.
-func (r *request) load(stage, path string, text *web.Text) (int64, error) {
+func (r *request) load(stage, path string, text *sink.Text) (int64, error) {
 	f, found := r.node.files.find(stage, path)
 	if !found {
 		return 0, &refusal{http.StatusOK, codeFileMissing, "terapush sink: file @" + stage + "/" + path + " was not uploaded here, or is none of the last 10,000"}
@@ -70,6 +71,9 @@ func (r *request) copyInto(sql string) (result, error) {
 		return result{}, refuse(codeUnimplemented, "COPY INTO a table FROM a stage is all that can be copied here")
 	}
 	stage, path, _ := splitPlace(m[1])
+	if copyChooses.MatchString(sql) {
+		return result{}, refuse(codeUnimplemented, "how many rows WHERE or SIZE_LIMIT leave cannot be known here")
+	}
 	text, err := format(m[2])
 	if err != nil {
 		return result{}, err

@@ -22,7 +22,7 @@ func (r *request) streamingLoad() error {
 		if text == nil {
 			return &web.Parquet{}
 		}
-		return web.NewDelimited(*text)
+		return sink.NewDelimited(*text)
 	})
 	switch {
 	case err != nil:
@@ -58,15 +58,15 @@ func failed(err error) error {
 
 var (
 	formatType   = regexp.MustCompile(`(?i)\btype\s*=\s*'?(\w+)'?`)
-	formatOption = regexp.MustCompile(`(?i)\b(skip_header|record_delimiter|field_delimiter|quote|compression)\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|(\w+))`)
+	formatOption = regexp.MustCompile(`(?i)\b(skip_header|record_delimiter|field_delimiter|quote|escape|compression)\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|(\w+))`)
 )
 
 // format reads FILE_FORMAT out of a statement; nil is Parquet. Without one rows are lines.
-func format(sql string) (*web.Text, error) {
+func format(sql string) (*sink.Text, error) {
 	options := map[string]string{}
 	_, rest, found := cutFold(sql, "FILE_FORMAT")
 	if !found {
-		return &web.Text{}, nil
+		return &sink.Text{}, nil
 	}
 	if m := formatType.FindStringSubmatch(rest); m != nil {
 		options["type"] = m[1]
@@ -95,23 +95,31 @@ func unescape(s string) string {
 }
 
 // formatOf reads options by their names (Databend manual, "Input & Output File Formats"); nil is Parquet.
-func formatOf(options map[string]string) (*web.Text, error) {
+func formatOf(options map[string]string) (*sink.Text, error) {
 	if c := strings.ToLower(options["compression"]); c != "" && c != "none" && c != "auto" {
 		return nil, refuse(codeUnimplemented, "rows cannot be counted in what is compressed ("+c+")")
 	}
-	t := &web.Text{}
+	t := &sink.Text{}
 	switch kind := strings.ToUpper(options["type"]); kind {
 	case "PARQUET":
 		return nil, nil
 	case "CSV":
-		t.Quote, t.Separator, t.End = '"', ",", strings.ReplaceAll(options["record_delimiter"], "\r\n", "\n")
+		t.Quote, t.Separator, t.End = '"', ",", end(options["record_delimiter"])
 		if q, given := options["quote"]; given && len(q) <= 1 {
 			t.Quote = (q + "\x00")[0] // none, or another one
 		}
 		if s := options["field_delimiter"]; s != "" {
 			t.Separator = s
 		}
-	case "TSV", "NDJSON", "":
+		if e := options["escape"]; e != "" {
+			t.Escape = e[0]
+		}
+		t.Filled = true
+	case "NDJSON":
+		t.Filled = true
+	case "TSV":
+		t.End = end(options["record_delimiter"])
+	case "":
 	default:
 		return nil, refuse(codeUnimplemented, "rows cannot be counted in format "+kind+"; take CSV, TSV, NDJSON or PARQUET")
 	}
@@ -123,4 +131,12 @@ func formatOf(options map[string]string) (*web.Text, error) {
 		t.Skip = n
 	}
 	return t, nil
+}
+
+// end is what ends a row: "" where that is a line feed, behind a carriage return or not.
+func end(delimiter string) string {
+	if delimiter == "\n" || delimiter == "\r\n" {
+		return ""
+	}
+	return delimiter
 }

@@ -6,7 +6,8 @@
 // it does of Doris.
 //
 // Labels and transactions are not remembered: the same label loads twice, and an aborted transaction does not take back
-// what was counted. No row is filtered, since there are no tables.
+// what was counted. No row is filtered, since there are no tables: loads that choose among their rows (where, sql,
+// json_root) are refused, and so are compressed ones.
 package doris
 
 import (

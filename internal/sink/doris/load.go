@@ -105,6 +105,11 @@ func (r *request) take() (bytes, rows int64, err error) {
 // counter knows the rows of a load by its headers (Doris manual, "Stream Load").
 func counter(h http.Header) (sink.RowCounter, error) {
 	format := strings.ToLower(h.Get("format"))
+	for _, name := range []string{"where", "sql", "json_root"} {
+		if h.Get(name) != "" {
+			return nil, &refusal{"which rows are loaded cannot be known here with the header " + name}
+		}
+	}
 	for _, name := range []string{"compress_type", "compression"} {
 		if kind := h.Get(name); kind != "" && !strings.EqualFold(kind, "plain") {
 			return nil, &refusal{"rows cannot be counted in what is compressed (" + name + ": " + kind + ")"}
@@ -118,11 +123,11 @@ func counter(h http.Header) (sink.RowCounter, error) {
 	case "csv_with_names_and_types":
 		return lines(h, 2)
 	case "json":
-		if isTrue(h, "strip_outer_array") && !isTrue(h, "read_json_by_line") {
+		if isTrue(h, "strip_outer_array") { // also one in every line
 			return &web.JSON{Array: true}, nil
 		}
 		if isTrue(h, "read_json_by_line") {
-			return web.NewDelimited(web.Text{End: delimiter(h.Get("line_delimiter"))}), nil
+			return sink.NewDelimited(sink.Text{End: delimiter(h.Get("line_delimiter")), Filled: true}), nil
 		}
 		return &web.JSON{}, nil
 	case "parquet":
@@ -134,7 +139,7 @@ func counter(h http.Header) (sink.RowCounter, error) {
 func isTrue(h http.Header, name string) bool { return strings.EqualFold(h.Get(name), "true") }
 
 func lines(h http.Header, heads int64) (sink.RowCounter, error) {
-	t := web.Text{End: delimiter(h.Get("line_delimiter")), Separator: delimiter(h.Get("column_separator")), Skip: heads}
+	t := sink.Text{End: delimiter(h.Get("line_delimiter")), Separator: delimiter(h.Get("column_separator")), Skip: heads, Filled: true}
 	if t.Separator == "" {
 		t.Separator = "\t"
 	}
@@ -143,6 +148,9 @@ func lines(h http.Header, heads int64) (sink.RowCounter, error) {
 	} else if quote != "" {
 		t.Quote = quote[0]
 	}
+	if escape := delimiter(h.Get("escape")); escape != "" {
+		t.Escape = escape[0]
+	}
 	if text := h.Get("skip_lines"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 0 {
@@ -150,7 +158,7 @@ func lines(h http.Header, heads int64) (sink.RowCounter, error) {
 		}
 		t.Skip = max(n, t.Skip)
 	}
-	return web.NewDelimited(t), nil
+	return sink.NewDelimited(t), nil
 }
 
 // delimiter undoes what a header cannot hold: hexadecimal digits behind \x, and the escapes of C.

@@ -54,12 +54,13 @@ func (s *session) prepare() error {
 		return s.fail(refused.number, refused.message)
 	}
 	var columns []string
-	switch verb, _ := sink.Verb(part.Text); verb {
+	sql := plain(part.Text)
+	switch verb, _ := sink.Verb(sql); verb {
 	case "LOAD":
 		return s.fail(errNotPreparable, "This command is not supported in the prepared statement protocol yet")
 	case "INSERT", "REPLACE":
 	default:
-		seen := s.look(sink.Plain(part.Text))
+		seen := s.look(sql)
 		if seen.refused != nil {
 			return s.fail(seen.refused.number, seen.refused.message)
 		}

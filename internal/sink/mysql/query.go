@@ -9,7 +9,8 @@ import (
 )
 
 var (
-	infile     = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(LOCAL\s+)?INFILE\s+(?:'([^']*)'|"([^"]*)")`)
+	comments   = regexp.MustCompile(`^(?s:\s+|/\*(?:[^!].*?)??\*/|(?:--|#)[^\n]*\n)+`)
+	executable = regexp.MustCompile(`^(?s:/\*!\d*(.*?)\*/)`)
 	insertSet  = regexp.MustCompile("(?is)^(?:INSERT|REPLACE)\\s(?:\\w+\\s+)*?(?:`[^`]+`|[\\w.]+)\\s+SET\\s")
 	autocommit = regexp.MustCompile(`(?i)^SET\s+(?:SESSION\s+|@@SESSION\.|@@)?AUTOCOMMIT\s*:?=\s*(\w+)`)
 )
@@ -37,16 +38,36 @@ func told() *refusal {
 	return &refusal{errLockWait, "Lock wait timeout exceeded; try restarting transaction (terapush sink: told to fail some loads)"}
 }
 
+// mostExecutable bounds how often plain copies a statement.
+const mostExecutable = 8
+
+// plain is a statement without what stands before it, and without the brackets of /*! … */ around it: dumps and the
+// tools that import files are full of them.
+func plain(sql string) string {
+	for range mostExecutable {
+		sql = sql[len(comments.FindString(sql)):]
+		m := executable.FindStringSubmatchIndex(sql)
+		if m == nil {
+			break
+		}
+		sql = sql[m[2]:m[3]] + " " + sql[m[1]:]
+	}
+	return sql
+}
+
 // run runs a statement that is not a LOAD. bytes and crc are those of its rows, which are not in its text if it was
 // prepared.
 func (s *session) run(p sink.Part, bytes int64, crc uint32) outcome {
-	sql := sink.Plain(p.Text)
+	sql := plain(p.Text)
 	verb, both := sink.Verb(sql)
 	switch verb {
 	case "INSERT", "REPLACE":
 		rows := p.Rows
 		if rows == 0 && insertSet.MatchString(sql) {
 			rows = 1
+		}
+		if rows == 0 {
+			return refuse(errNotSupported, "terapush sink: it counts the rows of %s … VALUES (…), and has no tables to select from", verb)
 		}
 		if s.stream.Settle(crc) != nil {
 			return outcome{refused: told()}
@@ -109,38 +130,4 @@ func (s *session) selects(sql string) outcome {
 	}
 	// The client of MySQL 9 says SELECT $$, to find out by the error that $$ is no string here.
 	return refuse(errUnknownColumn, "terapush sink: what is '%s'?", unknown)
-}
-
-// load asks for the file and takes it in. The name goes back as it came: the client opens that file.
-func (s *session) load(sql string) error {
-	m := infile.FindStringSubmatch(sql)
-	switch {
-	case m == nil:
-		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
-	case m[1] == "":
-		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
-	}
-	if err := s.send(append([]byte{0xfb}, m[2]+m[3]...)); err != nil {
-		return err
-	}
-	load := s.stream.Load(&sink.Lines{})
-	for before := 0; ; {
-		n, err := s.header()
-		if err != nil {
-			return err
-		}
-		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
-			break
-		}
-		if err := load.Take(n); err != nil {
-			return err
-		}
-		before = n
-	}
-	bytes, rows, err := load.End()
-	if err != nil { // told to: any text is rows
-		return s.fail(told().number, told().message)
-	}
-	s.count.Loaded(bytes, rows)
-	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
 }

@@ -15,13 +15,20 @@ func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome,
 	if m == nil {
 		return refuse(errUnsupported, "terapush sink: only COPY … FROM STDIN"), nil
 	}
-	var rows sink.RowCounter = &sink.Lines{}
-	format := byte(0)
-	if inBinary.MatchString(m[1]) {
-		rows, format = &binaryRows{}, 1
+	format := formatOf(m[1], m[2])
+	var rows sink.RowCounter
+	if !s.stream.Options.NoCount {
+		var why string
+		if rows, why = format.counter(); why != "" {
+			return refuse(errUnsupported, "terapush sink: "+why), nil
+		}
+	}
+	overall := byte(0)
+	if format.binary {
+		overall = 1
 	}
 	// A real server lists the columns here. Nobody counts on it, and the sink has no tables.
-	if err := s.send(append(before, &pgproto3.CopyInResponse{OverallFormat: format})...); err != nil {
+	if err := s.send(append(before, &pgproto3.CopyInResponse{OverallFormat: overall})...); err != nil {
 		return outcome{}, err
 	}
 	o, err := s.take(s.stream.Load(rows))

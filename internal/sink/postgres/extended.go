@@ -23,6 +23,7 @@ type extended struct {
 	statements map[string]*statement
 	portals    map[string]*portal
 	text       int  // bytes in statements
+	bound      int  // bytes in those that portals hold
 	skipping   bool // after an error, up to the next Sync
 }
 
@@ -30,6 +31,9 @@ type statement struct {
 	part  sink.Part
 	types []uint32 // of the parameters, 0 where the client named none
 }
+
+// size is what it takes of the memory, in bytes.
+func (s *statement) size() int { return len(s.part.Text) + 4*len(s.types) }
 
 type portal struct {
 	statement *statement
@@ -143,14 +147,15 @@ func (s *session) parse(n int) (*pgproto3.ErrorResponse, error) {
 		types = append(types, 0)
 	}
 	s.extended.forget(name)
-	size := len(parts[0].Text) + 4*len(types)
+	parsed := &statement{parts[0], types}
+	size := parsed.size()
 	if len(s.extended.statements) == maxPrepared || s.extended.text+size > maxPreparedText {
 		return failure("ERROR", errTooMany, "terapush sink: too many prepared statements; close some"), nil
 	}
 	if s.extended.statements == nil {
 		s.extended.statements, s.extended.portals = map[string]*statement{}, map[string]*portal{}
 	}
-	s.extended.statements[name] = &statement{parts[0], types}
+	s.extended.statements[name] = parsed
 	s.extended.text += size
 	return nil, nil
 }
@@ -174,8 +179,16 @@ func (s *session) types(n int) ([]uint32, error) {
 // forget forgets a statement. The portals that were bound to it stay.
 func (e *extended) forget(name string) {
 	if old, ok := e.statements[name]; ok {
-		e.text -= len(old.part.Text) + 4*len(old.types)
+		e.text -= old.size()
 		delete(e.statements, name)
+	}
+}
+
+// unbind forgets a portal.
+func (e *extended) unbind(name string) {
+	if old, ok := e.portals[name]; ok {
+		e.bound -= old.statement.size()
+		delete(e.portals, name)
 	}
 }
 
@@ -201,10 +214,13 @@ func (s *session) bind(n int) (*pgproto3.ErrorResponse, error) {
 	if p.statement, ok = s.extended.statements[of]; !ok {
 		return failure("ERROR", errUnknownName, "prepared statement \""+of+"\" does not exist"), nil
 	}
-	if len(s.extended.portals) == maxPrepared {
+	s.extended.unbind(name)
+	size := p.statement.size()
+	if len(s.extended.portals) == maxPrepared || s.extended.bound+size > maxPreparedText {
 		return failure("ERROR", errTooMany, "terapush sink: too many portals; close some"), nil
 	}
 	s.extended.portals[name] = p
+	s.extended.bound += size
 	return nil, nil
 }
 
@@ -291,7 +307,7 @@ func (s *session) closeNamed(n int) ([]pgproto3.BackendMessage, error) {
 	case kind == 'S':
 		s.extended.forget(name)
 	case kind == 'P':
-		delete(s.extended.portals, name)
+		s.extended.unbind(name)
 	default:
 		return nil, errMalformed
 	}

@@ -2,6 +2,10 @@
 // and forgotten; transactions, settings and definitions are agreed to. Simple queries may hold several statements, and
 // the extended protocol prepares and runs one.
 //
+// Rows of COPY are those of its FORMAT, HEADER, QUOTE and ESCAPE: a line end in quotes or behind a backslash is data, and
+// \. ends it. Lines end with a line feed, behind a carriage return or not, and never with a carriage return alone. COPY …
+// WHERE and INSERT … SELECT are refused: how many rows those are only tables could tell.
+//
 // Tables have no rows here, and columns of no known type. A described parameter has the type that the client named, or
 // none (OID 0), and so has every column that a SELECT lists by name: a client such as pgx then encodes a value by what
 // it is in the program, which is what COPY's binary format takes here anyway. SELECT * has no columns and RETURNING no
@@ -101,6 +105,10 @@ func (s *session) message() error {
 			return err
 		}
 		s.extended.skipping = false
+		if s.tx == idle { // portals live as long as their transaction
+			clear(s.extended.portals)
+			s.extended.bound = 0
+		}
 		return s.send(s.ready())
 	case 'P', 'B', 'D', 'E', 'C':
 		return s.extend(kind, n)

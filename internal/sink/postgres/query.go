@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	copyIn        = regexp.MustCompile(`(?is)^COPY\s.*?\sFROM\s+STDIN\b(.*)$`)
-	inBinary      = regexp.MustCompile(`(?i)\bBINARY\b`)
+	copyIn        = regexp.MustCompile(`(?is)^COPY\s+(?:(BINARY)\s+)?\S.*?[\s)]FROM\s+STDIN\b(.*)$`)
 	defaultValues = regexp.MustCompile(`(?is)^INSERT\s+INTO\s+\S+\s+DEFAULT\s+VALUES\b`)
+	inserts       = regexp.MustCompile(`(?is)\b(?:INSERT|MERGE)\s+INTO\b`)
 	selectList    = regexp.MustCompile(`(?is)^SELECT\s+(.*?)\s+FROM\s`)
 )
 
@@ -57,7 +57,7 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32, before []pgproto3.Ba
 		if o, err = s.copyIn(sql, before); err != nil {
 			return o, err
 		}
-	case verb == "INSERT":
+	case verb == "INSERT", verb == "MERGE", verb == "WITH" && inserts.MatchString(sql):
 		o = s.insert(sql, p.Rows, bytes, crc)
 	case verb == "BEGIN" || verb == "START":
 		s.tx, o = within, done(words)
@@ -98,6 +98,9 @@ func (s *session) end(verb, words string) outcome {
 func (s *session) insert(sql string, rows, bytes int64, crc uint32) outcome {
 	if rows == 0 && defaultValues.MatchString(sql) {
 		rows = 1
+	}
+	if rows == 0 {
+		return refuse(errUnsupported, "terapush sink: it counts the rows of INSERT … VALUES (…), and has no tables to select from")
 	}
 	if s.stream.Settle(crc) != nil {
 		return told()

@@ -24,7 +24,7 @@ func talk(_ uint32, stream *sink.Stream, count *sink.Counters) error {
 			return errors.New("raw sink: negative size")
 		}
 		count.Statement()
-		load := stream.Load(&sink.Lines{})
+		load := stream.Load(sink.NewDelimited(sink.Text{}))
 		if err := load.Take(size); err != nil {
 			return err
 		}

@@ -243,7 +243,7 @@ func (f *form) head(p []byte) []byte {
 	switch {
 	case bytes.HasSuffix(f.text, []byte("\r\n\r\n")) || string(f.text) == "\r\n":
 		f.begin()
-	case len(f.text) > longestHead:
+	case len(f.text) > longestLine: // of a thousand files
 		f.err = errFormPart
 	}
 	return p

@@ -24,63 +24,20 @@ func rows(c sink.RowCounter, data string, n int) (int64, error) {
 	return c.Rows()
 }
 
-func TestDelimited(t *testing.T) {
-	csv := Text{Quote: '"', Separator: ","}
-	for _, c := range []struct {
-		text Text
-		data string
-		want int64 // −1: an error
-	}{
-		{Text{}, "", 0},
-		{Text{}, "a", 1},
-		{Text{}, "a\nb\n", 2},
-		{Text{}, "\n\n", 2},
-		{Text{End: "\x02"}, "a\n\x02b", 2},
-		{Text{End: "aab"}, "xaaab" + "yaab" + "aa", 3},
-		{Text{End: "abab"}, "abaabab" + "ab", 2},
-		{Text{Skip: 1}, "head\na\n", 1},
-		{Text{Skip: 5}, "head\n", 0},
-		{csv, "1,\"a\nb\"\n2,\"\"\"\n\"\"\"\n", 2},
-		{csv, "\"\n\"\n\"\n\",x\n", 2},
-		{csv, "1,5\" pipe\n2,x\n", 2},
-		{csv, "1,\"a\n", -1},
-		{csv, "1,\"a\"", 1},
+func TestJSON(t *testing.T) {
+	for text, want := range map[string][2]int64{ // values, and elements of arrays
+		"": {0, 0}, "[1,2]": {-1, 2}, "[1]\n[2, {\"a\":[3]}]\n": {-1, 3}, "[]": {-1, 0}, "{}{}\n1\n": {3, -1}, "[1": {-1, -1},
 	} {
-		for n := 1; n <= 5; n++ {
-			got, err := rows(NewDelimited(c.text), c.data, n)
-			if c.want < 0 {
-				require.Error(t, err)
+		for i, array := range []bool{false, true} {
+			got, err := rows(&JSON{Array: array}, text, 1)
+			if want[i] < 0 {
+				require.Error(t, err, text)
 				continue
 			}
-			require.NoError(t, err)
-			require.Equal(t, c.want, got, "%q by %d", c.data, n)
+			require.NoError(t, err, text)
+			require.Equal(t, want[i], got, text)
 		}
 	}
-}
-
-// In however many pieces, rows are those that splitting the whole gives.
-func FuzzDelimited(f *testing.F) {
-	f.Add("xaaabyaabaa", "aab", 2)
-	f.Add("a\n", "\n", 1)
-	f.Fuzz(func(t *testing.T, data, end string, n int) {
-		if end == "" {
-			return
-		}
-		want := int64(strings.Count(data, end))
-		if rest := data[strings.LastIndex(data, end)+1:]; !strings.HasSuffix(data, end) && rest != "" {
-			want++
-		} else if strings.HasSuffix(data, end) && int64(len(strings.Split(data, end))) > want && !endsWhole(data, end) {
-			want++ // the last end overlaps one that was counted
-		}
-		got, _ := rows(NewDelimited(Text{End: end}), data, max(1, n))
-		require.Equal(t, want, got)
-	})
-}
-
-// endsWhole tells that the last thing in data, cut from its beginning, is an end.
-func endsWhole(data, end string) bool {
-	all := strings.Split(data, end)
-	return all[len(all)-1] == ""
 }
 
 func FuzzJSON(f *testing.F) {
@@ -142,6 +99,12 @@ func TestParquetIsBounded(t *testing.T) {
 		c.Write(make([]byte, 100_000))
 	}
 	require.LessOrEqual(t, cap(c.tail), 4*longestFooter)
+	s := &Sniffed{}
+	n, err := rows(s, parquetFile(t, 7), 1000)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, n)
+	require.Nil(t, s.parquet.tail, "a form of a thousand files keeps them until the last one is there")
+	require.Equal(t, n, RowsOf(s.Piece()))
 }
 
 // Whatever a footer says, reading it ends, and no number is below zero.
@@ -167,7 +130,7 @@ func FuzzForm(f *testing.F) {
 	f.Add("--b--", 3)
 	f.Add("--b\r\n\r\n\r\n--b--", 3)
 	f.Fuzz(func(t *testing.T, text string, n int) {
-		form := newForm("b", func() sink.RowCounter { return NewDelimited(Text{}) }, false)
+		form := newForm("b", func() sink.RowCounter { return sink.NewDelimited(sink.Text{}) }, false)
 		if _, err := rows(form, text, max(1, n)); err != nil {
 			return // it is stricter: a form has to have an end
 		}
@@ -212,9 +175,9 @@ func TestFormIsBounded(t *testing.T) {
 		"not this": "--c\r\n\r\n--c--\r\n",
 		"nothing":  "",
 	} {
-		form := newForm("b", func() sink.RowCounter { return NewDelimited(Text{}) }, false)
+		form := newForm("b", func() sink.RowCounter { return sink.NewDelimited(sink.Text{}) }, false)
 		_, err := rows(form, text, 1000)
 		require.ErrorIs(t, err, ErrForm, name)
-		require.Less(t, cap(form.text), 2*longestHead)
+		require.LessOrEqual(t, cap(form.text), 2*longestLine)
 	}
 }

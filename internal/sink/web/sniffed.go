@@ -34,14 +34,14 @@ func (s *Sniffed) Write(p []byte) {
 	}
 }
 
-// Piece is what was written.
+// Piece is what was written, once all data is there. The end of a Parquet file is let go of: a form has many files.
 func (s *Sniffed) Piece() Piece {
-	p := s.piece
-	p.parquet = string(s.head) == magic
+	s.piece.parquet = string(s.head) == magic
 	if n, err := s.parquet.Rows(); err == nil {
-		p.footer = n
+		s.piece.footer = n
 	}
-	return p
+	s.parquet = Parquet{}
+	return s.piece
 }
 
 // Parquet tells that a piece begins as a Parquet file does.

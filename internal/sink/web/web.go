@@ -17,7 +17,6 @@ import (
 	"github.com/terapush/terapush/internal/sink"
 )
 
-
 // Handler answers one request. An error ends the connection; a *Malformed is answered before.
 type Handler func(*Exchange) error
 

@@ -21,7 +21,7 @@ import (
 func take(x *web.Exchange) error {
 	switch x.Method {
 	case http.MethodPut:
-		load := x.Stream.Load(web.NewDelimited(web.Text{}))
+		load := x.Stream.Load(sink.NewDelimited(sink.Text{}))
 		if _, err := x.Content.TakeAll(load); err != nil {
 			load.GiveUp()
 			return err

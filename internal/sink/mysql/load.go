@@ -1,0 +1,159 @@
+package mysql
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sink"
+)
+
+const (
+	str  = `(?:[xX]?'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|0x[0-9a-fA-F]+)`
+	name = "(?:`(?:[^`]|``)*`|[^\\s(`])+"
+)
+
+var (
+	infile = regexp.MustCompile(`(?is)^LOAD\s+DATA\s+(?:LOW_PRIORITY\s+|CONCURRENT\s+)?(LOCAL\s+)?INFILE\s+(` + str + `)(.*)$`)
+	// clauses are those behind the name of the file, in their order (MySQL manual, "LOAD DATA Statement"): of fields, of
+	// lines, how many to ignore. Behind them comes nothing that changes what a row is.
+	clauses = regexp.MustCompile(`(?is)^(?:\s+(?:REPLACE|IGNORE))?\s+INTO\s+TABLE\s+` + name + `(?:\s+PARTITION\s*\([^)]*\))?(?:\s+(?:CHARACTER\s+SET|CHARSET)\s+\S+)?` +
+		`(?:\s+(?:FIELDS|COLUMNS)((?:\s+(?:TERMINATED|(?:OPTIONALLY\s+)?ENCLOSED|ESCAPED)\s+BY\s*` + str + `)+))?` +
+		`(?:\s+LINES((?:\s+(?:STARTING|TERMINATED)\s+BY\s*` + str + `)+))?` +
+		`(?:\s+IGNORE\s+(\d+)\s+(?:LINES|ROWS))?\s*(?:\(.*|SET\s.*)?$`)
+	clause = regexp.MustCompile(`(?is)(TERMINATED|ENCLOSED|ESCAPED|STARTING)\s+BY\s*(` + str + `)`)
+)
+
+// load asks for the file and takes it in.
+func (s *session) load(sql string) error {
+	m := infile.FindStringSubmatch(strings.TrimRight(sql, "; \t\r\n"))
+	switch {
+	case m == nil:
+		return s.fail(errParse, "terapush sink: LOAD DATA without INFILE 'name'")
+	case m[1] == "":
+		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
+	}
+	var count sink.RowCounter
+	if !s.stream.Options.NoCount {
+		text, err := textOf(m[3])
+		if err != nil {
+			return s.fail(errNotSupported, "terapush sink: "+err.Error())
+		}
+		count = sink.NewDelimited(text)
+	}
+	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
+		return err
+	}
+	load := s.stream.Load(count)
+	if err := s.file(load); err != nil {
+		return err
+	}
+	bytes, rows, err := load.End()
+	switch {
+	case errors.Is(err, sink.ErrTold):
+		return s.fail(told().number, told().message)
+	case err != nil:
+		return s.fail(errBadData, "terapush sink: "+err.Error())
+	}
+	s.count.Loaded(bytes, rows)
+	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
+}
+
+// file takes in the packets up to an empty one.
+func (s *session) file(load *sink.Load) error {
+	for before := 0; ; {
+		n, err := s.header()
+		if err != nil {
+			return err
+		}
+		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
+			return nil
+		}
+		if err := load.Take(n); err != nil {
+			return err
+		}
+		before = n
+	}
+}
+
+var (
+	errClauses  = errors.New("what stands behind INFILE cannot be read, so its rows cannot be counted")
+	errStarting = errors.New("it does not count lines by what they start with (LINES STARTING BY)")
+	errFixed    = errors.New("it does not count rows of a fixed size: give FIELDS TERMINATED BY and LINES TERMINATED BY")
+	errOneByte  = errors.New("ENCLOSED BY and ESCAPED BY are one byte, or none")
+)
+
+// textOf reads what a LOAD DATA says of rows. Without it a tab ends a value, a line feed a row, and a backslash escapes
+// either.
+func textOf(behind string) (sink.Text, error) {
+	t := sink.Text{End: "\n", Separator: "\t", Escape: '\\', Bare: true}
+	m := clauses.FindStringSubmatch(behind)
+	if m == nil {
+		return t, errClauses
+	}
+	for _, c := range clause.FindAllStringSubmatch(m[1], -1) {
+		text := unquote(c[2])
+		switch strings.ToUpper(c[1]) {
+		case "TERMINATED":
+			t.Separator = text
+		case "ENCLOSED":
+			t.Quote = (text + "\x00")[0]
+		case "ESCAPED":
+			t.Escape = (text + "\x00")[0]
+		}
+		if len(text) > 1 && !strings.EqualFold(c[1], "TERMINATED") {
+			return t, errOneByte
+		}
+	}
+	for _, c := range clause.FindAllStringSubmatch(m[2], -1) {
+		text := unquote(c[2])
+		if strings.EqualFold(c[1], "TERMINATED") {
+			t.End = text
+		} else if text != "" {
+			return t, errStarting
+		}
+	}
+	if t.End == "" || t.Separator == "" && t.Quote == 0 {
+		return t, errFixed
+	}
+	if m[3] != "" {
+		var err error
+		if t.Skip, err = strconv.ParseInt(m[3], 10, 64); err != nil {
+			return t, errClauses
+		}
+	}
+	return t, nil
+}
+
+// letters are what a letter behind a backslash stands for, where it is not itself (MySQL manual, "String Literals").
+var letters = map[byte]byte{'0': 0, 'b': '\b', 'n': '\n', 'r': '\r', 't': '\t', 'Z': 0x1a}
+
+// unquote is what a literal stands for.
+func unquote(literal string) string {
+	digits, isHex := strings.CutPrefix(literal, "0x")
+	if c := literal[0]; c == 'x' || c == 'X' {
+		digits, isHex = literal[2:len(literal)-1], true
+	}
+	if isHex {
+		raw, _ := hex.DecodeString(digits) // what is no number is nothing, which is refused
+		return string(raw)
+	}
+	quote, text := literal[0], literal[1:len(literal)-1]
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if i+1 < len(text) && (c == quote || c == '\\') { // a doubled quote, or an escape
+			i++
+			if letter, is := letters[text[i]]; is && c == '\\' {
+				b.WriteByte(letter)
+				continue
+			}
+			c = text[i]
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
