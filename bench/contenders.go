@@ -14,23 +14,31 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // contender is one way to push.
 type contender struct {
-	name string
-	turn func(ctx context.Context) (cost, error)
+	name    string
+	turn    func(ctx context.Context) (cost, error)
+	budget  float64 // the most that the ratio may be; 0: nobody said
+	missing string  // why it cannot take part
 }
 
 // cost is what one turn took, per GiB.
 type cost struct{ client, sink, wall time.Duration }
 
-// againstSinks measures the client's CPU: first of those that share a protocol with nobody, then of those over HTTP.
-func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
+const cpuTitle = "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded"
+
+// inProcess is a contender that pushes the ring from within the bench.
+func inProcess(name string, s *sinkProcess, r *ring, push func(context.Context, *ring) (int64, error)) contender {
+	return contender{name: name, turn: func(ctx context.Context) (cost, error) { return measure(ctx, push, r, s.pid()) }}
+}
+
+// byHand measures what others wrote, or anybody could, for the same protocols: one connection each, no keys stamped.
+func byHand(ctx context.Context, o options, stdout io.Writer) error {
 	if o.wants("mysql") || o.wants("postgres") {
-		if err := againstSQLSinks(ctx, o, stdout); err != nil {
+		if err := sqlByHand(ctx, o, stdout); err != nil {
 			return err
 		}
 	}
@@ -39,27 +47,25 @@ func againstSinks(ctx context.Context, o options, stdout io.Writer) error {
 		if !found || !o.wants(family) {
 			continue
 		}
-		if err := againstWebSink(ctx, family, m, o, stdout); err != nil {
+		if err := webByHand(ctx, family, m, o, stdout); err != nil {
 			return fmt.Errorf("%s: %w", family, err)
 		}
 	}
 	return nil
 }
 
-const cpuTitle = "client CPU for a GiB pushed over loopback into a discarding server, start-up excluded"
-
-func againstSQLSinks(ctx context.Context, o options, stdout io.Writer) error {
-	r, err := newRing(o.ringBytes, o.bodyBytes)
+func sqlByHand(ctx context.Context, o options, stdout io.Writer) error {
+	r, err := newRing(o.ringBytes, o.bodyBytes, keyDigits+1+payloadBytes+1)
 	if err != nil {
 		return err
 	}
 	defer r.free()
-	s, err := startSink(ctx, o, r)
+	s, err := startSink(ctx, o, r.rowBytes())
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	contenders, err := sinkContenders(ctx, o, s, r)
+	contenders, err := sqlContenders(ctx, o, s, r)
 	if err != nil {
 		return err
 	}
@@ -67,20 +73,13 @@ func againstSQLSinks(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, cpuTitle)
+	fmt.Fprintf(stdout, "\nmysql and postgres by hand: %s\n", cpuTitle)
 	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
-	for _, family := range []string{"postgres", "mysql"} {
-		if o.wants(family) {
-			if err := byWorkers(ctx, o, s, family, product{binary: o.terapush, ring: o.ringBytes}, stdout); err != nil {
-				return err
-			}
-		}
-	}
 	return nil
 }
 
-// againstWebSink has a sink and a ring of its own: its answers count rows, and so must know how long these are.
-func againstWebSink(ctx context.Context, family string, m loader.Method, o options, stdout io.Writer) error {
+// webByHand has a sink and a ring of its own for a family: its answers count rows, and so must know how long these are.
+func webByHand(ctx context.Context, family string, m loader.Method, o options, stdout io.Writer) error {
 	if err := anyKeys(); err != nil {
 		return err
 	}
@@ -88,18 +87,18 @@ func againstWebSink(ctx context.Context, family string, m loader.Method, o optio
 	if err != nil {
 		return err
 	}
-	r, err := newEncodedRing(ctx, m.Caps.Formats[0], o.ringBytes, o.bodyBytes, int64(turns*o.ringBytes)/d.Schema().MaxRowBytes())
+	runRows := int64(turns*o.ringBytes) / d.Schema().MaxRowBytes() // as of a push, whose keys are longer than the ring's
+	r, err := newEncodedRing(ctx, m.Caps.Formats[0], o.ringBytes, o.bodyBytes, runRows)
 	if err != nil {
 		return err
 	}
 	defer r.free()
-	s, err := startSink(ctx, o, r)
+	s, err := startSink(ctx, o, r.rowBytes())
 	if err != nil {
 		return err
 	}
 	defer s.stop()
-	terapush := product{binary: o.terapush, ring: o.ringBytes, extra: []string{"--payload-kind", string(dataset.Text)}}
-	contenders, err := webContenders(ctx, family, s, r, m, terapush)
+	contenders, err := webContenders(ctx, family, s, r, m)
 	if err != nil {
 		return err
 	}
@@ -107,66 +106,31 @@ func againstWebSink(ctx context.Context, family string, m loader.Method, o optio
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\n%s, %s: %s\n", family, m.Name, cpuTitle)
+	fmt.Fprintf(stdout, "\n%s by hand: %s\n", family, cpuTitle)
 	printTable(stdout, "client CPU s/GiB", contenders, costs, func(c cost) float64 { return c.client.Seconds() })
-	return byWorkers(ctx, o, s, family, terapush, stdout)
-}
-
-// byWorkers measures whether more connections than the machine can use do harm.
-func byWorkers(ctx context.Context, o options, s *sinkProcess, family string, terapush product, stdout io.Writer) error {
-	if !o.workers {
-		return nil
-	}
-	var contenders []contender
-	for _, workers := range []int{defaultWorkers, 1, 2, 8, 16, 32, 64} {
-		contenders = append(contenders, contender{fmt.Sprintf("%s, %d workers", family, workers), func(ctx context.Context) (cost, error) {
-			return terapush.cost(ctx, s.url(family), workers, s.pid())
-		}})
-	}
-	costs, err := takeTurns(ctx, o.rounds, contenders)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stdout, "\nthroughput into the discarding server by workers")
-	printTable(stdout, "seconds/GiB", contenders, costs, func(c cost) float64 { return c.wall.Seconds() })
 	return nil
 }
 
-// defaultWorkers is what terapush chooses on two cores.
-const defaultWorkers = 4
-
-// sinkContenders returns the write loop first: the others are measured against it.
-func sinkContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]contender, error) {
-	inProcess := func(name string, push func(context.Context, *ring) (int64, error)) contender {
-		return contender{name, func(ctx context.Context) (cost, error) { return measure(ctx, push, r, s.pid()) }}
-	}
-	terapush := product{binary: o.terapush, ring: o.ringBytes}
-	builtBinary := func(name, target string) contender {
-		return contender{name, func(ctx context.Context) (cost, error) { return terapush.cost(ctx, target, defaultWorkers, s.pid()) }}
-	}
-
-	loop, err := net.Dial("tcp", s.addresses["tcp"])
+// sqlContenders returns the write loop first: the others are measured against it.
+func sqlContenders(ctx context.Context, o options, s *sinkProcess, r *ring) ([]contender, error) {
+	loop, err := net.Dial("tcp", s.addresses["raw"])
 	if err != nil {
 		return nil, err
 	}
-	all := []contender{inProcess("write loop, 256 KiB", func(_ context.Context, r *ring) (int64, error) { return writeLoop(loop, r) })}
+	all := []contender{inProcess(loopName, s, r, func(_ context.Context, r *ring) (int64, error) { return writeLoop(loop, r.bodies) })}
 	if o.wants("mysql") {
 		driver, err := openMySQL(ctx, s.addresses["mysql"])
 		if err != nil {
 			return nil, err
 		}
-		all = append(all,
-			inProcess("go-sql-driver alone", func(ctx context.Context, r *ring) (int64, error) { return loadData(ctx, driver, r) }),
-			builtBinary("terapush load-data", s.url("mysql")))
+		all = append(all, inProcess("go-sql-driver alone", s, r, func(ctx context.Context, r *ring) (int64, error) { return loadData(ctx, driver, r) }))
 	}
 	if o.wants("postgres") {
 		pg, err := pgconn.Connect(ctx, s.url("postgres"))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all,
-			inProcess("pgconn alone", func(ctx context.Context, r *ring) (int64, error) { return copyFrom(ctx, pg, r) }),
-			builtBinary("terapush copy", s.url("postgres")))
+		all = append(all, inProcess("pgconn alone", s, r, func(ctx context.Context, r *ring) (int64, error) { return copyFrom(ctx, pg, r) }))
 	}
 	return all, nil
 }
@@ -185,10 +149,14 @@ func measure(ctx context.Context, push func(context.Context, *ring) (int64, erro
 }
 
 // writeBytes is what the loop hands to the kernel at once: more makes no difference.
-const writeBytes = 256 << 10
+const (
+	writeBytes = 256 << 10
+	loopName   = "write loop, 256 KiB"
+)
 
-func writeLoop(c net.Conn, r *ring) (rows int64, err error) {
-	for _, b := range r.bodies {
+// writeLoop is the least that any client can do.
+func writeLoop(c net.Conn, bodies [][]byte) (rows int64, err error) {
+	for _, b := range bodies {
 		if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b)))); err != nil {
 			return 0, err
 		}

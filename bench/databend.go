@@ -77,7 +77,7 @@ func againstDatabend(ctx context.Context, o options, stdout io.Writer) (err erro
 
 func (d *databend) bench(ctx context.Context, o options, stdout io.Writer) error {
 	run := func(name string, load func(context.Context) (cost, error)) contender {
-		return contender{name, func(ctx context.Context) (cost, error) { return d.counted(ctx, load) }}
+		return contender{name: name, turn: func(ctx context.Context) (cost, error) { return d.counted(ctx, load) }}
 	}
 	contenders := []contender{
 		run("PUT by hand, 256 KiB writes", func(ctx context.Context) (cost, error) { return measure(ctx, d.byHand, d.ring, 0) }),

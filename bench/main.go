@@ -5,9 +5,10 @@
 //	bench [-only postgres|mysql|databend|doris|s3] [-rounds 5]
 //	bench -only oracle -target oracle://user:password@host/service [-duration 1m]
 //
-// The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that counts
-// and discards, beside a plain write loop of as many bytes; what is loaded over HTTP has a table of its own, with a plain
-// PUT loop in it. Then come real servers. Where TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
+// The first table is the client's CPU time for pushing a gibibyte into a sink, a server in another process that discards,
+// by every method beside a plain write loop of as many bytes and iperf3, all with as many connections. Tables of what
+// others wrote for the same protocols follow, over one connection each. Then come real servers. Where
+// TERAPUSH_TEST_POSTGRES, _MARIADB or _MYSQL name some, it is rows per second
 // beside the server's own command line loading the same bytes from a file; where TERAPUSH_TEST_DATABEND does, beside a PUT
 // loop and Databend's own driver in the Python that TERAPUSH_TEST_DATABEND_PYTHON names; where TERAPUSH_TEST_S3 names a
 // store, objects put beside the SDK's default client and s5cmd, if there is one. Oracle is measured alone, where somebody
@@ -39,23 +40,22 @@ func main() {
 
 // options are the command line.
 type options struct {
-	sink, terapush string
-	only           string
-	count          bool
-	workers        bool
-	rounds         int
-	ringBytes      int
-	bodyBytes      int
-	loadBytes      int
-	target         string
-	duration       time.Duration
+	terapush  string
+	only      string
+	count     bool
+	workers   bool
+	rounds    int
+	ringBytes int
+	bodyBytes int
+	loadBytes int
+	target    string
+	duration  time.Duration
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&o.sink, "sink", "bin/sink", "`path` of the sink's binary")
-	flags.StringVar(&o.terapush, "terapush", "bin/terapush", "`path` of terapush")
+	flags.StringVar(&o.terapush, "terapush", "bin/terapush", "`path` of terapush, which is the sink, too")
 	flags.StringVar(&o.only, "only", "", "postgres, mysql, databend, doris, s3 or oracle: leave the other `families` out")
 	flags.BoolVar(&o.count, "count", false, "have the sink look at the data and count, instead of dropping it in the kernel")
 	flags.BoolVar(&o.workers, "workers", true, "measure throughput by the number of workers too")
@@ -74,7 +74,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if o.only == "oracle" {
 		return againstOracle(ctx, o, stdout)
 	}
-	if err := againstSinks(ctx, o, stdout); err != nil {
+	if err := againstSink(ctx, o, stdout); err != nil {
+		return err
+	}
+	if err := byHand(ctx, o, stdout); err != nil {
 		return err
 	}
 	if err := againstServers(ctx, o, stdout); err != nil {
@@ -109,6 +112,9 @@ func takeTurns(ctx context.Context, rounds int, contenders []contender) ([][]cos
 				i = len(contenders) - 1 - turn
 			}
 			c := contenders[i]
+			if c.missing != "" {
+				continue
+			}
 			spent, err := c.turn(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.name, err)

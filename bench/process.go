@@ -10,26 +10,22 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
-	"text/tabwriter"
 )
 
-// sinkProcess is the sink, in a process of its own. It ends when its input does, so it outlives nobody.
+// sinkProcess is terapush sink, in a process of its own. It ends when its input does, so it outlives nobody.
 type sinkProcess struct {
 	addresses map[string]string
 	command   *exec.Cmd
 	input     io.Closer
 }
 
-// startSink starts one that drops rows of the ring's length in the kernel, or looks at them if it is asked to.
-func startSink(ctx context.Context, o options, r *ring) (*sinkProcess, error) {
-	rowBytes := r.rowBytes()
-	if o.count {
-		rowBytes = 0
+// startSink starts one that drops rows of a length in the kernel, or looks at them if it is asked to.
+func startSink(ctx context.Context, o options, rowBytes int) (*sinkProcess, error) {
+	args := []string{"sink", "--json", "--until-eof", "--mysql=0", "--postgres=0", "--s3=0", "--databend=0", "--doris=0", "--doris-sql=0", "--raw=0"}
+	if !o.count {
+		args = append(args, "--no-count", fmt.Sprint("--row-bytes=", rowBytes))
 	}
-	c := exec.CommandContext(ctx, o.sink, "-stdin", fmt.Sprint("-row-bytes=", rowBytes),
-		"-mysql=127.0.0.1:0", "-postgres=127.0.0.1:0", "-s3=127.0.0.1:0", "-databend=127.0.0.1:0",
-		"-doris=127.0.0.1:0", "-doris-sql=127.0.0.1:0", "-tcp=127.0.0.1:0")
+	c := exec.CommandContext(ctx, o.terapush, args...)
 	c.Stderr = os.Stderr
 	input, err := c.StdinPipe()
 	if err != nil {
@@ -43,10 +39,12 @@ func startSink(ctx context.Context, o options, r *ring) (*sinkProcess, error) {
 		return nil, fmt.Errorf("starting the sink: %w", err)
 	}
 	s := &sinkProcess{command: c, input: input}
-	if err := json.NewDecoder(output).Decode(&s.addresses); err != nil {
+	var opened struct{ Listening map[string]string }
+	if err := json.NewDecoder(output).Decode(&opened); err != nil {
 		s.stop()
 		return nil, fmt.Errorf("reading the sink's addresses: %w", err)
 	}
+	s.addresses = opened.Listening
 	return s, nil
 }
 
@@ -72,27 +70,4 @@ func (s *sinkProcess) pid() int { return s.command.Process.Pid }
 func (s *sinkProcess) stop() {
 	_ = s.input.Close()
 	_ = s.command.Wait() // it has done its work
-}
-
-// printTable shows the medians, with ratios of what of says to the first contender's.
-func printTable(out io.Writer, what string, contenders []contender, costs [][]cost, of func(cost) float64) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "\t%s\tratio\tlowest … highest\tserver CPU s/GiB\tGiB/s\t\n", what)
-	for i, c := range contenders {
-		var ratios, own, server, wall []float64
-		for round, spent := range costs[i] {
-			ratios = append(ratios, of(spent)/of(costs[0][round]))
-			own = append(own, of(spent))
-			server = append(server, spent.sink.Seconds())
-			wall = append(wall, spent.wall.Seconds())
-		}
-		fmt.Fprintf(w, "%s\t%.3f\t%.2f\t%.2f … %.2f\t%.3f\t%.2f\t\n", c.name,
-			median(own), median(ratios), slices.Min(ratios), slices.Max(ratios), median(server), 1/median(wall))
-	}
-	_ = w.Flush() // the terminal's business
-}
-
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

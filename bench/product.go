@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,10 +69,11 @@ func (p product) push(ctx context.Context, target string, workers, bytes int) (p
 
 func report(ctx context.Context, binary string, args []string) (pushed, error) {
 	c := exec.CommandContext(ctx, binary, args...)
-	c.Stderr = os.Stderr
+	var said bytes.Buffer // a sink that drops what comes is warned of in every turn
+	c.Stderr = &said
 	text, err := c.Output()
 	if err != nil {
-		return pushed{}, fmt.Errorf("%s: %w", c, err)
+		return pushed{}, fmt.Errorf("%s: %w: %s", c, err, said.Bytes())
 	}
 	var p pushed
 	if err := json.Unmarshal(text, &p); err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	keyDigits    = 12
+	keyDigits    = 12 // where nobody minds how long a row is
 	payloadBytes = 512
 )
 
@@ -31,12 +31,15 @@ type ring struct {
 	free   func()
 }
 
-// newRing makes rows of text that every contender can send: a zero-padded key, TAB, random letters, LF.
-func newRing(size, body int) (*ring, error) {
-	const row = keyDigits + 1 + payloadBytes + 1
+// newRing makes rows of so many bytes of text that every contender can send: a zero-padded key, TAB, random letters, LF.
+func newRing(size, body, row int) (*ring, error) {
 	body -= body % row
 	if body == 0 || size < body {
 		return nil, errors.New("the ring has to hold a body, and a body a row")
+	}
+	digits := row - 1 - payloadBytes - 1
+	if longest := len(fmt.Sprint(size / row)); digits < longest {
+		return nil, fmt.Errorf("rows of %d bytes leave %d for a key, which needs %d", row, digits, longest)
 	}
 	memory, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -51,7 +54,7 @@ func newRing(size, body int) (*ring, error) {
 		b := memory[at : at+body : at+body]
 		_, _ = random.Read(b) // never fails
 		for i := 0; i < body; i += row {
-			fill(b[i:i+row], r.rows)
+			fill(b[i:i+row], digits, r.rows)
 			r.rows++
 		}
 		r.bodies = append(r.bodies, b)
@@ -60,14 +63,14 @@ func newRing(size, body int) (*ring, error) {
 }
 
 // fill makes a row out of random bytes: 64 letters without a special one among them.
-func fill(row []byte, key int64) {
+func fill(row []byte, digits int, key int64) {
 	for i := range row {
 		row[i] = '0' + row[i]%64
 		if row[i] == '\\' {
 			row[i] = 'p'
 		}
 	}
-	copy(row, fmt.Sprintf("%0*d\t", keyDigits, key))
+	copy(row, fmt.Sprintf("%0*d\t", digits, key))
 	row[len(row)-1] = '\n'
 }
 

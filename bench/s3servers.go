@@ -57,7 +57,7 @@ func againstS3(ctx context.Context, o options, stdout io.Writer) error {
 			return err
 		}
 		defer os.RemoveAll(folder)
-		contenders = append(contenders, contender{"s5cmd", func(ctx context.Context) (cost, error) {
+		contenders = append(contenders, contender{name: "s5cmd", turn: func(ctx context.Context) (cost, error) {
 			return copyFiles(ctx, s5cmd, folder, t, r)
 		}})
 	}
@@ -73,7 +73,7 @@ func againstS3(ctx context.Context, o options, stdout io.Writer) error {
 
 // inParallel does the same with every body of the ring, four at a time.
 func inParallel(r *ring, name string, push func(ctx context.Context, i int) error) contender {
-	return contender{name, func(ctx context.Context) (cost, error) {
+	return contender{name: name, turn: func(ctx context.Context) (cost, error) {
 		spent, err := measure(ctx, func(ctx context.Context, r *ring) (int64, error) {
 			all, ctx := errgroup.WithContext(ctx)
 			all.SetLimit(defaultWorkers)

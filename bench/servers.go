@@ -107,12 +107,12 @@ func (s server) bench(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	defer func() { _ = os.Remove(file) }()
 	push := func(workers int) contender {
-		return contender{fmt.Sprintf("terapush, %d workers", workers), func(ctx context.Context) (cost, error) {
+		return contender{name: fmt.Sprintf("terapush, %d workers", workers), turn: func(ctx context.Context) (cost, error) {
 			return s.turn(ctx, rows, func() (time.Duration, error) { return s.push(ctx, o, rows, workers) })
 		}}
 	}
 	contenders := []contender{
-		{filepath.Base(s.client().Path), func(ctx context.Context) (cost, error) {
+		{name: filepath.Base(s.client().Path), turn: func(ctx context.Context) (cost, error) {
 			return s.turn(ctx, rows, func() (time.Duration, error) { return s.cli(ctx, file) })
 		}},
 		push(1), push(2), push(4),
