@@ -53,14 +53,6 @@ func TestCalibrate(t *testing.T) {
 	assert.Empty(t, r.stdout)
 }
 
-// pushInto is a push of a few rows into a sink.
-func pushInto(s sinkAt, state string, flags ...string) invocation {
-	return invocation{args: append([]string{
-		"push", s.url("mysql", ""), "--state-dir", state, "--json", "--progress", "none", "--verify", "ack", "--create", "never",
-		"--delivery", "at-least-once",
-	}, flags...)}
-}
-
 func TestCalibrateStopped(t *testing.T) {
 	state := t.TempDir()
 	c := invocation{args: []string{"calibrate", "--state-dir", state, "--only", "mysql,postgres", "--time", "30s", "--memory", "64MiB"}}.start(t)
