@@ -30,13 +30,17 @@ func (s *Stream) wait() {
 	}
 }
 
-// took notes that n bytes were read.
-func (p *pace) took(n int) {
+// arrears is how much time is made up for: a sleep ends a little late each time, and of TLS, whose reads are small, that
+// would be half of the rate. Time in which nothing came is not saved up beyond that.
+const arrears = 2 * time.Second / readsPerSecond
+
+// took notes that n bytes were read by now.
+func (p *pace) took(n int, now time.Time) {
 	if p.rate == 0 {
 		return
 	}
-	if now := time.Now(); p.free.Before(now) {
-		p.free = now // time in which nothing came is not saved up
+	if earliest := now.Add(-arrears); p.free.Before(earliest) {
+		p.free = earliest
 	}
 	p.free = p.free.Add(time.Duration(float64(n) / float64(p.rate) * float64(time.Second)))
 }

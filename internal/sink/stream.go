@@ -101,7 +101,7 @@ func (s *Stream) fill(want int) error {
 	s.wait()
 	n, err := s.conn.Read(s.buf[s.w : s.w+s.pace.most(end-s.w)])
 	s.w += n
-	s.pace.took(n)
+	s.pace.took(n, time.Now())
 	if n > 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (s *Stream) Drop(n int) error {
 		if err != nil {
 			return err
 		}
-		s.pace.took(m)
+		s.pace.took(m, time.Now())
 		n -= m
 	}
 	return nil
