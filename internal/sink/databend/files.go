@@ -1,21 +1,16 @@
 package databend
 
 import (
-	"container/list"
 	"encoding/xml"
 	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/web"
 )
-
-// maxFiles is how many files are remembered.
-const maxFiles = 10_000
 
 // maxPath bounds a file's name with its stage, in bytes.
 const maxPath = 1024
@@ -88,60 +83,17 @@ func (u *unread) remembered(f *file) {
 	}
 }
 
-// files are those in all stages.
-type files struct {
-	mu    sync.Mutex
-	known map[string]*list.Element // by stage/path
-	order list.List                // of *file, the oldest first
-}
+// files are the newest in all stages.
+type files struct{ sink.Recent[*file] }
 
-func (f *files) put(one *file) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.known == nil {
-		f.known = map[string]*list.Element{}
-	}
-	f.forget(one.stage, one.path)
-	f.known[one.stage+"/"+one.path] = f.order.PushBack(one)
-	if f.order.Len() > maxFiles {
-		oldest := f.order.Front().Value.(*file)
-		f.forget(oldest.stage, oldest.path)
-	}
-}
+func (f *files) put(one *file)             { f.Put(one.stage+"/"+one.path, one) }
+func (f *files) remove(stage, path string) { f.Remove(stage + "/" + path) }
 
-func (f *files) forget(stage, path string) {
-	if e, found := f.known[stage+"/"+path]; found {
-		f.order.Remove(e)
-		delete(f.known, stage+"/"+path)
-	}
-}
-
-func (f *files) remove(stage, path string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.forget(stage, path)
-}
-
-func (f *files) find(stage, path string) (*file, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e, found := f.known[stage+"/"+path]
-	if !found {
-		return nil, false
-	}
-	return e.Value.(*file), true
-}
+func (f *files) find(stage, path string) (*file, bool) { return f.Find(stage + "/" + path) }
 
 // below lists the files of a stage whose paths begin with prefix.
 func (f *files) below(stage, prefix string) []*file {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var all []*file
-	for _, e := range f.known {
-		if one := e.Value.(*file); one.stage == stage && strings.HasPrefix(one.path, prefix) {
-			all = append(all, one)
-		}
-	}
+	all := f.Where(func(one *file) bool { return one.stage == stage && strings.HasPrefix(one.path, prefix) })
 	slices.SortFunc(all, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return all
 }

@@ -1,19 +1,16 @@
 package s3
 
 import (
-	"container/list"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/terapush/terapush/internal/sink"
 )
 
-// maxObjects is how many objects are remembered, of which each may have three kilobytes of names.
-const maxObjects = 10_000
-
-// object is what is remembered of an object.
+// object is what is remembered of an object: up to three kilobytes of names.
 type object struct {
 	bucket, key string
 	size        int64
@@ -23,71 +20,27 @@ type object struct {
 }
 
 // objects remembers the last ones that were put.
-type objects struct {
-	mu    sync.Mutex
-	known map[string]*list.Element // by bucket/key
-	order list.List                // of *object, the oldest first
-}
+type objects struct{ sink.Recent[*object] }
 
-func (o *objects) put(one *object) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.known == nil {
-		o.known = map[string]*list.Element{}
-	}
-	o.forget(one.bucket, one.key)
-	o.known[one.bucket+"/"+one.key] = o.order.PushBack(one)
-	if o.order.Len() > maxObjects {
-		oldest := o.order.Front().Value.(*object)
-		o.forget(oldest.bucket, oldest.key)
-	}
-}
+func (o *objects) put(one *object)           { o.Put(one.bucket+"/"+one.key, one) }
+func (o *objects) remove(bucket, key string) { o.Remove(bucket + "/" + key) }
 
-func (o *objects) find(bucket, key string) (*object, bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	e, found := o.known[bucket+"/"+key]
-	if !found {
-		return nil, false
-	}
-	return e.Value.(*object), true
-}
-
-func (o *objects) remove(bucket, key string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.forget(bucket, key)
-}
-
-func (o *objects) forget(bucket, key string) {
-	if e, found := o.known[bucket+"/"+key]; found {
-		o.order.Remove(e)
-		delete(o.known, bucket+"/"+key)
-	}
-}
+func (o *objects) find(bucket, key string) (*object, bool) { return o.Find(bucket + "/" + key) }
 
 // below lists a bucket's objects whose keys begin with prefix and come behind after, by key.
 func (o *objects) below(bucket, prefix, after string) []*object {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var all []*object
-	for _, e := range o.known {
-		one := e.Value.(*object)
-		if one.bucket == bucket && strings.HasPrefix(one.key, prefix) && one.key > after {
-			all = append(all, one)
-		}
-	}
+	all := o.Where(func(one *object) bool {
+		return one.bucket == bucket && strings.HasPrefix(one.key, prefix) && one.key > after
+	})
 	slices.SortFunc(all, func(a, b *object) int { return strings.Compare(a.key, b.key) })
 	return all
 }
 
-// buckets are those of the objects.
+// buckets are those of the objects, by name.
 func (o *objects) buckets() []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	all := map[string]bool{}
-	for _, e := range o.known {
-		all[e.Value.(*object).bucket] = true
+	for _, one := range o.Where(func(*object) bool { return true }) {
+		all[one.bucket] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
