@@ -127,7 +127,7 @@ type facts struct {
 }
 
 // setting is a row of pg_settings.
-type setting struct{ value, unit string }
+type setting struct{ value, unit, source string }
 
 // looked are the settings that a check reads. A name that the version does not know is not there.
 var looked = [...]string{
@@ -139,14 +139,18 @@ var looked = [...]string{
 
 // look reads the settings as they hold for this session, and whose session it is.
 func (e *examination) look(ctx context.Context) error {
-	found, err := rowsOf(ctx, e.conn, "SELECT name, setting, COALESCE(unit, '') FROM pg_settings WHERE name IN ("+literals(looked[:])+
+	unit := "COALESCE(unit, '')"
+	if e.flavour == redshift {
+		unit = "''" // it comes from a PostgreSQL of before there were units
+	}
+	found, err := rowsOf(ctx, e.conn, "SELECT name, setting, "+unit+", source FROM pg_settings WHERE name IN ("+literals(looked[:])+
 		") OR name LIKE 'apg\\_%' OR name LIKE 'aurora%'")
 	if err != nil {
 		return err
 	}
 	e.settings = make(map[string]setting)
 	for _, row := range found {
-		e.settings[row[0]] = setting{row[1], row[2]}
+		e.settings[row[0]] = setting{row[1], row[2], row[3]}
 	}
 	if e.flavour == redshift {
 		found, err = rowsOf(ctx, e.conn, "SELECT current_user, current_user, current_database(), COALESCE(current_schema(), '')")

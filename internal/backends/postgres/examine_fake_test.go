@@ -39,7 +39,7 @@ func (x *examined) answer(c *fakeConn, sql string) (known bool) {
 	case strings.HasPrefix(sql, "SELECT name, setting"):
 		var rows [][]string
 		for name, s := range x.settings {
-			rows = append(rows, []string{name, s[0], s[1]})
+			rows = append(rows, []string{name, s[0], s[1], "configuration file"})
 		}
 		c.rows(rows...)
 	case strings.Contains(sql, "FROM pg_roles"):

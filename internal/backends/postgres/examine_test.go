@@ -186,7 +186,7 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 		"log too small for the run": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.TotalBytes = 100 << 30 },
 			check:  "checkpoints", grade: loader.GradeWarn, found: "max_wal_size 4.0 GiB: a checkpoint about every 2.1 GiB of log, and this run is 100 GiB: 47 of them",
-			fix: "ALTER SYSTEM SET max_wal_size = '64GB'; SELECT pg_reload_conf()",
+			fix: "start the server with max_wal_size='64GB'",
 		},
 		"commits that may be lost": {
 			given: "ALTER ROLE $r SET synchronous_commit = off", check: "durability", grade: loader.GradeWarn,
@@ -256,7 +256,18 @@ func TestExamineManyWorkers(t *testing.T) {
 	require.Equal(t, "connection limit", wrong[0].Check)
 	require.Equal(t, loader.GradeWarn, wrong[0].Grade)
 	require.Regexp(t, `^\d+ free \(max_connections 200, 0 reserved, \d+ in use\), and the run opens 501: the others wait, and try again$`, wrong[0].Found)
-	require.Regexp(t, `^ALTER SYSTEM SET max_connections = 5\d\d, and restart the server, or --workers 1\d\d$`, wrong[0].Fix)
+	require.Regexp(t, `^start the server with max_connections=5\d\d: it is set on its command line, or --workers 1\d\d$`, wrong[0].Fix)
+}
+
+// The servers for tests have fsync off on their command line, which no statement changes.
+func TestExamineKnowsTheCommandLine(t *testing.T) {
+	for _, f := range examine(t, target(t), intent(t)) {
+		if strings.HasPrefix(f.Found, "fsync is off") {
+			require.Equal(t, "start the server with fsync=on: it is set on its command line", f.Fix)
+			return
+		}
+	}
+	t.Fatal("nothing is said of fsync")
 }
 
 // Nothing is made or changed by looking.

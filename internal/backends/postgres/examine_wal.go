@@ -116,6 +116,9 @@ func (e *examination) changed(name, value, then string) string {
 	if _, managed := e.settings["rds.extensions"]; managed {
 		return fmt.Sprintf("set %s to %s in the parameter group", name, value)
 	}
+	if e.settings[name].source == "command line" { // which stands above every file
+		return fmt.Sprintf("start the server with %s=%s: it is set on its command line", name, value)
+	}
 	return fmt.Sprintf("ALTER SYSTEM SET %s = %s%s", name, value, then)
 }
 
