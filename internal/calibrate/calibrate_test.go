@@ -190,7 +190,7 @@ func TestNoSink(t *testing.T) {
 
 func TestNoMemory(t *testing.T) {
 	c := short(t, "mysql")
-	c.Memory, c.Workers = "8MiB", []int{1, 64, 128}
+	c.Memory, c.Workers, c.Time = "8MiB", []int{1, 64, 128}, 15*time.Second // a slow machine has no time to be out of memory
 	found, err := c.Run(t.Context(), nil)
 	require.NoError(t, err)
 	s := found.Series[0]
@@ -201,7 +201,7 @@ func TestNoMemory(t *testing.T) {
 	require.Contains(t, s.Skipped[0].Why, "--memory has no room")
 
 	c = short(t, "mysql")
-	c.Memory, c.Workers = "8MiB", []int{64}
+	c.Memory, c.Workers, c.Time = "8MiB", []int{64}, 15*time.Second
 	found, err = c.Run(t.Context(), nil)
 	require.ErrorContains(t, err, "nothing could be sent")
 	require.Contains(t, found.Series[0].Error, "--memory has no room")
