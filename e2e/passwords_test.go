@@ -40,7 +40,7 @@ func TestPasswords(t *testing.T) {
 			if name == "url" {
 				r.says(t, "the password on the command line can be read")
 			} else {
-				assert.NotContains(t, r.stderr, "command line")
+				assert.NotContains(t, r.stderr, "the password on the command line")
 			}
 			hides(t, password, r.all(), metrics, everythingIn(t, d.state))
 		}
