@@ -1,11 +1,6 @@
 package chart
 
-import (
-	"slices"
-
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-)
+import "slices"
 
 // Bars is parts of wholes, or plain quantities: a bar for each row, its name above it.
 type Bars struct {
@@ -29,92 +24,83 @@ const (
 	barRow    = line + barHeight + margin
 )
 
-// Draw draws the bars. The longest is as wide as the drawing.
+// Draw returns the drawing. The longest bar is as wide as it.
 func (b Bars) Draw(f Frame) []byte {
-	longest := b.longest()
+	rows, longest := b.drawable()
 	if longest == 0 {
 		return f.start(2*line, "", nil).nothing()
 	}
-	d := f.start(float64(len(b.Rows))*barRow, "", b.legend())
-	y := d.body.Max.Y
-	for _, row := range b.Rows {
-		right := d.style(plain)
-		right.XAlign = draw.XRight
-		base := y - fontSize - 1
-		d.body.FillText(right, vg.Point{X: d.body.Max.X, Y: base}, row.Note)
-		name := fit(row.Name, d.width-width(row.Note)-2*margin)
-		d.body.FillText(d.style(plain), vg.Point{X: d.body.Min.X, Y: base}, name)
-		b.bar(d, row, y-vg.Length(line), float64(d.body.Max.X-d.body.Min.X)/longest)
-		y -= vg.Length(barRow)
+	d := f.start(float64(len(rows))*barRow, "", b.legend(rows, longest))
+	x := scale{high: longest, from: 1, to: f.Width - 1}
+	for n, row := range rows {
+		top := d.top + float64(n)*barRow
+		d.text(plain+" end", x.to, top+fontSize+1, row.Note)
+		d.text(plain, x.from, top+fontSize+1, fit(row.Name, f.Width-width(row.Note)-2*margin))
+		row.draw(d, x, top+line)
 	}
 	return d.finish()
 }
 
-// bar is drawn over a bed of the whole width, so that a short one is seen as short.
-func (b Bars) bar(d *drawing, row Bar, top vg.Length, scale float64) {
-	bottom := top - barHeight
-	rectangle(d.body, faint, d.body.Min.X, bottom, d.body.Max.X, top)
-	x := d.body.Min.X
-	for n, part := range row.Parts {
-		if long := vg.Length(part * scale); drawable(part, true) && long >= 0.1 {
-			rectangle(d.body, hue(n), x, bottom, x+long, top)
-			x += long
+// drawable returns the rows with 0 for what has no place on the scale, which ends at the longest figure or ceiling.
+func (b Bars) drawable() (rows []Bar, longest float64) {
+	orZero := func(v float64) float64 {
+		if drawable(v, true) {
+			return v
 		}
+		return 0
 	}
-	if drawable(row.Published, true) {
-		x := d.body.Min.X + vg.Length(row.Published*scale)
-		d.body.StrokeLine2(stroke(plain, 2), x, bottom-3, x, top+3)
-	}
-	if over := placed(row.ceilings(), b.highest(), false); len(over.drawn) > 0 {
-		x := d.body.Min.X + vg.Length(row.Ceiling*scale)
-		d.body.StrokeLine2(dashes(plain), x, bottom-3, x, top+3)
-	}
-}
-
-func (row Bar) ceilings() []Ceiling { return []Ceiling{{Y: row.Ceiling}} }
-
-// longest is what the width of the drawing stands for.
-func (b Bars) longest() float64 {
-	highest := b.highest()
-	longest := highest
-	for _, row := range b.Rows {
-		longest = placed(row.ceilings(), highest, false).top(longest)
-	}
-	return longest
-}
-
-// highest is the largest figure of all bars.
-func (b Bars) highest() (highest float64) {
 	for _, row := range b.Rows {
 		sum := 0.0
-		for _, part := range row.Parts {
-			if drawable(part, true) {
-				sum += part
-			}
+		row.Parts = slices.Clone(row.Parts)
+		for n, part := range row.Parts {
+			row.Parts[n] = orZero(part)
+			sum += row.Parts[n]
 		}
-		if drawable(sum, true) {
-			highest = max(highest, sum)
-		}
-		if drawable(row.Published, true) {
-			highest = max(highest, row.Published)
-		}
+		row.Published, row.Ceiling = orZero(row.Published), orZero(row.Ceiling)
+		longest = max(longest, sum, row.Published)
+		rows = append(rows, row)
 	}
-	return highest
+	highest := longest
+	for n, row := range rows {
+		if row.Ceiling > farAbove*highest {
+			rows[n].Ceiling = 0
+		}
+		longest = max(longest, rows[n].Ceiling)
+	}
+	return rows, longest
 }
 
-func (b Bars) legend() (entries []entry) {
-	longest := b.longest()
-	for n, name := range b.Parts {
-		seen := slices.ContainsFunc(b.Rows, func(row Bar) bool { return n < len(row.Parts) && row.Parts[n] >= longest/200 })
-		if len(b.Parts) > 1 && seen {
-			entries = append(entries, entry{name: name, ink: hue(n), box: true})
+// draw draws a bar over a bed of the whole width, so that a short one is seen as short.
+func (row Bar) draw(d *drawing, x scale, top float64) {
+	bottom := top + barHeight
+	d.rectangle(faint, x.from, top, x.to, bottom)
+	sum := 0.0
+	for n, part := range row.Parts {
+		if from, to := x.at(sum), x.at(sum+part); to-from >= 0.1 {
+			d.rectangle(hue(n), from, top, to, bottom)
+			sum += part
 		}
 	}
-	if slices.ContainsFunc(b.Rows, func(row Bar) bool { return drawable(row.Published, true) }) {
-		entries = append(entries, entry{name: "published", ink: plain, glyph: upright{}})
+	if at := x.at(row.Published); row.Published > 0 {
+		d.line(solid(plain, 2), point{at, top - 3}, point{at, bottom + 3})
 	}
-	if slices.ContainsFunc(b.Rows, func(row Bar) bool { return len(placed(row.ceilings(), b.highest(), false).drawn) > 0 }) {
-		entries = append(entries, entry{name: "what this client can do", ink: plain, line: true, dashed: true})
+	if at := x.at(row.Ceiling); row.Ceiling > 0 {
+		d.line(dashes(plain), point{at, top - 3}, point{at, bottom + 3})
+	}
+}
+
+func (b Bars) legend(rows []Bar, longest float64) (entries []entry) {
+	for n, name := range b.Parts {
+		seen := func(row Bar) bool { return n < len(row.Parts) && row.Parts[n] >= longest/200 }
+		if len(b.Parts) > 1 && slices.ContainsFunc(rows, seen) {
+			entries = append(entries, entry{name: name, ink: hue(n), glyph: box})
+		}
+	}
+	if slices.ContainsFunc(rows, func(row Bar) bool { return row.Published > 0 }) {
+		entries = append(entries, entry{name: "published", ink: plain, glyph: upright})
+	}
+	if slices.ContainsFunc(rows, func(row Bar) bool { return row.Ceiling > 0 }) {
+		entries = append(entries, entry{name: "what this client can do", line: dashes(plain)})
 	}
 	return entries
 }

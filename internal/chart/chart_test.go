@@ -176,7 +176,7 @@ func TestUnitText(t *testing.T) {
 		{Bytes, 512, "512 B"}, {Bytes, 65536, "64 KiB"}, {Bytes, 1.5 * (1 << 20), "1.5 MiB"}, {Bytes, 1 << 40, "1 TiB"},
 		{Seconds, .00025, "250 µs"}, {Seconds, .25, "250 ms"}, {Seconds, 1.5, "1.5 s"}, {Seconds, 90, "1.5 min"}, {Seconds, 7200, "2 h"},
 	} {
-		require.Equal(t, c.want, c.unit.Text(c.value))
+		require.Equal(t, c.want, c.unit.text(c.value))
 	}
 }
 
@@ -191,13 +191,13 @@ func TestTicks(t *testing.T) {
 	} {
 		var labels []string
 		for _, tick := range linear(c.unit, c.end, 5) {
-			labels = append(labels, tick.Label)
+			labels = append(labels, tick.label)
 		}
 		require.Equal(t, strings.ReplaceAll(c.want, "0 B", "0"), strings.Join(labels, " "))
 	}
 	var labels []string
 	for _, tick := range decades(Count, 3700, 262e3) {
-		labels = append(labels, tick.Label)
+		labels = append(labels, tick.label)
 	}
 	require.Equal(t, "2k 5k 10k 20k 50k 100k 200k 500k", strings.Join(labels, " "))
 }

@@ -5,11 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // Lines is a quantity over another, a line for each series.
@@ -22,13 +17,6 @@ type Lines struct {
 	Dashed string
 	// Ceilings lie over all series.
 	Ceilings []Ceiling
-}
-
-// Axis is one of a drawing's two. A vertical axis that is not logarithmic begins at 0.
-type Axis struct {
-	Label string // what it counts
-	Unit  Unit
-	Log   bool
 }
 
 // Series is one line. Two of the same name have one colour: what was published and what was measured.
@@ -51,13 +39,13 @@ func (p Point) spread() bool {
 // named is how many series have a colour and a name; the rest is there in grey, so that all of the field is seen.
 const named = hues
 
-const linesHeight = 200
+const linesHeight = 200.0
 
-// Draw draws the lines. Where there are more than seven, those that get highest keep their colours.
+// Draw returns the drawing. Of more than seven series those that get highest have colours.
 func (l Lines) Draw(f Frame) []byte {
 	series := l.drawable()
 	names := l.names(series)
-	height := float64(linesHeight)
+	height := linesHeight
 	if f.Width > Narrow {
 		height = 1.4 * linesHeight
 	}
@@ -66,17 +54,16 @@ func (l Lines) Draw(f Frame) []byte {
 	if len(series) == 0 {
 		return d.nothing()
 	}
-	p := d.plot()
-	l.scale(p, series, over, d)
-	p.Add(horizontalGrid(), over.lines(d))
+	x, y := l.scales(series, over)
+	p := d.plot(x, y, l.X.Label)
+	over.draw(p)
 	for _, s := range slices.Backward(series) { // the first is drawn last, over the others
-		l.add(p, s, slices.Index(names, s.Name))
+		s.draw(p, slices.Index(names, s.Name))
 	}
-	p.Draw(d.body)
 	return d.finish()
 }
 
-// drawable is the series with the points that have a place; those without any are left out.
+// drawable returns the series with the points that have a place, without series that have none.
 func (l Lines) drawable() (kept []Series) {
 	for _, s := range l.Series {
 		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
@@ -90,28 +77,27 @@ func (l Lines) drawable() (kept []Series) {
 	return kept
 }
 
-// names are those of the series with colours, in the order of the legend.
+// names returns the names of the series with colours, in the order of the legend.
 func (l Lines) names(series []Series) (names []string) {
 	best := map[string]float64{}
 	for _, s := range series {
 		if !slices.Contains(names, s.Name) {
 			names = append(names, s.Name)
 		}
-		for _, p := range s.Points {
-			best[s.Name] = max(best[s.Name], p.Y)
-		}
+		best[s.Name] = max(best[s.Name], highest([]Series{s}))
 	}
 	if len(names) <= named {
 		return names
 	}
-	highest := slices.SortedStableFunc(slices.Values(names), func(a, b string) int { return cmp.Compare(best[b], best[a]) })[:named]
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(highest, name) })
+	byHeight := func(a, b string) int { return cmp.Compare(best[b], best[a]) }
+	first := slices.SortedStableFunc(slices.Values(names), byHeight)[:named]
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(first, name) })
 }
 
 func (l Lines) legend(series []Series, names []string) (entries []entry) {
 	for n, name := range names {
 		if name != "" {
-			entries = append(entries, entry{name: name, ink: hue(n), line: true, glyph: glyph(n)})
+			entries = append(entries, entry{name: name, ink: hue(n), line: solid(hue(n), 2), glyph: shape(n)})
 		}
 	}
 	more := map[string]bool{}
@@ -124,18 +110,18 @@ func (l Lines) legend(series []Series, names []string) (entries []entry) {
 		marked = marked || slices.ContainsFunc(s.Points, func(p Point) bool { return p.Marked })
 	}
 	if len(more) > 0 {
-		entries = append(entries, entry{name: strconv.Itoa(len(more)) + " more", ink: other, line: true})
+		entries = append(entries, entry{name: strconv.Itoa(len(more)) + " more", line: solid(other, 2)})
 	}
 	if dashed {
-		entries = append(entries, entry{name: l.Dashed, ink: quiet, line: true, dashed: true})
+		entries = append(entries, entry{name: l.Dashed, line: dashes(quiet)})
 	}
 	if marked {
-		entries = append(entries, entry{name: l.Mark, ink: plain, glyph: mark{}})
+		entries = append(entries, entry{name: l.Mark, ink: plain, glyph: mark})
 	}
 	return entries
 }
 
-// highest is the largest value of all series.
+// highest returns the largest value of all series.
 func highest(series []Series) (high float64) {
 	for _, s := range series {
 		for _, v := range s.Points {
@@ -145,8 +131,8 @@ func highest(series []Series) (high float64) {
 	return high
 }
 
-// scale sets both axes.
-func (l Lines) scale(p *plot.Plot, series []Series, over ceilings, d *drawing) {
+// scales returns those of both axes. Ticks stand at the values themselves on x.
+func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	var xs []float64
 	low, high := math.Inf(1), over.top(0)
 	for _, s := range series {
@@ -167,54 +153,47 @@ func (l Lines) scale(p *plot.Plot, series []Series, over ceilings, d *drawing) {
 	ticks := linear(l.Y.Unit, high, 5)
 	if l.Y.Log {
 		ticks = decades(l.Y.Unit, low, high)
-		p.Y.Scale = plot.LogScale{}
 	}
-	p.Y.Tick.Marker = ticks
-	p.Y.Min, p.Y.Max = ticks[0].Value, ticks[len(ticks)-1].Value
-
-	d.across(p, l.X, slices.Min(xs), slices.Max(xs))
-	p.X.Tick.Marker = at(l.X.Unit, xs, d.width-70, p.X.Norm)
+	x = scale{low: slices.Min(xs), high: slices.Max(xs), log: l.X.Log, ticks: each(l.X.Unit, xs)}
+	switch { // a single value is in the middle
+	case x.high == 0:
+		x.low, x.high = -1, 1
+	case x.low == x.high:
+		x.low, x.high = x.low/2, x.high*1.5
+	}
+	return x, around(ticks, l.Y.Log)
 }
 
-func (l Lines) add(p *plot.Plot, s Series, n int) {
-	i, shape, thick := other, draw.GlyphDrawer(nil), vg.Length(1)
+// draw draws a series in colour number n; negative is none.
+func (s Series) draw(p plot, n int) {
+	look, dot := solid(other, 1), glyph(nil)
 	if n >= 0 {
-		i, shape, thick = hue(n), glyph(n), 2
+		look, dot = solid(hue(n), 2), shape(n)
 	}
-	style := stroke(i, thick)
 	if s.Dashed {
-		style, shape = dashes(i), nil
+		look, dot = dashes(look.ink), nil
 	}
-	var xys plotter.XYs
-	var marked plotter.XYs
-	var spread spreads
+	var line []point
 	for _, v := range s.Points {
-		at := plotter.XY{X: v.X, Y: v.Y}
-		xys = append(xys, at)
-		if v.Marked {
-			marked = append(marked, at)
+		line = append(line, p.at(v.X, v.Y))
+	}
+	if len(line) > 1 {
+		p.line(look, line...)
+	} else if dot == nil {
+		dot = shape(0) // a line of one point is not seen
+	}
+	for _, v := range s.Points {
+		at := p.at(v.X, v.Y)
+		if n >= 0 && v.spread() {
+			for _, end := range []point{p.at(v.X, v.Low), p.at(v.X, v.High)} {
+				p.line(solid(look.ink, 1), at, end, point{end.x - 2.5, end.y}, point{end.x + 2.5, end.y})
+			}
 		}
-		if v.spread() {
-			spread.XYs = append(spread.XYs, at)
-			spread.YErrors = append(spread.YErrors, struct{ Low, High float64 }{v.Y - v.Low, v.High - v.Y})
+		if dot != nil {
+			dot(&p.svg, look.ink, at)
+		}
+		if n >= 0 && v.Marked {
+			mark(&p.svg, plain, at)
 		}
 	}
-	p.Add(&plotter.Line{XYs: xys, LineStyle: style})
-	if shape == nil && len(xys) == 1 {
-		shape = draw.CircleGlyph{} // a line of one point is not seen
-	}
-	if n >= 0 && len(spread.XYs) > 0 {
-		p.Add(&plotter.YErrorBars{XYs: spread.XYs, YErrors: spread.YErrors, LineStyle: stroke(i, 1), CapWidth: 5})
-	}
-	if shape != nil {
-		p.Add(&plotter.Scatter{XYs: xys, GlyphStyle: draw.GlyphStyle{Color: i, Radius: radius, Shape: shape}})
-	}
-	if n >= 0 && len(marked) > 0 {
-		p.Add(&plotter.Scatter{XYs: marked, GlyphStyle: draw.GlyphStyle{Color: plain, Radius: radius, Shape: mark{}}})
-	}
-}
-
-type spreads struct {
-	plotter.XYs
-	plotter.YErrors
 }

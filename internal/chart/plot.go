@@ -1,60 +1,50 @@
 package chart
 
-import (
-	"image/color"
+// plot is the part of a drawing where values are, between two axes.
+type plot struct {
+	*drawing
+	x, y                     scale
+	left, right, top, bottom float64
+}
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
+const (
+	tickLength = 4.0
+	below      = 2*line + 4 // the room for the labels of the horizontal axis
 )
 
-// plot is one without a frame: a line below, and labels left of a grid.
-func (d *drawing) plot() *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = nil
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.Padding = 0
-		axis.LineStyle = stroke(quiet, 1)
-		axis.Tick.LineStyle = stroke(quiet, 1)
-		axis.Tick.Length = 4
-		axis.Label.Padding = 4
-		ticks, label := d.style(quiet), d.style(quiet)
-		ticks.XAlign, ticks.YAlign = axis.Tick.Label.XAlign, axis.Tick.Label.YAlign
-		label.XAlign, label.YAlign = axis.Label.TextStyle.XAlign, axis.Label.TextStyle.YAlign
-		axis.Tick.Label, axis.Label.TextStyle = ticks, label
+// plot draws the axes around what is left of the body. The grid is horizontal, or vertical where y has no ticks.
+func (d *drawing) plot(x, y scale, label string) plot {
+	first, last := x.ticks[0], x.ticks[len(x.ticks)-1]
+	p := plot{drawing: d, top: d.top + fontSize/2, bottom: d.height - below}
+	p.left, p.right = max(margin, width(first.label)/2), d.frame.Width-margin // for a glyph on the edge
+	for _, t := range y.ticks {
+		p.left = max(p.left, width(t.label)+margin)
 	}
-	p.Y.Width, p.Y.Tick.Length = 0, 0
+	x.from, x.to = p.left, p.right
+	if half := width(last.label) / 2; x.at(last.value)+half > d.frame.Width {
+		p.right = d.frame.Width - half
+	}
+	x.to, y.from, y.to = p.right, p.bottom, p.top
+	x.thin()
+	p.x, p.y = x, y
+
+	for _, t := range y.ticks {
+		at := y.at(t.value)
+		d.line(solid(faint, 1), point{p.left, at}, point{p.right, at})
+		d.text(quiet+" end", p.left-margin+2, at+4, t.label)
+	}
+	for _, t := range x.ticks {
+		at := x.at(t.value)
+		if len(y.ticks) == 0 {
+			d.line(solid(faint, 1), point{at, p.top}, point{at, p.bottom})
+		}
+		d.line(solid(quiet, 1), point{at, p.bottom}, point{at, p.bottom + tickLength})
+		d.text(quiet+" middle", at, p.bottom+tickLength+fontSize+1, t.label)
+	}
+	d.line(solid(quiet, 1), point{p.left, p.bottom}, point{p.right, p.bottom})
+	d.text(quiet+" middle", (p.left+p.right)/2, p.bottom+tickLength+fontSize+line, fit(label, p.right-p.left))
 	return p
 }
 
-// across sets the horizontal axis. A single value stands in its middle.
-func (d *drawing) across(p *plot.Plot, a Axis, low, high float64) {
-	p.X.Label.Text = fit(a.Label, d.width-2*margin)
-	if a.Log {
-		p.X.Scale = plot.LogScale{}
-	}
-	if low == high {
-		low, high = low/2, high*1.5
-		if low == 0 {
-			low, high = -1, 1
-		}
-	}
-	p.X.Min, p.X.Max = low, high
-}
-
-func horizontalGrid() plot.Plotter { return &plotter.Grid{Horizontal: stroke(faint, 1)} }
-
-func verticalGrid() plot.Plotter { return &plotter.Grid{Vertical: stroke(faint, 1)} }
-
-// drawn is a plotter made of a function.
-type drawn func(c draw.Canvas, p *plot.Plot)
-
-// Plot makes drawn a plot.Plotter.
-func (f drawn) Plot(c draw.Canvas, p *plot.Plot) { f(c, p) }
-
-// rectangle fills one.
-func rectangle(c draw.Canvas, i color.Color, left, bottom, right, top vg.Length) {
-	c.SetColor(i)
-	c.Fill(vg.Rectangle{Min: vg.Point{X: left, Y: bottom}, Max: vg.Point{X: right, Y: top}}.Path())
-}
+// at returns the place of a value.
+func (p plot) at(x, y float64) point { return point{p.x.at(x), p.y.at(y)} }

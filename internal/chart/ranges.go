@@ -1,12 +1,6 @@
 package chart
 
-import (
-	"math"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-)
+import "math"
 
 // Ranges is some values of one quantity for each of several rows, as percentiles are, on one axis.
 type Ranges struct {
@@ -23,7 +17,7 @@ type Range struct {
 
 const rangeRow = 2*line + 2
 
-// Draw draws the ranges, each below its name.
+// Draw returns the drawing, each range below its name.
 func (r Ranges) Draw(f Frame) []byte {
 	low, high := math.Inf(1), 0.0
 	for _, row := range r.Rows {
@@ -38,39 +32,34 @@ func (r Ranges) Draw(f Frame) []byte {
 	}
 	var entries []entry
 	for n, name := range r.Values {
-		entries = append(entries, entry{name: name, ink: hue(n), glyph: glyph(n)})
+		entries = append(entries, entry{name: name, ink: hue(n), glyph: shape(n)})
 	}
 	d := f.start(float64(len(r.Rows))*rangeRow+2*line+margin, "", entries)
-	p := d.plot()
-	p.Y.Tick.Marker = plot.ConstantTicks{}
-	p.Y.Min, p.Y.Max = 0, float64(len(r.Rows))
 	ticks := linear(r.X.Unit, high, 4)
 	if r.X.Log {
 		ticks = decades(r.X.Unit, low, high)
 	}
-	d.across(p, r.X, ticks[0].Value, ticks[len(ticks)-1].Value)
-	p.X.Tick.Marker = thinned(ticks, d.width, p.X.Norm)
-	p.Add(verticalGrid(), drawn(func(c draw.Canvas, p *plot.Plot) { r.rows(d, c, p) }))
-	p.Draw(draw.Crop(d.body, 2*margin, 0, 0, 0)) // the library makes room for the last label only
+	p := d.plot(around(ticks, r.X.Log), scale{}, r.X.Label)
+	for n, row := range r.Rows {
+		row.draw(p, p.top+float64(n)*rangeRow+27)
+	}
 	return d.finish()
 }
 
-func (r Ranges) rows(d *drawing, c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	for n, row := range r.Rows {
-		middle := y(float64(len(r.Rows)-n) - 0.72)
-		c.FillText(d.style(plain), vg.Point{X: c.Min.X, Y: middle + 7}, fit(row.Name, d.width-margin))
-		first, last := vg.Length(math.Inf(1)), vg.Length(0)
-		for _, v := range row.Values {
-			if drawable(v, true) {
-				first, last = min(first, x(v)), max(last, x(v))
-			}
+func (row Range) draw(p plot, middle float64) {
+	p.text(plain+" over", p.left, middle-9, fit(row.Name, p.right-p.left))
+	first, last := math.Inf(1), 0.0
+	for _, v := range row.Values {
+		if drawable(v, true) {
+			first, last = min(first, p.x.at(v)), max(last, p.x.at(v))
 		}
-		c.StrokeLine2(stroke(other, 2), first, middle, last, middle)
-		for n, v := range row.Values {
-			if drawable(v, true) {
-				c.DrawGlyph(draw.GlyphStyle{Color: hue(n), Radius: radius + 0.5, Shape: glyph(n)}, vg.Point{X: x(v), Y: middle})
-			}
+	}
+	if last > 0 {
+		p.line(solid(other, 2), point{first, middle}, point{last, middle})
+	}
+	for n, v := range row.Values {
+		if drawable(v, true) {
+			shape(n)(&p.svg, hue(n), point{p.x.at(v), middle})
 		}
 	}
 }

@@ -1,13 +1,6 @@
 package chart
 
-import (
-	"slices"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-)
+import "slices"
 
 // Timeline is rates over the seconds of a run, above its phases.
 type Timeline struct {
@@ -26,23 +19,21 @@ type Phase struct {
 	From, To float64 // seconds
 }
 
-const phaseHeight = 14.0
-
-// Draw draws the time line: rates as steps, since each is the mean of an interval.
+// Draw returns the drawing. Rates are steps, since each is the mean of an interval.
 func (t Timeline) Draw(f Frame) []byte {
 	series := Lines{Series: t.Rates}.drawable()
-	end, high := 0.0, 0.0
+	end, high := 0.0, highest(series)
 	for _, s := range series {
-		for _, p := range s.Points {
-			end, high = max(end, p.X), max(high, p.Y)
-		}
+		end = max(end, s.Points[len(s.Points)-1].X)
 	}
-	t.Phases = slices.DeleteFunc(slices.Clone(t.Phases), func(p Phase) bool { return !drawable(p.From, false) || !drawable(p.To, false) })
+	t.Phases = slices.DeleteFunc(slices.Clone(t.Phases), func(p Phase) bool {
+		return !drawable(p.From, false) || !drawable(p.To, false)
+	})
 	for _, p := range t.Phases {
 		end = max(end, p.To)
 	}
 	t.Marks = slices.DeleteFunc(slices.Clone(t.Marks), func(at float64) bool { return !drawable(at, false) || at > end })
-	height := float64(linesHeight)
+	height := linesHeight
 	if f.Width > Narrow {
 		height = 1.2 * linesHeight
 	}
@@ -51,69 +42,63 @@ func (t Timeline) Draw(f Frame) []byte {
 	if end == 0 || len(series) == 0 {
 		return d.nothing()
 	}
-	p := d.plot()
-	if high = over.top(high); high == 0 {
-		high = 1
-	}
-	room := 1.15 // for the names of the phases
+	room := 1.15 // above the rates, for the names of phases
 	if len(over.drawn) > 0 {
 		room = 1.3 // and for a ceiling's
 	}
-	ticks := linear(t.Y.Unit, high*room, 5)
-	p.Y.Tick.Marker, p.Y.Min, p.Y.Max = ticks, 0, ticks[len(ticks)-1].Value
-	d.across(p, Axis{Label: "since the run began"}, 0, end)
+	if high = over.top(high); high == 0 {
+		high = 1
+	}
 	seconds := linear(Seconds, end, 5)
-	p.X.Tick.Marker = thinned(seconds[:len(seconds)-1], d.width-60, p.X.Norm)
-	if seconds[len(seconds)-1].Value <= end {
-		p.X.Tick.Marker = thinned(seconds, d.width-60, p.X.Norm)
+	if last := len(seconds) - 1; seconds[last].value > end {
+		seconds = seconds[:last]
 	}
-	p.Add(t.bands(d), horizontalGrid(), over.lines(d))
+	p := d.plot(scale{high: end, ticks: seconds}, around(linear(t.Y.Unit, high*room, 5), false), "since the run began")
+	t.phases(p)
+	over.draw(p)
 	for n, s := range series {
-		var xys plotter.XYs
-		for _, v := range s.Points {
-			xys = append(xys, plotter.XY{X: v.X, Y: v.Y})
-		}
-		p.Add(&plotter.Line{XYs: xys, StepStyle: plotter.PreStep, LineStyle: stroke(hue(n), 1.5)})
+		p.steps(solid(hue(n), 1.5), s.Points)
 	}
-	p.Add(drawn(t.marks))
-	p.Draw(d.body)
+	for _, at := range t.Marks {
+		triangle(&d.svg, hue(1), point{p.x.at(at), p.bottom - radius})
+	}
 	return d.finish()
 }
 
 func (t Timeline) legend(series []Series) (entries []entry) {
 	for n, s := range series {
 		if s.Name != "" {
-			entries = append(entries, entry{name: s.Name, ink: hue(n), line: true})
+			entries = append(entries, entry{name: s.Name, line: solid(hue(n), 2)})
 		}
 	}
 	if len(t.Marks) > 0 {
-		entries = append(entries, entry{name: t.Mark, ink: hue(1), glyph: draw.PyramidGlyph{}})
+		entries = append(entries, entry{name: t.Mark, ink: hue(1), glyph: triangle})
 	}
 	return entries
 }
 
-// bands tints every other phase, and names at its upper end each that has room for its name.
-func (t Timeline) bands(d *drawing) drawn {
-	return func(c draw.Canvas, p *plot.Plot) {
-		x, _ := p.Transforms(&c)
-		for n, phase := range t.Phases {
-			from, to := x(phase.From), x(phase.To)
-			if n%2 == 1 {
-				rectangle(c, other+" band", from, c.Min.Y, to, c.Max.Y)
-			}
-			if float64(to-from) > width(phase.Name)+4 {
-				s := d.style(quiet)
-				s.XAlign = draw.XCenter
-				c.FillText(s, vg.Point{X: (from + to) / 2, Y: c.Max.Y - phaseHeight}, phase.Name)
-			}
+// phases tints every other phase, and names at its upper end each that has room for its name.
+func (t Timeline) phases(p plot) {
+	for n, phase := range t.Phases {
+		from, to := p.x.at(phase.From), p.x.at(phase.To)
+		if n%2 == 1 {
+			p.rectangle(other+" band", from, p.top, to, p.bottom)
+		}
+		if to-from > width(phase.Name)+4 {
+			p.text(quiet+" middle", (from+to)/2, p.top+fontSize+2, phase.Name)
 		}
 	}
 }
 
-// marks stand on the lower axis.
-func (t Timeline) marks(c draw.Canvas, p *plot.Plot) {
-	x, _ := p.Transforms(&c)
-	for _, at := range t.Marks {
-		c.DrawGlyph(draw.GlyphStyle{Color: hue(1), Radius: radius, Shape: draw.PyramidGlyph{}}, vg.Point{X: x(at), Y: c.Min.Y + radius})
+// steps draws each value as the mean of the interval that it ends.
+func (p plot) steps(look stroke, values []Point) {
+	var line []point
+	for n, v := range values {
+		to := p.at(v.X, v.Y)
+		if n > 0 {
+			line = append(line, point{line[len(line)-1].x, to.y})
+		}
+		line = append(line, to)
 	}
+	p.line(look, line...)
 }

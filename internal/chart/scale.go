@@ -1,0 +1,172 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/dustin/go-humanize"
+)
+
+// Axis is one of a drawing's two. A vertical axis that is not logarithmic begins at 0.
+type Axis struct {
+	Label string // what it counts
+	Unit  Unit
+	Log   bool
+}
+
+// Unit is what an axis counts in: it decides where ticks stand and how they read.
+type Unit int
+
+// The units.
+const (
+	Count Unit = iota
+	Bytes
+	Seconds
+)
+
+// text formats a number as ticks have it: 2k, 1.5M; 64 KiB; 250 ms, 1.5 min.
+func (u Unit) text(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case u == Bytes:
+		n, e := v, 0
+		for n >= 1024 && e < len(binary)-1 {
+			n, e = n/1024, e+1
+		}
+		return digits(n) + " " + binary[e]
+	case u == Seconds && v >= 3600:
+		return digits(v/3600) + " h"
+	case u == Seconds && v >= 60:
+		return digits(v/60) + " min"
+	case u == Seconds:
+		n, prefix := humanize.ComputeSI(v)
+		return digits(n) + " " + prefix + "s"
+	case v < 1:
+		return strconv.FormatFloat(v, 'g', 3, 64)
+	}
+	n, prefix := humanize.ComputeSI(v)
+	return digits(n) + prefix
+}
+
+var binary = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+
+// digits formats a number with three digits, without zeros at its end.
+func digits(n float64) string {
+	precision := 100.0
+	for m := n; m >= 10 && precision > 1; m /= 10 {
+		precision /= 10
+	}
+	return strconv.FormatFloat(math.Round(n*precision)/precision, 'f', -1, 64)
+}
+
+// drawable reports whether a number has a place on an axis. What is larger or smaller than any rate or time is a
+// mistake of whoever measured it, and would make ticks without number.
+func drawable(v float64, log bool) bool {
+	const smallest, largest = 1e-12, 1e18
+	return v == 0 && !log || v >= smallest && v <= largest
+}
+
+// scale maps the values of an axis to places.
+type scale struct {
+	low, high float64 // values
+	log       bool
+	from, to  float64 // where they are, in units of the drawing
+	ticks     []tick
+}
+
+type tick struct {
+	value float64
+	label string
+}
+
+func (s scale) at(v float64) float64 {
+	share := (v - s.low) / (s.high - s.low)
+	if s.log {
+		share = math.Log(v/s.low) / math.Log(s.high/s.low)
+	}
+	return s.from + share*(s.to-s.from)
+}
+
+// around returns a scale that begins and ends with a tick.
+func around(ticks []tick, log bool) scale {
+	return scale{low: ticks[0].value, high: ticks[len(ticks)-1].value, log: log, ticks: ticks}
+}
+
+// step returns the smallest distance between ticks that people count in and that is not below the given one.
+func (u Unit) step(about float64) float64 {
+	steps, size := []float64{1, 2, 5, 10}, math.Pow(10, math.Floor(math.Log10(about)))
+	switch {
+	case u == Bytes && about >= 1:
+		steps = []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1024}
+		size = math.Pow(1024, math.Floor(math.Log2(about)/10))
+	case u == Seconds && about > 3600:
+		steps, size = []float64{1, 2, 3, 6, 12, 24, 48, 120, 240}, 3600
+	case u == Seconds && about > 5:
+		steps, size = []float64{10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600}, 1
+	}
+	for _, s := range steps {
+		if s*size >= about {
+			return s * size
+		}
+	}
+	return math.Ceil(about/size) * size
+}
+
+// linear returns about as many ticks as asked for, from 0 to the first that is not below the axis's end.
+func linear(u Unit, end float64, count int) (ticks []tick) {
+	step := u.step(end / float64(count))
+	for n := 0; ; n++ {
+		v := float64(n) * step
+		ticks = append(ticks, tick{v, u.text(v)})
+		if v >= end*(1-1e-9) {
+			return ticks
+		}
+	}
+}
+
+// decades returns ticks at 1, 10, 100 … around a range, and at 2 and 5 too where it is short.
+func decades(u Unit, low, high float64) (ticks []tick) {
+	multiples := []float64{1}
+	if high/low < 200 {
+		multiples = []float64{1, 2, 5}
+	}
+	for size := math.Pow(10, math.Floor(math.Log10(low))); size <= high*10; size *= 10 {
+		for _, m := range multiples {
+			v := size * m
+			if len(ticks) > 0 && ticks[0].value <= low && v <= low {
+				ticks = ticks[:0] // this one is nearer
+			}
+			ticks = append(ticks, tick{v, u.text(v)})
+			if v >= high && len(ticks) > 1 {
+				return ticks
+			}
+		}
+	}
+	return ticks
+}
+
+// each returns a tick for every value.
+func each(u Unit, values []float64) (ticks []tick) {
+	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
+		ticks = append(ticks, tick{v, u.text(v)})
+	}
+	return ticks
+}
+
+// thin leaves out the ticks of a horizontal axis whose labels would run into others. It begins at the right, so that
+// the last one always stays.
+func (s *scale) thin() {
+	var kept []tick
+	left := math.Inf(1) // the left edge of the label that was kept last
+	for _, t := range slices.Backward(s.ticks) {
+		x, half := s.at(t.value), width(t.label)/2
+		if x+half+margin/2 <= left {
+			kept = append(kept, t)
+			left = x - half
+		}
+	}
+	slices.Reverse(kept)
+	s.ticks = kept
+}

@@ -1,0 +1,194 @@
+package chart
+
+import (
+	"fmt"
+	"html"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// ink is a colour by the name of its CSS class, so that one drawing serves light and dark.
+type ink string
+
+const (
+	plain ink = "ink"   // text, and lines to be seen first
+	quiet ink = "quiet" // text and lines to be seen second
+	faint ink = "faint" // the grid
+	other ink = "other" // series without a colour of their own
+)
+
+// hues is how many colours style.css has for series.
+const hues = 7
+
+// hue returns the colour of series number n: grey for those after the last colour.
+func hue(n int) ink {
+	if n >= hues {
+		return other
+	}
+	return ink("h" + strconv.Itoa(n))
+}
+
+// point is a place in the units of a drawing: y grows downwards, as in SVG.
+type point struct{ x, y float64 }
+
+// stroke is how a line looks; without a width there is none.
+type stroke struct {
+	ink    ink
+	width  float64
+	dashed bool
+}
+
+func solid(i ink, width float64) stroke { return stroke{ink: i, width: width} }
+
+// dashes is the stroke of ceilings, and of what was measured elsewhere.
+func dashes(i ink) stroke { return stroke{ink: i, width: 1.5, dashed: true} }
+
+// svg writes shapes and text.
+type svg struct{ strings.Builder }
+
+// line draws a line through points.
+func (s *svg) line(look stroke, points ...point) {
+	fmt.Fprintf(s, `<path class="line %s"%s d="%s"/>`+"\n", look.ink, look.attributes(), joined(points))
+}
+
+// fill fills the polygon that has these corners.
+func (s *svg) fill(i ink, corners ...point) {
+	fmt.Fprintf(s, `<path class="fill %s" d="%sZ"/>`+"\n", i, joined(corners))
+}
+
+func (s *svg) rectangle(i ink, left, top, right, bottom float64) {
+	s.fill(i, point{left, top}, point{right, top}, point{right, bottom}, point{left, bottom})
+}
+
+func (s *svg) circle(class ink, attributes string, at point, r float64) {
+	fmt.Fprintf(s, `<circle class="%s"%s cx="%s" cy="%s" r="%s"/>`+"\n",
+		class, attributes, number(at.x), number(at.y), number(r))
+}
+
+func (look stroke) attributes() (s string) {
+	if look.width != 1 {
+		s = ` stroke-width="` + number(look.width) + `"`
+	}
+	if look.dashed {
+		s += ` stroke-dasharray="4 3"`
+	}
+	return s
+}
+
+// joined is the data of a path through points.
+func joined(points []point) string {
+	var b strings.Builder
+	command := "M"
+	for _, p := range points {
+		b.WriteString(command + number(p.x) + " " + number(p.y))
+		command = "L"
+	}
+	return b.String()
+}
+
+// text writes a line of text. The class is an ink, "middle" or "end" where the text does not begin at x, and whatever
+// else style.css has; y is the baseline.
+func (s *svg) text(class ink, x, y float64, text string) {
+	if text == "" {
+		return
+	}
+	fmt.Fprintf(s, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, number(x), number(y), escape(text))
+}
+
+// escape makes text safe for XML, which cannot hold most control characters however they are written.
+func escape(text string) string {
+	return html.EscapeString(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) && r < unicode.MaxASCII && r != '\v' && r != '\f' {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, text))
+}
+
+// number formats a coordinate with one digit behind the point: a tenth of a pixel.
+func number(n float64) string {
+	return strconv.FormatFloat(math.Round(n*10)/10+0, 'f', -1, 64) // + 0 makes -0 a 0
+}
+
+// glyph draws the mark of one value, centred on a point.
+type glyph func(s *svg, i ink, at point)
+
+const radius = 3 // of glyphs
+
+// shape returns the glyph of series number n: not everybody sees colours.
+func shape(n int) glyph {
+	polygons := [...][]point{
+		nil, // a disc
+		{{-.87, -.87}, {.87, -.87}, {.87, .87}, {-.87, .87}},
+		{{0, -1.24}, {1.08, .62}, {-1.08, .62}},
+		{{0, -1.4}, {1.4, 0}, {0, 1.4}, {-1.4, 0}},
+		{{-1.2, -1}, {1.2, -1}, {0, 1.2}},
+		{{-1.3, -.6}, {1.3, -.6}, {1.3, .6}, {-1.3, .6}},
+		{{-.6, -1.3}, {.6, -1.3}, {.6, 1.3}, {-.6, 1.3}},
+	}
+	corners := polygons[n%len(polygons)]
+	return func(s *svg, i ink, at point) {
+		if corners == nil {
+			s.circle("fill "+i, "", at, radius)
+			return
+		}
+		var placed []point
+		for _, c := range corners {
+			placed = append(placed, point{at.x + radius*c.x, at.y + radius*c.y})
+		}
+		s.fill(i, placed...)
+	}
+}
+
+// triangle is the glyph of something that happened.
+func triangle(s *svg, i ink, at point) { shape(2)(s, i, at) }
+
+// mark is a ring around another glyph.
+func mark(s *svg, i ink, at point) { s.circle("line "+i, solid(i, 1.5).attributes(), at, radius+3.5) }
+
+// upright is a stroke as high as a line of text.
+func upright(s *svg, i ink, at point) {
+	s.line(solid(i, 2), point{at.x, at.y - 2*radius}, point{at.x, at.y + 2*radius})
+}
+
+// box is the sample of a bar.
+func box(s *svg, i ink, at point) { s.rectangle(i, at.x-5, at.y-5, at.x+5, at.y+5) }
+
+// width estimates a text's width in units. The reader's font is not known, so that these are about the widths of DejaVu
+// Sans, which is 15 % wider than Arial.
+func width(text string) (w float64) {
+	for _, r := range text {
+		switch {
+		case strings.ContainsRune("ijl'", r):
+			w += .28
+		case strings.ContainsRune(" .,:;/|IJ·", r):
+			w += .33
+		case strings.ContainsRune("frt-()[]!", r):
+			w += .4
+		case strings.ContainsRune("ckosvxyz", r):
+			w += .58
+		case r > unicode.MaxLatin1, strings.ContainsRune("mwMW@%+<=>~#", r):
+			w += .95
+		case unicode.IsUpper(r):
+			w += .72
+		default:
+			w += .63
+		}
+	}
+	return w * fontSize
+}
+
+// fit shortens a text that is wider than its room.
+func fit(text string, room float64) string {
+	if width(text) <= room {
+		return text
+	}
+	room -= width("…")
+	end := strings.IndexFunc(text, func(r rune) bool {
+		room -= width(string(r))
+		return room < 0
+	})
+	return strings.TrimRight(text[:end], " ") + "…"
+}
