@@ -166,6 +166,22 @@ func TestLongNamesAreShortened(t *testing.T) {
 	require.LessOrEqual(t, width(fit(name, 100)), 100.0)
 }
 
+// A rate is the mean of the interval that ends at X: the first one begins with the run.
+func TestTheFirstIntervalIsDrawn(t *testing.T) {
+	svg := string(Timeline{Rates: []Series{{Points: []Point{{X: 10, Y: 5}, {X: 20, Y: 7}}}}}.Draw(frame("a")))
+	grid := regexp.MustCompile(`class="line faint" d="(M[\d.]+ )`).FindStringSubmatch(svg)
+	require.NotNil(t, grid, svg)
+	require.Contains(t, svg, `class="line h0" stroke-width="1.5" d="`+grid[1])
+}
+
+// What was published at one point alone must not look like what was measured.
+func TestOnePublishedPoint(t *testing.T) {
+	svg := string(Lines{Series: []Series{{Name: "copy", Dashed: true, Points: []Point{{X: 1, Y: 1}}}}}.Draw(frame("a")))
+	_, drawn, _ := strings.Cut(svg, `class="line quiet"`) // after the legend
+	require.NotContains(t, drawn, "fill h0")
+	require.Contains(t, drawn, `class="line h0" stroke-width="1.5" stroke-dasharray`)
+}
+
 func TestUnitText(t *testing.T) {
 	for _, c := range []struct {
 		unit  Unit

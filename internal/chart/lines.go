@@ -177,10 +177,13 @@ func (s Series) draw(p plot, n int) {
 	for _, v := range s.Points {
 		line = append(line, p.at(v.X, v.Y))
 	}
+	if len(line) == 1 && s.Dashed { // a line of one point is not seen
+		line = []point{{line[0].x - 12, line[0].y}, {line[0].x + 12, line[0].y}}
+	} else if len(line) == 1 && dot == nil {
+		dot = shape(0)
+	}
 	if len(line) > 1 {
 		p.line(look, line...)
-	} else if dot == nil {
-		dot = shape(0) // a line of one point is not seen
 	}
 	for _, v := range s.Points {
 		at := p.at(v.X, v.Y)

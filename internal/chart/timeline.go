@@ -5,7 +5,7 @@ import "slices"
 // Timeline is rates over the seconds of a run, above its phases.
 type Timeline struct {
 	Y      Axis
-	Rates  []Series // X is the end of the interval that Y is the rate of, in seconds
+	Rates  []Series // X is the end of the interval that Y is the rate of, in seconds; the first begins with the run
 	Phases []Phase
 	Marks  []float64 // seconds at which something happened
 	Mark   string    // what
@@ -93,12 +93,11 @@ func (t Timeline) phases(p plot) {
 // steps draws each value as the mean of the interval that it ends.
 func (p plot) steps(look stroke, values []Point) {
 	var line []point
-	for n, v := range values {
+	x := p.left
+	for _, v := range values {
 		to := p.at(v.X, v.Y)
-		if n > 0 {
-			line = append(line, point{line[len(line)-1].x, to.y})
-		}
-		line = append(line, to)
+		line = append(line, point{x, to.y}, to)
+		x = to.x
 	}
 	p.line(look, line...)
 }
