@@ -75,10 +75,6 @@ func TestReportOnlyOnePart(t *testing.T) {
 	golden(t, "report-only.svg", chart("--only", "groups"))
 }
 
-func TestReportHelp(t *testing.T) {
-	golden(t, "report-help.txt", newShell(t).run("report", "--help").stdout)
-}
-
 func TestReportNamesEveryBadFile(t *testing.T) {
 	s := newShell(t)
 	dir := t.TempDir()

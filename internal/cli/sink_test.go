@@ -191,12 +191,6 @@ func TestSinkMistakes(t *testing.T) {
 	require.NotContains(t, r.stderr, "hunter2")
 }
 
-func TestSinkHelp(t *testing.T) {
-	r := newShell(t).run("sink", "--help")
-	require.Zero(t, r.code)
-	golden(t, "sink-help.txt", r.stdout)
-}
-
 // A certificate of one's own is the one that clients see.
 func TestSinkTakesACertificate(t *testing.T) {
 	psql, err := exec.LookPath("psql")

@@ -66,16 +66,6 @@ func (d desk) pushes() map[record.Push]record.Status {
 	return all
 }
 
-func TestSweepHelp(t *testing.T) {
-	r := newShell(t).run("sweep", "--help")
-	require.Zero(t, r.code)
-	own, push, found := strings.Cut(r.stdout, "      --method ")
-	require.True(t, found)
-	golden(t, "sweep-help.txt", own)
-	require.Contains(t, push, "--distinct-bytes size")
-	require.NotContains(t, push, "--resume ")
-}
-
 func TestSweepDryRun(t *testing.T) {
 	s := newShell(t)
 	r := s.run("sweep", "postgres://u:hunter2@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--budget", "20m")

@@ -14,15 +14,6 @@ import (
 	"github.com/terapush/terapush/internal/record"
 )
 
-func TestTuneHelp(t *testing.T) {
-	r := newShell(t).run("tune", "--help")
-	require.Zero(t, r.code)
-	own, push, found := strings.Cut(r.stdout, "      --method ")
-	require.True(t, found)
-	golden(t, "tune-help.txt", own)
-	require.NotContains(t, push, "--resume ")
-}
-
 func TestTuneDryRun(t *testing.T) {
 	s := newShell(t)
 	r := s.run("tune", "postgres://u:hunter2@h/db", "--dry-run", "--workers", "3", "--rows", "1000000", "--max-batch-bytes", "32MiB")

@@ -1,0 +1,313 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/calibrate"
+	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/tuning"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// The tests of this file hold what users and their scripts see, whatever the code behind it looks like: help, statements,
+// names of fields, bytes on the wire.
+
+func TestHelpOfEveryCommand(t *testing.T) {
+	s := newShell(t)
+	r := s.run("--help")
+	require.Zero(t, r.code, r.stderr)
+	require.Equal(t, s.run(), r, "help is what terapush without a command prints")
+	golden(t, "help/terapush.txt", r.stdout)
+	_, list, _ := strings.Cut(r.stdout, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for line := range strings.Lines(list) {
+		if name := strings.Fields(line)[0]; name != "completion" && name != "help" { // which are cobra's
+			r := s.run(name, "--help")
+			require.Zero(t, r.code, r.stderr)
+			require.NotContains(t, r.stdout, "Available Commands:")
+			golden(t, "help/"+name+".txt", r.stdout)
+		}
+	}
+}
+
+// store is where staged methods put their objects.
+const store = " --via s3://bucket/pre/fix?region=eu-1"
+
+// dryRuns are the pushes that testdata/dry-run shows, by back-end: every method and scheme, with options and datasets
+// that change the statements.
+var dryRuns = map[string][]string{
+	"postgres": {
+		"postgres://u:hunter2@h1,h2:5433/db --method copy --table s.t --set synchronous_commit=off",
+		"postgres://u@h/db --method copy --dataset people --format csv --delivery at-least-once",
+		"postgres://u@h/db --method copy --dataset lineitem --create recreate --primary-key --unlogged",
+		"postgres://u@h/db --method copy --dataset httplogs --create truncate --format pgtext --verify full",
+		"postgresql://u@h/db --method insert --dataset journal",
+		"postgres://u@h/db --method s3-import" + store,
+		"postgres://u@h/db --method s3-import --dataset lineitem --format pgtext --s3-keys" + store,
+		"postgres://u@h/db --method s3-import --create recreate --delivery at-least-once" + store,
+		"yugabyte://u@h/db --method copy",
+		"yugabyte://u@h/db --method copy --delivery at-least-once",
+		"yugabyte://u@h/db --method copy --rows-per-transaction 20000",
+		"yugabyte://u@h/db --method copy --disable-transactional-writes",
+		"yugabyte://u@h/db --method insert --dataset lineitem",
+		"redshift://u@h/db --method copy",
+		"redshift://u@h/db --method s3-copy --dataset people" + store,
+		"redshift://u@h/db --method s3-copy --dataset lineitem --s3-keys" + store,
+		"redshift://u@h/db --method s3-copy --dataset people --create recreate --delivery at-least-once" + store,
+	},
+	"mysql": {
+		"mysql://u:hunter2@h/db --method load-data --append",
+		"mysql://u@h/db --method load-data --dataset httplogs --delivery at-least-once",
+		"mysql://u@h/db --method insert --dataset people --create recreate",
+		"mysql://u@h/db --method pipeline" + store,
+		"mariadb://u@h/db --method load-data --dataset lineitem --primary-key --create truncate",
+		"mariadb://u@h/db --method insert --dataset journal --set unique_checks=0",
+		"tidb://u@h/db --method load-data",
+		"tidb://u@h/db --method insert --dataset lineitem",
+		"singlestore://u@h/db --method load-data --dataset httplogs",
+		"singlestore://u@h/db --method insert",
+		"singlestore://u@h/db --method pipeline --dataset lineitem" + store,
+		"singlestore://u@h/db --method pipeline --create recreate --delivery at-least-once" + store,
+	},
+	"oracle": {
+		"oracle://u:hunter2@h/s --method array --set commit_logging=batch",
+		"oracle://u@h/s --method array --dataset httplogs --create recreate --delivery at-least-once",
+		"oracle://u@h/s --method single --dataset pairs",
+		"oracle://u@h/s --method batch --dataset lineitem --create truncate",
+		"oracle://u@h/s --method fast --dataset pairs",
+		"oracle://u@h/s --method direct",
+		"oracle://u@h/s --method cloud-copy --dataset people" + store,
+		"oracle://u@h/s --method cloud-copy --dataset lineitem --credential LOADER --delivery at-least-once" + store,
+	},
+	"databend": {
+		"databend://u:hunter2@h/db --method streaming-load --payload-kind text",
+		"databend://u@h/db --method streaming-load --dataset httplogs --create recreate --delivery at-least-once",
+		"databend://u@h/db --method insert --dataset journal --format ndjson --stage loads",
+		"databend://u@h/db --method insert --delivery at-least-once",
+		"databend://u@h/db --method insert-no-presign",
+		"databend://u@h/db --method stage-load --dataset lineitem",
+		"databend://u@h/db --method stage-load" + store,
+		"databend://u@h/db --method stage-load --create truncate --delivery at-least-once" + store,
+	},
+	"doris": {
+		"doris://u:hunter2@h/db --method stream-load --dataset people",
+		"doris://u@h/db --method stream-load --dataset httplogs --create truncate --delivery at-least-once",
+		"doris://u@h/db --method stream-load --dataset people --group-commit async --group-commit-interval-ms 1000",
+		"doris://u@h/db --method insert --dataset lineitem --primary-key",
+		"doris://u@h/db --method insert --payload-kind text --group-commit sync --buckets 8 --replication 3",
+		"doris://u@h/db --method s3-load --payload-kind text" + store,
+		"doris://u@h/db --method s3-load --dataset journal --format parquet --create recreate --delivery at-least-once" + store,
+	},
+	"s3": {
+		"s3://bucket/pre/fix?region=eu-1 --method put --format csv --dataset people",
+		"s3://bucket/pre/fix?region=eu-1 --method put --format parquet --delivery at-least-once",
+	},
+	"discard": {
+		"discard:// --method discard",
+		"discard:// --duration 10m --payload-kind text --format csv --distinct-bytes all --first-key 7 --verify full",
+	},
+}
+
+func TestDryRun(t *testing.T) {
+	s := newShell(t)
+	for target, pushes := range dryRuns {
+		var text strings.Builder
+		for _, args := range pushes {
+			fmt.Fprintf(&text, "$ terapush push %s\n", strings.ReplaceAll(args, "hunter2", "PASSWORD"))
+			if !strings.Contains(args, "--duration") {
+				args += " --bytes 1GiB"
+			}
+			r := s.run(strings.Fields("push " + args + " --workers 4 --memory 512MiB --dry-run")...)
+			text.WriteString(r.stdout)
+			if r.code != 0 {
+				fmt.Fprintf(&text, "%sexit code %d\n", r.stderr, r.code)
+			}
+			text.WriteByte('\n')
+			require.NotContains(t, r.stdout+r.stderr, "hunter2")
+		}
+		golden(t, "dry-run/"+target+".txt", text.String())
+	}
+	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
+	require.NoError(t, err)
+	require.Empty(t, entries)
+
+	for line := range strings.Lines(s.run("list", "targets").stdout) {
+		columns := regexp.MustCompile(`  +`).Split(strings.TrimSpace(line), -1)
+		if len(columns) < 3 || columns[0] == "TARGET" {
+			continue
+		}
+		all := strings.Join(dryRuns[columns[0]], " \n")
+		for _, scheme := range strings.Split(columns[1], ", ") {
+			require.Contains(t, all, scheme+"://")
+		}
+		for _, method := range strings.Split(columns[2], ", ") {
+			require.Contains(t, all+" ", " --method "+method+" ")
+		}
+	}
+}
+
+// TestFields holds the names and types of all that is written as JSON, for scripts and for later versions.
+func TestFields(t *testing.T) {
+	for schema, types := range map[string][]any{
+		"report": {report.Report{}},
+		"sweep":  {record.Head{}, record.Entry{}},
+		"table": {struct {
+			Schema string           `json:"schema"`
+			Tables []analysis.Table `json:"tables"`
+		}{}},
+		"compare": {struct {
+			Schema    string          `json:"schema"`
+			Threshold float64         `json:"threshold"`
+			Slower    []analysis.Pair `json:"slower"`
+			Broken    []analysis.Lost `json:"broken"`
+			analysis.Comparison
+		}{}},
+		"doctor":    {doctor.Report{}},
+		"tune":      {tuning.Found{}},
+		"calibrate": {calibrate.Found{}},
+		"ceilings":  {[]ceilings.Ceiling{}},
+		"run":       {ledger.Record{}},
+		"journal":   {event.Header{}, event.Event{}},
+	} {
+		var text strings.Builder
+		for _, v := range types {
+			lines := fields("", reflect.TypeOf(v))
+			slices.Sort(lines)
+			text.WriteString(strings.Join(lines, "\n") + "\n")
+		}
+		golden(t, "fields/"+schema+".txt", text.String())
+	}
+
+	// What the types say is what the commands write.
+	s := newShell(t)
+	s.run("push", "discard://", "--rows", "10", "--progress", "none", "--state-dir", s.env["XDG_STATE_HOME"])
+	runs, err := filepath.Glob(s.env["XDG_STATE_HOME"] + "/*/*.json")
+	require.NoError(t, err)
+	require.Len(t, runs, 1)
+	run, err := os.ReadFile(runs[0])
+	require.NoError(t, err)
+	for schema, text := range map[string]string{
+		"report":  s.run("push", "discard://", "--rows", "10", "--progress", "none", "--json").stdout,
+		"table":   s.run("report", recorded("workers.jsonl"), "--format", "json").stdout,
+		"compare": s.run("compare", recorded("workers.jsonl"), recorded("workers-after.jsonl"), "--json").stdout,
+		"doctor":  s.run("doctor", "--json").stdout,
+		"run":     string(run),
+	} {
+		var v map[string]any
+		require.NoError(t, json.Unmarshal([]byte(text), &v), schema)
+		require.Equal(t, "terapush."+schema+"/v1", v["schema"])
+		want, err := os.ReadFile("testdata/fields/" + schema + ".txt")
+		require.NoError(t, err)
+		for name := range v {
+			require.Regexp(t, `(?m)^`+name+`\b`, string(want), schema)
+		}
+	}
+}
+
+// fields lists what encoding/json makes of a type: path, type, and whether it may be left out. [] is a list, {} an object
+// with names of its own.
+func fields(path string, t reflect.Type) (all []string) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return fields(path, t.Elem())
+	case reflect.Slice:
+		return fields(path+"[]", t.Elem())
+	case reflect.Map:
+		return fields(path+"{}", t.Elem())
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[report.Report]() && path != "" {
+			return []string{path + " " + t.String()}
+		}
+	default:
+		return []string{path + " " + strings.TrimRight(t.Kind().String(), "123468")}
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-" || !f.IsExported():
+			continue
+		case f.Anonymous && name == "":
+			all = append(all, fields(path, f.Type)...)
+			continue
+		case name == "":
+			name = f.Name
+		}
+		for _, line := range fields(strings.TrimPrefix(path+"."+name, "."), f.Type) {
+			if rest != "" {
+				line += " " + rest
+			}
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// TestBytesOnTheWire holds a checksum of all that a push sends, from dataset to socket. Rows repeat under new keys, so
+// that stamped buffers are among it. The sink combines batches by exclusive or: their number is odd, or what all of them
+// have in common would not count. MySQL's insert is not here: its statements name the run.
+func TestBytesOnTheWire(t *testing.T) {
+	s := newShell(t)
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
+		t.Setenv(name, "sink")
+	}
+	var text strings.Builder
+	for _, push := range []string{
+		"postgres://me@{postgres}/db?sslmode=disable --method copy",
+		"postgres://me@{postgres}/db?sslmode=disable --method copy --format pgtext",
+		"postgres://me@{postgres}/db?sslmode=disable --method copy --format csv --dataset people",
+		"postgres://me@{postgres}/db?sslmode=disable --method insert",
+		"mysql://me@{mysql}/db?tls=false --method load-data",
+		"mysql://me@{mysql}/db?tls=false --method load-data --dataset lineitem",
+		"mysql://me@{mysql}/db?tls=false --method load-data --dataset journal",
+		"databend://me@{databend}/db?sslmode=disable --method streaming-load",
+		"databend://me@{databend}/db?sslmode=disable --method streaming-load --format csv --dataset people",
+		"databend://me@{databend}/db?sslmode=disable --method insert-no-presign --format ndjson --dataset httplogs",
+		"doris://me@{doris-sql}/db?http_port={doris} --method stream-load --payload-kind text",
+		"doris://me@{doris-sql}/db?http_port={doris} --method stream-load --format ndjson --dataset journal",
+		"doris://me@{doris-sql}/db?http_port={doris} --method insert --dataset lineitem",
+		"s3://bucket/in?region=us-east-1&path_style=true&endpoint=http://{s3} --method put --format tsv --dataset pairs",
+		"s3://bucket/in?region=us-east-1&path_style=true&endpoint=http://{s3} --method put --format parquet --dataset lineitem",
+	} {
+		r := s.sink(free("--json", "--crc")...)
+		var at listening
+		r.line(t, &at)
+		args := push
+		for name, address := range at.Listening {
+			if name == "doris" {
+				_, address, _ = strings.Cut(address, ":")
+			}
+			args = strings.ReplaceAll(args, "{"+name+"}", address)
+		}
+		p := s.run(strings.Fields("push " + args + " --create never --delivery at-least-once --verify none --progress none --workers 2" +
+			" --first-key 100 --rows 2100 --batch-rows 300 --distinct-bytes 16KiB")...)
+		require.Zero(t, p.code, "%s\n%s", push, p.stderr)
+		var end struct{ Took map[string]sink.Stats }
+		require.NoError(t, json.Unmarshal([]byte(r.end(t)), &end))
+		fmt.Fprintln(&text, push)
+		for _, name := range slices.Sorted(maps.Keys(end.Took)) {
+			if took := end.Took[name]; took.Rows > 0 {
+				fmt.Fprintf(&text, "  %s took %d rows, %d bytes, crc32c %s\n", name, took.Rows, took.Bytes, took.CRC)
+			}
+		}
+	}
+	golden(t, "wire.txt", text.String())
+}
