@@ -27,8 +27,8 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// The tests of this file hold what users and their scripts see, whatever the code behind it looks like: help, statements,
-// names of fields, bytes on the wire.
+// The tests of this file hold what users and their scripts see, whatever the code behind it looks like: help,
+// statements, names of fields, bytes on the wire.
 
 func TestHelpOfEveryCommand(t *testing.T) {
 	s := newShell(t)
@@ -114,7 +114,7 @@ var dryRuns = map[string][]string{
 		"doris://u@h/db --method insert --dataset lineitem --primary-key",
 		"doris://u@h/db --method insert --payload-kind text --group-commit sync --buckets 8 --replication 3",
 		"doris://u@h/db --method s3-load --payload-kind text" + store,
-		"doris://u@h/db --method s3-load --dataset journal --format parquet --create recreate --delivery at-least-once" + store,
+		"doris://u@h/db --method s3-load --dataset journal --create recreate --delivery at-least-once" + store,
 	},
 	"s3": {
 		"s3://bucket/pre/fix?region=eu-1 --method put --format csv --dataset people",
@@ -222,8 +222,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// fields lists what encoding/json makes of a type: path, type, and whether it may be left out. [] is a list, {} an object
-// with names of its own.
+// fields lists what encoding/json makes of a type: path, type, and whether it may be left out. [] is a list, {} an
+// object with names of its own.
 func fields(path string, t reflect.Type) (all []string) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -262,8 +262,8 @@ func fields(path string, t reflect.Type) (all []string) {
 }
 
 // TestBytesOnTheWire holds a checksum of all that a push sends, from dataset to socket. Rows repeat under new keys, so
-// that stamped buffers are among it. The sink combines batches by exclusive or: their number is odd, or what all of them
-// have in common would not count. MySQL's insert is not here: its statements name the run.
+// that stamped buffers are among it. The sink combines batches by exclusive or: their number is odd, or what all of
+// them have in common would not count. MySQL's insert is not here: its statements name the run.
 func TestBytesOnTheWire(t *testing.T) {
 	s := newShell(t)
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
@@ -297,8 +297,8 @@ func TestBytesOnTheWire(t *testing.T) {
 			}
 			args = strings.ReplaceAll(args, "{"+name+"}", address)
 		}
-		p := s.run(strings.Fields("push " + args + " --create never --delivery at-least-once --verify none --progress none --workers 2" +
-			" --first-key 100 --rows 2100 --batch-rows 300 --distinct-bytes 16KiB")...)
+		p := s.run(strings.Fields("push " + args + " --create never --delivery at-least-once --verify none --progress none" +
+			" --workers 2 --first-key 100 --rows 2100 --batch-rows 300 --distinct-bytes 16KiB")...)
 		require.Zero(t, p.code, "%s\n%s", push, p.stderr)
 		var end struct{ Took map[string]sink.Stats }
 		require.NoError(t, json.Unmarshal([]byte(r.end(t)), &end))

@@ -1,0 +1,196 @@
+package e2e_test
+
+import (
+	"bufio"
+	"bytes"
+	bigendian "encoding/binary"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	standin "github.com/terapush/terapush/internal/fake/databend"
+	"github.com/terapush/terapush/internal/fake/doris"
+)
+
+// go test ./e2e -run StatementsSent -update
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestStatementsSent holds what sessions really send, where a dry run shows what they mean to: every statement of a
+// push of two batches by one worker, with full verification.
+func TestStatementsSent(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		methods, plain := []string{"load-data", "insert"}, "tls=false"
+		if d.kind == postgres {
+			methods, plain = []string{"copy", "insert"}, "sslmode=disable"
+		}
+		for _, method := range methods {
+			w := newWiretap(t, d)
+			l := small(40)
+			l.batchRows, l.table = 20, strings.ReplaceAll(method, "-", "_")
+			target := d.target(through(w.Addr().String()), func(u *url.URL) { u.RawQuery = plain })
+			d.pushTo(target, l.flags("--method", method, "--workers", "1", "--verify", "full")...).run(t).ends(t, 0)
+			isSent(t, string(d.kind)+"-"+method, w.all())
+		}
+	})
+	for _, method := range databendMethods() {
+		s := newScripted(t, standin.Options{Presign: true})
+		s.push(methodFlags(peopleLoad(40, 20), method, "--workers", "1")...).run(t).ends(t, 0)
+		var lines []string
+		for _, r := range s.fake.Requests() {
+			lines = append(lines, strings.TrimSpace(fmt.Sprintln(r.Kind, r.Label, r.SQL)))
+		}
+		isSent(t, "databend-"+method, lines)
+	}
+	for _, method := range []string{"stream-load", "insert"} {
+		c := newCluster(t, doris.Options{})
+		c.push(peopleLoad(40, 20).peopleFlags("--method", method, "--workers", "1", "--verify", "full")...).run(t).ends(t, 0)
+		var lines []string
+		for _, r := range c.Requests() {
+			lines = append(lines, strings.TrimSpace(fmt.Sprintln(r.Kind, r.Label, r.Header, short([]byte(r.SQL)))))
+		}
+		isSent(t, "doris-"+method, lines)
+	}
+}
+
+// isSent compares with the golden file, without what differs from run to run.
+func isSent(t *testing.T, name string, statements []string) {
+	t.Helper()
+	text := strings.Join(statements, "\n") + "\n"
+	for _, r := range [][2]string{
+		{`\d{8}[-_]\d{6}[-_][a-z2-7]{6}`, "RUN"}, {`\be2e_[a-z2-7]{10}\b`, "DB"},
+		{`\bterapush-[A-Z2-7]{26}\b`, "NAME"}, {`\b[0-9a-f]{32}\b`, "QUERY"},
+		{`('RUN', -?\d+, )\d{16,}`, "${1}KEY"}, {`(document_id. = )\d{16,}`, "${1}KEY"},
+		{`(, connection\) VALUES \(.*, )\d+\)`, "${1}ID)"}, {`(attrelid = )\d+`, "${1}OID"}, {`(host:127.0.0.\d:)\d+`, "${1}PORT"},
+	} {
+		text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])
+	}
+	path := filepath.Join("testdata", "sent", name+".txt")
+	if *update {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text)
+}
+
+// wiretap forwards connections to a server and notes the statements on them.
+type wiretap struct {
+	net.Listener
+	tasks sync.WaitGroup
+	sent  []*[]string // by connection
+}
+
+func newWiretap(t *testing.T, d *database) *wiretap {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	w := &wiretap{Listener: l}
+	next := nextMySQL
+	if d.kind == postgres {
+		next = nextPostgres
+	}
+	w.tasks.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", d.url.Host)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			sent := &[]string{fmt.Sprintf("-- connection %d", len(w.sent)+1)}
+			w.sent = append(w.sent, sent)
+			copied, tap := io.Pipe()
+			w.tasks.Go(func() {
+				_, _ = io.Copy(client, server)
+				client.Close()
+			})
+			w.tasks.Go(func() {
+				_, err := io.Copy(server, io.TeeReader(client, tap))
+				tap.CloseWithError(err)
+				server.Close()
+			})
+			w.tasks.Go(func() {
+				in := bufio.NewReader(copied)
+				for first := true; ; first = false {
+					statement, err := next(in, first)
+					if err != nil {
+						_, _ = io.Copy(io.Discard, copied)
+						return
+					}
+					if statement != "" {
+						*sent = append(*sent, statement)
+					}
+				}
+			})
+		}
+	})
+	return w
+}
+
+// all returns what was sent, when all connections have ended.
+func (w *wiretap) all() (all []string) {
+	w.Close()
+	w.tasks.Wait()
+	for _, c := range w.sent {
+		all = append(all, *c...)
+	}
+	return all
+}
+
+// nextPostgres reads one message and returns its statement, if it is a Query or a Parse.
+func nextPostgres(in *bufio.Reader, first bool) (string, error) {
+	var kind byte
+	if !first { // which has no type
+		kind, _ = in.ReadByte()
+	}
+	var length [4]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return "", err
+	}
+	body := make([]byte, max(4, bigendian.BigEndian.Uint32(length[:]))-4)
+	_, err := io.ReadFull(in, body)
+	switch parts := bytes.Split(body, []byte{0}); kind {
+	case 'Q':
+		return short(parts[0]), err
+	case 'P':
+		return short(parts[1]), err
+	}
+	return "", err
+}
+
+// nextMySQL reads one packet and returns its statement, if it begins a COM_QUERY or a COM_STMT_PREPARE.
+func nextMySQL(in *bufio.Reader, _ bool) (string, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return "", err
+	}
+	body := make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)
+	_, err := io.ReadFull(in, body)
+	if head[3] == 0 && len(body) > 0 && (body[0] == 3 || body[0] == 22) {
+		return short(body[1:]), err
+	}
+	return "", err
+}
+
+// short leaves rows out.
+func short(statement []byte) string {
+	head, _, rows := bytes.Cut(statement, []byte(" VALUES ("))
+	if !rows || bytes.Contains(head, []byte("terapush_claims")) {
+		return string(statement)
+	}
+	return string(head) + " VALUES (…), …"
+}
