@@ -50,6 +50,7 @@ func rules() []rule {
 		{from: "internal/backends/all", may: with("internal/backends")},
 
 		{from: "internal/nearest"},
+		{from: "internal/file"},
 		{from: "internal/machine"},
 		{from: "internal/ec2"},
 		{from: "internal/bound", may: contract},

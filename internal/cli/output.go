@@ -1,17 +1,16 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"unicode"
 
 	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/render"
 )
@@ -52,92 +51,35 @@ type input struct{ name, path string }
 // refuseOver refuses to write a file over one that the command needs.
 func refuseOver(flag, out string, inputs ...input) error {
 	for _, in := range inputs {
-		if out != "" && in.path != "" && sameFile(out, in.path) {
+		if out != "" && in.path != "" && file.Same(out, in.path) {
 			return fmt.Errorf("%s %s: it is the same file as %s, which would be gone", flag, out, in.name)
 		}
 	}
 	return nil
 }
 
-// sameFile tells whether two paths are one file, by whatever names and links, also if there is none yet.
-func sameFile(a, b string) bool {
-	infoA, errA := os.Stat(a)
-	infoB, errB := os.Stat(b)
-	if errA == nil && errB == nil {
-		return os.SameFile(infoA, infoB)
-	}
-	return resolved(a) == resolved(b)
-}
-
-// resolved is where a file is, or would be made.
-func resolved(path string) string {
-	const most = 40 // links, as the kernel has it
-	for range most {
-		if there, err := filepath.EvalSymlinks(path); err == nil {
-			path = there
-			break
-		}
-		next, err := os.Readlink(path)
-		if err != nil {
-			break
-		}
-		if !filepath.IsAbs(next) {
-			next = filepath.Join(filepath.Dir(path), next)
-		}
-		path = next
-	}
-	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		path = filepath.Join(folder, filepath.Base(path))
-	}
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
-	}
-	return path
-}
-
-// canWrite finds out before hours of work whether writeNew will be able to put a file there.
+// canWrite finds out before hours of work whether writePage will be able to write there.
 func canWrite(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return fmt.Errorf("--report %s: it is a folder", path)
+	if err := file.Writable(path); err != nil {
+		return fmt.Errorf("--report %s: %w", path, err)
 	}
-	trial, err := newBeside(path)
-	if err == nil {
-		err = errors.Join(trial.Close(), os.Remove(trial.Name()))
-	}
-	return err
-}
-
-// newBeside makes a file with a name of its own in the folder of another.
-func newBeside(path string) (*os.File, error) {
-	out, err := os.CreateTemp(filepath.Dir(path), ".terapush-*")
-	var of *fs.PathError
-	if errors.As(err, &of) {
-		err = of.Err // its path is one that nobody has given
-	}
-	if err != nil {
-		return nil, fmt.Errorf("--report %s: making a file in its folder: %w", path, err)
-	}
-	return out, nil
+	return nil
 }
 
 // writePage writes the tables and charts of a record.
 func writePage(path string, r record.Record) error {
-	return writeNew(path, func(w io.Writer) error { return render.HTML(w, analysis.Tables([]record.Record{r})) })
+	return writeFile("--report", path, func(w io.Writer) error { return render.HTML(w, analysis.Tables([]record.Record{r})) })
 }
 
-// writeNew puts a file in the place of another when it is whole.
-func writeNew(path string, write func(io.Writer) error) error {
-	out, err := newBeside(path)
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(out.Name()) // it has its own name by then when all went well
-	err = errors.Join(write(out), out.Chmod(0o644), out.Close())
+// writeFile writes a file that a flag names, and nothing before all is made: half a report is not told from a whole one.
+func writeFile(flag, path string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	err := write(&text)
 	if err == nil {
-		err = os.Rename(out.Name(), path)
+		err = file.Write(path, text.Bytes())
 	}
 	if err != nil {
-		return fmt.Errorf("--report %s: %w", path, err)
+		return fmt.Errorf("%s %s: %w", flag, path, err)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -141,18 +140,15 @@ func readRecords(paths []string, redact bool) ([]record.Record, error) {
 	return records, nil
 }
 
-// show writes to a file or to stdout, and nothing before all is made: half a report is not told from a whole one.
+// show writes to a file or to stdout, and nothing before all is made.
 func (a *app) show(path string, write func(io.Writer) error) error {
+	if path != "" {
+		return writeFile("--out", path, write)
+	}
 	var text bytes.Buffer
 	if err := write(&text); err != nil {
 		return err
 	}
-	if path == "" {
-		_, err := a.Stdout.Write(text.Bytes())
-		return err
-	}
-	if err := os.WriteFile(path, text.Bytes(), 0o644); err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	return nil
+	_, err := a.Stdout.Write(text.Bytes())
+	return err
 }

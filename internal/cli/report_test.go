@@ -40,7 +40,7 @@ func TestReportOut(t *testing.T) {
 	}
 	r := s.run("report", recorded("run-4.json"), "--out", filepath.Join(t.TempDir(), "no", "folder.txt"))
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "--out: open ")
+	require.Contains(t, r.stderr, "folder.txt: making a file in its folder: no such file or directory")
 }
 
 func TestPushWritesAPage(t *testing.T) {
