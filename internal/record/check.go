@@ -1,9 +1,14 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // What a line may say is checked alike when it is written and when it is read: what no reader takes must not get in, and a
@@ -34,6 +39,9 @@ func sameShape(a, b Part) bool {
 }
 
 func (h Head) check() error {
+	if h.Repeats < 0 || h.Limit < 0 {
+		return fmt.Errorf("%d repeats of at most %g s: neither is below 0", h.Repeats, h.Limit)
+	}
 	total := 0
 	names := map[string]bool{}
 	for i, p := range h.Parts {
@@ -50,6 +58,14 @@ func (h Head) check() error {
 		}
 		if p.Cells != cells {
 			return fmt.Errorf("part %d: its axes make %d cells, and it says %d", i, cells, p.Cells)
+		}
+		if p.Facts == nil {
+			continue
+		}
+		for _, f := range p.Facts.Points {
+			if err := noNegative("facts", f); err != nil {
+				return fmt.Errorf("part %d: %w", i, err)
+			}
 		}
 	}
 	return nil
@@ -89,6 +105,41 @@ func (r *Record) check(e Entry) error {
 	}
 	if !slices.Contains([]Status{Measured, Limited, Failed, Skipped}, e.Status) {
 		return fmt.Errorf("the status is %q: a newer terapush may have written it", e.Status)
+	}
+	if e.Seconds < 0 {
+		return fmt.Errorf("seconds is %g: no push takes less than 0", e.Seconds)
+	}
+	return checkReport(e.Report)
+}
+
+// checkReport refuses figures that no push has, and that tables and charts cannot be made of. JSON has neither infinity
+// nor NaN.
+func checkReport(r *report.Report) error {
+	if r == nil {
+		return nil
+	}
+	plan := r.Plan
+	plan.FirstKey = 0 // a key like any other
+	err := cmp.Or(
+		noNegative("plan", plan), noNegative("result", r.Result), noNegative("phases", r.Phases),
+		noNegative("phase_rows_per_second", r.Rates), noNegative("latency", r.Latency),
+		noNegative("batch_seconds", r.Latency.BatchSeconds), noNegative("client", r.Client), noNegative("stored", r.Stored),
+		noNegative("verify", r.Verify))
+	for _, m := range r.Timeline.Moments {
+		err = cmp.Or(err, noNegative("timeline", m))
+	}
+	return err
+}
+
+// noNegative refuses a struct that has a number below 0.
+func noNegative(what string, of any) error {
+	v := reflect.ValueOf(of)
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if f.CanInt() && f.Int() < 0 || f.CanFloat() && f.Float() < 0 {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+			return fmt.Errorf("%s: %s is %v: it cannot be below 0", what, name, f)
+		}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -29,6 +28,9 @@ var errGone = errors.New("the file was removed while it was opened")
 // has left half written at its end is cut off, and a line feed that alone is missing is added. A file that is no record is
 // refused and left as it is.
 func Open(path string) (*File, error) {
+	if err := refuseStrange(path); err != nil {
+		return nil, err
+	}
 	const most = 100 // each is another process that came and went
 	for range most {
 		f, err := open(path)
@@ -80,21 +82,21 @@ func (f *File) take() error {
 }
 
 func (f *File) load() error {
-	text, err := io.ReadAll(f.file)
-	if err != nil {
-		return fmt.Errorf("reading the record: %w", err)
-	}
-	if len(text) == 0 {
-		return syncFolder(f.path)
-	}
-	whole, err := parse(text, &f.record)
+	whole, err := parse(f.file, &f.record)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	if err := f.cut(int64(whole)); err != nil {
+	if whole == 0 && !f.record.Torn {
+		return syncFolder(f.path)
+	}
+	if err := f.cut(whole); err != nil || whole == 0 {
 		return err
 	}
-	if whole > 0 && text[whole-1] != '\n' {
+	end := make([]byte, 1)
+	if _, err := f.file.ReadAt(end, whole-1); err != nil {
+		return fmt.Errorf("reading the record: %w", err)
+	}
+	if end[0] != '\n' {
 		return f.write([]byte("\n"))
 	}
 	return nil

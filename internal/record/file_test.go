@@ -218,6 +218,14 @@ func TestPlacesWithoutFiles(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, errors.Is(err, errors.ErrUnsupported))
 	}
+	pipe := path(t)
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	for _, at := range []string{pipe, "/dev/null"} {
+		_, err := Open(at)
+		require.ErrorContains(t, err, at+" is no regular file")
+		_, err = Look(at)
+		require.ErrorContains(t, err, at+" is no regular file")
+	}
 }
 
 func TestThisMachine(t *testing.T) {

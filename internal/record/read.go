@@ -1,11 +1,13 @@
 package record
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -16,11 +18,12 @@ import (
 // is locked or changed: a sweep may be adding to the record, and a last line that is not whole is passed over, which
 // Record.Torn tells. A record that claims what no sweep writes is refused with the line that does.
 func Read(path string) (Record, error) {
-	text, err := os.ReadFile(path)
+	in, err := os.Open(path)
 	if err != nil {
 		return Record{}, err
 	}
-	r, err := read(text)
+	defer in.Close()
+	r, err := read(in)
 	if err != nil {
 		return Record{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -28,15 +31,47 @@ func Read(path string) (Record, error) {
 	return r, nil
 }
 
-func read(text []byte) (r Record, err error) {
-	switch schema := schemaOf(text); schema {
+func read(in io.Reader) (r Record, err error) {
+	start, in, err := peek(in)
+	if err != nil {
+		return r, err
+	}
+	switch schema := schemaOf(start); schema {
 	case report.Schema:
-		return single(text)
+		return single(start)
 	case Schema:
-		_, err = parse(text, &r)
+		_, err = parse(in, &r)
 		return r, err
 	default:
-		return r, strange(text, schema)
+		if len(start) > maxLine {
+			return r, errTooLong
+		}
+		return r, strange(start, schema)
+	}
+}
+
+// maxLine is the most bytes of a line, and of a report. One of 600 moments has 100 KB: what has more is no record, and must
+// not use up the memory.
+const maxLine = 16 << 20
+
+var errTooLong = fmt.Errorf("longer than %d MiB, which no report is", maxLine>>20)
+
+// peek reads how a file starts, at least as much as a line may have, and gives a reader of the whole.
+func peek(in io.Reader) (start []byte, whole io.Reader, err error) {
+	start, err = io.ReadAll(io.LimitReader(in, maxLine+1))
+	return start, io.MultiReader(bytes.NewReader(start), in), err
+}
+
+// readLine reads a line with its line feed, if it has one. Its error is io.EOF at the end.
+func readLine(in *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if line = append(line, part...); len(line) > maxLine {
+			return nil, errTooLong
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
 	}
 }
 
@@ -81,7 +116,7 @@ func single(text []byte) (Record, error) {
 	if in.More() {
 		return Record{}, errors.New("there is something behind the report: give every report a file of its own")
 	}
-	return Of(r), nil
+	return Of(r), checkReport(&r)
 }
 
 // Of is the record of one report. It has no head to speak of: nobody wrote down the machine or the flags.
@@ -108,25 +143,34 @@ const begins = `{"schema":"` + Schema + `"`
 // parse reads a record's lines and returns the bytes of the whole ones. A line that is not whole at the end is what a
 // kill leaves behind; anywhere else, it is damage that nobody may pass over. A last line that lacks its line feed alone is
 // whole.
-func parse(text []byte, r *Record) (whole int, err error) {
-	if len(text) < len(begins) && strings.HasPrefix(begins, string(text)) {
-		r.Torn = len(text) > 0
+func parse(in io.Reader, r *Record) (whole int64, err error) {
+	start, in, err := peek(in)
+	if err != nil {
+		return 0, err
+	}
+	if len(start) < len(begins) && strings.HasPrefix(begins, string(start)) {
+		r.Torn = len(start) > 0
 		return 0, nil // the head was being written
 	}
-	if schema := schemaOf(text); schema != Schema && !bytes.HasPrefix(text, []byte(begins)) {
-		return 0, strange(text, schema)
+	if schema := schemaOf(start); schema != Schema && !bytes.HasPrefix(start, []byte(begins)) {
+		return 0, strange(start, schema)
 	}
-	for number := 1; whole < len(text) && !r.Torn; number++ {
-		line, _, ended := bytes.Cut(text[whole:], []byte("\n"))
-		next := whole + len(line)
-		if ended {
-			next++
+	lines := bufio.NewReader(in)
+	for number := 1; !r.Torn; number++ {
+		text, err := readLine(lines)
+		if errors.Is(err, io.EOF) && len(text) == 0 {
+			break
 		}
-		err := r.add(line, number == 1)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return whole, fmt.Errorf("line %d: %w", number, err)
+		}
+		_, behind := lines.Peek(1)
+		line := bytes.TrimSuffix(text, []byte("\n"))
+		err = r.add(line, number == 1)
 		switch {
 		case err == nil:
-			whole = next
-		case next == len(text) && !json.Valid(line): // after a power failure with its line feed and without its beginning
+			whole += int64(len(text))
+		case errors.Is(behind, io.EOF) && !json.Valid(line): // after a power failure with its line feed and without its beginning
 			r.Torn = true
 		default:
 			return whole, fmt.Errorf("line %d: %w", number, err)

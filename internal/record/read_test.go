@@ -1,9 +1,11 @@
 package record
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -78,6 +80,11 @@ func axes(n, values int) string {
 	return all.String()
 }
 
+// negative puts -1 for the number of the first field of a name.
+func negative(line, name string) string {
+	return regexp.MustCompile(`("`+name+`":)[0-9.]+`).ReplaceAllString(line, "${1}-1")
+}
+
 func TestStrangeFiles(t *testing.T) {
 	text := written(t, 2)
 	lines := strings.SplitAfter(text, "\n")
@@ -93,6 +100,14 @@ func TestStrangeFiles(t *testing.T) {
 		"another part":       {lines[0] + strings.Replace(lines[1], `"part":0`, `"part":1`, 1), "line 2: cell 0 of part 1 is none of this sweep's"},
 		"a cell too many":    {lines[0] + strings.Replace(lines[1], `"cell":0`, `"cell":3`, 1), "line 2: cell 3"},
 		"a repeat below 0":   {lines[0] + strings.Replace(lines[1], `"repeat":0`, `"repeat":-1`, 1), "line 2: repeat -1"},
+		"a rate below 0":     {lines[0] + negative(lines[1], "rows_per_second"), "line 2: result: rows_per_second is -1: it cannot be below 0"},
+		"a time below 0":     {lines[0] + lines[1] + negative(lines[2], "p99"), "line 3: batch_seconds: p99 is -1"},
+		"a moment before":    {lines[0] + strings.Replace(lines[1], `"moments":null`, `"moments":[{"at":-1}]`, 1), "line 2: timeline: at is -1"},
+		"a push before":      {lines[0] + negative(lines[1], "seconds"), "line 2: seconds is -1: no push takes less than 0"},
+		"no number":          {lines[0] + strings.Replace(negative(lines[1], "rows_per_second"), "-1", "1e999", 1) + lines[2], "line 2: json: cannot unmarshal number 1e999"},
+		"repeats below 0":    {negative(lines[0], "repeats"), "line 1: -1 repeats"},
+		"facts below 0":      {strings.Replace(lines[0], `"cells":3`, `"cells":3,"facts":{"points":[{"seconds":-1}]}`, 1), "line 1: part 0: facts: seconds is -1"},
+		"no end":             {lines[0] + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB, which no report is"},
 		"cells from nowhere": {strings.Replace(lines[0], `"cells":3`, `"cells":2000000000`, 1) + lines[1], "line 1: part 0: its axes make 3 cells, and it says 2000000000"},
 		"too many cells":     {strings.Replace(lines[0], `"axes":[`, `"axes":[`+axes(9, 10), 1), "line 1: more than 10000 cells"},
 		"an axis twice":      {strings.Replace(lines[0], `"axes":[`, `"axes":[{"name":"workers","values":["1"]},`, 1), `line 1: part 0: the axis "workers" is there twice`},
@@ -151,6 +166,14 @@ func TestAReportIsARecordOfOne(t *testing.T) {
 	p.Plan.Options = map[string]string{} // always there
 	require.Equal(t, p.Plan, r.Entries[0].Report.Plan)
 
+	p.Result.RowsPerSecond = -5
+	_, err = Read(put(t, write()))
+	require.ErrorContains(t, err, "result: rows_per_second is -5: it cannot be below 0")
+	p.Result.RowsPerSecond, p.Warnings = 0, []string{strings.Repeat("x", maxLine)}
+	_, err = Read(put(t, write()))
+	require.ErrorContains(t, err, "longer than 16 MiB")
+	p.Warnings = nil
+
 	_, err = Read(put(t, write()+write()))
 	require.ErrorContains(t, err, "something behind the report")
 	p.Result.Outcome, p.Result.Error = report.Failed, "refused"
@@ -165,12 +188,12 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"schema":"terapush.sweep/v1"`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r, again Record
-		whole, err := parse(text, &r)
-		require.LessOrEqual(t, whole, len(text))
+		whole, err := parse(bytes.NewReader(text), &r)
+		require.LessOrEqual(t, whole, int64(len(text)))
 		if err != nil {
 			return
 		}
-		rest, err := parse(text[:whole], &again)
+		rest, err := parse(bytes.NewReader(text[:whole]), &again)
 		require.NoError(t, err, "what is kept can be read")
 		require.Equal(t, whole, rest)
 		require.False(t, again.Torn)
@@ -188,14 +211,14 @@ func FuzzRead(f *testing.F) {
 		text, err := os.ReadFile(name)
 		require.NoError(f, err)
 		f.Add(text[:min(len(text), 8<<10)]) // mutations of a long file are of reports alone
-		_, err = read(text)
+		_, err = read(bytes.NewReader(text))
 		require.NoError(f, err)
 	}
 	f.Add([]byte(`{"schema":"terapush.sweep/v1","parts":[{"cells":2000000000}]}` + "\n"))
 	f.Add([]byte(`{"schema":"terapush.sweep/v1","digest":"d","parts":[{"axes":[{"name":"a","values":["1"]},{"name":"a","values":["1"]}],"cells":1}]}` + "\n"))
 	f.Add([]byte(`{"schema":"terapush.sweep/v1","parts":[{"axes":[{"name":"a","values":["1","2"]}],"cells":2}]}` + "\n" + `{"cell":1,"status":"skipped"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := read(text)
+		r, err := read(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
