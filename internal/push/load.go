@@ -37,7 +37,7 @@ func (p *push) count() {
 	if p.resumed {
 		p.stats.Resume(p.amount(p.before()))
 	}
-	p.timeline = stats.StartTimeline(p.started, p.account.Sample, p.stats.Snapshot)
+	p.timeline = stats.StartTimeline(p.started, p.account.Sample, p.stats.Progress)
 }
 
 // before is how many batches, and rows, were in when this process began.

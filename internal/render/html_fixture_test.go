@@ -136,6 +136,9 @@ func typical(random *rand.Rand, rate float64) *report.Report {
 		}
 		r.Timeline.Moments = append(r.Timeline.Moments, report.Moment{At: float64(second), Phase: phase, Rows: int64(rows), PayloadBytes: int64(rows * 766), Retries: retries})
 	}
+	end := r.Timeline.Moments[len(r.Timeline.Moments)-1]
+	end.Phase = "done" // no interval, and no name in the chart
+	r.Timeline.Moments = append(r.Timeline.Moments, end)
 	return r
 }
 

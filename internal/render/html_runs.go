@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// timeline is one run, moment by moment; nothing if it was too short to have two moments.
+// timeline is one run, moment by moment; nothing if it has none but its end.
 func timeline(cell string, r *report.Report) []sketch {
 	moments := r.Timeline.Moments
 	if len(moments) < 2 {
@@ -30,9 +30,9 @@ func timeline(cell string, r *report.Report) []sketch {
 		if took <= 0 {
 			continue
 		}
-		y := float64(m.Rows - before.Rows)
+		y := float64(max(m.Rows-before.Rows, 0)) // a server may have lost some
 		if staged {
-			y = float64(m.PayloadBytes - before.PayloadBytes)
+			y = float64(max(m.PayloadBytes-before.PayloadBytes, 0))
 		}
 		acknowledged.Points = append(acknowledged.Points, chart.Point{X: m.At, Y: y / took})
 		stored.Points = append(stored.Points, chart.Point{X: m.At, Y: float64(m.StoredBytes-before.StoredBytes) / took})

@@ -172,13 +172,16 @@ const (
 
 // Timeline is a process of a run, moment by moment.
 type Timeline struct {
-	// Interval is the time between two moments: a second, and twice as much as often as it takes to stay below 600 moments.
+	// Interval is the time between two moments of a phase: a second, and twice as much as often as it takes to stay below 600
+	// moments. At the beginning and the end of a phase it may be between half of that and one and a half, and a phase that
+	// took less has one interval.
 	Interval float64  `json:"interval_seconds"`
 	Moments  []Moment `json:"moments"`
 }
 
-// Moment is how far a run was at the end of an interval; the last one is the end of the run, whose phase is done. Counts
-// are of the whole process so far, without what earlier processes of a resumed run had acknowledged.
+// Moment is how far a run was at the end of an interval, all of which is of one phase. The last one is the end of the run,
+// whose phase is done: it comes at the time of the one before, and is no interval. Counts are of the whole process so far,
+// without what earlier processes of a resumed run had acknowledged.
 type Moment struct {
 	At           float64 `json:"at"` // seconds since the process began
 	Phase        string  `json:"phase"`
@@ -268,7 +271,7 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 		Verify: seconds(event.Verify),
 	}
 	moving := r.Phases.Stage + r.Phases.Load + r.Phases.Commit + r.Phases.Finish
-	now := float64(s.Rows - s.ResumedRows)
+	now := float64(max(s.Rows-s.ResumedRows, 0)) // rows of earlier processes may have been taken back
 	r.Rates = Rates{
 		Load: ratio(now, r.Phases.Load), Stage: ratio(float64(s.StoredRows), r.Phases.Stage),
 		Verify: ratio(float64(s.Verification.FoundRows), r.Phases.Verify),
@@ -282,7 +285,7 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 		Rows: s.Rows, Batches: s.Batches, PayloadBytes: s.PayloadBytes, EncodedBytes: s.EncodedBytes, WireBytes: s.WireBytes,
 		StoredBytes: s.StoredBytes,
 		Seconds:     moving, RowsPerSecond: ratio(now, moving),
-		BytesPerSecond: ratio(float64(s.PayloadBytes-s.ResumedBytes), moving),
+		BytesPerSecond: ratio(float64(max(s.PayloadBytes-s.ResumedBytes, 0)), moving),
 		Attempts:       s.Attempts, Retries: s.Retries, Refills: s.Refills,
 		Duplicates: s.Outcomes[event.Already], Unknown: s.UnknownBatches, GivenUp: s.FailedBatches, Missing: s.MissingRows,
 		Errors: errorsByClass(s.Errors),

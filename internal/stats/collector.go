@@ -49,8 +49,14 @@ type Collector struct {
 	latency  latency
 	clock    phaseClock
 	workers  []Worker
-	end      *reading // at the start of event.Done, and the last from then on
+	end      *reading         // at the start of event.Done, and the last from then on
+	ended    []event.Snapshot // of the ends of phases, until Progress gives them away
+	ends     int              // of phases so far
 }
+
+// maxEnds bounds Collector.ended. A run has fewer than ten phases, and three more for every time that it has to send again
+// what a server has lost.
+const maxEnds = 100
 
 // reading is what a snapshot takes from elsewhere.
 type reading struct {
@@ -185,6 +191,10 @@ func (c *Collector) Phase(p event.Phase) {
 	r := c.read()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if p != c.clock.phase && c.end == nil && c.ends < maxEnds {
+		c.ended = append(c.ended, c.snapshot(r))
+		c.ends++
+	}
 	c.clock.enter(p, r.at)
 	if (p == event.Load || p == event.Stage) && c.counts.LastProgress.IsZero() {
 		c.counts.LastProgress = r.at
@@ -214,6 +224,20 @@ func (c *Collector) Snapshot() event.Snapshot {
 	r := c.read()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.snapshot(r)
+}
+
+// Progress gives a snapshot of the end of every phase that has ended since it was last called, and one of now.
+func (c *Collector) Progress() (ended []event.Snapshot, now event.Snapshot) {
+	r := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ended, c.ended = c.ended, nil
+	return ended, c.snapshot(r)
+}
+
+// snapshot gives all numbers with what was read from elsewhere. The caller has the mutex.
+func (c *Collector) snapshot(r reading) event.Snapshot {
 	if c.end != nil {
 		r = *c.end
 	}

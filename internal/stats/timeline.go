@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +16,7 @@ const (
 // Moment is how far a process of a run was. Counts are of this process alone, from its start on.
 type Moment struct {
 	At           float64 // seconds since the start
-	Phase        string
+	Phase        string  // of the time since the moment before
 	Rows         int64
 	PayloadBytes int64
 	StoredBytes  int64
@@ -24,12 +25,14 @@ type Moment struct {
 	BoundBy string
 }
 
-// Timeline collects moments of a run while it goes, in bounded memory: one a second, and where there would be 600 it
-// keeps every second one and goes on half as often. It is made by StartTimeline.
+// Timeline collects moments of a run while it goes, in bounded memory: one a second and one at the end of every phase, so
+// that the time between two is of one phase. Where there would be 600 it keeps every second one of a phase and goes on half
+// as often. What would be less than half as long as the others is put together with one of the same phase: the batches that
+// end in a millisecond are no rate. It is made by StartTimeline.
 type Timeline struct {
 	start    time.Time
 	sample   func()
-	snapshot func() event.Snapshot
+	snapshot func() (ended []event.Snapshot, now event.Snapshot)
 	stop     sync.Once
 	quit     chan struct{}
 	done     chan struct{}
@@ -43,8 +46,8 @@ type Timeline struct {
 
 // StartTimeline begins to collect. start is the start of the process that At is counted from. sample is called every
 // second, also where moments are rarer, and before the snapshot of a moment is taken: its windows are of a second whatever
-// the run's length. It may be nil. Stop ends both.
-func StartTimeline(start time.Time, sample func(), snapshot func() event.Snapshot) *Timeline {
+// the run's length. It may be nil. snapshot is Collector.Progress. Stop ends both.
+func StartTimeline(start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot)) *Timeline {
 	if sample == nil {
 		sample = func() {}
 	}
@@ -55,17 +58,17 @@ func StartTimeline(start time.Time, sample func(), snapshot func() event.Snapsho
 	return t
 }
 
-// Stop takes the last moment, which is the end of the run, and gives all of them in order, with the time between two in
-// seconds. It waits for the goroutine that collects them, which takes as long as one snapshot. Called again it gives the
+// Stop takes the last moment, which is the end of the run, and gives all of them in order, with the time between two of a
+// phase in seconds. Of a run that is over the last two are of one time: the end of its last phase, and event.Done. It waits for the goroutine that collects them, which takes as long as one snapshot. Called again it gives the
 // same.
 func (t *Timeline) Stop() (interval float64, moments []Moment) {
 	t.stop.Do(func() {
 		close(t.quit)
 		<-t.done
-		t.add(t.snapshot())
+		t.add(t.phases())
 		t.blame()
 	})
-	return (time.Duration(t.stride) * momentEvery).Seconds(), t.moments
+	return t.interval(), t.moments
 }
 
 func (t *Timeline) run() {
@@ -80,34 +83,84 @@ func (t *Timeline) run() {
 			t.sample()
 			if t.passed++; t.passed == t.stride {
 				t.passed = 0
-				t.add(t.snapshot())
+				if now := t.phases(); now.At-t.last().At >= t.least() {
+					t.add(now)
+				}
 			}
 		}
 	}
 }
 
-func (t *Timeline) add(s event.Snapshot) {
-	now := Moment{
+// phases takes the ends of phases since it was last called, and gives what is now.
+func (t *Timeline) phases() snapped {
+	ended, now := t.snapshot()
+	for _, s := range ended {
+		end := t.of(s)
+		switch last := t.last(); {
+		case len(t.moments) > 0 && last.Phase == end.Phase && end.At-last.At < t.least():
+			t.moments, t.lost = t.moments[:len(t.moments)-1], t.lost[:len(t.lost)-1]
+		case end.At <= last.At:
+			continue // it took no time
+		}
+		t.add(end)
+	}
+	return t.of(now)
+}
+
+// snapped is a moment with the time that was lost until then.
+type snapped struct {
+	Moment
+	lost map[event.Limit]float64
+}
+
+func (t *Timeline) of(s event.Snapshot) snapped {
+	return snapped{Moment{
 		At: s.At.Sub(t.start).Seconds(), Phase: string(s.Phase),
-		Rows: s.Rows - s.ResumedRows, PayloadBytes: s.PayloadBytes - s.ResumedBytes, StoredBytes: s.StoredBytes, Retries: s.Retries,
+		// Rows of earlier processes may have been taken back.
+		Rows: max(s.Rows-s.ResumedRows, 0), PayloadBytes: max(s.PayloadBytes-s.ResumedBytes, 0),
+		StoredBytes: s.StoredBytes, Retries: s.Retries,
+	}, s.LimitSeconds}
+}
+
+// last is the newest moment, the start before there is one.
+func (t *Timeline) last() Moment {
+	if len(t.moments) == 0 {
+		return Moment{}
 	}
-	// The clocks of a run that is over stand still: its end takes the place of another moment of the same time.
-	if last := len(t.moments) - 1; last >= 0 && t.moments[last].At >= now.At {
-		t.moments, t.lost = t.moments[:last], t.lost[:last]
-	}
-	t.moments, t.lost = append(t.moments, now), append(t.lost, s.LimitSeconds)
+	return t.moments[len(t.moments)-1]
+}
+
+// least is the seconds of the shortest interval that stands by itself within a phase.
+func (t *Timeline) least() float64 { return t.interval() / 2 }
+
+func (t *Timeline) interval() float64 { return (time.Duration(t.stride) * momentEvery).Seconds() }
+
+func (t *Timeline) add(now snapped) {
+	t.moments, t.lost = append(t.moments, now.Moment), append(t.lost, now.lost)
 	if len(t.moments) < maxMoments {
 		return
 	}
-	// Counts grow only, so that of a pair the later one has the other in it.
-	for i := range maxMoments / 2 {
-		t.moments[i], t.lost[i] = t.moments[2*i+1], t.lost[2*i+1]
+	// Counts grow only, so that of a pair the later one has the other in it. From the newest back: what is left over is the
+	// first of its phase.
+	kept := len(t.moments)
+	for i := len(t.moments) - 1; i >= 0; i-- {
+		kept--
+		t.moments[kept], t.lost[kept] = t.moments[i], t.lost[i]
+		if i > 0 && t.moments[i-1].Phase == t.moments[i].Phase {
+			i--
+		}
 	}
-	t.moments, t.lost, t.stride = t.moments[:maxMoments/2], t.lost[:maxMoments/2], 2*t.stride
+	t.moments, t.lost, t.stride = slices.Delete(t.moments, 0, kept), slices.Delete(t.lost, 0, kept), 2*t.stride
 }
 
 // blame fills in what each moment was bound by. It comes last, when no moment is put together from two any more.
 func (t *Timeline) blame() {
+	// Workers lose time while rows move alone, and what they lost last is known a little later.
+	for i := len(t.moments) - 1; i > 0; i-- {
+		if phase := event.Phase(t.moments[i].Phase); phase != event.Load && phase != event.Stage {
+			t.lost[i-1] = t.lost[i]
+		}
+	}
 	var before map[event.Limit]float64
 	for i, now := range t.lost {
 		between := make(map[event.Limit]float64, len(now))

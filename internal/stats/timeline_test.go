@@ -21,7 +21,8 @@ func lasting(t *testing.T, d time.Duration) (interval float64, moments []stats.M
 		c := stats.New(stats.Options{Start: start})
 		c.Resume(stats.Earlier{Rows: 5000, PayloadBytes: 50_000})
 		time.Sleep(300 * time.Millisecond) // a preflight
-		line := stats.StartTimeline(start, nil, c.Snapshot)
+		line := stats.StartTimeline(start, nil, c.Progress)
+		c.Phase(event.Fill) // which takes no time
 		c.Phase(event.Load)
 		for time.Since(start) < d {
 			time.Sleep(min(100*time.Millisecond, d-time.Since(start)))
@@ -41,24 +42,80 @@ func lasting(t *testing.T, d time.Duration) (interval float64, moments []stats.M
 func TestTimelineOfAShortRun(t *testing.T) {
 	interval, moments := lasting(t, 700*time.Millisecond)
 	require.EqualValues(t, 1, interval)
-	require.Equal(t, []stats.Moment{{At: 0.7, Phase: "done", Rows: 400, PayloadBytes: 4000}}, moments)
+	require.Equal(t, []stats.Moment{
+		{At: 0.3, Phase: "prepare"},
+		{At: 0.7, Phase: "load", Rows: 400, PayloadBytes: 4000},
+		{At: 0.7, Phase: "done", Rows: 400, PayloadBytes: 4000},
+	}, moments)
 }
 
 func TestTimeline(t *testing.T) {
 	interval, moments := lasting(t, 3500*time.Millisecond)
 	require.EqualValues(t, 1, interval)
-	require.Len(t, moments, 4)
-	for i, m := range moments[:3] {
+	require.Len(t, moments, 5)
+	require.Equal(t, stats.Moment{At: 0.3, Phase: "prepare"}, moments[0])
+	for i, m := range moments[1:3] {
 		require.InDelta(t, 1.3+float64(i), m.At, 1e-9)
 		require.Equal(t, "load", m.Phase)
 		require.InDelta(t, 1000*float64(i+1), m.Rows, 100, "at the end of the interval, without earlier processes")
 	}
-	require.Equal(t, stats.Moment{At: 3.5, Phase: "done", Rows: 3200, PayloadBytes: 32_000}, moments[3])
+	end := stats.Moment{At: 3.5, Phase: "load", Rows: 3200, PayloadBytes: 32_000}
+	require.Equal(t, end, moments[3], "from 2.3 on: what ends 0.2 s behind another of the phase is put together with it")
+	end.Phase = "done"
+	require.Equal(t, end, moments[4])
+}
+
+// Every interval is of one phase, by its name, and so is what the workers lost in it, which is known a little later.
+func TestTimelineOfPhases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var lost stats.Lost
+		c := stats.New(stats.Options{Start: start, Lost: func() stats.Lost { return lost }})
+		line := stats.StartTimeline(start, nil, c.Progress)
+		during := func(p event.Phase, ms int) {
+			c.Phase(p)
+			time.Sleep(time.Duration(ms) * time.Millisecond)
+		}
+		during(event.Fill, 20)
+		during(event.Load, 1230)
+		c.Add(applied(7, 0.1))
+		c.Phase(event.Finish)
+		lost.Seconds = map[event.Limit]float64{event.LimitTarget: 1}
+		during(event.Finish, 10)
+		during(event.Verify, 250)
+		c.Phase(event.Done)
+		_, moments := line.Stop()
+		require.Equal(t, []stats.Moment{
+			{At: 0.02, Phase: "fill"},
+			{At: 1.25, Phase: "load", Rows: 7, PayloadBytes: 70, BoundBy: "target"},
+			{At: 1.26, Phase: "finish", Rows: 7, PayloadBytes: 70},
+			{At: 1.51, Phase: "verify", Rows: 7, PayloadBytes: 70},
+			{At: 1.51, Phase: "done", Rows: 7, PayloadBytes: 70},
+		}, moments)
+	})
+}
+
+// A run that goes back to its load again and again has a bounded timeline, too.
+func TestTimelineOfManyPhases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		c := stats.New(stats.Options{Start: start})
+		line := stats.StartTimeline(start, nil, c.Progress)
+		for range 2000 {
+			c.Phase(event.Load)
+			time.Sleep(400 * time.Millisecond)
+			c.Phase(event.Finish)
+			time.Sleep(300 * time.Millisecond)
+		}
+		c.Phase(event.Done)
+		_, moments := line.Stop()
+		require.Less(t, len(moments), 600)
+	})
 }
 
 // However long a run is, its timeline is evenly spaced and holds less than 600 moments, the last of which is the end.
 func TestTimelineIsBounded(t *testing.T) {
-	for seconds, want := range map[int]float64{599: 1, 600: 2, 601: 2, 1250: 4, 6000: 16} {
+	for seconds, want := range map[int]float64{597: 1, 600: 2, 601: 2, 1250: 4, 6000: 16} {
 		interval, moments := lasting(t, time.Duration(seconds)*time.Second)
 		require.Equal(t, want, interval, "%d s", seconds)
 		require.Less(t, len(moments), 600)
@@ -66,8 +123,9 @@ func TestTimelineIsBounded(t *testing.T) {
 		last := len(moments) - 1
 		require.Equal(t, "done", moments[last].Phase)
 		require.InDelta(t, seconds, moments[last].At, 1e-9)
-		for i, m := range moments[1:last] {
-			require.InDelta(t, interval, m.At-moments[i].At, 1e-9, "%d s, moment %d", seconds, i)
+		require.Equal(t, "prepare", moments[0].Phase)
+		for i, m := range moments[2 : last-1] { // but for the first and the last of the load
+			require.InDelta(t, interval, m.At-moments[i+1].At, 1e-9, "%d s, moment %d", seconds, i)
 		}
 	}
 }
@@ -89,8 +147,8 @@ func TestMomentsAreBound(t *testing.T) {
 				}
 			}
 			start := time.Now()
-			line := stats.StartTimeline(start, sample, func() event.Snapshot {
-				return event.Snapshot{At: time.Now(), LimitSeconds: maps.Clone(lost)}
+			line := stats.StartTimeline(start, sample, func() ([]event.Snapshot, event.Snapshot) {
+				return nil, event.Snapshot{At: time.Now(), Phase: event.Load, LimitSeconds: maps.Clone(lost)}
 			})
 			time.Sleep(time.Duration(seconds)*time.Second + time.Millisecond)
 			synctest.Wait()
@@ -113,9 +171,9 @@ func TestMomentsAreBound(t *testing.T) {
 func TestTimelineReadsOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read atomic.Int64
-		line := stats.StartTimeline(time.Now(), nil, func() event.Snapshot {
+		line := stats.StartTimeline(time.Now(), nil, func() ([]event.Snapshot, event.Snapshot) {
 			read.Add(1)
-			return event.Snapshot{At: time.Now()}
+			return nil, event.Snapshot{At: time.Now()}
 		})
 		time.Sleep(10*time.Second + 1)
 		require.EqualValues(t, 10, read.Load())
