@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/cells"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/record"
@@ -189,7 +189,7 @@ func (s *sweeper) parse(push map[string][]string) (experiment.Plan, error) {
 	all, names := trial.Flags(s.drivers)
 	return experiment.Parse(name, text, experiment.Options{
 		Scale: s.scale, Target: s.target, Push: push,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
+		Flags: names, Others: trial.NotOfTrials(), Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
 		Check: all.Set, Show: trial.ShownTarget, LookupEnv: s.LookupEnv,
 	})
 }
@@ -208,7 +208,7 @@ func (s *sweeper) text() (name string, text []byte, err error) {
 	case s.planFile == "":
 		return "", nil, errors.New("a plan is needed: --plan FILE, or --preset NAME of terapush list presets")
 	}
-	text, err = os.ReadFile(s.planFile)
+	text, err = file.Read(s.planFile, file.MaxSettings)
 	if err != nil {
 		return "", nil, fmt.Errorf("--plan: %w", err)
 	}

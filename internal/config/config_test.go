@@ -129,18 +129,20 @@ func TestFile(t *testing.T) {
 	require.EqualValues(t, 9, c.Seed)
 
 	for file, want := range map[string]string{
-		"sed: 1":                     `key "sed" does not exist; did you mean "seed"?`,
-		"batch_rows: 1":              `did you mean "batch-rows"?`,
-		"table:":                     "table: write one value, or a list of values",
-		"set: {a: 1}":                "set: write one value, or a list of values",
-		"seed: [1, 2]":               "seed: write one value, not a list",
-		"set: [[a=1]]":               "set: write one value, or a list of values",
-		"config: other.yaml":         `key "config" does not exist`,
-		"help: true":                 `key "help" does not exist`,
-		"[seed]":                     "push.yaml",
-		"seed: x":                    `seed: invalid argument "x" for "--seed" flag`,
-		"seed: 1\nseed: 2":           `already defined`,
-		"seed: [1\nsecret: hunter2:": "push.yaml",
+		"sed: 1":                         `key "sed" does not exist; did you mean "seed"?`,
+		"batch_rows: 1":                  `did you mean "batch-rows"?`,
+		"table:":                         "table: write one value, or a list of values",
+		"set: {a: 1}":                    "set: write one value, or a list of values",
+		"seed: [1, 2]":                   "seed: write one value, not a list",
+		"set: [[a=1]]":                   "set: write one value, or a list of values",
+		"config: other.yaml":             `key "config" does not exist`,
+		"help: true":                     `key "help" does not exist`,
+		"[seed]":                         "push.yaml",
+		"seed: x":                        `seed: invalid argument "x" for "--seed" flag`,
+		"seed: 1\nseed: 2":               `already defined`,
+		"seed: 1\n---\nseed: 2":          `push.yaml: it holds more than one document (---)`,
+		strings.Repeat("# x\n", 1<<18+1): `push.yaml has more than 1.0 MiB`,
+		"seed: [1\nsecret: hunter2:":     "push.yaml",
 	} {
 		_, _, err := parse(t, "", nil, file)
 		require.ErrorContains(t, err, want, file)

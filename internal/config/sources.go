@@ -1,10 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/spf13/pflag"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -98,14 +100,18 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := file.Read(path, file.MaxSettings)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	var keys map[string]any
-	if err := yaml.Unmarshal(text, &keys); err != nil {
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	if err := in.Decode(&keys); err != nil && !errors.Is(err, io.EOF) { // of an empty file
 		// Without the lines it speaks of, which may hold what is nobody's business.
 		return nil, fmt.Errorf("--config %s: %s", path, yaml.FormatError(err, false, false))
+	}
+	if in.Decode(new(any)) == nil {
+		return nil, fmt.Errorf("--config %s: it holds more than one document (---)", path)
 	}
 	values := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {

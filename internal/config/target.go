@@ -3,9 +3,9 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -40,7 +40,7 @@ func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver
 // password reads the file, or else the environment. One line end at the end of the file is not part of it.
 func (c Connect) password() (password loader.Secret, given bool, err error) {
 	if c.PasswordFile != "" {
-		text, err := os.ReadFile(c.PasswordFile)
+		text, err := file.Read(c.PasswordFile, file.MaxSettings)
 		if err != nil {
 			return "", false, fmt.Errorf("--password-file: %w", err)
 		}

@@ -84,6 +84,8 @@ func TestPassword(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, target.Password.Reveal())
 	}
+	_, _, err := config.FindTarget("base://u@h/d", config.Connect{PasswordFile: "/dev/zero"}, drivers(t))
+	require.ErrorContains(t, err, "--password-file: /dev/zero has more than 1.0 MiB")
 	require.True(t, config.PasswordInArguments("base://u:p@h/d"))
 	require.False(t, config.PasswordInArguments("base://u@h/d"))
 }

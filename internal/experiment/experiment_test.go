@@ -26,6 +26,7 @@ func options() experiment.Options {
 			"group-commit", "rows-per-transaction", "commit-batches", "verify",
 		},
 		Exclusive: [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}},
+		Others:    []string{"resume", "state-dir", "json"},
 		Schemes:   []string{"databend", "postgres", "postgresql", "yugabyte"},
 		Check: func(flag, value string) error {
 			if _, err := strconv.Atoi(value); flag == "workers" && err != nil {
@@ -354,7 +355,7 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:8: rows: a list is here, one value belongs",
 		}},
 		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, x, '']\n  method: []\n  batch_rows: 1\n  batch_bytes: 1\n  rows: [1]\npush: {bytes: 5, set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
-			"plan.yaml:1: name: letters, digits",
+			"plan.yaml:1: name: letters, digits, -, _ and . only, and no . first",
 			"plan.yaml:2: repeats: write a number from 1 to 1000",
 			"plan.yaml:3: warm_up: write a number from 0 to 1000",
 			"plan.yaml:4: settle: write a time",
@@ -373,6 +374,10 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:16: methods: no cell has the method coppy",
 			"plan.yaml:17: ${NOT_SET}: the environment variable NOT_SET is not set",
 			"plan.yaml:18: target: not a URL",
+		}},
+		{"name: p\npush: {resume: x, state_dir: y}\naxes: {json: true}", []string{
+			"plan.yaml:2: --resume is of one push, or of the whole command: a plan cannot say it",
+			"plan.yaml:2: --state-dir is of one push", "plan.yaml:3: --json is of one push",
 		}},
 		{"title: x\naxes: {workers: 1}\npush: {workers: 2}\nfacts: {points: [{at: {worker: 1}}]}", []string{
 			`plan.yaml:4: flag "worker" does not exist`,

@@ -141,6 +141,10 @@ func (p *planner) excludedBy(name string) []string {
 }
 
 func (p *planner) unknownFlag(line int, name string) {
+	if slices.Contains(p.Others, normal(name)) {
+		p.add(line, "--%s is of one push, or of the whole command: a plan cannot say it", normal(name))
+		return
+	}
 	hint := "terapush push --help lists them"
 	if guess := nearest.Of(name, append([]string{targetName}, p.Flags...)); guess != "" {
 		hint = fmt.Sprintf("did you mean %q?", guess)

@@ -31,6 +31,8 @@ type Options struct {
 	// Flags are the names of all flags that a cell may be given, with dashes, and Exclusive groups of which one only may be.
 	Flags     []string
 	Exclusive [][]string
+	// Others are flags of push that no cell is given.
+	Others []string
 	// Schemes are the target schemes that exist.
 	Schemes []string
 	// Check refuses a flag's value; nil takes all.
@@ -178,7 +180,7 @@ func (p *planner) name(n *node) string {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)
 	}
 	if name == "" || name[0] == '.' || strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		p.add(e.line, "name: letters, digits, - and _ only, since files are named after it")
+		p.add(e.line, "name: letters, digits, -, _ and . only, and no . first, since files are named after it")
 	}
 	return name
 }

@@ -5,9 +5,9 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"strings"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -37,7 +37,7 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 	// Prefer and require encrypt without knowing to whom: that is what their users ask for, and the plan says so.
 	config.InsecureSkipVerify = mode != loader.TLSVerify
 	if t.CAFile != "" {
-		pem, err := os.ReadFile(t.CAFile)
+		pem, err := file.Read(t.CAFile, file.MaxCerts)
 		if err != nil {
 			return nil, false, fmt.Errorf("reading the certificate authorities: %w", err)
 		}
@@ -47,13 +47,26 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 		}
 	}
 	if t.CertFile != "" {
-		pair, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		pair, err := keyPair(t.CertFile, t.KeyFile)
 		if err != nil {
 			return nil, false, fmt.Errorf("reading the client's certificate: %w", err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, mode == loader.TLSPrefer, nil
+}
+
+// keyPair is tls.LoadX509KeyPair of files that have an end.
+func keyPair(cert, key string) (tls.Certificate, error) {
+	certPEM, err := file.Read(cert, file.MaxCerts)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	keyPEM, err := file.Read(key, file.MaxCerts)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 // Local tells whether a host is this machine: a Unix socket, a loopback address or localhost. Nobody can listen in

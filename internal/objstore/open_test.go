@@ -185,6 +185,9 @@ func TestTLS(t *testing.T) {
 		assert.Equal(t, "UNSIGNED-PAYLOAD", r.Header.Get("X-Amz-Content-Sha256"))
 	}
 
+	d.TLS = network.Trust{CAFile: "/dev/zero"}.TLS
+	_, err = Open(t.Context(), target, d)
+	require.ErrorContains(t, err, "/dev/zero has more than 16 MiB")
 	d.TLS = network.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "none.pem")

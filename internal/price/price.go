@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"time"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -37,7 +37,7 @@ type Prices struct {
 
 // Read reads a price file. A key that is not known, a negative price and prices without a currency are errors.
 func Read(path string) (Prices, error) {
-	text, err := os.ReadFile(path)
+	text, err := file.Read(path, file.MaxSettings)
 	if err != nil {
 		return Prices{}, fmt.Errorf("--prices: %w", err)
 	}

@@ -95,6 +95,8 @@ func TestRead(t *testing.T) {
 			require.NotContains(t, err.Error(), "cheap", "what stands in the file")
 		})
 	}
-	_, err := price.Read("testdata/none.yaml")
+	_, err := price.Read("/dev/zero")
+	require.ErrorContains(t, err, "--prices: /dev/zero has more than 1.0 MiB")
+	_, err = price.Read("testdata/none.yaml")
 	require.ErrorContains(t, err, "--prices: open testdata/none.yaml")
 }

@@ -88,6 +88,9 @@ func Flags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
 // nobody lingers.
 func OfOnePush() []string { return []string{"resume", "metrics-linger"} }
 
+// NotOfTrials are all flags of a push that no trial is given.
+func NotOfTrials() []string { return append(append(OfOnePush(), ofTheProcess()...), "report") }
+
 func ofTheProcess() []string {
 	return []string{"state-dir", "config", "progress", "json", "dry-run", "metrics-addr"}
 }
