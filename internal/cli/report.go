@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/render"
@@ -44,9 +45,14 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 			if len(args) == 0 {
 				return usage(errors.New("report takes one FILE or more: 0 arguments given"))
 			}
-			for _, file := range args {
-				if err := refuseOver("--out", out, input{file, file}); err != nil {
+			for i, name := range args {
+				if err := refuseOver("--out", out, input{name, name}); err != nil {
 					return usage(err)
+				}
+				for _, other := range args[:i] {
+					if file.Same(name, other) {
+						return usage(fmt.Errorf("%s: it is the same file as %s, and no repeat of it", name, other))
+					}
 				}
 			}
 			records, err := readRecords(args, redact)

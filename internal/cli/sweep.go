@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,8 +47,8 @@ command goes on where it was. A cell that fails is recorded and the sweep goes o
 and the newer one counts. The sweep ends when the server's disk is full and when the target cannot be reached three times
 in succession.
 
-Exit codes: 0 ok, 1 ended early or some pushes failed, 2 usage or a cell that cannot be, 4 a verification failed,
-5 nothing could be reached, 130 or 143 stopped by a signal.`
+Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or a cell that cannot be,
+4 a verification failed, 5 nothing could be reached, 130 or 143 stopped by a signal.`
 
 // sweepFlags are the flags that only sweep has.
 type sweepFlags struct {
@@ -291,6 +292,9 @@ func (s *sweeper) run(ctx context.Context) error {
 	if failed != nil {
 		fmt.Fprintf(s.terminal, "to do what failed again: %s\n", s.command("retry-failed"))
 	}
+	if failed == nil && err == nil {
+		return unmeasured(r)
+	}
 	return errors.Join(failed, err)
 }
 
@@ -349,6 +353,18 @@ func failures(r record.Record) error {
 	}
 	pushes := slices.DeleteFunc(slices.Clone(r.Entries), func(e record.Entry) bool { return e.WarmUp })
 	return &push.Error{Outcome: outcome, Err: fmt.Errorf("%d of %s failed", failed, english.Plural(len(pushes), "push", "pushes"))}
+}
+
+// unmeasured is the error of a sweep that came to its end, in which no row was measured: its time was up before.
+func unmeasured(r record.Record) error {
+	why := "the record has no pushes"
+	for _, e := range r.Entries {
+		if e.Report != nil && e.Report.Result.Rows > 0 && !e.WarmUp {
+			return nil
+		}
+		why = cmp.Or(e.Error, string(e.Status))
+	}
+	return &push.Error{Outcome: report.Failed, Err: fmt.Errorf("nothing was measured: %s", why)}
 }
 
 // tell prints a line about a push that ended.

@@ -134,6 +134,17 @@ func TestSweepMistakes(t *testing.T) {
 	}
 }
 
+// Whoever runs a sweep in a script has no other word on whether it has any result.
+func TestASweepThatMeasuredNothingFails(t *testing.T) {
+	d := newDesk(t, quick)
+	r := d.sweep("discard://", "--budget", "1ns")
+	require.Equal(t, 1, r.code, r.stderr)
+	require.Contains(t, r.stderr, "terapush: nothing was measured: the sweep's time of 1ns was up")
+	require.Contains(t, r.stdout, "skipped")
+	require.Zero(t, d.sweep("discard://").code)
+	require.Zero(t, d.sweep("discard://", "--budget", "1ns").code, "what is in the record was measured")
+}
+
 func TestSweep(t *testing.T) {
 	d := newDesk(t, quick)
 	page := filepath.Join(t.TempDir(), "page.html")

@@ -212,7 +212,11 @@ func (p *push) endLeftovers(ctx context.Context) {
 }
 
 func (p *push) warnOfLoss(batches int64) {
-	p.warn(fmt.Sprintf("the server lost %d batches that it had acknowledged; they are sent again", batches))
+	what := fmt.Sprintf("%d batches that it had acknowledged; they are", batches)
+	if batches == 1 {
+		what = "a batch that it had acknowledged; it is"
+	}
+	p.warn("the server lost " + what + " sent again")
 }
 
 // claimed reads the claims of the run, where the contract makes any.

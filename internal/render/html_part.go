@@ -13,17 +13,17 @@ import (
 
 // part is one table on the page.
 type part struct {
-	ID, Title, Name, Scale string
-	Where                  string // server and machine
-	Durability             string
-	Tiles                  []tile
-	Figures                []figure
-	Cells, All             htmlTable
-	Knees                  []analysis.Input
-	Failures               []analysis.Input // cells, and why
-	Warnings               []string
-	Facts                  *record.Facts
-	Besides, Inputs        []analysis.Input
+	ID, Title, Name string
+	Where           string // server and machine
+	About           string // name, scale and settings of durability
+	Tiles           []tile
+	Figures         []figure
+	Cells, All      htmlTable
+	Knees           []analysis.Input
+	Failures        []analysis.Input // cells, and why
+	Warnings        []string
+	Facts           *record.Facts
+	Besides, Inputs []analysis.Input
 }
 
 // tile is one figure of the headline.
@@ -37,8 +37,8 @@ type figure struct {
 
 func newPart(n int, t analysis.Table, page string) part {
 	p := part{
-		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(title(t), page), ": "), Name: t.Name, Scale: t.Scale,
-		Where: analysis.Joined(" · ", input(t, "server"), input(t, "machine")), Durability: input(t, "durability"),
+		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(title(t), page), ": "), Name: t.Name,
+		Where: analysis.Joined(" · ", input(t, "server"), input(t, "machine")), About: about(t),
 		Tiles: tiles(t), Cells: cellTable(t), All: measurements(t),
 		Warnings: t.Warnings, Facts: t.Facts,
 	}
@@ -65,6 +65,18 @@ func newPart(n int, t analysis.Table, page string) part {
 		p.Figures = append(p.Figures, s.figure(fmt.Sprintf("%s-c%d", p.ID, i+1)))
 	}
 	return p
+}
+
+// about is the line below the heading: where the figures are from.
+func about(t analysis.Table) string {
+	var scale, durability string
+	if t.Scale != "" {
+		scale = "scale " + t.Scale
+	}
+	if settings := input(t, "durability"); settings != "" {
+		durability = "durability " + settings
+	}
+	return analysis.Joined(" · ", t.Name, scale, durability)
 }
 
 func (s sketch) figure(id string) figure {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"html/template"
+	"io"
 	"math"
 	"regexp"
 	"strings"
@@ -104,6 +105,30 @@ func TestLargeSweepIsSmall(t *testing.T) {
 	html := page(t, large(500))
 	require.Less(t, len(html), 2<<20)
 	require.Contains(t, html, "method-9, batch-rows 512000, workers 16")
+}
+
+func TestHTMLSaysWhereFiguresAreFrom(t *testing.T) {
+	table := methods()
+	require.Contains(t, page(t, table), `<p class="quiet">`+table.Name+" · scale "+table.Scale+" · durability fsync=on</p>")
+	table.Name, table.Scale = "", ""
+	require.Contains(t, page(t, table), `<p class="quiet">durability fsync=on</p>`)
+	table.Inputs = nil
+	require.NotContains(t, page(t, table), `<p class="quiet"></p>`)
+}
+
+// A cell has room for the beginning of what a server says, and below the table there is room for the rest.
+func TestLongErrorsStandBelowTheTable(t *testing.T) {
+	table := workers()
+	why := strings.Repeat("the server said much. ", 20) + "END"
+	for i := range table.Points {
+		table.Points[i] = analysis.Point{Settings: table.Points[i].Settings, Status: record.Failed, Error: why}
+	}
+	for name, show := range map[string]func(io.Writer, []analysis.Table) error{"text": render.Text, "markdown": render.Markdown} {
+		var text strings.Builder
+		require.NoError(t, show(&text, []analysis.Table{table}))
+		require.Equal(t, 1, strings.Count(text.String(), "END"), name)
+		require.Equal(t, len(table.Points), strings.Count(text.String(), "failed: the server said much. the server said much. the server said…"), name)
+	}
 }
 
 func TestHTMLOfOddTables(t *testing.T) {

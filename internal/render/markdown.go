@@ -32,7 +32,7 @@ func Markdown(w io.Writer, tables []analysis.Table) error {
 		if len(t.Points) > 0 {
 			b.WriteString(gridOf(t, notes).markdown() + "\n")
 		}
-		for _, line := range conclusions(t) {
+		for _, line := range append(cut(t), conclusions(t)...) {
 			fmt.Fprintf(&b, "- **%s** %s\n", line.Name, escape(line.Value))
 		}
 		for _, text := range t.Warnings {

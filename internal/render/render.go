@@ -69,9 +69,39 @@ func fixed(t analysis.Table) []record.Setting {
 func notes(t analysis.Table, i int) string {
 	p, why := t.Points[i], ending(t.Points[i])
 	if why != "" && p.Error != "" {
-		why += ": " + oneLine(p.Error)
+		why += ": " + shortened(p.Error)
 	}
 	return analysis.Joined(", ", marks(t, i), why)
+}
+
+// maxCell is the most letters of an error in a cell: what a server says may be longer than all other columns. What is cut
+// there stands whole below the table.
+const maxCell = 60
+
+func shortened(why string) string {
+	all := []rune(oneLine(why))
+	if len(all) <= maxCell {
+		return string(all)
+	}
+	return strings.TrimSpace(string(all[:maxCell])) + "…"
+}
+
+// cut are the errors that cells have shortened, whole and each once, with the first cell that has it.
+func cut(t analysis.Table) []analysis.Input {
+	var found []analysis.Input
+	seen := map[string]bool{}
+	for _, p := range t.Points {
+		why := oneLine(p.Error)
+		if ending(p) == "" || shortened(why) == why || seen[why] {
+			continue
+		}
+		seen[why] = true
+		found = append(found, analysis.Input{Name: ending(p), Value: analysis.Joined(": ", p.Settings.String(), why)})
+	}
+	if more := len(found) - maxKnees; more > 1 {
+		found = append(found[:maxKnees], analysis.Input{Name: "failed", Value: fmt.Sprintf("for %d more reasons: see --format csv", more)})
+	}
+	return found
 }
 
 // marks are the notes but for the pushes that do not count.

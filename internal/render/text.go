@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/analysis"
 )
 
-// maxKnees bounds the knees that are told in words: they are in the notes of the cells as well.
+// maxKnees bounds the knees that are told in words: they are in the notes of the cells as well. It bounds the errors, too.
 const maxKnees = 12
 
 // Text writes tables for people and terminals. What all of several tables depend on stands at their end, once.
@@ -33,7 +33,7 @@ func Text(w io.Writer, tables []analysis.Table) error {
 		if len(t.Points) > 0 {
 			b.WriteString(gridOf(t, notes).text() + "\n")
 		}
-		lines(conclusions(t))
+		lines(append(cut(t), conclusions(t)...))
 		for _, text := range t.Warnings {
 			lines([]analysis.Input{{Name: "warning", Value: text}})
 		}

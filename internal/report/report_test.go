@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -167,6 +168,17 @@ func reports() map[string]report.Report {
 	r.Verify.Mode = "count"
 	all["preflight_failed"] = r
 	return all
+}
+
+// A proof that finds a hundred wrong rows still ends in a line that can be read.
+func TestALineOfManyProblems(t *testing.T) {
+	r := done()
+	r.Verify.OK = false
+	for i := range 100 {
+		r.Verify.Problems = append(r.Verify.Problems, fmt.Sprintf("row %d is missing", i))
+	}
+	require.Equal(t, "verify FAILED: full · 2,000,000 of 2,000,000 rows found · 10,000 rows compared byte for byte · row 0 is missing · row 1 is missing · row 2 is missing · and 97 more problems, see --json",
+		lineOf(t, r, "verify FAILED"))
 }
 
 func TestText(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxLines      = 15
-	maxBadBatches = 3 // named in the text; the JSON has all
+	maxBadBatches = 3 // named in the text, and as many problems; the JSON has all
 )
 
 // compression is "" where nothing was measured, as of rows of numbers alone.
@@ -201,8 +201,11 @@ func (v Verify) line() string {
 	if more := v.BadCount - int64(len(named)); more > 0 {
 		parts = append(parts, "and "+counted(more, "more batch", "more batches"))
 	}
-	for _, p := range v.Problems {
+	for _, p := range v.Problems[:min(len(v.Problems), maxBadBatches)] {
 		parts = append(parts, oneLine(p))
+	}
+	if more := len(v.Problems) - maxBadBatches; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem", "more problems")))
 	}
 	return "verify FAILED: " + join(parts...)
 }
