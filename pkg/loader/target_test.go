@@ -23,6 +23,10 @@ func TestParseTarget(t *testing.T) {
 		"postgres://u@h/db": {
 			target: loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "u", Database: "db"}, addresses: []string{"h:5432", "h:5432"},
 		},
+		"postgres://u:50%2541%25zz:/?#@@h/db": { // as the README says: of a password % alone is escaped
+			target: loader.Target{Scheme: "postgres", Hosts: []string{"h"}, User: "u", Password: "50%41%zz:/?#@", Database: "db"}, addresses: []string{"h:5432"},
+			shown: "postgres://u@h/db",
+		},
 		"POSTGRES://h:1": {
 			target: loader.Target{Scheme: "postgres", Hosts: []string{"h:1"}}, addresses: []string{"h:1"}, shown: "postgres://h:1/",
 		},
