@@ -70,7 +70,7 @@ func rules() []rule {
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
 			"internal/bound", "internal/ceilings", "internal/doctor", "internal/ec2", "internal/machine", "internal/network", "internal/plan", "internal/price",
 			"internal/report", "internal/servermetrics", "internal/stats", "internal/verify")},
-		{from: "internal/record", may: []string{"internal/report", "internal/machine"}},
+		{from: "internal/record", may: []string{"internal/file", "internal/report", "internal/machine"}},
 		{from: "experiments"},
 		{from: "internal/experiment", may: []string{"internal/record", "internal/nearest", "experiments"}},
 		{from: "internal/trial", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/engine/ledger", "internal/plan", "internal/push", "internal/report"}},

@@ -104,7 +104,7 @@ func (p place) replaceBy(text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(out.Name()) // it has its own name by then when all went well
+	defer func() { _ = os.Remove(out.Name()) }() // it has its own name by then when all went well
 	_, err = out.Write(text)
 	if p.old != nil {
 		keepOwner(out, p.old) // before the mode, of which a change of owner takes bits away

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
+
+	"github.com/terapush/terapush/internal/file"
 )
 
 // File is a record that this process adds to, and no other. It belongs to one goroutine.
@@ -187,7 +189,7 @@ func (f *File) Close() error {
 	var problems []error
 	if f.file != nil {
 		if f.size == 0 && f.record.Head.Schema == "" && f.isEmpty() {
-			problems = append(problems, os.Remove(f.path))
+			problems = append(problems, os.Remove(file.Resolve(f.path)))
 		}
 		problems = append(problems, f.file.Close())
 	}

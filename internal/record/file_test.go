@@ -218,6 +218,15 @@ func TestPlacesWithoutFiles(t *testing.T) {
 		require.Error(t, err)
 		require.False(t, errors.Is(err, errors.ErrUnsupported))
 	}
+	link := path(t)
+	require.NoError(t, os.Symlink("behind.jsonl", link))
+	f, err := Open(link)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	left, err := os.ReadDir(filepath.Dir(link))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "the link, and no empty file")
+	require.Equal(t, os.ModeSymlink, left[0].Type())
 	pipe := path(t)
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, at := range []string{pipe, "/dev/null"} {
