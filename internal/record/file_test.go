@@ -227,14 +227,10 @@ func TestPlacesWithoutFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, left, 1, "the link, and no empty file")
 	require.Equal(t, os.ModeSymlink, left[0].Type())
-	pipe := path(t)
-	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	for _, at := range []string{pipe, "/dev/null"} {
-		_, err := Open(at)
-		require.ErrorContains(t, err, at+" is no regular file")
-		_, err = Look(at)
-		require.ErrorContains(t, err, at+" is no regular file")
-	}
+	_, err = Open("/dev/null")
+	require.ErrorContains(t, err, "/dev/null is no regular file")
+	_, err = Look("/dev/null")
+	require.ErrorContains(t, err, "/dev/null is no regular file")
 }
 
 func TestThisMachine(t *testing.T) {
