@@ -82,8 +82,8 @@ type Config struct {
 	// start, which their events tell. BatchBytes is then the encoded length of a whole batch, as far as it is known before
 	// one was made.
 	MaxRate, BatchBytes int64
-	// TrustAcks skips the comparison of acknowledged rows with sent ones: --verify none.
-	TrustAcks bool
+	// Uncounted says that the target does not count rows, so that what it acknowledges is not compared with what was sent.
+	Uncounted bool
 }
 
 // Result says how the run ended.

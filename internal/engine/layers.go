@@ -70,7 +70,7 @@ func (m *mover) counted(next loadFunc) loadFunc {
 				Err: fmt.Errorf("the back-end says stored=%t of %s, and the contract says otherwise", ack.Stored, t)}
 		case ack.AlreadyApplied:
 			return ack, m.knownBefore(t, ack)
-		case ack.Rows != t.wanted() && !m.TrustAcks && m.Contract.Dedup != loader.DedupNone:
+		case ack.Rows != t.wanted() && !m.Uncounted && m.Contract.Dedup != loader.DedupNone:
 			// Who compares before the commit says No; here nobody knows which rows are in.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
@@ -142,7 +142,7 @@ func (m *mover) eventOf(t *try, start time.Time, ack loader.Ack, err error) even
 		if m.upload {
 			e.Outcome = event.Stored
 		}
-		if !m.TrustAcks {
+		if !m.Uncounted {
 			e.Missing = t.wanted() - ack.Rows
 		}
 	default:

@@ -47,6 +47,7 @@ type place struct {
 	// cannotTell makes Resolve answer that it does not know, for this reason.
 	cannotTell string
 	shelf      *shelf
+	version    string                 // that the server says
 	bare       bool                   // the back-end cannot set keys aside
 	classes    map[error]loader.Class // of errors that the database in memory does not know
 	foreign    []string               // names of objects in the run's folder that are none of its batches
@@ -275,6 +276,14 @@ func (l measuring) Measured(ctx context.Context) (map[string]float64, []string) 
 type meddled struct {
 	whole
 	place *place
+}
+
+func (l meddled) Server() loader.Server {
+	s := l.whole.Server()
+	if l.place.version != "" {
+		s.Version = l.place.version
+	}
+	return s
 }
 
 func (l meddled) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {

@@ -15,6 +15,7 @@ type history struct {
 	stored map[int64]event.Event // batches that are in the store and not in the table
 	// newest is the group that begins at the highest batch of those that were begun, and its length.
 	newest, newestLength int64
+	missing              int64 // rows that answers of earlier processes left out, or counted too many
 }
 
 // begun is what is known of the attempts at a batch or group.
@@ -54,6 +55,7 @@ func (h *history) add(e event.Event, c loader.Contract, done *ledger.Done) {
 	}
 	switch {
 	case e.Done():
+		h.missing += max(e.Missing, -e.Missing)
 		delete(open, number)
 		for n := e.Batch; n < e.Batch+members; n++ {
 			done.Add(n)

@@ -35,7 +35,9 @@ func (p *push) count() {
 	p.account = bound.NewMeter(p.reading)
 	p.stats = stats.New(o)
 	if p.resumed {
-		p.stats.Resume(p.amount(p.before()))
+		earlier := p.amount(p.before())
+		earlier.Rows, earlier.MissingRows = earlier.Rows-p.history.missing, p.history.missing
+		p.stats.Resume(earlier)
 	}
 	p.timeline = stats.StartTimeline(p.started, p.account.Sample, p.stats.Progress)
 }
@@ -201,7 +203,7 @@ func (p *push) engineConfig() engine.Config {
 		Begun:      func(number int64) engine.Begun { return p.history.begun[number].engine() },
 		BegunGroup: func(number int64) engine.Begun { return p.history.groups[number].engine() },
 		Stored:     p.waiting,
-		Deadline:   p.Config.BatchTimeout, TrustAcks: p.Config.Verify == string(verify.None),
+		Deadline:   p.Config.BatchTimeout, Uncounted: p.uncounted(),
 	}
 	c.MaxRate, c.BatchBytes = int64(p.Config.MaxRate), p.plan.BatchBytes()
 	return c

@@ -125,11 +125,14 @@ func (p *push) open(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", p.target, err)
 	}
-	if strings.Contains(p.loader.Server().Version, dropsUnseen) {
+	if p.uncounted() {
 		p.warn("the target is a sink that drops the data unseen: no row is counted there, and the figures are a ceiling, no database's")
 	}
 	return nil
 }
+
+// uncounted reports whether the target says of itself that it does not count rows.
+func (p *push) uncounted() bool { return strings.Contains(p.loader.Server().Version, dropsUnseen) }
 
 // dropsUnseen is in the version of a `terapush sink --no-count`.
 const dropsUnseen = "terapush-sink-no-count"

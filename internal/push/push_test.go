@@ -174,11 +174,36 @@ func TestAtLeastOnce(t *testing.T) {
 		r := p.fails(small+" --delivery at-least-once --verify ack", report.VerificationFailed, "185 of 195")
 		require.EqualValues(t, 10, r.Result.Missing)
 	})
-	t.Run("nothing is compared when nothing is to be verified", func(t *testing.T) {
+	t.Run("and are counted when nothing is to be verified", func(t *testing.T) {
 		p := newPlace(t)
 		p.memory.Script = func(number int64, _ int) loadertest.Fault { return loadertest.Fault{Missing: number % 2} }
-		r := p.succeeds(small + " --delivery at-least-once --verify none")
+		r := p.fails(small+" --delivery at-least-once --verify none", report.Rejected, "the server took 10 rows less than it was sent")
+		require.EqualValues(t, 10, r.Result.Missing)
 		require.False(t, r.Verify.OK)
+	})
+	t.Run("but not by a sink that says that it counts nothing", func(t *testing.T) {
+		p := newPlace(t)
+		p.version = "8.4.0-terapush-sink-no-count"
+		p.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Missing: 3} }
+		r := p.succeeds(small + " --delivery at-least-once --verify none")
+		require.Zero(t, r.Result.Missing)
+	})
+	t.Run("rejected rows of a process that was stopped are the run's", func(t *testing.T) {
+		p := newPlace(t)
+		p.memory.Script = func(number int64, _ int) loadertest.Fault { return loadertest.Fault{Missing: number % 2} }
+		p.meddle = func(_ context.Context, op string, number int64) error {
+			if op == "load" && number == 12 {
+				return errors.New("not now")
+			}
+			return nil
+		}
+		r := p.fails(small+" --delivery at-least-once --verify none --workers 1", report.Failed, "not now")
+		require.EqualValues(t, 6, r.Result.Missing)
+		p.failOn("", nil)
+		r = p.fails("--resume "+p.run(), report.Rejected, "the server took 10 rows less than it was sent")
+		require.EqualValues(t, 10, r.Result.Missing)
+		r = p.fails("--resume "+p.run(), report.Rejected, "the server took 10 rows less than it was sent")
+		require.EqualValues(t, 195-10, r.Result.Rows)
 	})
 	t.Run("a lost answer is sent again, and the report says so", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

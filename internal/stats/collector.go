@@ -95,6 +95,7 @@ func New(o Options) *Collector {
 type Earlier struct {
 	Rows, Batches, PayloadBytes int64
 	EncodedBytes                int64 // 0 where it is not known
+	MissingRows                 int64
 }
 
 // Resume counts what earlier processes did. Called again, it adds to that.
@@ -105,6 +106,7 @@ func (c *Collector) Resume(e Earlier) {
 	c.counts.Batches += e.Batches
 	c.counts.PayloadBytes += e.PayloadBytes
 	c.counts.EncodedBytes += e.EncodedBytes
+	c.counts.MissingRows += e.MissingRows
 	c.counts.ResumedRows += e.Rows
 	c.counts.ResumedBatches += e.Batches
 	c.counts.ResumedBytes += e.PayloadBytes

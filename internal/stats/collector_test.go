@@ -29,7 +29,7 @@ func applied(rows int64, seconds float64) event.Event {
 
 func TestCounting(t *testing.T) {
 	c := stats.New(stats.Options{Workers: 2, PlannedRows: 1000, PlannedBytes: 10_000})
-	c.Resume(stats.Earlier{Rows: 100, Batches: 1, PayloadBytes: 1000})
+	c.Resume(stats.Earlier{Rows: 100, MissingRows: 2, Batches: 1, PayloadBytes: 1000})
 	c.Add(applied(100, 0.5))
 	c.Add(event.Event{Attempt: 1, Outcome: event.Unknown, Class: loader.ClassTimeout, Payload: 1000, Encoded: 1100, Seconds: 60})
 	c.Add(event.Event{Attempt: 2, Outcome: event.Already, Rows: 100, Payload: 1000, Encoded: 1100, Seconds: 0.1})
@@ -41,7 +41,7 @@ func TestCounting(t *testing.T) {
 	s := c.Snapshot()
 	require.Equal(t, [4]int64{300, 3, 3000, 2200}, [4]int64{s.Rows, s.Batches, s.PayloadBytes, s.EncodedBytes})
 	require.Equal(t, [3]int64{100, 1, 1000}, [3]int64{s.ResumedRows, s.ResumedBatches, s.ResumedBytes})
-	require.Equal(t, [4]int64{4, 1, 3, 2}, [4]int64{s.Attempts, s.Retries, s.MissingRows, s.BatchSeconds.Count()})
+	require.Equal(t, [4]int64{4, 1, 5, 2}, [4]int64{s.Attempts, s.Retries, s.MissingRows, s.BatchSeconds.Count()})
 	require.Equal(t, [2]int64{1, 1}, [2]int64{s.FailedBatches, s.UnknownBatches})
 	require.Equal(t, map[event.Outcome]int64{"applied": 1, "already": 1, "unknown": 1, "not_applied": 1, "stored": 0}, s.Outcomes)
 	require.Equal(t, [2]int64{1, 1}, [2]int64{s.AppliedBatches, s.AlreadyBatches})
