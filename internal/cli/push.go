@@ -152,12 +152,10 @@ func next(r *report.Report) string {
 	if r == nil {
 		return ""
 	}
-	switch outcome := r.Result.Outcome; {
-	case r.Run.ID == "":
-		return ""
-	case outcome == report.PreflightFailed && r.Run.Resumed, outcome == report.Failed || outcome == report.Interrupted || outcome == report.Unknown:
+	switch {
+	case r.Run.Resumable:
 		return fmt.Sprintf("to go on: terapush push %s --resume %s", quote(r.Target.URL), r.Run.ID)
-	case outcome == report.VerificationFailed:
+	case r.Run.ID != "" && r.Result.Outcome == report.VerificationFailed:
 		return fmt.Sprintf("to look again: terapush verify %s --run %s", quote(r.Target.URL), r.Run.ID)
 	default:
 		return ""

@@ -23,7 +23,7 @@ func Verify(ctx context.Context, j Job) (*report.Report, error) {
 }
 
 func (p *push) verifyAgain(ctx context.Context) error {
-	record, err := p.reopen(ctx, p.keepLength)
+	record, err := p.reopen(ctx, p.keepLength, func(r ledger.Record) bool { return r.Plan.Contract.Dedup == loader.DedupTx })
 	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
 	}
@@ -46,7 +46,7 @@ func (p *push) verifyAgain(ctx context.Context) error {
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	record, err := p.reopen(ctx, func(event.Event) {})
+	record, err := p.reopen(ctx, func(event.Event) {}, func(ledger.Record) bool { return true })
 	if err == nil {
 		// The table may be gone, and nothing about it matters any more.
 		_, err = p.loader.Prepare(ctx, loader.Preparation{

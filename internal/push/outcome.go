@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Usage is the outcome of a push that was asked for wrongly: nothing was tried, so there is nothing to report.
@@ -53,6 +54,17 @@ func OutcomeOf(err error) report.Outcome {
 		}
 	}
 	return report.Failed
+}
+
+// resumable reports whether a resume can go on with what a process leaves that ended with err.
+func (p *push) resumable(err error) bool {
+	switch OutcomeOf(err) {
+	case report.PreflightFailed, report.Interrupted, report.Unknown, report.Failed:
+	default:
+		return false
+	}
+	begun := p.done.Len() > 0 || p.history.last >= 0 || p.stats != nil && p.stats.Snapshot().Attempts > 0
+	return (begun || !p.plan.ByDuration) && !errors.As(err, new(*loader.FinalError))
 }
 
 func collect(err error, found map[report.Outcome]bool) {

@@ -141,7 +141,7 @@ func (p *push) report(err error) *report.Report {
 	}
 	r.Run = report.Run{Started: p.started, Resumed: p.resumed}
 	if p.ledger != nil {
-		r.Run.ID, r.Run.Started = p.id(), p.ledger.Record().Started
+		r.Run.ID, r.Run.Started, r.Run.Resumable = p.id(), p.ledger.Record().Started, p.resumable(err)
 	}
 	if p.stats != nil {
 		// Before anything is measured for the report itself, so that only the run is counted.

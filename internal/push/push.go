@@ -93,14 +93,15 @@ type push struct {
 	timeline  *stats.Timeline        // runs as long as stats are made
 	servers   *servermetrics.Watcher // nil where nobody watches
 
-	resumed bool            // an earlier process worked on the run
-	done    ledger.Done     // batches that are in; the engine reads it while it runs
-	history history         // of earlier processes
-	waiting []engine.Stored // batches in the store that wait for their commit, when this process began to load
-	skipped ledger.Done     // the same, for the feed
-	mu      sync.Mutex      // guards acked and lengths
-	acked   ledger.Done     // batches that this process had acknowledged, in the journal, since done was made
-	lengths lengths         // of objects, where they are all there is
+	resumed     bool            // an earlier process worked on the run
+	done        ledger.Done     // batches that are in; the engine reads it while it runs
+	history     history         // of earlier processes
+	unjournaled bool            // the journal of earlier processes is lost
+	waiting     []engine.Stored // batches in the store that wait for their commit, when this process began to load
+	skipped     ledger.Done     // the same, for the feed
+	mu          sync.Mutex      // guards acked and lengths
+	acked       ledger.Done     // batches that this process had acknowledged, in the journal, since done was made
+	lengths     lengths         // of objects, where they are all there is
 
 	lostSome bool // this process found acknowledged batches gone
 	loaded   bool // this process opened sessions, and has closed them

@@ -132,6 +132,16 @@ func (p *place) failOn(what string, err error) {
 	}
 }
 
+// then does something when the database is asked for what.
+func (p *place) then(what string, do func()) {
+	p.meddle = func(_ context.Context, op string, _ int64) error {
+		if op == what {
+			do()
+		}
+		return nil
+	}
+}
+
 func TestTableWithRowsIsRefused(t *testing.T) {
 	p := newPlace(t)
 	first := p.succeeds(small)

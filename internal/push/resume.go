@@ -23,6 +23,8 @@ func (p *push) takeOver(ctx context.Context) error {
 	record, err := p.reopen(ctx, func(e event.Event) {
 		p.history.add(e, p.contract, &p.done)
 		p.keepLength(e)
+	}, func(r ledger.Record) bool {
+		return r.Plan.Contract.Dedup == loader.DedupTx && r.Stage != ledger.Verified
 	})
 	if err == nil {
 		err = p.fits()
@@ -33,16 +35,19 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.table.Identity != record.Identity {
-		return fmt.Errorf("table %s is not the one run %s was filling (it was %s, now it is %s): it was made anew or emptied since; start a new run",
-			p.table.Name, record.Run, record.Identity, p.table.Identity)
+	verified := record.Stage == ledger.Verified // its claims are gone
+	if !verified {
+		caps := p.loader.Caps()
+		if caps.Dedup == loader.DedupNone && p.contract.Dedup != loader.DedupNone {
+			return fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", record.Run, p.table.Name, caps.Reason)
+		}
+		p.heed(caps)
+		p.endOfGroups() // before claims are read: that of the last group has fewer rows than the others
+		if err := p.believeClaims(ctx); err != nil {
+			return err
+		}
 	}
-	if record.Stage == ledger.Verified {
-		return nil // its claims are gone
-	}
-	p.heed(p.loader.Caps())
-	p.endOfGroups() // before claims are read: that of the last group has fewer rows than the others
-	if err := p.believeClaims(ctx); err != nil {
+	if err := p.sameTable(ctx, &record); err != nil || verified {
 		return err
 	}
 	if p.contract.Dedup == loader.DedupNone && p.left() > 0 {
@@ -72,15 +77,29 @@ func (p *push) takeOver(ctx context.Context) error {
 	return p.ledger.Save(record)
 }
 
-// reopen takes over a run's folder, handing its journal to each, and connects.
-func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Record, error) {
+// reopen takes over a run's folder, handing its journal to each, and connects. A journal that is missing or damaged is
+// begun anew where needless says that everything can be learned elsewhere.
+func (p *push) reopen(ctx context.Context, each func(event.Event), needless func(ledger.Record) bool) (ledger.Record, error) {
 	p.resumed = true
 	before, err := ledger.Read(p.Config.State, p.Config.Resume)
 	if err != nil {
 		return ledger.Record{}, err
 	}
 	p.contract = before.Plan.Contract // each may ask
-	if p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each); err != nil {
+	p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each)
+	if damaged := (*ledger.DamagedError)(nil); errors.As(err, &damaged) {
+		if !needless(before) {
+			p.contract = loader.Contract{}
+			return ledger.Record{}, fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
+				err, before.Run)
+		}
+		p.unjournaled = true
+		p.warn(fmt.Sprintf("%v; the run goes on without it and begins a new one", err))
+		if err = ledger.Renew(p.Config.State, p.Config.Resume); err == nil {
+			p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each)
+		}
+	}
+	if err != nil {
 		p.contract = loader.Contract{} // of a run that is another's there is nothing to report
 		return ledger.Record{}, err
 	}
@@ -117,7 +136,7 @@ func tableOf(r ledger.Record) string {
 // handed out in order, so behind the last one that anybody knows of each worker may have begun one more.
 func (p *push) endByNow(last int64) error {
 	if last < 0 {
-		return errors.New("the run had not begun to load: start a new one")
+		return loader.Final(errors.New("the run had not begun to load: start a new one"))
 	}
 	p.plan.ByDuration = false
 	p.plan.Rows = min(p.plan.Rows, (last+1+int64(p.plan.Workers))*p.plan.BatchRows)
@@ -139,34 +158,82 @@ func (p *push) believeClaims(ctx context.Context) error {
 		}
 		p.warnOfLoss(lost.Len())
 	}
+	if p.unjournaled { // what was acknowledged is not known, so that it could be missed
+		there, err := p.batchesThere(ctx, func(number int64) bool { return !claimed.Has(number) })
+		if err != nil || there > 0 {
+			return errors.Join(err, p.claimsRemoved(there))
+		}
+	}
 	p.done = claimed
 	return nil
+}
+
+// sameTable makes sure that the table is the one that the run was filling. Its identity tells; where that has changed, by
+// VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, the rows of the batches that are
+// in tell. It takes one scan.
+func (p *push) sameTable(ctx context.Context, r *ledger.Record) error {
+	if p.table.Identity == r.Identity {
+		return nil
+	}
+	other := fmt.Sprintf("table %s is not known to be the one run %s was filling (it was %s, now it is %s)", p.table.Name, r.Run, r.Identity, p.table.Identity)
+	were, among := p.done.Len(), p.done.Has
+	if r.Stage == ledger.Verified {
+		were, among = p.plan.Batches(), func(int64) bool { return true }
+	}
+	if _, can := p.loader.(loader.Counter); !can || were == 0 {
+		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", other))
+	}
+	there, err := p.batchesThere(ctx, among)
+	if err != nil {
+		return err
+	}
+	if there < were {
+		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in have no rows any more, so it was made anew or emptied; start a new run",
+			other, were-there, were))
+	}
+	p.warn(fmt.Sprintf("table %s was rewritten since the earlier process (it was %s, now it is %s); the batches that were in still are",
+		p.table.Name, r.Identity, p.table.Identity))
+	r.Identity = p.table.Identity
+	return p.ledger.Save(*r)
+}
+
+// batchesThere counts, by one scan, the batches among some that have rows in the table.
+func (p *push) batchesThere(ctx context.Context, among func(number int64) bool) (there int64, err error) {
+	counter, can := p.loader.(loader.Counter)
+	if !can {
+		return 0, nil
+	}
+	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
+	err = counter.Count(ctx, all, func(b loader.Bucket) error {
+		if among(b.Number) {
+			there++
+		}
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("looking for rows of run %s: %w", p.id(), err)
+	}
+	return there, err
 }
 
 // reallyGone makes sure, by one scan, that batches whose claims are missing have no rows in the table. A crash takes
 // rows and claims together; rows without claims mean that somebody emptied the claim table, and to send them again
 // would double them.
 func (p *push) reallyGone(ctx context.Context, lost *ledger.Done) error {
-	counter, can := p.loader.(loader.Counter)
-	if !can || lost.Len() == 0 {
+	if lost.Len() == 0 {
 		return nil
 	}
-	var there int64
-	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
-	err := counter.Count(ctx, all, func(b loader.Bucket) error {
-		if lost.Has(b.Number) {
-			there++
-		}
+	there, err := p.batchesThere(ctx, lost.Has)
+	return errors.Join(err, p.claimsRemoved(there))
+}
+
+// claimsRemoved is the error of batches that have rows and no claims; nil for none.
+func (p *push) claimsRemoved(batches int64) error {
+	if batches == 0 {
 		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("looking for the rows of %d batches whose claims are gone: %w", lost.Len(), err)
 	}
-	if there > 0 {
-		return fmt.Errorf("the claims of %d acknowledged batches are gone, but %d of them have rows in %s: somebody removed claims of run %s; "+
-			"nothing is sent again, since that would double rows", lost.Len(), there, p.table.Name, p.id())
-	}
-	return nil
+	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
+		"nothing is sent again, since that would double rows", batches, p.table.Name, p.id()))
 }
 
 // leftoverPatience bounds the wait for the end of an earlier process's sessions, which roll back first.

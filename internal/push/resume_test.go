@@ -13,6 +13,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
@@ -171,14 +172,98 @@ func TestResumeTakesTheRowsFromThePlan(t *testing.T) {
 	require.EqualValues(t, 195*24, got.Result.PayloadBytes)
 }
 
-func TestResumeOnAnotherTableIsRefused(t *testing.T) {
-	p := newPlace(t)
-	run := p.kill(small, 5)
-	p.memory.Identity = "table-2"
-	p.fails("--resume "+run, report.PreflightFailed, "it was table-1, now it is table-2")
-	p.memory.Identity = "table-1"
-	p.succeeds("--resume " + run)
-	p.exact(0, 195)
+// A table that was rewritten has another identity and the same rows. One that was emptied, or made anew, has not.
+func TestResumeOnAnotherTable(t *testing.T) {
+	const now = "(it was table-1, now it is table-2)"
+	for name, c := range map[string]struct {
+		args    string
+		after   int
+		change  func(p *place)
+		refused string
+	}{
+		"rewritten":             {after: 5},
+		"no claims, no journal": {args: " --delivery at-least-once", after: 5, refused: "there are no rows to know it by; start a new run"},
+		"emptied":               {after: 5, change: func(p *place) { p.memory.Truncate() }, refused: "5 of the 5 batches that were in have no rows any more"},
+		"nothing was in":        {refused: "there are no rows to know it by; start a new run"},
+		"nobody can count":      {after: 5, change: func(p *place) { p.failOn("count", errors.New("not now")) }, refused: "looking for rows of run"},
+		"an engine that commits": {after: 5, change: func(p *place) {
+			p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1000, Reason: "MyISAM keeps rows"}
+		}, refused: "cannot any more: MyISAM keeps rows"},
+		"claims and rows are gone": {after: 5, change: func(p *place) { p.memory.Crash() }, refused: "there are no rows to know it by"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			run := p.kill(small+c.args, c.after)
+			p.memory.Identity = "table-2"
+			if c.change != nil {
+				c.change(p)
+			}
+			if c.refused != "" {
+				before := p.memory.Applied()
+				p.fails("--resume "+run, report.PreflightFailed, c.refused)
+				require.Equal(t, before, p.memory.Applied())
+				return
+			}
+			r := p.succeeds("--resume " + run)
+			p.exact(0, 195)
+			require.Equal(t, []string{"table memory was rewritten since the earlier process " + now + "; the batches that were in still are"}, r.Warnings)
+			require.Equal(t, "table-2", p.record().Identity)
+
+			p.memory.Identity = "table-3"
+			p.succeeds("--resume " + run)
+			p.memory.Truncate()
+			p.memory.Identity = "table-4"
+			p.fails("--resume "+run+" --verify none", report.PreflightFailed, "20 of the 20 batches that were in have no rows any more")
+		})
+	}
+}
+
+// Where claims tell what is in, a resume needs no journal. Where they were removed as well, and where there never were any,
+// nobody knows what was sent.
+func TestResumeWithoutItsJournal(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, journal string){
+		"missing": func(t *testing.T, journal string) { require.NoError(t, os.Remove(journal)) },
+		"emptied": func(t *testing.T, journal string) { require.NoError(t, os.Truncate(journal, 0)) },
+		"garbled": func(t *testing.T, journal string) {
+			text, err := os.ReadFile(journal)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(journal, append(text, "\x00\x00\n{}\n"...), 0o600))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			run := p.kill(small, 7)
+			journal := filepath.Join(p.state, run, "journal.jsonl")
+			damage(t, journal)
+			p.kill("--resume "+run, 9)
+			require.Contains(t, p.log.String(), "the run goes on without it and begins a new one")
+			r := p.succeeds("--resume " + run)
+			require.Empty(t, r.Warnings, "which is whole")
+			require.EqualValues(t, 20, r.Result.Batches)
+			p.exact(0, 195)
+
+			p = newPlace(t)
+			run = p.kill(small, 7)
+			damage(t, filepath.Join(p.state, run, "journal.jsonl"))
+			p.memory.RemoveClaims()
+			p.fails("--resume "+run, report.PreflightFailed, "7 batches have rows in memory and no claims: somebody removed claims of run "+run)
+			p.exact(0, 70)
+
+			p = newPlace(t)
+			run = p.kill(small+" --delivery at-least-once", 7)
+			damage(t, filepath.Join(p.state, run, "journal.jsonl"))
+			p.fails("--resume "+run, report.PreflightFailed, "only the journal knows what was sent of run "+run)
+			p.exact(0, 70)
+			require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
+
+			p = newPlace(t)
+			run = p.succeeds(small).Run.ID
+			damage(t, filepath.Join(p.state, run, "journal.jsonl"))
+			r, err := push.Verify(t.Context(), p.job("--resume "+run))
+			require.NoError(t, err)
+			require.True(t, r.Verify.OK)
+		})
+	}
 }
 
 func TestResumeOfARunInUseIsRefused(t *testing.T) {

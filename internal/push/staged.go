@@ -48,7 +48,7 @@ func (p *push) claimedAs(number, rows int64) ([]loader.Ref, error) {
 		what, of, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows
 	}
 	if !known {
-		return nil, fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s", what, number, rows, what)
+		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s", what, number, rows, what))
 	}
 	return of, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
@@ -126,6 +128,67 @@ func TestSignalAfterTheVerdict(t *testing.T) {
 		return nil
 	}
 	p.fails(small, report.VerificationFailed, "")
+}
+
+// A command to go on is printed for runs that can go on, and for no others.
+func TestResumable(t *testing.T) {
+	down := errors.New("the server is down")
+	failOn := func(op string) func(*place) { return func(p *place) { p.failOn(op, down) } }
+	inUse := func(p *place) {
+		l, err := ledger.Open(p.state, p.run(), func(event.Event) {})
+		require.NoError(p, err)
+		p.Cleanup(func() { _ = l.Close() })
+	}
+	const timed = "--duration 1h --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16 --workers 1"
+	for name, c := range map[string]struct {
+		first   string       // a process that is killed when five batches are in
+		between func(*place) // what happens before the next
+		args    string       // of the next; --resume where there was a first
+		watch   error
+		outcome report.Outcome
+		want    bool
+	}{
+		"ok":                         {args: small, outcome: report.OK},
+		"usage":                      {args: small + " --set x", outcome: push.Usage},
+		"no run yet":                 {args: small, between: failOn("prepare"), outcome: report.PreflightFailed},
+		"a run, and nothing sent":    {args: small, watch: down, outcome: report.PreflightFailed, want: true},
+		"by duration, nothing sent":  {args: timed, watch: down, outcome: report.PreflightFailed},
+		"sessions fail":              {args: small + " --retries 0", between: failOn("session"), outcome: report.Failed, want: true},
+		"by duration, sessions fail": {args: timed + " --retries 0", between: failOn("session"), outcome: report.Failed, want: true},
+		"the proof fails":            {args: small, between: failOn("count"), outcome: report.Failed, want: true},
+		"rows are gone":              {args: small, between: func(p *place) { p.then("count", p.memory.Truncate) }, outcome: report.VerificationFailed},
+		"claims are gone":            {args: small, between: func(p *place) { p.then("claimed", p.memory.RemoveClaims) }, outcome: report.Failed},
+		"rows are missing": {
+			args: small + " --delivery at-least-once --verify none", outcome: report.Rejected,
+			between: func(p *place) {
+				p.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Missing: 1} }
+			},
+		},
+		"resumed, server down":         {first: small, between: failOn("open"), outcome: report.PreflightFailed, want: true},
+		"resumed, table not there":     {first: small, between: func(p *place) { p.failOn("prepare", loader.Final(down)) }, outcome: report.PreflightFailed},
+		"resumed, table made anew":     {first: small, between: func(p *place) { p.memory.Truncate(); p.memory.Identity = "x" }, outcome: report.PreflightFailed},
+		"resumed, used by another":     {first: small, between: inUse, outcome: report.PreflightFailed},
+		"resumed by duration, failing": {first: timed, between: failOn("load"), outcome: report.Failed, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			if c.first != "" {
+				c.args = "--resume " + p.kill(c.first, 5)
+			}
+			if c.between != nil {
+				c.between(p)
+			}
+			j := p.job(c.args)
+			j.Watch = func(push.Watched) (func(), error) { return func() {}, c.watch }
+			r, err := push.Run(t.Context(), j)
+			require.Equal(t, c.outcome, push.OutcomeOf(err), "%v", err)
+			require.Equal(t, c.want, r.Run.Resumable, "%v", err)
+			if c.want {
+				p.failOn("", nil)
+				p.succeeds("--resume " + p.run())
+			}
+		})
+	}
 }
 
 func TestOutcomes(t *testing.T) {

@@ -63,6 +63,8 @@ type Run struct {
 	Resumed bool      `json:"resumed"` // this process went on with it
 	// ResumedRows is the part of Result.Rows that earlier processes had acknowledged.
 	ResumedRows int64 `json:"resumed_rows"`
+	// Resumable says that the run has not come to its end and that a resume can go on with it.
+	Resumable bool `json:"resumable,omitempty"`
 }
 
 // Target is where the rows went.

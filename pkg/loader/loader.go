@@ -195,11 +195,30 @@ func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	}
 }
 
+// Missing is the error of a table that is not there, where Create is CreateNever.
+func (p Preparation) Missing(table string) error {
+	err := &Error{Op: "prepare", Applied: No, Err: fmt.Errorf("table %s does not exist", table), Hint: "--create if-missing makes it"}
+	if p.Resume {
+		err.Err, err.Hint = Final(err.Err), "the rows of the run are gone with it: start a new run"
+	}
+	return err
+}
+
+// NoClaims is the error of a claim table that is not there, where Resume says that it has to be.
+func NoClaims(table string) error {
+	return &Error{
+		Op: "look for the claim table", Applied: No,
+		Err: Final(fmt.Errorf("the claim table %s is gone, so nobody can tell which batches are in", table)),
+		Hint: "start a new run into another table, or verify this one; if the claim table is there, " +
+			"this user needs SELECT, INSERT, DELETE on it to see it",
+	}
+}
+
 // Table is what Prepare found or made.
 type Table struct {
 	Name string // as the server knows it, qualified
-	// Identity changes when the table is dropped, made anew or emptied behind the run's back; a resume on another
-	// identity is refused. Empty where a server has no such thing.
+	// Identity changes when the table is dropped, made anew or emptied behind the run's back. It may change when the table
+	// is rewritten, too: where it has, a resume looks for the run's rows. Empty where a server has no such thing.
 	Identity string
 	Created  bool
 	HasRows  bool // it held rows before the run

@@ -94,6 +94,17 @@ func Describe(op string, err error, applied func(error) Applied, hint func(error
 	return err
 }
 
+// FinalError marks an error that every resume of the run would meet again: what the run depends on is gone.
+type FinalError struct{ err error }
+
+// Final marks err.
+func Final(err error) error { return &FinalError{err} }
+
+func (e *FinalError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *FinalError) Unwrap() error { return e.err }
+
 // RowsError says that a server acknowledged another number of rows than it was sent.
 type RowsError struct {
 	Sent, Acknowledged int64

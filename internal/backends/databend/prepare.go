@@ -43,7 +43,7 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		f = nil
 	}
 	if f == nil {
-		if f, err = db.create(ctx, ready.statements, p.Create); err != nil {
+		if f, err = db.create(ctx, ready.statements, p); err != nil {
 			return t, failed("create", err)
 		}
 		t.Created = true
@@ -85,9 +85,9 @@ func (db *database) mayRemove(f *found, p loader.Preparation) error {
 	return p.MayRemove(db.plan.name.String(), f.comment, db.plan.name.String(), db.plan.name.table)
 }
 
-func (db *database) create(ctx context.Context, s statements, mode loader.CreateMode) (*found, error) {
-	if mode == loader.CreateNever {
-		return nil, fmt.Errorf("table %s does not exist, and --create never forbids to make it", db.plan.name)
+func (db *database) create(ctx context.Context, s statements, p loader.Preparation) (*found, error) {
+	if p.Create == loader.CreateNever {
+		return nil, p.Missing(db.plan.name.String())
 	}
 	if err := db.run(ctx, statement{sql: s.createTable()}, nil); err != nil {
 		return nil, err

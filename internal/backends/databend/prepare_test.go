@@ -48,7 +48,7 @@ func TestPrepare(t *testing.T) {
 		"another engine": {inspect: table("7", "MEMORY", ""), says: "need FUSE"},
 		"missing, never": {
 			inspect: say(result()),
-			change:  func(p *loader.Preparation) { p.Create = loader.CreateNever }, says: "--create never"},
+			change:  func(p *loader.Preparation) { p.Create = loader.CreateNever }, says: "--create if-missing makes it"},
 		"made and not there": {inspect: say(result()), creates: 1, says: "allowed to SELECT"},
 		"columns": {
 			columns: say(result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"})),

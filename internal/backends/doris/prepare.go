@@ -75,7 +75,7 @@ func (db *database) mayRemove(f *found, p loader.Preparation) error {
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) (*found, error) {
 	if p.Create == loader.CreateNever {
-		return nil, fmt.Errorf("table %s does not exist, and --create never forbids to make it", db.name)
+		return nil, p.Missing(db.name.String())
 	}
 	h, err := db.shape(ctx, p)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestPrepare(t *testing.T) {
 	require.ErrorContains(t, err, "Prepare comes first")
 	p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateNever}
 	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "--create never")
+	require.ErrorContains(t, err, "--create if-missing makes it")
 
 	p.Create = loader.CreateIfMissing
 	made, err := l.Prepare(t.Context(), p)

@@ -94,7 +94,7 @@ func (db *database) empty(ctx context.Context, s statements) (*found, error) {
 
 func (db *database) create(ctx context.Context, s statements, p loader.Preparation) error {
 	if p.Create == loader.CreateNever {
-		return fmt.Errorf("table %s does not exist, and --create never forbids to make it", db.name)
+		return p.Missing(db.name.String())
 	}
 	_, err := db.control.ExecContext(ctx, s.createTable(p.PrimaryKey))
 	return err
@@ -112,10 +112,7 @@ func (db *database) ensureClaims(ctx context.Context, s statements, resume bool)
 	case there:
 		return db.checkClaims(ctx, s)
 	case resume:
-		return &loader.Error{Op: "look for the claim table", Applied: loader.No,
-			Err: fmt.Errorf("the claim table %s is gone, so nobody can tell which batches are in", s.Claims),
-			Hint: "start a new run into another table, or verify this one; " +
-				"if the claim table is there, this user needs SELECT, INSERT, DELETE on it to see it"}
+		return loader.NoClaims(s.Claims)
 	default:
 		_, err = db.control.ExecContext(ctx, s.createClaims())
 	}

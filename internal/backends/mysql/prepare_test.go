@@ -66,7 +66,7 @@ func TestPrepare(t *testing.T) {
 		never.Create, anew.Create = loader.CreateNever, loader.CreateRecreate
 
 		_, err := prepare("t", never)
-		assert.ErrorContains(t, err, "does not exist, and --create never forbids to make it")
+		assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
 
 		first, err := prepare("t", p)
 		require.NoError(t, err)

@@ -76,9 +76,7 @@ func (r *ready) target(ctx context.Context, k *link, p loader.Preparation) (load
 	switch {
 	case !created:
 	case p.Create == loader.CreateNever:
-		return loader.Table{}, &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s does not exist", r.Table), Hint: "--create if-missing makes it",
-		}
+		return loader.Table{}, p.Missing(r.Table)
 	case r.options.partition != "":
 		return loader.Table{}, &loader.Error{
 			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("option %s names a partition, and the tables that terapush makes have none", optionPartition),
@@ -170,8 +168,7 @@ func (r *ready) makeClaims(ctx context.Context, k *link, resume bool) error {
 		return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 	}
 	if len(found) == 0 && resume {
-		return refuse("start a new run into another table, or verify this one; or this user may not see it any more",
-			"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
+		return loader.NoClaims(r.Claims)
 	}
 	if len(found) == 0 {
 		err := k.run(ctx, "create the claim table "+r.Claims, r.createClaims())

@@ -66,7 +66,7 @@ func (e *examination) claims(ctx context.Context) error {
 			e.unknown("claim table", err)
 			return err
 		case len(found) == 0 && e.intent.Resume:
-			e.refused(ctx, "claim table", e.claimsGone())
+			e.refused(ctx, "claim table", loader.NoClaims(e.Claims))
 		case len(found) == 0:
 			missing = append(missing, e.Claims)
 		default:

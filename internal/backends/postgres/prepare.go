@@ -53,9 +53,7 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 	switch {
 	case !created:
 	case p.Create == loader.CreateNever:
-		return loader.Table{}, &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s does not exist", r.Table), Hint: "--create if-missing makes it",
-		}
+		return loader.Table{}, p.Missing(r.Table)
 	case found != nil:
 		found, err = r.replace(ctx, c, found, p)
 	default:
@@ -173,7 +171,7 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) e
 		return failed("look for the claim table", err)
 	}
 	if len(found) == 0 && resume {
-		return r.claimsGone()
+		return loader.NoClaims(r.Claims)
 	}
 	if len(found) == 0 {
 		if _, err := rowsOf(ctx, c, r.createClaims()); err != nil && !exists(err) {
@@ -186,11 +184,6 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) e
 		return nil
 	}
 	return r.claimsFit(found[0])
-}
-
-func (r *ready) claimsGone() error {
-	return refusedClaims("start a new run into another table, or verify this one",
-		"the claim table %s is gone, so nobody can tell which batches are in", r.Claims)
 }
 
 // claimsFit checks a row of selectClaimsTable.

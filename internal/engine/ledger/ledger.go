@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,9 +140,15 @@ func startJournal(dir, run string) error {
 	return nil
 }
 
+// DamagedError says that a run's journal is not there, or cannot be read to its end: what was sent is not known.
+type DamagedError struct{ err error }
+
+func (e *DamagedError) Error() string { return e.err.Error() }
+func (e *DamagedError) Unwrap() error { return e.err }
+
 // Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
 // dropped. What was replayed is on disk when Open returns: the process before may have died without a sync, and what is
-// done because of a line must not outlive the line.
+// done because of a line must not outlive the line. A journal that cannot be replayed is a *DamagedError.
 func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
@@ -170,28 +177,45 @@ func lock(dir string) (*Ledger, error) {
 	return l, nil
 }
 
+// Renew begins a run's journal anew, for those who learn elsewhere what was sent. What cannot be read is kept beside it.
+func Renew(stateDir, run string) error {
+	l, err := lock(filepath.Join(stateDir, run))
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(l.dir, journalFile)
+	if err = os.Rename(path, path+".damaged"); err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = startJournal(l.dir, run)
+	}
+	return errors.Join(err, syncFolder(l.dir), l.lock.Unlock())
+}
+
 // replay reads the journal and cuts off what a crash left half written, so that new lines do not join an old half.
 func replay(dir, run string, f func(event.Event)) error {
 	path := filepath.Join(dir, journalFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("opening the journal: %w", err)
+		err = fmt.Errorf("opening the journal: %w", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &DamagedError{err}
+		}
+		return err
 	}
 	defer file.Close()
-	err = readEvents(file, run, f)
-	var torn *event.TornError
-	switch {
-	case !errors.As(err, &torn):
-	case torn.Offset == 0:
-		return startJournal(dir, run)
-	default:
+	// A run has its first line from the start, so a journal without it is none that a crash cut off.
+	if err = readEvents(file, run, f); err != nil {
+		err = fmt.Errorf("reading the journal %s: %w", path, err)
+		torn := (*event.TornError)(nil)
+		if !errors.As(err, &torn) || torn.Offset == 0 {
+			return &DamagedError{err}
+		}
 		err = file.Truncate(torn.Offset)
 	}
 	if err == nil {
 		err = file.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("reading the journal %s: %w", path, err)
+		return fmt.Errorf("repairing the journal %s: %w", path, err)
 	}
 	return nil
 }

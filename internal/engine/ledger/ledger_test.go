@@ -179,6 +179,11 @@ func TestTornJournal(t *testing.T) {
 	for i, line := range lines {
 		for cut := good; cut < good+len(line); cut++ {
 			require.NoError(t, os.WriteFile(journalOf(dir), whole[:cut], 0o600))
+			if i == 0 { // it has that line from the start
+				_, err := reopen(dir)
+				require.ErrorAs(t, err, new(*ledger.DamagedError), "cut at %d", cut)
+				require.NoError(t, ledger.Renew(dir, run))
+			}
 			l, err := ledger.Open(dir, run, func(event.Event) {})
 			require.NoError(t, err, "cut at %d", cut)
 			require.NoError(t, l.Append(applied(77)))
@@ -208,11 +213,19 @@ func TestDamagedLineIsNamed(t *testing.T) {
 	require.NoError(t, os.WriteFile(journalOf(dir), []byte(strings.Join(lines, "")), 0o600))
 	_, err = reopen(dir)
 	require.ErrorContains(t, err, "journal line 3")
+	require.ErrorAs(t, err, new(*ledger.DamagedError))
 	require.ErrorContains(t, err, journalOf(dir))
 
 	require.NoError(t, os.WriteFile(journalOf(dir), []byte(`{"schema":"terapush.journal/v1","run":"other"}`+"\n"), 0o600))
 	_, err = reopen(dir)
 	require.ErrorContains(t, err, `it is the journal of run "other"`)
+	require.ErrorAs(t, err, new(*ledger.DamagedError))
+
+	require.NoError(t, ledger.Renew(dir, run))
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Empty(t, batches)
+	require.FileExists(t, journalOf(dir)+".damaged", "for whoever wants to look into it")
 }
 
 // A folder without its record is no run, and one without its journal is refused: somebody has removed files.
@@ -228,6 +241,10 @@ func TestFilesAreMissing(t *testing.T) {
 	require.NoError(t, os.Remove(journalOf(dir)))
 	_, err = reopen(dir)
 	require.ErrorContains(t, err, "opening the journal", "what was sent is not known any more")
+	require.ErrorAs(t, err, new(*ledger.DamagedError))
+	require.NoError(t, ledger.Renew(dir, run))
+	_, err = reopen(dir)
+	require.NoError(t, err)
 }
 
 // Whatever is seen in the state folder under a run's name can be read, and so resumed, however early somebody looks and

@@ -120,6 +120,13 @@ func (m *Memory) Crash() {
 	m.applied, m.claims = nil, nil
 }
 
+// Truncate forgets all rows and keeps the claims.
+func (m *Memory) Truncate() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.applied = nil
+}
+
 // RemoveClaims forgets all claims and keeps the rows, as somebody with a DELETE would.
 func (m *Memory) RemoveClaims() {
 	m.mu.Lock()
