@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -146,6 +149,28 @@ func TestRecreate(t *testing.T) {
 		assert.EqualValues(t, 1, d.number(t, "SELECT COUNT(*) FROM precious"))
 		d.push(l.flags("--create", "recreate", "--yes-drop", "precious")...).run(t).ends(t, 0)
 		d.isExact(t, l)
+	})
+}
+
+// A run that cannot be kept drops nothing.
+func TestRecreateWithAFullStateDisk(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	onServers(t, []kind{postgres, mariaDB}, func(t *testing.T, d *database) {
+		l := small(2000)
+		d.push(l.flags()...).run(t).ends(t, 0)
+		d.state = t.TempDir()
+		mount(t, d.state, "mode=755,size=1m")
+		t.Cleanup(func() { _ = exec.Command("umount", "-l", d.state).Run() })
+		fillDisk(t, filepath.Join(d.state, ".ballast"), 4096)
+		for _, create := range []string{"recreate", "truncate"} {
+			r := d.push(l.flags("--create", create, "--seed", "2")...).run(t).ends(t, 5)
+			r.says(t, "the state folder, without which a run cannot be resumed", "no space left on device", "choose another --state-dir")
+			d.isExact(t, l)
+		}
+		assert.Empty(t, d.runs(t))
 	})
 }
 

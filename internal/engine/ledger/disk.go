@@ -7,13 +7,17 @@ import (
 	"path/filepath"
 )
 
-// Usable makes the state folder and tries to write there: a run that could not be kept must not touch a database.
+// room is what a run's folder takes at its start, several times over.
+const room = 64 << 10
+
+// Usable makes the state folder and tries to write a run's worth there: one that could not be kept must not touch a
+// database.
 func Usable(stateDir string) error {
 	err := os.MkdirAll(stateDir, 0o700)
 	if err == nil {
 		var try string
 		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
-			err = os.Remove(try)
+			err = errors.Join(writeFile(filepath.Join(try, recordFile), make([]byte, room)), os.RemoveAll(try))
 		}
 	}
 	if err != nil {
