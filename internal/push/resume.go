@@ -335,6 +335,11 @@ func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) b
 	if delivery == string(loader.DeliveryAuto) {
 		delivery = string(was.Delivery) // as a wish it fits every guarantee
 	}
+	planned := config.Bytes(was.BatchBytes())
+	batchBytes, given := orElse(r.Flag("batch-bytes"), planned.String()), c.BatchBytes.String()
+	if max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1) == was.BatchRows {
+		given = batchBytes // other bytes, and the same rows
+	}
 	var distinct config.DistinctBytes
 	distinct.Bytes = config.DefaultDistinct
 	type frozen struct {
@@ -356,7 +361,7 @@ func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) b
 		{"first-key", was.FirstKey, c.FirstKey},
 		{"append", orElse(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
 		{"batch-rows", was.BatchRows, c.BatchRows},
-		{"batch-bytes", was.BatchRows, max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1)},
+		{"batch-bytes", batchBytes, given},
 		{"commit-batches", was.GroupBatches, c.CommitBatches},
 		{"delivery", string(was.Delivery), delivery},
 		{"create", orElse(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},

@@ -120,6 +120,20 @@ func TestClaimsThatSomebodyRemoved(t *testing.T) {
 	p.exact(0, 195)
 }
 
+// What the first process was told is no change, however many rows that was.
+func TestResumeWithTheSameBatchBytes(t *testing.T) {
+	for _, args := range []string{"--batch-bytes 1KiB", "--batch-bytes 2KiB --format csv --payload-kind text"} {
+		p := newPlace(t)
+		run := p.kill("--rows 195 --payload-bytes 16 "+args, 2)
+		p.fails("--resume "+run+" --batch-bytes 3KiB", push.Usage, "--batch-bytes cannot change in a resumed run: it was "+args[14:15]+".0KiB, now it is 3.0KiB")
+		p.succeeds("--resume " + run + " " + args)
+		p.exact(0, 195)
+	}
+	p := newPlace(t)
+	run := p.kill(small, 5)
+	p.succeeds("--resume " + run + " --batch-bytes 340")
+}
+
 func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
 	p := newPlace(t)
 	run := p.kill(small+" --table t --distinct-bytes 1KiB", 5)
@@ -138,7 +152,7 @@ func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
 		"--first-key 7":               "--first-key cannot change in a resumed run: it was 0, now it is 7",
 		"--append":                    "--append cannot change in a resumed run: it was false, now it is true",
 		"--batch-rows 11":             "--batch-rows cannot change in a resumed run: it was 10, now it is 11",
-		"--batch-bytes 1MiB":          "--batch-bytes cannot change in a resumed run: it was 10, now it is",
+		"--batch-bytes 1MiB":          "--batch-bytes cannot change in a resumed run: it was 340B, now it is 1.0MiB",
 		"--delivery at-least-once":    "--delivery cannot change in a resumed run: it was exactly-once, now it is at-least-once",
 		"--create recreate":           "--create cannot change in a resumed run: it was if-missing, now it is recreate",
 		"--primary-key":               "--primary-key cannot change in a resumed run: it was false, now it is true",
