@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -99,6 +101,26 @@ func TestForget(t *testing.T) {
 		assert.NoError(t, d.exec("DROP TABLE dropped"))
 		d.again(t, "forget").run(t).ends(t, 0)
 		assert.Zero(t, d.claims(), "a table that is gone keeps nobody from forgetting its run")
+
+		l.table = "forsaken"
+		d.push(l.flags("--verify", "none", "--append")...).run(t).ends(t, 0)
+		run, claims := d.run(t), d.claims()
+		assert.NoError(t, os.RemoveAll(d.state))
+		forget := func(id string) invocation {
+			return invocation{args: []string{"forget", d.target(), "--run", id, "--state-dir", d.state}}
+		}
+		forget("20261122-105429-cmp7p1").run(t).ends(t, 2).says(t, `no run "20261122-105429-cmp7p1" in `+d.state, "ids look like 20")
+		forget("20261122-105429-cmp7pr").run(t).ends(t, 0).says(t, "0 rows of run 20261122-105429-cmp7pr removed")
+		assert.Equal(t, claims, d.claims())
+		forget(run).run(t).ends(t, 0).says(t, fmt.Sprintf("%d rows of run %s removed from the claim table", claims+1, run))
+		assert.Zero(t, d.claims())
+		if d.kind == postgres {
+			l.table = "unlogged"
+			d.push(l.flags("--verify", "none", "--unlogged")...).run(t).ends(t, 0)
+			run = d.run(t)
+			assert.NoError(t, os.RemoveAll(d.state))
+			forget(run).run(t).ends(t, 0).says(t, fmt.Sprintf("%d rows of run %s removed", claims, run))
+		}
 	})
 }
 

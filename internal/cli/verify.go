@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 )
 
@@ -24,7 +25,7 @@ func (a *app) verify() *cobra.Command {
 }
 
 func (a *app) forget() *cobra.Command {
-	return a.again("forget", "Remove a run's claims and journal", nil, push.Forget)
+	return a.again("forget", "Remove a run's claims and journal; of a run whose state folder is gone, its claims", []string{"table"}, push.Forget)
 }
 
 // again is a command on an earlier run: everything about it comes from the run's record. shown are the flags that it
@@ -38,7 +39,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			explicit, err := a.complete(cmd.Flags(), &c, "")
-			if err != nil {
+			if err != nil && !(name == "forget" && errors.Is(err, ledger.ErrNoRun)) {
 				return usage(err)
 			}
 			if c.Resume == "" {

@@ -43,10 +43,14 @@ func (p *push) verifyAgain(ctx context.Context) error {
 }
 
 // Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and it says where.
+// Of a run that the state folder does not know it removes what the claim table has.
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
 	record, err := p.reopen(ctx, func(event.Event) {}, func(ledger.Record) bool { return true })
+	if errors.Is(err, ledger.ErrNoRun) {
+		return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetClaims(ctx, err)), p.close())
+	}
 	if err == nil {
 		// The table may be gone, and nothing about it matters any more.
 		_, err = p.loader.Prepare(ctx, loader.Preparation{
@@ -59,7 +63,7 @@ func Forget(ctx context.Context, j Job) error {
 	p.warnOfObjects(ctx)
 	// Of a staged run the database may keep more than claims, under any guarantee.
 	if claims, can := p.loader.(loader.Claims); can && (p.claims() || p.contract.Staged()) {
-		err := claims.Forget(ctx, p.id())
+		_, err := claims.Forget(ctx, p.id())
 		if err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
 			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", p.id(), err), p.close())
 		}
@@ -67,4 +71,35 @@ func Forget(ctx context.Context, j Job) error {
 	folder := p.ledger
 	p.ledger = nil
 	return errors.Join(folder.Remove(), p.close())
+}
+
+// forgetClaims removes what the claim table has of a run that the state folder does not know, which is why.
+func (p *push) forgetClaims(ctx context.Context, why error) error {
+	run := p.Config.Resume
+	if !ledger.IsID(run) {
+		return failed(Usage, fmt.Errorf("%w; ids look like %s", why, ledger.NewID(p.started)))
+	}
+	if err := ledger.RemoveRest(p.Config.State, run); err != nil {
+		return err
+	}
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
+	}
+	if err := p.open(ctx); err != nil {
+		return err
+	}
+	claims, can := p.loader.(loader.Claims)
+	if !can {
+		return failed(Usage, fmt.Errorf("%w; %s keeps no claims to remove", why, p.driver.Name()))
+	}
+	_, err := p.loader.Prepare(ctx, loader.Preparation{Run: run, Schema: p.data.Schema(), Create: loader.CreateNever, Silent: true})
+	if err != nil {
+		return err
+	}
+	rows, err := claims.Forget(ctx, run)
+	if err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
+		return fmt.Errorf("removing the claims of run %s: %w", run, err)
+	}
+	p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table; the state folder has no such run", rows, run))
+	return nil
 }

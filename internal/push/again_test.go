@@ -10,8 +10,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -60,6 +62,47 @@ func TestForget(t *testing.T) {
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
 	require.Zero(t, p.claims(run))
 	require.NoDirExists(t, filepath.Join(p.state, run))
+}
+
+// Who has lost the state folder can remove the claims all the same, and the keys that were set aside.
+func TestForgetWithoutTheFolder(t *testing.T) {
+	p := newPlace(t)
+	mine, other := p.succeeds(small+" --verify ack --append").Run.ID, ""
+	require.NoError(t, os.RemoveAll(p.state))
+	other = p.succeeds(small + " --verify ack --append").Run.ID
+	forget := func(run string) error {
+		j := p.job(small) // there is no record to restore flags from
+		j.Config.Resume = run
+		return push.Forget(t.Context(), j)
+	}
+	for _, run := range []string{"2026", "20261122-105429", mine + "a"} {
+		err := forget(run)
+		require.ErrorContains(t, err, "no run \""+run+"\"")
+		require.ErrorContains(t, err, "ids look like 20")
+		require.Equal(t, push.Usage, push.OutcomeOf(err))
+	}
+	p.failOn("forget", errors.New("the server is down"))
+	require.ErrorContains(t, forget(mine), "removing the claims of run "+mine+": the server is down")
+
+	p.failOn("", nil)
+	require.NoError(t, forget(mine))
+	require.Contains(t, p.log.String(), "21 rows of run "+mine+" removed from the claim table")
+	require.Zero(t, p.claims(mine))
+	require.Equal(t, 20, p.claims(other))
+	require.NoError(t, forget(mine), "once more")
+	require.Contains(t, p.log.String(), "0 rows of run "+mine)
+
+	l, err := ledger.Open(p.state, other, func(event.Event) {})
+	require.NoError(t, err)
+	require.ErrorContains(t, forget(other), "another process is working on run "+other)
+	record := filepath.Join(p.state, other, "run.json")
+	require.NoError(t, os.Rename(record, record+".mine"))
+	require.ErrorContains(t, forget(other), "another process is working on run "+other)
+	require.Equal(t, 20, p.claims(other))
+	require.NoError(t, l.Close())
+	require.NoError(t, forget(other), "a folder without a record is no run")
+	require.Zero(t, p.claims(other))
+	require.NoDirExists(t, filepath.Dir(record))
 }
 
 // A staged method may leave more than claims behind, whatever its guarantee.

@@ -38,7 +38,7 @@ func (p *push) giveBack(ctx context.Context, run string) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime) // an impatient user leaves none behind either
 	defer cancel()
-	if err := claims.Forget(ctx, run); err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
+	if _, err := claims.Forget(ctx, run); err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
 		p.warn(fmt.Sprintf("keys may still be set aside for run %s, which did not begin: remove its rows from the claim table (%v)", run, err))
 	}
 }

@@ -322,9 +322,9 @@ func (l meddled) Claimed(ctx context.Context, run string, f func(number, rows in
 	return l.whole.Claimed(ctx, run, f)
 }
 
-func (l meddled) Forget(ctx context.Context, run string) error {
+func (l meddled) Forget(ctx context.Context, run string) (int64, error) {
 	if err := l.place.meddle(ctx, "forget", 0); err != nil {
-		return err
+		return 0, err
 	}
 	return l.whole.Forget(ctx, run)
 }

@@ -104,7 +104,7 @@ func (p *push) finish(ctx context.Context) error {
 	if !can || !p.claims() {
 		return nil
 	}
-	if err := claims.Forget(ctx, p.id()); err != nil {
+	if _, err := claims.Forget(ctx, p.id()); err != nil {
 		p.warn(fmt.Sprintf("the run's claims are still in the claim table: %v", err))
 	}
 	return nil

@@ -84,8 +84,9 @@ type Claims interface {
 	// Claimed calls f with every claimed batch of the run, in no order, until f returns an error. Under a staged contract
 	// number and rows are those of commit groups.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Forget removes the run's claims, and whatever else of the run a staged method has left in the database.
-	Forget(ctx context.Context, run string) error
+	// Forget removes the run's claims and reservations, and returns how many rows of the claim table that were; and
+	// whatever else of the run a staged method has left in the database.
+	Forget(ctx context.Context, run string) (rows int64, err error)
 }
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.

@@ -39,12 +39,12 @@ func (db *database) Claimed(ctx context.Context, run string, f func(number, rows
 }
 
 // Forget removes the run's claims. Without a claim table there are none.
-func (db *database) Forget(ctx context.Context, run string) error {
-	_, err := db.control.ExecContext(ctx, db.claimStatements().DeleteClaims(run))
+func (db *database) Forget(ctx context.Context, run string) (int64, error) {
+	rows, err := affected(db.control.ExecContext(ctx, db.claimStatements().DeleteClaims(run)))
 	if is(err, noSuchTable) {
-		return nil
+		return 0, nil
 	}
-	return withHint("remove the claims", err)
+	return rows, withHint("remove the claims", err)
 }
 
 // Probe loads one row under a claim, rolls back, and looks what is left.

@@ -178,7 +178,8 @@ func TestText(t *testing.T) {
 				return nil
 			}))
 			assert.Equal(t, 2, found)
-			require.NoError(t, db.Forget(t.Context(), "test"))
+			_, err = db.Forget(t.Context(), "test")
+			require.NoError(t, err)
 		}
 	})
 }

@@ -142,17 +142,17 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 }
 
 // Forget drops the pipelines that the run has left: with them the server forgets the credentials that they hold.
-func (p *pipelines) Forget(ctx context.Context, run string) error {
+func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
 	all, err := column[string](ctx, p.control, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = ?", p.target.Database)
 	if err != nil {
-		return withHint("look for the run's pipelines", err)
+		return 0, withHint("look for the run's pipelines", err)
 	}
 	for _, name := range all {
 		if !ofRun(name, run) {
 			continue
 		}
 		if _, err := p.control.ExecContext(ctx, "DROP PIPELINE IF EXISTS "+quote(name)); err != nil {
-			return withHint("drop pipeline "+name, err)
+			return 0, withHint("drop pipeline "+name, err)
 		}
 	}
 	return p.database.Forget(ctx, run)

@@ -334,12 +334,14 @@ func TestPipelineIsStoppedWithTheRun(t *testing.T) {
 
 func TestForgetDropsPipelines(t *testing.T) {
 	s, p := newPipelineServer(t)
-	require.NoError(t, p.Forget(t.Context(), "test"))
+	_, err := p.Forget(t.Context(), "test")
+	require.NoError(t, err)
 	assert.Equal(t, 2, s.count("DROP PIPELINE"), "not those of run test-1, nor of others")
 	assert.Equal(t, 1, s.count("DROP PIPELINE IF EXISTS `terapush_test_12`"))
 	assert.True(t, ofRun(pipelineName(batch.ID{Run: "20261120-1-abc", Number: 7}), "20261120-1-abc"))
 	s.fail["DROP PIPELINE"] = 1142
-	assert.ErrorContains(t, p.Forget(t.Context(), "test"), "drop pipeline terapush_test_1")
+	_, err = p.Forget(t.Context(), "test")
+	assert.ErrorContains(t, err, "drop pipeline terapush_test_1")
 }
 
 func TestResolveWithoutPipeline(t *testing.T) {

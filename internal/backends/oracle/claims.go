@@ -201,21 +201,22 @@ func (l *opened) Claimed(ctx context.Context, run string, f func(number, rows in
 }
 
 // Forget removes the run's claims and its reservation.
-func (l *opened) Forget(ctx context.Context, run string) error {
+func (l *opened) Forget(ctx context.Context, run string) (rows int64, err error) {
 	r, err := l.prepared()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return l.somewhere(ctx, func(k *link) error {
+	err = l.somewhere(ctx, func(k *link) error {
 		if err := k.begin(ctx); err != nil {
 			return err
 		}
-		_, err := k.exec(ctx, r.DeleteClaims(run))
+		rows, err = k.exec(ctx, r.DeleteClaims(run))
 		if err == nil {
 			err = k.commit(ctx)
 		}
 		return failed("remove the claims of run "+run, err)
 	})
+	return rows, err
 }
 
 func parseInt(text string) (int64, error) {

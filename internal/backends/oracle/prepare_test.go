@@ -393,7 +393,8 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, l.(loader.Counter).Count(t.Context(), loader.Grouping{Size: 1}, func(loader.Bucket) error { return nil }))
 			if contract.Dedup == loader.DedupTx {
-				require.NoError(t, l.(loader.Claims).Forget(t.Context(), "RUN"))
+				_, err = l.(loader.Claims).Forget(t.Context(), "RUN")
+				require.NoError(t, err)
 			}
 			shown := map[string]bool{}
 			for _, text := range want {
@@ -462,7 +463,8 @@ func TestLeftoversOfCloudCopy(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.Yes, res.Applied)
 	assert.True(t, s.has(t, externalTable("r-1", 1)))
-	require.NoError(t, l.(loader.Claims).Forget(t.Context(), "r-1"))
+	_, err = l.(loader.Claims).Forget(t.Context(), "r-1")
+	require.NoError(t, err)
 	assert.False(t, s.has(t, externalTable("r-1", 1)))
 	assert.Equal(t, 40, s.Rows(name(target)))
 }

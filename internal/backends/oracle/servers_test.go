@@ -128,7 +128,8 @@ func runThrough(t *testing.T, b backend, to loader.Target, d dataset.Dataset) {
 	require.NoError(t, err)
 	assert.Positive(t, stored)
 	if c.Dedup == loader.DedupTx {
-		require.NoError(t, o.Forget(ctx, run))
+		_, err = o.Forget(ctx, run)
+		require.NoError(t, err)
 		require.NoError(t, o.Claimed(ctx, run, func(number, _ int64) error {
 			t.Errorf("batch %d is still claimed", number)
 			return nil

@@ -134,7 +134,7 @@ func (l *staged) Discard(ctx context.Context, g loader.Group) error {
 
 // Forget removes the external tables of attempts that broke, and the run's claims. These come last: a run at least once
 // may have no claim table, and to find none is no reason to leave the others.
-func (l *staged) Forget(ctx context.Context, run string) error {
+func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 	err := l.somewhere(ctx, func(k *link) error {
 		found, err := k.texts(ctx, "look for external tables of run "+run, selectExternals(run))
 		for _, row := range found {
@@ -145,7 +145,7 @@ func (l *staged) Forget(ctx context.Context, run string) error {
 		return err
 	})
 	if err != nil {
-		return l.failed("drop the external tables of run "+run, err)
+		return 0, l.failed("drop the external tables of run "+run, err)
 	}
 	return l.opened.Forget(ctx, run)
 }

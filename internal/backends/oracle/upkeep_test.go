@@ -167,7 +167,10 @@ func TestEveryRequestOfForgetFails(t *testing.T) {
 			_, err = load(t.Context(), session, encoded(t, d, c.Format, batch.ID{Run: "r"}, 0, 10))
 			require.NoError(t, err)
 			require.NoError(t, session.Close())
-			forget := func(ctx context.Context) error { return l.Forget(ctx, "r") }
+			forget := func(ctx context.Context) error {
+				_, err := l.Forget(ctx, "r")
+				return err
+			}
 			return s, chore{forget, func(t *testing.T, err error) {
 				if err == nil {
 					assert.Zero(t, s.Rows("TERAPUSH_CLAIMS"))
@@ -232,7 +235,8 @@ func TestEveryRequestOfACommitFails(t *testing.T) {
 			}
 			require.NoError(t, commit(t.Context()))
 			s.exact(t, target, 20)
-			require.NoError(t, l.Forget(t.Context(), "r-1"))
+			_, err = l.Forget(t.Context(), "r-1")
+			require.NoError(t, err)
 			assert.False(t, s.has(t, externalTable("r-1", 0)))
 			assert.Zero(t, s.Rows("TERAPUSH_CLAIMS"))
 		}}
@@ -251,7 +255,7 @@ func TestEveryRequestOfForgettingACopyFails(t *testing.T) {
 			s.SetScript(func(fake.Statement) fake.Fault { return fake.Fault{} })
 			require.True(t, s.has(t, externalTable("r-1", 0)))
 			forget := func(ctx context.Context) error {
-				err := l.Forget(ctx, "r-1")
+				_, err := l.Forget(ctx, "r-1")
 				if change != nil && s.backend.Classify(err).Class == loader.ClassMissing {
 					return nil // the claim table, which the product takes for none
 				}

@@ -40,12 +40,16 @@ func statementsFor(table string, s rows.Schema, method string, o options, f flav
 		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
 		method:     method, options: o, flavour: f, unlogged: o.unlogged,
 	}
-	schema, _, qualified := strings.Cut(table, ".")
-	if !qualified {
-		schema = ""
-	}
-	st.Claims = claimsTable(schema, o.unlogged)
+	st.Claims = claimsTable(schemaOf(table), o.unlogged)
 	return st
+}
+
+// schemaOf is the schema that a table's name begins with, or "".
+func schemaOf(table string) string {
+	if schema, _, qualified := strings.Cut(table, "."); qualified {
+		return schema
+	}
+	return ""
 }
 
 // claimsTable is the claim table in a schema, quoted. It shares the target's durability: a claim that outlived its

@@ -164,6 +164,22 @@ func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
 	return l.appending(err)
 }
 
+// RemoveRest removes what is left of a run's folder that has no record, unless a process works on the run.
+func RemoveRest(stateDir, run string) error {
+	dir, err := folder(stateDir, run)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	l, err := lock(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
+}
+
 // lock makes sure that no other process works on the run. The kernel lets go of the lock when a process dies.
 func lock(dir string) (*Ledger, error) {
 	l := &Ledger{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -43,6 +44,9 @@ type Record struct {
 	Flags map[string][]string `json:"flags"`
 }
 
+// ErrNoRun says that a state folder has no record of a run.
+var ErrNoRun = errors.New("no run")
+
 // Read reads a run's record without taking the run over.
 func Read(stateDir, run string) (Record, error) {
 	dir, err := folder(stateDir, run)
@@ -52,7 +56,7 @@ func Read(stateDir, run string) (Record, error) {
 	path := filepath.Join(dir, recordFile)
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Record{}, fmt.Errorf("no run %q in %s: is --state-dir the one it was started with?", run, stateDir)
+		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with?", ErrNoRun, run, stateDir)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("reading the run's record: %w", err)
@@ -85,6 +89,11 @@ const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
 func NewID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
+
+// IsID reports whether NewID could have made id.
+func IsID(id string) bool { return madeID.MatchString(id) }
+
+var madeID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{6}$`)
 
 // Flag is the value a flag was given at the start, or "".
 func (r Record) Flag(name string) string {

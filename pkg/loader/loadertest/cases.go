@@ -245,11 +245,11 @@ func forget(f *fixture) {
 	other := f.Batch(f.T, batch.ID{Run: f.anotherRun("b"), Number: 1}, f.Contract.BatchRows, f.Contract.BatchRows)
 	f.loads(s, mine)
 	f.loads(s, other)
-	f.must(c.Forget(f.ctx, f.run), "forget")
+	f.forgets(c, f.run)
 	f.claims()
 	f.resolved(f.loader, other, loader.Yes) // other runs keep theirs
 	f.holds(mine, other)
-	f.must(c.Forget(f.ctx, other.ID.Run), "forget")
+	f.forgets(c, other.ID.Run)
 }
 
 func reserve(f *fixture) {
@@ -279,8 +279,8 @@ func reserve(f *fixture) {
 	if second := ask(b); second < first+1000 && first < second+1000 {
 		f.Errorf("two runs got the overlapping ranges from %d and %d on", first, second)
 	}
-	f.must(claims.Forget(f.ctx, a), "forget")
-	f.must(claims.Forget(f.ctx, b), "forget")
+	f.forgets(claims, a)
+	f.forgets(claims, b)
 
 	// What does not fit is refused, and leaves nothing behind; what just fits is not.
 	large := f.anotherRun("c")
@@ -291,7 +291,7 @@ func reserve(f *fixture) {
 	if got, err := r.Reserve(f.ctx, a, 1000, first+999); err != nil || got != first {
 		f.Errorf("reserved from %d on and not from %d, behind ranges that were taken back: %v", got, first, err)
 	}
-	f.must(claims.Forget(f.ctx, a), "forget")
+	f.forgets(claims, a)
 }
 
 func stored(f *fixture) {

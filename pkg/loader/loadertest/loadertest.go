@@ -335,6 +335,16 @@ func (f *fixture) claims(want ...int64) {
 	}
 }
 
+// forgets makes the back-end forget a run of which the claim table holds one row, where it holds any.
+func (f *fixture) forgets(c loader.Claims, run string) {
+	f.Helper()
+	rows, err := c.Forget(f.ctx, run)
+	f.must(err, "forget")
+	if f.Contract.Dedup == loader.DedupTx && rows != 1 {
+		f.Errorf("%d rows of the claim table were removed for run %s, and there was 1", rows, run)
+	}
+}
+
 func (f *fixture) must(err error, what string) {
 	f.Helper()
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -95,16 +96,13 @@ func (l *memoryLoader) Claimed(_ context.Context, run string, f func(number, row
 	return nil
 }
 
-func (l *memoryLoader) Forget(_ context.Context, run string) error {
+func (l *memoryLoader) Forget(_ context.Context, run string) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id := range l.claims {
-		if id.Run == run {
-			delete(l.claims, id)
-		}
-	}
+	before := len(l.claims) + len(l.reserved)
+	maps.DeleteFunc(l.claims, func(id batch.ID, _ loader.Ref) bool { return id.Run == run })
 	delete(l.reserved, run)
-	return nil
+	return int64(before - len(l.claims) - len(l.reserved)), nil
 }
 
 func (l *memoryLoader) Reserve(_ context.Context, run string, n, last int64) (int64, error) {

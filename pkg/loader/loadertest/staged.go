@@ -157,7 +157,7 @@ func forgetGroups(f *fixture) {
 	a, b := f.twoStored()
 	g := f.group(a, b)
 	f.commits(f.loader, g)
-	f.must(c.Forget(f.ctx, f.run), "forget")
+	f.forgets(c, f.run)
 	f.claims()
 	f.holds(a, b)
 }
