@@ -23,7 +23,7 @@ func Verify(ctx context.Context, j Job) (*report.Report, error) {
 }
 
 func (p *push) verifyAgain(ctx context.Context) error {
-	record, err := p.reopen(ctx, p.keepLength, func(r ledger.Record) bool { return r.Plan.Contract.Dedup == loader.DedupTx })
+	record, err := p.reopen(ctx, p.keepLength, func(r ledger.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
 	}

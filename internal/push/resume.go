@@ -24,7 +24,7 @@ func (p *push) takeOver(ctx context.Context) error {
 		p.history.add(e, p.contract, &p.done)
 		p.keepLength(e)
 	}, func(r ledger.Record) bool {
-		return r.Plan.Contract.Dedup == loader.DedupTx && r.Stage != ledger.Verified
+		return r.Plan.Dedup == loader.DedupTx && r.Stage != ledger.Verified
 	})
 	if err == nil {
 		err = p.fits()
