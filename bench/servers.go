@@ -71,7 +71,7 @@ func servers() []server {
 	}
 	for _, c := range []struct{ name, variable, client string }{
 		{"MariaDB", "TERAPUSH_TEST_MARIADB", "mariadb"},
-		{"MySQL", "TERAPUSH_TEST_MYSQL", filepath.Join(os.Getenv("TERAPUSH_SERVERS_DIR"), "mysql", "bin", "mysql")},
+		{"MySQL", "TERAPUSH_TEST_MYSQL", os.Getenv("TERAPUSH_TEST_MYSQL_CLIENT")},
 	} {
 		if url := os.Getenv(c.variable); url != "" {
 			all = append(all, mysqlServer(c.name, url, c.client))

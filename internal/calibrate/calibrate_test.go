@@ -20,6 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/ceilings"
 	"github.com/terapush/terapush/internal/cli"
+	"github.com/terapush/terapush/internal/faultproxy"
 )
 
 // dies makes the sink's process end after that time, with status 3.
@@ -242,10 +243,9 @@ func listen(t *testing.T, flags ...string) (ports map[string]int) {
 
 // freePort is one that nobody listens at.
 func freePort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(faultproxy.FreePort(t))
 	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 func TestHost(t *testing.T) {

@@ -3,10 +3,10 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -340,18 +340,14 @@ func scratch(t *testing.T) *testServer {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, l.Close())
-	script := func(args ...string) {
+	script := func(args ...string) string {
 		out, err := exec.Command("../../../scripts/servers", args...).CombinedOutput()
 		require.NoError(t, err, "scripts/servers %s: %s", args, out)
+		return string(out)
 	}
 	home := filepath.Join(dir, "server")
 	t.Cleanup(func() { script("scratch-kill", home) })
-	script("scratch", "mariadb", home, port)
-	return newTestServer(t, "mariadb://root@127.0.0.1:"+port+"/tera")
+	return newTestServer(t, regexp.MustCompile(`mariadb://\S+`).FindString(script("scratch", "mariadb", home)))
 }
 
 // fakeGrants answers the questions of an examination on a server that is none: everything is allowed, nothing is there.

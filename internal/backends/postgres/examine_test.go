@@ -3,10 +3,10 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -361,18 +361,14 @@ func scratch(t *testing.T) (to loader.Target, run func(string)) {
 	require.NoError(t, err)
 	require.NoError(t, os.Chmod(dir, 0o755))
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, l.Close())
-	script := func(args ...string) {
+	script := func(args ...string) string {
 		out, err := exec.Command("../../../scripts/servers", args...).CombinedOutput()
 		require.NoError(t, err, "scripts/servers %s: %s", args, out)
+		return string(out)
 	}
 	home := filepath.Join(dir, "server")
 	t.Cleanup(func() { script("scratch-kill", home) })
-	script("scratch", "postgres", home, port)
-	url := "postgres://postgres@127.0.0.1:" + port + "/tera?sslmode=disable"
+	url := regexp.MustCompile(`postgres://\S+`).FindString(script("scratch", "postgres", home))
 	to, err = loader.ParseTarget(url)
 	require.NoError(t, err)
 	to.Table = "documents"

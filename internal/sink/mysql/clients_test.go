@@ -22,11 +22,7 @@ import (
 // clients are MariaDB's, the distribution's under its other name, and MySQL's own of version 9, which knows other ways to
 // log in.
 func clients() map[string]string {
-	servers := os.Getenv("TERAPUSH_SERVERS_DIR")
-	if servers == "" {
-		servers = "/tmp/terapush-servers"
-	}
-	return map[string]string{"mariadb": "mariadb", "mysql": "mysql", "mysql9": filepath.Join(servers, "mysql/bin/mysql")}
+	return map[string]string{"mariadb": "mariadb", "mysql": "mysql", "mysql9": os.Getenv("TERAPUSH_TEST_MYSQL_CLIENT")}
 }
 
 // installed skips without the program, and fails where programs have to be there.
