@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -285,53 +284,4 @@ func TestDatabendStatementFails(t *testing.T) {
 		s.isPeople(t, l)
 		assert.Empty(t, s.fake.Files("~"), "files in the stage")
 	})
-}
-
-// kill -9, again and again, with the real engine: it cannot stop a statement, and keeps what it has seen of a body that
-// breaks off. Every other kill waits for an attempt, so that a slow machine loads as well; the rest come at any moment,
-// such as while a resume looks around.
-func TestDatabendKillAndResume(t *testing.T) {
-	t.Parallel()
-	for _, method := range databendMethods() {
-		t.Run(method, func(t *testing.T) {
-			t.Parallel()
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			chance := rand.New(rand.NewPCG(seed, 0))
-			d, f := newEngine(t), newFolder(t)
-			l := peopleLoad(10_000, 500)
-			flags := methodFlags(l, method, "--workers", "3", "--max-rate", "3MiB/s")
-			switch method {
-			case "insert":
-				flags = append(flags, "--stage", d.stage(t, f))
-			case "stage-load":
-				flags = append(flags, "--via", f.target())
-			}
-			kills := 0
-			for round := range scaled(3, 30) {
-				next := d.push(flags...)
-				if len(d.runs(t)) > 0 {
-					next = d.resume(t)
-				}
-				before := max(1, d.journalLines(t)) // the first one names the run
-				p := next.start(t)
-				if round%2 == 0 {
-					p.until(t, "an attempt", func() bool { return !p.running() || d.journalLines(t) > before })
-				}
-				select {
-				case <-p.done: // by itself
-					p.wait(t).ends(t, 0)
-				case <-time.After(time.Duration(chance.Int64N(int64(time.Second)))):
-					_ = p.Process.Kill()
-					<-p.done
-					kills++
-				}
-			}
-			r := d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0)
-			t.Logf("killed %d times; the last resume took %s: %s", kills, r.took, r.stderr)
-			assert.True(t, reportOf(t, r).Verify.OK)
-			d.isPeople(t, l, 200)
-			d.nothingLeft(t, f)
-		})
-	}
 }

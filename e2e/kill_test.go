@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"math/rand/v2"
 	"regexp"
 	"syscall"
 	"testing"
@@ -18,43 +17,6 @@ import (
 func slow() (load, []string) {
 	l := small(scaled[int64](30_000, 400_000))
 	return l, l.flags("--workers", "4", "--max-rate", "1500KiB/s")
-}
-
-// kill -9 at any moment, from the first connection to the proof, and again, and again.
-func TestKillAndResume(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
-		chance := rand.New(rand.NewPCG(seed, 0))
-		l, flags := slow()
-		kills, rounds := 0, scaled(6, 60)
-		for range rounds {
-			next := d.push(flags...)
-			if len(d.runs(t)) > 0 {
-				next = d.resume(t)
-			}
-			p := next.start(t)
-			select {
-			case <-p.done: // by itself
-				p.wait(t).ends(t, 0)
-			case <-time.After(time.Duration(chance.Int64N(int64(700 * time.Millisecond)))):
-				_ = p.Process.Kill()
-				<-p.done
-				kills++
-			}
-		}
-		t.Logf("killed %d times, then %d of %d claims were there", kills, d.claims(), l.batches())
-		last := d.push(flags...)
-		if len(d.runs(t)) > 0 {
-			last = d.resume(t, "--max-rate", "1GiB/s", "--verify", "full")
-		}
-		r := last.run(t).ends(t, 0)
-		assert.Less(t, r.took, scaled(30*time.Second, time.Minute), "nobody waits for sessions of the dead: %s", r.stderr)
-		is := reportOf(t, r)
-		assert.True(t, is.Verify.OK)
-		assert.Equal(t, l.rows, is.Result.Rows, "rows of all processes of the run")
-		d.isExact(t, l)
-	})
 }
 
 // The first signal saves, and prints a command that goes on from there.
