@@ -20,7 +20,7 @@ import (
 // chaos is one way to disturb a run, at moments that chance chooses.
 type chaos struct {
 	kinds   []kind
-	rounds  int   // in soak; else one a method
+	soak    int   // in a soak test, how often runs are hit in all; else there is one round a method
 	hits    int   // how often a run is disturbed before it is left in peace
 	codes   []int // besides 0, how a disturbed process may end; the next one goes on from there
 	scratch bool  // on a server of its own
@@ -53,13 +53,13 @@ func TestChaos(t *testing.T) {
 	sql := []kind{postgres, mariaDB, mySQL}
 	all := append(sql, databend)
 	for name, c := range map[string]chaos{
-		"client killed":               {kinds: all, rounds: 20, hits: scaled(3, 10), codes: []int{-1}, hit: killClient},
-		"server killed":               {kinds: []kind{postgres, mariaDB}, rounds: 20, hits: 1, codes: []int{1, 5, 7}, scratch: true, hit: killServer},
-		"sessions ended in the probe": {kinds: sql, rounds: 20, hits: 1, codes: []int{5}, way: longWay, hit: endSessionsOfProbe},
-		"sessions ended in the load":  {kinds: sql, rounds: 20, hits: 1, way: longWay, hit: endSessionsOfLoad},
-		"sessions ended in the proof": {kinds: sql, rounds: 20, hits: 1, way: longWay, hit: endSessionsOfProof},
-		"a host is away":              {kinds: sql, rounds: 5, hits: 1, way: besideNobody},
-		"a host goes away":            {kinds: sql, rounds: 5, hits: 1, codes: []int{1, 7}, way: besideProxy, hit: closeProxy},
+		"client killed":               {kinds: all, soak: 100, hits: 10, codes: []int{-1}, hit: killClient},
+		"server killed":               {kinds: []kind{postgres, mariaDB}, soak: 20, hits: 1, codes: []int{1, 5, 7}, scratch: true, hit: killServer},
+		"sessions ended in the probe": {kinds: sql, soak: 20, hits: 1, codes: []int{5}, way: longWay, hit: endSessionsOfProbe},
+		"sessions ended in the load":  {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfLoad},
+		"sessions ended in the proof": {kinds: sql, soak: 20, hits: 1, way: longWay, hit: endSessionsOfProof},
+		"a host is away":              {kinds: sql, soak: 5, hits: 1, way: besideNobody},
+		"a host goes away":            {kinds: sql, soak: 5, hits: 1, codes: []int{1, 7}, way: besideProxy, hit: closeProxy},
 	} {
 		for _, k := range c.kinds {
 			t.Run(name+"/"+string(k), func(t *testing.T) {
@@ -79,8 +79,8 @@ func (c chaos) onRounds(t *testing.T, k kind, seed uint64) {
 	if k != databend {
 		methods = (&database{kind: k}).methods()
 	}
-	var rounds, hits, rows int64
-	for n := range scaled(len(methods), c.rounds) {
+	hits, rows := 0, int64(0)
+	for n := 0; n < len(methods) || soak() && hits < c.soak && n < 5*c.soak && !t.Failed(); n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			defer func() {
 				if t.Failed() {
@@ -98,10 +98,10 @@ func (c chaos) onRounds(t *testing.T, k kind, seed uint64) {
 			default:
 				s.transactional(t, newDatabase(t, k), method)
 			}
-			happened := c.happensTo(t, s)
+			hits += c.happensTo(t, s)
 			s.exact(t)
-			rounds, hits, rows = rounds+1, hits+int64(happened), rows+s.rows
-			t.Logf("exact; so far %d rounds, %d times hit, %d rows", rounds, hits, rows)
+			rows += s.rows
+			t.Logf("exact; so far %d rounds, %d times hit, %d rows", n+1, hits, rows)
 		})
 	}
 }
@@ -131,8 +131,6 @@ func (c chaos) happensTo(t *testing.T, s *subject) (hits int) {
 			if !c.scratch { // of which there was nothing to ask
 				assert.NotContains(t, r.stderr, "probing for transactions", "the probe is repeated")
 			}
-		}
-		if disturbed && (r.code != 0 || n+1 < c.hits) {
 			continue
 		}
 		is := reportOf(t, r.ends(t, 0))
@@ -201,7 +199,7 @@ func killClient(t *testing.T, s *subject, p *process) bool {
 		before := max(1, s.journalLines(t)) // the first one names the run
 		s.waits(p, func() bool { return s.journalLines(t) > before })
 	}
-	s.moment(p, 400*time.Millisecond)
+	s.moment(p, 20*time.Millisecond<<s.IntN(6))
 	was := p.running()
 	_ = p.Process.Kill()
 	<-p.done
