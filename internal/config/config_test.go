@@ -97,12 +97,27 @@ func TestPrecedenceOverWhatIsExcluded(t *testing.T) {
 	require.Zero(t, c.Bytes)
 	require.EqualValues(t, 6, c.BatchRows)
 	require.Zero(t, c.BatchBytes)
-	require.EqualValues(t, 3, c.FirstKey)
+	require.Equal(t, config.FirstKey{Key: 3, Given: true}, c.FirstKey)
 
 	c, _, err = parse(t, "--append", nil, "first-key: 3")
 	require.NoError(t, err)
 	require.NoError(t, c.Validate())
-	require.EqualValues(t, 3, c.FirstKey, "where to append may be told")
+	require.Equal(t, config.FirstKey{Key: 3, Given: true}, c.FirstKey, "where to append may be told")
+
+	for _, from := range []struct {
+		args string
+		env  env
+		file string
+	}{
+		{args: "--append --first-key 0"},
+		{args: "--append", env: env{"TERAPUSH_FIRST_KEY": "0"}},
+		{args: "--append", file: "first-key: 0"},
+	} {
+		c, f, err := parse(t, from.args, from.env, from.file)
+		require.NoError(t, err)
+		require.Equal(t, config.FirstKey{Given: true}, c.FirstKey, "0 is a key: %+v", from)
+		require.Equal(t, []string{"0"}, config.Given(f)["first-key"])
+	}
 
 	c, _, err = parse(t, "", nil, "bytes: 1TiB\nrows: 7")
 	require.NoError(t, err)

@@ -50,7 +50,7 @@ func (p *Push) howMuch(f *pflag.FlagSet) {
 	f.Int64Var(&p.Rows, "rows", 0, "rows to push")
 	f.Var(&p.Bytes, "bytes", "column data to push (default 1GiB)")
 	f.DurationVar(&p.Duration, "duration", 0, "push for so long")
-	f.Int64Var(&p.FirstKey, "first-key", 0, "key of the first row")
+	f.Var(&p.FirstKey, "first-key", "key of the first row")
 	f.BoolVar(&p.Append, "append", false, "add to a table that holds rows: behind its largest key, or from --first-key on, where no key may be yet (doris and databend need that)")
 }
 

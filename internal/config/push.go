@@ -36,7 +36,7 @@ type Push struct {
 	PayloadKind   string
 	DistinctBytes DistinctBytes
 	Seed          uint64
-	FirstKey      int64
+	FirstKey      FirstKey
 	Append        bool
 	PrimaryKey    bool
 
@@ -92,8 +92,8 @@ func (p *Push) Validate() error {
 	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
-	refuse(p.FirstKey < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey)
-	refuse(p.Append && p.FirstKey == 0 && p.Duration > 0,
+	refuse(p.FirstKey.Key < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey.Key)
+	refuse(p.Append && !p.FirstKey.Given && p.Duration > 0,
 		"--append sets a range of keys aside, which a run by --duration does not know; give --first-key besides")
 	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
 		"--append and --create %s contradict each other", p.Create)

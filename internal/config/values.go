@@ -136,3 +136,30 @@ func (c *choice) Set(text string) error {
 
 func (c *choice) String() string { return *c.value }
 func (c *choice) Type() string   { return strings.Join(c.valid, "|") }
+
+// FirstKey is a row number, or none: 0 is one like any other.
+type FirstKey struct {
+	Key   int64
+	Given bool
+}
+
+// Set reads the text of a flag.
+func (k *FirstKey) Set(text string) error {
+	n, err := strconv.ParseInt(text, 0, 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a key: keys are whole numbers", text)
+	}
+	*k = FirstKey{Key: n, Given: true}
+	return nil
+}
+
+// String is the number, "" without one.
+func (k *FirstKey) String() string {
+	if !k.Given {
+		return ""
+	}
+	return strconv.FormatInt(k.Key, 10)
+}
+
+// Type names the kind of value in --help.
+func (*FirstKey) Type() string { return "int" }

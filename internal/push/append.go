@@ -12,10 +12,10 @@ import (
 // firstKey is the one asked for, or the first free one of a table that is appended to.
 func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 	switch first := p.Config.FirstKey; {
-	case p.Config.Append && first > 0:
-		return first, p.unused(ctx, first)
 	case !p.Config.Append:
-		return first, nil
+		return first.Key, nil
+	case first.Given:
+		return first.Key, p.unused(ctx, first.Key)
 	}
 	reserver, can := p.loader.(loader.Reserver)
 	if !can {
@@ -33,7 +33,7 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 func (p *push) giveBack(ctx context.Context, run string) {
 	_, reserves := p.loader.(loader.Reserver)
 	claims, can := p.loader.(loader.Claims)
-	if !can || !reserves || !p.Config.Append || p.Config.FirstKey > 0 {
+	if !can || !reserves || !p.Config.Append || p.Config.FirstKey.Given {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime) // an impatient user leaves none behind either

@@ -36,7 +36,7 @@ func sketch(c *config.Push, drivers *loader.Registry) (*push, error) {
 		p.warnings = append(p.warnings, lowered)
 	}
 	var more []string
-	p.plan, p.encoder, more, err = p.planFrom(own.FirstKey)
+	p.plan, p.encoder, more, err = p.planFrom(own.FirstKey.Key)
 	p.warnings = append(p.warnings, more...)
 	return p, err
 }

@@ -117,7 +117,7 @@ func (p *push) draft(caps loader.Caps) (draft plan.Plan, warnings []string, err 
 		return draft, warnings, err
 	}
 	p.contract = contract
-	draft, _, smaller, err := p.planFrom(p.Config.FirstKey)
+	draft, _, smaller, err := p.planFrom(p.Config.FirstKey.Key)
 	return draft, append(append(warnings, less...), smaller...), err
 }
 

@@ -26,7 +26,7 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 		rows, batches = "as many as fit into "+c.Duration.String()+",", "any number"
 	}
 	keys := fmt.Sprintf("keys from %d", made.FirstKey)
-	if c.Append && c.FirstKey == 0 {
+	if c.Append && !c.FirstKey.Given {
 		keys = "keys behind those in the table"
 	}
 	w := &printer{out: out}

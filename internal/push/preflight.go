@@ -51,7 +51,7 @@ func (p *push) preflight(ctx context.Context) error {
 		return err
 	}
 	// A plan that cannot be made is refused before a table is. What it warns of, the final one will say.
-	draft, _, _, err := p.planFrom(p.Config.FirstKey)
+	draft, _, _, err := p.planFrom(p.Config.FirstKey.Key)
 	if err != nil {
 		return failed(Usage, err)
 	}

@@ -112,8 +112,7 @@ func (p *push) finish(ctx context.Context) error {
 
 // claims tells whether the claim table holds anything of the run: claims, or the range of keys that was set aside for it.
 func (p *push) claims() bool {
-	chosen := p.ledger.Record().Flag("first-key")
-	return p.contract.Dedup == loader.DedupTx || p.Config.Append && (chosen == "" || chosen == "0")
+	return p.contract.Dedup == loader.DedupTx || p.Config.Append && p.ledger.Record().Flag("first-key") == ""
 }
 
 // measure asks what the load has cost the server, however it ended. It comes when all clocks stand still, so that the

@@ -358,7 +358,7 @@ func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) b
 		{"rows", rows, c.Rows},
 		{"bytes", rows, size(c).RowCount(was.RowBytes)},
 		{"duration", orElse(r.Flag("duration"), "none"), c.Duration.String()},
-		{"first-key", was.FirstKey, c.FirstKey},
+		{"first-key", was.FirstKey, c.FirstKey.Key},
 		{"append", orElse(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
 		{"batch-rows", was.BatchRows, c.BatchRows},
 		{"batch-bytes", batchBytes, given},

@@ -130,6 +130,7 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	p.succeeds(small)
 	p.failOn("reserve", errors.New("not asked for"))
 	require.EqualValues(t, 200, p.succeeds(small+" --append --first-key 200").Plan.FirstKey)
+	p.fails(small+" --append --first-key 0", report.PreflightFailed, "195 rows of table memory have keys from 0 to 194")
 
 	p = newStore(t)
 	r = p.succeeds(small + " --append --first-key 200")
