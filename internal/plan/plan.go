@@ -124,16 +124,9 @@ func Make(in Input) (Plan, []string, error) {
 	return p, warnings, err
 }
 
-// LargestKey is the largest key of any run, of a dataset whose row numbers go up to maxNumber: the upper half of all of
-// them is left to probes.
+// LargestKey is the largest key of any run, of a dataset whose row numbers go up to maxNumber. Half of them are left out,
+// so that neither here nor in SQL a sum of a key and a number of rows is beyond 64 bits.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
-
-// ProbeKey is a key that no run uses, of a dataset whose row numbers go up to maxNumber, which is at least 1. Which one
-// follows from random.
-func ProbeKey(maxNumber int64, random uint64) int64 {
-	first := LargestKey(maxNumber) + 1
-	return first + int64(random%uint64(maxNumber-first+1))
-}
 
 // distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.
 func distinctRows(in Input) int64 {

@@ -91,8 +91,8 @@ type Claims interface {
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.
 type Prober interface {
-	// Probe sends a batch of one row and its claim through the method in a transaction, rolls back and looks for
-	// both. A row that survived is removed by its key.
+	// Probe sends a batch of one row, the run's first, and its claim through the method in a transaction, rolls back and
+	// looks for both. A row that survived is removed by its key; one that was there before is an error, and stays.
 	Probe(ctx context.Context, c Contract, b *batch.Batch) (Proof, error)
 }
 

@@ -47,7 +47,7 @@ func (db *database) Forget(ctx context.Context, run string) (int64, error) {
 	return rows, withHint("remove the claims", err)
 }
 
-// Probe loads one row under a claim, rolls back, and looks what is left.
+// Probe loads one row under a claim and rolls back.
 func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	c.Dedup = loader.DedupTx
 	s, err := db.open(ctx, c)
@@ -56,31 +56,31 @@ func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch
 	}
 	defer func() { _ = s.Close() }()
 	ref := loader.RefOf(b)
-	// A row that is there already is somebody's: it must not be taken for the probe's and removed.
-	row, claim, err := db.survivors(ctx, s.statements, ref)
-	if err != nil {
-		return loader.Proof{}, withHint("probe", err)
-	}
-	if row || claim {
-		return loader.Proof{}, fmt.Errorf("probe: row %d or claim %s is in the table already", ref.First, ref.ID)
-	}
-	sent := s.tryAndRollBack(ctx, b)
-	if row, claim, err = db.survivors(ctx, s.statements, ref); err != nil {
-		return loader.Proof{}, withHint("probe", errors.Join(sent, err))
-	}
-	if err := db.cleanUp(ctx, s.statements, ref, row, claim); err != nil {
-		return loader.Proof{}, withHint("probe", errors.Join(sent, err))
-	}
-	proof := verdictOf(row, claim)
-	if proof.Transactional {
-		return proof, withHint("probe", sent) // what did not arrive cannot survive
-	}
-	return proof, nil
+	ref.ID.Number = sqltx.Probe
+	proof, err := s.Probe(ctx, ref, sqltx.Trial{
+		// On a table without an index on the key this is a scan.
+		Look: func(ctx context.Context, rows, _ string) (foundRows, foundClaims int64, err error) {
+			if err := db.control.QueryRowContext(ctx, rows).Scan(&foundRows); err != nil {
+				return 0, 0, err
+			}
+			found, err := db.claimedForSure(ctx, s.statements, ref)
+			if found.Applied != loader.No {
+				foundClaims = 1
+			}
+			return foundRows, foundClaims, err
+		},
+		Send: func(ctx context.Context) error { return s.tryAndRollBack(ctx, ref, b) },
+		Remove: func(ctx context.Context, statement string) error {
+			_, err := db.control.ExecContext(ctx, statement)
+			return err
+		},
+	})
+	return proof, withHint("probe", err)
 }
 
 // tryAndRollBack does what a batch does, up to the commit.
-func (s *session) tryAndRollBack(ctx context.Context, b *batch.Batch) error {
-	if _, _, err := s.Claim(ctx, loader.RefOf(b)); err != nil {
+func (s *session) tryAndRollBack(ctx context.Context, ref loader.Ref, b *batch.Batch) error {
+	if _, _, err := s.Claim(ctx, ref); err != nil {
 		return err
 	}
 	rows, warnings, err := s.Rows(ctx, b)
@@ -88,41 +88,6 @@ func (s *session) tryAndRollBack(ctx context.Context, b *batch.Batch) error {
 		err = &loader.RowsError{Sent: b.Wanted(), Acknowledged: rows, Detail: warnings}
 	}
 	return errors.Join(err, s.Rollback(ctx))
-}
-
-// survivors looks for the probe's row and claim. On a table without an index on the key that is a scan.
-func (db *database) survivors(ctx context.Context, s statements, ref loader.Ref) (row, claim bool, err error) {
-	var n int64
-	if err := db.control.QueryRowContext(ctx, s.SelectRow(ref.First)).Scan(&n); err != nil {
-		return false, false, err
-	}
-	found, err := db.claimedForSure(ctx, s, ref)
-	return n > 0, found.Applied != loader.No, err
-}
-
-func (db *database) cleanUp(ctx context.Context, s statements, ref loader.Ref, row, claim bool) error {
-	var failed []error
-	if row {
-		_, err := db.control.ExecContext(ctx, s.DeleteRow(ref.First))
-		failed = append(failed, err)
-	}
-	if claim {
-		_, err := db.control.ExecContext(ctx, s.DeleteClaim(ref.ID.Run, ref.ID.Number))
-		failed = append(failed, err)
-	}
-	return errors.Join(failed...)
-}
-
-func verdictOf(row, claim bool) loader.Proof {
-	switch {
-	case row && claim:
-		return loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}
-	case row:
-		return loader.Proof{Reason: "a row survived a rollback: the table's engine has no transactions"}
-	case claim:
-		return loader.Proof{Reason: "a claim survived a rollback: the claim table's engine has no transactions"}
-	}
-	return loader.Proof{Transactional: true}
 }
 
 // Reserve sets a key range aside, under a lock that the server keeps for all who append to this table.

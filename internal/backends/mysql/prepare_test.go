@@ -26,12 +26,12 @@ func TestMyISAM(t *testing.T) {
 
 		proof, err := db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
 		require.NoError(t, err)
-		assert.Equal(t, loader.Proof{Reason: "a row survived a rollback: the table's engine has no transactions"}, proof)
+		assert.Equal(t, loader.Proof{Reason: "a row survived a rollback: the table has no transactions"}, proof)
 		assert.EqualValues(t, 0, s.rowsIn(t, "old"), "the probe's row is removed")
 
 		s.exec(t, "INSERT INTO "+db.name.quoted()+" VALUES (7, 'mine')")
 		_, err = db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
-		assert.ErrorContains(t, err, "row 7 or claim test/0 is in the table already")
+		assert.ErrorContains(t, err, "the row with key 7 of table "+db.name.quoted()+", which is to be the run's, is there already")
 		assert.EqualValues(t, 1, s.rowsIn(t, "old"), "a row that was there stays")
 	})
 }

@@ -300,32 +300,34 @@ func TestCurrentSchemaIsLookedIn(t *testing.T) {
 	}, s.sent(before)[:4])
 }
 
-// A rollback that keeps what it should not is found by the probe, and what survived is removed.
-func TestProbeFindsWhatSurvives(t *testing.T) {
+// The probe removes what it has left behind, and no row that was there before it.
+func TestProbeRemovesItsOwn(t *testing.T) {
 	s := startStandIn(t, false, fake.Options{})
 	d := datasetOf(t, "journal", "")
 	target := s.table(methodArray)
 	l, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
 	one := func() *batch.Batch { return encoded(t, d, batch.ColumnArrays, batch.ID{Run: "r"}, 0, 1) }
-	probe := func() loader.Proof {
+	probe := func() (loader.Proof, error) {
 		b := one()
 		b.Hold()
 		defer b.Release()
-		proof, err := l.Probe(t.Context(), contractOf(methodArray, 100), b)
-		require.NoError(t, err)
-		return proof
+		return l.Probe(t.Context(), contractOf(methodArray, 100), b)
 	}
-	assert.Equal(t, loader.Proof{Transactional: true}, probe())
-
-	// The row is there already, as if it had survived.
-	s.say(t, "INSERT INTO "+qualified("", name(target))+" (ID, TS) VALUES ('00000000000000000000', TO_TIMESTAMP('2026-01-01', 'YYYY-MM-DD'))")
-	assert.Equal(t, "a row survived its rollback", probe().Reason)
-	assert.Zero(t, s.Rows(name(target)))
+	proof, err := probe()
+	require.NoError(t, err)
+	assert.Equal(t, loader.Proof{Transactional: true}, proof)
 
 	s.say(t, l.ready.Load().InsertClaim(loader.Ref{ID: batch.ID{Run: "r", Number: sqltx.Probe}, Rows: 1}))
-	assert.Equal(t, "a claim survived its rollback", probe().Reason)
+	proof, err = probe()
+	require.NoError(t, err)
+	assert.Contains(t, proof.Reason, "a claim survived a rollback")
 	assert.Zero(t, s.Rows("TERAPUSH_CLAIMS"))
+
+	s.say(t, "INSERT INTO "+qualified("", name(target))+" (ID, TS) VALUES ('00000000000000000000', TO_TIMESTAMP('2026-01-01', 'YYYY-MM-DD'))")
+	_, err = probe()
+	assert.ErrorContains(t, err, "is there already")
+	assert.Equal(t, 1, s.Rows(name(target)))
 }
 
 // Runs that reserve at the same time get ranges of their own.

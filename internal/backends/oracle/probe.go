@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Probe sends one claim and one row, rolls back, and looks for both on another connection.
+// Probe sends one claim and one row and rolls back.
 func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	return l.prove(ctx, c, loader.RefOf(b), func(s *session, try func(send func() (int64, error)) error) error {
 		return try(func() (int64, error) { return s.Rows(ctx, b) })
@@ -26,47 +26,41 @@ func (l *opened) prove(
 		return loader.Proof{}, err
 	}
 	ref.ID.Number = sqltx.Probe
-	s, err := l.open(ctx, c)
-	if err != nil {
-		return loader.Proof{}, err
-	}
-	s.probing = true
-	err = around(s, func(send func() (int64, error)) error { return s.takeBack(ctx, ref, send) })
-	_ = s.Close()
-	if err != nil {
-		return loader.Proof{}, l.failed("probe", err)
-	}
-	proof := loader.Proof{Transactional: true}
-	err = l.somewhere(ctx, func(k *link) error {
-		const op = "look for the probe"
-		claims, err := k.texts(ctx, op, r.SelectClaim(ref.ID.Run, ref.ID.Number))
-		if err != nil {
-			return err
-		}
-		rows, err := k.number(ctx, op, r.SelectRow(ref.First))
-		if err != nil {
-			return err
-		}
-		if len(claims) > 0 {
-			proof = loader.Proof{Reason: "a claim survived its rollback"}
-			if err := k.alone(ctx, "remove the claim of the probe", r.DeleteClaim(ref.ID.Run, ref.ID.Number)); err != nil {
+	return r.Probe(ctx, ref, sqltx.Trial{
+		Look: func(ctx context.Context, rows, claims string) (foundRows, foundClaims int64, err error) {
+			const op = "look for the probe"
+			err = l.somewhere(ctx, func(k *link) error {
+				found, err := k.texts(ctx, op, claims)
+				if err != nil {
+					return err
+				}
+				foundClaims = int64(len(found))
+				foundRows, err = k.number(ctx, op, rows)
+				return err
+			})
+			return foundRows, foundClaims, l.failed(op, err)
+		},
+		Send: func(ctx context.Context) error {
+			s, err := l.open(ctx, c)
+			if err != nil {
 				return err
 			}
-		}
-		if rows > 0 {
-			proof = loader.Proof{Reason: "a row survived its rollback"}
-			return k.alone(ctx, "remove the row of the probe", r.DeleteRow(ref.First))
-		}
-		return nil
+			s.probing = true
+			err = around(s, func(send func() (int64, error)) error { return s.takeBack(ctx, ref, send) })
+			_ = s.Close()
+			return l.failed("probe", err)
+		},
+		Remove: func(ctx context.Context, statement string) error {
+			const op = "remove what is left of the probe"
+			return l.failed(op, l.somewhere(ctx, func(k *link) error { return k.alone(ctx, op, statement) }))
+		},
 	})
-	return proof, l.failed("look for the probe", err)
 }
 
 // takeBack claims, sends the one row, and rolls back.
 func (s *session) takeBack(ctx context.Context, ref loader.Ref, send func() (int64, error)) error {
 	defer func() { _ = s.Rollback(ctx) }() // undoes nothing behind another
-	// A claim that is taken survived an earlier probe: nothing more to send, and the look will find it.
-	if taken, _, err := s.Claim(ctx, ref); err != nil || taken {
+	if _, _, err := s.Claim(ctx, ref); err != nil {
 		return err
 	}
 	n, err := send()

@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Probe sends one claim and one row, rolls back, and looks for both on another connection.
+// Probe sends one claim and one row and rolls back.
 func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	return l.prove(ctx, c, loader.RefOf(b), func(s *session) (int64, error) {
 		n, _, err := s.Rows(ctx, b)
@@ -25,32 +25,31 @@ func (l *opened) prove(ctx context.Context, c loader.Contract, ref loader.Ref, s
 		return loader.Proof{}, err
 	}
 	ref.ID.Number = sqltx.Probe
-	if err := l.probe(ctx, c, ref, send); err != nil {
-		return loader.Proof{}, failed("probe", err)
-	}
-	proof := loader.Proof{Transactional: true}
-	err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
-		claims, err := rowsOf(ctx, c, r.SelectClaim(ref.ID.Run, ref.ID.Number))
-		if err != nil {
-			return err
-		}
-		rows, err := rowsOf(ctx, c, r.SelectRow(ref.First))
-		if err != nil {
-			return err
-		}
-		if len(claims) > 0 {
-			proof = loader.Proof{Reason: "a claim survived its rollback"}
-			if _, err := rowsOf(ctx, c, r.DeleteClaim(ref.ID.Run, ref.ID.Number)); err != nil {
+	return r.Probe(ctx, ref, sqltx.Trial{
+		Look: func(ctx context.Context, rows, claims string) (foundRows, foundClaims int64, err error) {
+			err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+				found, err := rowsOf(ctx, c, claims)
+				if err != nil {
+					return err
+				}
+				foundClaims = int64(len(found))
+				if found, err = rowsOf(ctx, c, rows); err != nil {
+					return err
+				}
+				foundRows, err = parseInt(found[0][0])
 				return err
-			}
-		}
-		if rows[0][0] != "0" {
-			proof = loader.Proof{Reason: "a row survived its rollback"}
-			_, err = rowsOf(ctx, c, r.DeleteRow(ref.First))
-		}
-		return err
+			})
+			return foundRows, foundClaims, failed("look for the probe", err)
+		},
+		Send: func(ctx context.Context) error { return failed("probe", l.probe(ctx, c, ref, send)) },
+		Remove: func(ctx context.Context, statement string) error {
+			err := l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
+				_, err := rowsOf(ctx, c, statement)
+				return err
+			})
+			return failed("remove what is left of the probe", err)
+		},
 	})
-	return proof, failed("look for the probe", err)
 }
 
 func (l *opened) probe(ctx context.Context, c loader.Contract, ref loader.Ref, send func(*session) (int64, error)) error {
@@ -59,8 +58,7 @@ func (l *opened) probe(ctx context.Context, c loader.Contract, ref loader.Ref, s
 		return err
 	}
 	defer func() { _ = s.Close() }()
-	// A claim that is taken survived an earlier probe: nothing more to send, and the look will find it.
-	if taken, _, err := s.Claim(ctx, ref); err != nil || taken {
+	if _, _, err := s.Claim(ctx, ref); err != nil {
 		return err
 	}
 	n, err := send(s)

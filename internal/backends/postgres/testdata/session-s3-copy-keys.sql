@@ -4,6 +4,8 @@ SELECT c.oid, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'
 SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), attnotnull AND NOT atthasdef FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped AND attrelid = 16384 ORDER BY attnum
 SELECT 1 FROM "public"."people" LIMIT 1
 SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), 'logged', 't' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = 'terapush_claims' AND LOWER(n.nspname) = 'public'
+SELECT row_count FROM "public"."terapush_claims" WHERE run = 'run-1' AND batch = -2
+SELECT COUNT(*) FROM "public"."people" WHERE "id" = 0
 SET query_group TO 'terapush'; SET application_name = 'terapush/run-1'
 BEGIN
 LOCK TABLE "public"."terapush_claims"
