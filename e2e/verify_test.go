@@ -140,3 +140,22 @@ func TestVerifyNoneAndAck(t *testing.T) {
 		assert.False(t, strings.Contains(r.stdout, "verify ok"))
 	})
 }
+
+// A blank inside a name is a letter like any other.
+func TestTableWithABlank(t *testing.T) {
+	test := func(t *testing.T, d *database) {
+		const name = "my new table"
+		flags := []string{"--table", name, "--rows", "1000", "--payload-bytes", "16", "--verify", "full"}
+		d.push(flags...).run(t).ends(t, 0)
+		d.again(t, "verify", "--verify", "full").run(t).ends(t, 0)
+		d.push(append(flags, "--append", "--first-key", "1000")...).run(t).ends(t, 0)
+		d.push(append(flags, "--create", "recreate")...).run(t).ends(t, 0)
+		quoted := "`" + name + "`"
+		if d.kind == postgres {
+			quoted = `"` + name + `"`
+		}
+		assert.EqualValues(t, 1000, d.number(t, "SELECT COUNT(*) FROM "+quoted))
+	}
+	eachServer(t, test)
+	t.Run("databend", func(t *testing.T) { test(t, newEngine(t)) })
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -203,6 +204,32 @@ func TestExitCodes(t *testing.T) {
 	} {
 		r := s.run(strings.Fields(command)...)
 		require.Equal(t, want, r.code, "%s\n%s%s", command, r.stdout, r.stderr)
+	}
+}
+
+// No server is asked for a name that it would cut, or that is the claim table's; blanks inside are a name like any other.
+func TestNamesOfTables(t *testing.T) {
+	s := newShell(t)
+	long := func(n int) string { return strings.Repeat("t", n) }
+	for target, longest := range map[string]int{"postgres://u@h/d": 63, "mysql://u@h/d": 64, "oracle://u@h/d": 128} {
+		for table, says := range map[string]string{
+			"terapush_claims":            "it is where terapush keeps what all runs have loaded",
+			"s.Terapush_Claims_Unlogged": "it is where terapush keeps what all runs have loaded",
+			long(longest + 1):            fmt.Sprintf("the server takes %d", longest),
+			long(longest+1) + ".t":       fmt.Sprintf("the server takes %d", longest),
+			"a\nb":                       "a name cannot have line ends",
+			" t":                         "a name cannot begin or end with a blank",
+			long(longest):                "",
+			"my table":                   "",
+		} {
+			code := 0
+			if says != "" {
+				code = 2
+			}
+			r := s.run("push", target, "--dry-run", "--table", table)
+			require.Equal(t, code, r.code, "%s %q: %s", target, table, r.stderr)
+			require.Contains(t, r.stderr, says)
+		}
 	}
 }
 

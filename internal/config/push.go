@@ -101,7 +101,7 @@ func (p *Push) Validate() error {
 	refuse(p.Retries < 0, "--retries %d: 0 or more", p.Retries)
 	refuse(p.VerifyRows < 1, "--verify-rows %d: at least 1", p.VerifyRows)
 	refuse(p.MetricsLinger > 0 && p.MetricsAddr == "", "--metrics-linger keeps --metrics-addr open, which is not given")
-	refuse(strings.ContainsAny(p.Table, ",; "), "--table %q: a push fills one table; start one push for each", p.Table)
+	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
 	switch p.Format {

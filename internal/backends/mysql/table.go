@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
@@ -28,7 +29,8 @@ func targetTable(t loader.Target) (tableName, error) {
 	if name.table == "" || strings.Contains(name.table, ".") {
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
 	}
-	return name, nil
+	longest := sqltx.Length{Most: 64, Unit: "characters", Of: utf8.RuneCountInString}
+	return name, sqltx.CheckTable(longest, name.schema, name.table)
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.

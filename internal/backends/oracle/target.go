@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -214,6 +215,9 @@ func checkVia(t loader.Target, m loader.Method) error {
 	return objstore.Check(*t.Via)
 }
 
+// longest is the bytes of a name since 12.2; servers before that refuse more than 30 themselves.
+const longest = 128
+
 func checkTable(table string) error {
 	switch {
 	case strings.Contains(table, ","):
@@ -225,7 +229,7 @@ func checkTable(table string) error {
 	case strings.Contains(table, "@"):
 		return fmt.Errorf("table %q: rows do not go through database links", table)
 	}
-	return nil
+	return sqltx.CheckTable(sqltx.Bytes(longest), strings.Split(table, ".")...)
 }
 
 // parameter is what ALTER SESSION takes for a name, and bare what it takes as a value without quotes.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -75,16 +76,10 @@ func planOf(t loader.Target) (method string, o options, err error) {
 			refuse("option %s: %q is not a valid value", name, text)
 		}
 	}
-	for _, err := range []error{checkScheme(t, m), checkVia(t, m), checkRole(o)} {
+	for _, err := range []error{checkScheme(t, m), checkVia(t, m), checkRole(o), checkTable(t)} {
 		if err != nil {
 			bad = append(bad, err)
 		}
-	}
-	if strings.Contains(t.Table, ",") {
-		refuse("table %q: a run loads one table; start one run per table", t.Table)
-	}
-	if strings.Count(t.Table, ".") > 1 {
-		refuse("table %q: write it as table or schema.table", t.Table)
 	}
 	for _, host := range t.Hosts {
 		if strings.HasSuffix(host, ":9042") {
@@ -97,6 +92,26 @@ func planOf(t loader.Target) (method string, o options, err error) {
 		}
 	}
 	return m.Name, o, errors.Join(bad...)
+}
+
+// longest and longestRedshift are the bytes of a name. PostgreSQL cuts longer ones and goes on (NAMEDATALEN).
+const (
+	longest         = 63
+	longestRedshift = 127
+)
+
+func checkTable(t loader.Target) error {
+	most := sqltx.Bytes(longest)
+	if t.Scheme == schemeRedshift {
+		most = sqltx.Bytes(longestRedshift)
+	}
+	switch {
+	case strings.Contains(t.Table, ","):
+		return fmt.Errorf("table %q: a run loads one table; start one run per table", t.Table)
+	case strings.Count(t.Table, ".") > 1:
+		return fmt.Errorf("table %q: write it as table or schema.table", t.Table)
+	}
+	return sqltx.CheckTable(most, strings.Split(t.Table, ".")...)
 }
 
 // refusedParam tells why a parameter of the URL is not taken: those that other programs know and that would be

@@ -1,0 +1,40 @@
+package sqltx
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Length is the most that a server takes for a name. Some cut what is longer, so that two names are one table.
+type Length struct {
+	Most int // 0: no bound known
+	Unit string
+	Of   func(name string) int
+}
+
+// Bytes is a length of at most so many bytes.
+func Bytes(most int) Length {
+	return Length{Most: most, Unit: "bytes", Of: func(name string) int { return len(name) }}
+}
+
+// CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, is longer than the
+// server takes, or is that of a claim table in any spelling: recreated or emptied, it would take the claims of all runs along.
+func CheckTable(most Length, parts ...string) error {
+	full := strings.Join(parts, ".")
+	for _, part := range parts {
+		switch {
+		case strings.ContainsFunc(part, unicode.IsControl):
+			return fmt.Errorf("table %q: a name cannot have line ends or other control characters", full)
+		case part != strings.TrimSpace(part):
+			return fmt.Errorf("table %q: a name cannot begin or end with a blank", full)
+		case most.Most > 0 && most.Of(part) > most.Most:
+			return fmt.Errorf("table %q: %q has %d %s, and the server takes %d", full, part, most.Of(part), most.Unit, most.Most)
+		}
+	}
+	switch bare := strings.ToLower(strings.Trim(parts[len(parts)-1], "\"`[]")); bare {
+	case ClaimsTable, UnloggedClaims:
+		return fmt.Errorf("table %q: it is where terapush keeps what all runs have loaded; choose another --table", full)
+	}
+	return nil
+}

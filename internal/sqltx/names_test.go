@@ -1,0 +1,47 @@
+package sqltx_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/terapush/terapush/internal/sqltx"
+)
+
+func TestCheckTable(t *testing.T) {
+	const claims = "it is where terapush keeps what all runs have loaded"
+	for name, says := range map[string]string{
+		"documents":                      "",
+		"my table":                       "",
+		"public.my table":                "",
+		"größe":                          "",
+		strings.Repeat("a", 63):          "",
+		strings.Repeat("a", 64):          "has 64 bytes, and the server takes 63",
+		strings.Repeat("ö", 32):          "has 64 bytes, and the server takes 63",
+		strings.Repeat("a", 64) + ".t":   "has 64 bytes, and the server takes 63",
+		" t":                             "cannot begin or end with a blank",
+		"s.t ":                           "cannot begin or end with a blank",
+		"s. t":                           "cannot begin or end with a blank",
+		"t\u00a0":                        "cannot begin or end with a blank",
+		"a\nb":                           "cannot have line ends",
+		"a\tb":                           "cannot have line ends",
+		"a\x00b":                         "cannot have line ends",
+		"terapush_claims":                claims,
+		"public.terapush_claims":         claims,
+		"Terapush_Claims":                claims,
+		"s.TERAPUSH_CLAIMS_UNLOGGED":     claims,
+		`"terapush_claims"`:              claims,
+		"`s`.`terapush_claims_unlogged`": claims,
+		"terapush_claims.documents":      "",
+		"terapush_claims_2":              "",
+	} {
+		err := sqltx.CheckTable(sqltx.Bytes(63), strings.Split(name, ".")...)
+		if says == "" {
+			assert.NoError(t, err, name)
+		} else {
+			assert.ErrorContains(t, err, says, name)
+		}
+	}
+	assert.NoError(t, sqltx.CheckTable(sqltx.Length{}, strings.Repeat("a", 300)))
+}
