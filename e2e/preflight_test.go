@@ -200,3 +200,32 @@ func TestWrongFlavour(t *testing.T) {
 		})
 	}
 }
+
+// The doctor fails where a push would, and nowhere else.
+func TestDoctorAndPushAgree(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		doctor := func(flags ...string) invocation {
+			return invocation{args: append([]string{"doctor", d.target()}, flags...)}
+		}
+		l := small(200)
+		doctor(l.flags()...).run(t).ends(t, 0)
+		d.push(l.flags()...).run(t).ends(t, 0)
+		said := doctor(l.flags()...).run(t).ends(t, 5).stdout
+		assert.Contains(t, said, "holds rows")
+		assert.Contains(t, said, "choose --append")
+		doctor(l.flags("--append")...).run(t).ends(t, 0)
+		assert.Contains(t, doctor(l.flags("--append", "--first-key", "199")...).run(t).ends(t, 5).stdout, "1 rows of table")
+		doctor(l.flags("--create", "recreate")...).run(t).ends(t, 0)
+		assert.EqualValues(t, 200, d.number(t, "SELECT COUNT(*) FROM documents"))
+
+		if d.kind == postgres {
+			d.must(t, "CREATE TABLE always (document_id bigint GENERATED ALWAYS AS IDENTITY, payload bytea NOT NULL)")
+			l.table = "always"
+			for i, method := range []string{"copy", "insert"} {
+				l.first = int64(i) * 200
+				doctor(l.flags("--method", method, "--append")...).run(t).ends(t, 0)
+				d.push(l.flags("--method", method, "--append", "--verify", "full")...).run(t).ends(t, 0)
+			}
+		}
+	})
+}

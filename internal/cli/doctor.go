@@ -22,7 +22,8 @@ import (
 const doctorHelp = `Look at this machine, and at the server of TARGET where one is given, for what would stop or slow a push down.
 
 Every check is a line: ok, warn, fail or unknown, and below it the command that changes something. Only what would stop a
-push fails; a warning costs speed. Nothing is changed. The flags are those of push, so that what is looked at is the push
+push fails; a warning costs speed. Nothing is changed: no table is made, and the row that a push inserts and rolls back to
+try the table's transactions is not. The flags are those of push, so that what is looked at is the push
 that they would make: its workers, its batches, its way in. Limits of the machine are compared with --gbps over the round
 trip that is measured to the server, or 1 ms without one.
 
@@ -31,7 +32,7 @@ Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 somethin
 // notLookedAt are flags of push that change nothing about what is looked at.
 func notLookedAt() []string {
 	return []string{
-		"payload-kind", "seed", "distinct-bytes", "first-key", "max-rate", "yes-drop", "verify", "verify-rows", "retries", "batch-timeout",
+		"payload-kind", "seed", "distinct-bytes", "max-rate", "yes-drop", "verify", "verify-rows", "retries", "batch-timeout",
 		"resume", "state-dir", "progress", "dry-run", "metrics-addr", "metrics-linger", "server-metrics", "prices",
 	}
 }

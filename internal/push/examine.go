@@ -7,10 +7,12 @@ import (
 	"net"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -77,7 +79,41 @@ func (p *push) examineServer(ctx context.Context) (e Examination) {
 	}
 	e.BatchBytes = draft.BatchBytes()
 	e.Findings = append(e.Findings, p.checks(ctx, draft)...)
+	e.Findings = append(e.Findings, p.look(ctx, e.Findings)...)
 	return e
+}
+
+// look asks what the preflight asks of a table that is there, and no back-end's checks do: whether it holds rows, or some
+// with the run's keys. Prepare makes and removes nothing for a contract without claims and a table that is not to be made.
+// No row is probed with: rolled back or not, it moves an AUTO_INCREMENT.
+func (p *push) look(ctx context.Context, found []loader.Finding) []loader.Finding {
+	mode := loader.CreateMode(p.Config.Create)
+	if p.silent() || mode == loader.CreateRecreate || mode == loader.CreateTruncate {
+		return nil
+	}
+	looking := p.preparation(ledger.NewID(p.started), loader.CreateNever)
+	looking.Contract = loader.Contract{Method: p.contract.Method, Format: p.contract.Format, Delivery: loader.AtLeastOnce, BatchRows: p.contract.BatchRows}
+	err := within(ctx, func(bound context.Context) (err error) {
+		if p.table, err = p.loader.Prepare(bound, looking); err != nil {
+			return err
+		}
+		if p.Config.Append && p.Config.FirstKey.Given {
+			return p.unused(bound, p.Config.FirstKey.Key)
+		}
+		return p.unwantedRows()
+	})
+	failed := func(f loader.Finding) bool { return f.Grade == loader.GradeFail }
+	switch {
+	case err == nil, errors.Is(err, loader.ErrNoTable): // of which the back-end has said what follows
+		return nil
+	case !p.table.HasRows && slices.ContainsFunc(found, failed): // most likely the same again
+		return nil
+	}
+	f := failure("rows", err)
+	if errors.Is(err, errTooLate) { // a push takes its time to count
+		f.Grade = loader.GradeUnknown
+	}
+	return []loader.Finding{f}
 }
 
 // answered tells what was found at the other end, where the back-end's own checks do not.

@@ -3,6 +3,7 @@ package push_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -214,4 +215,44 @@ func TestExamineRefusesUsageAndHeedsASignal(t *testing.T) {
 	}
 	_, err = push.Examine(t.Context(), j)
 	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
+}
+
+// What the preflight refuses of a table that is there, the doctor does, in the same words; it makes nothing and sends no row.
+func TestExamineLooksAtRows(t *testing.T) {
+	const held, fix = "prepare: table memory holds rows", "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
+	for args, c := range map[string]struct{ found, fix string }{
+		"":                          {held, fix},
+		" --first-key 1000":         {held, fix},
+		" --append":                 {},
+		" --append --first-key 195": {},
+		" --append --first-key 0":   {"195 rows of table memory have keys from 0 to 194, which are to be the run's: choose a larger --first-key", ""},
+		" --create recreate":        {},
+		" --create truncate":        {},
+		" --create never --delivery at-least-once": {}, // a push looks at nothing either
+	} {
+		p := newPlace(t)
+		p.succeeds(small)
+		p.meddle = func(_ context.Context, op string, _ int64) error {
+			if op == "probe" || op == "reserve" {
+				return errors.New("the doctor changes nothing")
+			}
+			return nil
+		}
+		e, err := push.Examine(t.Context(), p.examined(small+args, &ward{}))
+		require.NoError(t, err)
+		if c.found == "" {
+			require.Empty(t, e.Findings, args)
+		} else {
+			require.Equal(t, []loader.Finding{{Check: "rows", Grade: loader.GradeFail, Found: c.found, Fix: c.fix}}, e.Findings, args)
+			_, err := push.Run(t.Context(), p.examined(small+args, &ward{}))
+			require.ErrorContains(t, err, c.found)
+		}
+		p.exact(0, 195)
+	}
+
+	p := newPlace(t)
+	p.failOn("prepare", fmt.Errorf("table memory %w", loader.ErrNoTable))
+	e, err := push.Examine(t.Context(), p.examined(small, &ward{}))
+	require.NoError(t, err)
+	require.Empty(t, e.Findings, "the run makes it")
 }

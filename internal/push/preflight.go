@@ -56,14 +56,25 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.examineAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
-	if p.table.HasRows && !p.Config.Append {
-		return fmt.Errorf("table %s holds rows: choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made", p.table.Name)
+	if err := p.unwantedRows(); err != nil {
+		return err
 	}
 	if err := p.begin(ctx, run, caps); err != nil {
 		p.giveBack(ctx, run)
 		return err
 	}
 	return nil
+}
+
+// unwantedRows refuses a table that holds rows which nobody has asked to add to.
+func (p *push) unwantedRows() error {
+	if !p.table.HasRows || p.Config.Append {
+		return nil
+	}
+	return &loader.Error{
+		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.table.Name),
+		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
+	}
 }
 
 // begin finds the first key, proves the transactions with it, fixes the run's numbers and writes its record.

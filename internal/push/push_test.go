@@ -145,7 +145,7 @@ func (p *place) then(what string, do func()) {
 func TestTableWithRowsIsRefused(t *testing.T) {
 	p := newPlace(t)
 	first := p.succeeds(small)
-	p.fails(small, report.PreflightFailed, "table memory holds rows: choose --append")
+	p.fails(small, report.PreflightFailed, "table memory holds rows (choose --append")
 	p.exact(0, 195)
 
 	r := p.succeeds(small + " --append")

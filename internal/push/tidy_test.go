@@ -109,7 +109,7 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	p := newPlace(t)
 	p.bare = true
 	p.succeeds(small)
-	p.fails(small, report.PreflightFailed, "table memory holds rows: choose --append")
+	p.fails(small, report.PreflightFailed, "table memory holds rows (choose --append")
 	p.fails(small+" --append", report.PreflightFailed, "memory cannot find out which keys are free: give --first-key besides --append, behind the table's largest key")
 	p.fails(small+" --append --first-key 190", report.PreflightFailed,
 		"5 rows of table memory have keys from 190 to 384, which are to be the run's: choose a larger --first-key")

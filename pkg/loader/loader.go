@@ -10,6 +10,7 @@ package loader
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -195,9 +196,12 @@ func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	}
 }
 
+// ErrNoTable is within Prepare's error where there is no table, and Preparation.Create forbids to make it.
+var ErrNoTable = errors.New("does not exist")
+
 // Missing is the error of a table that is not there, where Create is CreateNever.
 func (p Preparation) Missing(table string) error {
-	err := &Error{Op: "prepare", Applied: No, Err: fmt.Errorf("table %s does not exist", table), Hint: "--create if-missing makes it"}
+	err := &Error{Op: "prepare", Applied: No, Err: fmt.Errorf("table %s %w", table, ErrNoTable), Hint: "--create if-missing makes it"}
 	if p.Resume {
 		err.Err, err.Hint = Final(err.Err), "the rows of the run are gone with it: start a new run"
 	}

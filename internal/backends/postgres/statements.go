@@ -182,8 +182,8 @@ func (s statements) finalLook(r loader.Ref) string { return s.claim(r) + "; ROLL
 
 // send is the statement that takes a batch's rows. Behind an INSERT stands the body.
 func (s statements) send(f batch.Format, d loader.Dedup) string {
-	if s.method == methodInsert {
-		return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
+	if s.method == methodInsert { // a key that is GENERATED ALWAYS AS IDENTITY takes the run's numbers, as COPY does unasked
+		return fmt.Sprintf("INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE VALUES ", s.Table, s.Columns(s.Schema))
 	}
 	how := "FORMAT " + map[batch.Format]string{batch.PGBinary: "binary", batch.PGText: "text", batch.CSV: "csv"}[f]
 	switch {

@@ -11,7 +11,7 @@ SET application_name = 'terapush/RUN';
 -- per batch
 BEGIN ISOLATION LEVEL READ COMMITTED; INSERT INTO "public"."terapush_claims" (run, batch, first_key, row_count) VALUES ('RUN', 0, 0, 50000) ON CONFLICT DO NOTHING;
 -- per batch
-INSERT INTO "public"."documents" ("document_id", "payload") VALUES (…), (…), …;
+INSERT INTO "public"."documents" ("document_id", "payload") OVERRIDING SYSTEM VALUE VALUES (…), (…), …;
 -- per batch
 COMMIT;
 -- to verify
