@@ -108,16 +108,11 @@ func (e *examination) change(name, value string) string {
 
 // whoami reads the account and its privileges.
 func (e *examination) whoami(ctx context.Context) error {
-	var name string
-	if err := e.control.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&name); err != nil {
+	var err error
+	if e.account, err = e.database.account(ctx); err != nil {
 		e.unknown("privileges", err, "")
 		return err
 	}
-	user, host := name, ""
-	if at := strings.LastIndexByte(name, '@'); at >= 0 {
-		user, host = name[:at], name[at+1:]
-	}
-	e.account = literal(user) + "@" + literal(host)
 	lines, err := column[string](ctx, e.control, "SHOW GRANTS")
 	if err != nil {
 		e.unknown("privileges", err, "")

@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -100,6 +101,17 @@ func privileges(list string) (all []string) {
 	}
 	add(list[from:])
 	return all
+}
+
+// account is whose connections these are, quoted as GRANT wants it.
+func (db *database) account(ctx context.Context) (string, error) {
+	var name string
+	err := db.control.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&name)
+	user, host := name, ""
+	if at := strings.LastIndexByte(name, '@'); at >= 0 {
+		user, host = name[:at], name[at+1:]
+	}
+	return literal(user) + "@" + literal(host), err
 }
 
 // known is false where nothing could be read: every account has at least USAGE.

@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,8 +118,12 @@ func (db *database) ensureClaims(ctx context.Context, s statements, resume bool)
 		_, err = db.control.ExecContext(ctx, s.createClaims())
 	}
 	if is(err, accessDenied...) {
+		account, unknown := db.account(ctx)
+		if unknown != nil {
+			return errors.Join(withHint("make the claim table", err), unknown)
+		}
 		return &loader.Error{Op: "make the claim table", Applied: loader.No, Err: err, Hint: fmt.Sprintf(
-			"GRANT CREATE, SELECT, INSERT, DELETE ON %s TO this user, or take --delivery at-least-once, which claims nothing", s.Claims)}
+			"GRANT CREATE, SELECT, INSERT, DELETE ON %s TO %s, or take --delivery at-least-once, which claims nothing", s.Claims, account)}
 	}
 	return withHint("make the claim table", err)
 }

@@ -229,7 +229,7 @@ func TestUser(t *testing.T) {
 			_, err = l.Prepare(t.Context(), preparation(d, contract))
 			require.NoError(t, l.Close())
 			assert.ErrorContains(t, err, "make the claim table: ")
-			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO this user,"+
+			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO '"+user+"'@'%',"+
 				" or take --delivery at-least-once, which claims nothing)")
 			assert.Equal(t, loader.ClassPermission, New().Classify(err).Class)
 		}

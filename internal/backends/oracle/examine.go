@@ -49,7 +49,7 @@ func (l *opened) examine(ctx context.Context, k *link, i loader.Intent) ([]loade
 	if name == "" {
 		name = i.Schema.Dataset
 	}
-	x.table = &ready{asked: name, statements: statementsFor(name, i.Schema, l.method, l.options), contract: i.Contract}
+	x.table = &ready{asked: name, statements: statementsFor(name, i.Schema, l.method, l.options), contract: i.Contract, user: l.target.User}
 	found, err := k.texts(ctx, "ask for the session's user", selectIdentity)
 	if err != nil {
 		return nil, err

@@ -86,7 +86,7 @@ func (r *ready) fits(ctx context.Context, k *link, found *relation, p loader.Pre
 		return err
 	}
 	if len(traits) != 1 {
-		return refuse("grant it: GRANT SELECT, INSERT ON "+r.Table+" TO this user", "this user may not see it in ALL_TABLES")
+		return refuse("GRANT SELECT, INSERT ON "+r.Table+" TO "+r.user, "this user may not see it in ALL_TABLES")
 	}
 	if wrong, hint := r.unfit(traits[0]); wrong != "" {
 		return refuse(hint, "%s", wrong)

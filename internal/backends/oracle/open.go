@@ -50,6 +50,7 @@ type ready struct {
 	run    string
 	asked  string // the table's name as the target gives it
 	silent bool   // nothing is asked that loading does not need
+	user   string // as the target names it
 
 	contract loader.Contract
 }

@@ -27,7 +27,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if err := carries(p.Schema); err != nil {
 		return loader.Table{}, err
 	}
-	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options), contract: p.Contract, silent: p.Silent}
+	r := &ready{run: p.Run, asked: name, statements: statementsFor(name, p.Schema, l.method, l.options), contract: p.Contract, silent: p.Silent, user: l.target.User}
 	r.primaryKey = p.PrimaryKey
 	if p.Silent {
 		l.ready.Store(r)
@@ -128,14 +128,14 @@ func (r *ready) make(ctx context.Context, k *link) (*relation, error) {
 	case err != nil || found != nil:
 		return found, err
 	case taken:
-		return nil, inTheWay(ctx, k, r.Table)
+		return nil, r.inTheWay(ctx, k, r.Table)
 	}
 	return nil, fmt.Errorf("table %s is gone right after it was made", r.Table)
 }
 
 // inTheWay says why a table cannot be made where no table can be found: something else has its name, or something that
 // this user cannot see.
-func inTheWay(ctx context.Context, k *link, table string) error {
+func (r *ready) inTheWay(ctx context.Context, k *link, table string) error {
 	found, err := k.texts(ctx, "look for what is in the way of "+table, selectNamesakes(table))
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func inTheWay(ctx context.Context, k *link, table string) error {
 	}
 	return &loader.Error{
 		Op: "create the table " + table, Applied: loader.No, Err: fmt.Errorf("its name is taken by %s (ORA-00955)", what),
-		Hint: "rename or drop that, choose another schema, or GRANT SELECT, INSERT, DELETE on it to this user if it is the table itself",
+		Hint: "rename or drop that, choose another schema, or GRANT SELECT, INSERT, DELETE ON " + table + " TO " + r.user + " if it is the table itself",
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *ready) makeClaims(ctx context.Context, k *link, resume bool) error {
 				return err
 			}
 			if len(found) == 0 {
-				return inTheWay(ctx, k, r.Claims)
+				return r.inTheWay(ctx, k, r.Claims)
 			}
 		case k.is(err, codePrivileges, codeQuota):
 			return &loader.Error{

@@ -32,7 +32,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		if err == nil && n == 0 {
 			err = &loader.Error{
 				Op: "look for DBMS_CLOUD", Applied: loader.No, Err: errors.New("this user sees no such package"),
-				Hint: "Autonomous Databases have it: GRANT EXECUTE ON DBMS_CLOUD TO this user; elsewhere it has to be installed",
+				Hint: "GRANT EXECUTE ON DBMS_CLOUD TO " + l.target.User + " on an Autonomous Database; elsewhere it has to be installed",
 			}
 		}
 		return err

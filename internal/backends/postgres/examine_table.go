@@ -70,7 +70,7 @@ func (e *examination) claims(ctx context.Context) error {
 		case len(found) == 0:
 			missing = append(missing, e.Claims)
 		default:
-			if err := e.claimsFit(found[0]); err != nil {
+			if err := e.claimsFit(found[0], e.user()); err != nil {
 				e.refused(ctx, "claim table", err)
 			} else {
 				e.ok("claim table", e.Claims+" is there, keyed, and open to this user")

@@ -91,17 +91,33 @@ func (r *ready) target(ctx context.Context, c *pgconn.PgConn, p loader.Preparati
 // drop it. Two processes that start together may both try; the later one takes the other's.
 func (r *ready) make(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
 	if _, err := rowsOf(ctx, c, r.createTable()+"; "+r.markTable()); err != nil && !exists(err) {
-		return nil, r.notMade(err)
+		return nil, r.notMade(ctx, c, err)
 	}
 	return r.made(ctx, c)
 }
 
-func (r *ready) notMade(err error) error {
+func (r *ready) notMade(ctx context.Context, c *pgconn.PgConn, err error) error {
 	e := describe("create the table "+r.Table, err)
 	if is(err, "42501") {
-		e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or make the table with the statements of --dry-run and use --create never"
+		e.Hint = grantCreate(ctx, c, r.Table) + ", or make the table with the statements of --dry-run and use --create never"
 	}
 	return e
+}
+
+// grantCreate is the statement without which a table cannot be made. Where its name has no schema, search_path says which.
+func grantCreate(ctx context.Context, c *pgconn.PgConn, table string) string {
+	schema, _ := unquoted(table)
+	if schema == "" {
+		if found, err := rowsOf(ctx, c, "SELECT current_schema()"); err == nil && len(found) == 1 {
+			schema = found[0][0]
+		}
+	}
+	return fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), grantee(c))
+}
+
+// grantee is the user of a connection as GRANT wants it: CURRENT_USER would be whoever grants.
+func grantee(c *pgconn.PgConn) string {
+	return qualified("", c.ParameterStatus("session_authorization"))
 }
 
 func (r *ready) made(ctx context.Context, c *pgconn.PgConn) (*relation, error) {
@@ -127,7 +143,7 @@ func (r *ready) replace(ctx context.Context, c *pgconn.PgConn, found *relation, 
 	}
 	for _, statement := range [...]string{"BEGIN", "DROP TABLE " + r.Table, r.createTable(), r.markTable(), "COMMIT"} {
 		if _, err := exec(ctx, c, statement); err != nil {
-			return nil, r.notMade(err) // the connection ends with the preparation, and the transaction with it
+			return nil, r.notMade(ctx, c, err) // the connection ends with the preparation, and the transaction with it
 		}
 	}
 	return r.made(ctx, c)
@@ -155,7 +171,7 @@ func (r *ready) empty(ctx context.Context, c *pgconn.PgConn, found *relation, p 
 	if _, err := exec(ctx, c, r.truncate()); err != nil {
 		e := describe("empty the table "+r.Table, err)
 		if is(err, "42501") {
-			e.Hint = fmt.Sprintf("GRANT TRUNCATE ON %s TO this user", r.Table)
+			e.Hint = fmt.Sprintf("GRANT TRUNCATE ON %s TO %s", r.Table, grantee(c))
 		}
 		return nil, e
 	}
@@ -177,22 +193,22 @@ func (r *ready) makeClaims(ctx context.Context, c *pgconn.PgConn, resume bool) e
 		if _, err := rowsOf(ctx, c, r.createClaims()); err != nil && !exists(err) {
 			e := describe("create the claim table "+r.Claims, err)
 			if is(err, "42501") {
-				e.Hint = "GRANT CREATE ON SCHEMA … TO this user, or do without exactly once: --delivery at-least-once"
+				e.Hint = grantCreate(ctx, c, r.Claims) + ", or do without exactly once: --delivery at-least-once"
 			}
 			return e
 		}
 		return nil
 	}
-	return r.claimsFit(found[0])
+	return r.claimsFit(found[0], grantee(c))
 }
 
 // claimsFit checks a row of selectClaimsTable.
-func (r *ready) claimsFit(row []string) error {
+func (r *ready) claimsFit(row []string, user string) error {
 	may, persistence, keyed := row[0], row[1], row[2]
 	const another = "drop it if no run needs it any more, and the next one makes it anew"
 	switch {
 	case may != "t":
-		return refusedClaims(fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO this user, or do without exactly once: --delivery at-least-once", r.Claims),
+		return refusedClaims(fmt.Sprintf("GRANT SELECT, INSERT, DELETE ON %s TO %s, or do without exactly once: --delivery at-least-once", r.Claims, user),
 			"this user may not use the claim table %s", r.Claims)
 	case persistence != durability(r.unlogged):
 		return refusedClaims(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",

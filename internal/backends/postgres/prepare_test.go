@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -385,4 +386,37 @@ func TestPersistenceIsReported(t *testing.T) {
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	assert.NotContains(t, l.Server().Settings, "table_persistence")
+}
+
+// The advice for a missing privilege is a statement: whoever says it has the run go one step further.
+func TestGrantsAreStatements(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	user := schema + "-user"
+	sql(t, fmt.Sprintf(`CREATE ROLE "%s" LOGIN PASSWORD 'p'; GRANT USAGE ON SCHEMA %s TO "%[1]s"`, user, schema))
+	t.Cleanup(func() { sql(t, fmt.Sprintf(`DROP OWNED BY "%s" CASCADE; DROP ROLE "%[1]s"`, user)) })
+	to.User, to.Password = user, "p"
+	l := open(t, to)
+	advised := func(p loader.Preparation) {
+		t.Helper()
+		_, err := l.Prepare(t.Context(), p)
+		told := (*loader.Error)(nil)
+		require.ErrorAs(t, err, &told)
+		grant, _, _ := strings.Cut(told.Hint, ", or ")
+		require.True(t, strings.HasPrefix(grant, "GRANT "), told.Hint)
+		sql(t, grant)
+	}
+	p := preparation(t, loader.CreateIfMissing)
+	advised(p) // to create in the schema
+	_, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	for _, table := range []string{to.Table, schema + ".terapush_claims"} {
+		sql(t, fmt.Sprintf(`ALTER TABLE %s OWNER TO CURRENT_USER; REVOKE ALL ON %[1]s FROM "%s"`, table, user))
+	}
+	advised(p) // to insert
+	advised(p) // to claim
+	p.Create = loader.CreateTruncate
+	advised(p) // to truncate
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
 }

@@ -57,7 +57,7 @@ func (r *ready) fits(ctx context.Context, c *pgconn.PgConn, found *relation, p l
 	case found.persistence == "t":
 		return refuse("choose another --table", "it is temporary: each session has its own")
 	case !found.mayInsert:
-		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO this user", qualified(found.schema, found.name)),
+		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", qualified(found.schema, found.name), grantee(c)),
 			"this user may not insert")
 	case r.options.unlogged && found.persistence != "u":
 		return refuse("leave the option away, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
