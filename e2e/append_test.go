@@ -87,3 +87,24 @@ func TestTablesThatMindTheirKeys(t *testing.T) {
 		}
 	})
 }
+
+// Of several that want one empty table for themselves one gets it.
+func TestOneRunATable(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		l := small(2000)
+		var all []*process
+		for range 3 {
+			all = append(all, d.push(l.flags("--verify", "full")...).start(t))
+		}
+		codes := map[int]int{}
+		for _, p := range all {
+			r := p.wait(t)
+			codes[r.code]++
+			if r.code == 5 {
+				assert.Regexp(t, "is being filled by run |holds rows", r.stderr)
+			}
+		}
+		assert.Equal(t, map[int]int{0: 1, 5: 2}, codes)
+		d.isExact(t, l)
+	})
+}

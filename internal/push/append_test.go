@@ -10,6 +10,7 @@ import (
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // A run that appends and does not begin leaves no keys set aside: without a record nobody could forget it, and all who
@@ -73,4 +74,28 @@ func TestAppendToAFullTable(t *testing.T) {
 	require.Contains(t, r.Warnings[0], "remove its rows from the claim table (it is down)")
 	p.failOn("", nil)
 	require.EqualValues(t, 4611686018427387195, p.succeeds(small+" --append --rows 700").Plan.FirstKey)
+}
+
+// A run holds its table against others as long as it sends: alone, or with others that add to it. Verifying holds nothing.
+func TestHold(t *testing.T) {
+	p := newPlace(t)
+	held := func(op func()) (holds []loader.Hold) {
+		p.prepared = func(asked loader.Preparation) { holds = append(holds, asked.Hold) }
+		op()
+		return holds
+	}
+	require.Equal(t, []loader.Hold{loader.HoldAlone}, held(func() { p.succeeds(small) }))
+	run := p.run()
+	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() { p.succeeds("--resume " + run) }))
+	require.NoError(t, os.RemoveAll(p.state))
+	require.Equal(t, []loader.Hold{loader.HoldShared}, held(func() { run = p.kill(small+" --append", 25) }))
+	require.Equal(t, []loader.Hold{loader.HoldShared}, held(func() { p.succeeds("--resume " + run) }))
+	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() {
+		_, err := push.Verify(t.Context(), p.job("--resume "+run))
+		require.NoError(t, err)
+	}))
+	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() {
+		_, err := push.Examine(t.Context(), p.job(small+" --append"))
+		require.NoError(t, err)
+	}))
 }

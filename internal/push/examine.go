@@ -92,6 +92,7 @@ func (p *push) look(ctx context.Context, found []loader.Finding) []loader.Findin
 		return nil
 	}
 	looking := p.preparation(ledger.NewID(p.started), loader.CreateNever)
+	looking.Hold = loader.HoldNone
 	looking.Contract = loader.Contract{Method: p.contract.Method, Format: p.contract.Format, Delivery: loader.AtLeastOnce, BatchRows: p.contract.BatchRows}
 	err := within(ctx, func(bound context.Context) (err error) {
 		if p.table, err = p.loader.Prepare(bound, looking); err != nil {

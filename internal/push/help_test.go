@@ -34,9 +34,10 @@ type place struct {
 	// meddle is called before the database is, with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
 	// "resolve", "count", "stored", "commit", "discard", "objects", "object" or "forget", and after it with "reserved",
 	// "counted" and "committed". number is the batch's or the group's, where there is one. Its error is the database's.
-	meddle func(ctx context.Context, op string, number int64) error
-	drain  chan struct{} // of the next process
-	log    strings.Builder
+	meddle   func(ctx context.Context, op string, number int64) error
+	prepared func(loader.Preparation) // told of every Prepare; may be nil
+	drain    chan struct{}            // of the next process
+	log      strings.Builder
 	// finish makes the back-end a Finisher, and measured a Measurer; shelf makes it a store that has objects and no table.
 	finish   func(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error)
 	measured func(ctx context.Context) (map[string]float64, []string)
@@ -289,6 +290,9 @@ func (l meddled) Server() loader.Server {
 func (l meddled) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	if err := l.place.meddle(ctx, "prepare", 0); err != nil {
 		return loader.Table{}, err
+	}
+	if l.place.prepared != nil {
+		l.place.prepared(p)
 	}
 	t, err := l.whole.Prepare(ctx, p)
 	if p.Silent {

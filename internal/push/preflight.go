@@ -239,8 +239,19 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
 		Resume: p.resumed && (p.ledger.Record().Stage != ledger.Verified || !p.claims()), // the claims of a proven run are gone
-		Silent: p.silent(),
+		Silent: p.silent(), Hold: p.hold(),
 	}
+}
+
+// hold is whom the run keeps off the table. The rows of a run without --append are to be the only ones.
+func (p *push) hold() loader.Hold {
+	switch {
+	case p.resumed && p.ledger.Record().Stage != ledger.Loading: // it sends nothing any more
+		return loader.HoldNone
+	case p.Config.Append:
+		return loader.HoldShared
+	}
+	return loader.HoldAlone
 }
 
 // silent tells that the user asked for nothing but the load.

@@ -170,9 +170,36 @@ type Preparation struct {
 	// Resume says that an earlier process worked on the run: its claims must be there. A claim table that is missing is an
 	// error then and never made anew, since an empty one would call every batch lost.
 	Resume bool
+	// Hold says whom to keep off the table from now on until Close, where the server has a lock that ends with a connection.
+	// It comes before the table is dropped or emptied. Where another run holds it, Prepare's error is Busy's; what an
+	// earlier process of the same run has left is no other run.
+	Hold Hold
 	// Silent says that the user asked for nothing but the load: Prepare remembers what it is given and sends the server
 	// no statement at all. The table it returns has the target's name and no identity.
 	Silent bool
+}
+
+// Hold says whom a run keeps off its table.
+type Hold string
+
+// The holds. A run with HoldShared keeps off those with HoldAlone, and one with HoldAlone all others but HoldNone.
+const (
+	HoldNone   Hold = ""
+	HoldShared Hold = "shared"
+	HoldAlone  Hold = "alone"
+)
+
+// Busy is Prepare's error where another run holds the table. run is its id, "" where the server does not tell, and end the
+// statement that ends its hold.
+func Busy(table, run, end string) error {
+	by := "another run"
+	if run != "" {
+		by = "run " + run
+	}
+	return &Error{
+		Op: "prepare", Applied: No, Err: fmt.Errorf("table %s is being filled by %s", table, by),
+		Hint: "wait until that has ended; runs with --append can fill one table at the same time; if its client is gone: " + end,
+	}
 }
 
 // MadeBy is the comment on tables that terapush has made.

@@ -32,6 +32,7 @@ type database struct {
 	// aggregator only, and reads there see what was written through the others.
 	control *sql.DB
 
+	held *sql.Conn     // keeps other runs off the table; nil if it does not
 	turn atomic.Uint64 // sessions opened so far: whose host is next
 }
 
@@ -149,8 +150,11 @@ func (db *database) Server() loader.Server {
 // Caps are those of the method on this server and table.
 func (db *database) Caps() loader.Caps { return db.caps }
 
-// Close closes the control connections.
-func (db *database) Close() error { return db.control.Close() }
+// Close lets other runs have the table and closes the control connections.
+func (db *database) Close() error {
+	db.release()
+	return db.control.Close()
+}
 
 // prepared gives the statements, which need the schema that Prepare brings.
 func (db *database) prepared() (statements, error) {

@@ -25,6 +25,9 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	if p.Silent {
 		return t, nil
 	}
+	if err := db.hold(ctx, p); err != nil { // before anything is dropped
+		return t, err
+	}
 	f, err := db.inspect(ctx)
 	if err != nil {
 		return t, withHint("prepare", err)
@@ -66,6 +69,9 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		if err := db.ensureClaims(ctx, s, p.Resume); err != nil {
 			return t, err
 		}
+	}
+	if claims {
+		db.signHold(ctx, s, p.Run)
 	}
 	if truncate { // last, when nothing else can keep the run from starting
 		if f, err = db.empty(ctx, s); err != nil {

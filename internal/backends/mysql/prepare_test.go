@@ -332,3 +332,60 @@ func TestSocketAndTLS(t *testing.T) {
 		t.Logf("cipher %q", cipher)
 	})
 }
+
+// Nobody drops or fills a table that another run fills, unless both add to it; whoever goes on with a run takes its place.
+func TestHold(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		d, contract := documents(t, 20), contractOf(loadData, 2)
+		prepare := func(run string, hold loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
+			t.Helper()
+			l, err := New().Open(t.Context(), s.table("held"), s.deps)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = l.Close() })
+			p := preparation(d, contract)
+			p.Run, p.Hold = run, hold
+			if change != nil {
+				change(&p)
+			}
+			_, err = l.Prepare(t.Context(), p)
+			return l, err
+		}
+		recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
+		resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
+		busy := func(err error, run string) {
+			t.Helper()
+			assert.ErrorContains(t, err, "is being filled by run "+run)
+			assert.ErrorContains(t, err, "if its client is gone: KILL ")
+		}
+		alone, err := prepare("r-1", loader.HoldAlone, nil)
+		require.NoError(t, err)
+		s.exec(t, "INSERT INTO "+tableName{s.target.Database, "held"}.quoted()+" VALUES (1, 'x')")
+		for _, how := range []loader.Hold{loader.HoldAlone, loader.HoldShared} {
+			_, err = prepare("r-2", how, nil)
+			busy(err, "r-1")
+		}
+		_, err = prepare("r-2", loader.HoldAlone, recreate)
+		busy(err, "r-1")
+		assert.EqualValues(t, 1, s.rowsIn(t, "held"), "and it is not dropped")
+		_, err = prepare("r-2", loader.HoldNone, nil)
+		require.NoError(t, err)
+
+		resumed, err := prepare("r-1", loader.HoldAlone, resume)
+		require.NoError(t, err, "an earlier process of the run is in nobody's way")
+		_, err = prepare("r-2", loader.HoldAlone, nil)
+		busy(err, "r-1")
+		require.NoError(t, alone.Close())
+		require.NoError(t, resumed.Close())
+
+		one, err := prepare("r-3", loader.HoldShared, nil)
+		require.NoError(t, err)
+		two, err := prepare("r-4", loader.HoldShared, nil)
+		require.NoError(t, err)
+		require.NoError(t, one.Close())
+		_, err = prepare("r-5", loader.HoldAlone, recreate)
+		busy(err, "r-4")
+		require.NoError(t, two.Close())
+		_, err = prepare("r-5", loader.HoldAlone, recreate)
+		require.NoError(t, err)
+	})
+}

@@ -231,7 +231,7 @@ func (e *examination) pooler() {
 		e.warn("pooler", fmt.Sprintf("a connection pooler stands in front of the server (this connection was given number %s, and the server knows it as %s): "+
 			"one that pools transactions hands a session's settings to others, and Resolve cannot tell whose session is whose", given, e.facts.pid),
 			"name the server itself in the target, or let the pooler pool sessions (PgBouncer: pool_mode = session, default_pool_size of at least "+
-				strconv.Itoa(e.sessions()+1)+")")
+				strconv.Itoa(e.sessions()+besides)+")")
 	}
 }
 
@@ -244,12 +244,15 @@ func (e *examination) sessions() int {
 	return max(e.intent.Workers, 1)
 }
 
-// connections compares what is free with what the run opens: its sessions, and one for everything else (somewhere).
+// besides are the connections of a run that load nothing: one holds the table, one is for everything else (somewhere).
+const besides = 2
+
+// connections compares what is free with what the run opens: its sessions, and those besides.
 // Loading sessions go round the hosts, each of which has its own max_connections. Too few stop no push: those that get none
 // try again, and the others load meanwhile.
 func (e *examination) connections() {
 	hosts := len(e.owner.hosts)
-	need := (e.sessions()+hosts-1)/hosts + 1
+	need := (e.sessions()+hosts-1)/hosts + besides
 	most, others := e.number("max_connections"), e.facts.open-1
 	reserved := e.number("superuser_reserved_connections") + e.number("reserved_connections") + e.number("rds.rds_superuser_reserved_connections")
 	if e.facts.super {
@@ -284,7 +287,7 @@ func (e *examination) connections() {
 		return
 	}
 	fix := tight.fix
-	if fewer := (tight.free - 1) * hosts; fewer > 0 && !e.owner.Caps().Staged {
+	if fewer := (tight.free - besides) * hosts; fewer > 0 && !e.owner.Caps().Staged {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
 	e.warn("connection limit", text+": the others wait, and try again", fix)

@@ -123,7 +123,7 @@ func TestExamineScripted(t *testing.T) {
 		},
 		"a pooler": {
 			broken: func(x *examined) { x.pid = "4711" },
-			check:  "pooler", grade: loader.GradeWarn, found: "given number 1, and the server knows it as 4711", fix: "default_pool_size of at least 5",
+			check:  "pooler", grade: loader.GradeWarn, found: "given number 1, and the server knows it as 4711", fix: "default_pool_size of at least 6",
 		},
 		"torn pages": {
 			broken: func(x *examined) { x.settings["full_page_writes"] = [2]string{"off", ""} },
@@ -174,7 +174,7 @@ func TestExamineScripted(t *testing.T) {
 		},
 		"connections kept for others": {
 			broken: func(x *examined) { x.settings["reserved_connections"] = [2]string{"91", ""} },
-			check:  "connection limit", grade: loader.GradeWarn, found: "4 free (max_connections 100, 94 reserved, 2 in use), and the run opens 5", fix: "ALTER SYSTEM SET max_connections = 101, and restart the server, or --workers 3",
+			check:  "connection limit", grade: loader.GradeWarn, found: "4 free (max_connections 100, 94 reserved, 2 in use), and the run opens 6", fix: "ALTER SYSTEM SET max_connections = 102, and restart the server, or --workers 2",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

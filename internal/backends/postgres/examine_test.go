@@ -152,8 +152,8 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 			check:  "privilege to truncate", grade: loader.GradeFail, found: "may not empty", fix: `GRANT TRUNCATE ON "$s"."documents"`,
 		},
 		"role's connections": {
-			given: "ALTER ROLE $r CONNECTION LIMIT 2", check: "connection limit", grade: loader.GradeWarn,
-			found: "2 free (role $r has CONNECTION LIMIT 2, 0 in use), and the run opens 5", fix: `ALTER ROLE "$r" CONNECTION LIMIT 5, or --workers 1`,
+			given: "ALTER ROLE $r CONNECTION LIMIT 3", check: "connection limit", grade: loader.GradeWarn,
+			found: "3 free (role $r has CONNECTION LIMIT 3, 0 in use), and the run opens 6", fix: `ALTER ROLE "$r" CONNECTION LIMIT 6, or --workers 1`,
 		},
 		"statement timeout": {
 			given: "ALTER ROLE $r SET statement_timeout = '4s'", check: "timeouts", grade: loader.GradeWarn,
@@ -255,7 +255,7 @@ func TestExamineManyWorkers(t *testing.T) {
 	require.Len(t, wrong, 1)
 	require.Equal(t, "connection limit", wrong[0].Check)
 	require.Equal(t, loader.GradeWarn, wrong[0].Grade)
-	require.Regexp(t, `^\d+ free \(max_connections 200, 0 reserved, \d+ in use\), and the run opens 501: the others wait, and try again$`, wrong[0].Found)
+	require.Regexp(t, `^\d+ free \(max_connections 200, 0 reserved, \d+ in use\), and the run opens 502: the others wait, and try again$`, wrong[0].Found)
 	require.Regexp(t, `^start the server with max_connections=5\d\d: it is set on its command line, or --workers 1\d\d$`, wrong[0].Fix)
 }
 

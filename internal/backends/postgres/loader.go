@@ -31,8 +31,8 @@ var (
 	_ loader.Sizer    = (*opened)(nil)
 )
 
-// opened is the back-end on one table. It keeps no connection of its own: what it does besides loading is rare, and a
-// connection made for it cannot be a dead one.
+// opened is the back-end on one table. It keeps no connection of its own but the one that holds the table: what it does
+// besides loading is rare, and a connection made for it cannot be a dead one.
 type opened struct {
 	access
 	method  string
@@ -46,6 +46,7 @@ type opened struct {
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // whose connection still stands, as far as we know
+	held     *pgconn.PgConn        // keeps other runs off the table; nil if it does not
 }
 
 // ready is what Prepare has settled.
@@ -117,8 +118,20 @@ func (l *opened) Server() loader.Server {
 
 func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
 
-// Close has nothing to end: connections belong to sessions.
-func (l *opened) Close() error { return nil }
+// Close lets other runs have the table. All other connections belong to sessions.
+func (l *opened) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = exec(ctx, l.held, "ROLLBACK") // after the connection has ended the server takes its time
+	_ = closeConn(l.held)
+	l.held = nil
+	return nil
+}
 
 // somewhere runs f on a connection to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint) error) error {

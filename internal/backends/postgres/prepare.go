@@ -23,6 +23,9 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		l.ready.Store(r)
 		return loader.Table{Name: name}, nil
 	}
+	if err := l.hold(ctx, r, p); err != nil { // before anything is dropped
+		return loader.Table{}, err
+	}
 	var table loader.Table
 	err := l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) (err error) {
 		if _, err := rowsOf(ctx, c, r.sessionSetup(l.target)); err != nil {

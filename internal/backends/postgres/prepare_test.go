@@ -420,3 +420,57 @@ func TestGrantsAreStatements(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 }
+
+// Nobody drops or fills a table that another run fills, unless both add to it; whoever goes on with a run takes its place.
+func TestHold(t *testing.T) {
+	to := target(t)
+	prepare := func(run string, hold loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
+		t.Helper()
+		l := open(t, to)
+		t.Cleanup(func() { _ = l.Close() })
+		p := preparation(t, loader.CreateIfMissing)
+		p.Run, p.Hold = run, hold
+		if change != nil {
+			change(&p)
+		}
+		_, err := l.Prepare(t.Context(), p)
+		return l, err
+	}
+	recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
+	resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
+	busy := func(err error, run string) {
+		t.Helper()
+		assert.ErrorContains(t, err, "is being filled by run "+run)
+		assert.ErrorContains(t, err, "if its client is gone: SELECT pg_terminate_backend(")
+	}
+	alone, err := prepare("r-1", loader.HoldAlone, nil)
+	require.NoError(t, err)
+	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
+	for _, how := range []loader.Hold{loader.HoldAlone, loader.HoldShared} {
+		_, err = prepare("r-2", how, nil)
+		busy(err, "r-1")
+	}
+	_, err = prepare("r-2", loader.HoldAlone, recreate)
+	busy(err, "r-1")
+	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table), "and it is not dropped")
+	_, err = prepare("r-2", loader.HoldNone, nil)
+	require.NoError(t, err)
+
+	resumed, err := prepare("r-1", loader.HoldAlone, resume)
+	require.NoError(t, err, "an earlier process of the run is in nobody's way")
+	_, err = prepare("r-2", loader.HoldAlone, nil)
+	busy(err, "r-1")
+	require.NoError(t, alone.Close())
+	require.NoError(t, resumed.Close())
+
+	one, err := prepare("r-3", loader.HoldShared, nil)
+	require.NoError(t, err)
+	two, err := prepare("r-4", loader.HoldShared, nil)
+	require.NoError(t, err)
+	require.NoError(t, one.Close())
+	_, err = prepare("r-5", loader.HoldAlone, recreate)
+	busy(err, "r-4")
+	require.NoError(t, two.Close())
+	_, err = prepare("r-5", loader.HoldAlone, recreate)
+	require.NoError(t, err)
+}

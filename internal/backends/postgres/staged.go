@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -45,7 +46,7 @@ func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding
 }
 
 // Close closes the connections to the store.
-func (l *staged) Close() error { return l.store.Close() }
+func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.store.Close()) }
 
 // Session puts every batch into the folder of its group.
 func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
