@@ -54,10 +54,6 @@ func Run(ctx context.Context, args []string, p Process) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
 	err = root.ExecuteContext(ctx)
-	var child childError
-	if errors.As(err, &child) {
-		return child.code
-	}
 	if err != nil {
 		complain(a.terminal, err)
 	}
