@@ -1,4 +1,4 @@
-package mysqlerr_test
+package sqltx_test
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/mysqlerr"
+	"github.com/terapush/terapush/internal/sqltx"
 )
 
-func TestMeanings(t *testing.T) {
+func TestMySQLErrors(t *testing.T) {
 	for _, c := range []struct {
 		err                    error
 		broken, authentication bool
@@ -25,7 +25,7 @@ func TestMeanings(t *testing.T) {
 		{errors.New("EOF"), false, false},
 		{nil, false, false},
 	} {
-		assert.Equal(t, c.broken, mysqlerr.Broken(c.err), "%v", c.err)
-		assert.Equal(t, c.authentication, mysqlerr.Authentication(c.err), "%v", c.err)
+		assert.Equal(t, c.broken, sqltx.MySQLBroken(c.err), "%v", c.err)
+		assert.Equal(t, c.authentication, sqltx.MySQLAuthentication(c.err), "%v", c.err)
 	}
 }
