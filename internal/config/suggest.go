@@ -1,15 +1,14 @@
-// Package nearest finds the word that somebody meant, for "did you mean".
-package nearest
+package config
 
 import (
 	"fmt"
 	"strings"
 )
 
-// Of returns the valid word nearest to word, the first of several that are equally near, or "" when none is near
+// Suggest returns the valid word nearest to word, the first of several that are equally near, or "" when none is near
 // enough to be what was meant. A valid word that begins with word is nearest of all; otherwise about a third of the
 // letters may differ. Case does not count.
-func Of(word string, valid []string) string {
+func Suggest(word string, valid []string) string {
 	word = strings.ToLower(word)
 	if word == "" {
 		return ""
@@ -33,7 +32,7 @@ func Of(word string, valid []string) string {
 // nearest valid one, and lists them all.
 func Unknown(kind, word string, valid []string) error {
 	list := strings.Join(valid, ", ")
-	if guess := Of(word, valid); guess != "" {
+	if guess := Suggest(word, valid); guess != "" {
 		return fmt.Errorf("%s %q does not exist; did you mean %q? There is: %s", kind, word, guess, list)
 	}
 	return fmt.Errorf("%s %q does not exist; there is: %s", kind, word, list)

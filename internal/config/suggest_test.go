@@ -1,4 +1,4 @@
-package nearest
+package config
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOf(t *testing.T) {
+func TestSuggest(t *testing.T) {
 	schemes := []string{"postgres", "postgresql", "yugabyte", "mysql", "mariadb", "tidb", "singlestore", "discard"}
 	methods := []string{"load-data", "copy", "insert"}
 	modes := []string{"none", "ack", "count", "full"}
@@ -32,7 +32,7 @@ func TestOf(t *testing.T) {
 		{"", modes, ""},
 		{"x", nil, ""},
 	} {
-		require.Equal(t, c.want, Of(c.word, c.valid), c.word)
+		require.Equal(t, c.want, Suggest(c.word, c.valid), c.word)
 	}
 }
 
