@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -169,7 +169,7 @@ func failure(check string, err error) loader.Finding {
 
 // fits refuses what this machine has no room for, and warns where it has little.
 func (p *push) fits() error {
-	findings := doctor.Bounds(doctor.Want{Workers: p.crew.workers, Memory: memory(&p.Config)})
+	findings := host.CheckLimits(host.Want{Workers: p.crew.workers, Memory: memory(&p.Config)})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
 			p.warn(said(f))

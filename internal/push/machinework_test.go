@@ -7,7 +7,7 @@ import (
 
 	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/engine/ledger"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/event"
@@ -16,20 +16,20 @@ import (
 
 func TestMachineWork(t *testing.T) {
 	w := machineWork{}
-	w.add(2, machine.Load{
-		Cores: []float64{10, 20, 30}, NICs: []machine.Traffic{
+	w.add(2, host.Load{
+		Cores: []float64{10, 20, 30}, NICs: []host.Traffic{
 			{Name: "ens5", Sent: 1000, Allowance: map[string]int64{"bw_out": 3, "pps": 1}}, {Name: "gone", Sent: 7}, {Name: "lo", Sent: 50},
 		},
-	}, machine.Load{
-		Cores: []float64{11, 22, 30, 99}, NICs: []machine.Traffic{
+	}, host.Load{
+		Cores: []float64{11, 22, 30, 99}, NICs: []host.Traffic{
 			{Name: "ens5", Sent: 2000, Allowance: map[string]int64{"bw_out": 5, "pps": 1}}, {Name: "lo", Sent: 550}, {Name: "new", Sent: 1 << 40},
 		},
 	})
-	w.add(2, machine.Load{Cores: []float64{50, 50, 50}, NICs: []machine.Traffic{{Name: "ens5", Sent: 9000}}},
-		machine.Load{Cores: []float64{51, 51, 50}, NICs: []machine.Traffic{{Name: "ens5", Sent: 10_000}}})
+	w.add(2, host.Load{Cores: []float64{50, 50, 50}, NICs: []host.Traffic{{Name: "ens5", Sent: 9000}}},
+		host.Load{Cores: []float64{51, 51, 50}, NICs: []host.Traffic{{Name: "ens5", Sent: 10_000}}})
 
 	var e report.Evidence
-	w.addTo(&e, []machine.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}}, "")
+	w.addTo(&e, []host.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}}, "")
 	require.InDelta(t, 3.0/4, e.HottestCore, 1e-9)
 	require.InDelta(t, 5.0/4/3, e.MachineCPU, 1e-9)
 	require.Equal(t, "ens5", e.NIC)
@@ -39,7 +39,7 @@ func TestMachineWork(t *testing.T) {
 	require.Equal(t, map[string]int64{"bw_out": 2}, e.Allowance)
 
 	var virtual report.Evidence
-	w.addTo(&virtual, []machine.NIC{{Name: "ens5", BitsPerSecond: 3999}}, "")
+	w.addTo(&virtual, []host.NIC{{Name: "ens5", BitsPerSecond: 3999}}, "")
 	require.Zero(t, virtual.NICSpeed, "more than its speed went through it")
 	require.Zero(t, virtual.NICShare)
 
@@ -47,7 +47,7 @@ func TestMachineWork(t *testing.T) {
 	new(machineWork).addTo(&none, nil, "")
 	require.Equal(t, report.Evidence{}, none)
 	blind := machineWork{}
-	blind.add(1, machine.Load{}, machine.Load{})
+	blind.add(1, host.Load{}, host.Load{})
 	blind.addTo(&none, nil, "")
 	require.Zero(t, none.NICShare, "and no NaN")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/pkg/batch"
@@ -200,7 +200,7 @@ func memory(c *config.Push) int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)
 	}
-	if m := machine.Memory(); m > 0 {
+	if m := host.Memory(); m > 0 {
 		return m / 4
 	}
 	return 1 << 30

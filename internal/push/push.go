@@ -19,11 +19,10 @@ import (
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
-	"github.com/terapush/terapush/internal/price"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/servermetrics"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -79,7 +78,7 @@ type push struct {
 	contract  loader.Contract
 	link      link // to the target
 	crew      crew
-	prices    price.Prices
+	prices    host.Prices
 	table     loader.Table
 	plan      plan.Plan
 	ledger    *ledger.Ledger
@@ -89,9 +88,9 @@ type push struct {
 	meter     stats.Meter
 	account   *bound.Meter // of the workers' time; nil as stats are
 	machine   machineWork
-	encrypted atomic.Bool            // a connection was
-	timeline  *stats.Timeline        // runs as long as stats are made
-	servers   *servermetrics.Watcher // nil where nobody watches
+	encrypted atomic.Bool         // a connection was
+	timeline  *stats.Timeline     // runs as long as stats are made
+	servers   *host.ServerWatcher // nil where nobody watches
 
 	resumed bool            // an earlier process worked on the run
 	done    ledger.Done     // batches that are in; the engine reads it while it runs
