@@ -49,7 +49,7 @@ func (e *examination) instance() loader.Finding {
 	if i.PlacementGroup != "" {
 		found += ", placement group " + i.PlacementGroup
 	}
-	bits, known := Bandwidth(i.Type)
+	bits, known := i.Bandwidth()
 	switch {
 	case !known:
 		return ok(check, found+"; its lasting bandwidth is not in terapush's table")

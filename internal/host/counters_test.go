@@ -1,7 +1,6 @@
 package host
 
 import (
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -86,24 +85,6 @@ func file(t testing.TB, name string) string {
 	text, err := os.ReadFile("testdata/" + name)
 	require.NoError(t, err)
 	return string(text)
-}
-
-func TestAnswersHaveAnEnd(t *testing.T) {
-	_, err := readCounters(&bounded{from: endless{}, left: 1 << 20})
-	require.ErrorContains(t, err, "the answer is longer than 16 MiB")
-	got, err := io.ReadAll(io.LimitReader(&bounded{from: endless{}, left: 10}, 10))
-	require.NoError(t, err)
-	require.Len(t, got, 10)
-}
-
-// endless is lines of nothing wanted.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = '\n'
-	}
-	return len(p), nil
 }
 
 func FuzzRead(f *testing.F) {

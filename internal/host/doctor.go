@@ -1,8 +1,3 @@
-// Package doctor tells what of this machine would stop or slow a push down, and the command that changes it. Looking and
-// judging are apart: look reads facts, judge is pure. Nothing is changed, and what cannot be found out is a finding of
-// grade unknown, never an error.
-//
-// Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds. Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond.
 package host
 
 import (
@@ -28,7 +23,8 @@ type Want struct {
 // patience bounds the look-up of the route and the measuring of a round trip.
 const patience = 3 * time.Second
 
-// Check looks at this machine. It takes seconds at most.
+// Check returns what of this machine would stop or slow a push down, and the command that changes it. It changes nothing
+// and takes seconds at most.
 func Check(ctx context.Context, w Want) []loader.Finding { return judge(look(ctx, w.Target), w) }
 
 // look reads the facts. target is Want.Target.
@@ -45,7 +41,7 @@ func look(ctx context.Context, target string) Facts {
 	}
 	if target != "" && !isPath(target) {
 		var err error
-		if f.RoundTrip, err = RoundTrip(bound, target); err != nil {
+		if f.RoundTrip, err = roundTrip(bound, target); err != nil {
 			f.Unmeasured = err.Error()
 		}
 	}
@@ -61,7 +57,8 @@ func isPath(target string) bool {
 	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, "@")
 }
 
-// judge judges facts. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
+// judge is pure. Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds.
+// Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
 func judge(f Facts, w Want) []loader.Finding {
 	e := examination{f, w}
 	all := append(e.computer(), e.card()...)
@@ -70,8 +67,8 @@ func judge(f Facts, w Want) []loader.Finding {
 	return append(all, e.limits()...)
 }
 
-// CheckLimits are the warnings and failures about memory and what bounds the number of connections, which take no time to look at: for the
-// start of a push.
+// CheckLimits returns the warnings and failures about memory and what bounds the number of connections, which take no
+// time to look at: for the start of a push.
 func CheckLimits(w Want) []loader.Finding { return judgeLimits(lookHere(), w) }
 
 func judgeLimits(f Facts, w Want) []loader.Finding {

@@ -2,12 +2,13 @@ package host
 
 import (
 	"context"
+	_ "embed" // the table of bandwidths
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -29,6 +30,27 @@ type Instance struct {
 	Unknown string
 }
 
+// bandwidths are those of instance types that are made for the network, in Gbps: the figures of the pages on network
+// performance in Amazon's documentation of EC2, as of August 2026. It has no type whose figure reads "up to": these hold
+// it for minutes, until their credits are used up.
+//
+//go:embed bandwidth.csv
+var bandwidths string
+
+// Bandwidth is what the instance may send for as long as it wants, in bits a second; as much again may come in. known is
+// false for types that the table does not have, which says nothing about them.
+func (i Instance) Bandwidth() (bits int64, known bool) {
+	for line := range strings.Lines(bandwidths) {
+		name, gbps, _ := strings.Cut(strings.TrimSpace(line), ",")
+		if name != i.Type {
+			continue
+		}
+		n, err := strconv.ParseFloat(gbps, 64)
+		return int64(n * 1e9), err == nil
+	}
+	return 0, false
+}
+
 // metadataTimeout is how long all questions together may take. The service is on the same machine and answers in milliseconds,
 // or not at all.
 const metadataTimeout = time.Second
@@ -40,7 +62,7 @@ const endpointVariable = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
 // has AWS_EC2_METADATA_SERVICE_ENDPOINT. It takes a second at most. AWS_EC2_METADATA_DISABLED=true is respected.
 func AskEC2(ctx context.Context) Instance { return askEC2(ctx, "/", os.Getenv(endpointVariable)) }
 
-func askEC2(ctx context.Context, root, endpoint string) Instance {
+func askEC2(ctx context.Context, root tree, endpoint string) Instance {
 	i := Instance{ID: firmwareID(root)}
 	if i.Here = endpoint != "" || i.ID != "" || isInstance(root); !i.Here {
 		return i
@@ -77,34 +99,27 @@ func askEC2(ctx context.Context, root, endpoint string) Instance {
 
 // isInstance looks at what the hypervisor put into the firmware tables: on Nitro the vendor, on Xen the version of the
 // BIOS and the start of an identifier, which only root may read.
-func isInstance(root string) bool {
+func isInstance(root tree) bool {
 	for path, sign := range map[string]string{
 		"sys/devices/virtual/dmi/id/sys_vendor":   "amazon ec2",
 		"sys/devices/virtual/dmi/id/bios_vendor":  "amazon ec2",
 		"sys/devices/virtual/dmi/id/product_uuid": "ec2",
 		"sys/hypervisor/uuid":                     "ec2",
 	} {
-		if strings.HasPrefix(strings.ToLower(line(root, path)), sign) {
+		if text, _ := root.text(path); strings.HasPrefix(strings.ToLower(text), sign) {
 			return true
 		}
 	}
-	return strings.HasSuffix(line(root, "sys/devices/virtual/dmi/id/bios_version"), ".amazon")
+	version, _ := root.text("sys/devices/virtual/dmi/id/bios_version")
+	return strings.HasSuffix(version, ".amazon")
 }
 
 // firmwareID is the instance's id, which Nitro gives as the tag of the board.
-func firmwareID(root string) string {
-	if tag := line(root, "sys/devices/virtual/dmi/id/board_asset_tag"); strings.HasPrefix(tag, "i-") {
+func firmwareID(root tree) string {
+	if tag, _ := root.text("sys/devices/virtual/dmi/id/board_asset_tag"); strings.HasPrefix(tag, "i-") {
 		return tag
 	}
 	return ""
-}
-
-func line(root, path string) string {
-	text, err := os.ReadFile(filepath.Join(root, path))
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // service asks once: no second attempt and no older version of the protocol would find what the first did not.
@@ -138,8 +153,8 @@ func (w *witness) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// longest bounds an answer: what stands at the address need not be the service.
-const longest = 256
+// longestAnswer bounds an answer: what stands at the address need not be the service.
+const longestAnswer = 256
 
 // text is the answer to one question, "" where the service knows no such thing.
 func (s service) text(ctx context.Context, path string) (string, error) {
@@ -151,11 +166,11 @@ func (s service) text(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer answer.Content.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Content, longest+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Content, longestAnswer+1))
 	if err != nil {
 		return "", err
 	}
-	if len(text) > longest || strings.ContainsFunc(string(text), func(r rune) bool { return r < ' ' || r > '~' }) {
+	if len(text) > longestAnswer || strings.ContainsFunc(string(text), func(r rune) bool { return r < ' ' || r > '~' }) {
 		return "", fmt.Errorf("%s: what answers is no metadata service", path)
 	}
 	return string(text), nil

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/csv"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -46,11 +47,11 @@ func TestAsk(t *testing.T) {
 	allowed(t)
 	require.Equal(t, Instance{
 		Here: true, ID: "i-0abc", Type: "c6in.8xlarge", AZ: "us-east-1a", AZID: "use1-az1", Region: "us-east-1", PlacementGroup: "close",
-	}, askEC2(t.Context(), t.TempDir(), answers(t, pages())))
+	}, askEC2(t.Context(), plant(t, nil), answers(t, pages())))
 
 	few := pages()
 	delete(few, "placement/group-name")
-	i := askEC2(t.Context(), t.TempDir(), answers(t, few))
+	i := askEC2(t.Context(), plant(t, nil), answers(t, few))
 	require.Empty(t, i.PlacementGroup)
 	require.Empty(t, i.Unknown)
 	require.Equal(t, "c6in.8xlarge", i.Type)
@@ -61,7 +62,7 @@ func TestAProxyIsNotAsked(t *testing.T) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
 	defer proxy.Close()
 	t.Setenv("HTTP_PROXY", proxy.URL)
-	require.Equal(t, "use1-az1", askEC2(t.Context(), t.TempDir(), answers(t, pages())).AZID)
+	require.Equal(t, "use1-az1", askEC2(t.Context(), plant(t, nil), answers(t, pages())).AZID)
 }
 
 func TestNobodyIsAskedElsewhere(t *testing.T) {
@@ -71,7 +72,7 @@ func TestNobodyIsAskedElsewhere(t *testing.T) {
 		"garbage":          {"sys/devices/virtual/dmi/id/product_uuid": "\x00\xff", "sys/hypervisor/uuid": "", "sys/devices/virtual/dmi/id/bios_version/x": ""},
 		"another ec2 part": {"sys/devices/virtual/dmi/id/product_uuid": "aec2"},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, Instance{}, askEC2(t.Context(), string(plant(t, files)), "")) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, Instance{}, askEC2(t.Context(), plant(t, files), "")) })
 	}
 }
 
@@ -87,7 +88,7 @@ func TestTheFirmwareTells(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			called, cancel := context.WithCancel(t.Context())
 			cancel() // this machine may be an instance, and the question would go out
-			i := askEC2(called, string(plant(t, files)), "")
+			i := askEC2(called, plant(t, files), "")
 			require.True(t, i.Here)
 			require.Equal(t, "the question was called off", i.Unknown)
 		})
@@ -108,7 +109,7 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(c.serve)
 			defer s.Close()
-			i := askEC2(t.Context(), t.TempDir(), s.URL)
+			i := askEC2(t.Context(), plant(t, nil), s.URL)
 			require.True(t, i.Here)
 			require.Contains(t, i.Unknown, c.want)
 			require.Empty(t, i.Type)
@@ -116,11 +117,11 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	require.Contains(t, askEC2(t.Context(), t.TempDir(), gone.URL).Unknown, "cannot be asked: ")
+	require.Contains(t, askEC2(t.Context(), plant(t, nil), gone.URL).Unknown, "cannot be asked: ")
 
 	strange := answers(t, map[string]string{"instance-type": strings.Repeat("x", 1000)})
-	require.Contains(t, askEC2(t.Context(), t.TempDir(), strange).Unknown, "no metadata service")
-	require.Equal(t, "the metadata service knows no instance type", askEC2(t.Context(), t.TempDir(), answers(t, nil)).Unknown)
+	require.Contains(t, askEC2(t.Context(), plant(t, nil), strange).Unknown, "no metadata service")
+	require.Equal(t, "the metadata service knows no instance type", askEC2(t.Context(), plant(t, nil), answers(t, nil)).Unknown)
 }
 
 func TestSilenceIsExplained(t *testing.T) {
@@ -134,6 +135,31 @@ func TestSilenceIsExplained(t *testing.T) {
 	}))
 	defer s.Close()
 	defer close(enough)
-	i := askEC2(t.Context(), t.TempDir(), s.URL)
+	i := askEC2(t.Context(), plant(t, nil), s.URL)
 	require.Contains(t, i.Unknown, "hop limit of 2")
+}
+
+func TestBandwidth(t *testing.T) {
+	for name, want := range map[string]int64{"c5n.9xlarge": 50e9, "c7i.24xlarge": 37.5e9, "c8gn.48xlarge": 600e9} {
+		bits, ok := Instance{Type: name}.Bandwidth()
+		require.True(t, ok, name)
+		require.Equal(t, want, bits, name)
+	}
+	for _, name := range []string{"", "type", "c5n", "c5n.4xlarge", "c5n.9xlarge,50", "C5N.9XLARGE"} { // c5n.4xlarge is "up to 25"
+		_, ok := Instance{Type: name}.Bandwidth()
+		require.False(t, ok, name)
+	}
+}
+
+func TestTheTableIsWhole(t *testing.T) {
+	all, err := csv.NewReader(strings.NewReader(bandwidths)).ReadAll()
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, line := range all[1:] {
+		bits, ok := Instance{Type: line[0]}.Bandwidth()
+		require.True(t, ok, line)
+		require.GreaterOrEqual(t, bits, int64(10e9), line)
+		require.False(t, seen[line[0]], line)
+		seen[line[0]] = true
+	}
 }

@@ -1,6 +1,13 @@
+// Package host is about the machine that terapush runs on and what can be asked of it: memory, cores and network cards,
+// the EC2 instance, the way to a target, the doctor's checks of all that, and what a run costs. Servers tell the CPU that
+// they have used in their metrics.
+//
+// What cannot be found out is empty, 0 or a finding of grade unknown, and never an error.
 package host
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -49,7 +56,7 @@ func lookHere() Facts {
 
 func lookBelow(root tree, d drivers) Facts {
 	f := Facts{
-		Cores: cores(root), Memory: memory(string(root)), NICs: nics(root, d.channels),
+		Cores: cores(root), Memory: memory(root), NICs: nics(root, d.channels),
 		Governors: governors(root), Allowances: make(map[string]map[string]int64), Sysctls: make(map[string]string),
 	}
 	f.ClockSource, _ = root.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
@@ -100,6 +107,22 @@ func (f Facts) NIC(name string) (n NIC, ok bool) {
 		return NIC{}, false
 	}
 	return f.NICs[at], true
+}
+
+// Memory is the memory that this process may use, in bytes: the cgroup's limit where there is one, else the machine's
+// memory; 0 where neither can be read.
+func Memory() int64 { return memory("/") }
+
+func memory(root tree) int64 {
+	meminfo, _ := root.text("proc/meminfo")
+	total := field(strings.ReplaceAll(meminfo, " kB", ""), "MemTotal:") << 10 // its kB are KiB
+	// Version 2 of cgroups first; its limit is the word "max" where there is none. Version 1 writes a number near 2^63.
+	for _, name := range []string{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if limit := root.number(name); limit > 0 && (total == 0 || limit < total) {
+			return limit
+		}
+	}
+	return total
 }
 
 func cores(root tree) Cores {
@@ -155,4 +178,38 @@ func governors(root tree) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// tree is the folder in which /proc and /sys are looked for: "/", and another one in tests.
+type tree string
+
+// text is a file's content without the white space around it. Some files of /sys are there and refuse to be read, and in
+// containers whole folders are missing: to a reader both are the same.
+func (t tree) text(path ...string) (text string, ok bool) {
+	read, err := os.ReadFile(t.path(path...))
+	return strings.TrimSpace(string(read)), err == nil
+}
+
+// number is a file that holds one number; -1 for everything else, as the kernel says it of a link's speed.
+func (t tree) number(path ...string) int64 {
+	text, _ := t.text(path...)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// names lists a folder, sorted.
+func (t tree) names(path ...string) []string {
+	entries, _ := os.ReadDir(t.path(path...)) // one that cannot be read is as good as empty
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+func (t tree) path(path ...string) string {
+	return filepath.Join(append([]string{string(t)}, path...)...)
 }

@@ -1,13 +1,32 @@
 package host
 
 import (
-	"context"
-	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
+
+// plant makes a tree of files; a text that begins with "->" is a symbolic link, a name that ends in "/" a folder.
+func plant(t testing.TB, files map[string]string) tree {
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if strings.HasSuffix(name, "/") {
+			require.NoError(t, os.MkdirAll(path, 0o755))
+			continue
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if to, isLink := strings.CutPrefix(text, "->"); isLink {
+			require.NoError(t, os.Symlink(to, path))
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return tree(root)
+}
 
 func silent() drivers {
 	return drivers{func(string) map[string]uint64 { return nil }, func(string) int { return 0 }}
@@ -87,29 +106,23 @@ func TestThrottlingIsReadWithoutPanic(t *testing.T) {
 	}
 }
 
-func TestTheWayToThisMachineIsTheLoopback(t *testing.T) {
-	require.Equal(t, "lo", Route(t.Context(), "127.0.0.1:80"))
-	require.Equal(t, "lo", Route(t.Context(), "127.9.9.9:80"))
-	require.Empty(t, Route(t.Context(), "no address"))
-}
-
-func TestRoundTrip(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	took, err := RoundTrip(t.Context(), l.Addr().String())
-	require.NoError(t, err)
-	require.Positive(t, took)
-	require.Less(t, took, time.Minute)
-	l.Close()
-
-	_, err = RoundTrip(t.Context(), l.Addr().String())
-	require.ErrorContains(t, err, "refused")
-	_, err = RoundTrip(t.Context(), "no address")
-	require.Error(t, err)
-	called, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = RoundTrip(called, "127.0.0.1:80")
-	require.Error(t, err)
+func TestMemory(t *testing.T) {
+	const meminfo = "MemTotal:       2048 kB\nMemFree: 1 kB\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"machine":                  {map[string]string{"proc/meminfo": meminfo}, 2 << 20},
+		"cgroup v2":                {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1048576\n"}, 1 << 20},
+		"cgroup v2 without limit":  {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n"}, 2 << 20},
+		"cgroup v1 without limit":  {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2 << 20},
+		"nothing can be read":      {nil, 0},
+		"only a cgroup limit read": {map[string]string{"sys/fs/cgroup/memory.max": "4096\n"}, 4096},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, memory(plant(t, c.files)))
+		})
+	}
 }
 
 func TestLookOnThisMachine(t *testing.T) {

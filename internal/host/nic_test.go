@@ -1,7 +1,10 @@
 package host
 
 import (
+	"context"
+	"net"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -44,4 +47,29 @@ func TestNICs(t *testing.T) {
 			require.Equal(t, c.want, nics(plant(t, c.files), func(nic string) int { return map[string]int{"ens5": 8}[nic] }))
 		})
 	}
+}
+
+func TestTheWayToThisMachineIsTheLoopback(t *testing.T) {
+	require.Equal(t, "lo", Route(t.Context(), "127.0.0.1:80"))
+	require.Equal(t, "lo", Route(t.Context(), "127.9.9.9:80"))
+	require.Empty(t, Route(t.Context(), "no address"))
+}
+
+func TestRoundTrip(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	took, err := roundTrip(t.Context(), l.Addr().String())
+	require.NoError(t, err)
+	require.Positive(t, took)
+	require.Less(t, took, time.Minute)
+	l.Close()
+
+	_, err = roundTrip(t.Context(), l.Addr().String())
+	require.ErrorContains(t, err, "refused")
+	_, err = roundTrip(t.Context(), "no address")
+	require.Error(t, err)
+	called, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = roundTrip(called, "127.0.0.1:80")
+	require.Error(t, err)
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Prices are those of a price file, whose keys stand behind the fields. A GB is 10^9 bytes, as on the bills.
+// Prices are those of a price file that the user wrote, whose keys stand behind the fields. Nothing is looked up and
+// nothing guessed: not what a provider takes today, and not which zone a target is in. A price that is not in the file
+// costs nothing, and traffic costs something only where the file says which way it goes. A GB is 10^9 bytes, as on the
+// bills.
 type Prices struct {
 	Currency string `yaml:"currency"` // as it is to be shown, "USD"
 
@@ -99,7 +102,7 @@ type Usage struct {
 }
 
 // Cost is the bill of a usage, without lines of nothing.
-func Cost(p Prices, u Usage) report.Price {
+func (p Prices) Cost(u Usage) report.Price {
 	bill := report.Price{Currency: p.Currency}
 	add := func(name string, amount float64, unit string, each float64) {
 		if amount > 0 && each > 0 {

@@ -48,7 +48,7 @@ func TestOf(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bill := Cost(c.prices, c.usage)
+			bill := c.prices.Cost(c.usage)
 			require.Equal(t, c.prices.Currency, bill.Currency)
 			require.InDelta(t, c.total, bill.Total, 1e-9)
 			var names []string
@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 		})
 	}
 	require.Equal(t, []report.PriceItem{{Name: "cross-AZ traffic", Amount: 1000, Unit: "GB", Each: 0.02, Cost: 20}},
-		Cost(all, Usage{WireBytes: 1_000_000_000_000}).Items)
+		all.Cost(Usage{WireBytes: 1_000_000_000_000}).Items)
 }
 
 func TestRead(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Schema names the JSON form of a Report.
-const Schema = "terapush.doctor/v1"
+// reportSchema names the JSON form of a Report.
+const reportSchema = "terapush.doctor/v1"
 
 // Report is what the command doctor prints.
 type Report struct {
@@ -24,7 +24,7 @@ type Report struct {
 
 // NewReport puts findings together; server is nil without a target.
 func NewReport(machine, server []loader.Finding) Report {
-	r := Report{Schema: Schema, Machine: append([]loader.Finding{}, machine...), Server: append([]loader.Finding{}, server...)}
+	r := Report{Schema: reportSchema, Machine: append([]loader.Finding{}, machine...), Server: append([]loader.Finding{}, server...)}
 	r.OK = len(r.Failed()) == 0
 	return r
 }

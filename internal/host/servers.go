@@ -1,11 +1,7 @@
-// Package servermetrics asks a server's own metrics how busy its CPUs were while rows were loaded: the other half of the
-// question whether the client or the database was the limit.
-//
-// It reads Prometheus's text format, as node_exporter, Doris and most databases serve it, when the load begins, every ten
-// seconds, and when the load ends. What goes wrong is one warning and never the end of a run.
 package host
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -27,20 +23,10 @@ type ServerLoad struct {
 }
 
 const (
-	every   = 10 * time.Second
-	timeout = 2 * time.Second
-	largest = 16 << 20 // bytes of an answer; of a large Doris it is one or two MB
+	metricsInterval = 10 * time.Second
+	metricsTimeout  = 2 * time.Second
+	longestMetrics  = 16 << 20 // bytes; of a large Doris they are one or two MB
 )
-
-// WatchOptions say what to watch.
-type WatchOptions struct {
-	// URLs are http or https. User and password in them are sent by basic authentication and shown nowhere.
-	URLs []*url.URL
-	// TLS makes the configuration for a host; nil is Go's own.
-	TLS func(host string) (*tls.Config, error)
-
-	every time.Duration // for tests
-}
 
 // ServerWatcher watches servers until Stop or Load.
 type ServerWatcher struct {
@@ -50,16 +36,22 @@ type ServerWatcher struct {
 	done    sync.WaitGroup
 }
 
-// WatchServers begins to watch, and returns at once. When ctx ends nobody is asked any more.
-func WatchServers(ctx context.Context, o WatchOptions) *ServerWatcher {
-	if o.every == 0 {
-		o.every = every
-	}
+// WatchServers asks servers' own metrics how busy their CPUs are: now, every ten seconds, and when the load ends. It
+// returns at once; when ctx ends nobody is asked any more. What goes wrong is a warning and never the end of a run.
+//
+// The URLs are http or https, and answer with Prometheus's text format, as node_exporter, Doris and most databases do.
+// User and password in them are sent by basic authentication and shown nowhere. trust makes the TLS configuration for a
+// host; nil is Go's own.
+func WatchServers(ctx context.Context, urls []*url.URL, trust func(host string) (*tls.Config, error)) *ServerWatcher {
+	return watchServers(ctx, urls, trust, metricsInterval)
+}
+
+func watchServers(ctx context.Context, urls []*url.URL, trust func(string) (*tls.Config, error), every time.Duration) *ServerWatcher {
 	w := &ServerWatcher{stop: make(chan struct{})}
-	for _, u := range o.URLs {
+	for _, u := range urls {
 		s := &server{url: u, shown: public(u)}
 		w.servers = append(w.servers, s)
-		w.done.Go(func() { s.watch(ctx, w.stop, o) })
+		w.done.Go(func() { s.watch(ctx, w.stop, trust, every) })
 	}
 	return w
 }
@@ -115,14 +107,14 @@ type server struct {
 	problem          error // the first
 }
 
-func (s *server) watch(ctx context.Context, stop <-chan struct{}, o WatchOptions) {
-	client, err := s.client(o)
+func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust func(string) (*tls.Config, error), every time.Duration) {
+	client, err := s.client(trust)
 	if err != nil {
 		s.problem = err
 		return
 	}
 	defer client.CloseIdleConnections()
-	next := time.NewTicker(o.every)
+	next := time.NewTicker(every)
 	defer next.Stop()
 	for over := false; ; {
 		s.ask(ctx, client)
@@ -139,17 +131,17 @@ func (s *server) watch(ctx context.Context, stop <-chan struct{}, o WatchOptions
 	}
 }
 
-func (s *server) client(o WatchOptions) (*http.Client, error) {
+func (s *server) client(trust func(string) (*tls.Config, error)) (*http.Client, error) {
 	t := &http.Transport{DisableKeepAlives: true}
-	if o.TLS != nil && s.url.Scheme == "https" {
+	if trust != nil && s.url.Scheme == "https" {
 		var err error
-		if t.TLSClientConfig, err = o.TLS(s.url.Hostname()); err != nil {
+		if t.TLSClientConfig, err = trust(s.url.Hostname()); err != nil {
 			return nil, err
 		}
 	}
 	// A redirect would be asked with the same password elsewhere, or without.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &http.Client{Transport: t, Timeout: timeout, CheckRedirect: stay}, nil
+	return &http.Client{Transport: t, Timeout: metricsTimeout, CheckRedirect: stay}, nil
 }
 
 func (s *server) ask(ctx context.Context, client *http.Client) {
@@ -181,11 +173,14 @@ func (s *server) fetch(ctx context.Context, client *http.Client) (counters, erro
 	if answer.StatusCode != http.StatusOK {
 		return counters{}, fmt.Errorf("the answer is %s", answer.Status)
 	}
-	c, err := readCounters(&bounded{from: answer.Body, left: largest})
+	text, err := io.ReadAll(io.LimitReader(answer.Body, longestMetrics+1))
 	if err != nil {
 		return counters{}, err
 	}
-	return c, nil
+	if len(text) > longestMetrics { // half of the metrics would be wrong ones
+		return counters{}, fmt.Errorf("the answer is longer than %d MiB", longestMetrics>>20)
+	}
+	return readCounters(bytes.NewReader(text))
 }
 
 // withoutURL cuts off the URL that net/http puts in front of its errors.
@@ -195,21 +190,6 @@ func withoutURL(err error) error {
 		return of.Err
 	}
 	return err
-}
-
-// bounded is a reader of so many bytes, whose end is an error: half of the metrics would be wrong ones.
-type bounded struct {
-	from io.Reader
-	left int
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("the answer is longer than %d MiB", largest>>20)
-	}
-	n, err := b.from.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
 }
 
 // add adds what happened between two answers. Counters that went back are those of a server that was started anew.

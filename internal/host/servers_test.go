@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func until(t *testing.T, happened func() bool) {
 func TestWatch(t *testing.T) {
 	node, asked := exporter(t, file(t, "node_exporter_0.txt"), file(t, "node_exporter_1.txt"))
 	node.RawQuery = "collect[]=cpu"
-	w := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{node}})
+	w := WatchServers(t.Context(), []*url.URL{node}, nil)
 	until(t, func() bool { return asked.Load() == 1 })
 	w.Stop()
 	until(t, func() bool { return asked.Load() == 2 })
@@ -56,7 +57,7 @@ func TestWatch(t *testing.T) {
 
 func TestALoadThatIsOverAtOnceIsMeasuredAllTheSame(t *testing.T) {
 	node, asked := exporter(t, file(t, "node_exporter_0.txt"), file(t, "node_exporter_1.txt"))
-	_, warning := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{node}}).Load()
+	_, warning := WatchServers(t.Context(), []*url.URL{node}, nil).Load()
 	require.Empty(t, warning)
 	require.EqualValues(t, 2, asked.Load())
 }
@@ -66,19 +67,19 @@ func TestTheBusiestServerIsTold(t *testing.T) {
 	doris, _ := exporter(t, file(t, "doris_be_by_core_0.txt"), file(t, "doris_be_by_core_1.txt"))
 	itself, _ := exporter(t, file(t, "process_0.txt"), file(t, "process_1.txt"))
 	frontend, _ := exporter(t, file(t, "doris_fe.txt"))
-	l, warning := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{frontend, itself, node, doris}}).Load()
+	l, warning := WatchServers(t.Context(), []*url.URL{frontend, itself, node, doris}, nil).Load()
 	require.Equal(t, "http://"+doris.Host+"/metrics", l.URL, "a share says more than cores of an unknown number")
 	require.InDelta(t, 0.875, l.CPU, 1e-6)
 	require.Contains(t, warning, "--server-metrics: http://"+frontend.Host+"/metrics: no CPU time in there")
 	require.NotContains(t, warning, node.Host)
 
-	l, _ = WatchServers(t.Context(), WatchOptions{}).Load()
+	l, _ = WatchServers(t.Context(), nil, nil).Load()
 	require.Equal(t, ServerLoad{}, l)
 }
 
 func TestItIsAskedAgainDuringALongLoad(t *testing.T) {
 	node, asked := exporter(t, file(t, "node_exporter_0.txt"), "out of order", file(t, "node_exporter_1.txt"))
-	w := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{node}, every: time.Millisecond})
+	w := watchServers(t.Context(), []*url.URL{node}, nil, time.Millisecond)
 	until(t, func() bool { return asked.Load() > 3 })
 	l, warning := w.Load()
 	require.InDelta(t, 0.75, l.CPU, 1e-6, "one answer that is missing does no harm")
@@ -105,14 +106,14 @@ func TestPasswordsAreSentAndNotShown(t *testing.T) {
 	}
 	u := parsed(t, s.URL+"/metrics?token=s3cr3t")
 	u.User = url.UserPassword("scraper", "s3cr3t")
-	l, warning := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{u}, TLS: trust}).Load()
+	l, warning := WatchServers(t.Context(), []*url.URL{u}, trust).Load()
 	require.Empty(t, l.URL)
 	require.Equal(t, "127.0.0.1", <-hosts)
 	require.Equal(t, [2]any{"scraper", "s3cr3t"}, [2]any{user.Load(), password.Load()})
 	require.Contains(t, warning, s.URL+"/metrics: the answer is 302 Found")
 	require.NotContains(t, warning, "s3cr3t")
 
-	_, warning = WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{u}}).Load()
+	_, warning = WatchServers(t.Context(), []*url.URL{u}, nil).Load()
 	require.Contains(t, warning, "certificate", "nobody trusts it")
 	require.NotContains(t, warning, "s3cr3t")
 }
@@ -120,9 +121,15 @@ func TestPasswordsAreSentAndNotShown(t *testing.T) {
 func TestNobodyIsThere(t *testing.T) {
 	u, _ := exporter(t, "")
 	u.Host = "127.0.0.1:1"
-	l, warning := WatchServers(t.Context(), WatchOptions{URLs: []*url.URL{u}}).Load()
+	l, warning := WatchServers(t.Context(), []*url.URL{u}, nil).Load()
 	require.Equal(t, ServerLoad{}, l)
 	require.Contains(t, warning, "http://127.0.0.1:1/metrics: dial tcp 127.0.0.1:1")
+}
+
+func TestAnswersHaveAnEnd(t *testing.T) {
+	u, _ := exporter(t, strings.Repeat("\n", longestMetrics+1))
+	_, warning := WatchServers(t.Context(), []*url.URL{u}, nil).Load()
+	require.Contains(t, warning, "the answer is longer than 16 MiB")
 }
 
 func TestTheEndOfTheRunEndsTheQuestions(t *testing.T) {
@@ -133,7 +140,7 @@ func TestTheEndOfTheRunEndsTheQuestions(t *testing.T) {
 	}))
 	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	w := WatchServers(ctx, WatchOptions{URLs: []*url.URL{parsed(t, s.URL)}})
+	w := WatchServers(ctx, []*url.URL{parsed(t, s.URL)}, nil)
 	<-asked
 	cancel()
 	_, warning := w.Load()

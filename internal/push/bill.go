@@ -32,7 +32,7 @@ func (p *push) reportPrice(r *report.Report, s event.Snapshot) {
 	case p.caps().StoresObjects():
 		u.Puts = s.Attempts // one that failed was a request all the same
 	}
-	r.Price = host.Cost(p.prices, u)
+	r.Price = p.prices.Cost(u)
 }
 
 // caps are the loader's, or none without it.
@@ -70,7 +70,7 @@ func (p *push) estimate() (bill report.Price, open []string) {
 	if caps.Staged {
 		u.Gets = u.Puts
 	}
-	return host.Cost(p.prices, u), open
+	return p.prices.Cost(u), open
 }
 
 // priceText is a bill in one line.

@@ -16,7 +16,7 @@ func (p *push) watchServers(ctx context.Context) {
 	if len(urls) == 0 || p.servers != nil {
 		return
 	}
-	p.servers = host.WatchServers(ctx, host.WatchOptions{URLs: urls, TLS: p.trustOfMetrics})
+	p.servers = host.WatchServers(ctx, urls, p.trustOfMetrics)
 }
 
 // stopWatching ends that with the load, and does not wait for the last answers: the report does.

@@ -68,7 +68,7 @@ func localLink(ctx context.Context) link {
 func fullLink(ctx context.Context) link {
 	l := localLink(ctx)
 	l.instance = sync.OnceValue(func() int64 {
-		bits, _ := host.Bandwidth(host.AskEC2(ctx).Type)
+		bits, _ := host.AskEC2(ctx).Bandwidth()
 		return bits
 	})
 	return l
