@@ -1,4 +1,4 @@
-package ceilings
+package baseline
 
 import (
 	"bytes"
@@ -28,30 +28,30 @@ const (
 
 // form is the file.
 type form struct {
-	Schema   string    `json:"schema"`
-	Ceilings []Ceiling `json:"ceilings"`
+	Schema       string        `json:"schema"`
+	Measurements []Measurement `json:"ceilings"`
 }
 
 // Path is the file in a state folder.
 func Path(state string) string { return filepath.Join(state, fileName) }
 
-// For is the best that the file in the state folder has of this machine for the key. No file is no error; one that cannot
+// Best is the best that the file in the state folder has of this machine for the key. No file is no error; one that cannot
 // be read is, and the error names it.
-func For(state string, k Key) (best Ceiling, ok bool, err error) {
-	return forMachine(state, k, record.ThisMachine())
+func Best(state string, k Key) (best Measurement, ok bool, err error) {
+	return bestOf(state, k, record.ThisMachine())
 }
 
-func forMachine(state string, k Key, machine record.Machine) (Ceiling, bool, error) {
+func bestOf(state string, k Key, machine record.Machine) (Measurement, bool, error) {
 	all, err := Read(state)
 	if err != nil {
-		return Ceiling{}, false, err
+		return Measurement{}, false, err
 	}
 	found, ok := best(all, k, machine)
 	return found, ok, nil
 }
 
 // Read is all that the file in the state folder has, of every machine. No file is none.
-func Read(state string) ([]Ceiling, error) {
+func Read(state string) ([]Measurement, error) {
 	path := Path(state)
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -73,7 +73,7 @@ func Read(state string) ([]Ceiling, error) {
 }
 
 // parse looks at the schema first, so that a newer file is not called damaged.
-func parse(text []byte) ([]Ceiling, error) {
+func parse(text []byte) ([]Measurement, error) {
 	if len(text) > mostBytes {
 		return nil, fmt.Errorf("larger than %d MiB, which no list of ceilings is", mostBytes>>20)
 	}
@@ -90,19 +90,19 @@ func parse(text []byte) ([]Ceiling, error) {
 	if err := json.Unmarshal(text, &whole); err != nil {
 		return nil, fmt.Errorf("damaged: %w", err)
 	}
-	for i, c := range whole.Ceilings {
+	for i, c := range whole.Measurements {
 		if !positive(c.BytesPerSecond) || c.Workers < 1 {
 			return nil, fmt.Errorf("damaged: entry %d has %v bytes a second by %d workers", i+1, c.BytesPerSecond, c.Workers)
 		}
 	}
-	return whole.Ceilings, nil
+	return whole.Measurements, nil
 }
 
 func positive(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 
-// Keep adds figures to the file in the state folder, in place of older ones of the same key, machine and sink. It returns
+// Save adds figures to the file in the state folder, in place of older ones of the same key, machine and sink. It returns
 // when they are on disk. Several processes may do it at once. A file that cannot be read is left as it is.
-func Keep(state string, made []Ceiling) error {
+func Save(state string, made []Measurement) error {
 	if len(made) == 0 {
 		return nil
 	}
@@ -118,8 +118,8 @@ func Keep(state string, made []Ceiling) error {
 	if err != nil {
 		return err
 	}
-	old = slices.DeleteFunc(old, func(o Ceiling) bool {
-		return slices.ContainsFunc(made, func(m Ceiling) bool { return replaces(m, o) })
+	old = slices.DeleteFunc(old, func(o Measurement) bool {
+		return slices.ContainsFunc(made, func(m Measurement) bool { return replaces(m, o) })
 	})
 	if err := write(state, append(old, made...)); err != nil {
 		return fmt.Errorf("keeping the ceilings: %w", err)
@@ -128,7 +128,7 @@ func Keep(state string, made []Ceiling) error {
 }
 
 // write puts a new file in the place of the old one, whole or not at all.
-func write(state string, all []Ceiling) (err error) {
+func write(state string, all []Measurement) (err error) {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	out.SetIndent("", " ")

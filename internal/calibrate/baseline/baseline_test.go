@@ -1,4 +1,4 @@
-package ceilings
+package baseline
 
 import (
 	"fmt"
@@ -23,20 +23,20 @@ func loadData() Key {
 }
 
 // reached is a ceiling of anna's.
-func reached(k Key, workers int, bytes float64) Ceiling {
-	return Ceiling{
+func reached(k Key, workers int, bytes float64) Measurement {
+	return Measurement{
 		Key: k, Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1", Machine: anna(),
 		Workers: workers, BytesPerSecond: bytes, RowsPerSecond: bytes / 520, CPUSecondsPerGiB: 0.3, BoundBy: "client-cpu",
 	}
 }
 
-func TestFor(t *testing.T) {
+func TestBest(t *testing.T) {
 	state := t.TempDir()
 	far := reached(loadData(), 8, 300)
 	far.Host = "10.0.0.7"
 	encrypted := loadData()
 	encrypted.TLS = true
-	require.NoError(t, Keep(state, []Ceiling{
+	require.NoError(t, Save(state, []Measurement{
 		reached(loadData(), 1, 100), reached(loadData(), 4, 250), reached(loadData(), 8, 200), far, reached(encrypted, 2, 90),
 	}))
 	other := func(change func(*Key)) Key {
@@ -69,12 +69,12 @@ func TestFor(t *testing.T) {
 		"a new kernel is no other machine":  {loadData(), on(func(m *record.Machine) { m.OS = "Linux 6.13" }), 300},
 		"more memory is no other machine":   {loadData(), on(func(m *record.Machine) { m.MemoryBytes = 16 << 30 }), 300},
 	} {
-		got, ok, err := forMachine(state, c.key, c.machine)
+		got, ok, err := bestOf(state, c.key, c.machine)
 		require.NoError(t, err, name)
 		require.Equal(t, c.want > 0, ok, name)
 		require.Equal(t, c.want, got.BytesPerSecond, name)
 	}
-	_, ok, err := For(state, loadData())
+	_, ok, err := Best(state, loadData())
 	require.NoError(t, err)
 	require.False(t, ok, "this machine is not anna")
 }
@@ -83,8 +83,8 @@ func TestFewerCoresAreAnotherMachine(t *testing.T) {
 	state := t.TempDir()
 	mine := reached(loadData(), 1, 100)
 	mine.Machine = record.ThisMachine()
-	require.NoError(t, Keep(state, []Ceiling{mine}))
-	got, ok, err := For(state, loadData())
+	require.NoError(t, Save(state, []Measurement{mine}))
+	got, ok, err := Best(state, loadData())
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, mine, got)
@@ -95,12 +95,12 @@ func TestKeepReplaces(t *testing.T) {
 	state := t.TempDir()
 	far, berta := reached(loadData(), 2, 50), reached(loadData(), 2, 60)
 	far.Host, berta.Machine.Host = "10.0.0.7", "berta"
-	require.NoError(t, Keep(state, []Ceiling{reached(loadData(), 1, 100), reached(loadData(), 4, 500), far, berta}))
-	require.NoError(t, Keep(state, []Ceiling{reached(loadData(), 1, 110)}))
+	require.NoError(t, Save(state, []Measurement{reached(loadData(), 1, 100), reached(loadData(), 4, 500), far, berta}))
+	require.NoError(t, Save(state, []Measurement{reached(loadData(), 1, 110)}))
 	all, err := Read(state)
 	require.NoError(t, err)
-	require.Equal(t, []Ceiling{far, berta, reached(loadData(), 1, 110)}, all)
-	require.NoError(t, Keep(state, nil))
+	require.Equal(t, []Measurement{far, berta, reached(loadData(), 1, 110)}, all)
+	require.NoError(t, Save(state, nil))
 	again, err := Read(state)
 	require.NoError(t, err)
 	require.Equal(t, all, again)
@@ -110,7 +110,7 @@ func TestKeepReplaces(t *testing.T) {
 }
 
 func TestNoFile(t *testing.T) {
-	_, ok, err := For(filepath.Join(t.TempDir(), "none"), loadData())
+	_, ok, err := Best(filepath.Join(t.TempDir(), "none"), loadData())
 	require.NoError(t, err)
 	require.False(t, ok)
 }
@@ -132,11 +132,11 @@ func TestBadFiles(t *testing.T) {
 	} {
 		state := t.TempDir()
 		require.NoError(t, os.WriteFile(Path(state), []byte(c.text), 0o600))
-		_, ok, err := For(state, loadData())
+		_, ok, err := Best(state, loadData())
 		require.False(t, ok, name)
 		require.ErrorContains(t, err, c.says, name)
 		require.ErrorContains(t, err, Path(state), name)
-		require.ErrorContains(t, Keep(state, []Ceiling{reached(loadData(), 1, 1)}), c.says, name)
+		require.ErrorContains(t, Save(state, []Measurement{reached(loadData(), 1, 1)}), c.says, name)
 		text, err := os.ReadFile(Path(state))
 		require.NoError(t, err)
 		require.Equal(t, c.text, string(text), name)
@@ -161,7 +161,7 @@ func TestManyWriters(t *testing.T) {
 		group.Go(func() {
 			k := loadData()
 			k.Dataset = fmt.Sprint("d", n)
-			if err := Keep(state, []Ceiling{reached(k, 1, 1), reached(k, 2, 2)}); err != nil {
+			if err := Save(state, []Measurement{reached(k, 1, 1), reached(k, 2, 2)}); err != nil {
 				t.Error(err)
 			}
 			if _, err := Read(state); err != nil {

@@ -1,8 +1,8 @@
-// Package ceilings keeps what calibrate found this machine able to do, so that a run can be told as a share of that.
+// Package baseline keeps what calibrate found this machine able to do, so that a run can be told as a share of that.
 //
 // They lie in one file of the state folder. Figures of another machine, or of another number of cores, are kept there and
 // not used: a state folder is copied to new machines, and a process that may use fewer cores can do less.
-package ceilings
+package baseline
 
 import (
 	"time"
@@ -35,8 +35,8 @@ type Key struct {
 // Protocol is the key's back-end and method, for people.
 func (k Key) Protocol() string { return k.Backend + " " + k.Method }
 
-// Ceiling is what was reached once. Bytes are column data.
-type Ceiling struct {
+// Measurement is what was reached once. Bytes are column data.
+type Measurement struct {
 	Key
 	Measured time.Time      `json:"measured"`
 	Version  string         `json:"version"` // of terapush
@@ -62,7 +62,7 @@ func same(a, b record.Machine) bool {
 // best is the highest rate that a machine has reached with the key, by whatever number of workers and into whatever sink: a
 // sink on this machine takes cores from the client, one on another machine has a network before it, and what the client
 // can do is at least the larger of both.
-func best(all []Ceiling, k Key, machine record.Machine) (found Ceiling, ok bool) {
+func best(all []Measurement, k Key, machine record.Machine) (found Measurement, ok bool) {
 	for _, c := range all {
 		if c.Key == k && same(c.Machine, machine) && c.BytesPerSecond > found.BytesPerSecond {
 			found, ok = c, true
@@ -73,6 +73,6 @@ func best(all []Ceiling, k Key, machine record.Machine) (found Ceiling, ok bool)
 
 // replaces tells whether a new figure makes an old one void: it is of the same machine, sink and key. What other numbers
 // of workers reached goes, too, or a best that cannot be had any more would stay for ever.
-func replaces(made, old Ceiling) bool {
+func replaces(made, old Measurement) bool {
 	return made.Key == old.Key && made.Host == old.Host && same(made.Machine, old.Machine)
 }
