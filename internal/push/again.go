@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -30,7 +30,7 @@ func (p *push) verifyAgain(ctx context.Context) error {
 	if err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	if record.Stage == ledger.Loading {
+	if record.Stage == runlog.Loading {
 		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: go on with push --resume first", record.Run))
 	}
 	if mode := verify.Mode(p.Config.Verify); mode != verify.Full {

@@ -6,10 +6,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/bound"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -108,7 +108,7 @@ func TestWireAndEncodedBytes(t *testing.T) {
 		"stored up": {s: event.Snapshot{EncodedBytes: 100 * mib, StoredBytes: 200 * mib, WireBytes: 110 * mib}, staged: true, want: "-45 %"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &push{resumed: c.resumed, plan: plan.Plan{EncodedRowBytes: 100}, ledger: new(ledger.Ledger)}
+			p := &push{resumed: c.resumed, plan: plan.Plan{EncodedRowBytes: 100}, ledger: new(runlog.Log)}
 			if c.staged {
 				p.contract.GroupBatches = 1
 				p.contract.Dedup = loader.DedupTx

@@ -13,11 +13,11 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -38,13 +38,13 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.fits(); err != nil {
 		return err
 	}
-	if err := ledger.Usable(p.Config.State); err != nil {
+	if err := runlog.Usable(p.Config.State); err != nil {
 		return err
 	}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	run := ledger.NewID(p.started)
+	run := runlog.NewID(p.started)
 	caps := p.loader.Caps()
 	p.heed(caps)
 	if err := p.negotiate(caps); err != nil {
@@ -80,8 +80,8 @@ func (p *push) settlePlan(ctx context.Context, run string) error {
 	if err := p.makePlan(first); err != nil {
 		return err
 	}
-	p.ledger, err = ledger.Create(p.Config.State, ledger.Record{
-		Run: run, Started: p.started, Stage: ledger.Loading,
+	p.ledger, err = runlog.Create(p.Config.State, runlog.Record{
+		Run: run, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name, Identity: p.table.Identity,
 		Plan: p.plan, Flags: p.Given,
 	})
@@ -226,7 +226,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	return loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.resumed && (p.ledger.Record().Stage != ledger.Verified || !p.claims()), // the claims of a proven run are gone
+		Resume: p.resumed && (p.ledger.Record().Stage != runlog.Verified || !p.claims()), // the claims of a proven run are gone
 		Silent: p.silent(),
 	}
 }

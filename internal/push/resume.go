@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -37,7 +37,7 @@ func (p *push) takeOver(ctx context.Context) error {
 		return fmt.Errorf("table %s is not the one run %s was filling (it was %s, now it is %s): it was made anew or emptied since; start a new run",
 			p.table.Name, record.Run, record.Identity, p.table.Identity)
 	}
-	if record.Stage == ledger.Verified {
+	if record.Stage == runlog.Verified {
 		return nil // its claims are gone
 	}
 	p.heed(p.loader.Caps())
@@ -62,27 +62,27 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err := p.findStored(ctx); err != nil {
 		return err
 	}
-	if record.Stage == ledger.Loaded && p.left() == 0 {
+	if record.Stage == runlog.Loaded && p.left() == 0 {
 		return nil
 	}
 	if err := p.refit(); err != nil {
 		return err
 	}
-	record.Stage, record.Plan = ledger.Loading, p.plan
+	record.Stage, record.Plan = runlog.Loading, p.plan
 	return p.ledger.Save(record)
 }
 
 // reopen takes over a run's folder, handing its journal to each, and connects.
-func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Record, error) {
+func (p *push) reopen(ctx context.Context, each func(event.Event)) (runlog.Record, error) {
 	p.resumed = true
-	before, err := ledger.Read(p.Config.State, p.Config.Resume)
+	before, err := runlog.Read(p.Config.State, p.Config.Resume)
 	if err != nil {
-		return ledger.Record{}, err
+		return runlog.Record{}, err
 	}
 	p.contract = before.Plan.Contract // each may ask
-	if p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each); err != nil {
+	if p.ledger, err = runlog.Open(p.Config.State, p.Config.Resume, each); err != nil {
 		p.contract = loader.Contract{} // of a run that is another's there is nothing to report
-		return ledger.Record{}, err
+		return runlog.Record{}, err
 	}
 	r := p.ledger.Record()
 	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
@@ -106,7 +106,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Recor
 }
 
 // tableOf is the table as the user names it.
-func tableOf(r ledger.Record) string {
+func tableOf(r runlog.Record) string {
 	if name := r.Flag("table"); name != "" {
 		return name
 	}
@@ -146,7 +146,7 @@ func (p *push) believeClaims(ctx context.Context) error {
 // reallyGone makes sure, by one scan, that batches whose claims are missing have no rows in the table. A crash takes
 // rows and claims together; rows without claims mean that somebody emptied the claim table, and to send them again
 // would double them.
-func (p *push) reallyGone(ctx context.Context, lost *ledger.Done) error {
+func (p *push) reallyGone(ctx context.Context, lost *runlog.Done) error {
 	counter, can := p.loader.(loader.Counter)
 	if !can || lost.Len() == 0 {
 		return nil
@@ -216,7 +216,7 @@ func (p *push) warnOfLoss(batches int64) {
 }
 
 // claimed reads the claims of the run, where the contract makes any.
-func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err error) {
+func (p *push) claimed(ctx context.Context) (claimed runlog.Done, can bool, err error) {
 	claims, can := p.loader.(loader.Claims)
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return claimed, false, nil
@@ -252,7 +252,7 @@ func (p *push) refit() error {
 }
 
 // refuseChanges names every flag that would make other rows, or put them elsewhere.
-func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) bool) error {
+func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
 	if explicit == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-// Package ledger keeps a run on disk: what was planned, and what became of every attempt. One folder a run, named by
+// Package runlog keeps a run on disk: what was planned, and what became of every attempt. One folder a run, named by
 // the run's id, owned by one process at a time:
 //
 //	run.json       the record: plan, target, how far the run is; replaced as a whole
@@ -9,7 +9,7 @@
 // methods with claim rows the claim table is the truth, and an attempt that the journal has lost is found there. Where
 // nothing else tells that there was an attempt (labels, key ranges, commit groups), whoever appends calls Sync before the
 // attempt is sent, and after a group's end before its objects are removed.
-package ledger
+package runlog
 
 import (
 	"encoding/json"
@@ -36,9 +36,9 @@ const (
 // syncEvery is how far the journal may be behind.
 const syncEvery = 100 * time.Millisecond
 
-// Ledger is one run's folder, opened and locked. Append and Sync are safe for concurrent use; the rest belongs to one
+// Log is one run's folder, opened and locked. Append and Sync are safe for concurrent use; the rest belongs to one
 // goroutine.
-type Ledger struct {
+type Log struct {
 	dir    string
 	lock   *flock.Flock
 	record Record
@@ -58,7 +58,7 @@ type Ledger struct {
 // resumed, and a process can die between any two steps: so the folder is filled under a name that is no run's id, and
 // gets its own when journal and record are on disk. What a crash leaves under the first name is nobody's, and is removed
 // by a later Create.
-func Create(stateDir string, r Record) (*Ledger, error) {
+func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func sweep(stateDir string, now time.Time) {
 }
 
 // fill locks the folder, and puts journal and record into it. The lock is the file's, and stays through a new name.
-func fill(dir string, r Record) (*Ledger, error) {
+func fill(dir string, r Record) (*Log, error) {
 	l, err := lock(dir)
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func startJournal(dir, run string) error {
 // Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
 // dropped. What was replayed is on disk when Open returns: the process before may have died without a sync, and what is
 // done because of a line must not outlive the line.
-func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
+func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
 	}
@@ -158,8 +158,8 @@ func Open(stateDir, run string, f func(event.Event)) (*Ledger, error) {
 }
 
 // lock makes sure that no other process works on the run. The kernel lets go of the lock when a process dies.
-func lock(dir string) (*Ledger, error) {
-	l := &Ledger{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
+func lock(dir string) (*Log, error) {
+	l := &Log{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
 	free, err := l.lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("locking the run: %w", err)
@@ -213,8 +213,8 @@ func readEvents(file io.Reader, run string, f func(event.Event)) error {
 	return err
 }
 
-// appending is the last step to a ledger in use; after an error in an earlier one it lets go of the run instead.
-func (l *Ledger) appending(err error) (*Ledger, error) {
+// appending is the last step to a log in use; after an error in an earlier one it lets go of the run instead.
+func (l *Log) appending(err error) (*Log, error) {
 	if err == nil {
 		l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
 	}
@@ -228,7 +228,7 @@ func (l *Ledger) appending(err error) (*Ledger, error) {
 
 // Append adds an event. It does not wait for the disk; an error is one that an earlier write met, and nothing may be
 // sent after it: a run that cannot be resumed must not go on.
-func (l *Ledger) Append(e event.Event) error {
+func (l *Log) Append(e event.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
@@ -245,7 +245,7 @@ func (l *Ledger) Append(e event.Event) error {
 	return l.failed
 }
 
-func (l *Ledger) syncLoop() {
+func (l *Log) syncLoop() {
 	defer close(l.done)
 	tick := time.NewTicker(syncEvery)
 	defer tick.Stop()
@@ -261,7 +261,7 @@ func (l *Ledger) syncLoop() {
 
 // Sync brings every event that was appended before to the disk. Workers keep appending while the disk works; who syncs
 // in the meantime waits, and then mostly finds that another's sync was also his.
-func (l *Ledger) Sync() error {
+func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	l.mu.Lock()
@@ -281,10 +281,10 @@ func (l *Ledger) Sync() error {
 }
 
 // Record is the newest record.
-func (l *Ledger) Record() Record { return l.record }
+func (l *Log) Record() Record { return l.record }
 
 // Save replaces the record, durably: a crash leaves the old one or the new one.
-func (l *Ledger) Save(r Record) error {
+func (l *Log) Save(r Record) error {
 	r.Schema = recordSchema
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -298,16 +298,16 @@ func (l *Ledger) Save(r Record) error {
 }
 
 // Close brings everything to the disk and lets go of the run.
-func (l *Ledger) Close() error {
+func (l *Log) Close() error {
 	close(l.stop)
 	<-l.done
 	return errors.Join(l.Sync(), l.journal.Close(), l.lock.Unlock())
 }
 
-// Remove closes the ledger and removes the run's folder. It takes the run's name from the folder first, so that a kill
+// Remove closes the log and removes the run's folder. It takes the run's name from the folder first, so that a kill
 // leaves a whole run or none: what is left then is like what Create leaves, and goes with a later run. Where the folder
 // cannot be renamed the run stays as it is.
-func (l *Ledger) Remove() error {
+func (l *Log) Remove() error {
 	unnamed := filepath.Join(filepath.Dir(l.dir), unnamedPrefix+filepath.Base(l.dir))
 	renamed := os.Rename(l.dir, unnamed) // under the lock: nobody may take the run over in between
 	if err := errors.Join(renamed, l.Close()); err != nil {

@@ -1,4 +1,4 @@
-package ledger
+package runlog
 
 import "math/bits"
 

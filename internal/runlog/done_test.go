@@ -1,4 +1,4 @@
-package ledger_test
+package runlog_test
 
 import (
 	"maps"
@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
-func of(numbers map[int64]bool) *ledger.Done {
-	d := new(ledger.Done)
+func of(numbers map[int64]bool) *runlog.Done {
+	d := new(runlog.Done)
 	for n := range numbers {
 		d.Add(n)
 	}
@@ -21,8 +21,8 @@ func of(numbers map[int64]bool) *ledger.Done {
 
 // Done behaves like a map of numbers.
 func TestDone(t *testing.T) {
-	require.Zero(t, new(ledger.Done).Len())
-	require.EqualValues(t, -1, new(ledger.Done).Last())
+	require.Zero(t, new(runlog.Done).Len())
+	require.EqualValues(t, -1, new(runlog.Done).Last())
 	for seed := range uint64(200) {
 		dice := rand.New(rand.NewPCG(seed, 0))
 		sets := [2]map[int64]bool{{}, {}}

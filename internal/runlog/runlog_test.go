@@ -1,4 +1,4 @@
-package ledger_test
+package runlog_test
 
 import (
 	"fmt"
@@ -12,24 +12,24 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 )
 
 const run = "20260102-030405-abcdef"
 
-func record() ledger.Record {
-	return ledger.Record{
-		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: ledger.Loading,
+func record() runlog.Record {
+	return runlog.Record{
+		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: runlog.Loading,
 		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: plan.Plan{Rows: 7, Dataset: "documents"},
 		Flags: map[string][]string{"rows": {"7"}, "set": {"a=1", "b=2"}},
 	}
 }
 
-func create(t *testing.T, dir string) *ledger.Ledger {
+func create(t *testing.T, dir string) *runlog.Log {
 	t.Helper()
-	l, err := ledger.Create(dir, record())
+	l, err := runlog.Create(dir, record())
 	require.NoError(t, err)
 	return l
 }
@@ -40,7 +40,7 @@ func applied(number int64) event.Event {
 
 // reopen lists the batches that the journal tells of.
 func reopen(dir string) (batches []int64, err error) {
-	l, err := ledger.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
+	l, err := runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +56,14 @@ func TestCreateAndOpen(t *testing.T) {
 		require.NoError(t, l.Append(applied(i)))
 	}
 	r := l.Record()
-	r.Stage = ledger.Loaded
+	r.Stage = runlog.Loaded
 	require.NoError(t, l.Save(r))
 	require.NoError(t, l.Close())
 
-	l, err := ledger.Open(dir, run, func(event.Event) {})
+	l, err := runlog.Open(dir, run, func(event.Event) {})
 	require.NoError(t, err)
 	want := record()
-	want.Schema, want.Stage = "terapush.run/v1", ledger.Loaded
+	want.Schema, want.Stage = "terapush.run/v1", runlog.Loaded
 	require.Equal(t, want, l.Record())
 	require.Equal(t, "7", want.Flag("rows"))
 	require.Empty(t, want.Flag("seed"))
@@ -84,10 +84,10 @@ func TestOneOwner(t *testing.T) {
 	l := create(t, dir)
 	_, err := reopen(dir)
 	require.EqualError(t, err, "another process is working on run "+run)
-	_, err = ledger.Create(dir, record())
+	_, err = runlog.Create(dir, record())
 	require.ErrorContains(t, err, "file exists")
 	require.Equal(t, []string{run}, entries(t, dir), "who could not create a run leaves nothing")
-	_, err = ledger.Read(dir, run)
+	_, err = runlog.Read(dir, run)
 	require.NoError(t, err, "but everybody may read the record")
 	require.NoError(t, l.Close())
 	_, err = reopen(dir)
@@ -113,7 +113,7 @@ func TestKilledWhileRemoving(t *testing.T) {
 	removed := make(chan error, 1)
 	go func() { removed <- l.Remove() }()
 	for there := true; there; {
-		_, unread := ledger.Read(dir, run)
+		_, unread := runlog.Read(dir, run)
 		_, err := os.Stat(folder)
 		if there = err == nil; there {
 			require.NoError(t, unread)
@@ -150,14 +150,14 @@ func TestRunsThatAreNone(t *testing.T) {
 		"empty":     "no run \"empty\" in",
 		"copy":      "is the record of run \"" + run + "\": was the folder copied or renamed?",
 	} {
-		_, err := ledger.Open(dir, id, func(event.Event) {})
+		_, err := runlog.Open(dir, id, func(event.Event) {})
 		require.ErrorContains(t, err, want, id)
-		_, err = ledger.Read(dir, id)
+		_, err = runlog.Read(dir, id)
 		require.ErrorContains(t, err, want, id)
 	}
 	r := record()
 	r.Run = "../escape"
-	_, err := ledger.Create(dir, r)
+	_, err := runlog.Create(dir, r)
 	require.ErrorContains(t, err, "is not the id of a run")
 }
 
@@ -179,7 +179,7 @@ func TestTornJournal(t *testing.T) {
 	for i, line := range lines {
 		for cut := good; cut < good+len(line); cut++ {
 			require.NoError(t, os.WriteFile(journalOf(dir), whole[:cut], 0o600))
-			l, err := ledger.Open(dir, run, func(event.Event) {})
+			l, err := runlog.Open(dir, run, func(event.Event) {})
 			require.NoError(t, err, "cut at %d", cut)
 			require.NoError(t, l.Append(applied(77)))
 			require.NoError(t, l.Close())
@@ -252,7 +252,7 @@ func TestNoRunBeforeItsRecord(t *testing.T) {
 	for i := range 50 {
 		r := record()
 		r.Run = fmt.Sprintf("%s-%d", run, i)
-		l, err := ledger.Create(dir, r)
+		l, err := runlog.Create(dir, r)
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
 	}
@@ -266,7 +266,7 @@ func allReadable(dir string) error {
 	all, err := os.ReadDir(dir)
 	for _, e := range all {
 		if err == nil && !strings.HasPrefix(e.Name(), ".") {
-			_, err = ledger.Read(dir, e.Name())
+			_, err = runlog.Read(dir, e.Name())
 		}
 		if err == nil && !strings.HasPrefix(e.Name(), ".") {
 			_, err = os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
@@ -292,7 +292,7 @@ func TestKilledWhileCreating(t *testing.T) {
 	left := filepath.Join(dir, ".new-20260102-030405-killed")
 	require.NoError(t, os.Rename(filepath.Join(dir, run), left))
 	require.NoError(t, os.Remove(filepath.Join(left, "run.json")))
-	_, err := ledger.Read(dir, filepath.Base(left))
+	_, err := runlog.Read(dir, filepath.Base(left))
 	require.ErrorContains(t, err, "is not the id of a run")
 	l := create(t, dir)
 	require.NoError(t, l.Append(applied(1)))
@@ -346,7 +346,7 @@ func TestSaveIsAtomic(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_, err := ledger.Read(dir, run)
+				_, err := runlog.Read(dir, run)
 				require.NoError(t, err)
 			}
 		}
@@ -359,7 +359,7 @@ func TestSaveIsAtomic(t *testing.T) {
 	close(stop)
 	readers.Wait()
 	require.NoFileExists(t, beside)
-	r, err := ledger.Read(dir, run)
+	r, err := runlog.Read(dir, run)
 	require.NoError(t, err)
 	require.EqualValues(t, 49, r.Plan.Rows)
 	require.NoError(t, l.Close())
@@ -371,13 +371,13 @@ func TestSaveThatFailsKeepsTheOldRecord(t *testing.T) {
 	// A folder where the new record is to be written.
 	require.NoError(t, os.Mkdir(filepath.Join(dir, run, "run.json.new"), 0o700))
 	r := record()
-	r.Stage = ledger.Verified
+	r.Stage = runlog.Verified
 	require.ErrorContains(t, l.Save(r), "saving the run's record")
-	require.Equal(t, ledger.Loading, l.Record().Stage)
+	require.Equal(t, runlog.Loading, l.Record().Stage)
 	require.NoError(t, l.Close())
-	r, err := ledger.Read(dir, run)
+	r, err := runlog.Read(dir, run)
 	require.NoError(t, err)
-	require.Equal(t, ledger.Loading, r.Stage)
+	require.Equal(t, runlog.Loading, r.Stage)
 }
 
 func TestSyncWithManyWriters(t *testing.T) {
@@ -418,25 +418,25 @@ func readBatches(dir string) (map[int64]bool, error) {
 
 func TestUsable(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	require.NoError(t, ledger.Usable(dir))
+	require.NoError(t, runlog.Usable(dir))
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
 
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	require.ErrorContains(t, ledger.Usable(file), "without which a run cannot be resumed")
-	require.ErrorContains(t, ledger.Usable(filepath.Join(file, "below")), "choose another --state-dir")
+	require.ErrorContains(t, runlog.Usable(file), "without which a run cannot be resumed")
+	require.ErrorContains(t, runlog.Usable(filepath.Join(file, "below")), "choose another --state-dir")
 }
 
 func TestNewID(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
 	seen := map[string]bool{}
 	for range 100 {
-		id := ledger.NewID(now)
+		id := runlog.NewID(now)
 		require.Regexp(t, `^20260102-020405-[a-z2-7]{6}$`, id)
 		require.False(t, seen[id])
 		seen[id] = true
 	}
-	require.Less(t, ledger.NewID(now), ledger.NewID(now.Add(time.Second)))
+	require.Less(t, runlog.NewID(now), runlog.NewID(now.Add(time.Second)))
 }
