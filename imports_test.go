@@ -48,7 +48,6 @@ func rules() []rule {
 		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/all", may: with("internal/backends")},
 
-		{from: "internal/bound", may: contract},
 		{from: "internal/calibrate/baseline", may: []string{"internal/record"}},
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
 			"internal/record", "internal/report", "internal/stats", "internal/trial")},
@@ -62,7 +61,7 @@ func rules() []rule {
 		{from: "internal/runlog", may: with("internal/plan")},
 		{from: "internal/engine", may: with("internal/engine", "internal/plan", "internal/stats")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
-			"internal/bound", "internal/calibrate/baseline", "internal/host", "internal/network", "internal/plan",
+			"internal/calibrate/baseline", "internal/host", "internal/network", "internal/plan",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},
 		{from: "internal/record", may: []string{"internal/host", "internal/report"}},
 		{from: "experiments"},

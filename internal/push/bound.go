@@ -7,7 +7,6 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/stats"
@@ -29,9 +28,9 @@ func (p *push) rowsRest(next event.Phase) {
 }
 
 // reading is what the account of the workers' time is made of.
-func (p *push) reading() bound.Reading {
+func (p *push) reading() stats.Reading {
 	w, u := p.stats.Work(), stats.ProcessUsage()
-	return bound.Reading{
+	return stats.Reading{
 		At: w.At, Workers: w.Seconds, Sockets: p.wire.Sockets(), CPU: u.CPU(), Queued: u.QueuedSeconds, Cores: u.Cores,
 		Payload: w.Payload, Wire: p.wire.Sent(),
 	}
@@ -137,7 +136,7 @@ func (w *machineWork) addTo(e *report.Evidence, nics []host.NIC, to string) {
 }
 
 // evidence is what the verdict rests on.
-func evidence(a bound.Account, w *machineWork, nics []host.NIC, to string, batches int64) report.Evidence {
+func evidence(a stats.Account, w *machineWork, nics []host.NIC, to string, batches int64) report.Evidence {
 	t := a.Total
 	e := report.Evidence{
 		Blocked: over(t.Sockets.Blocked, t.WorkerSeconds()), Awaited: over(t.Sockets.Awaited, t.WorkerSeconds()),

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
@@ -32,7 +31,7 @@ func (p *push) count() {
 	if !p.plan.ByDuration {
 		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
 	}
-	p.account = bound.NewMeter(p.reading)
+	p.account = stats.NewBottleneck(p.reading)
 	p.stats = stats.New(o)
 	if p.resumed {
 		p.stats.Resume(p.amount(p.before()))

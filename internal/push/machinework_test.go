@@ -5,11 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -65,9 +65,9 @@ func TestMachineWorkStopsOnce(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	a := bound.Account{
+	a := stats.Account{
 		Sockets: event.Sockets{Dialled: 9}, Fastest: 1e6,
-		Total: bound.Window{
+		Total: stats.Window{
 			Seconds: 10, Workers: map[event.State]float64{event.Sending: 30, event.Idle: 10}, CPU: 5, Cores: 2, Payload: 1000, Wire: 1310,
 			Sockets: event.Sockets{
 				Blocked: 20, Awaited: 10, Turns: 50, RoundTrips: 4, Kernel: true, Busy: 25, RwndLimited: 20, SndbufLimited: 1,
@@ -79,7 +79,7 @@ func TestEvidence(t *testing.T) {
 		Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5, RTTSeconds: .08,
 		Connections: 9, Retransmitted: .005, FastestBits: 8e6, ClientCPU: .25, WirePerPayload: 1.31,
 	}, evidence(a, new(machineWork), nil, "", 10))
-	require.Equal(t, report.Evidence{}, evidence(bound.Account{}, new(machineWork), nil, "", 0), "nothing is infinite")
+	require.Equal(t, report.Evidence{}, evidence(stats.Account{}, new(machineWork), nil, "", 0), "nothing is infinite")
 }
 
 func TestWireAndEncodedBytes(t *testing.T) {

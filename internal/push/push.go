@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
@@ -86,7 +85,7 @@ type push struct {
 	feed      atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
 	stats     *stats.Collector
 	meter     stats.Meter
-	account   *bound.Meter // of the workers' time; nil as stats are
+	account   *stats.Bottleneck // of the workers' time; nil as stats are
 	machine   machineWork
 	encrypted atomic.Bool         // a connection was
 	timeline  *stats.Timeline     // runs as long as stats are made

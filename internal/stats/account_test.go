@@ -1,4 +1,4 @@
-package bound_test
+package stats_test
 
 import (
 	"sync"
@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/bound"
+	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 )
 
 // script gives one reading after the other, and the last for ever.
-func script(all ...bound.Reading) func() bound.Reading {
-	return func() bound.Reading {
+func script(all ...stats.Reading) func() stats.Reading {
+	return func() stats.Reading {
 		r := all[0]
 		if len(all) > 1 {
 			all = all[1:]
@@ -22,13 +22,13 @@ func script(all ...bound.Reading) func() bound.Reading {
 	}
 }
 
-func at(second int, w work, s event.Sockets, cpu float64) bound.Reading {
+func at(second int, w work, s event.Sockets, cpu float64) stats.Reading {
 	s.Dialled, s.Kernel = 4, true
-	return bound.Reading{At: time.Unix(int64(1000+second), 0), Workers: w, Sockets: s, CPU: cpu, Cores: 2, Payload: int64(second) * 100, Wire: int64(second) * 105}
+	return stats.Reading{At: time.Unix(int64(1000+second), 0), Workers: w, Sockets: s, CPU: cpu, Cores: 2, Payload: int64(second) * 100, Wire: int64(second) * 105}
 }
 
 func TestMeter(t *testing.T) {
-	m := bound.NewMeter(script(
+	m := stats.NewBottleneck(script(
 		at(0, work{}, event.Sockets{Awaited: 5, Out: 5, Turns: 9, MinRTT: .01}, 1), // of the preflight
 		at(2, work{}, event.Sockets{Awaited: 5, Out: 5, Turns: 9}, 5),              // buffers are filled with all cores
 		at(3, work{event.Sending: 4}, event.Sockets{Awaited: 8, Out: 8, Turns: 12, DeliveryRate: 100, Segments: 50, Retransmits: 2}, 5.5),
@@ -73,7 +73,7 @@ func TestMeter(t *testing.T) {
 // With -race this also shows that all may be called at once.
 func TestMeterConcurrently(t *testing.T) {
 	var seconds float64
-	m := bound.NewMeter(func() bound.Reading { // never by two at once
+	m := stats.NewBottleneck(func() stats.Reading { // never by two at once
 		seconds++
 		return at(int(seconds), work{event.WaitBuffer: seconds}, event.Sockets{}, 0)
 	})

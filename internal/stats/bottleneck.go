@@ -1,4 +1,12 @@
-// Package bound says what kept a run from going faster: the making of the rows, the client's cores, the network, the
+package stats
+
+import (
+	"time"
+
+	"github.com/terapush/terapush/pkg/event"
+)
+
+// This file says what kept a run from going faster: the making of the rows, the client's cores, the network, the
 // protocol, the target, a limit that was asked for, or the run's own end.
 //
 // Everything is an account of the workers' time, so that shares add up. A window is what happened between two readings
@@ -21,13 +29,6 @@
 // Where no socket tells anything, because a database's own client library opens them or there are none, the time with a
 // session in which the process ran, or had no core to run on, is the client's, and the rest the target's. The target's is
 // also what a system does not tell of its network's part.
-package bound
-
-import (
-	"time"
-
-	"github.com/terapush/terapush/pkg/event"
-)
 
 // Reading is a run's counters at one instant, from its start on.
 type Reading struct {

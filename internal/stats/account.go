@@ -1,4 +1,4 @@
-package bound
+package stats
 
 import (
 	"maps"
@@ -7,9 +7,9 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// Meter keeps the account of a run, window by window. It has no clock of its own: a window ends when Sample is called,
+// Bottleneck keeps the account of a run, window by window. It has no clock of its own: a window ends when Sample is called,
 // once a second, and at the start and the end of a load so that none is half of it. It is safe for concurrent use.
-type Meter struct {
+type Bottleneck struct {
 	read func() Reading
 
 	mu      sync.Mutex
@@ -32,13 +32,13 @@ type Account struct {
 	looks int64 // that Fastest is the mean of
 }
 
-// NewMeter begins an account. read is called by one goroutine at a time, and must not call the meter.
-func NewMeter(read func() Reading) *Meter {
-	return &Meter{read: read, account: Account{Seconds: Window{}.seconds()}}
+// NewBottleneck begins an account. read is called by one goroutine at a time, and must not call it.
+func NewBottleneck(read func() Reading) *Bottleneck {
+	return &Bottleneck{read: read, account: Account{Seconds: Window{}.seconds()}}
 }
 
 // Sample ends a window. The first call only begins one. A window in which no worker had any time is left out.
-func (m *Meter) Sample() {
+func (m *Bottleneck) Sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.read()
@@ -68,7 +68,7 @@ func (a *Account) add(w Window) {
 }
 
 // Account is the run as it is now.
-func (m *Meter) Account() Account {
+func (m *Bottleneck) Account() Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	a := m.account

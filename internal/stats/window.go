@@ -1,4 +1,4 @@
-package bound
+package stats
 
 import "github.com/terapush/terapush/pkg/event"
 
