@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -51,7 +52,15 @@ func after(w work, s event.Sockets, more func(*stats.Reading)) stats.Reading {
 
 func busyClient(r *stats.Reading) { r.CPU = start().CPU + 3.7 }
 
-func TestBetween(t *testing.T) {
+// lost is what the workers' time between two readings was lost to.
+func lost(a, b stats.Reading) stats.Seconds {
+	m := stats.NewBottleneck(script(a, b))
+	m.Sample()
+	m.Sample()
+	return m.Account().Seconds
+}
+
+func TestLost(t *testing.T) {
 	const (
 		source, client, network, protocol = event.LimitSource, event.LimitClient, event.LimitNetwork, event.LimitProtocol
 		target, limit, tail               = event.LimitTarget, event.LimitRate, event.LimitTail
@@ -142,7 +151,7 @@ func TestBetween(t *testing.T) {
 		}, stats.Seconds{network: 10}, network},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := stats.Between(start(), after(c.work, c.sockets, c.more))
+			got := lost(start(), after(c.work, c.sockets, c.more))
 			require.Len(t, got, len(event.Limits()), "all limits are there")
 			var given, found float64
 			for _, seconds := range c.work {
@@ -159,7 +168,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-func FuzzBetween(f *testing.F) {
+func FuzzLost(f *testing.F) {
 	f.Add(1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, int64(5))
 	f.Add(5.0, 5.0, 9.0, 0.1, 0.2, 9.0, 3.0, 0.4, int64(5_000_000))
 	f.Fuzz(func(t *testing.T, send, buffer, blocked, awaited, trips, busy, rwnd, cpu float64, wire int64) {
@@ -168,7 +177,7 @@ func FuzzBetween(f *testing.F) {
 				t.Skip()
 			}
 		}
-		got := stats.Between(start(), after(work{event.Sending: send, event.WaitBuffer: buffer},
+		got := lost(start(), after(work{event.Sending: send, event.WaitBuffer: buffer},
 			event.Sockets{Blocked: blocked, Awaited: awaited, RoundTrips: trips, Out: awaited / 2, Busy: busy, RwndLimited: rwnd},
 			func(r *stats.Reading) { r.CPU, r.Wire = r.CPU+cpu, wire }))
 		var sum float64
@@ -178,4 +187,86 @@ func FuzzBetween(f *testing.F) {
 		}
 		require.InDelta(t, send+buffer, sum, 1e-6*(1+send+buffer))
 	})
+}
+
+// script gives one reading after the other, and the last for ever.
+func script(all ...stats.Reading) func() stats.Reading {
+	return func() stats.Reading {
+		r := all[0]
+		if len(all) > 1 {
+			all = all[1:]
+		}
+		return r
+	}
+}
+
+func at(second int, w work, s event.Sockets, cpu float64) stats.Reading {
+	s.Dialled, s.Kernel = 4, true
+	return stats.Reading{At: time.Unix(int64(1000+second), 0), Workers: w, Sockets: s, CPU: cpu, Cores: 2, Payload: int64(second) * 100, Wire: int64(second) * 105}
+}
+
+func TestBottleneck(t *testing.T) {
+	m := stats.NewBottleneck(script(
+		at(0, work{}, event.Sockets{Awaited: 5, Out: 5, Turns: 9, MinRTT: .01}, 1), // of the preflight
+		at(2, work{}, event.Sockets{Awaited: 5, Out: 5, Turns: 9}, 5),              // buffers are filled with all cores
+		at(3, work{event.Sending: 4}, event.Sockets{Awaited: 8, Out: 8, Turns: 12, DeliveryRate: 100, Segments: 50, Retransmits: 2}, 5.5),
+		at(4, work{event.Sending: 5, event.WaitRate: 3}, event.Sockets{Awaited: 8, Out: 8, Turns: 12, DeliveryRate: 300, RTT: .02}, 5.6),
+		at(9, work{event.Sending: 5, event.WaitRate: 3}, event.Sockets{Awaited: 20, Out: 20, Turns: 99, Open: 1}, 14), // verifying
+	))
+	before := m.Account()
+	require.Len(t, before.Seconds, len(event.Limits()), "all limits from the start")
+	require.Empty(t, before.BoundBy)
+
+	m.Sample()
+	m.Sample()
+	require.Zero(t, m.Account().Total.Seconds, "workers had no time")
+	require.Empty(t, m.Account().BoundBy)
+
+	m.Sample()
+	a := m.Account()
+	require.Equal(t, event.LimitTarget, a.BoundBy)
+	require.InDelta(t, 3, a.Seconds[event.LimitTarget], 1e-9)
+	require.InDelta(t, 1, a.Seconds[event.LimitClient], 1e-9)
+
+	m.Sample()
+	m.Sample()
+	b := m.Account()
+	require.Equal(t, event.LimitRate, b.BoundBy, "the newest window in which workers had time")
+	require.InDelta(t, 3, b.Seconds[event.LimitRate], 1e-9)
+	require.InDelta(t, 2, b.Seconds[event.LimitClient], 1e-9)
+	require.InDelta(t, 3, a.Seconds[event.LimitTarget], 1e-9, "what was given away stays as it is")
+	require.InDelta(t, 8, b.Total.WorkerSeconds(), 1e-9)
+	require.InDelta(t, 2, b.Total.Seconds, 1e-9)
+	require.InDelta(t, 0.6, b.Total.CPU, 1e-9, "without the filling and the verification")
+	require.Equal(t, 2, b.Total.Cores)
+	require.Equal(t, [2]int64{200, 210}, [2]int64{b.Total.Payload, b.Total.Wire})
+	require.EqualValues(t, 3, b.Total.Sockets.Turns)
+	require.InDelta(t, 3, b.Total.Sockets.Awaited, 1e-9)
+	require.Equal(t, [2]int64{2, 50}, [2]int64{b.Total.Sockets.Retransmits, b.Total.Sockets.Segments}, "a counter that falls is no counter")
+	require.Equal(t, .02, b.Total.Sockets.RTT, "of the end")
+	require.Equal(t, 200.0, b.Fastest, "the mean of two looks")
+	require.EqualValues(t, 1, b.Sockets.Open, "the newest reading")
+}
+
+// With -race this also shows that all may be called at once.
+func TestBottleneckConcurrently(t *testing.T) {
+	var seconds float64
+	m := stats.NewBottleneck(func() stats.Reading { // never by two at once
+		seconds++
+		return at(int(seconds), work{event.WaitBuffer: seconds}, event.Sockets{}, 0)
+	})
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				m.Sample()
+				m.Account().Seconds[event.LimitTail]++
+			}
+		})
+	}
+	all.Wait()
+	a := m.Account()
+	require.Equal(t, 799.0, a.Seconds[event.LimitSource])
+	require.Zero(t, a.Seconds[event.LimitTail])
+	require.Equal(t, 799.0, a.Total.WorkerSeconds())
 }
