@@ -108,6 +108,7 @@ func TestServer(t *testing.T) {
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "root's")
 	t.Setenv("LC_ALL", "nowhere")
 	s := start(t, testDir(t))
+	require.Less(t, s.url.Port(), "32768", "no port that an outgoing connection may have")
 	c := connect(t, s)
 	for name, want := range map[string]string{
 		"server_version": "18.6", "fsync": "on", "synchronous_commit": "on", "shared_buffers": "256MB", "max_wal_size": "4GB",
