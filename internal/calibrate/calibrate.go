@@ -13,7 +13,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -72,7 +72,7 @@ func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Fou
 	soft, cancel := untilDrained(ctx, drain)
 	defer cancel()
 
-	if _, err := ceilings.Read(c.State); err != nil {
+	if _, err := baseline.Read(c.State); err != nil {
 		return found, err // before a minute is spent on what cannot be kept
 	}
 	leave, err := c.enter()

@@ -18,7 +18,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/calibrate"
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/cli"
 	"github.com/terapush/terapush/internal/faultproxy"
 )
@@ -85,7 +85,7 @@ func TestCalibrate(t *testing.T) {
 
 	require.Len(t, found.Series, 4)
 	require.Len(t, told, len(found.Source)+4)
-	kept, err := ceilings.Read(c.State)
+	kept, err := baseline.Read(c.State)
 	require.NoError(t, err)
 	points := 0
 	for _, s := range found.Series {
@@ -99,15 +99,15 @@ func TestCalibrate(t *testing.T) {
 			require.Greater(t, p.BytesPerSecond, 1e6)
 			require.Greater(t, p.CPUSecondsPerGiB, 0.0)
 			require.NotEmpty(t, p.BoundBy)
-			best, ok, err := ceilings.For(c.State, p.Key)
+			best, ok, err := baseline.Best(c.State, p.Key)
 			require.NoError(t, err)
 			require.True(t, ok)
 			require.Equal(t, s.Points[s.Best].BytesPerSecond, best.BytesPerSecond)
 		}
 	}
 	require.Len(t, kept, len(found.Source)+points)
-	require.Equal(t, ceilings.Key{
-		Stage: ceilings.Load, Backend: "mysql", Method: "load-data", Format: "tsv", Dataset: "documents", PayloadBytes: 512, PayloadKind: "bytes",
+	require.Equal(t, baseline.Key{
+		Stage: baseline.Load, Backend: "mysql", Method: "load-data", Format: "tsv", Dataset: "documents", PayloadBytes: 512, PayloadKind: "bytes",
 	}, found.Series[0].Points[0].Key)
 	require.Equal(t, "text", found.Series[2].Points[0].PayloadKind, "Doris has no type for raw bytes")
 	for _, s := range found.Source {
@@ -142,7 +142,7 @@ func TestStopped(t *testing.T) {
 		require.False(t, s.Complete)
 		require.Contains(t, s.Error, "stopped")
 	}
-	_, ok, err := ceilings.For(c.State, found.Series[0].Points[0].Key)
+	_, ok, err := baseline.Best(c.State, found.Series[0].Points[0].Key)
 	require.NoError(t, err)
 	require.True(t, ok, "what came to its end is kept")
 }
@@ -304,7 +304,7 @@ func TestHostWithoutSink(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	c := short(t, "mysql")
-	require.NoError(t, os.WriteFile(ceilings.Path(c.State), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(baseline.Path(c.State), []byte("{"), 0o600))
 	_, err := c.Run(t.Context(), nil)
 	require.ErrorContains(t, err, "damaged", "before a minute is spent")
 

@@ -13,7 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/record"
 )
@@ -23,31 +23,31 @@ const Schema = "terapush.calibrate/v1"
 
 // Found is what a calibration has found.
 type Found struct {
-	Schema     string             `json:"schema"`
-	Started    time.Time          `json:"started"`
-	Version    string             `json:"version"` // of terapush
-	Machine    record.Machine     `json:"machine"`
-	Host       string             `json:"host"`        // of the sink; "" is this machine
-	RTTSeconds float64            `json:"rtt_seconds"` // to the sink, of TCP's handshake; 0 where the sink is on this machine
-	Dataset    string             `json:"dataset"`
-	Seconds    float64            `json:"seconds"`  // that it all took
-	Source     []ceilings.Ceiling `json:"source"`   // rows drawn and encoded
-	Series     []Series           `json:"series"`   // by protocol, with and without TLS
-	KeptIn     string             `json:"kept_in"`  // the file of the ceilings
-	Warnings   []string           `json:"warnings"` // what speaks against believing it, in sentences
+	Schema     string                 `json:"schema"`
+	Started    time.Time              `json:"started"`
+	Version    string                 `json:"version"` // of terapush
+	Machine    record.Machine         `json:"machine"`
+	Host       string                 `json:"host"`        // of the sink; "" is this machine
+	RTTSeconds float64                `json:"rtt_seconds"` // to the sink, of TCP's handshake; 0 where the sink is on this machine
+	Dataset    string                 `json:"dataset"`
+	Seconds    float64                `json:"seconds"`  // that it all took
+	Source     []baseline.Measurement `json:"source"`   // rows drawn and encoded
+	Series     []Series               `json:"series"`   // by protocol, with and without TLS
+	KeptIn     string                 `json:"kept_in"`  // the file of the ceilings
+	Warnings   []string               `json:"warnings"` // what speaks against believing it, in sentences
 }
 
 // Series is one protocol with rising workers.
 type Series struct {
-	Protocol string             `json:"protocol"`
-	Method   string             `json:"method"`
-	Format   string             `json:"format"`
-	TLS      bool               `json:"tls"`
-	Points   []ceilings.Ceiling `json:"points"`
-	Skipped  []Skipped          `json:"skipped"`
-	Best     int                `json:"best"`     // index into Points; -1 without any
-	Complete bool               `json:"complete"` // it came to its end, and is kept
-	Error    string             `json:"error"`    // why not
+	Protocol string                 `json:"protocol"`
+	Method   string                 `json:"method"`
+	Format   string                 `json:"format"`
+	TLS      bool                   `json:"tls"`
+	Points   []baseline.Measurement `json:"points"`
+	Skipped  []Skipped              `json:"skipped"`
+	Best     int                    `json:"best"`     // index into Points; -1 without any
+	Complete bool                   `json:"complete"` // it came to its end, and is kept
+	Error    string                 `json:"error"`    // why not
 }
 
 // Skipped is a number of workers that was not measured.
@@ -59,7 +59,7 @@ type Skipped struct {
 func (c *Calibration) newFound(began time.Time) Found {
 	return Found{
 		Schema: Schema, Started: began.UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Host: c.Host, Dataset: c.Dataset,
-		Source: []ceilings.Ceiling{}, Series: []Series{}, KeptIn: ceilings.Path(c.State), Warnings: []string{},
+		Source: []baseline.Measurement{}, Series: []Series{}, KeptIn: baseline.Path(c.State), Warnings: []string{},
 	}
 }
 
@@ -133,7 +133,7 @@ func (f Found) WriteText(w io.Writer) error {
 	fmt.Fprintf(w, "%s of %s, into %s\n\n", plural(f.Machine.Cores, "core"), orUnknown(f.Machine.CPU), where)
 	fmt.Fprintln(out, "WHAT\tFORMAT\tTLS\tBYTES/S\tROWS/S\tAT\tCPU S/GIB\tBOUND BY\tTRIED")
 	for _, s := range f.Source {
-		what := map[ceilings.Stage]string{ceilings.Fill: "draw rows", ceilings.Encode: "draw and encode"}[s.Stage]
+		what := map[baseline.Stage]string{baseline.Fill: "draw rows", baseline.Encode: "draw and encode"}[s.Stage]
 		if s.PayloadKind == string(dataset.Text) {
 			what += ", text payload"
 		}

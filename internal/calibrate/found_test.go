@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/record"
 )
 
@@ -20,8 +20,8 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func rates(of ...float64) (s Series) {
 	s = Series{Protocol: "mysql", Method: "load-data", Format: "tsv", Skipped: []Skipped{}}
 	for i, rate := range of {
-		s.Points = append(s.Points, ceilings.Ceiling{
-			Key: ceilings.Key{Stage: ceilings.Load, Format: "tsv"}, Workers: 1 << i,
+		s.Points = append(s.Points, baseline.Measurement{
+			Key: baseline.Key{Stage: baseline.Load, Format: "tsv"}, Workers: 1 << i,
 			BytesPerSecond: rate * 1e9, RowsPerSecond: rate * 1e9 / 520, CPUSecondsPerGiB: 0.3, BoundBy: "client-cpu",
 		})
 	}
@@ -52,11 +52,11 @@ func found() Found {
 	c.machine = record.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
 	f := c.newFound(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f.Seconds = 61.4
-	draw := c.ceiling(ceilings.Key{Stage: ceilings.Fill, PayloadKind: "bytes"}, 1)
+	draw := c.ceiling(baseline.Key{Stage: baseline.Fill, PayloadKind: "bytes"}, 1)
 	draw.BytesPerSecond, draw.RowsPerSecond, draw.CPUSecondsPerGiB = 1.2e9, 1.2e9/520, 0.89
 	encode := draw
-	encode.Stage, encode.Format, encode.PayloadKind, encode.Workers = ceilings.Encode, "doriscsv", "text", 4
-	f.Source = []ceilings.Ceiling{draw, encode}
+	encode.Stage, encode.Format, encode.PayloadKind, encode.Workers = baseline.Encode, "doriscsv", "text", 4
+	f.Source = []baseline.Measurement{draw, encode}
 
 	best := rates(1, 2, 1.7, 1.6)
 	best.skip([]int{16, 32, 64}, best.enough())

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -64,7 +64,7 @@ func (c *Calibration) protocol(ctx, soft context.Context, drain <-chan struct{},
 	defer closes()
 	left *= len(c.TLS)
 	for _, encrypted := range c.TLS {
-		s := Series{Protocol: p.Name, Method: p.Method, TLS: encrypted, Points: []ceilings.Ceiling{}, Skipped: []Skipped{}}
+		s := Series{Protocol: p.Name, Method: p.Method, TLS: encrypted, Points: []baseline.Measurement{}, Skipped: []Skipped{}}
 		err := c.series(ctx, p, &s, c.budget.share(left), drain)
 		left--
 		if soft.Err() != nil && !s.Complete {
@@ -74,7 +74,7 @@ func (c *Calibration) protocol(ctx, soft context.Context, drain <-chan struct{},
 		found.Series = append(found.Series, s)
 		c.tell("%s", s.line())
 		if s.Complete {
-			err = errors.Join(err, ceilings.Keep(c.State, s.Points))
+			err = errors.Join(err, baseline.Save(c.State, s.Points))
 		}
 		if err != nil {
 			return err
@@ -232,11 +232,11 @@ func (c *Calibration) password(name string) (string, bool) {
 }
 
 // point is what a push has shown.
-func (c *Calibration) point(p Protocol, s *Series, workers int, r *report.Report, known acquaintance) ceilings.Ceiling {
+func (c *Calibration) point(p Protocol, s *Series, workers int, r *report.Report, known acquaintance) baseline.Measurement {
 	one, _ := c.fit(p, c.sink.at, s.TLS, workers, shortest) // which has just been possible
 	s.Format, s.Method = r.Plan.Format, r.Plan.Method
-	made := c.ceiling(ceilings.Key{
-		Stage: ceilings.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
+	made := c.ceiling(baseline.Key{
+		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
 		Dataset: r.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: s.TLS,
 	}, workers)
 	made.Host, made.Counting = c.Host, known.counts(r.Target.Server)
@@ -246,6 +246,6 @@ func (c *Calibration) point(p Protocol, s *Series, workers int, r *report.Report
 }
 
 // ceiling is one of this machine, now, without a rate.
-func (c *Calibration) ceiling(k ceilings.Key, workers int) ceilings.Ceiling {
-	return ceilings.Ceiling{Key: k, Measured: time.Now().UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Workers: workers}
+func (c *Calibration) ceiling(k baseline.Key, workers int) baseline.Measurement {
+	return baseline.Measurement{Key: k, Measured: time.Now().UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Workers: workers}
 }

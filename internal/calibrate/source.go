@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/feed"
@@ -32,13 +32,13 @@ const sourceShare = 0.12
 
 // source is what rows are made of, for each format that the protocols take.
 type source struct {
-	keys []ceilings.Key // of the stages fill and encode
-	data map[ceilings.Key]dataset.Dataset
+	keys []baseline.Key // of the stages fill and encode
+	data map[baseline.Key]dataset.Dataset
 }
 
 // newSource plans the pushes, which says in which formats rows go, and refuses what none of them could send.
 func (c *Calibration) newSource() (*source, error) {
-	s := &source{data: map[ceilings.Key]dataset.Dataset{}}
+	s := &source{data: map[baseline.Key]dataset.Dataset{}}
 	for _, p := range c.Protocols {
 		one, err := c.fit(p, nowhere(), false, 1, shortest)
 		if err != nil {
@@ -49,18 +49,18 @@ func (c *Calibration) newSource() (*source, error) {
 		if err != nil {
 			return nil, err
 		}
-		drawn := ceilings.Key{Stage: ceilings.Fill, Dataset: made.Dataset, PayloadBytes: made.PayloadBytes, PayloadKind: made.PayloadKind}
+		drawn := baseline.Key{Stage: baseline.Fill, Dataset: made.Dataset, PayloadBytes: made.PayloadBytes, PayloadKind: made.PayloadKind}
 		encoded := drawn
-		encoded.Stage, encoded.Format = ceilings.Encode, string(made.Format)
-		for _, k := range []ceilings.Key{drawn, encoded} {
+		encoded.Stage, encoded.Format = baseline.Encode, string(made.Format)
+		for _, k := range []baseline.Key{drawn, encoded} {
 			if s.data[k] == nil {
 				s.data[k] = d
 				s.keys = append(s.keys, k)
 			}
 		}
 	}
-	slices.SortStableFunc(s.keys, func(a, b ceilings.Key) int {
-		return map[ceilings.Stage]int{ceilings.Fill: 0, ceilings.Encode: 1}[a.Stage] - map[ceilings.Stage]int{ceilings.Fill: 0, ceilings.Encode: 1}[b.Stage]
+	slices.SortStableFunc(s.keys, func(a, b baseline.Key) int {
+		return map[baseline.Stage]int{baseline.Fill: 0, baseline.Encode: 1}[a.Stage] - map[baseline.Stage]int{baseline.Fill: 0, baseline.Encode: 1}[b.Stage]
 	})
 	return s, nil
 }
@@ -69,11 +69,11 @@ func (c *Calibration) newSource() (*source, error) {
 func (c *Calibration) measureSource(ctx context.Context, s *source, found *Found) error {
 	cores := slices.Compact([]int{1, runtime.GOMAXPROCS(0)})
 	each := time.Duration(sourceShare * float64(c.Time) / float64(len(s.keys)*len(cores)))
-	var made []ceilings.Ceiling
+	var made []baseline.Measurement
 	for _, k := range s.keys {
 		for _, n := range cores {
 			work := draw
-			if k.Stage == ceilings.Encode {
+			if k.Stage == baseline.Encode {
 				work = encodeBatches
 			}
 			did, err := work(ctx, s.data[k], batch.Format(k.Format), n, each)
@@ -88,7 +88,7 @@ func (c *Calibration) measureSource(ctx context.Context, s *source, found *Found
 		}
 	}
 	found.Source = made
-	return ceilings.Keep(c.State, made)
+	return baseline.Save(c.State, made)
 }
 
 // done is what some goroutines did.
@@ -208,8 +208,8 @@ func lengthOfAll(d dataset.Dataset, f batch.Format, runRows int64) (int64, error
 }
 
 // sourceName is a figure of drawing or encoding for people.
-func sourceName(c ceilings.Ceiling) string {
-	what := map[ceilings.Stage]string{ceilings.Fill: "draw rows of " + c.Dataset, ceilings.Encode: "draw and encode " + c.Format}[c.Stage]
+func sourceName(c baseline.Measurement) string {
+	what := map[baseline.Stage]string{baseline.Fill: "draw rows of " + c.Dataset, baseline.Encode: "draw and encode " + c.Format}[c.Stage]
 	if c.PayloadKind != string(dataset.Bytes) {
 		what += ", payload " + c.PayloadKind
 	}

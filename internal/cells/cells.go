@@ -11,7 +11,6 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/pkg/loader"
@@ -104,7 +103,7 @@ func (s *Sheet) chosen(only string) (map[int]bool, error) {
 	if len(names) == 1 && names[0] == "" {
 		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", only)
 	}
-	return nil, fmt.Errorf("--only: %w", nearest.Unknown("part", only, names))
+	return nil, fmt.Errorf("--only: %w", config.Unknown("part", only, names))
 }
 
 // Describe names a cell within the plan.

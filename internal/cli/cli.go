@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/live"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -54,10 +54,6 @@ func Run(ctx context.Context, args []string, p Process) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(a.terminal)
 	err = root.ExecuteContext(ctx)
-	var child childError
-	if errors.As(err, &child) {
-		return child.code
-	}
 	if err != nil {
 		complain(a.terminal, err)
 	}
@@ -89,7 +85,7 @@ func (a *app) root() *cobra.Command {
 		Args:          cobra.ArbitraryArgs, // or cobra says of an unknown command what it thinks, and with another exit code
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(nearest.Unknown("command", args[0], names(c)))
+				return usage(config.Unknown("command", args[0], names(c)))
 			}
 			return c.Help()
 		},
@@ -115,7 +111,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 	}
 	var flags []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-	if guess := nearest.Of(unknown.GetSpecifiedName(), flags); guess != "" {
+	if guess := config.Suggest(unknown.GetSpecifiedName(), flags); guess != "" {
 		err = fmt.Errorf("%w; did you mean --%s?", err, guess)
 	}
 	return usage(err)

@@ -17,11 +17,11 @@ import (
 
 	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/calibrate"
-	"github.com/terapush/terapush/internal/ceilings"
-	"github.com/terapush/terapush/internal/doctor"
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/tuning"
 	"github.com/terapush/terapush/pkg/event"
@@ -180,11 +180,11 @@ func TestFields(t *testing.T) {
 			Broken    []analysis.Lost `json:"broken"`
 			analysis.Comparison
 		}{}},
-		"doctor":    {doctor.Report{}},
+		"doctor":    {host.Report{}},
 		"tune":      {tuning.Found{}},
 		"calibrate": {calibrate.Found{}},
-		"ceilings":  {[]ceilings.Ceiling{}},
-		"run":       {ledger.Record{}},
+		"ceilings":  {[]baseline.Measurement{}},
+		"run":       {runlog.Record{}},
 		"journal":   {event.Header{}, event.Event{}},
 	} {
 		var text strings.Builder

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -24,10 +23,6 @@ func (a *app) demo() *cobra.Command {
 		Short: "Push a gigabyte into a real PostgreSQL that is fetched, started and removed again",
 		Args:  exactly(0, "demo takes no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ran, code, err := demo.Unprivileged(cmd.Context(), os.Args[1:], nil, a.Stdout, a.Stderr)
-			if ran || err != nil {
-				return childsEnd(code, err)
-			}
 			return a.runDemo(cmd.Context(), c, cmd.Flags(), keep)
 		},
 	}
@@ -39,33 +34,16 @@ func (a *app) demo() *cobra.Command {
 	return cmd
 }
 
-// childError is the end of the unprivileged child, which has printed everything already.
-type childError struct{ code int }
-
-func (e childError) Error() string { return fmt.Sprintf("the demo ended with code %d", e.code) }
-
-func childsEnd(code int, err error) error {
-	if err == nil && code != 0 {
-		return childError{code}
-	}
-	return err
-}
-
 // runDemo starts the server, pushes and verifies, and cleans up.
 func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep bool) (err error) {
 	stop, release := a.stopping(ctx)
 	defer release()
-	server, err := demo.Start(stop.hard, demo.Options{Log: a.terminal})
+	server, err := demo.Start(stop.hard, "", a.terminal)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
 	defer func() { err = errors.Join(err, server.Stop()) }()
-	state, err := os.MkdirTemp("", "terapush-demo-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(state)
-	c.Target, c.State = server.URL(), filepath.Join(state, "runs")
+	c.Target, c.State = server.URL(), filepath.Join(server.Dir(), "runs")
 	if _, err := a.runPush(stop, c, f, func(string) bool { return true }); err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -84,7 +84,7 @@ func (a *app) examine(ctx context.Context, c config.Push, bitsPerSecond int64) e
 	soft, cancel := stop.soft()
 	defer cancel()
 
-	want := doctor.Want{BitsPerSecond: bitsPerSecond}
+	want := host.Want{BitsPerSecond: bitsPerSecond}
 	var server []loader.Finding
 	if c.Target == "" {
 		want.Workers, want.Memory = push.Resources(soft, &c)
@@ -96,11 +96,11 @@ func (a *app) examine(ctx context.Context, c config.Push, bitsPerSecond int64) e
 		server = e.Findings
 		want.Target, want.Workers, want.Memory, want.BatchBytes = orNamed(e.Endpoint, c.Target), e.Workers, e.Memory, e.BatchBytes
 	}
-	machine := doctor.Machine(soft, want)
+	machine := host.Check(soft, want)
 	if soft.Err() != nil {
 		return &push.Error{Outcome: report.Interrupted, Err: errors.New("stopped by a signal")}
 	}
-	r := doctor.NewReport(machine, server)
+	r := host.NewReport(machine, server)
 	print := r.WriteText
 	if c.JSON {
 		print = r.WriteJSON

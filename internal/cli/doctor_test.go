@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
-	"github.com/terapush/terapush/internal/doctor"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -27,10 +27,10 @@ func TestDoctorOnThisMachine(t *testing.T) {
 	require.NotContains(t, r.stdout, "the server")
 }
 
-func (s shell) doctor(args ...string) (doctor.Report, result) {
+func (s shell) doctor(args ...string) (host.Report, result) {
 	s.Helper()
 	r := s.run(append([]string{"doctor", "--json"}, args...)...)
-	var all doctor.Report
+	var all host.Report
 	require.NoError(s, json.Unmarshal([]byte(r.stdout), &all), r.stdout+r.stderr)
 	require.Equal(s, "terapush.doctor/v1", all.Schema)
 	require.NotEmpty(s, all.Machine)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -27,7 +27,7 @@ func (a *app) list() *cobra.Command {
 			for _, name := range args {
 				print, ok := tables[name]
 				if !ok {
-					return usage(nearest.Unknown("list", name, what))
+					return usage(config.Unknown("list", name, what))
 				}
 				print(out)
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
 const pushHelp = `Fill a table as fast as it goes, and prove that every row arrived exactly once.
@@ -96,7 +96,7 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (explicit 
 		return nil, usage(errors.New("--resume wants the id of a run, as the interrupted push printed it"))
 	}
 	if c.Resume != "" {
-		r, err := ledger.Read(c.State, c.Resume)
+		r, err := runlog.Read(c.State, c.Resume)
 		if err != nil {
 			return nil, err
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/render"
 )
@@ -99,7 +99,7 @@ func formatOf(name, out string) (func(io.Writer, []analysis.Table) error, error)
 	if show, ok := all[name]; ok {
 		return show, nil
 	}
-	return nil, fmt.Errorf("--format: %w", nearest.Unknown("format", name, slices.Sorted(maps.Keys(all))))
+	return nil, fmt.Errorf("--format: %w", config.Unknown("format", name, slices.Sorted(maps.Keys(all))))
 }
 
 // onlyPart are the tables of one part, by its own name or with its sweep's before it; all of them if none is wanted.
@@ -123,7 +123,7 @@ func onlyPart(tables []analysis.Table, part string) ([]analysis.Table, error) {
 	case len(names) == 0:
 		return nil, fmt.Errorf("--only %q: single runs have no parts", part)
 	}
-	return nil, fmt.Errorf("--only: %w", nearest.Unknown("part", part, names))
+	return nil, fmt.Errorf("--only: %w", config.Unknown("part", part, names))
 }
 
 // readRecords reads all files and names every one that is bad.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
 func (a *app) verify() *cobra.Command {
@@ -39,7 +39,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
 			explicit, err := a.complete(cmd.Flags(), &c, "")
-			if err != nil && (name != "forget" || !errors.Is(err, ledger.ErrNoRun)) {
+			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
 				return usage(err)
 			}
 			if c.Resume == "" {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -119,7 +118,7 @@ func known(kind, word string, valid []string) error {
 	if slices.Contains(valid, word) {
 		return nil
 	}
-	return nearest.Unknown(kind, word, valid)
+	return Unknown(kind, word, valid)
 }
 
 func moreThanOne(given ...bool) bool {
@@ -156,7 +155,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	}
 	method, ok := loader.FindMethod(driver, p.Method)
 	if !ok {
-		return nil, method, target, nearest.Unknown("method", p.Method, methodNames(driver))
+		return nil, method, target, Unknown("method", p.Method, methodNames(driver))
 	}
 	target.Method, target.Table = method.Name, p.Table
 	if target.Table == "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -116,7 +115,7 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	values := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		if valid := keyNames(f); !slices.Contains(valid, name) {
-			return nil, fmt.Errorf("--config %s: %w", path, nearest.Unknown("key", name, valid))
+			return nil, fmt.Errorf("--config %s: %w", path, Unknown("key", name, valid))
 		}
 		list, ok := keys[name].([]any)
 		if !ok {

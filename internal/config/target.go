@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -24,7 +23,7 @@ func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver
 	}
 	driver, ok := drivers.Lookup(target.Scheme)
 	if !ok {
-		return nil, target, nearest.Unknown("target scheme", target.Scheme, drivers.Schemes())
+		return nil, target, Unknown("target scheme", target.Scheme, drivers.Schemes())
 	}
 	target.TLS = loader.TLSMode(c.TLS)
 	if c.TLS == "auto" {

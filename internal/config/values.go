@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
-
-	"github.com/terapush/terapush/internal/nearest"
 )
 
 // Bytes is a number of bytes, given as 64MiB (2^20), 64MB (10^6) or a bare number.
@@ -131,7 +129,7 @@ func (c *choice) Set(text string) error {
 			return nil
 		}
 	}
-	return nearest.Unknown("value", text, c.valid)
+	return Unknown("value", text, c.valid)
 }
 
 func (c *choice) String() string { return *c.value }

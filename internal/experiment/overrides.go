@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 )
 
 // chosen is the plan with the overrides of scale and scheme laid over it.
@@ -66,7 +66,7 @@ func (p *planner) noScale(root *node) {
 	for _, e := range scales.pairs() {
 		valid = append(valid, e.key)
 	}
-	p.add(scales.line, "%v", nearest.Unknown("scale", p.Scale, valid))
+	p.add(scales.line, "%v", config.Unknown("scale", p.Scale, valid))
 }
 
 // isFor tells whether the override of a scheme is for the plan's targets. It has to be for all of them or for none,

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/record"
 )
 
@@ -192,7 +192,7 @@ func (p *planner) interleaved(n *node) bool {
 		return true
 	case straight:
 	default:
-		p.add(n.line, "order: %v", nearest.Unknown("value", order, []string{shuffled, straight}))
+		p.add(n.line, "order: %v", config.Unknown("value", order, []string{shuffled, straight}))
 	}
 	return false
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/terapush/terapush/experiments"
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 )
 
 const presetSuffix = ".yaml"
@@ -31,7 +31,7 @@ func Presets() []string {
 func Preset(name string) (file string, text []byte, err error) {
 	text, err = fs.ReadFile(experiments.Files(), name+presetSuffix)
 	if err != nil {
-		return "", nil, nearest.Unknown("preset", name, Presets())
+		return "", nil, config.Unknown("preset", name, Presets())
 	}
 	return path.Join("experiments", name+presetSuffix), text, nil
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/nearest"
+	"github.com/terapush/terapush/internal/config"
 )
 
 // form says what may stand under a key. An override may take anything away with nothing (key: ~).
@@ -47,7 +47,7 @@ func (p *planner) shape(n *node, what string, keys []keyed, override bool) {
 			for _, k := range keys {
 				valid = append(valid, k.name)
 			}
-			p.add(e.line, "%v", nearest.Unknown(what, e.key, valid))
+			p.add(e.line, "%v", config.Unknown(what, e.key, valid))
 		case override && e.value.kind == null:
 		default:
 			keys[at].form(p, e, override)
@@ -150,7 +150,7 @@ func schemes(p *planner, e entry, _ bool) {
 	for _, scheme := range e.value.entries {
 		for _, name := range schemesOf(scheme.key) {
 			if !slices.Contains(p.Schemes, name) {
-				p.add(scheme.line, "%v", nearest.Unknown("target scheme", name, p.Schemes))
+				p.add(scheme.line, "%v", config.Unknown("target scheme", name, p.Schemes))
 			}
 		}
 		if p.expect(scheme.value, scheme.key, mapping) {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -23,14 +23,14 @@ func Verify(ctx context.Context, j Job) (*report.Report, error) {
 }
 
 func (p *push) verifyAgain(ctx context.Context) error {
-	record, err := p.reopen(ctx, p.keepLength, func(r ledger.Record) bool { return r.Plan.Dedup == loader.DedupTx })
+	record, err := p.reopen(ctx, p.keepLength, func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
 	if err == nil {
 		err = p.prepareTable(ctx, record.Run, loader.CreateNever)
 	}
 	if err != nil {
 		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	if record.Stage == ledger.Loading {
+	if record.Stage == runlog.Loading {
 		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: go on with push --resume first", record.Run))
 	}
 	if mode := verify.Mode(p.Config.Verify); mode != verify.Full {
@@ -47,8 +47,8 @@ func (p *push) verifyAgain(ctx context.Context) error {
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
-	record, err := p.reopen(ctx, func(event.Event) {}, func(ledger.Record) bool { return true })
-	if errors.Is(err, ledger.ErrNoRun) {
+	record, err := p.reopen(ctx, func(event.Event) {}, func(runlog.Record) bool { return true })
+	if errors.Is(err, runlog.ErrNoRun) {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetClaims(ctx, err)), p.close())
 	}
 	if err == nil {
@@ -76,10 +76,10 @@ func Forget(ctx context.Context, j Job) error {
 // forgetClaims removes what the claim table has of a run that the state folder does not know, which is why.
 func (p *push) forgetClaims(ctx context.Context, why error) error {
 	run := p.Config.Resume
-	if !ledger.IsID(run) {
-		return failed(Usage, fmt.Errorf("%w; ids look like %s", why, ledger.NewID(p.started)))
+	if !runlog.IsID(run) {
+		return failed(Usage, fmt.Errorf("%w; ids look like %s", why, runlog.NewID(p.started)))
 	}
-	if err := ledger.RemoveRest(p.Config.State, run); err != nil {
+	if err := runlog.RemoveRest(p.Config.State, run); err != nil {
 		return err
 	}
 	if err := p.configure(); err != nil {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -92,7 +92,7 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	require.NoError(t, forget(mine), "once more")
 	require.Contains(t, p.log.String(), "0 rows of run "+mine)
 
-	l, err := ledger.Open(p.state, other, func(event.Event) {})
+	l, err := runlog.Open(p.state, other, func(event.Event) {})
 	require.NoError(t, err)
 	require.ErrorContains(t, forget(other), "another process is working on run "+other)
 	record := filepath.Join(p.state, other, "run.json")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/price"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -14,7 +14,7 @@ import (
 // readPrices reads the file of --prices, if there is one.
 func (p *push) readPrices() (err error) {
 	if p.Config.Prices != "" {
-		p.prices, err = price.Read(p.Config.Prices)
+		p.prices, err = host.ReadPrices(p.Config.Prices)
 	}
 	return err
 }
@@ -25,14 +25,14 @@ func (p *push) reportPrice(r *report.Report, s event.Snapshot) {
 	if p.Config.Prices == "" {
 		return
 	}
-	u := price.Usage{WireBytes: s.WireBytes, Time: s.At.Sub(p.started)}
+	u := host.Usage{WireBytes: s.WireBytes, Time: s.At.Sub(p.started)}
 	switch {
 	case p.contract.Staged():
 		u.Puts, u.Gets = s.StoredBatches, s.StoredBatches
 	case p.caps().StoresObjects():
 		u.Puts = s.Attempts // one that failed was a request all the same
 	}
-	r.Price = price.Of(p.prices, u)
+	r.Price = p.prices.Cost(u)
 }
 
 // caps are the loader's, or none without it.
@@ -63,14 +63,14 @@ func (p *push) estimate() (bill report.Price, open []string) {
 	case p.prices.InstancePerHour > 0:
 		open = append(open, "without the instance, whose time is not known before")
 	}
-	u := price.Usage{WireBytes: rows * p.plan.EncodedRowBytes, Time: took}
+	u := host.Usage{WireBytes: rows * p.plan.EncodedRowBytes, Time: took}
 	if caps.StoresObjects() {
 		u.Puts = (rows + p.plan.BatchRows - 1) / p.plan.BatchRows
 	}
 	if caps.Staged {
 		u.Gets = u.Puts
 	}
-	return price.Of(p.prices, u), open
+	return p.prices.Cost(u), open
 }
 
 // priceText is a bill in one line.

@@ -7,8 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/terapush/terapush/internal/bound"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
@@ -29,9 +28,9 @@ func (p *push) rowsRest(next event.Phase) {
 }
 
 // reading is what the account of the workers' time is made of.
-func (p *push) reading() bound.Reading {
+func (p *push) reading() stats.Reading {
 	w, u := p.stats.Work(), stats.ProcessUsage()
-	return bound.Reading{
+	return stats.Reading{
 		At: w.At, Workers: w.Seconds, Sockets: p.wire.Sockets(), CPU: u.CPU(), Queued: u.QueuedSeconds, Cores: u.Cores,
 		Payload: w.Payload, Wire: p.wire.Sent(),
 	}
@@ -46,24 +45,24 @@ func (p *push) lostTime() stats.Lost {
 // machineWork is what the machine did while rows moved, which may be more than once.
 type machineWork struct {
 	since  time.Time // zero: they do not move
-	before machine.Load
+	before host.Load
 
 	seconds float64
 	cores   []float64 // seconds that each was busy
-	nics    map[string]machine.Traffic
+	nics    map[string]host.Traffic
 }
 
-func (w *machineWork) start() { w.since, w.before = time.Now(), machine.ReadLoad() }
+func (w *machineWork) start() { w.since, w.before = time.Now(), host.ReadLoad() }
 
 func (w *machineWork) stop() {
 	if w.since.IsZero() {
 		return
 	}
-	w.add(time.Since(w.since).Seconds(), w.before, machine.ReadLoad())
+	w.add(time.Since(w.since).Seconds(), w.before, host.ReadLoad())
 	w.since = time.Time{}
 }
 
-func (w *machineWork) add(seconds float64, before, now machine.Load) {
+func (w *machineWork) add(seconds float64, before, now host.Load) {
 	w.seconds += seconds
 	// Cores and interfaces that came meanwhile have no beginning, and those that went no end.
 	for i := range min(len(now.Cores), len(before.Cores)) {
@@ -81,9 +80,9 @@ func (w *machineWork) add(seconds float64, before, now machine.Load) {
 	}
 }
 
-func (w *machineWork) traffic(before, now machine.Traffic) {
+func (w *machineWork) traffic(before, now host.Traffic) {
 	if w.nics == nil {
-		w.nics = make(map[string]machine.Traffic)
+		w.nics = make(map[string]host.Traffic)
 	}
 	t := w.nics[now.Name]
 	if t.Allowance == nil {
@@ -100,7 +99,7 @@ func (w *machineWork) traffic(before, now machine.Traffic) {
 
 // addTo tells of the cores, of the interface that leads to the target, and of what the driver held back. Where nobody knows
 // that one, it is the one that sent most.
-func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC, to string) {
+func (w *machineWork) addTo(e *report.Evidence, nics []host.NIC, to string) {
 	if w.seconds <= 0 {
 		return
 	}
@@ -112,7 +111,7 @@ func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC, to string) {
 		// The clocks of two files differ by a little.
 		e.HottestCore, e.MachineCPU = min(slices.Max(w.cores)/w.seconds, 1), min(sum/w.seconds/float64(len(w.cores)), 1)
 	}
-	var most machine.Traffic
+	var most host.Traffic
 	e.Allowance = make(map[string]int64)
 	for _, t := range w.nics {
 		if t.Sent > most.Sent || t.Sent == most.Sent && t.Name < most.Name {
@@ -137,7 +136,7 @@ func (w *machineWork) addTo(e *report.Evidence, nics []machine.NIC, to string) {
 }
 
 // evidence is what the verdict rests on.
-func evidence(a bound.Account, w *machineWork, nics []machine.NIC, to string, batches int64) report.Evidence {
+func evidence(a stats.Account, w *machineWork, nics []host.NIC, to string, batches int64) report.Evidence {
 	t := a.Total
 	e := report.Evidence{
 		Blocked: over(t.Sockets.Blocked, t.WorkerSeconds()), Awaited: over(t.Sockets.Awaited, t.WorkerSeconds()),

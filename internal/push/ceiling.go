@@ -3,7 +3,7 @@ package push
 import (
 	"crypto/tls"
 
-	"github.com/terapush/terapush/internal/ceilings"
+	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -25,8 +25,8 @@ func (p *push) reportCeiling(r *report.Report) {
 	if p.Ceilings == "" || r.Result.BytesPerSecond <= 0 {
 		return
 	}
-	best, ok, err := ceilings.For(p.Ceilings, ceilings.Key{
-		Stage: ceilings.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
+	best, ok, err := baseline.Best(p.Ceilings, baseline.Key{
+		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
 		Dataset: p.plan.Dataset, PayloadBytes: p.plan.PayloadBytes, PayloadKind: p.plan.PayloadKind, TLS: p.encrypted.Load(),
 	})
 	if err != nil {

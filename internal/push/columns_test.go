@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -55,7 +55,7 @@ func TestColumns(t *testing.T) {
 			require.Equal(t, "columns", r.Plan.Format)
 			require.EqualValues(t, distinct, r.Plan.DistinctRows, "or Row says something else")
 			require.GreaterOrEqual(t, r.Result.EncodedBytes, r.Result.PayloadBytes, "and no less than that, which is all of rows of numbers alone")
-			require.Equal(t, ledger.Verified, p.record().Stage)
+			require.Equal(t, runlog.Verified, p.record().Stage)
 		})
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/doctor"
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -91,7 +91,7 @@ func (p *push) look(ctx context.Context, found []loader.Finding) []loader.Findin
 	if p.silent() || mode == loader.CreateRecreate || mode == loader.CreateTruncate {
 		return nil
 	}
-	looking := p.preparation(ledger.NewID(p.started), loader.CreateNever)
+	looking := p.preparation(runlog.NewID(p.started), loader.CreateNever)
 	looking.Hold = loader.HoldNone
 	looking.Contract = loader.Contract{Method: p.contract.Method, Format: p.contract.Format, Delivery: loader.AtLeastOnce, BatchRows: p.contract.BatchRows}
 	err := within(ctx, func(bound context.Context) (err error) {
@@ -206,7 +206,7 @@ func failure(check string, err error) loader.Finding {
 
 // fits refuses what this machine has no room for, and warns where it has little.
 func (p *push) fits() error {
-	findings := doctor.Bounds(doctor.Want{Workers: p.crew.workers, Memory: memory(&p.Config)})
+	findings := host.CheckLimits(host.Want{Workers: p.crew.workers, Memory: memory(&p.Config)})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
 			p.warn(said(f))

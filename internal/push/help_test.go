@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -78,7 +78,7 @@ func (p *place) job(args string) push.Job {
 		c.State = p.state
 	}
 	if c.Resume != "" {
-		r, err := ledger.Read(c.State, c.Resume)
+		r, err := runlog.Read(c.State, c.Resume)
 		require.NoError(p, err)
 		require.NoError(p, config.Restore(f, r.Flags))
 	}
@@ -136,9 +136,9 @@ func (p *place) run() string {
 	return entries[0].Name()
 }
 
-func (p *place) record() ledger.Record {
+func (p *place) record() runlog.Record {
 	p.Helper()
-	r, err := ledger.Read(p.state, p.run())
+	r, err := runlog.Read(p.state, p.run())
 	require.NoError(p, err)
 	return r
 }

@@ -2,7 +2,7 @@ package push
 
 import (
 	"github.com/terapush/terapush/internal/engine"
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -43,7 +43,7 @@ func newHistory() history {
 }
 
 // add takes the next event and keeps done up to date. Only what is open is kept: a run may have millions of batches.
-func (h *history) add(e event.Event, c loader.Contract, done *ledger.Done) {
+func (h *history) add(e event.Event, c loader.Contract, done *runlog.Done) {
 	members := max(e.Members, 1)
 	h.last = max(h.last, e.Batch+members-1)
 	open, number := h.begun, e.Batch
@@ -81,7 +81,7 @@ func (p *push) keepLength(e event.Event) {
 
 // lengths are the bytes of a run's objects, as they were acknowledged. In most formats all but the last are alike.
 type lengths struct {
-	known  ledger.Done
+	known  runlog.Done
 	common int64
 	others map[int64]int64
 }

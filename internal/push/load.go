@@ -7,12 +7,11 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/engine"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -32,7 +31,7 @@ func (p *push) count() {
 	if !p.plan.ByDuration {
 		o.PlannedRows, o.PlannedBytes = p.plan.Rows, p.plan.PayloadTotal()
 	}
-	p.account = bound.NewMeter(p.reading)
+	p.account = stats.NewBottleneck(p.reading)
 	p.stats = stats.New(o)
 	if p.resumed {
 		earlier := p.amount(p.before())
@@ -44,7 +43,7 @@ func (p *push) count() {
 
 // before is how many batches, and rows, were in when this process began.
 func (p *push) before() (batches, rows int64) {
-	if p.ledger.Record().Stage != ledger.Loading {
+	if p.ledger.Record().Stage != runlog.Loading {
 		return p.plan.Batches(), p.plan.Rows
 	}
 	return p.done.Len(), p.rowsIn(&p.done)
@@ -57,7 +56,7 @@ func (p *push) amount(batches, rows int64) stats.Earlier {
 }
 
 // rowsIn is how many rows the batches of a set hold. Only the last batch may be short.
-func (p *push) rowsIn(d *ledger.Done) int64 {
+func (p *push) rowsIn(d *runlog.Done) int64 {
 	rows := d.Len() * p.plan.BatchRows
 	if last := p.plan.Batches() - 1; d.Has(last) {
 		rows -= p.plan.BatchRows - p.plan.BatchSize(last)
@@ -128,7 +127,7 @@ func (p *push) load(ctx context.Context) error {
 // nothing to wait for, and a run that is to send nothing but the load asks nothing.
 func (p *push) awaitRows(ctx context.Context) error {
 	finisher, waits := p.loader.(loader.Finisher)
-	if !waits || p.ledger.Record().Stage != ledger.Loaded || p.Config.Verify == string(verify.None) {
+	if !waits || p.ledger.Record().Stage != runlog.Loaded || p.Config.Verify == string(verify.None) {
 		return nil
 	}
 	p.stats.Phase(event.Finish)
@@ -173,7 +172,7 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	before := stats.ProcessUsage()
 	defer func() { p.loadCPU = stats.ProcessUsage().CPU() - before.CPU() }()
 	result, err := engine.Run(ctx, p.Drain, config)
-	p.waiting, p.skipped = nil, ledger.Done{} // committed, or for the next process to look for
+	p.waiting, p.skipped = nil, runlog.Done{} // committed, or for the next process to look for
 	switch {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
@@ -236,7 +235,7 @@ func (p *push) acknowledged(e event.Event) {
 // commits it had confirmed, by its own settings or because the table is unlogged.
 func (p *push) lost(ctx context.Context) (int64, error) {
 	p.done.Merge(&p.acked)
-	p.acked = ledger.Done{}
+	p.acked = runlog.Done{}
 	claimed, can, err := p.claimed(ctx)
 	if err != nil || !can {
 		return 0, err
@@ -255,7 +254,7 @@ func (p *push) settle(result engine.Result, err error) error {
 	r := p.ledger.Record()
 	r.Plan = p.plan
 	if err == nil && !result.Drained {
-		r.Stage = ledger.Loaded
+		r.Stage = runlog.Loaded
 	}
 	// The journal first: a run that is loaded has it whole.
 	if problem := p.ledger.Sync(); problem != nil && !errors.Is(err, problem) {
@@ -266,7 +265,7 @@ func (p *push) settle(result engine.Result, err error) error {
 		some := result.Unknown[:min(n, 10)]
 		err = errors.Join(err, failed(report.Unknown, fmt.Errorf("the outcome of %d batches is unknown, the first are %v", n, some)))
 	}
-	if isClosed(p.Drain) && r.Stage == ledger.Loading {
+	if isClosed(p.Drain) && r.Stage == runlog.Loading {
 		err = errors.Join(err, failed(report.Interrupted, errStopped))
 	}
 	return err

@@ -5,31 +5,31 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/bound"
-	"github.com/terapush/terapush/internal/engine/ledger"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestMachineWork(t *testing.T) {
 	w := machineWork{}
-	w.add(2, machine.Load{
-		Cores: []float64{10, 20, 30}, NICs: []machine.Traffic{
+	w.add(2, host.Load{
+		Cores: []float64{10, 20, 30}, NICs: []host.Traffic{
 			{Name: "ens5", Sent: 1000, Allowance: map[string]int64{"bw_out": 3, "pps": 1}}, {Name: "gone", Sent: 7}, {Name: "lo", Sent: 50},
 		},
-	}, machine.Load{
-		Cores: []float64{11, 22, 30, 99}, NICs: []machine.Traffic{
+	}, host.Load{
+		Cores: []float64{11, 22, 30, 99}, NICs: []host.Traffic{
 			{Name: "ens5", Sent: 2000, Allowance: map[string]int64{"bw_out": 5, "pps": 1}}, {Name: "lo", Sent: 550}, {Name: "new", Sent: 1 << 40},
 		},
 	})
-	w.add(2, machine.Load{Cores: []float64{50, 50, 50}, NICs: []machine.Traffic{{Name: "ens5", Sent: 9000}}},
-		machine.Load{Cores: []float64{51, 51, 50}, NICs: []machine.Traffic{{Name: "ens5", Sent: 10_000}}})
+	w.add(2, host.Load{Cores: []float64{50, 50, 50}, NICs: []host.Traffic{{Name: "ens5", Sent: 9000}}},
+		host.Load{Cores: []float64{51, 51, 50}, NICs: []host.Traffic{{Name: "ens5", Sent: 10_000}}})
 
 	var e report.Evidence
-	w.addTo(&e, []machine.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}}, "")
+	w.addTo(&e, []host.NIC{{Name: "lo"}, {Name: "ens5", BitsPerSecond: 16_000}}, "")
 	require.InDelta(t, 3.0/4, e.HottestCore, 1e-9)
 	require.InDelta(t, 5.0/4/3, e.MachineCPU, 1e-9)
 	require.Equal(t, "ens5", e.NIC)
@@ -39,7 +39,7 @@ func TestMachineWork(t *testing.T) {
 	require.Equal(t, map[string]int64{"bw_out": 2}, e.Allowance)
 
 	var virtual report.Evidence
-	w.addTo(&virtual, []machine.NIC{{Name: "ens5", BitsPerSecond: 3999}}, "")
+	w.addTo(&virtual, []host.NIC{{Name: "ens5", BitsPerSecond: 3999}}, "")
 	require.Zero(t, virtual.NICSpeed, "more than its speed went through it")
 	require.Zero(t, virtual.NICShare)
 
@@ -47,7 +47,7 @@ func TestMachineWork(t *testing.T) {
 	new(machineWork).addTo(&none, nil, "")
 	require.Equal(t, report.Evidence{}, none)
 	blind := machineWork{}
-	blind.add(1, machine.Load{}, machine.Load{})
+	blind.add(1, host.Load{}, host.Load{})
 	blind.addTo(&none, nil, "")
 	require.Zero(t, none.NICShare, "and no NaN")
 }
@@ -65,9 +65,9 @@ func TestMachineWorkStopsOnce(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	a := bound.Account{
+	a := stats.Account{
 		Sockets: event.Sockets{Dialled: 9}, Fastest: 1e6,
-		Total: bound.Window{
+		Total: stats.Window{
 			Seconds: 10, Workers: map[event.State]float64{event.Sending: 30, event.Idle: 10}, CPU: 5, Cores: 2, Payload: 1000, Wire: 1310,
 			Sockets: event.Sockets{
 				Blocked: 20, Awaited: 10, Turns: 50, RoundTrips: 4, Kernel: true, Busy: 25, RwndLimited: 20, SndbufLimited: 1,
@@ -79,7 +79,7 @@ func TestEvidence(t *testing.T) {
 		Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5, RTTSeconds: .08,
 		Connections: 9, Retransmitted: .005, FastestBits: 8e6, ClientCPU: .25, WirePerPayload: 1.31,
 	}, evidence(a, new(machineWork), nil, "", 10))
-	require.Equal(t, report.Evidence{}, evidence(bound.Account{}, new(machineWork), nil, "", 0), "nothing is infinite")
+	require.Equal(t, report.Evidence{}, evidence(stats.Account{}, new(machineWork), nil, "", 0), "nothing is infinite")
 }
 
 func TestWireAndEncodedBytes(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWireAndEncodedBytes(t *testing.T) {
 		"stored up": {s: event.Snapshot{EncodedBytes: 100 * mib, StoredBytes: 200 * mib, WireBytes: 110 * mib}, staged: true, want: "-45 %"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &push{resumed: c.resumed, plan: plan.Plan{EncodedRowBytes: 100}, ledger: new(ledger.Ledger)}
+			p := &push{resumed: c.resumed, plan: plan.Plan{EncodedRowBytes: 100}, ledger: new(runlog.Log)}
 			if c.staged {
 				p.contract.GroupBatches = 1
 				p.contract.Dedup = loader.DedupTx

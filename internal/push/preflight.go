@@ -11,11 +11,11 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -36,13 +36,13 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.fits(); err != nil {
 		return err
 	}
-	if err := ledger.Usable(p.Config.State); err != nil {
+	if err := runlog.Usable(p.Config.State); err != nil {
 		return err
 	}
 	if err := p.open(ctx); err != nil {
 		return err
 	}
-	run := ledger.NewID(p.started)
+	run := runlog.NewID(p.started)
 	caps := p.loader.Caps()
 	p.heed(caps)
 	if err := p.negotiate(caps); err != nil {
@@ -89,8 +89,8 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	if err := p.makePlan(first); err != nil {
 		return err
 	}
-	p.ledger, err = ledger.Create(p.Config.State, ledger.Record{
-		Run: run, Started: p.started, Stage: ledger.Loading,
+	p.ledger, err = runlog.Create(p.Config.State, runlog.Record{
+		Run: run, Started: p.started, Stage: runlog.Loading,
 		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name, Identity: p.table.Identity,
 		Plan: p.plan, Flags: p.Given,
 	})
@@ -212,7 +212,7 @@ func memory(c *config.Push) int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)
 	}
-	if m := machine.Memory(); m > 0 {
+	if m := host.Memory(); m > 0 {
 		return m / 4
 	}
 	return 1 << 30
@@ -238,7 +238,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	return loader.Preparation{
 		Run: run, Schema: p.data.Schema(), Contract: p.contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.resumed && (p.ledger.Record().Stage != ledger.Verified || !p.claims()), // the claims of a proven run are gone
+		Resume: p.resumed && (p.ledger.Record().Stage != runlog.Verified || !p.claims()), // the claims of a proven run are gone
 		Silent: p.silent(), Hold: p.hold(),
 	}
 }
@@ -246,7 +246,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 // hold is whom the run keeps off the table. The rows of a run without --append are to be the only ones.
 func (p *push) hold() loader.Hold {
 	switch {
-	case p.resumed && p.ledger.Record().Stage != ledger.Loading: // it sends nothing any more
+	case p.resumed && p.ledger.Record().Stage != runlog.Loading: // it sends nothing any more
 		return loader.HoldNone
 	case p.Config.Append:
 		return loader.HoldShared

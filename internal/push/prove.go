@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -96,7 +96,7 @@ func (p *push) missing() error {
 // leave a run whose rows nobody could tell from missing ones.
 func (p *push) finish(ctx context.Context) error {
 	r := p.ledger.Record()
-	r.Stage = ledger.Verified
+	r.Stage = runlog.Verified
 	if err := p.ledger.Save(r); err != nil {
 		return err
 	}

@@ -12,18 +12,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/engine"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
-	"github.com/terapush/terapush/internal/price"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/servermetrics"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/verify"
 	"github.com/terapush/terapush/pkg/event"
@@ -79,28 +77,28 @@ type push struct {
 	contract  loader.Contract
 	link      link // to the target
 	crew      crew
-	prices    price.Prices
+	prices    host.Prices
 	table     loader.Table
 	plan      plan.Plan
-	ledger    *ledger.Ledger
+	ledger    *runlog.Log
 	encoder   encode.Encoder
 	feed      atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
 	stats     *stats.Collector
 	meter     stats.Meter
-	account   *bound.Meter // of the workers' time; nil as stats are
+	account   *stats.Bottleneck // of the workers' time; nil as stats are
 	machine   machineWork
-	encrypted atomic.Bool            // a connection was
-	timeline  *stats.Timeline        // runs as long as stats are made
-	servers   *servermetrics.Watcher // nil where nobody watches
+	encrypted atomic.Bool         // a connection was
+	timeline  *stats.Timeline     // runs as long as stats are made
+	servers   *host.ServerWatcher // nil where nobody watches
 
 	resumed     bool            // an earlier process worked on the run
-	done        ledger.Done     // batches that are in; the engine reads it while it runs
+	done        runlog.Done     // batches that are in; the engine reads it while it runs
 	history     history         // of earlier processes
 	unjournaled bool            // the journal of earlier processes is lost
 	waiting     []engine.Stored // batches in the store that wait for their commit, when this process began to load
-	skipped     ledger.Done     // the same, for the feed
+	skipped     runlog.Done     // the same, for the feed
 	mu          sync.Mutex      // guards acked and lengths
-	acked       ledger.Done     // batches that this process had acknowledged, in the journal, since done was made
+	acked       runlog.Done     // batches that this process had acknowledged, in the journal, since done was made
 	lengths     lengths         // of objects, where they are all there is
 
 	lostSome bool // this process found acknowledged batches gone
@@ -153,7 +151,7 @@ func (p *push) run(ctx, soft context.Context) error {
 }
 
 func (p *push) fillAndLoad(ctx, soft context.Context) error {
-	if p.ledger.Record().Stage != ledger.Loading {
+	if p.ledger.Record().Stage != runlog.Loading {
 		return nil
 	}
 	if err := p.fill(soft); err != nil {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -60,7 +60,7 @@ func TestPush(t *testing.T) {
 	require.NotZero(t, r.Stored.Bytes)
 	require.Empty(t, r.Warnings)
 
-	require.Equal(t, ledger.Verified, p.record().Stage)
+	require.Equal(t, runlog.Verified, p.record().Stage)
 	require.Zero(t, p.claims(p.run()), "claims were the proof until the table was one")
 }
 
@@ -269,7 +269,7 @@ func TestUnknownOutcomesAreNoSuccess(t *testing.T) {
 		r := p.fails(small, report.Unknown, "the outcome of 1 batches is unknown, the first are [7]")
 		require.EqualValues(t, 1, r.Result.Unknown)
 		require.Less(t, r.Result.Rows, int64(195))
-		require.Equal(t, ledger.Loading, p.record().Stage)
+		require.Equal(t, runlog.Loading, p.record().Stage)
 
 		dead.Store(false)
 		p.memory.Script = nil
@@ -325,7 +325,7 @@ func TestVerificationFailure(t *testing.T) {
 	require.True(t, r.Verify.Ran)
 	require.False(t, r.Verify.OK)
 	require.EqualValues(t, 20, r.Verify.BadCount)
-	require.Equal(t, ledger.Loaded, p.record().Stage)
+	require.Equal(t, runlog.Loaded, p.record().Stage)
 
 	// The claims are gone with the rows, so a resume knows what to do.
 	p.meddle = func(context.Context, string, int64) error { return nil }
@@ -344,7 +344,7 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 		return nil
 	}
 	p.fails(small, report.Failed, "saving the run's record")
-	require.Equal(t, ledger.Loading, p.record().Stage)
+	require.Equal(t, runlog.Loading, p.record().Stage)
 }
 
 func TestRateAndDuration(t *testing.T) {

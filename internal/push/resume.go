@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -23,8 +23,8 @@ func (p *push) takeOver(ctx context.Context) error {
 	record, err := p.reopen(ctx, func(e event.Event) {
 		p.history.add(e, p.contract, &p.done)
 		p.keepLength(e)
-	}, func(r ledger.Record) bool {
-		return r.Plan.Dedup == loader.DedupTx && r.Stage != ledger.Verified
+	}, func(r runlog.Record) bool {
+		return r.Plan.Dedup == loader.DedupTx && r.Stage != runlog.Verified
 	})
 	if err == nil {
 		err = p.fits()
@@ -35,7 +35,7 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	verified := record.Stage == ledger.Verified // its claims are gone
+	verified := record.Stage == runlog.Verified // its claims are gone
 	if !verified {
 		caps := p.loader.Caps()
 		if caps.Dedup == loader.DedupNone && p.contract.Dedup != loader.DedupNone {
@@ -67,41 +67,41 @@ func (p *push) takeOver(ctx context.Context) error {
 	if err := p.findStored(ctx); err != nil {
 		return err
 	}
-	if record.Stage == ledger.Loaded && p.left() == 0 {
+	if record.Stage == runlog.Loaded && p.left() == 0 {
 		return nil
 	}
 	if err := p.refit(); err != nil {
 		return err
 	}
-	record.Stage, record.Plan = ledger.Loading, p.plan
+	record.Stage, record.Plan = runlog.Loading, p.plan
 	return p.ledger.Save(record)
 }
 
 // reopen takes over a run's folder, handing its journal to each, and connects. A journal that is missing or damaged is
 // begun anew where needless says that everything can be learned elsewhere.
-func (p *push) reopen(ctx context.Context, each func(event.Event), needless func(ledger.Record) bool) (ledger.Record, error) {
+func (p *push) reopen(ctx context.Context, each func(event.Event), needless func(runlog.Record) bool) (runlog.Record, error) {
 	p.resumed = true
-	before, err := ledger.Read(p.Config.State, p.Config.Resume)
+	before, err := runlog.Read(p.Config.State, p.Config.Resume)
 	if err != nil {
-		return ledger.Record{}, err
+		return runlog.Record{}, err
 	}
 	p.contract = before.Plan.Contract // each may ask
-	p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each)
-	if damaged := (*ledger.DamagedError)(nil); errors.As(err, &damaged) {
+	p.ledger, err = runlog.Open(p.Config.State, p.Config.Resume, each)
+	if damaged := (*runlog.DamagedError)(nil); errors.As(err, &damaged) {
 		if !needless(before) {
 			p.contract = loader.Contract{}
-			return ledger.Record{}, fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
+			return runlog.Record{}, fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
 				err, before.Run)
 		}
 		p.unjournaled = true
 		p.warn(fmt.Sprintf("%v; the run goes on without it and begins a new one", err))
-		if err = ledger.Renew(p.Config.State, p.Config.Resume); err == nil {
-			p.ledger, err = ledger.Open(p.Config.State, p.Config.Resume, each)
+		if err = runlog.Renew(p.Config.State, p.Config.Resume); err == nil {
+			p.ledger, err = runlog.Open(p.Config.State, p.Config.Resume, each)
 		}
 	}
 	if err != nil {
 		p.contract = loader.Contract{} // of a run that is another's there is nothing to report
-		return ledger.Record{}, err
+		return runlog.Record{}, err
 	}
 	r := p.ledger.Record()
 	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
@@ -125,7 +125,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 }
 
 // tableOf is the table as the user names it.
-func tableOf(r ledger.Record) string {
+func tableOf(r runlog.Record) string {
 	if name := r.Flag("table"); name != "" {
 		return name
 	}
@@ -171,13 +171,13 @@ func (p *push) believeClaims(ctx context.Context) error {
 // sameTable makes sure that the table is the one that the run was filling. Its identity tells; where that has changed, by
 // VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, the rows of the batches that are
 // in tell. It takes one scan.
-func (p *push) sameTable(ctx context.Context, r *ledger.Record) error {
+func (p *push) sameTable(ctx context.Context, r *runlog.Record) error {
 	if p.table.Identity == r.Identity {
 		return nil
 	}
 	other := fmt.Sprintf("table %s is not known to be the one run %s was filling (it was %s, now it is %s)", p.table.Name, r.Run, r.Identity, p.table.Identity)
 	were, among := p.done.Len(), p.done.Has
-	if r.Stage == ledger.Verified {
+	if r.Stage == runlog.Verified {
 		were, among = p.plan.Batches(), func(int64) bool { return true }
 	}
 	if _, can := p.loader.(loader.Counter); !can || were == 0 {
@@ -219,7 +219,7 @@ func (p *push) batchesThere(ctx context.Context, among func(number int64) bool) 
 // reallyGone makes sure, by one scan, that batches whose claims are missing have no rows in the table. A crash takes
 // rows and claims together; rows without claims mean that somebody emptied the claim table, and to send them again
 // would double them.
-func (p *push) reallyGone(ctx context.Context, lost *ledger.Done) error {
+func (p *push) reallyGone(ctx context.Context, lost *runlog.Done) error {
 	if lost.Len() == 0 {
 		return nil
 	}
@@ -287,7 +287,7 @@ func (p *push) warnOfLoss(batches int64) {
 }
 
 // claimed reads the claims of the run, where the contract makes any.
-func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err error) {
+func (p *push) claimed(ctx context.Context) (claimed runlog.Done, can bool, err error) {
 	claims, can := p.loader.(loader.Claims)
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return claimed, false, nil
@@ -323,7 +323,7 @@ func (p *push) refit() error {
 }
 
 // refuseChanges names every flag that would make other rows, or put them elsewhere.
-func refuseChanges(c *config.Push, r ledger.Record, explicit func(flag string) bool) error {
+func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
 	if explicit == nil {
 		return nil
 	}

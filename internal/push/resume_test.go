@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -51,7 +51,7 @@ func TestResumeWithNothingLeft(t *testing.T) {
 	p := newPlace(t)
 	p.failOn("claimed", errors.New("killed"))
 	p.fails(small, report.Failed, "killed")
-	require.Equal(t, ledger.Loading, p.record().Stage)
+	require.Equal(t, runlog.Loading, p.record().Stage)
 	p.failOn("session", errors.New("nothing is left to send"))
 	r := p.succeeds("--resume " + p.run())
 	p.exact(0, 195)
@@ -99,7 +99,7 @@ func TestResumeAfterTheServerLostSome(t *testing.T) {
 	p := newPlace(t)
 	p.failOn("count", errors.New("not now"))
 	p.fails(small, report.Failed, "not now")
-	require.Equal(t, ledger.Loaded, p.record().Stage)
+	require.Equal(t, runlog.Loaded, p.record().Stage)
 	p.memory.Crash()
 	p.failOn("", nil)
 	r := p.succeeds("--resume " + p.run())
@@ -174,7 +174,7 @@ func TestResumeTakesTheRowsFromThePlan(t *testing.T) {
 	path := filepath.Join(p.state, run, "run.json")
 	r := p.record()
 	r.Flags = map[string][]string{}
-	l, err := ledger.Open(p.state, run, func(event.Event) {})
+	l, err := runlog.Open(p.state, run, func(event.Event) {})
 	require.NoError(t, err)
 	require.NoError(t, l.Save(r))
 	require.NoError(t, l.Close())
@@ -283,7 +283,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 func TestResumeOfARunInUseIsRefused(t *testing.T) {
 	p := newPlace(t)
 	run := p.kill(small, 5)
-	l, err := ledger.Open(p.state, run, func(event.Event) {})
+	l, err := runlog.Open(p.state, run, func(event.Event) {})
 	require.NoError(t, err)
 	p.fails("--resume "+run, report.PreflightFailed, "another process is working on run "+run)
 	require.NoError(t, l.Close())

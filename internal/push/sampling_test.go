@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/bound"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
@@ -56,7 +55,7 @@ func sample(b *testing.B, threads int) {
 		require.NoError(b, err)
 		defer c.Close()
 	}
-	p.account = bound.NewMeter(p.reading)
+	p.account = stats.NewBottleneck(p.reading)
 	p.stats.Phase(event.Load)
 	p.account.Sample()
 	b.ReportAllocs()

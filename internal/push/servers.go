@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/servermetrics"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -16,7 +16,7 @@ func (p *push) watchServers(ctx context.Context) {
 	if len(urls) == 0 || p.servers != nil {
 		return
 	}
-	p.servers = servermetrics.Watch(ctx, servermetrics.Options{URLs: urls, TLS: p.trustOfMetrics})
+	p.servers = host.WatchServers(ctx, urls, p.trustOfMetrics)
 }
 
 // stopWatching ends that with the load, and does not wait for the last answers: the report does.

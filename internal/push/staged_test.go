@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -254,7 +254,7 @@ func TestStagedDurationRuns(t *testing.T) {
 		p := newStaged(t, loader.DedupTx)
 		p.memory.Script = slow
 		run := p.dies(byTime, "committed", 1)
-		require.Equal(t, ledger.Loading, p.record().Stage)
+		require.Equal(t, runlog.Loading, p.record().Stage)
 		r := p.succeeds("--resume " + run)
 		require.EqualValues(t, 30, r.Result.Rows)
 		p.exact(0, 30)
@@ -336,7 +336,7 @@ func TestFinisher(t *testing.T) {
 		return nil, errors.New("no backend is alive")
 	}
 	r = p.fails(small, report.Failed, "waiting until the rows can be read: no backend is alive")
-	require.Equal(t, ledger.Loaded, p.record().Stage)
+	require.Equal(t, runlog.Loaded, p.record().Stage)
 	p.finish = func(context.Context, loader.KeyRange, int64) ([]string, error) { return nil, nil }
 	p.succeeds("--resume " + r.Run.ID)
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -70,7 +70,7 @@ func TestInterruptedWhileFilling(t *testing.T) {
 	r, err := push.Run(t.Context(), j)
 	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
 	require.Empty(t, p.memory.Applied())
-	require.Equal(t, ledger.Loading, p.record().Stage)
+	require.Equal(t, runlog.Loading, p.record().Stage)
 	p.drain = make(chan struct{})
 	p.succeeds("--resume " + r.Run.ID)
 	p.exact(0, 195)
@@ -135,7 +135,7 @@ func TestResumable(t *testing.T) {
 	down := errors.New("the server is down")
 	failOn := func(op string) func(*place) { return func(p *place) { p.failOn(op, down) } }
 	inUse := func(p *place) {
-		l, err := ledger.Open(p.state, p.run(), func(event.Event) {})
+		l, err := runlog.Open(p.state, p.run(), func(event.Event) {})
 		require.NoError(p, err)
 		p.Cleanup(func() { _ = l.Close() })
 	}

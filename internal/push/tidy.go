@@ -10,14 +10,14 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // leftovers is what lies in a run's folder of the store.
 type leftovers struct {
 	own, foreign objects     // foreign ones have names that no batch has
-	done         ledger.Done // batches of which there is an object, and which are in the table
+	done         runlog.Done // batches of which there is an object, and which are in the table
 }
 
 // objects are some in a store.
@@ -116,7 +116,7 @@ func (p *push) tidy(ctx context.Context, ended bool) {
 }
 
 // discard removes the objects of the groups that hold the batches, and tells whether it could.
-func (p *push) discard(ctx context.Context, batches *ledger.Done, moved func()) bool {
+func (p *push) discard(ctx context.Context, batches *runlog.Done, moved func()) bool {
 	committer, can := p.loader.(loader.Committer)
 	if !can {
 		return false

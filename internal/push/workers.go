@@ -8,8 +8,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/terapush/terapush/internal/ec2"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/pkg/loader"
@@ -53,7 +52,7 @@ func (p *push) lower(caps loader.Caps) (warning string) {
 // link finds the speed of the way to a target without sending it anything.
 type link struct {
 	route func(address string) (nic string) // by which packets to host:port leave, or for "" those to all the world
-	nics  func() []machine.NIC
+	nics  func() []host.NIC
 	// instance is the bandwidth of the EC2 instance in bits a second, 0 where this is none or nobody knows. A dry run,
 	// which is to ask nobody, has nil.
 	instance func() int64
@@ -61,7 +60,7 @@ type link struct {
 
 // localLink asks this machine only.
 func localLink(ctx context.Context) link {
-	return link{route: func(address string) string { return machine.Route(ctx, address) }, nics: machine.NICs}
+	return link{route: func(address string) string { return host.Route(ctx, address) }, nics: host.NICs}
 }
 
 // fullLink asks Amazon's metadata service besides, if this is an instance. Its network driver does not tell a speed, and
@@ -69,14 +68,14 @@ func localLink(ctx context.Context) link {
 func fullLink(ctx context.Context) link {
 	l := localLink(ctx)
 	l.instance = sync.OnceValue(func() int64 {
-		bits, _ := ec2.Bandwidth(ec2.Ask(ctx).Type)
+		bits, _ := host.AskEC2(ctx).Bandwidth()
 		return bits
 	})
 	return l
 }
 
 // cards are the network interfaces, those of Amazon's driver with the instance's speed.
-func (l link) cards() []machine.NIC {
+func (l link) cards() []host.NIC {
 	all := l.nics()
 	for i, n := range all {
 		if n.Driver == "ena" && n.BitsPerSecond == 0 && l.instance != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -25,16 +25,16 @@ func twoCards(asked *[]string) link {
 			}
 			return ""
 		},
-		nics: func() []machine.NIC {
-			return []machine.NIC{{Name: "lo"}, {Name: "eth0", BitsPerSecond: gbps}, {Name: "eth1", BitsPerSecond: 50 * gbps}, {Name: "eth2"}}
+		nics: func() []host.NIC {
+			return []host.NIC{{Name: "lo"}, {Name: "eth0", BitsPerSecond: gbps}, {Name: "eth1", BitsPerSecond: 50 * gbps}, {Name: "eth2"}}
 		},
 	}
 }
 
 // Amazon's driver tells no speed, and without one nobody knows how full the card was.
 func TestCards(t *testing.T) {
-	l := link{nics: func() []machine.NIC {
-		return []machine.NIC{{Name: "lo"}, {Name: "docker0", BitsPerSecond: 10 * gbps}, {Name: "ens5", Driver: "ena"}, {Name: "eth1", Driver: "virtio_net"}}
+	l := link{nics: func() []host.NIC {
+		return []host.NIC{{Name: "lo"}, {Name: "docker0", BitsPerSecond: 10 * gbps}, {Name: "ens5", Driver: "ena"}, {Name: "eth1", Driver: "virtio_net"}}
 	}}
 	require.Equal(t, l.nics(), l.cards(), "nobody is asked")
 	l.instance = func() int64 { return 50 * gbps }

@@ -6,18 +6,18 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/terapush/terapush/internal/machine"
+	"github.com/terapush/terapush/internal/host"
 )
 
 // ThisMachine is the one that this process runs on.
 func ThisMachine() Machine {
-	host, err := os.Hostname()
+	name, err := os.Hostname()
 	if err != nil {
-		host = ""
+		name = ""
 	}
 	return Machine{
-		Host: host, OS: system(), Arch: runtime.GOARCH, CPU: cpuModel(),
-		Cores: runtime.GOMAXPROCS(0), MemoryBytes: machine.Memory(),
+		Host: name, OS: system(), Arch: runtime.GOARCH, CPU: cpuModel(),
+		Cores: runtime.GOMAXPROCS(0), MemoryBytes: host.Memory(),
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 )
 
 // Lab makes trials, one at a time, in a state folder of its own. It belongs to one goroutine.
@@ -106,7 +106,7 @@ func (l *Lab) forget(ctx context.Context, id string) error {
 	if _, err := os.Stat(filepath.Join(folder, "run.json")); errors.Is(err, os.ErrNotExist) {
 		return os.RemoveAll(folder) // an earlier version removed it, as its last step, when it was killed
 	}
-	r, err := ledger.Read(l.State, id)
+	r, err := runlog.Read(l.State, id)
 	if err != nil {
 		return err
 	}

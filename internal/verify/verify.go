@@ -19,8 +19,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/nearest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -44,7 +44,7 @@ func ParseMode(name string) (Mode, error) {
 	case None, Ack, Count, Full:
 		return m, nil
 	default:
-		return "", nearest.Unknown("verify mode", name, Modes())
+		return "", config.Unknown("verify mode", name, Modes())
 	}
 }
 

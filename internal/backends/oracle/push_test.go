@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/engine/ledger"
 	fake "github.com/terapush/terapush/internal/fake/oracle"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -48,7 +48,7 @@ func (p *product) push(ctx context.Context, t *testing.T, args string) (*report.
 	c.Target = fmt.Sprintf("oracle://tera:%s@%s/free", secret, p.Address())
 	c.State = p.state
 	if c.Resume != "" {
-		r, err := ledger.Read(c.State, c.Resume)
+		r, err := runlog.Read(c.State, c.Resume)
 		require.NoError(t, err)
 		require.NoError(t, config.Restore(f, r.Flags))
 	}

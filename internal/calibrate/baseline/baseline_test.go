@@ -1,0 +1,181 @@
+package baseline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/record"
+)
+
+func anna() record.Machine {
+	return record.Machine{Host: "anna", OS: "Linux 6.12", Arch: "amd64", CPU: "AMD EPYC", Cores: 4, MemoryBytes: 8 << 30}
+}
+
+func loadData() Key {
+	return Key{Stage: Load, Backend: "mysql", Method: "load-data", Format: "tsv", Dataset: "documents", PayloadBytes: 512, PayloadKind: "bytes"}
+}
+
+// reached is a ceiling of anna's.
+func reached(k Key, workers int, bytes float64) Measurement {
+	return Measurement{
+		Key: k, Measured: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "v1", Machine: anna(),
+		Workers: workers, BytesPerSecond: bytes, RowsPerSecond: bytes / 520, CPUSecondsPerGiB: 0.3, BoundBy: "client-cpu",
+	}
+}
+
+func TestBest(t *testing.T) {
+	state := t.TempDir()
+	far := reached(loadData(), 8, 300)
+	far.Host = "10.0.0.7"
+	encrypted := loadData()
+	encrypted.TLS = true
+	require.NoError(t, Save(state, []Measurement{
+		reached(loadData(), 1, 100), reached(loadData(), 4, 250), reached(loadData(), 8, 200), far, reached(encrypted, 2, 90),
+	}))
+	other := func(change func(*Key)) Key {
+		k := loadData()
+		change(&k)
+		return k
+	}
+	on := func(change func(*record.Machine)) record.Machine {
+		m := anna()
+		change(&m)
+		return m
+	}
+	for name, c := range map[string]struct {
+		key     Key
+		machine record.Machine
+		want    float64 // 0: none
+	}{
+		"the best of all workers and sinks": {loadData(), anna(), 300},
+		"with TLS":                          {encrypted, anna(), 90},
+		"another method":                    {other(func(k *Key) { k.Method = "insert" }), anna(), 0},
+		"another back-end":                  {other(func(k *Key) { k.Backend = "doris" }), anna(), 0},
+		"another format":                    {other(func(k *Key) { k.Format = "csv" }), anna(), 0},
+		"another dataset":                   {other(func(k *Key) { k.Dataset = "people" }), anna(), 0},
+		"another payload":                   {other(func(k *Key) { k.PayloadBytes = 200 }), anna(), 0},
+		"another kind of payload":           {other(func(k *Key) { k.PayloadKind = "text" }), anna(), 0},
+		"another stage":                     {other(func(k *Key) { k.Stage = Encode }), anna(), 0},
+		"the folder was copied":             {loadData(), on(func(m *record.Machine) { m.Host = "berta" }), 0},
+		"fewer cores, as GOMAXPROCS says":   {loadData(), on(func(m *record.Machine) { m.Cores = 1 }), 0},
+		"another processor":                 {loadData(), on(func(m *record.Machine) { m.CPU = "Xeon" }), 0},
+		"a new kernel is no other machine":  {loadData(), on(func(m *record.Machine) { m.OS = "Linux 6.13" }), 300},
+		"more memory is no other machine":   {loadData(), on(func(m *record.Machine) { m.MemoryBytes = 16 << 30 }), 300},
+	} {
+		got, ok, err := bestOf(state, c.key, c.machine)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want > 0, ok, name)
+		require.Equal(t, c.want, got.BytesPerSecond, name)
+	}
+	_, ok, err := Best(state, loadData())
+	require.NoError(t, err)
+	require.False(t, ok, "this machine is not anna")
+	mine := reached(loadData(), 1, 100)
+	mine.Machine = record.ThisMachine()
+	require.NoError(t, Save(state, []Measurement{mine}))
+	got, _, err := Best(state, loadData())
+	require.NoError(t, err)
+	require.Equal(t, mine, got)
+
+	_, ok, err = Best(filepath.Join(t.TempDir(), "none"), loadData())
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
+// Calibrating again makes the old figures void, even those of workers that were not tried again; others stay.
+func TestSaveReplaces(t *testing.T) {
+	state := t.TempDir()
+	far, berta := reached(loadData(), 2, 50), reached(loadData(), 2, 60)
+	far.Host, berta.Machine.Host = "10.0.0.7", "berta"
+	require.NoError(t, Save(state, []Measurement{reached(loadData(), 1, 100), reached(loadData(), 4, 500), far, berta}))
+	require.NoError(t, Save(state, []Measurement{reached(loadData(), 1, 110)}))
+	all, err := Read(state)
+	require.NoError(t, err)
+	require.Equal(t, []Measurement{far, berta, reached(loadData(), 1, 110)}, all)
+	require.NoError(t, Save(state, nil))
+	again, err := Read(state)
+	require.NoError(t, err)
+	require.Equal(t, all, again)
+	left, err := filepath.Glob(filepath.Join(state, ".ceilings-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// What cannot be read is named, and left as it is.
+func TestBadFiles(t *testing.T) {
+	for name, c := range map[string]struct{ text, says string }{
+		"empty":         {"", "damaged"},
+		"cut off":       {`{"schema":"terapush.ceilings/v1","ceilings":[{"stage":"lo`, "damaged"},
+		"no JSON":       {"\x00\x01", "damaged"},
+		"newer":         {`{"schema":"terapush.ceilings/v2","ceilings":{"by":"key"}}`, `schema is "terapush.ceilings/v2", and this terapush knows terapush.ceilings/v1`},
+		"of no schema":  {`{}`, `schema is ""`},
+		"another type":  {`{"schema":"terapush.ceilings/v1","ceilings":[{"workers":"two"}]}`, "damaged"},
+		"no rate":       {`{"schema":"terapush.ceilings/v1","ceilings":[{"workers":2}]}`, "entry 1 has 0 bytes a second"},
+		"negative":      {`{"schema":"terapush.ceilings/v1","ceilings":[{"workers":2,"bytes_per_second":-5}]}`, "entry 1"},
+		"no workers":    {`{"schema":"terapush.ceilings/v1","ceilings":[{"bytes_per_second":5}]}`, "entry 1"},
+		"beyond floats": {`{"schema":"terapush.ceilings/v1","ceilings":[{"workers":2,"bytes_per_second":1e999}]}`, "damaged"},
+		"huge":          {strings.Repeat(" ", mostBytes+1), "larger than 16 MiB"},
+	} {
+		state := t.TempDir()
+		require.NoError(t, os.WriteFile(Path(state), []byte(c.text), 0o600))
+		_, ok, err := Best(state, loadData())
+		require.False(t, ok, name)
+		require.ErrorContains(t, err, c.says, name)
+		require.ErrorContains(t, err, Path(state), name)
+		require.ErrorContains(t, Save(state, []Measurement{reached(loadData(), 1, 1)}), c.says, name)
+		text, err := os.ReadFile(Path(state))
+		require.NoError(t, err)
+		require.Equal(t, c.text, string(text), name)
+	}
+}
+
+// Fields and stages of a later version under the same schema are no damage.
+func TestLaterFields(t *testing.T) {
+	state := t.TempDir()
+	text := `{"schema":"terapush.ceilings/v1","moon":"full","ceilings":[{"stage":"verify","workers":2,"bytes_per_second":5,"tides":[1]}]}`
+	require.NoError(t, os.WriteFile(Path(state), []byte(text), 0o600))
+	all, err := Read(state)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+}
+
+func TestManyWriters(t *testing.T) {
+	state := t.TempDir()
+	const writers = 20
+	var group sync.WaitGroup
+	for n := range writers {
+		group.Go(func() {
+			k := loadData()
+			k.Dataset = fmt.Sprint("d", n)
+			if err := Save(state, []Measurement{reached(k, 1, 1), reached(k, 2, 2)}); err != nil {
+				t.Error(err)
+			}
+			if _, err := Read(state); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	all, err := Read(state)
+	require.NoError(t, err)
+	require.Len(t, all, 2*writers)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"schema":"terapush.ceilings/v1","ceilings":[{"workers":2,"bytes_per_second":5}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := parse(text)
+		for _, c := range all {
+			if err != nil || !positive(c.BytesPerSecond) {
+				t.Errorf("%v of %q", c, text)
+			}
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Want is the push that a machine is looked at for.
+type Want struct {
+	BitsPerSecond int64 // to the target, on the wire
+	// Target is the host:port that rows go to, or the path of a socket; "" where there is none to measure.
+	Target  string
+	Workers int
+	// Memory is the budget of all buffers, BatchBytes one batch's encoded length; 0 where it is not known.
+	Memory, BatchBytes int64
+}
+
+// patience bounds the look-up of the route and the measuring of a round trip.
+const patience = 3 * time.Second
+
+// Check returns what of this machine would stop or slow a push down, and the command that changes it. It changes nothing
+// and takes seconds at most.
+func Check(ctx context.Context, w Want) []loader.Finding { return judge(look(ctx, w.Target), w) }
+
+// look reads the facts. target is Want.Target.
+func look(ctx context.Context, target string) Facts {
+	f := lookHere()
+	var asking sync.WaitGroup
+	asking.Go(func() { f.EC2 = AskEC2(ctx) })
+	bound, cancel := context.WithTimeout(ctx, patience) // both look names up
+	defer cancel()
+	if isPath(target) {
+		f.Out = loopback
+	} else {
+		f.Out = Route(bound, target)
+	}
+	if target != "" && !isPath(target) {
+		var err error
+		if f.RoundTrip, err = roundTrip(bound, target); err != nil {
+			f.Unmeasured = err.Error()
+		}
+	}
+	asking.Wait()
+	return f
+}
+
+// loopback is the interface by which a target on this machine is reached.
+const loopback = "lo"
+
+// isPath tells a Unix socket, which has no way to measure.
+func isPath(target string) bool {
+	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, "@")
+}
+
+// judge is pure. Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds.
+// Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
+func judge(f Facts, w Want) []loader.Finding {
+	e := examination{f, w}
+	all := append(e.computer(), e.card()...)
+	all = append(all, e.cloud()...)
+	all = append(all, e.tcp()...)
+	return append(all, e.limits()...)
+}
+
+// CheckLimits returns the warnings and failures about memory and what bounds the number of connections, which take no
+// time to look at: for the start of a push.
+func CheckLimits(w Want) []loader.Finding { return judgeLimits(lookHere(), w) }
+
+func judgeLimits(f Facts, w Want) []loader.Finding {
+	e := examination{f, w}
+	return slices.DeleteFunc(append(e.limits(), e.memory()), func(f loader.Finding) bool {
+		return f.Grade != loader.GradeWarn && f.Grade != loader.GradeFail
+	})
+}
+
+// examination is facts under judgement.
+type examination struct {
+	Facts
+	want Want
+}
+
+func ok(check, found string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeOK, Found: found}
+}
+
+func warn(check, found, fix string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeWarn, Found: found, Fix: fix}
+}
+
+func fail(check, found, fix string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeFail, Found: found, Fix: fix}
+}
+
+func unknown(check, found string) loader.Finding {
+	return loader.Finding{Check: check, Grade: loader.GradeUnknown, Found: found}
+}

@@ -1,0 +1,256 @@
+package host
+
+import (
+	"bytes"
+	"flag"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// fast50 is an instance with nothing to complain of.
+func fast50() Facts {
+	return Facts{
+		Cores: Cores{Machine: 32, Usable: 32}, Memory: 64 << 30, OpenFiles: 1 << 20, ClockSource: "tsc", Governors: []string{"performance"},
+		NICs:       []NIC{{Name: "ens5", Driver: "ena", BitsPerSecond: 50e9, MTU: 9001, TxQueues: 32, RxQueues: 32, MaxTxQueues: 32}, {Name: "lo", MTU: 65536}},
+		Allowances: map[string]map[string]int64{"ens5": {"bw_out_allowance_exceeded": 0, "pps_allowance_exceeded": 0}},
+		Sysctls: map[string]string{
+			"net.core.default_qdisc": "fq", "net.ipv4.ip_local_port_range": "32768\t60999",
+			"net.ipv4.tcp_available_congestion_control": "reno cubic bbr", "net.ipv4.tcp_congestion_control": "cubic",
+			"net.ipv4.tcp_mtu_probing": "1", "net.ipv4.tcp_slow_start_after_idle": "0", "net.ipv4.tcp_wmem": "4096\t16384\t4194304",
+			"net.netfilter.nf_conntrack_count": "100", "net.netfilter.nf_conntrack_max": "262144",
+		},
+		EC2: Instance{Here: true, ID: "i-0abc", Type: "c6in.8xlarge", AZ: "us-east-1a", AZID: "use1-az1", Region: "us-east-1", PlacementGroup: "close"},
+		Out: "ens5", RoundTrip: 430 * time.Microsecond,
+	}
+}
+
+func want50() Want {
+	return Want{BitsPerSecond: 50e9, Target: "db:5432", Workers: 32, Memory: 16 << 30, BatchBytes: 64 << 20}
+}
+
+// weak has something wrong wherever that can be.
+func weak() Facts {
+	f := fast50()
+	f.Cores = Cores{Machine: 32, Usable: 2, Quota: 2, Periods: 1000, Throttled: 400}
+	f.Memory, f.OpenFiles, f.ClockSource, f.Governors = 2<<30, 40, "xen", []string{"performance", "powersave"}
+	f.NICs = []NIC{{Name: "ens5", Driver: "ena", BitsPerSecond: 10e9, MTU: 1500, TxQueues: 1, MaxTxQueues: 8}}
+	f.Allowances = map[string]map[string]int64{"ens5": {
+		"bw_in_allowance_exceeded": 1, "bw_out_allowance_exceeded": 12345, "pps_allowance_exceeded": 6, "conntrack_allowance_exceeded": 7, "linklocal_allowance_exceeded": 8,
+	}}
+	f.Sysctls = map[string]string{
+		"net.core.default_qdisc": "fq_codel", "net.ipv4.ip_local_port_range": "60000 60009",
+		"net.ipv4.tcp_available_congestion_control": "reno cubic", "net.ipv4.tcp_congestion_control": "cubic",
+		"net.ipv4.tcp_mtu_probing": "0", "net.ipv4.tcp_slow_start_after_idle": "1", "net.ipv4.tcp_wmem": "4096 16384 4194304",
+		"net.netfilter.nf_conntrack_count": "262140", "net.netfilter.nf_conntrack_max": "262144",
+	}
+	f.EC2.Type, f.EC2.PlacementGroup = "c7i.16xlarge", ""
+	f.RoundTrip = 70 * time.Millisecond
+	return f
+}
+
+func weakWant() Want {
+	return Want{BitsPerSecond: 50e9, Target: "db:5432", Workers: 9, Memory: 2 << 30, BatchBytes: 64 << 20}
+}
+
+// blind is a machine that tells nothing.
+func blind() Facts {
+	return Facts{EC2: Instance{Here: true, Unknown: "the metadata service did not answer within 1s"}, Unmeasured: "connection refused"}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err, "go test -update writes it")
+	require.Equal(t, string(want), got)
+}
+
+func TestWhatIsPrinted(t *testing.T) {
+	for name, c := range map[string]struct {
+		facts  Facts
+		want   Want
+		server []loader.Finding
+		ok     bool
+	}{
+		"fast": {fast50(), want50(), nil, true},
+		"weak": {weak(), weakWant(), []loader.Finding{
+			{Check: "connection", Grade: loader.GradeOK, Found: "db:5432 answers: MySQL 8.4.2"},
+			{Check: "local_infile", Grade: loader.GradeFail, Found: "OFF: the server\nrefuses\x1b[2J", Fix: "SET GLOBAL local_infile = 1"},
+		}, false},
+		"blind": {blind(), want50(), nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := NewReport(judge(c.facts, c.want), c.server)
+			require.Equal(t, c.ok, r.OK)
+			var text, object bytes.Buffer
+			require.NoError(t, r.WriteText(&text))
+			require.NoError(t, r.WriteJSON(&object))
+			golden(t, name+".txt", text.String())
+			golden(t, name+".json", object.String())
+		})
+	}
+}
+
+// grades are those of a check, by its name.
+func grades(findings []loader.Finding) map[string]loader.Finding {
+	all := map[string]loader.Finding{}
+	for _, f := range findings {
+		all[f.Check] = f
+	}
+	return all
+}
+
+func TestEveryWarningHasAFixAndEveryCheckOneLine(t *testing.T) {
+	for _, f := range []Facts{fast50(), weak(), blind(), {}} {
+		seen := map[string]bool{}
+		for _, finding := range judge(f, weakWant()) {
+			require.False(t, seen[finding.Check], finding.Check)
+			seen[finding.Check] = true
+			require.NotEmpty(t, finding.Found, finding.Check)
+			if finding.Grade == loader.GradeWarn || finding.Grade == loader.GradeFail {
+				require.NotEmpty(t, finding.Fix, finding.Check)
+			}
+		}
+	}
+}
+
+func TestNothingThatIsUnknownFails(t *testing.T) {
+	for _, f := range []Facts{blind(), {}} {
+		for _, finding := range judge(f, weakWant()) {
+			require.NotEqual(t, loader.GradeFail, finding.Grade, finding.Check)
+		}
+		require.Empty(t, judgeLimits(f, weakWant()))
+	}
+}
+
+func TestGrades(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Facts, *Want)
+		check  string
+		grade  loader.Grade
+		found  string
+		fix    string
+	}{
+		"a gigabit takes one core": {func(f *Facts, w *Want) { f.Cores.Usable, w.BitsPerSecond = 1, 1e9 }, "cores", "ok", "1 of 32, by GOMAXPROCS or CPU affinity", ""},
+		"few cores":                {func(f *Facts, _ *Want) { f.Cores = Cores{Machine: 6, Usable: 6} }, "cores", "warn", "6 cores; 50 Gbps take about 7", "a machine with more cores"},
+		"affinity":                 {func(f *Facts, _ *Want) { f.Cores.Usable = 2 }, "cores", "warn", "2 of 32", "taskset"},
+		"a quota that is enough":   {func(f *Facts, _ *Want) { f.Cores.Usable, f.Cores.Quota = 8, 7.5 }, "cores", "ok", "8 of 32, by the cgroup's quota of 7.5", ""},
+		"a quota never used up":    {func(f *Facts, _ *Want) { f.Cores.Periods = 500 }, "CPU throttling", "ok", "in 0 of 500 periods", ""},
+		"a quota seldom used up":   {func(f *Facts, _ *Want) { f.Cores.Periods, f.Cores.Throttled = 500, 4 }, "CPU throttling", "ok", "4 of 500", ""},
+		"a quota of no account":    {func(f *Facts, _ *Want) { f.Cores.Quota = 3 }, "CPU throttling", "unknown", "cpu.stat", ""},
+		"a batch too large":        {func(f *Facts, w *Want) { f.Memory, w.BatchBytes = 1<<30, 2<<30 }, "memory", "fail", "1.0 GiB do not hold one batch of 2.0 GiB", "--batch-bytes 64MiB"},
+		"a batch that fits":        {func(f *Facts, w *Want) { f.Memory, w.BatchBytes, w.Memory = 1<<30, 1<<30, 1<<28 }, "memory", "ok", "1.0 GiB, of which buffers may take 256 MiB", ""},
+		"no budget":                {func(_ *Facts, w *Want) { w.Memory = 0 }, "memory", "ok", "64 GiB", ""},
+		"this machine":             {func(f *Facts, _ *Want) { f.Out = "lo" }, "NIC", "ok", "on this machine", ""},
+		"a veth pair":              {func(f *Facts, _ *Want) { f.NICs[0].Driver, f.NICs[0].BitsPerSecond = "", 10e9 }, "NIC speed", "unknown", "ens5 is virtual and says 10 Gbps", ""},
+		"virtual and silent":       {func(f *Facts, _ *Want) { f.NICs[0].Driver, f.NICs[0].BitsPerSecond = "", 0 }, "NIC speed", "unknown", "ens5 is virtual:", ""},
+		"a silent driver":          {func(f *Facts, _ *Want) { f.NICs[0].BitsPerSecond = 0 }, "NIC speed", "unknown", "driver ena, does not tell", ""},
+		"a hidden card":            {func(f *Facts, _ *Want) { f.NICs = nil }, "NIC", "unknown", "ens5, of which /sys tells nothing", ""},
+		"no way out":               {func(f *Facts, _ *Want) { f.Out = "" }, "NIC", "unknown", "hidden, or there is no route", ""},
+		"small packets elsewhere":  {func(f *Facts, _ *Want) { f.EC2, f.NICs[0].MTU = Instance{}, 1500 }, "MTU", "warn", "4.32 million packets a second", "ip link set dev ens5 mtu 9000, where"},
+		"small packets and slow":   {func(f *Facts, w *Want) { f.EC2, f.NICs[0].MTU, w.BitsPerSecond = Instance{}, 1500, 1e9 }, "MTU", "ok", "1500", ""},
+		"an MTU of nothing":        {func(f *Facts, _ *Want) { f.NICs[0].MTU = 10 }, "MTU", "unknown", "does not tell", ""},
+		"no more queues":           {func(f *Facts, _ *Want) { f.NICs[0].TxQueues, f.NICs[0].MaxTxQueues = 4, 4 }, "NIC queues", "warn", "no more", "card has more queues"},
+		"as many queues as cores":  {func(f *Facts, _ *Want) { f.NICs[0].TxQueues, f.Cores.Usable = 4, 4 }, "NIC queues", "ok", "4 to send, for 4 cores", ""},
+		"hidden queues":            {func(f *Facts, _ *Want) { f.NICs[0].TxQueues = 0 }, "NIC queues", "unknown", "does not tell", ""},
+		"nine flows":               {func(_ *Facts, w *Want) { w.Workers = 9 }, "connections", "warn", "9 of up to 5 Gbps each; 50 Gbps take 10", "--workers 30"},
+		"ten flows":                {func(_ *Facts, w *Want) { w.Workers = 10 }, "connections", "ok", "10 of up to", ""},
+		"an old driver":            {func(f *Facts, _ *Want) { f.NICs[0].Driver = "vif" }, "ENA", "warn", "driver vif", "--instance-id i-0abc --ena-support"},
+		"a type nobody knows":      {func(f *Facts, _ *Want) { f.EC2.Type = "z9.huge" }, "EC2 instance", "ok", "z9.huge in us-east-1a (use1-az1), placement group close; its lasting", ""},
+		"counters not read":        {func(f *Facts, _ *Want) { f.Allowances = nil }, "ENA allowances", "unknown", "cannot be read", ""},
+		"a way not measured":       {func(f *Facts, _ *Want) { f.RoundTrip, f.Unmeasured = 0, "refused" }, "round trip", "unknown", "to db:5432: refused", ""},
+		"buffers just enough":      {func(f *Facts, w *Want) { f.RoundTrip, w.Workers = 10*time.Millisecond, 30 }, "TCP send buffers", "ok", "over 30 connections at 10.00 ms need 4.0 MiB each", ""},
+		"buffers just too small": {
+			func(f *Facts, w *Want) { f.RoundTrip, w.Workers = 10*time.Millisecond, 29 }, "TCP send buffers", "warn", "they end at 48.65 Gbps", `net.ipv4.tcp_wmem="4096 16384 67108864"`,
+		},
+		"buffers beyond reason": {
+			func(f *Facts, w *Want) { f.RoundTrip, w.Workers = time.Second, 1 }, "TCP send buffers", "warn", "need 12 GiB each", `16384 1073741824", and more --workers`,
+		},
+		"buffers by an assumed trip": {func(f *Facts, w *Want) { f.RoundTrip, w.Target = 0, "" }, "TCP send buffers", "ok", "at an assumed 1.00 ms", ""},
+		"buffers of garbage":         {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_wmem"] = "1 2 many" }, "TCP send buffers", "unknown", "cannot be read", ""},
+		"far, and bbr is there":      {func(f *Facts, _ *Want) { f.RoundTrip = far }, "congestion", "warn", "cubic, queues fq: over 5.00 ms", "sysctl -w net.ipv4.tcp_congestion_control=bbr"},
+		"far, with bbr":              {func(f *Facts, _ *Want) { f.RoundTrip, f.Sysctls["net.ipv4.tcp_congestion_control"] = far, "bbr" }, "congestion", "ok", "bbr", ""},
+		"slow start, near":           {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_slow_start_after_idle"] = "1" }, "slow start", "ok", "so short a way", ""},
+		"probing off, small packets": {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_mtu_probing"], f.NICs[0].MTU = "0", 1500 }, "MTU probing", "ok", "off", ""},
+		"no files":                   {func(f *Facts, _ *Want) { f.OpenFiles = 8 }, "open files", "fail", "8, and a push opens 9 before its first connection", "ulimit -n 65536"},
+		"fewer files than workers":   {func(f *Facts, _ *Want) { f.OpenFiles = 31 }, "open files", "warn", "31 are few for 32 workers", "ulimit -n 65536"},
+		"few files":                  {func(f *Facts, _ *Want) { f.OpenFiles = 64 }, "open files", "warn", "64 are few for 32 workers", "ulimit -n 65536"},
+		"enough files":               {func(f *Facts, _ *Want) { f.OpenFiles = 160 }, "open files", "ok", "160", ""},
+		"few ports":                  {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.ip_local_port_range"] = "1000 1032" }, "local ports", "warn", "33, from 1000 to 1032: few for 32 workers", `"1024 65535"`},
+		"no ports":                   {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.ip_local_port_range"] = "1000 1030" }, "local ports", "warn", "31, from 1000 to 1030: fewer than 32 workers", `"1024 65535"`},
+		"ports of garbage":           {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.ip_local_port_range"] = "9 8" }, "local ports", "unknown", "cannot be read", ""},
+		"conntrack nearly full":      {func(f *Facts, _ *Want) { f.Sysctls["net.netfilter.nf_conntrack_count"] = "262044" }, "conntrack", "warn", "little room", "nf_conntrack_max=524288"},
+		"conntrack full":             {func(f *Facts, _ *Want) { f.Sysctls["net.netfilter.nf_conntrack_count"] = "262144" }, "conntrack", "warn", "no room for 32 workers", "nf_conntrack_max=524288"},
+		"conntrack without a limit":  {func(f *Facts, _ *Want) { f.Sysctls["net.netfilter.nf_conntrack_max"] = "0" }, "conntrack", "ok", "without a limit", ""},
+		"conntrack not there":        {func(f *Facts, _ *Want) { delete(f.Sysctls, "net.netfilter.nf_conntrack_max") }, "conntrack", "ok", "not tracked", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, w := fast50(), want50()
+			c.change(&f, &w)
+			finding, is := grades(judge(f, w))[c.check]
+			require.True(t, is)
+			require.Equal(t, c.grade, finding.Grade, finding.Found)
+			require.Contains(t, finding.Found, c.found)
+			if c.fix == "" {
+				require.Empty(t, finding.Fix)
+			} else {
+				require.Contains(t, finding.Fix, c.fix)
+			}
+		})
+	}
+}
+
+func TestElsewhereNothingIsSaidOfEC2(t *testing.T) {
+	f := fast50()
+	f.EC2, f.NICs[0].Driver = Instance{}, "mlx5_core"
+	found := grades(judge(f, want50()))
+	for _, check := range []string{"EC2 instance", "connections", "ENA", "ENA allowances"} {
+		require.NotContains(t, found, check)
+	}
+}
+
+func TestASocketIsOnThisMachine(t *testing.T) {
+	f := look(t.Context(), "/run/mysqld.sock")
+	require.Equal(t, "lo", f.Out)
+	require.Zero(t, f.RoundTrip)
+	require.Empty(t, f.Unmeasured)
+	w := want50()
+	w.Target = "/run/mysqld.sock"
+	require.NotContains(t, grades(judge(f, w)), "round trip")
+}
+
+func TestCheckLimits(t *testing.T) {
+	require.Empty(t, judgeLimits(fast50(), want50()))
+	weak := weak()
+	for files, want := range map[int64]loader.Grade{8: loader.GradeFail, 10: loader.GradeWarn} {
+		weak.OpenFiles = files
+		got := grades(judgeLimits(weak, weakWant()))
+		require.Equal(t, want, got["open files"].Grade)
+		require.Equal(t, loader.GradeWarn, got["conntrack"].Grade)
+		require.NotContains(t, got, "cores")
+	}
+}
+
+func TestThisMachine(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	found := grades(Check(t.Context(), Want{BitsPerSecond: 1e6, Target: l.Addr().String(), Workers: 1}))
+	require.Equal(t, loader.GradeOK, found["round trip"].Grade)
+	require.Equal(t, loader.GradeOK, found["NIC"].Grade)
+	require.NotEqual(t, loader.GradeFail, found["open files"].Grade)
+	require.Empty(t, CheckLimits(Want{Workers: 1}))
+}

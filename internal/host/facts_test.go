@@ -1,0 +1,132 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// plant makes a tree of files; a text that begins with "->" is a symbolic link, a name that ends in "/" a folder.
+func plant(t testing.TB, files map[string]string) tree {
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if strings.HasSuffix(name, "/") {
+			require.NoError(t, os.MkdirAll(path, 0o755))
+			continue
+		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		if to, isLink := strings.CutPrefix(text, "->"); isLink {
+			require.NoError(t, os.Symlink(to, path))
+			continue
+		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	}
+	return tree(root)
+}
+
+func silent() drivers {
+	return drivers{func(string) map[string]uint64 { return nil }, func(string) int { return 0 }}
+}
+
+func TestLookReadsEverything(t *testing.T) {
+	f := lookBelow(plant(t, map[string]string{
+		"proc/meminfo":                     "MemTotal: 4 kB\n",
+		"proc/stat":                        "cpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n",
+		"proc/net/dev":                     netDev,
+		"sys/class/net/ens5/type":          "1",
+		"sys/class/net/ens5/device/driver": "->../../bus/pci/drivers/ena",
+		"sys/devices/system/clocksource/clocksource0/current_clocksource": "tsc\n",
+		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor":            "powersave\n",
+		"sys/devices/system/cpu/cpu1/cpufreq/scaling_governor":            "performance\n",
+		"sys/devices/system/cpu/cpu10/cpufreq/scaling_governor":           "powersave\n",
+		"sys/devices/system/cpu/online":                                   "0-1\n",
+		"sys/fs/cgroup/cpu.max":                                           "150000 100000\n",
+		"sys/fs/cgroup/cpu.stat":                                          "usage_usec 5\nnr_periods 200\nnr_throttled 3\n",
+		"proc/sys/net/ipv4/tcp_wmem":                                      "4096\t16384\t4194304\n",
+		"proc/sys/net/ipv4/tcp_congestion_control":                        "cubic\n",
+	}), drivers{
+		func(string) map[string]uint64 { return map[string]uint64{"bw_in_allowance_exceeded": 3} }, func(string) int { return 8 },
+	})
+	require.Equal(t, Cores{Machine: 2, Quota: 1.5, Periods: 200, Throttled: 3}, f.Cores)
+	require.EqualValues(t, 4096, f.Memory)
+	require.Equal(t, []string{"performance", "powersave"}, f.Governors)
+	require.Equal(t, "tsc", f.ClockSource)
+	require.Equal(t, map[string]map[string]int64{"ens5": {"bw_in_allowance_exceeded": 3}}, f.Allowances)
+	n, ok := f.NIC("ens5")
+	require.True(t, ok)
+	require.Equal(t, NIC{Name: "ens5", Driver: "ena", MaxTxQueues: 8}, n)
+	_, ok = f.NIC("eth9")
+	require.False(t, ok)
+	require.Equal(t, map[string]string{"net.ipv4.tcp_wmem": "4096\t16384\t4194304", "net.ipv4.tcp_congestion_control": "cubic"}, f.Sysctls)
+	wmem, ok := f.Numbers("net.ipv4.tcp_wmem", 3)
+	require.True(t, ok)
+	require.Equal(t, []int64{4096, 16384, 4194304}, wmem)
+}
+
+func TestNumbersAreAllOrNone(t *testing.T) {
+	for _, text := range []string{"", "1 2", "1 2 3 4", "1 2 x", "1 -2 3", "1 2 99999999999999999999", "\x00"} {
+		f := lookBelow(plant(t, map[string]string{"proc/sys/net/ipv4/tcp_wmem": text}), silent())
+		_, ok := f.Numbers("net.ipv4.tcp_wmem", 3)
+		require.False(t, ok, "%q", text)
+	}
+}
+
+func TestLookFindsNothingInAnEmptyTree(t *testing.T) {
+	require.Equal(t, Facts{Allowances: map[string]map[string]int64{}, Sysctls: map[string]string{}}, lookBelow(plant(t, nil), silent()))
+}
+
+func TestQuota(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  float64
+	}{
+		"version 2":                {map[string]string{"sys/fs/cgroup/cpu.max": "400000 100000\n"}, 4},
+		"version 2 without":        {map[string]string{"sys/fs/cgroup/cpu.max": "max 100000\n"}, 0},
+		"version 1":                {map[string]string{"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "50000\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 0.5},
+		"version 1 without":        {map[string]string{"sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n", "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n"}, 0},
+		"garbage":                  {map[string]string{"sys/fs/cgroup/cpu.max": "many few\n"}, 0},
+		"a period of no length":    {map[string]string{"sys/fs/cgroup/cpu.max": "1 0\n"}, 0},
+		"one number":               {map[string]string{"sys/fs/cgroup/cpu.max": "1\n"}, 0},
+		"none":                     {nil, 0},
+		"a folder where a file is": {map[string]string{"sys/fs/cgroup/cpu.max/": ""}, 0},
+	} {
+		t.Run(name, func(t *testing.T) { require.InDelta(t, c.want, quota(plant(t, c.files)), 0) })
+	}
+}
+
+func TestThrottlingIsReadWithoutPanic(t *testing.T) {
+	for _, text := range []string{"nr_periods\n", "nr_periods x\nnr_throttled -5\n", "\xff\x00", "nr_periods 1 2"} {
+		c := cores(plant(t, map[string]string{"sys/fs/cgroup/cpu.stat": text}))
+		require.Zero(t, c.Periods, "%q", text)
+		require.Zero(t, c.Throttled, "%q", text)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	const meminfo = "MemTotal:       2048 kB\nMemFree: 1 kB\n"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int64
+	}{
+		"machine":                  {map[string]string{"proc/meminfo": meminfo}, 2 << 20},
+		"cgroup v2":                {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "1048576\n"}, 1 << 20},
+		"cgroup v2 without limit":  {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": "max\n"}, 2 << 20},
+		"cgroup v1 without limit":  {map[string]string{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2 << 20},
+		"nothing can be read":      {nil, 0},
+		"only a cgroup limit read": {map[string]string{"sys/fs/cgroup/memory.max": "4096\n"}, 4096},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, memory(plant(t, c.files)))
+		})
+	}
+}
+
+func TestLookOnThisMachine(t *testing.T) {
+	f := lookHere()
+	require.Positive(t, f.Cores.Usable)
+	require.Positive(t, f.OpenFiles)
+}

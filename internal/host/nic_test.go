@@ -1,0 +1,75 @@
+package host
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNICs(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []NIC
+	}{
+		"none can be seen": {nil, nil},
+		"a card, the loopback and the bonding driver's file": {
+			map[string]string{
+				"sys/class/net/bonding_masters":    "bond0\n",
+				"sys/class/net/ens5/type":          "1\n",
+				"sys/class/net/ens5/device/driver": "->../../../../bus/pci/drivers/ena",
+				"sys/class/net/ens5/speed":         "50000\n", "sys/class/net/ens5/mtu": "9001\n",
+				"sys/class/net/ens5/queues/rx-0/": "", "sys/class/net/ens5/queues/tx-0/": "", "sys/class/net/ens5/queues/tx-1/": "",
+				"sys/class/net/lo/type": "772\n", "sys/class/net/lo/mtu": "65536\n",
+			},
+			[]NIC{
+				{Name: "ens5", Driver: "ena", BitsPerSecond: 50e9, MTU: 9001, TxQueues: 2, RxQueues: 1, MaxTxQueues: 8},
+				{Name: "lo", MTU: 65536},
+			},
+		},
+		"a speed that is not known": {
+			map[string]string{"sys/class/net/eth0/type": "1", "sys/class/net/eth0/speed": "-1\n"}, []NIC{{Name: "eth0"}},
+		},
+		"a speed that is not known to old kernels": {
+			map[string]string{"sys/class/net/eth0/type": "1", "sys/class/net/eth0/speed": "4294967295\n"}, []NIC{{Name: "eth0"}},
+		},
+		"garbage": {
+			map[string]string{
+				"sys/class/net/eth0/type": "?", "sys/class/net/eth0/speed": "fast", "sys/class/net/eth0/mtu": "99999999999999999999",
+				"sys/class/net/eth0/queues": "none", "sys/class/net/eth0/device/driver": "no link",
+			},
+			[]NIC{{Name: "eth0"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, nics(plant(t, c.files), func(nic string) int { return map[string]int{"ens5": 8}[nic] }))
+		})
+	}
+}
+
+func TestTheWayToThisMachineIsTheLoopback(t *testing.T) {
+	require.Equal(t, "lo", Route(t.Context(), "127.0.0.1:80"))
+	require.Equal(t, "lo", Route(t.Context(), "127.9.9.9:80"))
+	require.Empty(t, Route(t.Context(), "no address"))
+}
+
+func TestRoundTrip(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	took, err := roundTrip(t.Context(), l.Addr().String())
+	require.NoError(t, err)
+	require.Positive(t, took)
+	require.Less(t, took, time.Minute)
+	l.Close()
+
+	_, err = roundTrip(t.Context(), l.Addr().String())
+	require.ErrorContains(t, err, "refused")
+	_, err = roundTrip(t.Context(), "no address")
+	require.Error(t, err)
+	called, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = roundTrip(called, "127.0.0.1:80")
+	require.Error(t, err)
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/terapush/terapush/internal/file"
+	"github.com/terapush/terapush/internal/report"
+)
+
+// Prices are those of a price file that the user wrote, whose keys stand behind the fields. Nothing is looked up and
+// nothing guessed: not what a provider takes today, and not which zone a target is in. A price that is not in the file
+// costs nothing, and traffic costs something only where the file says which way it goes. A GB is 10^9 bytes, as on the
+// bills.
+type Prices struct {
+	Currency string `yaml:"currency"` // as it is to be shown, "USD"
+
+	// CrossAZ says that the target is in another availability zone than this machine. CrossAZPerGB is what the provider
+	// takes for each direction, and both are paid: out of the one zone and into the other. 0.01 makes 0.02 a GB moved.
+	CrossAZ      bool    `yaml:"cross_az"`
+	CrossAZPerGB float64 `yaml:"cross_az_per_gb"`
+	// NAT says that the bytes go through a NAT gateway, and NATPerGB what that takes for them.
+	NAT      bool    `yaml:"nat"`
+	NATPerGB float64 `yaml:"nat_per_gb"`
+
+	PutPer1000 float64 `yaml:"put_per_1000"` // of requests that put an object
+	GetPer1000 float64 `yaml:"get_per_1000"` // of requests that get one
+
+	InstancePerHour float64 `yaml:"instance_per_hour"` // of this machine
+}
+
+// ReadPrices reads a price file. A key that is not known, a negative price and prices without a currency are errors.
+func ReadPrices(path string) (Prices, error) {
+	text, err := file.Read(path, file.MaxSettings)
+	if err != nil {
+		return Prices{}, fmt.Errorf("--prices: %w", err)
+	}
+	p, err := parsePrices(text)
+	if err != nil {
+		return Prices{}, fmt.Errorf("--prices %s: %w", path, err)
+	}
+	return p, nil
+}
+
+func parsePrices(text []byte) (Prices, error) {
+	var p Prices
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
+	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) { // of an empty file
+		// Without the lines it speaks of: somebody may have named the wrong file.
+		return Prices{}, errors.New(yaml.FormatError(err, false, false))
+	}
+	if d.Decode(new(any)) == nil {
+		return Prices{}, errors.New("it holds more than one document")
+	}
+	return p, p.check()
+}
+
+func (p Prices) check() error {
+	var problems []error
+	given := false
+	for _, k := range []struct {
+		key   string
+		price float64
+		needs bool // and a word that is not there
+		word  string
+	}{
+		{"cross_az_per_gb", p.CrossAZPerGB, p.CrossAZ, "cross_az"},
+		{"nat_per_gb", p.NATPerGB, p.NAT, "nat"},
+		{"put_per_1000", p.PutPer1000, false, ""},
+		{"get_per_1000", p.GetPer1000, false, ""},
+		{"instance_per_hour", p.InstancePerHour, false, ""},
+	} {
+		given = given || k.price != 0
+		if k.price < 0 || math.IsNaN(k.price) || math.IsInf(k.price, 0) {
+			problems = append(problems, fmt.Errorf("%s: %v is no price: write 0 or more", k.key, k.price))
+		}
+		if k.needs && k.price == 0 {
+			problems = append(problems, fmt.Errorf("%s: true without a price: write %s", k.word, k.key))
+		}
+	}
+	if !given {
+		problems = append(problems, errors.New("it holds no price: write instance_per_hour, put_per_1000, get_per_1000, cross_az_per_gb with cross_az: true, or nat_per_gb with nat: true"))
+	}
+	if p.Currency == "" {
+		problems = append(problems, errors.New("currency is missing: write it as the summary is to show it, currency: USD"))
+	}
+	return errors.Join(problems...)
+}
+
+// Usage is what a process of a run took, or would take. What is not known is 0 and is not on the bill.
+type Usage struct {
+	WireBytes int64         // that the sockets sent; what comes back is answers, and not counted
+	Puts      int64         // requests that put an object
+	Gets      int64         // requests that get one
+	Time      time.Duration // of the machine
+}
+
+// Cost is the bill of a usage, without lines of nothing.
+func (p Prices) Cost(u Usage) report.Price {
+	bill := report.Price{Currency: p.Currency}
+	add := func(name string, amount float64, unit string, each float64) {
+		if amount > 0 && each > 0 {
+			bill.Items = append(bill.Items, report.PriceItem{Name: name, Amount: amount, Unit: unit, Each: each, Cost: amount * each})
+			bill.Total += amount * each
+		}
+	}
+	gigabytes := float64(u.WireBytes) / 1e9
+	if p.CrossAZ {
+		add("cross-AZ traffic", gigabytes, "GB", 2*p.CrossAZPerGB)
+	}
+	if p.NAT {
+		add("NAT gateway", gigabytes, "GB", p.NATPerGB)
+	}
+	add("PUT requests", float64(u.Puts)/1000, "1000 requests", p.PutPer1000)
+	add("GET requests", float64(u.Gets)/1000, "1000 requests", p.GetPer1000)
+	add("instance", u.Time.Hours(), "hours", p.InstancePerHour)
+	return bill
+}

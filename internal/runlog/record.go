@@ -1,0 +1,104 @@
+package runlog
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/plan"
+)
+
+const recordSchema = "terapush.run/v1"
+
+// Stage is how far a run is.
+type Stage string
+
+// The stages.
+const (
+	Loading  Stage = "loading"
+	Loaded   Stage = "loaded" // every batch is in; not verified yet
+	Verified Stage = "verified"
+)
+
+// Record is what a run needs to be resumed, verified or forgotten by another process, perhaps on another machine. It
+// holds no secret.
+type Record struct {
+	Schema  string    `json:"schema"`
+	Run     string    `json:"run"`
+	Started time.Time `json:"started"`
+	Stage   Stage     `json:"stage"`
+	Target  string    `json:"target"`        // without password and parameters
+	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
+	Table   string    `json:"table"`
+	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.
+	Identity string    `json:"identity"`
+	Plan     plan.Plan `json:"plan"`
+	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
+	Flags map[string][]string `json:"flags"`
+}
+
+// ErrNoRun says that a state folder has no record of a run.
+var ErrNoRun = errors.New("no run")
+
+// Read reads a run's record without taking the run over.
+func Read(stateDir, run string) (Record, error) {
+	dir, err := folder(stateDir, run)
+	if err != nil {
+		return Record{}, err
+	}
+	path := filepath.Join(dir, recordFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, fmt.Errorf("%w %q in %s: is --state-dir the one it was started with?", ErrNoRun, run, stateDir)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the run's record: %w", err)
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("reading the run's record %s: %w", path, err)
+	}
+	if r.Schema != recordSchema {
+		return r, fmt.Errorf("%s is of schema %q, this terapush reads %q", path, r.Schema, recordSchema)
+	}
+	if r.Run != run {
+		return r, fmt.Errorf("%s is the record of run %q: was the folder copied or renamed?", path, r.Run)
+	}
+	return r, nil
+}
+
+// folder is where a run is kept. An id of other letters is none of ours, and might lead out of the state folder.
+func folder(stateDir, run string) (string, error) {
+	if run == "" || strings.Trim(run, idLetters) != "" {
+		return "", fmt.Errorf("%q is not the id of a run: ids are made of digits, lower-case letters and dashes", run)
+	}
+	return filepath.Join(stateDir, run), nil
+}
+
+const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
+
+// NewID makes a run id: the start in UTC, so that a folder of runs is in order, and enough chance that two machines
+// never choose the same. It is made of digits, lower-case letters and dashes, and so needs no quoting anywhere.
+func NewID(now time.Time) string {
+	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
+}
+
+// IsID reports whether NewID could have made id.
+func IsID(id string) bool { return madeID.MatchString(id) }
+
+var madeID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{6}$`)
+
+// Flag is the value a flag was given at the start, or "".
+func (r Record) Flag(name string) string {
+	if values := r.Flags[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}

@@ -1,0 +1,459 @@
+package runlog_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/event"
+)
+
+const run = "20260102-030405-abcdef"
+
+func record() runlog.Record {
+	return runlog.Record{
+		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: runlog.Loading,
+		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: plan.Plan{Rows: 7, Dataset: "documents"},
+		Flags: map[string][]string{"rows": {"7"}, "set": {"a=1", "b=2"}},
+	}
+}
+
+func create(t *testing.T, dir string) *runlog.Log {
+	t.Helper()
+	l, err := runlog.Create(dir, record())
+	require.NoError(t, err)
+	return l
+}
+
+func applied(number int64) event.Event {
+	return event.Event{Batch: number, Attempt: 1, Rows: 1, Outcome: event.Applied}
+}
+
+// reopen lists the batches that the journal tells of.
+func reopen(dir string) (batches []int64, err error) {
+	l, err := runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
+	if err != nil {
+		return nil, err
+	}
+	return batches, l.Close()
+}
+
+func journalOf(dir string) string { return filepath.Join(dir, run, "journal.jsonl") }
+
+func TestCreateAndOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	r := l.Record()
+	r.Stage = runlog.Loaded
+	require.NoError(t, l.Save(r))
+	require.NoError(t, l.Close())
+
+	l, err := runlog.Open(dir, run, func(event.Event) {})
+	require.NoError(t, err)
+	want := record()
+	want.Schema, want.Stage = "terapush.run/v1", runlog.Loaded
+	require.Equal(t, want, l.Record())
+	require.Equal(t, "7", want.Flag("rows"))
+	require.Empty(t, want.Flag("seed"))
+	require.NoError(t, l.Append(event.Event{Batch: 3, Outcome: event.Started}))
+	require.NoError(t, l.Close())
+
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Equal(t, []int64{0, 1, 2, 3}, batches)
+
+	info, err := os.Stat(filepath.Join(dir, run, "run.json"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+}
+
+func TestOneOwner(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	_, err := reopen(dir)
+	require.EqualError(t, err, "another process is working on run "+run)
+	_, err = runlog.Create(dir, record())
+	require.ErrorContains(t, err, "file exists")
+	require.Equal(t, []string{run}, entries(t, dir), "who could not create a run leaves nothing")
+	_, err = runlog.Read(dir, run)
+	require.NoError(t, err, "but everybody may read the record")
+	require.NoError(t, l.Close())
+	_, err = reopen(dir)
+	require.NoError(t, err)
+}
+
+func TestRemove(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Remove())
+	require.Empty(t, entries(t, dir))
+	_, err := reopen(dir)
+	require.ErrorContains(t, err, "no run")
+}
+
+// A process can be killed at any file of the folder: whenever somebody looks, the run is whole or there is none.
+func TestKilledWhileRemoving(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	folder := filepath.Join(dir, run)
+	for i := range 2000 {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(i)), nil, 0o600))
+	}
+	removed := make(chan error, 1)
+	go func() { removed <- l.Remove() }()
+	for there := true; there; {
+		_, unread := runlog.Read(dir, run)
+		_, err := os.Stat(folder)
+		if there = err == nil; there {
+			require.NoError(t, unread)
+		}
+	}
+	require.NoError(t, <-removed)
+	require.Empty(t, entries(t, dir))
+}
+
+// What cannot lose its name is not half removed.
+func TestRemoveIsAllOrNothing(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".new-"+run, "in the way"), 0o700))
+	require.ErrorContains(t, l.Remove(), "removing the run's state folder")
+	_, err := reopen(dir)
+	require.NoError(t, err, "the run is whole, and free")
+}
+
+func TestRunsThatAreNone(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Rename(filepath.Join(dir, run), filepath.Join(dir, "copy")))
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "empty"), 0o700))
+	for id, want := range map[string]string{
+		"":          "is not the id of a run",
+		".":         "is not the id of a run",
+		"../other":  "is not the id of a run",
+		"a/b":       "is not the id of a run",
+		`a\b`:       "is not the id of a run",
+		"Upper":     "is not the id of a run",
+		"x'; DROP":  "is not the id of a run",
+		"2026-none": "no run \"2026-none\" in",
+		"empty":     "no run \"empty\" in",
+		"copy":      "is the record of run \"" + run + "\": was the folder copied or renamed?",
+	} {
+		_, err := runlog.Open(dir, id, func(event.Event) {})
+		require.ErrorContains(t, err, want, id)
+		_, err = runlog.Read(dir, id)
+		require.ErrorContains(t, err, want, id)
+	}
+	r := record()
+	r.Run = "../escape"
+	_, err := runlog.Create(dir, r)
+	require.ErrorContains(t, err, "is not the id of a run")
+}
+
+// A crash may cut the last line anywhere. Only that line is lost, and new ones do not join what is left of it.
+func TestTornJournal(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(journalOf(dir))
+	require.NoError(t, err)
+	lines := strings.SplitAfter(strings.TrimSuffix(string(whole), "\n"), "\n")
+	require.Len(t, lines, 4)
+
+	kept := []int64{}
+	good := 0
+	for i, line := range lines {
+		for cut := good; cut < good+len(line); cut++ {
+			require.NoError(t, os.WriteFile(journalOf(dir), whole[:cut], 0o600))
+			if i == 0 { // it has that line from the start
+				_, err := reopen(dir)
+				require.ErrorAs(t, err, new(*runlog.DamagedError), "cut at %d", cut)
+				require.NoError(t, runlog.Renew(dir, run))
+			}
+			l, err := runlog.Open(dir, run, func(event.Event) {})
+			require.NoError(t, err, "cut at %d", cut)
+			require.NoError(t, l.Append(applied(77)))
+			require.NoError(t, l.Close())
+			batches, err := reopen(dir)
+			require.NoError(t, err, "cut at %d", cut)
+			require.Equal(t, append(append([]int64{}, kept...), 77), batches, "cut at %d", cut)
+		}
+		if i > 0 {
+			kept = append(kept, int64(i-1))
+		}
+		good += len(line)
+	}
+}
+
+func TestDamagedLineIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	for i := range int64(3) {
+		require.NoError(t, l.Append(applied(i)))
+	}
+	require.NoError(t, l.Close())
+	whole, err := os.ReadFile(journalOf(dir))
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(whole), "\n")
+	lines[2] = "{\"batch\":\x00\n"
+	require.NoError(t, os.WriteFile(journalOf(dir), []byte(strings.Join(lines, "")), 0o600))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, "journal line 3")
+	require.ErrorAs(t, err, new(*runlog.DamagedError))
+	require.ErrorContains(t, err, journalOf(dir))
+
+	require.NoError(t, os.WriteFile(journalOf(dir), []byte(`{"schema":"terapush.journal/v1","run":"other"}`+"\n"), 0o600))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, `it is the journal of run "other"`)
+	require.ErrorAs(t, err, new(*runlog.DamagedError))
+
+	require.NoError(t, runlog.Renew(dir, run))
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Empty(t, batches)
+	require.FileExists(t, journalOf(dir)+".damaged", "for whoever wants to look into it")
+}
+
+// A folder without its record is no run, and one without its journal is refused: somebody has removed files.
+func TestFilesAreMissing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, run, "run.json")))
+	_, err := reopen(dir)
+	require.ErrorContains(t, err, "no run")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, run)))
+	require.NoError(t, create(t, dir).Close())
+	require.NoError(t, os.Remove(journalOf(dir)))
+	_, err = reopen(dir)
+	require.ErrorContains(t, err, "opening the journal", "what was sent is not known any more")
+	require.ErrorAs(t, err, new(*runlog.DamagedError))
+	require.NoError(t, runlog.Renew(dir, run))
+	_, err = reopen(dir)
+	require.NoError(t, err)
+}
+
+// Whatever is seen in the state folder under a run's name can be read, and so resumed, however early somebody looks and
+// the process is killed.
+func TestNoRunBeforeItsRecord(t *testing.T) {
+	dir := t.TempDir()
+	stop := make(chan struct{})
+	looked := make(chan error, 1)
+	go func() {
+		var err error
+		for err == nil {
+			select {
+			case <-stop:
+				looked <- nil
+				return
+			default:
+				err = allReadable(dir)
+			}
+		}
+		looked <- err
+	}()
+	for i := range 50 {
+		r := record()
+		r.Run = fmt.Sprintf("%s-%d", run, i)
+		l, err := runlog.Create(dir, r)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}
+	close(stop)
+	require.NoError(t, <-looked)
+	require.Len(t, entries(t, dir), 50, "and nothing else")
+}
+
+// allReadable opens every entry of the state folder but the hidden ones.
+func allReadable(dir string) error {
+	all, err := os.ReadDir(dir)
+	for _, e := range all {
+		if err == nil && !strings.HasPrefix(e.Name(), ".") {
+			_, err = runlog.Read(dir, e.Name())
+		}
+		if err == nil && !strings.HasPrefix(e.Name(), ".") {
+			_, err = os.Stat(filepath.Join(dir, e.Name(), "journal.jsonl"))
+		}
+	}
+	return err
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// What a killed process left of a folder that it was filling is no run, and in nobody's way.
+func TestKilledWhileCreating(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, create(t, dir).Close())
+	left := filepath.Join(dir, ".new-20260102-030405-killed")
+	require.NoError(t, os.Rename(filepath.Join(dir, run), left))
+	require.NoError(t, os.Remove(filepath.Join(left, "run.json")))
+	_, err := runlog.Read(dir, filepath.Base(left))
+	require.ErrorContains(t, err, "is not the id of a run")
+	l := create(t, dir)
+	require.NoError(t, l.Append(applied(1)))
+	require.NoError(t, l.Close())
+	batches, err := reopen(dir)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1}, batches)
+}
+
+// What a kill left a day ago goes with the next run that begins, unless a process is still at it.
+func TestLeftoversAreSwept(t *testing.T) {
+	dir := t.TempDir()
+	yesterday := time.Now().Add(-25 * time.Hour)
+	leave := func(name string, at time.Time) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.Mkdir(path, 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(path, "journal.jsonl"), []byte("half"), 0o600))
+		require.NoError(t, os.Chtimes(path, at, at))
+		return name
+	}
+	leave(".new-20260102-030405-killed", yesterday)
+	fresh := leave(".new-20260102-030405-justnow", time.Now().Add(-23*time.Hour))
+	other := leave("20260101-000000-abcdef", yesterday)
+	foreign := leave(".newspaper", yesterday)
+	busy := leave(".new-20260102-030405-suspended", yesterday)
+	lock := flock.New(filepath.Join(dir, busy, "lock"))
+	held, err := lock.TryLock()
+	require.NoError(t, err)
+	require.True(t, held)
+	require.NoError(t, os.Chtimes(filepath.Join(dir, busy), yesterday, yesterday))
+	file := filepath.Join(dir, ".new-file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Chtimes(file, yesterday, yesterday))
+
+	require.NoError(t, create(t, dir).Close())
+	require.ElementsMatch(t, []string{fresh, other, foreign, busy, ".new-file", run}, entries(t, dir))
+	require.NoError(t, lock.Unlock())
+}
+
+// Save leaves the old record or the new one, and what a crash left of another try does not matter.
+func TestSaveIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	beside := filepath.Join(dir, run, "run.json.new")
+	require.NoError(t, os.WriteFile(beside, []byte("{half"), 0o600))
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	readers.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				_, err := runlog.Read(dir, run)
+				require.NoError(t, err)
+			}
+		}
+	})
+	for i := range int64(50) {
+		r := record()
+		r.Plan.Rows = i
+		require.NoError(t, l.Save(r))
+	}
+	close(stop)
+	readers.Wait()
+	require.NoFileExists(t, beside)
+	r, err := runlog.Read(dir, run)
+	require.NoError(t, err)
+	require.EqualValues(t, 49, r.Plan.Rows)
+	require.NoError(t, l.Close())
+}
+
+func TestSaveThatFailsKeepsTheOldRecord(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	// A folder where the new record is to be written.
+	require.NoError(t, os.Mkdir(filepath.Join(dir, run, "run.json.new"), 0o700))
+	r := record()
+	r.Stage = runlog.Verified
+	require.ErrorContains(t, l.Save(r), "saving the run's record")
+	require.Equal(t, runlog.Loading, l.Record().Stage)
+	require.NoError(t, l.Close())
+	r, err := runlog.Read(dir, run)
+	require.NoError(t, err)
+	require.Equal(t, runlog.Loading, r.Stage)
+}
+
+func TestSyncWithManyWriters(t *testing.T) {
+	dir := t.TempDir()
+	l := create(t, dir)
+	var writers sync.WaitGroup
+	for w := range int64(8) {
+		writers.Go(func() {
+			for i := range int64(20) {
+				require.NoError(t, l.Append(applied(w*20+i)))
+				require.NoError(t, l.Sync())
+			}
+		})
+	}
+	writers.Wait()
+	batches, err := readBatches(dir)
+	require.NoError(t, err)
+	require.Len(t, batches, 160)
+	require.NoError(t, l.Close())
+}
+
+func readBatches(dir string) (map[int64]bool, error) {
+	file, err := os.Open(journalOf(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	r, err := event.NewReader(file)
+	batches := map[int64]bool{}
+	for err == nil {
+		var e event.Event
+		if e, err = r.Next(); err == nil {
+			batches[e.Batch] = true
+		}
+	}
+	return batches, nil
+}
+
+func TestUsable(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	require.NoError(t, runlog.Usable(dir))
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorContains(t, runlog.Usable(file), "without which a run cannot be resumed")
+	require.ErrorContains(t, runlog.Usable(filepath.Join(file, "below")), "choose another --state-dir")
+}
+
+func TestNewID(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))
+	seen := map[string]bool{}
+	for range 100 {
+		id := runlog.NewID(now)
+		require.Regexp(t, `^20260102-020405-[a-z2-7]{6}$`, id)
+		require.False(t, seen[id])
+		seen[id] = true
+	}
+	require.Less(t, runlog.NewID(now), runlog.NewID(now.Add(time.Second)))
+}
