@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -203,3 +204,19 @@ func (t Target) GoString() string { return t.String() }
 
 // MarshalText is String for JSON and every other text codec.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// FirstOf calls f with one host after the other, from the one numbered first on and around, until it returns nil. The
+// error is what all of them said.
+func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(H) error) error {
+	var all []error
+	for i := range hosts {
+		err := f(hosts[(first+i)%len(hosts)])
+		if err == nil {
+			return nil
+		}
+		if all = append(all, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(all...)
+}
