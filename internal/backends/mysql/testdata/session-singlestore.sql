@@ -18,6 +18,8 @@ SET SESSION autocommit = 0;
 SHOW WARNINGS;
 COMMIT;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+SET SESSION autocommit = 1;
 SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);
 START TRANSACTION;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1 FOR UPDATE;
