@@ -14,6 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/engine/ledger"
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/machine"
 	"github.com/terapush/terapush/internal/network"
@@ -23,7 +24,7 @@ import (
 )
 
 // preflightTime is how long each question of the preflight may take: the first connection, the look at the table, the
-// probe. Each is tried once.
+// probe.
 const preflightTime = 10 * time.Second
 
 // preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
@@ -134,6 +135,17 @@ func (p *push) open(ctx context.Context) error {
 // dropsUnseen is in the version of a `terapush sink --no-count`.
 const dropsUnseen = "terapush-sink-no-count"
 
+// retried is a question to the database that is put again, as a batch is sent again, where its answer was lost. ask begins
+// anew each time. What changes something may be asked for so only if it may be done twice.
+func (p *push) retried(what string, ask func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		lost := func(err error) { p.Log.Warn("asking again", "what", what, "error", err) }
+		return p.retries().Ask(ctx, p.driver.Classify, lost, ask)
+	}
+}
+
+func (p *push) retries() retry.Policy { return retry.Policy{Retries: p.Config.Retries} }
+
 // errTooLate is the cause of the end of a step that took too long.
 var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
 
@@ -214,7 +226,7 @@ func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateM
 	if mode == loader.CreateRecreate || mode == loader.CreateTruncate {
 		return prepare(ctx) // to drop or empty a large table takes as long as it takes
 	}
-	err := within(ctx, prepare)
+	err := within(ctx, p.retried("table", prepare))
 	if errors.Is(err, errTooLate) {
 		return fmt.Errorf("making table %s ready, or looking at it: %w", p.target.Table, err)
 	}
@@ -248,10 +260,10 @@ func (p *push) proveTransactions(ctx context.Context, run string, caps loader.Ca
 	}
 	defer free()
 	var proof loader.Proof
-	err = within(ctx, func(bound context.Context) (err error) {
+	err = within(ctx, p.retried("probe", func(bound context.Context) (err error) {
 		proof, err = prober.Probe(bound, p.contract, one)
 		return err
-	})
+	}))
 	if err != nil {
 		return fmt.Errorf("probing for transactions: %w", err)
 	}

@@ -153,12 +153,15 @@ func (p *push) reallyGone(ctx context.Context, lost *ledger.Done) error {
 	}
 	var there int64
 	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
-	err := counter.Count(ctx, all, func(b loader.Bucket) error {
-		if lost.Has(b.Number) {
-			there++
-		}
-		return nil
-	})
+	err := p.retried("rows", func(ctx context.Context) error {
+		there = 0
+		return counter.Count(ctx, all, func(b loader.Bucket) error {
+			if lost.Has(b.Number) {
+				there++
+			}
+			return nil
+		})
+	})(ctx)
 	if err != nil {
 		return fmt.Errorf("looking for the rows of %d batches whose claims are gone: %w", lost.Len(), err)
 	}
@@ -196,9 +199,11 @@ func (p *push) endLeftovers(ctx context.Context) {
 		asked.Go(func() error {
 			ref := p.ref(n)
 			ref.Attempt = p.history.begun[n].attempt
-			found, err := resolver.Resolve(ctx, ref)
-			in[i] = found.Applied == loader.Yes
-			return err
+			return p.retried(fmt.Sprintf("batch %d", n), func(ctx context.Context) error {
+				found, err := resolver.Resolve(ctx, ref)
+				in[i] = found.Applied == loader.Yes
+				return err
+			})(ctx)
 		})
 	}
 	if err := asked.Wait(); err != nil {
@@ -221,13 +226,16 @@ func (p *push) claimed(ctx context.Context) (claimed ledger.Done, can bool, err 
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return claimed, false, nil
 	}
-	err = claims.Claimed(ctx, p.id(), func(number, rows int64) error {
-		batches, err := p.claimedAs(number, rows)
-		for _, b := range batches {
-			claimed.Add(b.ID.Number)
-		}
-		return err
-	})
+	err = p.retried("claims", func(ctx context.Context) error {
+		claimed = ledger.Done{}
+		return claims.Claimed(ctx, p.id(), func(number, rows int64) error {
+			batches, err := p.claimedAs(number, rows)
+			for _, b := range batches {
+				claimed.Add(b.ID.Number)
+			}
+			return err
+		})
+	})(ctx)
 	if err != nil {
 		return claimed, true, fmt.Errorf("reading the claims of run %s: %w", p.id(), err)
 	}
