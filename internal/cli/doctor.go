@@ -26,7 +26,8 @@ push fails; a warning costs speed. Nothing is changed. The flags are those of pu
 that they would make: its workers, its batches, its way in. Limits of the machine are compared with --gbps over the round
 trip that is measured to the server, or 1 ms without one.
 
-Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 130 or 143 stopped by a signal.`
+Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 129, 130 or 143
+stopped by a signal.`
 
 // notLookedAt are flags of push that change nothing about what is looked at.
 func notLookedAt() []string {
