@@ -88,12 +88,15 @@ func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Recor
 	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)
 	}
+	if err := p.sameDatabase(r); err != nil {
+		return r, failed(Usage, err)
+	}
 	p.plan, p.contract = r.Plan, r.Plan.Contract
 	// What makes the rows comes from the plan and not from the flags: defaults may be others in this version.
 	c := &p.Config
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
-	c.Table = tableOf(r)
+	c.Table, c.Earlier = tableOf(r), r.Target
 	if c.Via.Target() == nil && r.Via != "" {
 		if err := c.Via.Set(r.Via); err != nil {
 			return r, err
@@ -103,6 +106,23 @@ func (p *push) reopen(ctx context.Context, each func(event.Event)) (ledger.Recor
 		return r, failed(Usage, err)
 	}
 	return r, p.open(ctx)
+}
+
+// sameDatabase refuses a target of another back-end than the run's, before its methods and its tables are looked for there.
+func (p *push) sameDatabase(r ledger.Record) error {
+	is, err := loader.ParseTarget(p.Config.Target)
+	if err != nil {
+		return err
+	}
+	was, err := loader.ParseTarget(r.Target)
+	if err != nil {
+		return fmt.Errorf("the target of run %s: %w", r.Run, err)
+	}
+	its, known := p.Drivers.Lookup(was.Scheme)
+	if given, ok := p.Drivers.Lookup(is.Scheme); !known || !ok || given.Name() == its.Name() {
+		return nil // what is wrong with a scheme is said where its driver is looked for
+	}
+	return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
 }
 
 // tableOf is the table as the user names it.
