@@ -92,7 +92,14 @@ const controlConns = 4
 func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
 	pool := sql.OpenDB(connector{e.config, sessionSettings(settings)})
 	defer func() { _ = pool.Close() }()
-	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES")
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	// The limit cuts SHOW off, too. Whether the product knows it is not known yet.
+	_, _ = conn.ExecContext(ctx, "SET SESSION "+noLimit)
+	rows, err := conn.QueryContext(ctx, "SHOW VARIABLES")
 	if err != nil {
 		return nil, err
 	}

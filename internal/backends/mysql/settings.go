@@ -40,10 +40,13 @@ func (f flavour) setup(settings []loader.Setting) []string {
 	return append([]string{first + f.whole()}, sessionSettings(settings)...)
 }
 
+// noLimit lets a query, and a SHOW, answer with all of its rows.
+const noLimit = "sql_select_limit = 18446744073709551615"
+
 // whole keeps answers from being cut off or refused by limits that are meant for people's queries. DEFAULT would be the
 // server's own value, which may be such a limit.
 func (f flavour) whole() string {
-	const all = ", sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576"
+	const all = ", " + noLimit + ", group_concat_max_len = 1048576"
 	switch f {
 	case singleStore: // which has no such limits
 		return ""

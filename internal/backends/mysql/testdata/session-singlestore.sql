@@ -1,3 +1,4 @@
+SET SESSION sql_select_limit = 18446744073709551615;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(engine, ''), COALESCE(table_comment, ''), COALESCE(create_time, '') FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';

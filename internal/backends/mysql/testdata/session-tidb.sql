@@ -1,3 +1,4 @@
+SET SESSION sql_select_limit = 18446744073709551615;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576;
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(engine, ''), COALESCE(table_comment, ''), COALESCE(create_time, '') FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
