@@ -162,7 +162,7 @@ func (t Target) Address(i int, port string) string {
 }
 
 // secretNames are parameters and session variables whose values are nobody's business.
-var secretNames = regexp.MustCompile(`(?i)pass(w|phrase|[._-]|$)|pwd|secret|token|credential|private|(api|access|encryption).?key`)
+var secretNames = regexp.MustCompile(`(?i)pass(w|phrase|[._-]|$)|pwd|secret|token|credential|private|(api|access|encryption).?key|\bkey\b`)
 
 // IsSecret reports by its name whether the value of a parameter or of a session variable is to be hidden.
 func IsSecret(name string) bool { return secretNames.MatchString(name) }

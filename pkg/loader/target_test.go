@@ -251,7 +251,7 @@ func TestParametersOfTheURL(t *testing.T) {
 	const written = "postgres://u@h/db?application_name=a&connect_timeout=3&host=%2Ftmp&options=-c+search_path%3Dx&passfile=%2Fp" +
 		"&synchronous_commit=off&target_session_attrs=read-write"
 	target, err := loader.ParseTarget(written + "&password=hunter2&sslpassword=hunter2&access_key_id=hunter2&session_token=hunter2" +
-		"&app.secret=hunter2&pwd=hunter2&pass=hunter2&options=-c+app.password%3Dhunter2")
+		"&app.secret=hunter2&pwd=hunter2&pass=hunter2&key=hunter2&options=-c+app.key%3Dhunter2")
 	if err != nil || target.String() != written {
 		t.Errorf("shown as %s, %v", target, err)
 	}
