@@ -1,7 +1,10 @@
 package e2e_test
 
 import (
+	"os"
+	"os/exec"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +24,7 @@ func slow() (load, []string) {
 
 // The first signal saves, and prints a command that goes on from there.
 func TestSignalAndResume(t *testing.T) {
-	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for signal, code := range map[syscall.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		t.Run(signal.String(), func(t *testing.T) {
 			eachServer(t, func(t *testing.T, d *database) {
 				l, flags := slow()
@@ -77,4 +80,26 @@ func TestTwoSignals(t *testing.T) {
 		d.resume(t).run(t).ends(t, 0)
 		d.isExact(t, l)
 	})
+}
+
+// Somebody who has seen enough of the progress closes the pipe: that ends neither the run nor its summary.
+func TestStderrIsClosed(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	require.NoError(t, read.Close())
+	defer func() { _ = write.Close() }()
+	c := exec.Command(binary, "push", "discard://", "--rows", "1000", "--progress", "json", "--state-dir", t.TempDir())
+	c.Env, c.Stderr = cleanEnvironment(t.TempDir()), write
+	out, err := c.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "ok: 1,000 rows")
+}
+
+// Under nohup a run does not end with its terminal.
+func TestHangUpIsIgnoredUnderNohup(t *testing.T) {
+	p := startCommand(t, invocation{}, "nohup", binary, "push", "discard://", "--duration", "1s", "--distinct-bytes", "1MiB",
+		"--state-dir", t.TempDir())
+	require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "discarded rows are nowhere") }, 20*time.Second, 5*time.Millisecond)
+	p.signal(t, syscall.SIGHUP)
+	p.wait(t).ends(t, 0)
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"net/url"
 	"syscall"
 	"testing"
 
@@ -130,4 +131,24 @@ func TestResumeOfNoRun(t *testing.T) {
 	r := d.push("--resume", "20200101-000000-abcdef").run(t)
 	require.Contains(t, []int{2, 5}, r.code, r.stderr)
 	r.says(t, "20200101-000000-abcdef", d.state)
+}
+
+// Parameters of the URL are the run's: they are in the command that goes on, and a resume without them has them all the same.
+func TestResumeKeepsTheURLsParameters(t *testing.T) {
+	t.Parallel()
+	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
+		l, flags := slow()
+		off := d.target(func(u *url.URL) {
+			q := u.Query()
+			q.Set("synchronous_commit", "off")
+			u.RawQuery = q.Encode()
+		})
+		p := d.pushTo(off, flags...).start(t)
+		d.untilClaims(t, p, 10)
+		p.signal(t, syscall.SIGINT)
+		assert.Contains(t, resumeCommand(t, p.wait(t).ends(t, 130).stderr), "synchronous_commit=off")
+		is := reportOf(t, d.resume(t).run(t).ends(t, 0))
+		assert.Equal(t, "off", is.Target.Settings["synchronous_commit"])
+		d.isExact(t, l)
+	})
 }

@@ -159,3 +159,34 @@ func TestTableWithABlank(t *testing.T) {
 	eachServer(t, test)
 	t.Run("databend", func(t *testing.T) { test(t, newEngine(t)) })
 }
+
+// The connection of a proof is killed while it scans: it is scanned again.
+func TestProofIsKilled(t *testing.T) {
+	eachServer(t, func(t *testing.T, d *database) {
+		l := small(scaled[int64](200_000, 2_000_000))
+		l.payload, l.batchRows = 16, 1000
+		d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
+		for hit := false; !hit; {
+			p := d.again(t, "verify", "--verify", "full").start(t)
+			for p.running() && !hit {
+				hit = d.killProof(t)
+			}
+			r := p.wait(t).ends(t, 0)
+			assert.Contains(t, r.stdout, "verify ok: full")
+			hit = hit && strings.Contains(r.stderr, "asking again")
+		}
+	})
+}
+
+// killProof kills the connection that counts, if there is one.
+func (d *database) killProof(t *testing.T) (hit bool) {
+	t.Helper()
+	if d.kind == postgres {
+		return d.number(t, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE state = 'active' AND datname = current_database()"+
+			" AND query LIKE '%GROUP BY bucket%' AND pid <> pg_backend_pid()") > 0
+	}
+	list := map[kind]string{mariaDB: "information_schema", mySQL: "performance_schema"}[d.kind]
+	id := d.number(t, "SELECT COALESCE(MAX(id), 0) FROM "+list+".processlist WHERE db = DATABASE()"+
+		" AND info LIKE '%GROUP BY bucket%' AND id <> CONNECTION_ID()")
+	return id > 0 && d.exec(fmt.Sprintf("KILL %d", id)) == nil
+}

@@ -167,7 +167,8 @@ func namesIn(text string) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		for _, v := range params[name] {
-			if _, known := publicValues[strings.ToLower(v)]; !known {
+			_, public := publicValues[strings.ToLower(v)]
+			if isNumber := parse(v).kind == number && !strings.HasSuffix(name, "port") && name != "sid"; !public && !isNumber {
 				names = append(names, flatten([]string{strings.TrimPrefix(strings.TrimPrefix(v, "https://"), "http://")}, namesIn)...)
 			}
 		}
@@ -188,6 +189,7 @@ func namesIn(text string) []string {
 // publicValues are parameters' values that are nobody's name and must not be taken out of texts.
 var publicValues = map[string]struct{}{
 	"true": {}, "false": {}, "disable": {}, "require": {}, "prefer": {}, "allow": {}, "verify-ca": {}, "verify-full": {}, "skip-verify": {},
+	"on": {}, "off": {}, "local": {}, "remote_write": {}, "remote_apply": {}, "any": {}, "read-write": {}, "read-only": {}, "primary": {},
 }
 
 func unescaped(s string) []string {

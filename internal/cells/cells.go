@@ -166,7 +166,7 @@ func partOf(p experiment.Part, cells []Cell) (record.Part, error) {
 		part.Title = "" // it is the sweep's
 	}
 	for _, a := range p.Axes {
-		if variable, isSet := strings.CutPrefix(a.Name, "set."); isSet && trial.IsSecret(variable) {
+		if variable, isSet := strings.CutPrefix(a.Name, "set."); isSet && loader.IsSecret(variable) {
 			return part, fmt.Errorf("axis %s: the values of an axis are in every table, and this looks like a secret", a.Name)
 		}
 	}

@@ -32,7 +32,8 @@ The figures are kept in the state folder, in place of older ones of the same pro
 sink. Reports of later pushes with the same say what share of the best was reached, and their charts show it as a line.
 Ctrl-C ends it: protocols that came to their end are kept.
 
-Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 130 or 143 stopped by a signal.`
+Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
+signal.`
 
 // calibrateFlags are the flags of calibrate.
 type calibrateFlags struct {

@@ -280,3 +280,21 @@ func TestPasswordInArgumentsIsWarnedOf(t *testing.T) {
 	r = newShell(t).run("push", "discard://u@h", "--rows", "10")
 	require.NotContains(t, r.stderr, "can be read by every user of this machine")
 }
+
+// A method that the target's database does not have belongs to another one, and so may the run.
+func TestAnotherScheme(t *testing.T) {
+	s := newShell(t)
+	r := s.run("push", "mysql://u@h/d", "--method", "copy")
+	require.Equal(t, 2, r.code)
+	require.Contains(t, r.stderr, "method copy does not fit the target: mysql:// has load-data, insert, pipeline; copy is a method of postgres://")
+
+	require.Zero(t, s.run("push", "discard://", "--rows", "10").code)
+	runs, err := os.ReadDir(filepath.Join(s.env["XDG_STATE_HOME"], "terapush"))
+	require.NoError(t, err)
+	id := runs[0].Name()
+	for _, command := range [][]string{{"push", "mysql://u@h/d", "--resume", id}, {"verify", "mysql://u@h/d", "--run", id}} {
+		r = s.run(command...)
+		require.Equal(t, 2, r.code)
+		require.Contains(t, r.stderr, "mysql:// does not fit run "+id+", which was started with discard:/// and method discard")
+	}
+}

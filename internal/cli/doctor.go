@@ -27,7 +27,8 @@ try the table's transactions is not. The flags are those of push, so that what i
 that they would make: its workers, its batches, its way in. Limits of the machine are compared with --gbps over the round
 trip that is measured to the server, or 1 ms without one.
 
-Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 130 or 143 stopped by a signal.`
+Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 129, 130 or 143
+stopped by a signal.`
 
 // notLookedAt are flags of push that change nothing about what is looked at.
 func notLookedAt() []string {

@@ -16,7 +16,7 @@ import (
 )
 
 // pipe is stdout. Whoever reads it may have seen enough, as head has: what comes behind that is thrown away, and what the
-// command does ends as it would have. Where nobody ignores SIGPIPE the process has ended by then.
+// command does ends as it would have.
 type pipe struct {
 	out    io.Writer
 	closed bool

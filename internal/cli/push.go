@@ -32,7 +32,7 @@ rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not here: several tables in one
 bundle several inserts, rows over the wire into Redshift (take --method s3-copy), ORC files.
 
 Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
-failed and nothing written, 7 outcome unknown for some batches, 130 or 143 stopped by a signal after a clean save.`
+failed and nothing written, 7 outcome unknown for some batches, 129, 130 or 143 stopped by a signal after a clean save.`
 
 func (a *app) push() *cobra.Command {
 	var c config.Push

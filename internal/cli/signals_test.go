@@ -51,7 +51,7 @@ func (s shell) interrupt(with os.Signal, args string) result {
 
 // What a signal leaves behind can be resumed with the command that is printed.
 func TestSignals(t *testing.T) {
-	for with, code := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	for with, code := range map[os.Signal]int{syscall.SIGHUP: 129, syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		s := newShell(t)
 		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
 		require.Equal(t, code, r.code, r.stderr)

@@ -48,7 +48,7 @@ and the newer one counts. The sweep ends when the server's disk is full and when
 in succession.
 
 Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or a cell that cannot be,
-4 a verification failed, 5 nothing could be reached, 130 or 143 stopped by a signal.`
+4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
 
 // sweepFlags are the flags that only sweep has.
 type sweepFlags struct {

@@ -362,3 +362,14 @@ func TestSweepIsOfTheSameFlagsOfMethods(t *testing.T) {
 	require.Equal(t, 2, r.code)
 	require.Contains(t, r.stderr, "--rows-per-transaction of copy was 3, now it is 4")
 }
+
+// Targets that differ in a parameter are two.
+func TestSweepOfTargetsThatDifferInAParameter(t *testing.T) {
+	s := newShell(t)
+	plan := filepath.Join(t.TempDir(), "plan.yaml")
+	text := "name: p\naxes: {target: ['postgres://h/d?synchronous_commit=on', 'postgres://h/d?synchronous_commit=off']}\n"
+	require.NoError(t, os.WriteFile(plan, []byte(text), 0o600))
+	r := s.run("sweep", "--plan", plan, "--dry-run")
+	require.Zero(t, r.code, r.stderr)
+	require.Contains(t, r.stdout, "synchronous_commit=off")
+}

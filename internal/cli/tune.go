@@ -40,7 +40,7 @@ doubling. So does one of which a trial could not hold a batch for each worker at
 --trial to search further. A server that is full or gone ends it all. When the --budget is used up, the trial under way
 is the last one, and there may be better settings.
 
-Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 130 or 143 stopped by a
+Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
 
 // tuneFlags are the flags that only tune has.

@@ -14,7 +14,7 @@ import (
 )
 
 func (a *app) verify() *cobra.Command {
-	shown := []string{"verify", "verify-rows", "json"}
+	shown := []string{"verify", "verify-rows", "retries", "json"}
 	return a.again("verify", "Prove again that a run's rows arrived, without the source", shown, func(ctx context.Context, j push.Job) error {
 		r, err := push.Verify(ctx, j)
 		if push.OutcomeOf(err) == push.Usage {
@@ -54,7 +54,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 	}
 	// The run's own flags have to be there to be restored; only those that make sense again are shown.
 	c.Flags(cmd.Flags(), a.drivers)
-	shown = append(shown, "via", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
+	shown = append(shown, "via", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })
 	cmd.Flags().StringVar(&c.Resume, "run", "", "id of the run")
 	return cmd

@@ -232,7 +232,7 @@ func TestGivenAndRestore(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, config.Restore(f, given))
 	require.EqualValues(t, 8, c.Seed)
-	require.Equal(t, []string{"c=3"}, c.Set, "a list is given as a whole")
+	require.Equal(t, []string{"a=1,2", "b=x=y", "c=3"}, c.Set, "each is a variable of its own")
 	require.True(t, c.DistinctBytes.All)
 	require.EqualValues(t, 1500<<10, c.Bytes)
 	require.EqualValues(t, 625_000_000, c.MaxRate)

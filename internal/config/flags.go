@@ -75,7 +75,7 @@ func (p *Push) safety(f *pflag.FlagSet) {
 	f.Var(newChoice(&p.Verify, "count", "none", "ack", "full"), "verify",
 		"proof of arrival: ack compares acknowledgements, count scans the table once, full three times")
 	f.IntVar(&p.VerifyRows, "verify-rows", DefaultVerifyRows, "rows that --verify full reads back and compares byte for byte")
-	f.IntVar(&p.Retries, "retries", DefaultRetries, "attempts after the first for each batch")
+	f.IntVar(&p.Retries, "retries", DefaultRetries, "attempts after the first for each batch, and for each question to the database")
 	f.DurationVar(&p.BatchTimeout, "batch-timeout", 0, "time for one attempt (default: 20 times the slowest so far, at least 2m)")
 	f.StringVar(&p.Resume, "resume", "", "go on with this run: what is not given comes from it")
 	f.StringVar(&p.State, "state-dir", "", "folder of the runs' journals (default: the user's state folder)")

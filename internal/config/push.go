@@ -18,7 +18,8 @@ import (
 
 // Push is what a push is told. Zero values mean the defaults that --help states.
 type Push struct {
-	Target  string // the URL, or what a resumed run says
+	Target  string // the URL
+	Earlier string // the URL that a resumed run was started with, whose settings hold
 	Via     Via    // the object store of a staged method
 	Method  string
 	Options map[string]string // of the method, by name; those given only
@@ -153,9 +154,16 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	if err != nil {
 		return nil, loader.Method{}, target, err
 	}
+	if p.Earlier != "" {
+		earlier, err := loader.ParseTarget(p.Earlier)
+		if err != nil {
+			return nil, loader.Method{}, target, fmt.Errorf("the run's target: %w", err)
+		}
+		target.Inherit(earlier)
+	}
 	method, ok := loader.FindMethod(driver, p.Method)
 	if !ok {
-		return nil, method, target, Unknown("method", p.Method, methodNames(driver))
+		return nil, method, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
 	}
 	target.Method, target.Table = method.Name, p.Table
 	if target.Table == "" {
@@ -201,6 +209,17 @@ func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 		}
 	}
 	return true
+}
+
+// unknownMethod tells a method of another database from one that does not exist.
+func unknownMethod(name, scheme string, d loader.Driver, drivers *loader.Registry) error {
+	for _, other := range drivers.Drivers() {
+		if slices.Contains(methodNames(other), name) {
+			return fmt.Errorf("method %s does not fit the target: %s:// has %s; %s is a method of %s://",
+				name, scheme, strings.Join(methodNames(d), ", "), name, other.Schemes()[0])
+		}
+	}
+	return Unknown("method", name, methodNames(d))
 }
 
 func methodNames(d loader.Driver) []string {

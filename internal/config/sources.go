@@ -41,11 +41,19 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 		refuseZero(f))
 }
 
-// Restore sets the flags of an earlier process that this one was not given.
+// Restore sets the flags of an earlier process that this one was not given. Every --set is a variable of its own: those of
+// the earlier process hold as well, and where both set one this process's does.
 func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 	for name := range earlier {
 		if f.Lookup(name) == nil {
 			return fmt.Errorf("the run was started with --%s, which this terapush does not have", name)
+		}
+	}
+	if set := f.Lookup("set"); set != nil && set.Changed {
+		if list, ok := set.Value.(pflag.SliceValue); ok {
+			if err := list.Replace(append(slices.Clone(earlier["set"]), list.GetSlice()...)); err != nil {
+				return err
+			}
 		}
 	}
 	return fill(f, func(name string) (string, []string) { return "the run's --" + name, earlier[name] })

@@ -63,7 +63,11 @@ func Forget(ctx context.Context, j Job) error {
 	p.warnOfObjects(ctx)
 	// Of a staged run the database may keep more than claims, under any guarantee.
 	if claims, can := p.loader.(loader.Claims); can && (p.claims() || p.contract.Staged()) {
-		_, err := claims.Forget(ctx, p.id())
+		forget := func(ctx context.Context) error {
+			_, err := claims.Forget(ctx, p.id())
+			return err
+		}
+		err := p.retried("claims", forget)(ctx)
 		if err != nil && p.driver.Classify(err).Class != loader.ClassMissing {
 			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", p.id(), err), p.close())
 		}

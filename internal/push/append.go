@@ -21,7 +21,11 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 	if !can {
 		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key besides --append, behind the table's largest key", p.driver.Name())
 	}
-	first, err := reserver.Reserve(ctx, run, p.rows(), plan.LargestKey(p.data.Schema().MaxNumber()))
+	var first int64
+	err := p.retried("first key", func(ctx context.Context) (err error) {
+		first, err = reserver.Reserve(ctx, run, p.rows(), plan.LargestKey(p.data.Schema().MaxNumber()))
+		return err
+	})(ctx)
 	if full := (*loader.RangeError)(nil); errors.As(err, &full) {
 		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room behind it", p.table.Name, err)
 	}
@@ -53,10 +57,13 @@ func (p *push) unused(ctx context.Context, first int64) error {
 	}
 	var there int64
 	keys := loader.KeyRange{First: first, Last: first + p.rows() - 1}
-	err := counter.Count(ctx, loader.Grouping{KeyRange: keys, Size: p.contract.BatchRows}, func(b loader.Bucket) error {
-		there += b.Rows
-		return nil
-	})
+	err := p.retried("keys", func(ctx context.Context) error {
+		there = 0
+		return counter.Count(ctx, loader.Grouping{KeyRange: keys, Size: p.contract.BatchRows}, func(b loader.Bucket) error {
+			there += b.Rows
+			return nil
+		})
+	})(ctx)
 	if err != nil {
 		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
 	}

@@ -150,3 +150,47 @@ func TestExplainStaged(t *testing.T) {
 	require.Contains(t, text.String(), "\nvia       s3://bucket/prefix?endpoint=http%3A%2F%2Fstore%3A9000\n")
 	require.Contains(t, text.String(), "\ngroups    of 4 stored batches, 2 committed at a time\n")
 }
+
+// Whatever is asked of the database is asked again where its answer is lost, as a batch is sent again: each question here
+// loses its first one.
+func TestQuestionsArePutAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace(t)
+		var again map[string]bool
+		p.meddle = func(_ context.Context, op string, _ int64) error {
+			lost, asks := again[op]
+			if asks && !lost {
+				again[op] = true
+				return loadertest.ErrConnection
+			}
+			return nil
+		}
+		lose := func(ops ...string) {
+			again = map[string]bool{}
+			for _, op := range ops {
+				again[op] = false
+			}
+		}
+		every := func() {
+			for op, lost := range again {
+				require.True(t, lost, op)
+			}
+		}
+		lose("prepare", "probe", "reserved", "claimed", "counted", "stored", "forget")
+		p.succeeds(small + " --append")
+		every()
+		p.exact(0, 195)
+		require.Zero(t, p.claims(p.run()))
+
+		lose("prepare", "counted")
+		r, err := push.Verify(t.Context(), p.job("--resume "+p.run()))
+		require.NoError(t, err)
+		require.True(t, r.Verify.OK)
+		require.EqualValues(t, 195, r.Verify.FoundRows)
+		every()
+
+		lose("forget")
+		require.NoError(t, push.Forget(t.Context(), p.job("--resume "+p.run())))
+		every()
+	})
+}

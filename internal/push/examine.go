@@ -175,10 +175,10 @@ func (p *push) checks(ctx context.Context, draft plan.Plan) []loader.Finding {
 }
 
 func (p *push) ask(ctx context.Context, examiner loader.Examiner, i loader.Intent) (findings []loader.Finding, err error) {
-	err = within(ctx, func(bound context.Context) (err error) {
+	err = within(ctx, p.retried("checks", func(bound context.Context) (err error) {
 		findings, err = examiner.Examine(bound, i)
 		return err
-	})
+	}))
 	return findings, err
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/engine"
-	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
@@ -198,7 +197,7 @@ func (p *push) engineConfig() engine.Config {
 		Loader: p.loader, Classify: p.driver.Classify, Contract: p.contract,
 		Source: p.feed.Load(), Stats: p.stats, Record: p.record, Log: p.Log,
 		Batches: p.plan.Batches(), Done: p.done.Has, Workers: p.plan.Workers,
-		Retry: retry.Policy{Retries: p.Config.Retries}, Resumed: p.resumed || p.lostSome,
+		Retry: p.retries(), Resumed: p.resumed || p.lostSome,
 		Begun:      func(number int64) engine.Begun { return p.history.begun[number].engine() },
 		BegunGroup: func(number int64) engine.Begun { return p.history.groups[number].engine() },
 		Stored:     p.waiting,

@@ -11,6 +11,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
+	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
@@ -21,7 +22,7 @@ import (
 )
 
 // preflightTime is how long each question of the preflight may take: the first connection, the look at the table, the
-// probe. Each is tried once.
+// probe.
 const preflightTime = 10 * time.Second
 
 // preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
@@ -146,6 +147,17 @@ func (p *push) uncounted() bool { return strings.Contains(p.loader.Server().Vers
 // dropsUnseen is in the version of a `terapush sink --no-count`.
 const dropsUnseen = "terapush-sink-no-count"
 
+// retried is a question to the database that is put again, as a batch is sent again, where its answer was lost. ask begins
+// anew each time. What changes something may be asked for so only if it may be done twice.
+func (p *push) retried(what string, ask func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		lost := func(err error) { p.Log.Warn("asking again", "what", what, "error", err) }
+		return p.retries().Ask(ctx, p.driver.Classify, lost, ask)
+	}
+}
+
+func (p *push) retries() retry.Policy { return retry.Policy{Retries: p.Config.Retries} }
+
 // errTooLate is the cause of the end of a step that took too long.
 var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
 
@@ -226,7 +238,7 @@ func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateM
 	if mode == loader.CreateRecreate || mode == loader.CreateTruncate {
 		return prepare(ctx) // to drop or empty a large table takes as long as it takes
 	}
-	err := within(ctx, prepare)
+	err := within(ctx, p.retried("table", prepare))
 	if errors.Is(err, errTooLate) {
 		return fmt.Errorf("making table %s ready, or looking at it: %w", p.target.Table, err)
 	}
@@ -271,10 +283,10 @@ func (p *push) proveTransactions(ctx context.Context, run string, first int64, c
 	}
 	defer free()
 	var proof loader.Proof
-	probe := func(ctx context.Context) (err error) {
+	probe := p.retried("probe", func(ctx context.Context) (err error) {
 		proof, err = prober.Probe(ctx, p.contract, one)
 		return err
-	}
+	})
 	if p.table.HasRows { // where its key has no index, to look for the row takes as long as a scan does
 		err = probe(ctx)
 	} else {

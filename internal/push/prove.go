@@ -22,8 +22,11 @@ func (p *push) prove(ctx context.Context) error {
 		return p.orInterrupted(report.Failed, err)
 	}
 	if sizer, can := p.loader.(loader.Sizer); can && p.verified.Mode.Scans() > 0 {
-		var err error
-		if p.stored, err = sizer.Stored(ctx); err != nil {
+		err := p.retried("size", func(ctx context.Context) (err error) {
+			p.stored, err = sizer.Stored(ctx)
+			return err
+		})(ctx)
+		if err != nil {
 			p.warn(fmt.Sprintf("the table's size is not known: %v", err))
 		}
 	}
@@ -80,7 +83,7 @@ func (p *push) verifyObjects(ctx context.Context) error {
 func (p *push) expect() verify.Expect {
 	return verify.Expect{
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
-		Dataset: p.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+		Dataset: p.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed, Retried: p.retried,
 	}
 }
 
@@ -104,7 +107,11 @@ func (p *push) finish(ctx context.Context) error {
 	if !can || !p.claims() {
 		return nil
 	}
-	if _, err := claims.Forget(ctx, p.id()); err != nil {
+	forget := func(ctx context.Context) error {
+		_, err := claims.Forget(ctx, p.id())
+		return err
+	}
+	if err := p.retried("claims", forget)(ctx); err != nil {
 		p.warn(fmt.Sprintf("the run's claims are still in the claim table: %v", err))
 	}
 	return nil

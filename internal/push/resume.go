@@ -107,12 +107,15 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)
 	}
+	if err := p.sameDatabase(r); err != nil {
+		return r, failed(Usage, err)
+	}
 	p.plan, p.contract = r.Plan, r.Plan.Contract
 	// What makes the rows comes from the plan and not from the flags: defaults may be others in this version.
 	c := &p.Config
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
-	c.Table = tableOf(r)
+	c.Table, c.Earlier = tableOf(r), r.Target
 	if c.Via.Target() == nil && r.Via != "" {
 		if err := c.Via.Set(r.Via); err != nil {
 			return r, err
@@ -122,6 +125,23 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 		return r, failed(Usage, err)
 	}
 	return r, p.open(ctx)
+}
+
+// sameDatabase refuses a target of another back-end than the run's, before its methods and its tables are looked for there.
+func (p *push) sameDatabase(r runlog.Record) error {
+	is, err := loader.ParseTarget(p.Config.Target)
+	if err != nil {
+		return err
+	}
+	was, err := loader.ParseTarget(r.Target)
+	if err != nil {
+		return fmt.Errorf("the target of run %s: %w", r.Run, err)
+	}
+	its, known := p.Drivers.Lookup(was.Scheme)
+	if given, ok := p.Drivers.Lookup(is.Scheme); !known || !ok || given.Name() == its.Name() {
+		return nil // what is wrong with a scheme is said where its driver is looked for
+	}
+	return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
 }
 
 // tableOf is the table as the user names it.
@@ -204,12 +224,15 @@ func (p *push) batchesThere(ctx context.Context, among func(number int64) bool) 
 		return 0, nil
 	}
 	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
-	err = counter.Count(ctx, all, func(b loader.Bucket) error {
-		if among(b.Number) {
-			there++
-		}
-		return nil
-	})
+	err = p.retried("rows", func(ctx context.Context) error {
+		there = 0
+		return counter.Count(ctx, all, func(b loader.Bucket) error {
+			if among(b.Number) {
+				there++
+			}
+			return nil
+		})
+	})(ctx)
 	if err != nil {
 		err = fmt.Errorf("looking for rows of run %s: %w", p.id(), err)
 	}
@@ -263,9 +286,11 @@ func (p *push) endLeftovers(ctx context.Context) {
 		asked.Go(func() error {
 			ref := p.ref(n)
 			ref.Attempt = p.history.begun[n].attempt
-			found, err := resolver.Resolve(ctx, ref)
-			in[i] = found.Applied == loader.Yes
-			return err
+			return p.retried(fmt.Sprintf("batch %d", n), func(ctx context.Context) error {
+				found, err := resolver.Resolve(ctx, ref)
+				in[i] = found.Applied == loader.Yes
+				return err
+			})(ctx)
 		})
 	}
 	if err := asked.Wait(); err != nil {
@@ -292,13 +317,16 @@ func (p *push) claimed(ctx context.Context) (claimed runlog.Done, can bool, err 
 	if !can || p.contract.Dedup != loader.DedupTx {
 		return claimed, false, nil
 	}
-	err = claims.Claimed(ctx, p.id(), func(number, rows int64) error {
-		batches, err := p.claimedAs(number, rows)
-		for _, b := range batches {
-			claimed.Add(b.ID.Number)
-		}
-		return err
-	})
+	err = p.retried("claims", func(ctx context.Context) error {
+		claimed = runlog.Done{}
+		return claims.Claimed(ctx, p.id(), func(number, rows int64) error {
+			batches, err := p.claimedAs(number, rows)
+			for _, b := range batches {
+				claimed.Add(b.ID.Number)
+			}
+			return err
+		})
+	})(ctx)
 	if err != nil {
 		return claimed, true, fmt.Errorf("reading the claims of run %s: %w", p.id(), err)
 	}

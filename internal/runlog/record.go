@@ -34,7 +34,7 @@ type Record struct {
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Stage   Stage     `json:"stage"`
-	Target  string    `json:"target"`        // without password and parameters
+	Target  string    `json:"target"`        // without anything secret
 	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
 	Table   string    `json:"table"`
 	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.

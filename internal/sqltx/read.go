@@ -12,6 +12,8 @@ type Reader struct {
 	DB *sql.DB
 	Statements
 	Failed func(op string, err error) error // says what was being done; nil for nil
+	// MaxStatement is the longest statement that the server takes, in bytes; 0: there is no bound.
+	MaxStatement int64
 }
 
 // Count is loader.Counter's: one scan, bucket by bucket.
@@ -39,8 +41,14 @@ func (r Reader) Distinct(ctx context.Context, in loader.KeyRange) (n int64, err 
 	return n, r.Failed("count different rows", err)
 }
 
-// Fetch is loader.Fetcher's.
+// Fetch is loader.Fetcher's: in one statement, where the server takes it.
 func (r Reader) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	if n := len(numbers) / 2; n > 0 && r.MaxStatement > 0 && int64(len(r.SelectRows(numbers))) > r.MaxStatement {
+		if err := r.Fetch(ctx, numbers[:n], f); err != nil {
+			return err
+		}
+		return r.Fetch(ctx, numbers[n:], f)
+	}
 	if len(numbers) == 0 {
 		return nil
 	}

@@ -1,23 +1,16 @@
 package trial
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// secretNames are session variables whose values are nobody's business.
-var secretNames = regexp.MustCompile(`(?i)passw|passphrase|secret|token|credential|private|(api|access|encryption).?key`)
-
-// IsSecret tells by its name whether a session variable's value is to be hidden.
-func IsSecret(variable string) bool { return secretNames.MatchString(variable) }
-
 // ShownSetting is an entry of --set as it may be shown.
 func ShownSetting(text string) string {
 	name, value, found := strings.Cut(text, "=")
-	if !found || !IsSecret(name) {
+	if !found || !loader.IsSecret(name) {
 		return text
 	}
 	return name + "=" + loader.Secret(value).String()
@@ -42,7 +35,7 @@ func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
 		return r
 	}
 	for name, value := range r.Target.Settings {
-		if IsSecret(name) {
+		if loader.IsSecret(name) {
 			value = loader.Secret(value).String()
 		}
 		r.Target.Settings[name] = loader.Redact(value, s.secrets...)

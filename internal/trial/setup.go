@@ -50,7 +50,7 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 		one.Given["create"] = []string{p.Create}
 	}
 	for _, text := range p.Set {
-		if name, value, found := strings.Cut(text, "="); found && IsSecret(name) {
+		if name, value, found := strings.Cut(text, "="); found && loader.IsSecret(name) {
 			one.secrets = append(one.secrets, loader.Secret(strings.TrimSpace(value)))
 		}
 	}

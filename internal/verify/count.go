@@ -10,6 +10,14 @@ import (
 
 // count checks every batch by one scan. bytes says what the variable columns of a batch must hold; nil: not compared.
 func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
+	before := *r
+	return e.ask(ctx, "rows", func(ctx context.Context) error {
+		*r = before
+		return r.scan(ctx, c, e, bytes)
+	})
+}
+
+func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
 	batches := e.batches()
 	whole, last := shapeOf(e.BatchRows), shapeOf(e.size(max(batches-1, 0)))
 	seen := make([]uint64, (batches+63)/64) // one bit a batch: 128 KiB for a million

@@ -2,7 +2,9 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"testing"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -276,4 +279,57 @@ func TestShownDecimals(t *testing.T) {
 	} {
 		require.Equal(t, want, shown(c, v))
 	}
+}
+
+// broken is a table whose connection is lost at the end of every first answer.
+type broken struct {
+	*table
+	lost map[string]bool
+}
+
+func (b broken) once(what string, err error) error {
+	if err == nil && !b.lost[what] {
+		b.lost[what] = true
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (b broken) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	return b.once("count", b.table.Count(ctx, g, f))
+}
+
+func (b broken) Distinct(ctx context.Context, r loader.KeyRange) (int64, error) {
+	n, err := b.table.Distinct(ctx, r)
+	return n, b.once("distinct", err)
+}
+
+func (b broken) Fetch(ctx context.Context, numbers []int64, f func(int64, []any) error) error {
+	return b.once("fetch", b.table.Fetch(ctx, numbers, f))
+}
+
+// What was told of an answer that broke off counts for nothing.
+func TestQuestionsArePutAgain(t *testing.T) {
+	e := raggedRun()
+	whole := load(e)
+	whole.remove(e.FirstKey + 17)
+	want, err := Run(t.Context(), whole, Full, e, 0)
+	require.NoError(t, err)
+
+	var again []string
+	e.Retried = func(what string, ask func(context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			err := ask(ctx)
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				again = append(again, what)
+				err = ask(ctx)
+			}
+			return err
+		}
+	}
+	got, err := Run(t.Context(), broken{whole, map[string]bool{}}, Full, e, 0)
+	require.NoError(t, err)
+	require.Equal(t, []string{"rows", "different rows", "sample"}, again)
+	got.Seconds, want.Seconds = 0, 0
+	require.Equal(t, want, got)
 }

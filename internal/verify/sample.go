@@ -25,7 +25,14 @@ func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error 
 		keys[i] += e.FirstKey
 	}
 	r.SampledRows = int64(len(keys))
+	before := *r
+	return e.ask(ctx, "sample", func(ctx context.Context) error {
+		*r = before
+		return r.fetch(ctx, f, e, keys)
+	})
+}
 
+func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []int64) error {
 	times := make([]int, len(keys)) // how often each row was there
 	wanted := rows.NewBlock(e.Dataset.Schema())
 	err := f.Fetch(ctx, keys, func(key int64, values []any) error {

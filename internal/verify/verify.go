@@ -90,6 +90,17 @@ type Expect struct {
 
 	VerifyRows int    // rows to read back, at most Rows of them; 0 = DefaultVerifyRows. Full only
 	Seed       uint64 // of the choice of those rows: the same seed reads the same rows
+
+	// Retried makes a question of one that is put again where its answer is lost; nil: it is put once.
+	Retried func(what string, ask func(context.Context) error) func(context.Context) error
+}
+
+// ask puts a question, which begins anew each time that it is put.
+func (e Expect) ask(ctx context.Context, what string, ask func(context.Context) error) error {
+	if e.Retried != nil {
+		ask = e.Retried(what, ask)
+	}
+	return ask(ctx)
 }
 
 func (e Expect) batches() int64 {
@@ -174,7 +185,11 @@ func (r *Result) full(ctx context.Context, l loader.Loader, e Expect) error {
 	if err := r.count(ctx, counter, e, expected); err != nil {
 		return err
 	}
-	if r.DistinctRows, err = counter.Distinct(ctx, e.keys()); err != nil {
+	err = e.ask(ctx, "different rows", func(ctx context.Context) (err error) {
+		r.DistinctRows, err = counter.Distinct(ctx, e.keys())
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("verify: counting different rows: %w", err)
 	}
 	return r.compare(ctx, l.(loader.Fetcher), e)

@@ -34,7 +34,8 @@ type Driver interface {
 	Check(t Target) (Caps, error)
 	// Explain lists what a run would say to the server, without a server: for --dry-run. It is pure.
 	Explain(t Target, p Preparation) []Statement
-	// Open connects, probes server and flavour and applies nothing yet. The preflight calls it once, without retries.
+	// Open connects, probes server and flavour and applies nothing yet. It is called once, without retries, so that a wrong
+	// address is told at once; whatever is asked later is asked again where its answer is lost.
 	Open(ctx context.Context, t Target, d Deps) (Loader, error)
 	// Classify answers the questions a retry asks of an error that came out of a Session or an optional interface.
 	// It is pure.

@@ -1,10 +1,12 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -159,29 +161,56 @@ func (t Target) Address(i int, port string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// String is the target as it may be shown and be given again: without the password, and with those parameters only
-// that say where the server is: any other may hold a secret. An endpoint is shown without a user, and if it is no plain
-// URL it is not shown at all.
+// secretNames are parameters and session variables whose values are nobody's business.
+var secretNames = regexp.MustCompile(`(?i)pass(w|phrase|[._-]|$)|pwd|secret|token|credential|private|(api|access|encryption).?key|\bkey\b`)
+
+// IsSecret reports by its name whether the value of a parameter or of a session variable is to be hidden.
+func IsSecret(name string) bool { return secretNames.MatchString(name) }
+
+// reaching reports whether a parameter says where the server is, or how it is reached.
+func reaching(name string) bool {
+	return slices.Contains([]string{
+		"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls", "http_port", "region", "path_style", "sid", "ssl",
+	}, name) || slices.Contains(endpoints(), name)
+}
+
+// Inherit takes over the parameters of another URL that this one does not have, but none that say how the server is
+// reached: a run goes on with its settings, and perhaps by another way.
+func (t *Target) Inherit(from Target) {
+	for name, values := range from.Params {
+		if !t.Params.Has(name) && !reaching(name) {
+			t.Params[name] = values
+		}
+	}
+}
+
+// shown are the parameters without what may be secret in them. libpq's options hold variables of any name.
+func (t Target) shown() url.Values {
+	params := url.Values{}
+	for name, values := range t.Params {
+		for _, text := range values {
+			switch {
+			case slices.Contains(endpoints(), name):
+				if text = shownEndpoint(text); text == "" {
+					continue
+				}
+			case IsSecret(name) || name == "options" && IsSecret(text):
+				continue
+			}
+			params.Add(name, text)
+		}
+	}
+	return params
+}
+
+// String is the target as it may be shown and be given again: without the password, and without parameters that may hold
+// a secret. An endpoint is shown without a user, and if it is no plain URL it is not shown at all.
 func (t Target) String() string {
 	user := ""
 	if t.User != "" {
 		user = url.User(t.User).String() + "@"
 	}
-	where := url.Values{}
-	for _, name := range []string{
-		"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls", "http_port", "region", "path_style", "sid", "ssl",
-	} {
-		if values, given := t.Params[name]; given {
-			where[name] = values
-		}
-	}
-	for _, name := range endpoints() {
-		for _, text := range t.Params[name] {
-			if shown := shownEndpoint(text); shown != "" {
-				where.Add(name, shown)
-			}
-		}
-	}
+	where := t.shown()
 	query := ""
 	if len(where) > 0 {
 		query = "?" + where.Encode()
@@ -203,3 +232,19 @@ func (t Target) GoString() string { return t.String() }
 
 // MarshalText is String for JSON and every other text codec.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// FirstOf calls f with one host after the other, from the one numbered first on and around, until it returns nil. The
+// error is what all of them said.
+func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(H) error) error {
+	var all []error
+	for i := range hosts {
+		err := f(hosts[(first+i)%len(hosts)])
+		if err == nil {
+			return nil
+		}
+		if all = append(all, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return errors.Join(all...)
+}

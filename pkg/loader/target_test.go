@@ -249,3 +249,27 @@ func TestShowsPassword(t *testing.T) {
 		}
 	}
 }
+
+// A resume runs with the settings of its run, and what is no secret is what a stopped run prints.
+func TestParametersOfTheURL(t *testing.T) {
+	const written = "postgres://u@h/db?application_name=a&connect_timeout=3&host=%2Ftmp&options=-c+search_path%3Dx&passfile=%2Fp" +
+		"&synchronous_commit=off&target_session_attrs=read-write"
+	target, err := loader.ParseTarget(written + "&password=hunter2&sslpassword=hunter2&access_key_id=hunter2&session_token=hunter2" +
+		"&app.secret=hunter2&pwd=hunter2&pass=hunter2&key=hunter2&options=-c+app.key%3Dhunter2")
+	if err != nil || target.String() != written {
+		t.Errorf("shown as %s, %v", target, err)
+	}
+	other, err := loader.ParseTarget("postgres://u@h2/db?synchronous_commit=on&port=7")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if earlier, err := loader.ParseTarget(target.String()); err != nil {
+		t.Error(err)
+	} else {
+		other.Inherit(earlier)
+	}
+	if want := "postgres://u@h2/db?application_name=a&connect_timeout=3&options=-c+search_path%3Dx&passfile=%2Fp&port=7" +
+		"&synchronous_commit=on&target_session_attrs=read-write"; other.String() != want {
+		t.Errorf("goes on with %s, want %s", other, want)
+	}
+}

@@ -37,10 +37,11 @@ func (db *database) insertSession(ctx context.Context, text statements, c loader
 
 // setup lists what a loading session says first. The user's settings come later and win.
 func setup(g groupCommit, settings []loader.Setting) []string {
-	all := []string{
-		"SET enable_insert_strict = true",
-		"SET group_commit = " + string(g),
-	}
+	return append([]string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}, sessionSettings(settings)...)
+}
+
+// sessionSettings sets the variables of --set, for the proof as well as for the load.
+func sessionSettings(settings []loader.Setting) (all []string) {
 	for _, s := range settings {
 		all = append(all, fmt.Sprintf("SET %s = %s", s.Name, settingValue(s.Value)))
 	}

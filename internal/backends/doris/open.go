@@ -103,7 +103,7 @@ func newDatabase(t loader.Target, d loader.Deps) (*database, error) {
 		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: o.refine(method.Caps), bound: frontendTime,
 		http: httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 	}
-	db.control = sql.OpenDB(db.connector(0, nil))
+	db.control = sql.OpenDB(db.connector(0, sessionSettings(t.Settings)))
 	db.control.SetMaxOpenConns(controlConns)
 	return db, nil
 }

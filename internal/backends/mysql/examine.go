@@ -125,7 +125,7 @@ func (e *examination) whoami(ctx context.Context) error {
 // reachable is about what keeps everybody, or this account, from writing.
 func (e *examination) reachable(context.Context) error {
 	const check = "server"
-	found := fmt.Sprintf("%s %s at %s", e.server.flavour, e.server.version, e.endpoints[0].address)
+	found := fmt.Sprintf("%s %s at %s", e.server.flavour, e.server.version, e.home.address)
 	for _, name := range []string{"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only"} {
 		if e.on(name) {
 			e.fail(check, found+" takes no rows: "+name+" is ON; is it a replica?", "name the primary in the target, or SET GLOBAL "+name+" = OFF")

@@ -70,6 +70,8 @@ func faults() []fault {
 		{numbers: []uint16{2006, 2013, 8501, 9001, 9002, 9005}, class: loader.ClassConnection, retry: true, dead: true, unknown: true},
 		// Killed, timed out, cut off: the server has rolled back.
 		{numbers: []uint16{1158, 1159, 1160, 1161, 1184, 1317, 1927, 3169, 4031}, class: loader.ClassConnection, retry: true, dead: true},
+		{numbers: []uint16{1969}, class: loader.ClassTimeout, hint: "the server's max_statement_time ended it: --set max_statement_time=0"},
+		{numbers: []uint16{3024}, class: loader.ClassTimeout, hint: "the server's max_execution_time ended it: --set max_execution_time=0"},
 		{numbers: []uint16{1148, 3948}, class: loader.ClassPermission, hint: localInfileHint},
 		{
 			numbers: []uint16{1153, 1301}, class: loader.ClassTooLarge, dead: true,

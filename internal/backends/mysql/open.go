@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -28,15 +29,16 @@ type database struct {
 	name   tableName
 	schema atomic.Pointer[statements] // nil before Prepare, which brings the schema
 
-	// control is for everything but loading. It goes to the first host: SingleStore takes DDL on the master
-	// aggregator only, and reads there see what was written through the others.
+	// control is for everything but loading. It goes to one host, the first that answered: SingleStore takes DDL on the
+	// master aggregator only, and reads there see what was written through the others.
 	control *sql.DB
+	home    endpoint // where control goes
 
 	held *sql.Conn     // keeps other runs off the table; nil if it does not
 	turn atomic.Uint64 // sessions opened so far: whose host is next
 }
 
-// Open connects to the first host and finds out what is there.
+// Open connects to the first host that answers and finds out what is there.
 func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
 	method, found := loader.FindMethod(New(), t.Method)
 	if !found {
@@ -58,10 +60,19 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	db := &database{target: t, method: method, endpoints: all, log: d.Log, name: name}
-	if err := db.probe(ctx); err != nil {
-		return nil, withHint("connect to "+all[0].address, err)
+	var vars map[string]string
+	err = loader.FirstOf(ctx, all, 0, func(e endpoint) (err error) {
+		db.home = e
+		vars, err = variables(ctx, e, t.Settings)
+		return withHint("connect to "+e.address, err)
+	})
+	if err != nil {
+		return nil, err
 	}
-	db.control = sql.OpenDB(connector{all[0].config, db.server.flavour.controlSetup()})
+	if err := db.recognise(vars); err != nil {
+		return nil, err
+	}
+	db.control = sql.OpenDB(connector{db.home.config, db.server.flavour.controlSetup(t.Settings)})
 	db.control.SetMaxOpenConns(controlConns)
 	if err := db.refineCaps(ctx); err != nil {
 		_ = db.control.Close()
@@ -77,27 +88,36 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 // time, and Resolve must not wait for it.
 const controlConns = 4
 
-// probe asks the first host for its variables. SHOW VARIABLES is the one question that all flavours and all proxies
-// answer alike, and it costs one round trip.
-func (db *database) probe(ctx context.Context) error {
-	pool := sql.OpenDB(connector{config: db.endpoints[0].config})
+// variables asks a host for its variables. SHOW VARIABLES is the one question that all flavours and all proxies answer
+// alike, and it costs one round trip.
+func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
+	pool := sql.OpenDB(connector{e.config, sessionSettings(settings)})
 	defer func() { _ = pool.Close() }()
-	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES")
+	conn, err := pool.Conn(ctx)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	// The limit cuts SHOW off, too. Whether the product knows it is not known yet.
+	_, _ = conn.ExecContext(ctx, "SET SESSION "+noLimit)
+	rows, err := conn.QueryContext(ctx, "SHOW VARIABLES")
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
 	vars := make(map[string]string)
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
-			return err
+			return nil, err
 		}
 		vars[name] = value
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
+	return vars, rows.Err()
+}
+
+// recognise tells the product by its variables.
+func (db *database) recognise(vars map[string]string) error {
 	db.server = probed(vars)
 	db.warn()
 	if err := db.server.fits(db.target.Scheme); err != nil {
@@ -142,7 +162,7 @@ func (db *database) Server() loader.Server {
 	return loader.Server{
 		Product:  string(db.server.flavour),
 		Version:  db.server.vars["version"],
-		Endpoint: db.endpoints[0].address,
+		Endpoint: db.home.address,
 		Settings: settings,
 	}
 }
@@ -179,6 +199,9 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	return c
 }
 
+// connectPatience bounds one attempt to connect, for servers that accept and then say nothing.
+const connectPatience = 10 * time.Second
+
 // connector makes connections that have said their setup statements. It exists because the driver's Config can set
 // variables only in random order and in one statement, whose failure then names none of them.
 type connector struct {
@@ -189,6 +212,8 @@ type connector struct {
 // Connect connects. The driver's connector is made anew each time: it switches TLS off in its own configuration when
 // the server has none, which would be a data race between two connections.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	defer cancel()
 	inner, err := mysql.NewConnector(c.config)
 	if err != nil {
 		return nil, err

@@ -1,10 +1,13 @@
 package mysql
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -301,11 +304,95 @@ func TestSet(t *testing.T) {
 		assert.NotEmpty(t, db.Server().Settings["innodb_flush_log_at_trx_commit"])
 
 		target.Settings = []loader.Setting{{Name: "no_such_thing", Value: "1"}}
-		db = s.open(t, target, preparation(d, contract))
-		_, err := db.Session(t.Context(), contract)
+		_, err := New().Open(t.Context(), target, s.deps)
 		assert.ErrorContains(t, err, "SET SESSION no_such_thing = 1: Error 1193")
 		assert.ErrorContains(t, err, "(the server has no such session variable; correct --set)")
 	})
+}
+
+// What --set says holds for every connection: a limit on the time of statements is one on the proof and on Resolve.
+func TestSettingsReachEveryConnection(t *testing.T) {
+	const set = "SET SESSION max_statement_time = 0"
+	s := &fakeServer{vars: map[string]string{"version": "10.11.8-MariaDB"}}
+	target := s.start(t, "mariadb")
+	target.Settings = []loader.Setting{{Name: "max_statement_time", Value: "0"}}
+	var connections atomic.Int64
+	d := testDeps()
+	dial := d.Dial
+	d.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		connections.Add(1)
+		return dial(ctx, network, address)
+	}
+	l, err := New().Open(t.Context(), target, d)
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	data, contract := documents(t, 20), contractOf(loadData, 2)
+	p := preparation(data, contract)
+	p.Silent = true
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	opened, err := l.Session(t.Context(), contract)
+	require.NoError(t, err)
+	require.NoError(t, opened.Close())
+	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: id(1), Rows: 2})
+	require.NoError(t, err)
+	_, _ = l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 1})
+	said := 0
+	for _, query := range s.statements() {
+		if query == set {
+			said++
+		}
+	}
+	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
+	assert.Equal(t, int(connections.Load()), said)
+}
+
+// Of several hosts every connection takes one that can be reached, and Resolve wants nothing of one that cannot.
+func TestSeveralHosts(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		good := s.target.Hosts[0]
+		for i, hosts := range [][]string{{good, "127.0.0.1:1"}, {"127.0.0.1:1", good}} {
+			d, contract := documents(t, 20), contractOf(loadData, 2)
+			target := s.table(fmt.Sprintf("t%d", i))
+			target.Hosts = hosts
+			db := s.open(t, target, preparation(d, contract))
+			for n := range int64(2) {
+				b := textBatch(id(n), 2, "1\ta\n2\tb\n")
+				_, err := db.testSession(t, contract).Load(t.Context(), b)
+				require.NoError(t, err)
+				other := loader.RefOf(b)
+				other.ID.Number = 100 + n
+				found, err := db.Resolve(t.Context(), other)
+				require.NoError(t, err)
+				assert.Equal(t, loader.No, found.Applied)
+			}
+		}
+	})
+}
+
+// A statement that would be longer than the server's max_allowed_packet is sent in pieces.
+func TestFetchInPieces(t *testing.T) {
+	s := &fakeServer{vars: map[string]string{"version": "8.4.0", "max_allowed_packet": "1024"}}
+	l, err := New().Open(t.Context(), s.start(t, "mysql"), testDeps())
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	p := preparation(documents(t, 20), contractOf(insert, 2))
+	p.Silent = true
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	numbers := make([]int64, 1000)
+	for i := range numbers {
+		numbers[i] = int64(i)
+	}
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), numbers, func(int64, []any) error { return nil }))
+	asked := 0
+	for _, query := range s.statements() {
+		if _, list, is := strings.Cut(query, " IN ("); is {
+			assert.Less(t, len(query), 1024)
+			asked += strings.Count(list, ",") + 1
+		}
+	}
+	assert.Equal(t, len(numbers), asked)
 }
 
 func TestSocketAndTLS(t *testing.T) {

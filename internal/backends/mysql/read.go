@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/terapush/terapush/internal/sqltx"
 	"github.com/terapush/terapush/pkg/loader"
@@ -13,7 +14,11 @@ func (db *database) reader() (sqltx.Reader, error) {
 	if err != nil {
 		return sqltx.Reader{}, err
 	}
-	return sqltx.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}, nil
+	r := sqltx.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}
+	if packet, err := strconv.ParseInt(db.server.vars["max_allowed_packet"], 10, 64); err == nil {
+		r.MaxStatement = packet - 1 // the packet holds the command's byte, too
+	}
+	return r, nil
 }
 
 // Count scans the table once, bucket by bucket.

@@ -25,19 +25,25 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 		return found, withHint("look for the claim", err)
 	}
 	for _, e := range db.endpoints {
-		if err := end(ctx, e, s, ref); err != nil {
-			return loader.Resolution{}, withHint("end earlier attempts on "+e.address, err)
+		// A session there that still runs holds its claim, which the next question waits for.
+		if err := db.end(ctx, e, s, ref); err != nil {
+			db.log.Warn("earlier attempts may still run", "host", e.address, "error", err)
 		}
 	}
 	found, err = db.claimedForSure(ctx, s, ref)
 	return found, withHint("look for the claim", err)
 }
 
+// endPatience is how long a host may take to end a session: it rolls back first.
+const endPatience = 30 * time.Second
+
 // end kills the connections of one host that work on the batch, and waits until they are gone, which may take as long
 // as their rollback. It uses a connection of its own: the control connections lead to the first host, and may all be
 // busy with scans.
-func end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
-	pool := sql.OpenDB(connector{config: e.config, setup: s.flavour.dirtyReads()})
+func (db *database) end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	pool := sql.OpenDB(connector{e.config, append(s.flavour.controlSetup(db.target.Settings), s.flavour.dirtyReads()...)})
 	defer func() { _ = pool.Close() }()
 	for {
 		ids, err := atWork(ctx, pool, s, ref)

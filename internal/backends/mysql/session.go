@@ -33,7 +33,7 @@ type session struct {
 	body   *batch.Body // what the registered reader gives out, once
 }
 
-// Session connects one worker to the next host.
+// Session connects one worker to the next host that answers.
 func (db *database) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
 	s, err := db.open(ctx, c)
 	if err != nil {
@@ -47,26 +47,27 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 	if err != nil {
 		return nil, err
 	}
-	end := db.endpoints[(db.turn.Add(1)-1)%uint64(len(db.endpoints))]
-	s := &session{
-		statements: text, db: db, claims: c.Dedup == loader.DedupTx,
-		pool:   sql.OpenDB(connector{end.loadingConfig(db.server.flavour), db.server.flavour.setup(db.target.Settings)}),
-		reader: "terapush-" + rand.Text(),
-	}
+	s := &session{statements: text, db: db, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text()}
 	s.send = s.loadData
 	if db.method.Name == insert {
 		s.send = s.insert
 	}
-	mysql.RegisterReaderHandler(s.reader, s.handOut)
-	if err := s.connect(ctx); err != nil {
-		_ = s.Close()
-		return nil, withHint("connect to "+end.address, err)
+	err = loader.FirstOf(ctx, db.endpoints, int(db.turn.Add(1)-1), func(e endpoint) error {
+		err := s.connect(ctx, e)
+		if err != nil {
+			_ = s.Close()
+		}
+		return withHint("connect to "+e.address, err)
+	})
+	if err != nil {
+		return nil, err
 	}
+	mysql.RegisterReaderHandler(s.reader, s.handOut)
 	return s, nil
 }
 
-func (s *session) connect(ctx context.Context) error {
-	var err error
+func (s *session) connect(ctx context.Context, e endpoint) (err error) {
+	s.pool = sql.OpenDB(connector{e.loadingConfig(s.flavour), s.flavour.setup(s.db.target.Settings)})
 	if s.conn, err = s.pool.Conn(ctx); err != nil {
 		return err
 	}

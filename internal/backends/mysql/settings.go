@@ -25,27 +25,49 @@ const strict = "STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION"
 
 // setup lists what a loading session says before its first batch. The user's settings come later than ours and win.
 func (f flavour) setup(settings []loader.Setting) []string {
-	all := []string{fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
+	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, lock_wait_timeout = %d,"+
 		" net_read_timeout = %d, net_write_timeout = %d, wait_timeout = %d",
-		strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)}
+		strict, lockWait, lockWait, transferIdle, transferIdle, sessionIdle)
 	switch f {
 	case tiDB:
 		// Under optimistic locking a second claim of a batch would fail only at its commit.
-		all[0] = fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, wait_timeout = %d,"+
+		first = fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d, wait_timeout = %d,"+
 			" tidb_txn_mode = 'pessimistic'", strict, lockWait, sessionIdle)
 	case singleStore:
 		// It knows one of the modes, and waits by other names.
-		all[0] = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
+		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	}
+	return append([]string{first + f.whole()}, sessionSettings(settings)...)
+}
+
+// noLimit lets a query, and a SHOW, answer with all of its rows.
+const noLimit = "sql_select_limit = 18446744073709551615"
+
+// whole keeps answers from being cut off or refused by limits that are meant for people's queries. DEFAULT would be the
+// server's own value, which may be such a limit.
+func (f flavour) whole() string {
+	const all = ", " + noLimit + ", group_concat_max_len = 1048576"
+	switch f {
+	case singleStore: // which has no such limits
+		return ""
+	case tiDB:
+		return all
+	}
+	return all + ", sql_big_selects = 1, sql_safe_updates = 0"
+}
+
+// sessionSettings lists what sets the variables of --set.
+func sessionSettings(settings []loader.Setting) (all []string) {
 	for _, s := range settings {
 		all = append(all, fmt.Sprintf("SET SESSION %s = %s", s.Name, settingValue(s.Value)))
 	}
 	return all
 }
 
-// controlSetup lists what a session for everything but loading says.
-func (f flavour) controlSetup() []string {
-	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d", strict, lockWait)
+// controlSetup lists what a session for everything but loading says. What the user sets holds there, too: a limit on the
+// time of statements is one on the proof.
+func (f flavour) controlSetup(settings []loader.Setting) []string {
+	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d", strict, lockWait) + f.whole()
 	switch f {
 	case mySQL:
 		// MySQL 8 and later show sizes and times of tables up to a day old, unless told otherwise. Before, the variable
@@ -54,7 +76,7 @@ func (f flavour) controlSetup() []string {
 	case singleStore:
 		first = "SET SESSION sql_mode = 'STRICT_ALL_TABLES'"
 	}
-	return []string{first, autocommit(true)}
+	return append(append([]string{first}, sessionSettings(settings)...), autocommit(true))
 }
 
 // dirtyReads lists what a session says that wants to see what is not committed: nothing where no session can.

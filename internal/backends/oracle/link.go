@@ -26,7 +26,8 @@ type link struct {
 	dead bool
 }
 
-// connect opens a connection to one host of the target.
+// connect opens a connection to one host of the target. What --set says holds for all of them: those that load, those that
+// prove, and those that ask what became of a batch.
 func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 	k := &link{client: l.client, where: where(l.target, host)}
 	connector, err := l.client.connector(l.target, l.deps, host)
@@ -40,6 +41,12 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 	if k.conn, err = k.pool.Conn(ctx); err != nil {
 		_ = k.pool.Close()
 		return nil, k.connectError(err)
+	}
+	for _, statement := range alterSession(l.target.Settings) {
+		if _, err := k.exec(ctx, statement); err != nil {
+			_ = k.close()
+			return nil, completed(l.client, &loader.Error{Op: "set up the session: " + statement, Applied: loader.No, Err: err})
+		}
 	}
 	return k, nil
 }
@@ -229,9 +236,6 @@ func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
 			continue
 		}
 		defer func() { _ = k.close() }()
-		if err := l.look(ctx, k); err != nil {
-			return err
-		}
 		return f(k)
 	}
 	return errors.Join(refused...)

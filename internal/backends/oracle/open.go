@@ -66,14 +66,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	}
 	l := &opened{target: t, deps: d, client: b.client, method: method, options: o}
 	l.warnOfTCP()
-	err = l.somewhere(ctx, func(k *link) error {
-		for _, set := range alterSession(t.Settings) {
-			if _, err := k.exec(ctx, set); err != nil {
-				return l.failed("set the variables of --set", err)
-			}
-		}
-		return l.probe(ctx, k)
-	})
+	err = l.somewhere(ctx, func(k *link) error { return l.probe(ctx, k) })
 	if err != nil {
 		return nil, err
 	}

@@ -53,19 +53,6 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	return table, nil
 }
 
-// look makes a connection find what the loading sessions find: a table that is named without its schema lies in another
-// one for each current_schema. The other variables of --set are the sessions' own.
-func (l *opened) look(ctx context.Context, k *link) error {
-	for _, s := range l.target.Settings {
-		if strings.EqualFold(s.Name, "current_schema") {
-			if err := k.run(ctx, "set current_schema", alterSession([]loader.Setting{s})[0]); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // target makes or checks the table, and learns its full name.
 func (r *ready) target(ctx context.Context, k *link, p loader.Preparation) (loader.Table, error) {
 	found, err := r.locate(ctx, k)

@@ -287,7 +287,7 @@ func TestSilentSaysNothing(t *testing.T) {
 	}
 }
 
-func TestCurrentSchemaIsLookedIn(t *testing.T) {
+func TestSettingsReachEveryConnection(t *testing.T) {
 	s := startStandIn(t, false, fake.Options{})
 	target := s.table(methodArray)
 	target.Settings = []loader.Setting{{Name: "Current_Schema", Value: "tera"}, {Name: "commit_logging", Value: "BATCH"}}
@@ -295,8 +295,8 @@ func TestCurrentSchemaIsLookedIn(t *testing.T) {
 	_, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{
-		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH",
-		"ALTER SESSION SET Current_Schema = tera",
+		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH",
+		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH",
 	}, s.sent(before)[:4])
 }
 

@@ -54,17 +54,19 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// setUp says what a session says first. A server that does not know OPTIMIZER_IGNORE_HINTS heeds hints anyway.
+// setUp makes the server heed the hint that a method rests on. One that does not know OPTIMIZER_IGNORE_HINTS heeds hints
+// anyway.
 func (s *session) setUp(ctx context.Context) error {
-	for _, statement := range s.sessionSetup(s.owner.target.Settings) {
-		_, err := s.exec(ctx, statement)
-		if statement == useHints && s.is(err, codeNoParameter, codeUnsupported) {
-			s.notes = append(s.notes, "this server has no OPTIMIZER_IGNORE_HINTS: hints are taken to be heeded")
-			continue
-		}
-		if err != nil {
-			return completed(s.client, &loader.Error{Op: "set up the session: " + statement, Applied: loader.No, Err: err})
-		}
+	if !s.hinted() {
+		return nil
+	}
+	_, err := s.exec(ctx, useHints)
+	if s.is(err, codeNoParameter, codeUnsupported) {
+		s.notes = append(s.notes, "this server has no OPTIMIZER_IGNORE_HINTS: hints are taken to be heeded")
+		return nil
+	}
+	if err != nil {
+		return completed(s.client, &loader.Error{Op: "set up the session: " + useHints, Applied: loader.No, Err: err})
 	}
 	return nil
 }

@@ -206,11 +206,11 @@ func (s statements) hinted() bool {
 	return s.method == methodFast || s.method == methodDirect || s.method == methodCloudCopy
 }
 
-// sessionSetup is what a loading session says first. The variables of --set come last, so that they win.
+// sessionSetup is what a loading session says first: as every connection --set, and then what its method rests on.
 func (s statements) sessionSetup(settings []loader.Setting) []string {
-	var all []string
+	all := alterSession(settings)
 	if s.hinted() {
 		all = append(all, useHints)
 	}
-	return append(all, alterSession(settings)...)
+	return all
 }

@@ -87,9 +87,9 @@ func TestSessionSetup(t *testing.T) {
 	for method, want := range map[string][]string{
 		methodArray:     {"ALTER SESSION SET commit_wait = NOWAIT"},
 		methodSingle:    {"ALTER SESSION SET commit_wait = NOWAIT"},
-		methodFast:      {useHints, "ALTER SESSION SET commit_wait = NOWAIT"},
-		methodDirect:    {useHints, "ALTER SESSION SET commit_wait = NOWAIT"},
-		methodCloudCopy: {useHints, "ALTER SESSION SET commit_wait = NOWAIT"},
+		methodFast:      {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
+		methodDirect:    {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
+		methodCloudCopy: {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
 	} {
 		assert.Equal(t, want, statementsFor("t", every(), method, options{}).sessionSetup(set), method)
 	}

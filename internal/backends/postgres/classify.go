@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,8 @@ func verdict(err error) loader.Verdict {
 		return loader.Verdict{SessionDead: true, Class: loader.ClassOther}
 	case errors.As(err, &said):
 		return saidVerdict(said)
+	case wrongRole(err): // until the failover is over
+		return loader.Verdict{Retry: true, SessionDead: true, Class: loader.ClassShutdown}
 	case errors.As(err, &counted):
 		return loader.Verdict{Applied: loader.No, Class: loader.ClassRows}
 	case errors.As(err, &network) && network.Timeout():
@@ -76,6 +79,9 @@ func saidVerdict(e *pgconn.PgError) loader.Verdict {
 	return v
 }
 
+// readOnly is read_only_sql_transaction: of a standby, and of a user with default_transaction_read_only.
+const readOnly = "25006"
+
 // class sorts SQLSTATEs, listed in appendix A of the PostgreSQL manual: the exact code first, then its class.
 func class(code string) loader.Class {
 	switch code {
@@ -87,7 +93,7 @@ func class(code string) loader.Class {
 		return loader.ClassTimeout
 	case "57P04", "42P01", "42703", "3D000", "3F000": // database dropped; no such table, column, database, schema
 		return loader.ClassMissing
-	case "25006": // read_only_sql_transaction: a standby, perhaps until a moment ago the primary
+	case readOnly: // a standby, perhaps until a moment ago the primary
 		return loader.ClassShutdown
 	case "42501":
 		return loader.ClassPermission
@@ -137,8 +143,8 @@ func hint(code string) string {
 		return "rows with these keys are there already: use another --first-key, or --append"
 	case "22P02", "22P03", "22021":
 		return "compare the types of the table's columns with those of --dry-run"
-	case "25006":
-		return "this server is a standby: name the primary"
+	case readOnly:
+		return "name the primary if this server is a standby; otherwise the user is read-only: --set default_transaction_read_only=off"
 	case "42704":
 		return "check the names of --set"
 	case "42501":
@@ -150,7 +156,10 @@ func hint(code string) string {
 }
 
 // spoken is a server's error with all of its words: pgconn shows the first line only.
-type spoken struct{ *pgconn.PgError }
+type spoken struct {
+	*pgconn.PgError
+	hint string // of what the connection knows; "" is the SQLSTATE's
+}
 
 func (e spoken) Error() string {
 	text := e.PgError.Error()
@@ -179,7 +188,9 @@ func describe(op string, err error) *loader.Error {
 		*e = *known
 	}
 	if said := (*pgconn.PgError)(nil); e.Hint == "" && errors.As(e.Err, &said) {
-		e.Hint = hint(said.Code)
+		var whole spoken
+		_ = errors.As(e.Err, &whole)
+		e.Hint = cmp.Or(whole.hint, hint(said.Code))
 	}
 	return e
 }
@@ -198,8 +209,10 @@ func connectError(e endpoint, config *pgconn.Config, err error) error {
 	)
 	switch {
 	case errors.As(err, &said):
-		err = spoken{said}
+		err = spoken{PgError: said}
 		advice = hint(said.Code)
+	case wrongRole(err):
+		advice = "target_session_attrs asks for another host"
 	case errors.As(err, &name):
 		err = name
 	case errors.As(err, &network):

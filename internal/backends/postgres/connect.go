@@ -34,6 +34,7 @@ func (e endpoint) unix() bool { return strings.HasPrefix(e.host, "/") }
 type access struct {
 	target loader.Target
 	deps   loader.Deps
+	setup  string // what every connection says first; only --set before the product is known
 }
 
 // defaultPort is what the scheme's servers listen on.
@@ -185,7 +186,8 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
 }
 
-// connect opens one connection. name is its application_name, what pg_stat_activity shows and Resolve looks for.
+// connect opens one connection and says setup. Every connection comes from here, so that --set holds for the proof and
+// for Resolve as it does for the load. name is its application_name, what pg_stat_activity shows and Resolve looks for.
 func (a access) connect(ctx context.Context, e endpoint, name string, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
 	config, err := a.config(e)
 	if err != nil {
@@ -197,7 +199,20 @@ func (a access) connect(ctx context.Context, e endpoint, name string, notice pgc
 	if err != nil {
 		return nil, connectError(e, config, err)
 	}
+	if a.setup == "" {
+		return c, nil
+	}
+	if _, err := exec(ctx, c, a.setup); err != nil {
+		_ = closeConn(c)
+		return nil, failed("set up the session", err)
+	}
 	return c, nil
+}
+
+// wrongRole reports whether a host was reached and is not what target_session_attrs asks for.
+func wrongRole(err error) bool {
+	return errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrReadWriteConnection) ||
+		errors.Is(err, pgconn.ErrPrimaryConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
 // closeConn says goodbye, but not for long.

@@ -107,7 +107,7 @@ func (s *session) hear(front *pgproto3.Frontend) (h heard) {
 		case *pgproto3.CommandComplete:
 			h.rows = pgconn.NewCommandTag(string(m.CommandTag)).RowsAffected()
 		case *pgproto3.ErrorResponse:
-			h.err = spoken{pgconn.ErrorResponseToPgError(m)}
+			h.err = spoken{PgError: pgconn.ErrorResponseToPgError(m)}
 		case *pgproto3.NoticeResponse:
 			s.notice(m.Severity, m.Message)
 		case *pgproto3.ReadyForQuery:

@@ -14,7 +14,7 @@ import (
 
 var _ loader.Examiner = (*opened)(nil)
 
-// examination looks at one server for one push, on a connection that is set up as a loading session is.
+// examination looks at one server for one push.
 type examination struct {
 	*ready
 	owner    *opened
@@ -46,14 +46,6 @@ func (l *opened) Examine(ctx context.Context, i loader.Intent) (findings []loade
 }
 
 func (e *examination) all(ctx context.Context) error {
-	if _, err := rowsOf(ctx, e.conn, e.sessionSetup(e.owner.target)); err != nil {
-		if gone := e.gone(ctx); gone != nil {
-			return gone
-		}
-		e.fail("session settings", "the server refuses what a loading session sets: "+failed("set up the session", err).Error(),
-			"correct or leave out the --set that the server names")
-		return nil
-	}
 	if err := e.look(ctx); err != nil {
 		e.unknown("server", err)
 		return e.gone(ctx)

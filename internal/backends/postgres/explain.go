@@ -53,6 +53,9 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add(when, nameSession("RUN"))
 	} else {
 		add("per session", s.sessionSetup(t))
+		if o.nonTransactional {
+			add("per session", nonTransactional)
+		}
 		add("per session", nameSession("RUN"))
 	}
 	send := s.send(c.Format, c.Dedup)

@@ -150,7 +150,7 @@ func literals(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// literal quotes a text under standard_conforming_strings, which sessions switch on.
+// literal quotes a text under standard_conforming_strings, which every connection switches on.
 func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // dialect is how PostgreSQL writes what sqltx leaves open.

@@ -36,7 +36,7 @@ func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error
 	if p.Hold == loader.HoldNone || l.flavour == redshift {
 		return nil
 	}
-	c, err := l.firstConn(ctx, heldBy(p.Run))
+	c, _, err := l.dialAny(ctx, 0, nil)
 	if err != nil {
 		return nil //nolint:nilerr // what Prepare does next will find the same, or go on without
 	}
@@ -58,20 +58,6 @@ func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error
 	return busy
 }
 
-// firstConn connects to the first host that answers.
-func (l *opened) firstConn(ctx context.Context, name string) (c *pgconn.PgConn, err error) {
-	for _, e := range l.hosts {
-		if c, err = l.dial(ctx, e, name, nil); err != nil {
-			continue
-		}
-		if err = l.look(ctx, c); err != nil {
-			_ = closeConn(c)
-		}
-		return c, err
-	}
-	return nil, err
-}
-
 // lock takes the lock on c. busy says who has it.
 func (r *ready) lock(ctx context.Context, c *pgconn.PgConn, p loader.Preparation) (busy, err error) {
 	table, err := r.located(ctx, c)
@@ -84,7 +70,7 @@ func (r *ready) lock(ctx context.Context, c *pgconn.PgConn, p loader.Preparation
 	if p.Hold == loader.HoldShared {
 		try += "_shared"
 	}
-	if _, err := rowsOf(ctx, c, holdSetup); err != nil {
+	if _, err := rowsOf(ctx, c, "SET application_name = "+literal(heldBy(p.Run))+"; "+holdSetup); err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,19 +68,15 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
-	l := &opened{access: access{target: t, deps: d}, method: method, options: o, sessions: make(map[*session]struct{})}
+	l := &opened{access: access{target: t, deps: d, setup: sessionSettings(t.Settings)}, method: method, options: o, sessions: make(map[*session]struct{})}
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
 	}
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
-		if set := sessionSettings(t.Settings); set != "" {
-			if _, err := exec(ctx, c, set); err != nil {
-				return failed("set the variables of --set", err)
-			}
-		}
 		if l.flavour, l.server, err = probeServer(ctx, c, t.Settings); err != nil {
 			return err
 		}
+		l.setup = statements{flavour: l.flavour}.sessionSetup(t)
 		l.server.Endpoint = e.String()
 		if err := asserts(t, method, o, l.flavour, l.server); err != nil {
 			return err
@@ -135,33 +130,23 @@ func (l *opened) Close() error {
 
 // somewhere runs f on a connection to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint) error) error {
-	var refused []error
-	for _, e := range l.hosts {
-		c, err := l.dial(ctx, e, adminName, nil)
-		if err != nil {
-			refused = append(refused, err)
-			continue
-		}
-		defer func() { _ = closeConn(c) }()
-		if err := l.look(ctx, c); err != nil {
-			return err
-		}
-		return f(c, e)
+	c, e, err := l.dialAny(ctx, 0, nil)
+	if err != nil {
+		return err
 	}
-	return errors.Join(refused...)
+	defer func() { _ = closeConn(c) }()
+	return f(c, e)
 }
 
-// look makes a connection find what the loading sessions find: a table that is named without its schema lies in another
-// one for each search_path. The other variables of --set are the sessions' own.
-func (l *opened) look(ctx context.Context, c *pgconn.PgConn) error {
-	for _, s := range l.target.Settings {
-		if strings.EqualFold(s.Name, "search_path") {
-			if _, err := exec(ctx, c, sessionSettings([]loader.Setting{s})); err != nil {
-				return failed("set search_path", err)
-			}
-		}
-	}
-	return nil
+// dialAny connects to the first host that answers, from the one numbered first on. What a host is may change while a run
+// goes, so those that target_session_attrs refuses are asked again each time.
+func (l *opened) dialAny(ctx context.Context, first int, notice pgconn.NoticeHandler) (c *pgconn.PgConn, at endpoint, err error) {
+	err = loader.FirstOf(ctx, l.hosts, first, func(e endpoint) (err error) {
+		at = e
+		c, err = l.dial(ctx, e, adminName, notice)
+		return err
+	})
+	return c, at, err
 }
 
 // dial is connect with patience.

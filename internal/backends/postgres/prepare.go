@@ -28,9 +28,6 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	}
 	var table loader.Table
 	err := l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) (err error) {
-		if _, err := rowsOf(ctx, c, r.sessionSetup(l.target)); err != nil {
-			return failed("set up the session", err)
-		}
 		if table, err = r.target(ctx, c, p); err != nil {
 			return err
 		}

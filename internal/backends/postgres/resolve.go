@@ -34,9 +34,11 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 			break
 		}
 		// A claim would also hold off what still runs on a host that does not answer; a key range would not.
-		if err := l.endLeftovers(ctx, e, ref); err != nil && l.Caps().Dedup == loader.DedupRange {
+		switch err := l.endLeftovers(ctx, e, ref); {
+		case err == nil || wrongRole(err): // what is no place for a session has none
+		case l.Caps().Dedup == loader.DedupRange:
 			return loader.Resolution{}, err
-		} else if err != nil {
+		default:
 			l.deps.Log.Warn("earlier sessions may still run", "host", e, "error", err)
 		}
 	}
@@ -45,9 +47,6 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 		if l.Caps().Dedup == loader.DedupRange {
 			res, err = r.front(ctx, c, ref)
 			return err
-		}
-		if _, err := rowsOf(ctx, c, r.sessionSetup(l.target)); err != nil { // its lock_timeout
-			return failed("set up the session", err)
 		}
 		res.Applied, err = r.claimed(ctx, c, ref)
 		return err

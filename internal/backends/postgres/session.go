@@ -47,9 +47,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	}
 	s := &session{owner: l, contract: c, ready: r}
 	s.loading.Store(idle)
-	host := l.hosts[int(l.next.Add(1)-1)%len(l.hosts)]
-	s.conn, err = l.dial(ctx, host, adminName, s.note)
-	if err != nil {
+	if s.conn, _, err = l.dialAny(ctx, int(l.next.Add(1)-1), s.note); err != nil {
 		return nil, err
 	}
 	if err := s.begin(ctx); err != nil {
@@ -59,14 +57,19 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// begin sets the session up, asks the server for its name there, and only then takes the run's name: a Resolve that
-// happens to look now would end a session of the run that it does not know.
+// begin asks the server for the session's name there, and only then takes the run's name: a Resolve that happens to look
+// now would end a session of the run that it does not know.
 func (s *session) begin(ctx context.Context) error {
+	if s.options.nonTransactional {
+		if _, err := exec(ctx, s.conn, nonTransactional); err != nil {
+			return failed("set up the session", err)
+		}
+	}
 	if s.contract.Dedup == loader.DedupNone || s.flavour == redshift { // nobody will ever want to end it, or can find it
-		_, err := exec(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+nameSession(s.run))
+		_, err := exec(ctx, s.conn, nameSession(s.run))
 		return failed("set up the session", err)
 	}
-	found, err := rowsOf(ctx, s.conn, s.sessionSetup(s.owner.target)+"; "+selectOwnBackend)
+	found, err := rowsOf(ctx, s.conn, selectOwnBackend)
 	if err != nil {
 		return failed("set up the session", err)
 	}

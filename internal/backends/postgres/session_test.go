@@ -1,6 +1,10 @@
 package postgres_test
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 
@@ -90,6 +94,89 @@ func TestSkip(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, int64(6), ack.Rows)
 			assert.Equal(t, [][]string{{"4", "9"}}, sql(t, "SELECT min(document_id), max(document_id) FROM "+to.Table))
+		})
+	}
+}
+
+// What --set says holds for every connection: the table's reader sleeps for longer than the role's statements may take, and
+// the role's transactions are read-only.
+func TestSettingsReachEveryConnection(t *testing.T) {
+	to := target(t)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	role := schema + "_role"
+	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint NOT NULL, payload bytea NOT NULL); INSERT INTO "+to.Table+" VALUES (0, 'x'); "+
+		"CREATE ROLE "+role+" LOGIN PASSWORD 'pw'; GRANT USAGE, CREATE ON SCHEMA "+schema+" TO "+role+"; GRANT SELECT, INSERT ON "+to.Table+" TO "+role+"; "+
+		"ALTER TABLE "+to.Table+" ENABLE ROW LEVEL SECURITY; "+
+		"CREATE POLICY slow ON "+to.Table+" USING (pg_sleep(0.3) IS NOT NULL) WITH CHECK (true); "+
+		"ALTER ROLE "+role+" SET statement_timeout = '100ms'; ALTER ROLE "+role+" SET default_transaction_read_only = on; "+
+		"ALTER ROLE "+role+" SET quote_all_identifiers = on")
+	t.Cleanup(func() { sql(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	to.User, to.Password, to.Method = role, "pw", "insert" // COPY FROM is not for tables with row security
+
+	p := preparation(t, loader.CreateNever)
+	_, err := open(t, to).Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "statement_timeout=0")
+	to.Settings = []loader.Setting{{Name: "statement_timeout", Value: "0"}}
+	_, err = open(t, to).Prepare(t.Context(), p)
+	require.ErrorContains(t, err, "transactions of this user are read-only: --set default_transaction_read_only=off")
+
+	to.Settings = append(to.Settings, loader.Setting{Name: "default_transaction_read_only", Value: "off"})
+	l := open(t, to)
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	b := documents(t, batch.PGValues, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 1, 1)
+	b.Hold()
+	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	require.NoError(t, err)
+	found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+	require.NoError(t, err)
+	assert.Equal(t, loader.Yes, found.Applied)
+	var rows int64
+	all := loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 10}
+	require.NoError(t, l.(loader.Counter).Count(t.Context(), all, func(b loader.Bucket) error { rows += b.Rows; return nil }))
+	assert.Equal(t, int64(2), rows)
+	n, err := l.(loader.Counter).Distinct(t.Context(), all.KeyRange)
+	require.NoError(t, err)
+	assert.Equal(t, int64(2), n)
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{1}, func(int64, []any) error { return nil }))
+	_, err = l.(loader.Claims).Forget(t.Context(), "run-1")
+	require.NoError(t, err)
+}
+
+// Of several hosts every connection takes one that can be reached and is what target_session_attrs asks for.
+func TestSeveralHosts(t *testing.T) {
+	to := target(t)
+	good := to.Address(0, "5432")
+	standby := newFake(t, func(c *fakeConn, sql string) bool { // which takes no rows
+		c.rows([]string{"on"})
+		return true
+	})
+	for name, hosts := range map[string][]string{
+		"unreachable": {"127.0.0.1:1", good}, "the second one": {good, "127.0.0.1:1"},
+		"standby": {fmt.Sprintf("127.0.0.1:%d", standby.port()), good},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := to
+			to.Hosts, to.Params = hosts, maps.Clone(to.Params)
+			to.Params.Set("target_session_attrs", "read-write")
+			var log bytes.Buffer
+			d := deps()
+			d.Log = slog.New(slog.NewTextHandler(&log, nil))
+			l, err := postgres.New().Open(t.Context(), to, d)
+			require.NoError(t, err)
+			p := preparation(t, loader.CreateIfMissing)
+			_, err = l.Prepare(t.Context(), p)
+			require.NoError(t, err)
+			for n := range int64(2) {
+				b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: name, Number: n}, n*10, 10)
+				b.Hold()
+				_, err = session(t, l, p.Contract).Load(t.Context(), b)
+				require.NoError(t, err)
+				found, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
+				require.NoError(t, err)
+				assert.Equal(t, loader.Yes, found.Applied)
+			}
+			assert.Equal(t, name != "standby", log.Len() > 0, "a standby has no sessions to end: %s", log.String())
 		})
 	}
 }

@@ -65,13 +65,28 @@ func hangUp(c *pgconn.PgConn) {
 	}
 }
 
+// readOnlyHint tells a standby from a read-only user, which the same SQLSTATE stands for. Servers before PostgreSQL 14 do
+// not say which of the two they are, and get the SQLSTATE's hint.
+func readOnlyHint(c *pgconn.PgConn, code string) string {
+	if code != readOnly {
+		return ""
+	}
+	switch c.ParameterStatus("in_hot_standby") {
+	case "on":
+		return "this server is a standby: name the primary"
+	case "off":
+		return "transactions of this user are read-only: --set default_transaction_read_only=off"
+	}
+	return ""
+}
+
 // cause is what really happened: the server's error with all of its words, and the socket's in place of "conn closed".
 // What remains must not say that it is safe to retry.
 func cause(c *pgconn.PgConn, err error) error {
 	said := (*pgconn.PgError)(nil)
 	switch {
 	case errors.As(err, &said):
-		return spoken{said}
+		return spoken{said, readOnlyHint(c, said.Code)}
 	case !errors.Is(err, pgconn.ErrConnClosed):
 		return err
 	}

@@ -196,26 +196,24 @@ func (s statements) send(f batch.Format, d loader.Dedup) string {
 	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, s.Columns(s.Schema), how)
 }
 
-// sessionSetup is what a loading session says first.
+// sessionSetup is what every connection says first: what the statements here rest on, and then --set, which wins.
 func (s statements) sessionSetup(t loader.Target) string {
 	if s.flavour == redshift {
 		return s.redshiftSetup(t)
 	}
-	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s",
-		lockWait, idleInTransaction, keepAlive)
-	if s.method == methodInsert || s.method == methodImport {
-		setup += "; SET standard_conforming_strings = on" // literals rest on it
-	}
-	if s.options.nonTransactional {
-		setup += "; SET yb_disable_transactional_writes = on"
-	}
+	// Literals rest on standard_conforming_strings, and names that the server shows on quote_all_identifiers.
+	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
+		"SET standard_conforming_strings = on; SET quote_all_identifiers = off", lockWait, idleInTransaction, keepAlive)
 	if set := sessionSettings(t.Settings); set != "" {
 		setup += "; " + set
 	}
 	return setup
 }
 
-// sessionSettings sets the variables of --set, last, so that they win.
+// nonTransactional is said by loading sessions alone, for the method's option.
+const nonTransactional = "SET yb_disable_transactional_writes = on"
+
+// sessionSettings sets the variables of --set.
 func sessionSettings(settings []loader.Setting) string {
 	var all []string
 	for _, s := range settings {

@@ -1,4 +1,4 @@
-// Package retry says how long to wait between two attempts.
+// Package retry says how long to wait between two attempts, and puts questions again whose answers were lost.
 package retry
 
 import (
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter,
@@ -18,6 +20,26 @@ const (
 	firstWait = 250 * time.Millisecond
 	longest   = 30 * time.Second
 )
+
+// Ask puts a question until it is answered, until another try cannot help, or until no attempt is left; lost is told of
+// every error that another try follows. f begins anew each time: whatever it has gathered of an answer that broke off
+// counts for nothing. A statement that took too long is not tried again, since it would take as long again.
+func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
+	for waits := p.Waits(); ; {
+		err := f(ctx)
+		if err == nil || ctx.Err() != nil || waits.left <= 0 {
+			return err
+		}
+		v := classify(err)
+		if !v.Retry || v.Class == loader.ClassTimeout && !v.SessionDead {
+			return err
+		}
+		lost(err)
+		if !waits.Wait(ctx, v.After) {
+			return err
+		}
+	}
+}
 
 // Waits begins the waits of one batch.
 func (p Policy) Waits() *Waits {

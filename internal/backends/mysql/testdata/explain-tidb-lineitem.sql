@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS `shop`.`lineitem` (
   PRIMARY KEY (`l_orderkey`, `l_linenumber`)
 ) COMMENT = 'made by terapush';
 -- per session
-SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic';
+SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 60, wait_timeout = 600, tidb_txn_mode = 'pessimistic', sql_select_limit = 18446744073709551615, group_concat_max_len = 1048576;
 -- per session
 SET SESSION autocommit = 0;
 -- per batch

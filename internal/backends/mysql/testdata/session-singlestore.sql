@@ -1,3 +1,4 @@
+SET SESSION sql_select_limit = 18446744073709551615;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
 SELECT table_type, COALESCE(engine, ''), COALESCE(table_comment, ''), COALESCE(create_time, '') FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
@@ -18,6 +19,8 @@ SET SESSION autocommit = 0;
 SHOW WARNINGS;
 COMMIT;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1;
+SET SESSION sql_mode = 'STRICT_ALL_TABLES';
+SET SESSION autocommit = 1;
 SELECT id FROM information_schema.processlist WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() AND (info LIKE '/* terapush run=test batch=1 */ %' OR id = 0);
 START TRANSACTION;
 SELECT row_count FROM `db`.`terapush_claims` WHERE run = 'test' AND batch = 1 FOR UPDATE;
