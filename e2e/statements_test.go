@@ -69,7 +69,7 @@ func isSent(t *testing.T, name string, statements []string) {
 	for _, r := range [][2]string{
 		{`\d{8}[-_]\d{6}[-_][a-z2-7]{6}`, "RUN"}, {`\be2e_[a-z2-7]{10}\b`, "DB"},
 		{`\bterapush-[A-Z2-7]{26}\b`, "NAME"}, {`\b[0-9a-f]{32}\b`, "QUERY"},
-		{`('RUN', -?\d+, )\d{16,}`, "${1}KEY"}, {`(document_id. = )\d{16,}`, "${1}KEY"},
+		{`terapush_claims-[0-9a-f]{40}`, "LOCK"}, // of the database's name
 		{`(, connection\) VALUES \(.*, )\d+\)`, "${1}ID)"}, {`(attrelid = )\d+`, "${1}OID"}, {`(host:127.0.0.\d:)\d+`, "${1}PORT"},
 	} {
 		text = regexp.MustCompile(r[0]).ReplaceAllString(text, r[1])
