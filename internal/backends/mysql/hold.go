@@ -117,6 +117,7 @@ func (db *database) release() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
+	_, _ = db.held.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE batch = %d AND connection = CONNECTION_ID()", db.claimStatements().Claims, holding))
 	_, _ = db.held.ExecContext(ctx, "DO "+db.eachLock("RELEASE_LOCK('%s')", ", ", 0))
 	_ = db.held.Close()
 	db.held = nil
