@@ -18,8 +18,11 @@ type Trial struct {
 	Remove func(ctx context.Context, statement string) error
 }
 
-// Probe finds out whether a rollback takes back the claim and the one row of ref, whose batch number is Probe. A row that
-// is there before is somebody's: it can neither be told from the probe's nor may it be removed, so it is an error.
+// Probe finds out whether a rollback takes back the claim and the one row of ref, whose batch number is Probe.
+//
+// A row with the key may be somebody's: there before, or committed while the probe ran, as by an application that takes the
+// next number of the same table. It is removed only where the probe's claim is in, too, and its row was accepted: then the
+// transaction of both was committed. Any other row is left alone and is an error.
 func (s Statements) Probe(ctx context.Context, ref loader.Ref, t Trial) (loader.Proof, error) {
 	look := func() (rows, claims int64, err error) {
 		return t.Look(ctx, s.SelectRow(ref.First), s.SelectClaim(ref.ID.Run, ref.ID.Number))
@@ -39,33 +42,33 @@ func (s Statements) Probe(ctx context.Context, ref loader.Ref, t Trial) (loader.
 		}
 	}
 	var removed error
-	switch {
-	case rows > 1:
-		removed = s.notFree(ref.First, fmt.Sprintf("there %d times", rows))
-	case rows == 1:
+	if sent == nil && rows == 1 && claims > 0 {
 		removed = t.Remove(ctx, s.DeleteRow(ref.First))
 	}
 	if claims > 0 {
 		removed = errors.Join(removed, t.Remove(ctx, s.DeleteClaim(ref.ID.Run, ref.ID.Number)))
 	}
-	if removed != nil {
+	switch {
+	case sent != nil || removed != nil:
 		return loader.Proof{}, errors.Join(sent, removed)
+	case rows > 1:
+		return loader.Proof{}, s.notFree(ref.First, fmt.Sprintf("there %d times", rows))
+	case rows == 1 && claims == 0:
+		return loader.Proof{}, s.notFree(ref.First, "there after the probe was rolled back; unless the table has no transactions")
 	}
 	switch {
 	case rows > 0 && claims > 0:
 		return loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, nil
-	case rows > 0:
-		return loader.Proof{Reason: "a row survived a rollback: the table has no transactions"}, nil
 	case claims > 0:
 		return loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, nil
 	}
-	return loader.Proof{Transactional: sent == nil}, sent // what did not arrive cannot survive
+	return loader.Proof{Transactional: true}, nil
 }
 
 func (s Statements) notFree(key int64, where string) error {
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,
 		Err:  fmt.Errorf("the row with key %d of table %s, which is to be the run's, is %s: something else writes to the table", key, s.Table, where),
-		Hint: "stop it, or choose another --table or --first-key",
+		Hint: "stop it, choose another --table or --first-key, or --delivery at-least-once for a table without transactions",
 	}
 }

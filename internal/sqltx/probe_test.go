@@ -26,15 +26,16 @@ func TestProbe(t *testing.T) {
 		removed       []string
 		unsent        bool
 	}{
-		"nothing survives":       {want: loader.Proof{Transactional: true}},
-		"a row does":             {after: found{1, 0}, want: loader.Proof{Reason: "a row survived a rollback: the table has no transactions"}, removed: []string{row}},
-		"a claim does":           {after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}},
-		"both do":                {after: found{1, 1}, want: loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, removed: []string{row, claim}},
-		"somebody's row":         {before: found{1, 0}, says: "the row with key 7 of table \"t\", which is to be the run's, is there already", unsent: true},
-		"somebody came between":  {after: found{2, 0}, says: "is there 2 times"},
-		"an earlier claim":       {before: found{0, 1}, after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}, unsent: true},
-		"the row is refused":     {sent: refused, says: refused.Error()},
-		"refused after the fact": {sent: refused, after: found{1, 0}, want: loader.Proof{Reason: "a row survived a rollback: the table has no transactions"}, removed: []string{row}},
+		"nothing survives":      {want: loader.Proof{Transactional: true}},
+		"a row does":            {after: found{1, 0}, says: "is there after the probe was rolled back"},
+		"a claim does":          {after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}},
+		"both do":               {after: found{1, 1}, want: loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, removed: []string{row, claim}},
+		"somebody's row":        {before: found{1, 0}, says: "the row with key 7 of table \"t\", which is to be the run's, is there already", unsent: true},
+		"somebody came between": {after: found{2, 0}, says: "is there 2 times"},
+		"an earlier claim":      {before: found{0, 1}, after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}, unsent: true},
+		"the row is refused":    {sent: refused, says: refused.Error()},
+		"refused for another's": {sent: refused, after: found{1, 0}, says: refused.Error()},
+		"refused, claim is in":  {sent: refused, after: found{1, 1}, says: refused.Error(), removed: []string{claim}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
