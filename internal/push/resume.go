@@ -93,7 +93,6 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 			return runlog.Record{}, fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one",
 				err, before.Run)
 		}
-		p.unjournaled = true
 		p.warn(fmt.Sprintf("%v; the run goes on without it and begins a new one", err))
 		if err = runlog.Renew(p.Config.State, p.Config.Resume); err == nil {
 			p.ledger, err = runlog.Open(p.Config.State, p.Config.Resume, each)
@@ -103,6 +102,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 		p.contract = loader.Contract{} // of a run that is another's there is nothing to report
 		return runlog.Record{}, err
 	}
+	p.unjournaled = p.ledger.Renewed()
 	r := p.ledger.Record()
 	if err := refuseChanges(&p.Config, r, p.Explicit); err != nil {
 		return r, failed(Usage, err)
@@ -189,32 +189,65 @@ func (p *push) believeClaims(ctx context.Context) error {
 }
 
 // sameTable makes sure that the table is the one that the run was filling. Its identity tells; where that has changed, by
-// VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, the rows of the batches that are
-// in tell. It takes one scan.
+// VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, its rows tell, by one scan: those
+// of every batch that is in are there, and no others, which another run may have put into a table of the same name.
 func (p *push) sameTable(ctx context.Context, r *runlog.Record) error {
 	if p.table.Identity == r.Identity {
 		return nil
 	}
-	other := fmt.Sprintf("table %s is not known to be the one run %s was filling (it was %s, now it is %s)", p.table.Name, r.Run, r.Identity, p.table.Identity)
-	were, among := p.done.Len(), p.done.Has
+	changed := fmt.Sprintf("table %s has changed since run %s was filling it (it was %s, now it is %s)", p.table.Name, r.Run, r.Identity, p.table.Identity)
+	were, in := p.done.Len(), p.done.Has
 	if r.Stage == runlog.Verified {
-		were, among = p.plan.Batches(), func(int64) bool { return true }
+		were, in = p.plan.Batches(), func(int64) bool { return true }
 	}
-	if _, can := p.loader.(loader.Counter); !can || were == 0 {
-		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", other))
+	counter, can := p.loader.(loader.Counter)
+	if !can || were == 0 {
+		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", changed))
 	}
-	there, err := p.batchesThere(ctx, among)
+	// Without claims a batch that was on its way may be in. Batches are handed out in order.
+	onTheWay := max(p.history.last, p.done.Last()) + int64(p.plan.Workers)
+	there, err := p.rowsThere(ctx, counter)
 	if err != nil {
 		return err
 	}
-	if there < were {
-		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in have no rows any more, so it was made anew or emptied; start a new run",
-			other, were-there, were))
+	var whole, others int64
+	for number, rows := range there {
+		switch {
+		case in(number):
+			if rows == p.plan.BatchSize(number) || p.contract.Delivery == loader.AtLeastOnce {
+				whole++
+			}
+		case p.contract.Dedup == loader.DedupTx || number > onTheWay:
+			others++
+		}
+	}
+	switch {
+	case whole < were:
+		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are not there, or not whole, so it was made anew or emptied; start a new run",
+			changed, were-whole, were))
+	case others > 0:
+		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))
 	}
 	p.warn(fmt.Sprintf("table %s was rewritten since the earlier process (it was %s, now it is %s); the batches that were in still are",
 		p.table.Name, r.Identity, p.table.Identity))
 	r.Identity = p.table.Identity
 	return p.ledger.Save(*r)
+}
+
+// rowsThere counts the run's rows by one scan: the number of rows of every batch that has some.
+func (p *push) rowsThere(ctx context.Context, counter loader.Counter) (there map[int64]int64, err error) {
+	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
+	err = p.retried("rows", func(ctx context.Context) error {
+		there = make(map[int64]int64)
+		return counter.Count(ctx, all, func(b loader.Bucket) error {
+			there[b.Number] = b.Rows
+			return nil
+		})
+	})(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for rows of run %s: %w", p.id(), err)
+	}
+	return there, nil
 }
 
 // batchesThere counts, by one scan, the batches among some that have rows in the table.
@@ -223,18 +256,11 @@ func (p *push) batchesThere(ctx context.Context, among func(number int64) bool) 
 	if !can {
 		return 0, nil
 	}
-	all := loader.Grouping{KeyRange: loader.KeyRange{First: p.plan.FirstKey, Last: p.plan.LastKey()}, Size: p.plan.BatchRows}
-	err = p.retried("rows", func(ctx context.Context) error {
-		there = 0
-		return counter.Count(ctx, all, func(b loader.Bucket) error {
-			if among(b.Number) {
-				there++
-			}
-			return nil
-		})
-	})(ctx)
-	if err != nil {
-		err = fmt.Errorf("looking for rows of run %s: %w", p.id(), err)
+	rows, err := p.rowsThere(ctx, counter)
+	for number := range rows {
+		if among(number) {
+			there++
+		}
 	}
 	return there, err
 }

@@ -193,17 +193,30 @@ func lock(dir string) (*Log, error) {
 	return l, nil
 }
 
-// Renew begins a run's journal anew, for those who learn elsewhere what was sent. What cannot be read is kept beside it.
+// Renew begins a run's journal anew, for those who learn elsewhere what was sent. What cannot be read is kept beside it, and
+// its name says from then on that the journal does not go back to the run's beginning.
 func Renew(stateDir, run string) error {
 	l, err := lock(filepath.Join(stateDir, run))
 	if err != nil {
 		return err
 	}
 	path := filepath.Join(l.dir, journalFile)
-	if err = os.Rename(path, path+".damaged"); err == nil || errors.Is(err, fs.ErrNotExist) {
+	if err = os.Rename(path, path+damaged); errors.Is(err, fs.ErrNotExist) {
+		err = os.WriteFile(path+damaged, nil, 0o600)
+	}
+	if err == nil {
 		err = startJournal(l.dir, run)
 	}
 	return errors.Join(err, syncFolder(l.dir), l.lock.Unlock())
+}
+
+// damaged is behind the name of a journal that could not be read.
+const damaged = ".damaged"
+
+// Renewed reports whether the journal was begun anew, by this process or an earlier one.
+func (l *Log) Renewed() bool {
+	_, err := os.Stat(filepath.Join(l.dir, journalFile+damaged))
+	return err == nil
 }
 
 // replay reads the journal and cuts off what a crash left half written, so that new lines do not join an old half.
@@ -221,6 +234,9 @@ func replay(dir, run string, f func(event.Event)) error {
 	// A run has its first line from the start, so a journal without it is none that a crash cut off.
 	if err = readEvents(file, run, f); err != nil {
 		err = fmt.Errorf("reading the journal %s: %w", path, err)
+		if errors.As(err, new(*fs.PathError)) { // the disk's failure says nothing about what is on it
+			return err
+		}
 		torn := (*event.TornError)(nil)
 		if !errors.As(err, &torn) || torn.Offset == 0 {
 			return &DamagedError{err}
