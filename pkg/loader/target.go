@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Secret is a password. It prints as stars wherever it lands; only Reveal gives it away.
@@ -162,7 +163,7 @@ func (t Target) Address(i int, port string) string {
 }
 
 // secretNames are parameters and session variables whose values are nobody's business.
-var secretNames = regexp.MustCompile(`(?i)pass(w|phrase|[._-]|$)|pwd|secret|token|credential|private|(api|access|encryption).?key|\bkey\b`)
+var secretNames = regexp.MustCompile(`(?i)pass(w|code|phrase|[._-]|$)|pwd|secret|token|jwt|credential|private|(api|access|encryption|signing).?key|(^|[^a-z])key($|[^a-z])`)
 
 // IsSecret reports by its name whether the value of a parameter or of a session variable is to be hidden.
 func IsSecret(name string) bool { return secretNames.MatchString(name) }
@@ -170,8 +171,8 @@ func IsSecret(name string) bool { return secretNames.MatchString(name) }
 // reaching reports whether a parameter says where the server is, or how it is reached.
 func reaching(name string) bool {
 	return slices.Contains([]string{
-		"host", "hostaddr", "port", "socket", "dbname", "user", "sslmode", "tls", "http_port", "region", "path_style", "sid", "ssl",
-	}, name) || slices.Contains(endpoints(), name)
+		"host", "hostaddr", "port", "socket", "dbname", "user", "tls", "http_port", "region", "path_style", "sid",
+	}, name) || strings.HasPrefix(name, "ssl") || slices.Contains(endpoints(), name)
 }
 
 // Inherit takes over the parameters of another URL that this one does not have, but none that say how the server is
@@ -234,11 +235,17 @@ func (t Target) GoString() string { return t.String() }
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // FirstOf calls f with one host after the other, from the one numbered first on and around, until it returns nil. The
-// error is what all of them said.
-func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(H) error) error {
+// error is what all of them said. Where ctx has a deadline each host gets its share of the time that is left: one that
+// accepts and says nothing must not use it up.
+func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(context.Context, H) error) error {
 	var all []error
 	for i := range hosts {
-		err := f(hosts[(first+i)%len(hosts)])
+		share, cancel := ctx, func() {}
+		if end, bound := ctx.Deadline(); bound {
+			share, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(len(hosts)-i))
+		}
+		err := f(share, hosts[(first+i)%len(hosts)])
+		cancel()
 		if err == nil {
 			return nil
 		}

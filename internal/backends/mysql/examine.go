@@ -15,7 +15,7 @@ import (
 
 var _ loader.Examiner = (*database)(nil)
 
-// examination looks at the first host for one push.
+// examination looks at the host of the control connections for one push.
 type examination struct {
 	*database
 	statements

@@ -28,6 +28,7 @@ const (
 // hold keeps other runs off the table until Close, by locks that the server keeps for a connection. Where it knows no such
 // locks nobody is kept off.
 func (db *database) hold(ctx context.Context, p loader.Preparation) error {
+	db.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone {
 		return nil
 	}
@@ -117,7 +118,7 @@ func (db *database) release() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = db.held.ExecContext(ctx, fmt.Sprintf("DELETE FROM %s WHERE batch = %d AND connection = CONNECTION_ID()", db.claimStatements().Claims, holding))
+	_, _ = db.held.ExecContext(ctx, db.unsign())
 	_, _ = db.held.ExecContext(ctx, "DO "+db.eachLock("RELEASE_LOCK('%s')", ", ", 0))
 	_ = db.held.Close()
 	db.held = nil
@@ -143,13 +144,19 @@ func (db *database) holder(ctx context.Context, conn *sql.Conn, connection int64
 	return run
 }
 
-// signHold writes down whose connection holds the table. It is for the message that others get: where it cannot be
-// written, that names the connection alone.
+// unsign removes what signHold has written for this connection.
+func (db *database) unsign() string {
+	return fmt.Sprintf("DELETE FROM %s WHERE batch = %d AND connection = CONNECTION_ID()", db.claimStatements().Claims, holding)
+}
+
+// signHold writes down whose connection holds the table. Only the message that others get needs it: without it that names
+// just the connection. What a killed run has left goes: a server counts its connections anew when it starts.
 func (db *database) signHold(ctx context.Context, s statements, run string) {
 	if db.held == nil {
 		return
 	}
 	_, _ = db.control.ExecContext(ctx, s.DeleteClaim(run, holding))
+	_, _ = db.held.ExecContext(ctx, db.unsign())
 	_, _ = db.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, 0, CONNECTION_ID())",
 		s.Claims, run, holding))
 }

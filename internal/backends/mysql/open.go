@@ -61,7 +61,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	}
 	db := &database{target: t, method: method, endpoints: all, log: d.Log, name: name}
 	var vars map[string]string
-	err = loader.FirstOf(ctx, all, 0, func(e endpoint) (err error) {
+	err = loader.FirstOf(ctx, all, 0, func(ctx context.Context, e endpoint) (err error) {
 		db.home = e
 		vars, err = variables(ctx, e, t.Settings)
 		return withHint("connect to "+e.address, err)

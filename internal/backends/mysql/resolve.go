@@ -38,7 +38,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 const endPatience = 30 * time.Second
 
 // end kills the connections of one host that work on the batch, and waits until they are gone, which may take as long
-// as their rollback. It uses a connection of its own: the control connections lead to the first host, and may all be
+// as their rollback. It uses a connection of its own: the control connections lead to one host, and may all be
 // busy with scans.
 func (db *database) end(ctx context.Context, e endpoint, s statements, ref loader.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)

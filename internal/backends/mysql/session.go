@@ -52,7 +52,7 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 	if db.method.Name == insert {
 		s.send = s.insert
 	}
-	err = loader.FirstOf(ctx, db.endpoints, int(db.turn.Add(1)-1), func(e endpoint) error {
+	err = loader.FirstOf(ctx, db.endpoints, int(db.turn.Add(1)-1), func(ctx context.Context, e endpoint) error {
 		err := s.connect(ctx, e)
 		if err != nil {
 			_ = s.Close()

@@ -158,7 +158,7 @@ func hint(code string) string {
 // spoken is a server's error with all of its words: pgconn shows the first line only.
 type spoken struct {
 	*pgconn.PgError
-	hint string // of what the connection knows; "" is the SQLSTATE's
+	hint string // in place of the SQLSTATE's, unless empty
 }
 
 func (e spoken) Error() string {

@@ -33,6 +33,7 @@ const holdPatience = time.Second
 // lend the connection of a session's to others; a transaction that is idle and has read nothing holds up no vacuum. Where
 // the server knows no such locks, as YugabyteDB before 2025.1 and Redshift, nobody is kept off.
 func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error {
+	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone || l.flavour == redshift {
 		return nil
 	}
@@ -74,7 +75,7 @@ func (r *ready) lock(ctx context.Context, c *pgconn.PgConn, p loader.Preparation
 		return nil, err
 	}
 	for began := time.Now(); ; {
-		got, err := rowsOf(ctx, c, fmt.Sprintf("BEGIN; SELECT %s(%d)", try, int64(key)))
+		got, err := rowsOf(ctx, c, fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%d)", try, int64(key)))
 		if err == nil && len(got) != 1 {
 			err = errors.New("the server did not say whether the lock was taken")
 		}

@@ -115,17 +115,22 @@ func (l *opened) Caps() loader.Caps { return capsOf(l.method, l.options) }
 
 // Close lets other runs have the table. All other connections belong to sessions.
 func (l *opened) Close() error {
+	l.release()
+	return nil
+}
+
+// release gives the table back at once: after a connection has ended the server takes its time.
+func (l *opened) release() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held == nil {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = exec(ctx, l.held, "ROLLBACK") // after the connection has ended the server takes its time
+	_, _ = exec(ctx, l.held, "ROLLBACK")
 	_ = closeConn(l.held)
 	l.held = nil
-	return nil
 }
 
 // somewhere runs f on a connection to the first host that answers.
@@ -141,7 +146,7 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 // dialAny connects to the first host that answers, from the one numbered first on. What a host is may change while a run
 // goes, so those that target_session_attrs refuses are asked again each time.
 func (l *opened) dialAny(ctx context.Context, first int, notice pgconn.NoticeHandler) (c *pgconn.PgConn, at endpoint, err error) {
-	err = loader.FirstOf(ctx, l.hosts, first, func(e endpoint) (err error) {
+	err = loader.FirstOf(ctx, l.hosts, first, func(ctx context.Context, e endpoint) (err error) {
 		at = e
 		c, err = l.dial(ctx, e, adminName, notice)
 		return err

@@ -35,7 +35,7 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution
 		}
 		// A claim would also hold off what still runs on a host that does not answer; a key range would not.
 		switch err := l.endLeftovers(ctx, e, ref); {
-		case err == nil || wrongRole(err): // what is no place for a session has none
+		case err == nil || wrongRole(err): // a host in the wrong role has no session of this run
 		case l.Caps().Dedup == loader.DedupRange:
 			return loader.Resolution{}, err
 		default:
