@@ -39,7 +39,7 @@ type redactor struct {
 
 // naming matches flags, axes and settings whose values are names.
 var naming = regexp.MustCompile(
-	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|^be$)`)
+	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|metrics|prices|^be$)`)
 
 // vocabulary are flags whose values are terapush's own words.
 var vocabulary = []string{"method", "format", "dataset", "delivery", "verify", "create", "payload-kind"}
@@ -110,7 +110,7 @@ func (r *redactor) flags(all map[string][]string) map[string][]string {
 
 func (r *redactor) report(t report.Report) *report.Report {
 	t.Target.URL, t.Target.Via, t.Target.Table = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via), r.value("table", t.Target.Table)
-	t.Target.Endpoint = ""
+	t.Target.Endpoint, t.BoundBy.Evidence.Server.URL = "", ""
 	settings := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(t.Target.Settings)) {
 		settings[name] = r.value("set."+name, t.Target.Settings[name])
@@ -138,11 +138,13 @@ func (r *redactor) values(all map[string]string) map[string]string {
 func (r *redactor) value(name, v string) string {
 	setting, isSetting := strings.CutPrefix(name, "set.")
 	switch {
-	case v == "", slices.Contains(vocabulary, record.PlainName(name)), isSetting && parse(v).kind != text, !naming.MatchString(name):
+	case v == "", slices.Contains(vocabulary, record.PlainName(name)), isSetting && parse(v).kind != text:
 		return v
 	case strings.Contains(v, "://"):
 		scheme, _, _ := strings.Cut(v, "://")
 		return r.label(scheme, v)
+	case !naming.MatchString(name):
+		return v
 	case isSetting:
 		return r.label(setting, v)
 	}
