@@ -22,8 +22,8 @@ import (
 const doctorHelp = `Look at this machine, and at the server of TARGET where one is given, for what would stop or slow a push down.
 
 Every check is a line: ok, warn, fail or unknown, and below it the command that changes something. Only what would stop a
-push fails; a warning costs speed. Nothing is changed: no table is made, and the row that a push inserts and rolls back to
-try the table's transactions is not. The flags are those of push, so that what is looked at is the push
+push fails; a warning costs speed. Nothing is changed: no table is made, and the test row that a push inserts and rolls back
+is not sent. The flags are those of push, so that what is looked at is the push
 that they would make: its workers, its batches, its way in. Limits of the machine are compared with --gbps over the round
 trip that is measured to the server, or 1 ms without one.
 

@@ -51,7 +51,7 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 				}
 				for _, other := range args[:i] {
 					if file.Same(name, other) {
-						return usage(fmt.Errorf("%s: it is the same file as %s, and no repeat of it", name, other))
+						return usage(fmt.Errorf("%s and %s are the same file: name each file once", name, other))
 					}
 				}
 			}

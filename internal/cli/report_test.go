@@ -102,7 +102,7 @@ func TestReportMistakes(t *testing.T) {
 		want string
 	}{
 		{[]string{"report"}, "report takes one FILE or more: 0 arguments given"},
-		{[]string{"report", file, recorded("run-8.json"), recorded("../testdata/run-4.json")}, "run-4.json: it is the same file as " + file + ", and no repeat of it"},
+		{[]string{"report", file, recorded("run-8.json"), recorded("../testdata/run-4.json")}, "run-4.json and " + file + " are the same file: name each file once"},
 		{[]string{"report", file, "--format", "htlm"}, `format "htlm" does not exist; did you mean "html"?`},
 		{[]string{"report", file, "--only", "copy"}, `--only "copy": single runs have no parts`},
 		{[]string{"report", recorded("two-parts.jsonl"), "--only", "strem"}, `part "strem" does not exist; did you mean "stream"?`},

@@ -376,8 +376,8 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:18: target: not a URL",
 		}},
 		{"name: p\npush: {resume: x, state_dir: y}\naxes: {json: true}", []string{
-			"plan.yaml:2: --resume is of one push, or of the whole command: a plan cannot say it",
-			"plan.yaml:2: --state-dir is of one push", "plan.yaml:3: --json is of one push",
+			"plan.yaml:2: --resume cannot be set in a plan: give it on the command line",
+			"plan.yaml:2: --state-dir cannot be set in a plan", "plan.yaml:3: --json cannot be set in a plan",
 		}},
 		{"title: x\naxes: {workers: 1}\npush: {workers: 2}\nfacts: {points: [{at: {worker: 1}}]}", []string{
 			`plan.yaml:4: flag "worker" does not exist`,

@@ -142,7 +142,7 @@ func (p *planner) excludedBy(name string) []string {
 
 func (p *planner) unknownFlag(line int, name string) {
 	if slices.Contains(p.Others, normal(name)) {
-		p.add(line, "--%s is of one push, or of the whole command: a plan cannot say it", normal(name))
+		p.add(line, "--%s cannot be set in a plan: give it on the command line", normal(name))
 		return
 	}
 	hint := "terapush push --help lists them"

@@ -147,8 +147,8 @@ func (p *push) uncounted() bool { return strings.Contains(p.loader.Server().Vers
 // dropsUnseen is in the version of a `terapush sink --no-count`.
 const dropsUnseen = "terapush-sink-no-count"
 
-// retried is a question to the database that is put again, as a batch is sent again, where its answer was lost. ask begins
-// anew each time. What changes something may be asked for so only if it may be done twice.
+// retried returns ask with retries where the answer is lost, as for a batch. ask begins anew each time and must be
+// idempotent.
 func (p *push) retried(what string, ask func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		lost := func(err error) { p.Log.Warn("asking again", "what", what, "error", err) }
@@ -255,7 +255,7 @@ func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparatio
 	}
 }
 
-// hold is whom the run keeps off the table. The rows of a run without --append are to be the only ones.
+// hold returns which other runs to keep off the table: without --append, all of them.
 func (p *push) hold() loader.Hold {
 	switch {
 	case p.resumed && p.ledger.Record().Stage != runlog.Loading: // it sends nothing any more

@@ -40,7 +40,7 @@ func sameShape(a, b Part) bool {
 
 func (h Head) check() error {
 	if h.Repeats < 0 || h.Limit < 0 {
-		return fmt.Errorf("%d repeats of at most %g s: neither is below 0", h.Repeats, h.Limit)
+		return fmt.Errorf("repeats is %d and limit_seconds %g: neither may be negative", h.Repeats, h.Limit)
 	}
 	total := 0
 	names := map[string]bool{}

@@ -105,7 +105,7 @@ func TestStrangeFiles(t *testing.T) {
 		"a moment before":    {lines[0] + strings.Replace(lines[1], `"moments":null`, `"moments":[{"at":-1}]`, 1), "line 2: timeline: at is -1"},
 		"a push before":      {lines[0] + negative(lines[1], "seconds"), "line 2: seconds is -1: no push takes less than 0"},
 		"no number":          {lines[0] + strings.Replace(negative(lines[1], "rows_per_second"), "-1", "1e999", 1) + lines[2], "line 2: json: cannot unmarshal number 1e999"},
-		"repeats below 0":    {negative(lines[0], "repeats"), "line 1: -1 repeats"},
+		"repeats below 0":    {negative(lines[0], "repeats"), "line 1: repeats is -1"},
 		"facts below 0":      {strings.Replace(lines[0], `"cells":3`, `"cells":3,"facts":{"points":[{"seconds":-1}]}`, 1), "line 1: part 0: facts: seconds is -1"},
 		"no end":             {lines[0] + strings.Repeat("x", maxLine+1), "line 2: longer than 16 MiB, which no report is"},
 		"cells from nowhere": {strings.Replace(lines[0], `"cells":3`, `"cells":2000000000`, 1) + lines[1], "line 1: part 0: its axes make 3 cells, and it says 2000000000"},

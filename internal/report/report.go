@@ -1,8 +1,8 @@
 // Package report is what remains of a run: one JSON object for scripts and at most fifteen lines for people. It is
 // made of numbers and plain strings and opens nothing.
 //
-// No secret can get in: the target's URL comes from loader.Target.String, which leaves out password and parameters, and
-// no field takes a loader.Target or a configuration.
+// No secret can get in: the target's URL comes from loader.Target.String, which leaves out the password and parameters
+// that may hold a secret, and no field takes a loader.Target or a configuration.
 package report
 
 import (
