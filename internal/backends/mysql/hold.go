@@ -118,10 +118,12 @@ func (db *database) release() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = db.held.ExecContext(ctx, db.unsign())
+	if db.heldFor != "" { // by its key: a scan would wait for the claims of sessions that hang
+		_, _ = db.held.ExecContext(ctx, db.claimStatements().DeleteClaim(db.heldFor, holding))
+	}
 	_, _ = db.held.ExecContext(ctx, "DO "+db.eachLock("RELEASE_LOCK('%s')", ", ", 0))
 	_ = db.held.Close()
-	db.held = nil
+	db.held, db.heldFor = nil, ""
 }
 
 func (db *database) lockName(slot int) string {
@@ -144,19 +146,14 @@ func (db *database) holder(ctx context.Context, conn *sql.Conn, connection int64
 	return run
 }
 
-// unsign removes what signHold has written for this connection.
-func (db *database) unsign() string {
-	return fmt.Sprintf("DELETE FROM %s WHERE batch = %d AND connection = CONNECTION_ID()", db.claimStatements().Claims, holding)
-}
-
 // signHold writes down whose connection holds the table. Only the message that others get needs it: without it that names
-// just the connection. What a killed run has left goes: a server counts its connections anew when it starts.
+// just the connection.
 func (db *database) signHold(ctx context.Context, s statements, run string) {
 	if db.held == nil {
 		return
 	}
 	_, _ = db.control.ExecContext(ctx, s.DeleteClaim(run, holding))
-	_, _ = db.held.ExecContext(ctx, db.unsign())
 	_, _ = db.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, 0, CONNECTION_ID())",
 		s.Claims, run, holding))
+	db.heldFor = run
 }

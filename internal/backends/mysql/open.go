@@ -34,8 +34,9 @@ type database struct {
 	control *sql.DB
 	home    endpoint // where control goes
 
-	held *sql.Conn     // keeps other runs off the table; nil if it does not
-	turn atomic.Uint64 // sessions opened so far: whose host is next
+	held    *sql.Conn     // keeps other runs off the table; nil if it does not
+	heldFor string        // the run whose row in the claim table says so; "" without one
+	turn    atomic.Uint64 // sessions opened so far: whose host is next
 }
 
 // Open connects to the first host that answers and finds out what is there.
