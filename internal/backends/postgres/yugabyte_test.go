@@ -27,12 +27,13 @@ type yugabyte struct {
 	columns [][]string // of the table: name, type, type with length, needed
 	key     string     // the columns of its primary key
 
-	mu       sync.Mutex
-	failAt   int        // the next COPY fails, with so many rows committed
-	front    [][]string // count, min, max of a batch's rows
-	backends []string   // pids of sessions to end
-	survives bool       // claim and row survive a rollback
-	copied   [][]byte
+	mu        sync.Mutex
+	failAt    int        // the next COPY fails, with so many rows committed
+	front     [][]string // count, min, max of a batch's rows
+	backends  []string   // pids of sessions to end
+	survives  bool       // claim and row survive a rollback
+	rollsBack bool       // COMMIT is answered by ROLLBACK
+	copied    [][]byte
 }
 
 func newYugabyte(t *testing.T) *yugabyte {
@@ -102,6 +103,8 @@ func (y *yugabyte) answer(c *fakeConn, sql string) bool {
 		c.tag("ROLLBACK")
 	case strings.HasPrefix(sql, "BEGIN"):
 		c.tag("INSERT 0 1")
+	case sql == "COMMIT" && y.rollsBack:
+		c.tag("ROLLBACK")
 	default:
 		c.tag(strings.Fields(sql)[0])
 	}
@@ -258,6 +261,16 @@ func TestYugabyteClaims(t *testing.T) {
 	assert.Len(t, y.queries("COMMIT"), 2, "READ COMMITTED and COMMIT")
 	assert.Contains(t, y.queries("COPY")[0], "WITH (FORMAT binary)")
 	assert.Contains(t, y.queries("CREATE TABLE")[0], "PRIMARY KEY ((run, batch) HASH)")
+}
+
+// A server answers the COMMIT of a transaction that it has given up with ROLLBACK, and without an error.
+func TestCommitThatRollsBack(t *testing.T) {
+	y := newYugabyte(t)
+	y.rollsBack = true
+	_, s := openYugabyte(t, y.target(), contract("copy", batch.PGBinary))
+	_, err := s.Load(t.Context(), documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 100))
+	require.ErrorContains(t, err, "the server answered ROLLBACK")
+	assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
 }
 
 func TestYugabyteWithoutTransactions(t *testing.T) {
