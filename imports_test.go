@@ -15,7 +15,7 @@ import (
 const module = "github.com/terapush/terapush/"
 
 // rule says what the packages below a folder may import of this module. Order of the data path, bottom up: rows, batch,
-// loader, event; dataset, encode, feed; network, sqltx; back-ends; engine; push; cli.
+// loader, event; dataset, encode, feed; network, sqlload; back-ends; engine; push; cli.
 type rule struct {
 	from string
 	may  []string // prefixes inside the module, tests excepted
@@ -36,15 +36,15 @@ func rules() []rule {
 		{from: "internal/feed", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
 		{from: "internal/network", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
-		{from: "internal/sqltx", may: contract},
+		{from: "internal/sqlload", may: contract},
 		{from: "internal/httpload", may: contract},
 		{from: "internal/objstore", may: with("internal/httpload", "internal/network")},
 		{from: "internal/backends/discard", may: contract},
-		{from: "internal/backends/postgres", may: with("internal/sqltx", "internal/objstore")},
-		{from: "internal/backends/mysql", may: with("internal/sqltx", "internal/objstore")},
-		{from: "internal/backends/oracle", may: with("internal/sqltx", "internal/objstore")},
-		{from: "internal/backends/databend", may: with("internal/sqltx", "internal/httpload", "internal/objstore")},
-		{from: "internal/backends/doris", may: with("internal/sqltx", "internal/httpload", "internal/objstore")},
+		{from: "internal/backends/postgres", may: with("internal/sqlload", "internal/objstore")},
+		{from: "internal/backends/mysql", may: with("internal/sqlload", "internal/objstore")},
+		{from: "internal/backends/oracle", may: with("internal/sqlload", "internal/objstore")},
+		{from: "internal/backends/databend", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
+		{from: "internal/backends/doris", may: with("internal/sqlload", "internal/httpload", "internal/objstore")},
 		{from: "internal/backends/s3", may: with("internal/objstore")},
 		{from: "internal/backends/all", may: with("internal/backends")},
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,7 +21,7 @@ func (db *database) skipped(ctx context.Context, p *prepared, k kind, m marks, r
 			Err: err, Hint: hint(err)}
 	}
 	e := &spentError{label: m.label}
-	switch sqltx.Outcome(found, ref.Rows) {
+	switch sqlload.Outcome(found, ref.Rows) {
 	case loader.Unknown:
 		return loader.Ack{}, partly(ref, found)
 	case loader.Yes:

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -19,7 +19,7 @@ func (db *database) Count(ctx context.Context, g loader.Grouping, f func(loader.
 	}
 	var stopped error // the caller's own, which gets no hint
 	err = db.run(ctx, statement{sql: p.SelectBuckets(g)}, func(r row) error {
-		b, err := sqltx.ReadBucket(r.texts())
+		b, err := sqlload.ReadBucket(r.texts())
 		if err == nil {
 			stopped = f(b)
 		}
@@ -84,7 +84,7 @@ func readRow(s rows.Schema, r row) (number int64, values []any, err error) {
 		case rows.Bytes:
 			values[i], err = hex.DecodeString(text[i+1])
 		case rows.Decimal:
-			values[i], err = sqltx.ReadFixed(c, text[i+1])
+			values[i], err = sqlload.ReadFixed(c, text[i+1])
 		default:
 			values[i], err = strconv.ParseInt(text[i+1], 10, 64)
 		}

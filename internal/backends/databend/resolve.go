@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -27,7 +27,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	if err != nil {
 		return loader.Resolution{}, withHint("look for the rows", err)
 	}
-	switch applied := sqltx.Outcome(found, ref.Rows); {
+	switch applied := sqlload.Outcome(found, ref.Rows); {
 	case applied != loader.Unknown:
 		db.removeAttached(ctx, p, ref)
 		return loader.Resolution{Applied: applied}, nil

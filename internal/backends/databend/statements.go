@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// quote quotes one identifier. sqltx's Identifier would take a dot inside a name for a separator.
+// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // literal quotes a string. A backslash escapes in Databend's strings.
@@ -35,9 +35,9 @@ func literals(texts []string) string {
 // in the session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and 0.21 s as
 // TIMESTAMP '…'. Leading is not for Databend: it leaves out the blocks in whose range of values an expression cannot be
 // true (range pruning, tried on 1.2.895), so the first column of a number needs no condition of its own.
-func dialect() sqltx.Dialect {
+func dialect() sqlload.Dialect {
 	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
-	return sqltx.Dialect{
+	return sqlload.Dialect{
 		Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'",
 		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
@@ -46,13 +46,13 @@ func dialect() sqltx.Dialect {
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
 type statements struct {
-	sqltx.Statements
+	sqlload.Statements
 	name tableName
 }
 
 func newStatements(n tableName, s rows.Schema) statements {
 	return statements{
-		Statements: sqltx.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()},
+		Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()},
 		name:       n,
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -159,7 +159,7 @@ func targetTable(t loader.Target) (tableName, error) {
 		// A streaming load carries its SQL in a header.
 		return name, fmt.Errorf("table %q: the server takes visible ASCII only in the headers that name it", name)
 	}
-	return name, sqltx.CheckTable(sqltx.Length{}, name.database, name.table)
+	return name, sqlload.CheckTable(sqlload.Length{}, name.database, name.table)
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.

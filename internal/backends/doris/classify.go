@@ -12,7 +12,7 @@ import (
 
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -62,7 +62,7 @@ func verdict(err error) loader.Verdict {
 		return loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}
 	case isStore:
 		return stored
-	case errors.As(err, &certificate), errors.As(err, &record), errors.Is(err, mysql.ErrNoTLS), sqltx.MySQLAuthentication(err):
+	case errors.As(err, &certificate), errors.As(err, &record), errors.Is(err, mysql.ErrNoTLS), sqlload.MySQLAuthentication(err):
 		return loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	case errors.Is(err, mysql.ErrPktTooLarge):
 		return loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No}
@@ -97,7 +97,7 @@ func serverVerdict(e *mysql.MySQLError) loader.Verdict {
 
 func isBroken(err error) bool {
 	var network net.Error
-	return httpload.Broken(err) || sqltx.MySQLBroken(err) || errors.As(err, &network)
+	return httpload.Broken(err) || sqlload.MySQLBroken(err) || errors.As(err, &network)
 }
 
 // withHint says what was being done, and what to do next. It leaves what an error says about itself.

@@ -3,17 +3,17 @@ package doris
 import (
 	"context"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // reader reads the table that Prepare has settled.
-func (db *database) reader() (sqltx.Reader, error) {
+func (db *database) reader() (sqlload.Reader, error) {
 	s, err := db.prepared()
 	if err != nil {
-		return sqltx.Reader{}, err
+		return sqlload.Reader{}, err
 	}
-	return sqltx.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}, nil
+	return sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}, nil
 }
 
 // Count scans the table once, bucket by bucket.

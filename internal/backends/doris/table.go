@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -19,8 +19,8 @@ import (
 // MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a DECIMAL besides. A text that is
 // compared with a column of times becomes one when the statement is planned, with as many digits behind the second as it
 // has: hence six of them in both. A table's rows are sorted by its key, so its first column alone narrows what is read.
-func dialect() sqltx.Dialect {
-	return sqltx.Dialect{
+func dialect() sqlload.Dialect {
+	return sqlload.Dialect{
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
 		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,
 		TextLength: "LENGTH", BytesLength: "LENGTH",
@@ -29,14 +29,14 @@ func dialect() sqltx.Dialect {
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
 type statements struct {
-	sqltx.Statements
+	sqlload.Statements
 	name   tableName
 	run    string       // whose objects sessions of s3-load store …
 	format batch.Format // … and in what format
 }
 
 func newStatements(n tableName, s rows.Schema) statements {
-	return statements{Statements: sqltx.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}, name: n}
+	return statements{Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}, name: n}
 }
 
 // shape is what CREATE TABLE says besides the columns.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -40,7 +40,7 @@ func targetTable(t loader.Target) (tableName, error) {
 	if name.table == "" || strings.ContainsAny(name.table, ".,") {
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
 	}
-	return name, sqltx.CheckTable(sqltx.Length{}, name.schema, name.table)
+	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.

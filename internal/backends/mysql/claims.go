@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -56,8 +56,8 @@ func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch
 	}
 	defer func() { _ = s.Close() }()
 	ref := loader.RefOf(b)
-	ref.ID.Number = sqltx.Probe
-	proof, err := s.Probe(ctx, ref, sqltx.Trial{
+	ref.ID.Number = sqlload.Probe
+	proof, err := s.Probe(ctx, ref, sqlload.Trial{
 		// On a table without an index on the key this is a scan.
 		Look: func(ctx context.Context, rows, _ string) (foundRows, foundClaims int64, err error) {
 			if err := db.control.QueryRowContext(ctx, rows).Scan(&foundRows); err != nil {
@@ -138,5 +138,5 @@ func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows
 // reservationLock names the lock: of all databases of a server, and 64 characters at most. To some servers names that
 // differ in the case of letters are one.
 func reservationLock(n tableName) string {
-	return fmt.Sprintf("%s-%x", sqltx.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
+	return fmt.Sprintf("%s-%x", sqlload.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
 }

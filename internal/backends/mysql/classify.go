@@ -12,7 +12,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -50,7 +50,7 @@ func verdict(err error) loader.Verdict {
 	case errors.As(err, &stuck):
 		// Its words are the server's for people: whether another try helps they do not say, so it is made.
 		return loader.Verdict{Class: loader.ClassOther, Retry: true}
-	case errors.As(err, &certificate), errors.Is(err, mysql.ErrNoTLS), sqltx.MySQLAuthentication(err):
+	case errors.As(err, &certificate), errors.Is(err, mysql.ErrNoTLS), sqlload.MySQLAuthentication(err):
 		return loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	case errors.Is(err, mysql.ErrPktTooLarge):
 		return loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No}
@@ -58,7 +58,7 @@ func verdict(err error) loader.Verdict {
 		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server
 		// has seen is no complete statement.
 		return loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}
-	case sqltx.MySQLBroken(err), errors.As(err, &network):
+	case sqlload.MySQLBroken(err), errors.As(err, &network):
 		return loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}
 	}
 	return loader.Verdict{Class: loader.ClassOther, SessionDead: true}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -341,4 +341,4 @@ func (e *examination) claims(ctx context.Context) error {
 }
 
 // claimsName is the claim table's.
-func (e *examination) claimsName() tableName { return tableName{e.name().schema, sqltx.ClaimsTable} }
+func (e *examination) claimsName() tableName { return tableName{e.name().schema, sqlload.ClaimsTable} }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -58,7 +58,7 @@ func (e *examination) privileges(context.Context) error {
 
 func (e *examination) claimsThere(ctx context.Context) (there bool, err error) {
 	err = e.control.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-		e.name().schema, sqltx.ClaimsTable).Scan(&there)
+		e.name().schema, sqlload.ClaimsTable).Scan(&there)
 	return there, err
 }
 

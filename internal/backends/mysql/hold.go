@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -20,7 +20,7 @@ const (
 	// the first one first, and one that shares it any other. More runs than there are go on without.
 	slots = 16
 	// holding is the batch number of the row in the claim table that tells whose connection holds the table.
-	holding = sqltx.Probe - 1
+	holding = sqlload.Probe - 1
 	// holdPatience is for the connection of a run that has ended, or was killed, just now.
 	holdPatience = time.Second
 )

@@ -9,7 +9,7 @@
 //   - LOAD DATA LOCAL skips duplicate keys and bends bad values, with a warning and without an error. So the affected
 //     rows and the warnings are read inside the transaction, before the commit.
 //   - A server can lose the answer to a COMMIT. So every batch inserts a claim row first, in the same transaction
-//     (package sqltx), and what became of a batch is looked up there.
+//     (package sqlload), and what became of a batch is looked up there.
 //
 // The four speak one protocol and differ in details. flavour.go tells them apart; wherever else the code asks which one
 // it is talking to, it says why.

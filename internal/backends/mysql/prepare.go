@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -113,7 +113,7 @@ func (db *database) create(ctx context.Context, s statements, p loader.Preparati
 func (db *database) ensureClaims(ctx context.Context, s statements, resume bool) error {
 	var there bool
 	err := db.control.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-		db.name.schema, sqltx.ClaimsTable).Scan(&there)
+		db.name.schema, sqlload.ClaimsTable).Scan(&there)
 	switch {
 	case err != nil:
 	case there:
@@ -141,7 +141,7 @@ func (db *database) checkClaims(ctx context.Context, s statements) error {
 	var engine string
 	err := db.control.QueryRowContext(ctx,
 		"SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-		db.name.schema, sqltx.ClaimsTable).Scan(&engine)
+		db.name.schema, sqlload.ClaimsTable).Scan(&engine)
 	if err != nil {
 		return withHint(op, err)
 	}
@@ -153,7 +153,7 @@ func (db *database) checkClaims(ctx context.Context, s statements) error {
 	keys, err := column[string](ctx, db.control, `SELECT GROUP_CONCAT(CONCAT(COALESCE(column_name, 'an expression'),`+
 		` COALESCE(CONCAT('(', sub_part, ')'), '')) ORDER BY seq_in_index SEPARATOR ', ') FROM information_schema.statistics`+
 		` WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name`,
-		db.name.schema, sqltx.ClaimsTable)
+		db.name.schema, sqlload.ClaimsTable)
 	if err != nil {
 		return withHint(op, err)
 	}

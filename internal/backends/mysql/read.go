@@ -4,17 +4,17 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // reader reads the table that Prepare has settled.
-func (db *database) reader() (sqltx.Reader, error) {
+func (db *database) reader() (sqlload.Reader, error) {
 	s, err := db.prepared()
 	if err != nil {
-		return sqltx.Reader{}, err
+		return sqlload.Reader{}, err
 	}
-	r := sqltx.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}
+	r := sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}
 	if packet, err := strconv.ParseInt(db.server.vars["max_allowed_packet"], 10, 64); err == nil {
 		r.MaxStatement = packet - 1 // the packet holds the command's byte, too
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -88,7 +88,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 		ack, err := s.loadUnclaimed(ctx, b)
 		return ack, withHint("load", err)
 	}
-	ack, err := sqltx.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+	ack, err := sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
 		return s.Rows(ctx, b)
 	})
 	return ack, withHint("load", err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -29,8 +29,8 @@ func targetTable(t loader.Target) (tableName, error) {
 	if name.table == "" || strings.Contains(name.table, ".") {
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
 	}
-	longest := sqltx.Length{Most: 64, Unit: "characters", Of: utf8.RuneCountInString}
-	return name, sqltx.CheckTable(longest, name.schema, name.table)
+	longest := sqlload.Length{Most: 64, Unit: "characters", Of: utf8.RuneCountInString}
+	return name, sqlload.CheckTable(longest, name.schema, name.table)
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.
@@ -38,7 +38,7 @@ func (n tableName) String() string { return n.schema + "." + n.table }
 
 func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
 
-// quote quotes one identifier. sqltx's Identifier would take a dot inside a name for a separator.
+// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 // literal quotes a string. The sessions' sql_mode leaves the backslash its meaning.
@@ -46,8 +46,8 @@ func literal(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`).Replace(text) + "'"
 }
 
-func dialect() sqltx.Dialect {
-	return sqltx.Dialect{
+func dialect() sqlload.Dialect {
+	return sqlload.Dialect{
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
@@ -55,15 +55,15 @@ func dialect() sqltx.Dialect {
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
 type statements struct {
-	sqltx.Statements
+	sqlload.Statements
 	name    tableName
 	flavour flavour
 }
 
 func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	return statements{
-		Statements: sqltx.Statements{
-			Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: tableName{n.schema, sqltx.ClaimsTable}.quoted(),
+		Statements: sqlload.Statements{
+			Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: tableName{n.schema, sqlload.ClaimsTable}.quoted(),
 		},
 		name: n, flavour: f,
 	}
@@ -94,7 +94,7 @@ func (s statements) createTable(primaryKey bool) string {
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
-// createClaims makes the claim table. Beside sqltx's columns it names the connection that inserted the claim, for
+// createClaims makes the claim table. Beside sqlload's columns it names the connection that inserted the claim, for
 // Resolve. SingleStore's default is a column store, made for scans; claims are single rows looked up by their key.
 func (s statements) createClaims() string {
 	create := "CREATE TABLE"
@@ -153,7 +153,7 @@ func (s statements) insertHead() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
 }
 
-// insertClaim is sqltx's, with the number of the connection.
+// insertClaim is sqlload's, with the number of the connection.
 func (s statements) insertClaim(r loader.Ref, connection uint64) string {
 	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, %d, %d, %d)",
 		s.Claims, r.ID.Run, r.ID.Number, r.First, r.Rows, connection)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -25,7 +25,7 @@ func TestTruncate(t *testing.T) {
 			defer func() { _ = l.Close() }()
 			return l.Prepare(t.Context(), p)
 		}
-		table, claims := tableName{s.target.Database, "t"}.quoted(), tableName{s.target.Database, sqltx.ClaimsTable}.quoted()
+		table, claims := tableName{s.target.Database, "t"}.quoted(), tableName{s.target.Database, sqlload.ClaimsTable}.quoted()
 
 		made, err := prepare(p)
 		require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestTruncate(t *testing.T) {
 		assert.False(t, emptied.HasRows)
 		assert.NotEqual(t, made.Identity, emptied.Identity)
 		assert.Zero(t, s.rowsIn(t, "t"))
-		assert.EqualValues(t, 1, s.rowsIn(t, sqltx.ClaimsTable), "as after recreate")
+		assert.EqualValues(t, 1, s.rowsIn(t, sqlload.ClaimsTable), "as after recreate")
 		assert.EqualValues(t, 1, s.count(t, "SELECT COUNT(*) FROM information_schema.statistics WHERE index_name = 'mine' AND table_schema = ?", s.target.Database))
 
 		again, err := prepare(never)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/fake/oracle"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -318,7 +318,7 @@ func TestProbeRemovesItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.Proof{Transactional: true}, proof)
 
-	s.say(t, l.ready.Load().InsertClaim(loader.Ref{ID: batch.ID{Run: "r", Number: sqltx.Probe}, Rows: 1}))
+	s.say(t, l.ready.Load().InsertClaim(loader.Ref{ID: batch.ID{Run: "r", Number: sqlload.Probe}, Rows: 1}))
 	proof, err = probe()
 	require.NoError(t, err)
 	assert.Contains(t, proof.Reason, "a claim survived a rollback")

@@ -3,7 +3,7 @@ package oracle
 import (
 	"context"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -25,8 +25,8 @@ func (l *opened) prove(
 	if err != nil {
 		return loader.Proof{}, err
 	}
-	ref.ID.Number = sqltx.Probe
-	return r.Probe(ctx, ref, sqltx.Trial{
+	ref.ID.Number = sqlload.Probe
+	return r.Probe(ctx, ref, sqlload.Trial{
 		Look: func(ctx context.Context, rows, claims string) (foundRows, foundClaims int64, err error) {
 			const op = "look for the probe"
 			err = l.somewhere(ctx, func(k *link) error {

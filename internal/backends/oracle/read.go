@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -20,7 +20,7 @@ func (l *opened) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 	}
 	return l.failed("count the rows", l.somewhere(ctx, func(k *link) error {
 		return k.each(ctx, "count the rows", r.SelectBuckets(g), func(row []string) error {
-			b, err := sqltx.ReadBucket(zeros(row))
+			b, err := sqlload.ReadBucket(zeros(row))
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func valueOf(c rows.Column, text string) (any, error) {
 	case text == "":
 		return nil, nil
 	}
-	return sqltx.ReadFixed(c, text)
+	return sqlload.ReadFixed(c, text)
 }
 
 // each hands the rows of a query to f as they come. op is what failed, if it fails.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -112,11 +112,11 @@ func (s *session) load(ctx context.Context, b *batch.Batch, c *batch.Columns) (l
 	if s.method == methodSingle {
 		return s.singles(ctx, b, c)
 	}
-	var conn sqltx.Conn = s
+	var conn sqlload.Conn = s
 	if s.contract.Dedup != loader.DedupTx {
 		conn = unclaimed{s}
 	}
-	return sqltx.Load(ctx, conn, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+	return sqlload.Load(ctx, conn, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.send(ctx, c)
 		return rows, nil, err
 	})

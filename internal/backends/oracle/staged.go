@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -70,12 +70,12 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return ack, err
 	}
 	defer func() { _ = s.Close() }()
-	var c sqltx.Conn = s
+	var c sqlload.Conn = s
 	if r.contract.Dedup != loader.DedupTx {
 		c = unclaimed{s}
 	}
 	err = l.overObjects(ctx, s, g.ID, g.Members, func(external string) error {
-		ack, err = sqltx.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+		ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
 			rows, err := s.exec(ctx, s.fromExternal(external))
 			return rows, nil, err
 		})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -22,8 +22,8 @@ const maxValueBytes = 32767
 //
 // The difference of two timestamps is an interval, whose fields are whole numbers but for the seconds, and those are exact.
 // That of two dates would be a fraction of a day, which is not.
-func dialect() sqltx.Dialect {
-	return sqltx.Dialect{
+func dialect() sqlload.Dialect {
+	return sqlload.Dialect{
 		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)",
 		TextNumber: "TO_NUMBER(%s)", Dual: " FROM DUAL", TextLength: "VSIZE", BytesLength: "VSIZE",
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
@@ -53,7 +53,7 @@ const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
 
 // statements writes the SQL about one table. It is pure; Explain and the loader share it.
 type statements struct {
-	sqltx.Statements
+	sqlload.Statements
 	method     string
 	options    options
 	primaryKey bool
@@ -67,13 +67,15 @@ func statementsFor(table string, s rows.Schema, method string, o options) statem
 		schema = ""
 	}
 	return statements{
-		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table), Claims: claimsTable(schema)},
+		Statements: sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table), Claims: claimsTable(schema)},
 		method:     method, options: o,
 	}
 }
 
 // claimsTable is the claim table in a schema, quoted.
-func claimsTable(schema string) string { return qualified(schema, strings.ToUpper(sqltx.ClaimsTable)) }
+func claimsTable(schema string) string {
+	return qualified(schema, strings.ToUpper(sqlload.ClaimsTable))
+}
 
 // qualified quotes schema and name as the catalog has them; schema may be empty.
 func qualified(schema, name string) string {

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -229,7 +229,7 @@ func checkTable(table string) error {
 	case strings.Contains(table, "@"):
 		return fmt.Errorf("table %q: rows do not go through database links", table)
 	}
-	return sqltx.CheckTable(sqltx.Bytes(longest), strings.Split(table, ".")...)
+	return sqlload.CheckTable(sqlload.Bytes(longest), strings.Split(table, ".")...)
 }
 
 // parameter is what ALTER SESSION takes for a name, and bare what it takes as a value without quotes.

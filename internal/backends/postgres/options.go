@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -101,9 +101,9 @@ const (
 )
 
 func checkTable(t loader.Target) error {
-	most := sqltx.Bytes(longest)
+	most := sqlload.Bytes(longest)
 	if t.Scheme == schemeRedshift {
-		most = sqltx.Bytes(longestRedshift)
+		most = sqlload.Bytes(longestRedshift)
 	}
 	switch {
 	case strings.Contains(t.Table, ","):
@@ -111,7 +111,7 @@ func checkTable(t loader.Target) error {
 	case strings.Count(t.Table, ".") > 1:
 		return fmt.Errorf("table %q: write it as table or schema.table", t.Table)
 	}
-	return sqltx.CheckTable(most, strings.Split(t.Table, ".")...)
+	return sqlload.CheckTable(most, strings.Split(t.Table, ".")...)
 }
 
 // refusedParam tells why a parameter of the URL is not taken: those that other programs know and that would be

@@ -1,7 +1,7 @@
 // Package postgres loads PostgreSQL and what speaks its protocol: YugabyteDB's YSQL and Redshift.
 //
 // A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows. Either
-// stands in a transaction that claims the batch first (internal/sqltx). The staged methods put batches into S3, and let
+// stands in a transaction that claims the batch first (internal/sqlload). The staged methods put batches into S3, and let
 // the server read a group of them in such a transaction (staged.go). Which product answers is asked, not assumed:
 // see flavour.
 package postgres

@@ -5,7 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -24,8 +24,8 @@ func (l *opened) prove(ctx context.Context, c loader.Contract, ref loader.Ref, s
 	if err != nil {
 		return loader.Proof{}, err
 	}
-	ref.ID.Number = sqltx.Probe
-	return r.Probe(ctx, ref, sqltx.Trial{
+	ref.ID.Number = sqlload.Probe
+	return r.Probe(ctx, ref, sqlload.Trial{
 		Look: func(ctx context.Context, rows, claims string) (foundRows, foundClaims int64, err error) {
 			err = l.somewhere(ctx, func(c *pgconn.PgConn, _ endpoint) error {
 				found, err := rowsOf(ctx, c, claims)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -130,7 +130,7 @@ func binaryValue(c rows.Column, b []byte) (any, error) {
 	want := 0
 	switch c.Type {
 	case rows.Decimal:
-		return sqltx.ReadFixed(c, string(b))
+		return sqlload.ReadFixed(c, string(b))
 	case rows.Int64, rows.Timestamp:
 		want = 8
 	case rows.Date:
@@ -156,5 +156,5 @@ func textValue(c rows.Column, b []byte) (any, error) {
 	if c.Type.Variable() {
 		return b, nil
 	}
-	return sqltx.ReadFixed(c, string(b))
+	return sqlload.ReadFixed(c, string(b))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -107,7 +107,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	s.loading.Store(b.ID.Number)
 	defer s.loading.Store(idle)
 	if s.contract.Dedup == loader.DedupTx {
-		ack, err = sqltx.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
 			return s.Rows(ctx, b)
 		})
 	} else {
@@ -120,7 +120,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, nil
 }
 
-// Claim implements sqltx.Conn.
+// Claim implements sqlload.Conn.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	if s.flavour == redshift {
 		if taken, rows, err = s.lockAndLook(ctx, s.conn, ref); err != nil || taken {
@@ -174,7 +174,7 @@ func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) 
 	return results[0].CommandTag.RowsAffected(), nil
 }
 
-// Commit implements sqltx.Conn. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
+// Commit implements sqlload.Conn. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
 // what a deferred constraint refuses is certainly not applied.
 func (s *session) Commit(ctx context.Context) error {
 	results, err := exec(ctx, s.conn, "COMMIT")
@@ -190,7 +190,7 @@ func (s *session) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Rollback implements sqltx.Conn. It is needed most when ctx has ended.
+// Rollback implements sqlload.Conn. It is needed most when ctx has ended.
 func (s *session) Rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 	defer cancel()

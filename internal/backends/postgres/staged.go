@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -73,12 +73,12 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	var c sqltx.Conn = s
+	var c sqlload.Conn = s
 	if r.contract.Dedup != loader.DedupTx {
 		c = unclaimed{s}
 	}
 	objects := l.store.Run(g.ID.Run).Group(g.ID.Number)
-	ack, err = sqltx.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+	ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
 	})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -22,7 +22,7 @@ const (
 
 // statements writes the SQL about one table. It is pure; Explain and the loader share it.
 type statements struct {
-	sqltx.Statements
+	sqlload.Statements
 	method     string
 	options    options
 	flavour    flavour
@@ -37,7 +37,7 @@ func statementsFor(table string, s rows.Schema, method string, o options, f flav
 		d = redshiftDialect()
 	}
 	st := statements{
-		Statements: sqltx.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
+		Statements: sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
 		method:     method, options: o, flavour: f, unlogged: o.unlogged,
 	}
 	st.Claims = claimsTable(schemaOf(table), o.unlogged)
@@ -55,9 +55,9 @@ func schemaOf(table string) string {
 // claimsTable is the claim table in a schema, quoted. It shares the target's durability: a claim that outlived its
 // rows would call them applied.
 func claimsTable(schema string, unlogged bool) string {
-	name := sqltx.ClaimsTable
+	name := sqlload.ClaimsTable
 	if unlogged {
-		name = sqltx.UnloggedClaims
+		name = sqlload.UnloggedClaims
 	}
 	return qualified(schema, name)
 }

@@ -1,11 +1,11 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -15,7 +15,7 @@ func TestTimeKeys(t *testing.T) {
 	d := postgres()
 	d.TimeNumber, d.TimeLiteral = "MICROS(%s)", "AT '%s'"
 	const base = 1_767_225_600_000_000 // 2026-01-01 00:00:00
-	s := sqltx.Statements{
+	s := sqlload.Statements{
 		Dialect: d, Table: `"t"`, Claims: `"c"`,
 		Schema: rows.Schema{
 			Columns: []rows.Column{{Name: "ts", Type: rows.Timestamp, Derived: true}},
@@ -54,7 +54,7 @@ func lines() rows.Schema {
 // Where a number comes from several columns, the first one is bounded for the sake of its index.
 func TestKeysOfSeveralColumns(t *testing.T) {
 	d := postgres()
-	s := sqltx.Statements{Dialect: d, Schema: lines(), Table: `"t"`}
+	s := sqlload.Statements{Dialect: d, Schema: lines(), Table: `"t"`}
 	const number = `("o" - 1) * 4 + ("n" - 1)`
 	in := loader.KeyRange{First: 6, Last: 12}
 	assert.Equal(t, `"o", "n"`, d.KeyColumns(lines()))

@@ -1,4 +1,4 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 )
 
 func TestMySQLErrors(t *testing.T) {
@@ -25,7 +25,7 @@ func TestMySQLErrors(t *testing.T) {
 		{errors.New("EOF"), false, false},
 		{nil, false, false},
 	} {
-		assert.Equal(t, c.broken, sqltx.MySQLBroken(c.err), "%v", c.err)
-		assert.Equal(t, c.authentication, sqltx.MySQLAuthentication(c.err), "%v", c.err)
+		assert.Equal(t, c.broken, sqlload.MySQLBroken(c.err), "%v", c.err)
+		assert.Equal(t, c.authentication, sqlload.MySQLAuthentication(c.err), "%v", c.err)
 	}
 }

@@ -1,10 +1,10 @@
-// Package sqltx is exactly-once for databases with transactions: claim → load → commit, in one transaction, in that
+// Package sqlload is exactly-once for databases with transactions: claim → load → commit, in one transaction, in that
 // order. The claim row comes first so that an attempt that overlaps an earlier one of the same batch waits on the
 // claim's key, or fails there, before it has sent a single row.
 //
 // It knows the order, and the SQL that the back-ends share, with a dialect for what differs; how a statement is sent is
 // the back-end's.
-package sqltx
+package sqlload
 
 import (
 	"context"

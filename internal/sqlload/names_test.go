@@ -1,4 +1,4 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 )
 
 func TestCheckTable(t *testing.T) {
@@ -36,12 +36,12 @@ func TestCheckTable(t *testing.T) {
 		"terapush_claims.documents":      "",
 		"terapush_claims_2":              "",
 	} {
-		err := sqltx.CheckTable(sqltx.Bytes(63), strings.Split(name, ".")...)
+		err := sqlload.CheckTable(sqlload.Bytes(63), strings.Split(name, ".")...)
 		if says == "" {
 			assert.NoError(t, err, name)
 		} else {
 			assert.ErrorContains(t, err, says, name)
 		}
 	}
-	assert.NoError(t, sqltx.CheckTable(sqltx.Length{}, strings.Repeat("a", 300)))
+	assert.NoError(t, sqlload.CheckTable(sqlload.Length{}, strings.Repeat("a", 300)))
 }

@@ -1,4 +1,4 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -55,7 +55,7 @@ func TestLoad(t *testing.T) {
 		"failing rollback": {conn{rows: 10, taken: true, fail: map[string]error{"rollback": errBroken}}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim rollback"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ack, err := sqltx.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
+			ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
 			require.NoError(t, err)
 			assert.Equal(t, c.ack, ack)
 			assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "))
@@ -80,7 +80,7 @@ func TestLoadFails(t *testing.T) {
 		"a warning":       {conn{rows: 10, warnings: []string{"cut"}}, loader.No, "load: the server took 10 of 10 rows: cut", "claim rows rollback"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := sqltx.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
+			_, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
 			require.EqualError(t, err, c.text)
 			var known *loader.Error
 			require.ErrorAs(t, err, &known)
@@ -93,7 +93,7 @@ func TestLoadFails(t *testing.T) {
 // Rows that an earlier attempt left there are not sent again, and not counted.
 func TestLoadSkips(t *testing.T) {
 	c := &conn{rows: 6}
-	ack, err := sqltx.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)
+	ack, err := sqlload.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 6}, ack)
 }

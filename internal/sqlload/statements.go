@@ -1,4 +1,4 @@
-package sqltx
+package sqlload
 
 import (
 	"fmt"

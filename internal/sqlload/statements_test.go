@@ -1,4 +1,4 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"fmt"
@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-func postgres() sqltx.Dialect {
-	return sqltx.Dialect{Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric"}
+func postgres() sqlload.Dialect {
+	return sqlload.Dialect{Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric"}
 }
 
 func documents() rows.Schema {
@@ -27,7 +27,7 @@ func documents() rows.Schema {
 
 func TestDialect(t *testing.T) {
 	assert.Equal(t, `"s"."a""b"`, postgres().Identifier(`s.a"b`))
-	assert.Equal(t, "`a``b`", sqltx.Dialect{Quote: "`"}.Identifier("a`b"))
+	assert.Equal(t, "`a``b`", sqlload.Dialect{Quote: "`"}.Identifier("a`b"))
 	assert.Equal(t, `"id", "body"`, postgres().Columns(documents()))
 	assert.Equal(t, `"id"`, postgres().Number(documents()))
 
@@ -40,7 +40,7 @@ func TestDialect(t *testing.T) {
 }
 
 func TestStatements(t *testing.T) {
-	s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
+	s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
 	ref := loader.Ref{ID: batch.ID{Run: "r-1", Number: 3}, First: 30, Rows: 4}
 	for want, got := range map[string]string{
 		`INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r-1', 3, 30, 4)`:                      s.InsertClaim(ref),
@@ -48,7 +48,7 @@ func TestStatements(t *testing.T) {
 		`SELECT row_count FROM "c" WHERE run = 'r-1' AND batch = 3`:                                        s.SelectClaim("r-1", 3),
 		`SELECT first_key FROM "c" WHERE run = 'r-1' AND batch IN (-1, -5398475073185438436)`:              s.SelectReservation("r-1"),
 		`SELECT batch, row_count FROM "c" WHERE run = 'r-1' AND batch >= 0`:                                s.SelectClaims("r-1"),
-		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                 s.DeleteClaim("r-1", sqltx.Probe),
+		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                 s.DeleteClaim("r-1", sqlload.Probe),
 		`DELETE FROM "c" WHERE run = 'r-1'`:                                                                s.DeleteClaims("r-1"),
 		`SELECT GREATEST((SELECT COALESCE(MAX("id"), -1) + 1 FROM "t"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "c" WHERE batch IN (-1, -5398475073185438436)))`: s.SelectNextFree(),
 		`DELETE FROM "t" WHERE "id" = 7`:                                             s.DeleteRow(7),
@@ -67,10 +67,10 @@ func TestStatements(t *testing.T) {
 
 // What sums of 64 bits cannot hold is widened before it is summed; lengths are in bytes.
 func TestBucketsInADialectOfItsOwn(t *testing.T) {
-	d := sqltx.Dialect{Quote: "`", Divide: "%s DIV %d", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "SIZE"}
+	d := sqlload.Dialect{Quote: "`", Divide: "%s DIV %d", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "SIZE"}
 	schema := documents()
 	schema.Columns = append(schema.Columns, rows.Column{Name: "name", Type: rows.Text})
-	s := sqltx.Statements{Dialect: d, Schema: schema, Table: "`t`"}
+	s := sqlload.Statements{Dialect: d, Schema: schema, Table: "`t`"}
 	assert.Equal(t, "SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), "+
 		"CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(l1 AS LARGEINT)) AS DECIMAL(38, 0)), "+
 		"CAST(SUM(CAST(l2 AS LARGEINT)) AS DECIMAL(38, 0)) "+
@@ -81,11 +81,11 @@ func TestBucketsInADialectOfItsOwn(t *testing.T) {
 
 // A key of digits is compared as text where it can be, and every number comes back as digits where a driver would round it.
 func TestTextKeys(t *testing.T) {
-	d := sqltx.Dialect{
+	d := sqlload.Dialect{
 		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
 		Dual: " FROM DUAL", TextLength: "VSIZE",
 	}
-	s := sqltx.Statements{
+	s := sqlload.Statements{
 		Dialect: d, Table: d.Identifier("u.t"), Claims: d.Identifier("c"),
 		Schema: rows.Schema{
 			Columns: []rows.Column{{Name: "id", Type: rows.Text, MaxBytes: 5, Derived: true}},
@@ -114,11 +114,11 @@ func TestTextKeys(t *testing.T) {
 
 // Columns are read by an expression where a driver would reshape them, and lists are only as long as the server takes.
 func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
-	d := sqltx.Dialect{
+	d := sqlload.Dialect{
 		Quote: `"`, Digits: "TO_CHAR(%s)", MaxList: 2,
 		Reads: map[rows.Type]string{rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, 'YYYY')"},
 	}
-	s := sqltx.Statements{Dialect: d, Table: `"t"`, Schema: documents()}
+	s := sqlload.Statements{Dialect: d, Table: `"t"`, Schema: documents()}
 	s.Schema.Columns = append(s.Schema.Columns, rows.Column{Name: "day", Type: rows.Date})
 	const read = `SELECT TO_CHAR("id"), TO_CHAR("id"), "body", TO_CHAR("day", 'YYYY') FROM "t" WHERE `
 	for want, numbers := range map[string][]int64{
@@ -131,7 +131,7 @@ func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
 }
 
 func TestReadBucket(t *testing.T) {
-	b, err := sqltx.ReadBucket([]string{"2", "3", "0", "9", "12", "99999999999999999999", "7", "8"})
+	b, err := sqlload.ReadBucket([]string{"2", "3", "0", "9", "12", "99999999999999999999", "7", "8"})
 	require.NoError(t, err)
 	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
 	assert.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 8}}, b)
@@ -140,24 +140,24 @@ func TestReadBucket(t *testing.T) {
 		"value 2":         {"2", "three", "0", "2", "3", "5"},
 		"are no integers": {"2", "3", "0", "2", "3", "5.5"},
 	} {
-		_, err := sqltx.ReadBucket(row)
+		_, err := sqlload.ReadBucket(row)
 		assert.ErrorContains(t, err, says)
 	}
 }
 
 func TestOutcome(t *testing.T) {
 	for found, want := range map[int64]loader.Applied{0: loader.No, 3: loader.Yes, 1: loader.Unknown, 6: loader.Unknown} {
-		assert.Equal(t, want, sqltx.Outcome(found, 3))
+		assert.Equal(t, want, sqlload.Outcome(found, 3))
 	}
 }
 
 // Keys are set aside in one table, by whatever name runs know it, and under a number that is no batch's.
 func TestReservationsAreOfATable(t *testing.T) {
 	reserved := func(table string) (number int64) {
-		s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: table, Claims: `"c"`}
+		s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: table, Claims: `"c"`}
 		_, err := fmt.Sscanf(s.InsertReservation("r", 0, 1), `INSERT INTO "c" (run, batch, first_key, row_count) VALUES ('r', %d, 0, 1)`, &number)
 		require.NoError(t, err)
-		require.Less(t, number, int64(sqltx.Probe))
+		require.Less(t, number, int64(sqlload.Probe))
 		require.Contains(t, s.SelectNextFree(), fmt.Sprintf("batch IN (-1, %d)", number), "and those of all tables hold")
 		require.Contains(t, s.SelectReservation("r"), fmt.Sprintf("batch IN (-1, %d)", number))
 		return number

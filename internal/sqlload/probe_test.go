@@ -1,4 +1,4 @@
-package sqltx_test
+package sqlload_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/sqltx"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -38,13 +38,13 @@ func TestProbe(t *testing.T) {
 		"refused, claim is in":  {sent: refused, after: found{1, 1}, says: refused.Error(), removed: []string{claim}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sqltx.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
+			s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
 			there, sent := c.before, false
 			var removed []string
-			proof, err := s.Probe(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: sqltx.Probe}, First: 7, Rows: 1}, sqltx.Trial{
+			proof, err := s.Probe(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: sqlload.Probe}, First: 7, Rows: 1}, sqlload.Trial{
 				Look: func(_ context.Context, rows, claims string) (int64, int64, error) {
 					assert.Equal(t, s.SelectRow(7), rows)
-					assert.Equal(t, s.SelectClaim("r", sqltx.Probe), claims)
+					assert.Equal(t, s.SelectClaim("r", sqlload.Probe), claims)
 					return there.rows, there.claims, nil
 				},
 				Send: func(context.Context) error {
