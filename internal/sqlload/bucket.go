@@ -2,10 +2,8 @@ package sqlload
 
 import (
 	"cmp"
-	"database/sql"
 	"fmt"
 	"math/big"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -63,47 +61,24 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// ReadBucket reads a row of SelectBuckets, whose values are decimal digits.
-func ReadBucket(values []string) (b loader.Bucket, err error) {
-	const sum, squares, lengths = 4, 5, 6
-	if len(values) < lengths {
-		return b, fmt.Errorf("a bucket has %d values", len(values))
+// readBucket reads a row of SelectBuckets, whose values are decimal digits. The sum of lengths is NULL where all are.
+func readBucket(row [][]byte) (b loader.Bucket, err error) {
+	const lengths = 6
+	if len(row) < lengths {
+		return b, fmt.Errorf("a bucket has %d values", len(row))
 	}
-	numbers := make([]int64, len(values))
-	for i, text := range values {
-		if i == sum || i == squares {
-			continue
-		}
-		if numbers[i], err = strconv.ParseInt(text, 10, 64); err != nil {
-			return b, fmt.Errorf("value %d of a bucket: %w", i+1, err)
+	n := make([]*big.Int, len(row))
+	for i, text := range row {
+		var ok bool
+		if n[i], ok = new(big.Int).SetString(cmp.Or(string(text), "0"), 10); !ok {
+			return b, fmt.Errorf("value %d of a bucket is %q and no integer", i+1, text)
 		}
 	}
-	b = loader.Bucket{Number: numbers[0], Rows: numbers[1], Min: numbers[2], Max: numbers[3]}
-	b.Lengths = append(b.Lengths, numbers[lengths:]...)
-	var ok, also bool
-	b.Sum, ok = new(big.Int).SetString(values[sum], 10)
-	b.Squares, also = new(big.Int).SetString(values[squares], 10)
-	if !ok || !also {
-		return b, fmt.Errorf("sums of bucket %d are no integers: %q and %q", b.Number, values[sum], values[squares])
+	b = loader.Bucket{Number: n[0].Int64(), Rows: n[1].Int64(), Min: n[2].Int64(), Max: n[3].Int64(), Sum: n[4], Squares: n[5]}
+	for _, length := range n[lengths:] {
+		b.Lengths = append(b.Lengths, length.Int64())
 	}
 	return b, nil
-}
-
-// ScanBucket reads the row of SelectBuckets that list stands at.
-func ScanBucket(list *sql.Rows) (loader.Bucket, error) {
-	columns, err := list.Columns()
-	if err != nil {
-		return loader.Bucket{}, err
-	}
-	values := make([]string, len(columns))
-	to := make([]any, len(columns))
-	for i := range values {
-		to[i] = &values[i]
-	}
-	if err := list.Scan(to...); err != nil {
-		return loader.Bucket{}, err
-	}
-	return ReadBucket(values)
 }
 
 // Outcome tells from how many of a batch's rows are there whether it is in: all of them, none, or what nobody can tell.

@@ -13,8 +13,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Conn is a session as a transaction sees it. Its errors carry the server's own words.
-type Conn interface {
+// Transaction is a session that loads under claims. Its errors carry the server's own words.
+type Transaction interface {
 	// Claim begins a transaction and inserts the claim row. taken tells that the row is there already; rows is then
 	// what it says.
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
@@ -30,7 +30,7 @@ type Send func(ctx context.Context) (rows int64, warnings []string, err error)
 
 // Load sends what ref names once, under a claim; wanted is how many rows that has to put in. What fails before the
 // commit is certainly not applied; a commit whose answer is lost is unknown, and only then.
-func Load(ctx context.Context, c Conn, ref loader.Ref, wanted int64, send Send) (loader.Ack, error) {
+func Load(ctx context.Context, c Transaction, ref loader.Ref, wanted int64, send Send) (loader.Ack, error) {
 	taken, rows, err := c.Claim(ctx, ref)
 	if err != nil {
 		return loader.Ack{}, giveUp(ctx, c, "claim", err)
@@ -64,7 +64,7 @@ func Load(ctx context.Context, c Conn, ref loader.Ref, wanted int64, send Send) 
 
 // giveUp rolls back and returns the first error. A rollback that fails as well is no news: the server rolls back by
 // itself when the connection ends, and the session finds out at its next statement.
-func giveUp(ctx context.Context, c Conn, op string, err error) error {
+func giveUp(ctx context.Context, c Transaction, op string, err error) error {
 	_ = c.Rollback(ctx)
 	return &loader.Error{Op: op, Applied: loader.No, Err: err}
 }

@@ -8,26 +8,25 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Trial is what a probe needs of a back-end.
-type Trial struct {
-	// Look counts the rows that have the probe's key and the claims of the probe, outside of Send's transaction.
-	Look func(ctx context.Context, rows, claims string) (foundRows, foundClaims int64, err error)
-	// Send claims, sends the one row and rolls back.
-	Send func(ctx context.Context) error
-	// Remove runs a DELETE in a transaction of its own.
-	Remove func(ctx context.Context, statement string) error
+// Session is a session that loads under claims, as a probe needs it.
+type Session interface {
+	Transaction
+	Close() error
 }
 
-// Probe finds out whether a rollback takes back the claim and the one row of ref, whose batch number is Probe.
+// Probe implements loader.Prober: it finds out whether a rollback takes back the claim and the one row of ref. open opens a
+// session, with the function that sends the row over it.
 //
 // A row with the key may be somebody's: there before, or committed while the probe ran, as by an application that takes the
 // next number of the same table. It is removed only where the probe's claim is in, too, and its row was accepted: then the
 // transaction of both was committed. Any other row is left alone and is an error.
-func (s Statements) Probe(ctx context.Context, ref loader.Ref, t Trial) (loader.Proof, error) {
-	look := func() (rows, claims int64, err error) {
-		return t.Look(ctx, s.SelectRow(ref.First), s.SelectClaim(ref.ID.Run, ref.ID.Number))
+func (t ClaimedTable) Probe(ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error)) (loader.Proof, error) {
+	s, err := t.State()
+	if err != nil {
+		return loader.Proof{}, err
 	}
-	rows, claims, err := look()
+	ref.ID.Number = Probe
+	rows, claims, err := t.lookForProbe(ctx, s, ref)
 	if err != nil {
 		return loader.Proof{}, err
 	}
@@ -36,18 +35,19 @@ func (s Statements) Probe(ctx context.Context, ref loader.Ref, t Trial) (loader.
 	}
 	var sent error
 	if claims == 0 { // else it has survived an earlier probe of the run
-		sent = t.Send(ctx)
-		if rows, claims, err = look(); err != nil {
+		sent = t.Failed("probe", sendAndRollBack(ctx, ref, open))
+		if rows, claims, err = t.lookForProbe(ctx, s, ref); err != nil {
 			return loader.Proof{}, errors.Join(sent, err)
 		}
 	}
-	var removed error
+	var statements []string
 	if sent == nil && rows == 1 && claims > 0 {
-		removed = t.Remove(ctx, s.DeleteRow(ref.First))
+		statements = append(statements, s.DeleteRow(ref.First))
 	}
 	if claims > 0 {
-		removed = errors.Join(removed, t.Remove(ctx, s.DeleteClaim(ref.ID.Run, ref.ID.Number)))
+		statements = append(statements, s.DeleteClaim(ref.ID.Run, ref.ID.Number))
 	}
+	removed := t.remove(ctx, statements)
 	switch {
 	case sent != nil || removed != nil:
 		return loader.Proof{}, errors.Join(sent, removed)
@@ -55,14 +55,62 @@ func (s Statements) Probe(ctx context.Context, ref loader.Ref, t Trial) (loader.
 		return loader.Proof{}, s.notFree(ref.First, fmt.Sprintf("there %d times", rows))
 	case rows == 1 && claims == 0:
 		return loader.Proof{}, s.notFree(ref.First, "there after the probe was rolled back; unless the table has no transactions")
-	}
-	switch {
 	case rows > 0 && claims > 0:
 		return loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, nil
 	case claims > 0:
 		return loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, nil
 	}
 	return loader.Proof{Transactional: true}, nil
+}
+
+// lookForProbe counts the rows that have the probe's key, and its claims. On a table without an index on the key this is a
+// scan.
+func (t *Table) lookForProbe(ctx context.Context, s *State, ref loader.Ref) (rows, claims int64, err error) {
+	err = t.on(ctx, func(c Conn) error {
+		found, err := Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+		if err != nil {
+			return err
+		}
+		claims = int64(len(found))
+		rows, err = Number(ctx, c, s.SelectRow(ref.First))
+		return err
+	})
+	return rows, claims, t.Failed("look for the probe", err)
+}
+
+// sendAndRollBack does what a batch does, up to the commit.
+func sendAndRollBack(ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error)) error {
+	session, send, err := open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = session.Close() }()
+	if _, _, err := session.Claim(ctx, ref); err != nil {
+		_ = session.Rollback(ctx)
+		return err
+	}
+	rows, warnings, err := send(ctx)
+	if err == nil && (rows != ref.Rows || len(warnings) > 0) {
+		err = &loader.RowsError{Sent: ref.Rows, Acknowledged: rows, Detail: warnings}
+	}
+	if err != nil {
+		_ = session.Rollback(ctx)
+		return err
+	}
+	return session.Rollback(ctx)
+}
+
+// remove runs statements that change something, one transaction each.
+func (t *Table) remove(ctx context.Context, statements []string) error {
+	var all error
+	for _, statement := range statements {
+		err := t.on(ctx, func(c Conn) error {
+			_, err := c.Exec(ctx, statement)
+			return err
+		})
+		all = errors.Join(all, t.Failed("remove what is left of the probe", err))
+	}
+	return all
 }
 
 func (s Statements) notFree(key int64, where string) error {

@@ -2,73 +2,106 @@ package sqlload
 
 import (
 	"context"
-	"database/sql"
+	"fmt"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Reader reads a table back over package sql, for the proof. Errors of the caller's functions come back as they are.
-type Reader struct {
-	DB *sql.DB
-	Statements
-	Failed func(op string, err error) error // says what was being done; nil for nil
-	// MaxStatement is the longest statement that the server takes, in bytes; 0: there is no bound.
-	MaxStatement int64
+// query hands the rows of a query to f, whose error comes back as it is.
+func (t *Table) query(ctx context.Context, op, query string, f func(row [][]byte) error) error {
+	var stopped error
+	err := t.on(ctx, func(c Conn) error {
+		return c.Query(ctx, query, func(row [][]byte) error {
+			stopped = f(row)
+			return stopped
+		})
+	})
+	if stopped != nil {
+		return stopped
+	}
+	return t.Failed(op, err)
 }
 
-// Count is loader.Counter's: one scan, bucket by bucket.
-func (r Reader) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
-	list, err := r.DB.QueryContext(ctx, r.SelectBuckets(g))
+// number asks for one number.
+func (t *Table) number(ctx context.Context, op, query string) (n int64, err error) {
+	err = t.on(ctx, func(c Conn) error {
+		n, err = Number(ctx, c, query)
+		return err
+	})
+	return n, t.Failed(op, err)
+}
+
+// Count implements loader.Counter in one scan.
+func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	s, err := t.State()
 	if err != nil {
-		return r.Failed("count", err)
+		return err
 	}
-	defer func() { _ = list.Close() }()
-	for list.Next() {
-		b, err := ScanBucket(list)
+	return t.query(ctx, "count", s.SelectBuckets(g), func(row [][]byte) error {
+		b, err := readBucket(row)
 		if err != nil {
-			return r.Failed("count", err)
+			return fmt.Errorf("count: %w", err)
 		}
-		if err := f(b); err != nil {
-			return err
-		}
-	}
-	return r.Failed("count", list.Err())
+		return f(b)
+	})
 }
 
-// Distinct is loader.Counter's: one scan.
-func (r Reader) Distinct(ctx context.Context, in loader.KeyRange) (n int64, err error) {
-	err = r.DB.QueryRowContext(ctx, r.SelectDistinct(in)).Scan(&n)
-	return n, r.Failed("count different rows", err)
-}
-
-// Fetch is loader.Fetcher's: in one statement, where the server takes it.
-func (r Reader) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
-	if n := len(numbers) / 2; n > 0 && r.MaxStatement > 0 && int64(len(r.SelectRows(numbers))) > r.MaxStatement {
-		if err := r.Fetch(ctx, numbers[:n], f); err != nil {
-			return err
-		}
-		return r.Fetch(ctx, numbers[n:], f)
-	}
-	if len(numbers) == 0 {
-		return nil
-	}
-	list, err := r.DB.QueryContext(ctx, r.SelectRows(numbers))
+// Distinct implements loader.Counter in one scan.
+func (t *Table) Distinct(ctx context.Context, r loader.KeyRange) (int64, error) {
+	s, err := t.State()
 	if err != nil {
-		return r.Failed("fetch rows", err)
+		return 0, err
 	}
-	defer func() { _ = list.Close() }()
-	row := NewRow(r.Schema)
-	for list.Next() {
-		if err := list.Scan(row.To...); err != nil {
-			return r.Failed("fetch rows", err)
-		}
-		values, err := row.Read()
-		if err != nil {
-			return r.Failed("fetch rows", err)
-		}
-		if err := f(row.Number, values); err != nil {
+	return t.number(ctx, "count different rows", s.SelectDistinct(r))
+}
+
+// CountRows counts the rows of a range.
+func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error) {
+	s, err := t.State()
+	if err != nil {
+		return 0, err
+	}
+	return t.number(ctx, "look for the rows", s.SelectCount(r))
+}
+
+// Fetch implements loader.Fetcher in one statement, where the server takes it.
+func (t *Table) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	s, err := t.State()
+	if err != nil || len(numbers) == 0 {
+		return err
+	}
+	if n := len(numbers) / 2; n > 0 && t.MaxStatement > 0 && int64(len(s.SelectRows(numbers))) > t.MaxStatement {
+		if err := t.Fetch(ctx, numbers[:n], f); err != nil {
 			return err
 		}
+		return t.Fetch(ctx, numbers[n:], f)
 	}
-	return r.Failed("fetch rows", list.Err())
+	values := make([]any, len(s.Schema.Columns))
+	return t.query(ctx, "fetch rows", s.SelectRows(numbers), func(row [][]byte) error {
+		number, err := s.readRow(row, values)
+		if err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		return f(number, values)
+	})
+}
+
+// Stored implements loader.Sizer.
+func (t *Table) Stored(ctx context.Context) (n int64, err error) {
+	s, err := t.State()
+	if err != nil {
+		return 0, err
+	}
+	statements := t.Catalog.Stored(s)
+	last := len(statements) - 1
+	err = t.on(ctx, func(c Conn) (err error) {
+		for _, statement := range statements[:last] {
+			if _, err := c.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		n, err = Number(ctx, c, statements[last])
+		return err
+	})
+	return n, t.Failed("ask for the table's size", err)
 }

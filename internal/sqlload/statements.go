@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -27,6 +28,13 @@ const (
 type Dialect struct {
 	Quote string // the quotation mark of identifiers
 	Upper bool   // names are quoted in upper case, which is how the server keeps those that nobody quotes
+	Fold  bool   // names of columns that differ in the case of letters are one
+	// Type is the type of a column that the table is made with.
+	Type func(rows.Column) string
+	// AtomicDDL says that a transaction can drop a table and make another one.
+	AtomicDDL bool
+	// Any has a format of %s that reads one row of a table; "" is LIMIT 1.
+	Any string
 	// Divide and Modulo are the quotient and the remainder of two integers, as formats of %s and %d. A Modulo of "" is
 	// the operator %.
 	Divide, Modulo string
@@ -37,6 +45,10 @@ type Dialect struct {
 	Digits string
 	// Reads has a format of %s for each type whose columns are not read as they are.
 	Reads map[rows.Type]string
+	// Hex says that Reads gives raw bytes as hexadecimal digits.
+	Hex bool
+	// EmptyIsNull says that the server keeps an empty text or raw value as a NULL, so nobody can tell the two apart.
+	EmptyIsNull bool
 	// MaxList is the most elements of an IN list; longer lists are written as several. 0: there is no bound.
 	MaxList int
 	// TextNumber is a format of %s that reads the digits of a text as an integer.
@@ -130,6 +142,16 @@ type Statements struct {
 	Schema rows.Schema
 	Table  string
 	Claims string
+	// OtherClaims is the claim table it would be if the table is of another kind than it seems; "" once that is known.
+	OtherClaims string
+}
+
+// Truncate empties the table.
+func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.Table }
+
+// SelectAny reads one row if there is any.
+func (s Statements) SelectAny() string {
+	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.Table)
 }
 
 // InsertClaim claims a batch.

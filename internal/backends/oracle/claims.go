@@ -17,7 +17,7 @@ type transaction struct {
 	insertClaim *sql.Stmt // nil before the first
 }
 
-// Claim implements sqlload.Conn. An earlier transaction that holds the claim is waited for by the key itself.
+// Claim implements sqlload.Transaction. An earlier transaction that holds the claim is waited for by the key itself.
 func (t *transaction) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	if err := t.begin(ctx); err != nil {
 		return false, 0, err
@@ -40,7 +40,7 @@ func (t *transaction) Claim(ctx context.Context, ref loader.Ref) (taken bool, ro
 	return true, rows, err
 }
 
-// Commit implements sqlload.Conn. Most errors leave open what the server did; some say that it rolled back.
+// Commit implements sqlload.Transaction. Most errors leave open what the server did; some say that it rolled back.
 func (t *transaction) Commit(ctx context.Context) error {
 	err := t.commit(ctx)
 	number, _, said := numberOf(t.client, err)
@@ -50,7 +50,7 @@ func (t *transaction) Commit(ctx context.Context) error {
 	return err
 }
 
-// Rollback implements sqlload.Conn.
+// Rollback implements sqlload.Transaction.
 func (t *transaction) Rollback(ctx context.Context) error { return t.rollback(ctx) }
 
 // unclaimed is a session whose contract knows no claims.

@@ -112,7 +112,7 @@ func (s *session) load(ctx context.Context, b *batch.Batch, c *batch.Columns) (l
 	if s.method == methodSingle {
 		return s.singles(ctx, b, c)
 	}
-	var conn sqlload.Conn = s
+	var conn sqlload.Transaction = s
 	if s.contract.Dedup != loader.DedupTx {
 		conn = unclaimed{s}
 	}

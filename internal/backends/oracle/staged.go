@@ -70,7 +70,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return ack, err
 	}
 	defer func() { _ = s.Close() }()
-	var c sqlload.Conn = s
+	var c sqlload.Transaction = s
 	if r.contract.Dedup != loader.DedupTx {
 		c = unclaimed{s}
 	}

@@ -163,7 +163,7 @@ func TestRedshiftTables(t *testing.T) {
 	refused("a primary key was asked for, and Redshift enforces none")
 	p.PrimaryKey = false
 	p.Schema.Columns[1].MaxBytes = 41 // the scripted table has varchar(40)
-	refused("name character varying(40), birthday date, t timestamp without time zone), the dataset's (id bigint, name character varying(41)")
+	refused("column name is character varying(40), want character varying(41)")
 }
 
 func TestStagedIsRefused(t *testing.T) {
@@ -264,7 +264,7 @@ func TestDates(t *testing.T) {
 	for _, wrong := range []string{"t TYPE timestamp(3)", "t TYPE timestamptz", "d TYPE timestamp"} {
 		sql(t, "ALTER TABLE "+to.Table+" ALTER "+wrong)
 		_, err = l.Prepare(t.Context(), p)
-		assert.ErrorContains(t, err, "the dataset's (id bigint, code text, note text, blob bytea, d date, t timestamp without time zone)", wrong)
+		assert.ErrorContains(t, err, "cannot take the rows of dataset everything: column "+wrong[:1]+" is timestamp", wrong)
 		sql(t, "ALTER TABLE "+to.Table+" ALTER t TYPE timestamp(6), ALTER d TYPE date")
 		_, err = l.Prepare(t.Context(), p)
 		assert.NoError(t, err)

@@ -95,9 +95,9 @@ func (c *cloud) answer(f *fakeConn, sql string) bool {
 	case strings.Contains(sql, "has_table_privilege(c.oid, 'DELETE')"):
 		f.rows([]string{"t", "logged", "t"})
 	case strings.Contains(sql, "FROM pg_class") && c.version == redshiftVersion:
-		f.rows([]string{"16384", "public", "people", "r", "made by terapush", "t"})
+		f.rows([]string{"16384", "0", "public", "people", "r", "made by terapush", "p", "t"})
 	case strings.Contains(sql, "FROM pg_class"):
-		f.rows([]string{"16384", "16384", "public", "people", "p", "r", "made by terapush", "t"})
+		f.rows([]string{"16384", "16384", "public", "people", "r", "made by terapush", "p", "t"})
 	case strings.Contains(sql, "FROM pg_attribute"):
 		name := "text"
 		if c.version == redshiftVersion {

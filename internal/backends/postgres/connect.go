@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -234,18 +235,36 @@ func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, 
 	return results, nil
 }
 
-// rowsOf is exec, and the rows of the last statement as text; NULL is "".
-func rowsOf(ctx context.Context, c *pgconn.PgConn, sql string) ([][]string, error) {
-	results, err := exec(ctx, c, sql)
+// conn is a connection as sqlload asks over it.
+type conn struct{ *pgconn.PgConn }
+
+// Exec implements sqlload.Conn.
+func (c conn) Exec(ctx context.Context, statements string) (int64, error) {
+	results, err := exec(ctx, c.PgConn, statements)
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
-	last := results[len(results)-1]
-	all := make([][]string, len(last.Rows))
-	for i, row := range last.Rows {
-		for _, value := range row {
-			all[i] = append(all[i], string(value))
+	return results[len(results)-1].CommandTag.RowsAffected(), nil
+}
+
+// Query implements sqlload.Conn. A connection whose answer is not read to its end is closed.
+func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+	results := c.PgConn.Exec(ctx, query)
+	for results.NextResult() {
+		for rows := results.ResultReader(); rows.NextRow(); {
+			if err := each(rows.Values()); err != nil {
+				hangUp(c.PgConn)
+				return err
+			}
 		}
 	}
-	return all, nil
+	return cause(c.PgConn, results.Close())
+}
+
+// Close implements sqlload.Conn.
+func (c conn) Close() error { return closeConn(c.PgConn) }
+
+// rowsOf runs one or more statements in one message, and returns the rows as text; NULL is "".
+func rowsOf(ctx context.Context, c *pgconn.PgConn, statements string) ([][]string, error) {
+	return sqlload.Rows(ctx, conn{c}, statements)
 }

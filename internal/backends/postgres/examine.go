@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -16,28 +17,21 @@ var _ loader.Examiner = (*opened)(nil)
 
 // examination looks at one server for one push.
 type examination struct {
-	*ready
-	owner    *opened
+	*opened
+	of       *sqlload.Checked // what is there; nil until it was looked for
 	intent   loader.Intent
 	conn     *pgconn.PgConn
 	at       endpoint
 	facts    facts
 	settings map[string]setting
-	table    *relation // nil: there is none
 	findings []loader.Finding
 }
 
 // Examine asks in a handful of round trips, which the preflight's time bounds through ctx. Of several hosts the first
 // that answers stands for all.
 func (l *opened) Examine(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
-	name := l.target.Table
-	if name == "" {
-		name = i.Schema.Dataset
-	}
-	r := &ready{run: i.Run, asked: name, statements: statementsFor(name, i.Schema, l.method, l.options, l.flavour), contract: i.Contract}
-	r.primaryKey = i.PrimaryKey || i.Contract.Dedup == loader.DedupRange
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, at endpoint) error {
-		e := &examination{ready: r, owner: l, intent: i, conn: c, at: at}
+		e := &examination{opened: l, intent: i, conn: c, at: at}
 		err := e.all(ctx)
 		findings = e.findings
 		return err
@@ -50,13 +44,13 @@ func (e *examination) all(ctx context.Context) error {
 		e.unknown("server", err)
 		return e.gone(ctx)
 	}
-	e.server()
+	e.product()
 	if e.flavour != redshift { // which shows nobody else's sessions, and pools none
 		e.pooler()
 		e.connections()
 	}
 	e.timeouts()
-	for _, step := range [...]func(context.Context) error{e.target, e.claims, e.onTable, e.wal} {
+	for _, step := range [...]func(context.Context) error{e.target, e.onTable, e.wal} {
 		// What a step could not find out is a finding already.
 		if err := step(ctx); err != nil && e.gone(ctx) != nil {
 			return errors.Join(err, e.gone(ctx))
@@ -91,20 +85,6 @@ func (e *examination) unknown(check string, err error) {
 		fix = "GRANT pg_monitor TO " + e.user()
 	}
 	e.add(check, loader.GradeUnknown, "the server does not say: "+err.Error(), fix)
-}
-
-// refused is the finding of what Prepare would say. An end of the time or of the connection is no refusal.
-func (e *examination) refused(ctx context.Context, check string, err error) {
-	if e.gone(ctx) != nil {
-		e.unknown(check, err)
-		return
-	}
-	told := (*loader.Error)(nil)
-	if errors.As(err, &told) && told.Err != nil {
-		e.fail(check, told.Err.Error(), told.Hint)
-		return
-	}
-	e.fail(check, err.Error(), "")
 }
 
 // facts are what the first look finds.
@@ -196,9 +176,9 @@ const extension = 16
 // crowd is how many sessions on one table were worth it before (measured by others, 8 to 16).
 const crowd = 16
 
-func (e *examination) server() {
-	found := fmt.Sprintf("%s %s at %s", e.owner.server.Product, e.owner.server.Version, e.at)
-	number, _, _ := strings.Cut(e.owner.server.Version, ".")
+func (e *examination) product() {
+	found := fmt.Sprintf("%s %s at %s", e.server.Product, e.server.Version, e.at)
+	number, _, _ := strings.Cut(e.server.Version, ".")
 	major, _ := strconv.Atoi(number) // 0 for a version that is not out yet, "17beta1"
 	switch {
 	case e.facts.standby:
@@ -230,7 +210,7 @@ func (e *examination) pooler() {
 // sessions is how many connections load at the same time, on all hosts together. Of a staged method workers go to the
 // store, and commits to the server.
 func (e *examination) sessions() int {
-	if e.owner.Caps().Staged {
+	if e.Caps().Staged {
 		return max(e.intent.Contract.Commits, 1)
 	}
 	return max(e.intent.Workers, 1)
@@ -243,7 +223,7 @@ const besides = 2
 // Loading sessions go round the hosts, each of which has its own max_connections. Too few stop no push: those that get none
 // try again, and the others load meanwhile.
 func (e *examination) connections() {
-	hosts := len(e.owner.hosts)
+	hosts := len(e.hosts)
 	need := (e.sessions()+hosts-1)/hosts + besides
 	most, others := e.number("max_connections"), e.facts.open-1
 	reserved := e.number("superuser_reserved_connections") + e.number("reserved_connections") + e.number("rds.rds_superuser_reserved_connections")
@@ -279,7 +259,7 @@ func (e *examination) connections() {
 		return
 	}
 	fix := tight.fix
-	if fewer := (tight.free - besides) * hosts; fewer > 0 && !e.owner.Caps().Staged {
+	if fewer := (tight.free - besides) * hosts; fewer > 0 && !e.Caps().Staged {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
 	e.warn("connection limit", text+": the others wait, and try again", fix)

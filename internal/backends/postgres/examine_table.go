@@ -9,86 +9,18 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// target checks the table as Prepare would, or that it could be made.
+// target checks the tables as Prepare would, and the privilege to make what is missing.
 func (e *examination) target(ctx context.Context) (err error) {
-	if e.table, err = e.locate(ctx, e.conn); err != nil {
-		e.refused(ctx, "table", err)
+	e.of, err = e.Check(ctx, conn{e.conn}, e.intent)
+	e.findings = append(e.findings, e.of.Findings...)
+	if err != nil || len(e.of.Missing) == 0 {
 		return err
 	}
-	switch found := e.table; {
-	case found == nil && e.intent.Create == loader.CreateNever:
-		e.fail("table", "there is no table "+e.Table, "--create if-missing makes it")
-	case found == nil:
-		e.ok("table", "there is no table "+e.Table+"; the run makes it")
-	case e.intent.Create == loader.CreateRecreate || e.intent.Create == loader.CreateTruncate:
-		if err := e.mayRemove(found, e.intent.Preparation); err != nil {
-			e.refused(ctx, "table", err)
-			return nil
-		}
-		e.fitting(ctx)
-	default:
-		e.fitting(ctx)
+	schema, _ := unquoted(e.of.Statements.Table)
+	if schema == "" {
+		schema = e.facts.schema // where a table that is not there would be made
 	}
-	return nil
-}
-
-func (e *examination) fitting(ctx context.Context) {
-	name := qualified(e.table.schema, e.table.name)
-	if e.intent.Create == loader.CreateRecreate {
-		e.ok("table", name+" is there; the run drops it and makes it anew")
-	} else if err := e.fits(ctx, e.conn, e.table, e.intent.Preparation); err != nil {
-		e.refused(ctx, "table", err)
-	} else {
-		e.ok("table", name+" is there and takes the rows of dataset "+e.Schema.Dataset)
-	}
-}
-
-// claims checks the claim table, and the privilege to make what is missing.
-func (e *examination) claims(ctx context.Context) error {
-	schema := e.schema()
-	if e.table != nil {
-		schema = e.table.schema
-		unlogged := e.table.persistence == "u"
-		if e.intent.Create == loader.CreateRecreate {
-			unlogged = e.options.unlogged
-		}
-		e.Claims = claimsTable(schema, unlogged)
-		e.unlogged = unlogged
-	}
-	var missing []string
-	if e.table == nil && e.intent.Create != loader.CreateNever || e.table != nil && e.intent.Create == loader.CreateRecreate {
-		missing = append(missing, e.Table)
-	}
-	if e.intent.Contract.Dedup == loader.DedupTx {
-		found, err := rowsOf(ctx, e.conn, e.selectClaimsTable())
-		switch {
-		case err != nil:
-			e.unknown("claim table", err)
-			return err
-		case len(found) == 0 && e.intent.Resume:
-			e.refused(ctx, "claim table", loader.NoClaims(e.Claims))
-		case len(found) == 0:
-			missing = append(missing, e.Claims)
-		default:
-			if err := e.claimsFit(found[0], e.user()); err != nil {
-				e.refused(ctx, "claim table", err)
-			} else {
-				e.ok("claim table", e.Claims+" is there, keyed, and open to this user")
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	return e.mayCreate(ctx, schema, missing)
-}
-
-// schema is where a table that is not there would be made.
-func (e *examination) schema() string {
-	if schema, _ := unquoted(e.Table); schema != "" {
-		return schema
-	}
-	return e.facts.schema
+	return e.mayCreate(ctx, schema, e.of.Missing)
 }
 
 func (e *examination) mayCreate(ctx context.Context, schema string, missing []string) error {
@@ -114,11 +46,11 @@ func (e *examination) mayCreate(ctx context.Context, schema string, missing []st
 
 // onTable looks at what else this user needs on a table that stays, at what every row of it costs, and at who holds it.
 func (e *examination) onTable(ctx context.Context) error {
-	if e.table == nil || e.flavour == redshift { // which has neither indexes nor triggers
+	if e.of.Relation == nil || e.flavour == redshift { // which has neither indexes nor triggers
 		return nil
 	}
-	name := qualified(e.table.schema, e.table.name)
-	in := func(query string) string { return strings.ReplaceAll(query, "$1", e.table.oid) }
+	name := e.of.Relation.Table
+	in := func(query string) string { return strings.ReplaceAll(query, "$1", e.of.Relation.ID) }
 	found, err := rowsOf(ctx, e.conn, in("SELECT has_any_column_privilege($1, 'SELECT'), has_table_privilege($1, 'TRUNCATE'), "+
 		"(SELECT pg_has_role(c.relowner, 'USAGE') OR pg_has_role(n.nspowner, 'USAGE') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1), "+
 		"row_security_active($1), "+
@@ -188,7 +120,7 @@ func (e *examination) burden(name, indexes, triggers, foreign, unique string) {
 func (e *examination) locks(ctx context.Context, name string) error {
 	found, err := rowsOf(ctx, e.conn, "SELECT l.pid, l.mode, COALESCE(a.usename, ''), COALESCE(a.state, 'of unknown state'), "+
 		"COALESCE(CAST(CAST(extract(epoch FROM now() - a.xact_start) AS bigint) AS text), '') "+
-		"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.relation = "+e.table.oid+" AND l.granted AND l.pid <> pg_backend_pid() "+
+		"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.relation = "+e.of.Relation.ID+" AND l.granted AND l.pid <> pg_backend_pid() "+
 		"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) "+
 		"AND l.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') LIMIT 1")
 	if err != nil {
@@ -212,7 +144,7 @@ func (e *examination) tablets(ctx context.Context, name string) error {
 	if e.intent.Create == loader.CreateRecreate {
 		return nil
 	}
-	found, err := rowsOf(ctx, e.conn, "SELECT num_tablets, num_hash_key_columns FROM yb_table_properties("+e.table.oid+")")
+	found, err := rowsOf(ctx, e.conn, "SELECT num_tablets, num_hash_key_columns FROM yb_table_properties("+e.of.Relation.ID+")")
 	if err != nil {
 		e.unknown("tablets", err)
 		return err
@@ -224,10 +156,10 @@ func (e *examination) tablets(ctx context.Context, name string) error {
 	switch {
 	case found[0][1] == "0":
 		e.warn("tablets", name+"'s key is not hashed: rows in key order all go to one tablet of "+found[0][0]+", on one node",
-			"--create recreate, which makes "+e.primary()+", or make it so")
-	case n < len(e.owner.hosts):
-		e.warn("tablets", fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(e.owner.hosts)),
-			fmt.Sprintf("make it anew with SPLIT INTO %d TABLETS", len(e.owner.hosts)))
+			"--create recreate, which makes "+e.statements(e.of.State).primary()+", or make it so")
+	case n < len(e.hosts):
+		e.warn("tablets", fmt.Sprintf("%s has %d tablets on %d nodes: some have nothing to do", name, n, len(e.hosts)),
+			fmt.Sprintf("make it anew with SPLIT INTO %d TABLETS", len(e.hosts)))
 	default:
 		e.ok("tablets", fmt.Sprintf("%s has %d tablets, hashed by its key", name, n))
 	}

@@ -107,7 +107,7 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 		},
 		"table is missing": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.Create = loader.CreateNever },
-			check:  "table", grade: loader.GradeFail, found: "there is no table", fix: "--create if-missing",
+			check:  "table", grade: loader.GradeFail, found: "does not exist", fix: "--create if-missing",
 		},
 		"may not insert": {
 			given: made + "; REVOKE INSERT ON $s.documents FROM $r", check: "table", grade: loader.GradeFail,
@@ -122,7 +122,7 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 		},
 		"another table": {
 			given: "CREATE TABLE $s.documents (document_id int, payload bytea); GRANT ALL ON $s.documents TO $r",
-			check: "table", grade: loader.GradeFail, found: "document_id integer", fix: "choose another --table",
+			check: "table", grade: loader.GradeFail, found: "document_id is integer", fix: "choose another --table",
 		},
 		"claims without a key": {
 			given: made + claimed + "; ALTER TABLE $s.terapush_claims DROP CONSTRAINT terapush_claims_pkey",

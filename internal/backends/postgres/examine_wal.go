@@ -87,7 +87,7 @@ func (e *examination) wal(ctx context.Context) error {
 		return nil
 	}
 	e.durability()
-	if !e.aurora() && !e.options.unlogged && !e.unlogged {
+	if !e.aurora() && !e.statements(e.of.State).unlogged {
 		e.checkpoints()
 	}
 	if e.facts.standby {

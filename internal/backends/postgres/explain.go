@@ -26,8 +26,10 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if table == "" {
 		table = schema.Dataset
 	}
-	s := statementsFor(table, schema, c.Method, o, f)
-	s.primaryKey = p.PrimaryKey || c.Dedup == loader.DedupRange
+	s := statements{
+		Statements: plannedStatements(table, schema, f, o.unlogged), method: c.Method, options: o, flavour: f,
+		unlogged: o.unlogged, primaryKey: p.PrimaryKey || c.Dedup == loader.DedupRange,
+	}
 
 	var all []loader.Statement
 	add := func(when, text string) { all = append(all, loader.Statement{When: when, Text: text}) }
@@ -44,15 +46,15 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.markTable())
 	}
 	if p.Create == loader.CreateTruncate { // the table that is there, of which what stands above is not said
-		add("once", s.truncate())
+		add("once", s.Truncate())
 	}
 	when := "per batch"
 	if c.Staged() {
 		when = "per group" // on a connection of its own
-		add(when, s.sessionSetup(t))
+		add(when, f.sessionSetup(t))
 		add(when, nameSession("RUN"))
 	} else {
-		add("per session", s.sessionSetup(t))
+		add("per session", f.sessionSetup(t))
 		if o.nonTransactional {
 			add("per session", nonTransactional)
 		}
@@ -65,11 +67,11 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
 	switch {
 	case claims && f == redshift:
-		for _, text := range []string{"BEGIN", s.lockClaims(), s.SelectClaim("RUN", 0), s.InsertClaim(first)} {
+		for _, text := range []string{"BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first)} {
 			add(when, text)
 		}
 	case claims:
-		add(when, s.claim(first))
+		add(when, claim(s.Statements, first))
 	case c.Staged():
 		add(when, "BEGIN")
 	}

@@ -11,9 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // flavour is the product behind the protocol, as far as it makes a difference.
@@ -139,40 +137,4 @@ func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endp
 	}
 	wg.Wait()
 	return slices.DeleteFunc(nodes, func(e endpoint) bool { return e.host == "" }), nil
-}
-
-// literals quotes texts for an IN list.
-func literals(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = literal(t)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// literal quotes a text under standard_conforming_strings, which every connection switches on.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-// dialect is how PostgreSQL writes what sqlload leaves open.
-//
-// Microseconds since 1970 are put together from whole seconds and their fraction. date_part gives floating point, which
-// holds both exactly; EXTRACT of all at once was floating point, too, before PostgreSQL 14, and loses microseconds in
-// centuries far from ours. Numerics are read as text: their binary form has digits of base 10,000.
-func dialect() sqlload.Dialect {
-	return sqlload.Dialect{
-		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric", Leading: true,
-		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
-			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
-		TimeLiteral: "CAST('%s' AS timestamp)",
-		Reads:       map[rows.Type]string{rows.Decimal: "CAST(%s AS text)"},
-	}
-}
-
-// redshiftDialect is dialect with what Redshift does otherwise: date_part there knows no epoch and takes the pieces of a
-// timestamp in other ways, so the microseconds are counted by a function of its own; and a plain numeric has 18 digits.
-func redshiftDialect() sqlload.Dialect {
-	d := dialect()
-	d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
-	d.Decimal = "decimal(38, 0)"
-	return d
 }

@@ -32,7 +32,7 @@ const holdPatience = time.Second
 // hold keeps other runs off the table until Close, by an advisory lock. The lock is a transaction's, since a pooler would
 // lend the connection of a session's to others; a transaction that is idle and has read nothing holds up no vacuum. Where
 // the server knows no such locks, as YugabyteDB before 2025.1 and Redshift, nobody is kept off.
-func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error {
+func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone || l.flavour == redshift {
 		return nil
@@ -41,7 +41,7 @@ func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error
 	if err != nil {
 		return nil //nolint:nilerr // what Prepare does next will find the same, or go on without
 	}
-	busy, err := r.lock(ctx, c, p)
+	busy, err := lock(ctx, c, table, p)
 	if err == nil && busy == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -60,8 +60,8 @@ func (l *opened) hold(ctx context.Context, r *ready, p loader.Preparation) error
 }
 
 // lock takes the lock on c. busy says who has it.
-func (r *ready) lock(ctx context.Context, c *pgconn.PgConn, p loader.Preparation) (busy, err error) {
-	table, err := r.located(ctx, c)
+func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparation) (busy, err error) {
+	table, err = located(ctx, c, table)
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +109,11 @@ func (r *ready) lock(ctx context.Context, c *pgconn.PgConn, p loader.Preparation
 }
 
 // located is the table's full name, quoted, whether or not it is there yet.
-func (r *ready) located(ctx context.Context, c *pgconn.PgConn) (string, error) {
-	schema, name := unquoted(r.Table)
+func located(ctx context.Context, c *pgconn.PgConn, table string) (string, error) {
+	schema, name := unquoted(table)
 	if schema == "" {
 		found, err := rowsOf(ctx, c, "SELECT COALESCE((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+
-			"WHERE c.oid = to_regclass("+literal(r.Table)+")), current_schema(), '')")
+			"WHERE c.oid = to_regclass("+literal(table)+")), current_schema(), '')")
 		if err != nil {
 			return "", err
 		}

@@ -22,10 +22,10 @@ func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
 	require.NoError(t, err)
 	p.Create = loader.CreateNever
 	for change, want := range map[string]string{
-		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax numeric(15,3)",
-		"ALTER l_tax TYPE numeric(16,2)":                                        "l_tax numeric(16,2)",
-		"ALTER l_tax TYPE numeric":                                              "l_tax numeric,",
-		"ALTER l_tax TYPE double precision":                                     "l_tax double precision",
+		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax is numeric(15,3)",
+		"ALTER l_tax TYPE numeric(16,2)":                                        "l_tax is numeric(16,2)",
+		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
+		"ALTER l_tax TYPE double precision":                                     "l_tax is double precision",
 		"DROP CONSTRAINT documents_pkey":                                        "its is not (l_orderkey, l_linenumber)",
 		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          "its is not (l_orderkey, l_linenumber)",
 		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": "its is not (l_orderkey, l_linenumber)",

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"sync"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -20,19 +21,10 @@ const adminName = "terapush"
 // connectPatience bounds one attempt to connect, for servers that accept and then say nothing.
 const connectPatience = 10 * time.Second
 
-var (
-	_ loader.Resolver = (*opened)(nil)
-	_ loader.Claims   = (*opened)(nil)
-	_ loader.Prober   = (*opened)(nil)
-	_ loader.Reserver = (*opened)(nil)
-	_ loader.Counter  = (*opened)(nil)
-	_ loader.Fetcher  = (*opened)(nil)
-	_ loader.Sizer    = (*opened)(nil)
-)
-
 // opened is the back-end on one table. It keeps no connection of its own but the one that holds the table: what it does
 // besides loading is rare, and a connection made for it cannot be a dead one.
 type opened struct {
+	sqlload.ClaimedTable
 	access
 	method  string
 	options options
@@ -40,23 +32,11 @@ type opened struct {
 	server  loader.Server
 	hosts   []endpoint
 
-	next  atomic.Int64          // counts sessions, to take the hosts in turn
-	ready atomic.Pointer[ready] // nil before Prepare
+	next atomic.Int64 // counts sessions, to take the hosts in turn
 
 	mu       sync.Mutex
 	sessions map[*session]struct{} // whose connection still stands, as far as we know
 	held     *pgconn.PgConn        // keeps other runs off the table; nil if it does not
-}
-
-// ready is what Prepare has settled.
-type ready struct {
-	statements
-	run   string
-	asked string // the table's name as the target gives it
-	// persistence is "logged" or "unlogged"; "" where the server was not asked, and on Redshift, which has no such thing.
-	persistence string
-
-	contract loader.Contract
 }
 
 // Open connects once and asks what is there.
@@ -69,6 +49,9 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		d.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &opened{access: access{target: t, deps: d, setup: sessionSettings(t.Settings)}, method: method, options: o, sessions: make(map[*session]struct{})}
+	l.Table = &sqlload.Table{
+		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.control, Failed: failed, Classify: driver{}.Classify,
+	}
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
 	}
@@ -76,7 +59,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		if l.flavour, l.server, err = probeServer(ctx, c, t.Settings); err != nil {
 			return err
 		}
-		l.setup = statements{flavour: l.flavour}.sessionSetup(t)
+		l.setup = l.flavour.sessionSetup(t)
 		l.server.Endpoint = e.String()
 		if err := asserts(t, method, o, l.flavour, l.server); err != nil {
 			return err
@@ -105,8 +88,8 @@ const tablePersistence = "table_persistence"
 func (l *opened) Server() loader.Server {
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
-	if r := l.ready.Load(); r != nil && r.persistence != "" {
-		s.Settings[tablePersistence] = r.persistence
+	if st, err := l.State(); err == nil && st.Relation != nil && l.flavour != redshift {
+		s.Settings[tablePersistence] = durability(st.Relation.Traits[traitPersistence] == "u")
 	}
 	return s
 }
@@ -161,10 +144,29 @@ func (l *opened) dial(ctx context.Context, e endpoint, name string, notice pgcon
 	return l.connect(ctx, e, name, notice)
 }
 
-// prepared returns what Prepare has settled.
-func (l *opened) prepared() (*ready, error) {
-	if r := l.ready.Load(); r != nil {
-		return r, nil
+// control opens a connection for all but the rows.
+func (l *opened) control(ctx context.Context) (sqlload.Conn, error) {
+	c, _, err := l.dialAny(ctx, 0, nil)
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("postgres: the loader was not prepared")
+	return conn{c}, nil
+}
+
+// Prepare keeps other runs off the table before anything is dropped.
+func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+	if !p.Silent {
+		if err := l.hold(ctx, l.Plan(p).Table, p); err != nil {
+			return loader.Table{}, err
+		}
+	}
+	return l.Table.Prepare(ctx, p)
+}
+
+// Probe implements loader.Prober.
+func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+		s, err := l.open(ctx, c)
+		return s, func(ctx context.Context) (int64, []string, error) { return s.Rows(ctx, b) }, err
+	})
 }

@@ -18,7 +18,8 @@ import (
 type session struct {
 	owner    *opened
 	contract loader.Contract
-	*ready
+	run      string
+	statements
 	conn    *pgconn.PgConn
 	backend backend
 	loading atomic.Int64 // number of the batch being loaded, or idle
@@ -41,11 +42,11 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 }
 
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
-	r, err := l.prepared()
+	st, err := l.State()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{owner: l, contract: c, ready: r}
+	s := &session{owner: l, contract: c, run: st.Want.Run, statements: l.statements(st)}
 	s.loading.Store(idle)
 	if s.conn, _, err = l.dialAny(ctx, int(l.next.Add(1)-1), s.note); err != nil {
 		return nil, err
@@ -120,30 +121,32 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, nil
 }
 
-// Claim implements sqlload.Conn.
+// Claim implements sqlload.Transaction.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	if s.flavour == redshift {
-		if taken, rows, err = s.lockAndLook(ctx, s.conn, ref); err != nil || taken {
-			return taken, rows, err
+		found, err := lockAndLook(ctx, conn{s.conn}, s.Statements, ref)
+		if err != nil || len(found) > 0 {
+			return s.taken(found, err)
 		}
 		_, err = exec(ctx, s.conn, s.InsertClaim(ref))
 		return false, 0, err
 	}
-	results, err := exec(ctx, s.conn, s.claim(ref))
+	results, err := exec(ctx, s.conn, claim(s.Statements, ref))
+	if err != nil || results[len(results)-1].CommandTag.RowsAffected() == 1 {
+		return false, 0, err
+	}
+	return s.taken(rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number)))
+}
+
+// taken reads the claim that is there already.
+func (s *session) taken(found [][]string, err error) (bool, int64, error) {
+	if err == nil && len(found) == 0 {
+		err = sqlload.ErrVanished
+	}
 	if err != nil {
 		return false, 0, err
 	}
-	if results[len(results)-1].CommandTag.RowsAffected() == 1 {
-		return false, 0, nil
-	}
-	found, err := rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	if err != nil {
-		return false, 0, err
-	}
-	if len(found) == 0 {
-		return false, 0, errors.New("the claim is taken and cannot be read: was it removed just now?")
-	}
-	rows, err = parseInt(found[0][0])
+	rows, err := parseInt(found[0][0])
 	return true, rows, err
 }
 
@@ -174,7 +177,7 @@ func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) 
 	return results[0].CommandTag.RowsAffected(), nil
 }
 
-// Commit implements sqlload.Conn. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
+// Commit implements sqlload.Transaction. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
 // what a deferred constraint refuses is certainly not applied.
 func (s *session) Commit(ctx context.Context) error {
 	results, err := exec(ctx, s.conn, "COMMIT")
@@ -190,7 +193,7 @@ func (s *session) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Rollback implements sqlload.Conn. It is needed most when ctx has ended.
+// Rollback implements sqlload.Transaction. It is needed most when ctx has ended.
 func (s *session) Rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
 	defer cancel()

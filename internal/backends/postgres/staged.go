@@ -59,7 +59,7 @@ func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, 
 // Commit lets the server read the group's objects in a transaction that claims the group first, on a connection of its
 // own.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
-	r, err := l.prepared()
+	st, err := l.State()
 	if err != nil {
 		return ack, err
 	}
@@ -67,14 +67,14 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	if err != nil {
 		return ack, err
 	}
-	s, err := l.open(ctx, r.contract)
+	s, err := l.open(ctx, st.Want.Contract)
 	if err != nil {
 		return ack, err
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	var c sqlload.Conn = s
-	if r.contract.Dedup != loader.DedupTx {
+	var c sqlload.Transaction = s
+	if st.Want.Contract.Dedup != loader.DedupTx {
 		c = unclaimed{s}
 	}
 	objects := l.store.Run(g.ID.Run).Group(g.ID.Number)
@@ -98,11 +98,11 @@ func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows in
 
 // Discard removes the group's objects.
 func (l *staged) Discard(ctx context.Context, g loader.Group) error {
-	r, err := l.prepared()
+	st, err := l.State()
 	if err != nil {
 		return err
 	}
-	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, r.contract.Format)
+	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, st.Want.Contract.Format)
 }
 
 // Objects lists what lies in the run's folder.
@@ -124,12 +124,15 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	defer func() { // what stays is listed at the run's end
 		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{loader.RefOf(b)}, b.Format)
 	}()
-	return l.prove(ctx, c, loader.RefOf(b), func(s *session) (int64, error) {
-		n, err := s.fetch(ctx, objects, []loader.Ref{loader.RefOf(b)}, access)
-		if err != nil {
-			_ = s.Rollback(ctx) // a failed transaction answers no question
-			err = s.whyNot(ctx, err)
-		}
-		return n, err
+	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+		s, err := l.open(ctx, c)
+		return s, func(ctx context.Context) (int64, []string, error) {
+			n, err := s.fetch(ctx, objects, []loader.Ref{loader.RefOf(b)}, access)
+			if err != nil {
+				_ = s.Rollback(ctx) // a failed transaction answers no question
+				err = s.whyNot(ctx, err)
+			}
+			return n, nil, err
+		}, err
 	})
 }

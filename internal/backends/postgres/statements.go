@@ -30,18 +30,10 @@ type statements struct {
 	primaryKey bool
 }
 
-// statementsFor plans the statements before the server was asked. table is schema.name, or a name alone.
-func statementsFor(table string, s rows.Schema, method string, o options, f flavour) statements {
-	d := dialect()
-	if f == redshift {
-		d = redshiftDialect()
-	}
-	st := statements{
-		Statements: sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table)},
-		method:     method, options: o, flavour: f, unlogged: o.unlogged,
-	}
-	st.Claims = claimsTable(schemaOf(table), o.unlogged)
-	return st
+// plannedStatements are those before the server was asked. table is schema.name, or a name alone.
+func plannedStatements(table string, s rows.Schema, f flavour, unlogged bool) sqlload.Statements {
+	d := f.dialect()
+	return sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table), Claims: claimsTable(schemaOf(table), unlogged)}
 }
 
 // schemaOf is the schema that a table's name begins with, or "".
@@ -71,30 +63,6 @@ func qualified(schema, name string) string {
 	return quote(schema) + "." + quote(name)
 }
 
-// columnType is the server's type for a column. Timestamps have no time zone, or the session's would move them.
-func (s statements) columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Int64:
-		return "bigint"
-	case rows.Date:
-		return "date"
-	case rows.Timestamp:
-		return "timestamp without time zone"
-	case rows.Decimal:
-		return fmt.Sprintf("numeric(%d,%d)", c.Digits, c.Scale)
-	case rows.Bytes:
-		if s.flavour == redshift {
-			return fmt.Sprintf("varbyte(%d)", max(c.MaxBytes, 1))
-		}
-		return "bytea"
-	default:
-		if s.flavour == redshift { // whose text is a varchar of 256 bytes; lengths count bytes
-			return fmt.Sprintf("character varying(%d)", max(c.Declared, c.MaxBytes, 1))
-		}
-		return "text"
-	}
-}
-
 func create(unlogged bool) string {
 	if unlogged {
 		return "CREATE UNLOGGED TABLE "
@@ -117,7 +85,7 @@ func (s statements) primary() string {
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
-		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.columnType(c)))
+		columns = append(columns, fmt.Sprintf("%s %s NOT NULL", s.Identifier(c.Name), s.Type(c)))
 	}
 	if s.primaryKey || s.flavour == yugabyteDB {
 		columns = append(columns, s.primary())
@@ -133,8 +101,6 @@ func (s statements) createTable() string {
 func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
 }
-
-func (s statements) truncate() string { return "TRUNCATE " + s.Table }
 
 func (s statements) createClaims() string {
 	if s.flavour == redshift {
@@ -172,13 +138,9 @@ func durability(unlogged bool) string {
 
 // claim begins the transaction and claims in one message. READ COMMITTED, so that a claim which another session has
 // just committed is seen instead of failing the statement, whatever the server's default is.
-func (s statements) claim(r loader.Ref) string {
+func claim(s sqlload.Statements, r loader.Ref) string {
 	return "BEGIN ISOLATION LEVEL READ COMMITTED; " + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
 }
-
-// finalLook tries to claim and takes it back, in one message. An uncommitted claim makes it wait, up to lockWait, which
-// a plain look would not see.
-func (s statements) finalLook(r loader.Ref) string { return s.claim(r) + "; ROLLBACK" }
 
 // send is the statement that takes a batch's rows. Behind an INSERT stands the body.
 func (s statements) send(f batch.Format, d loader.Dedup) string {
@@ -197,9 +159,9 @@ func (s statements) send(f batch.Format, d loader.Dedup) string {
 }
 
 // sessionSetup is what every connection says first: what the statements here rest on, and then --set, which wins.
-func (s statements) sessionSetup(t loader.Target) string {
-	if s.flavour == redshift {
-		return s.redshiftSetup(t)
+func (f flavour) sessionSetup(t loader.Target) string {
+	if f == redshift {
+		return redshiftSetup(t)
 	}
 	// Literals rest on standard_conforming_strings, and names that the server shows on quote_all_identifiers.
 	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
@@ -217,7 +179,7 @@ const nonTransactional = "SET yb_disable_transactional_writes = on"
 func sessionSettings(settings []loader.Setting) string {
 	var all []string
 	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET %s = %s", dialect().Identifier(s.Name), literal(s.Value)))
+		all = append(all, fmt.Sprintf("SET %s = %s", qualified("", s.Name), literal(s.Value)))
 	}
 	return strings.Join(all, "; ")
 }

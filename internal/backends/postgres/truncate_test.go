@@ -45,7 +45,7 @@ func TestTruncate(t *testing.T) {
 	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
 	sql(t, "DROP TABLE "+schema+".terapush_claims; ALTER TABLE "+to.Table+" ALTER document_id TYPE integer")
 	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "its columns are (document_id integer")
+	require.ErrorContains(t, err, "column document_id is integer, want bigint")
 	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table), "refused before anything was lost")
 	sql(t, "ALTER TABLE "+to.Table+" ALTER document_id TYPE bigint")
 	_, err = l.Prepare(t.Context(), p)

@@ -78,7 +78,7 @@ func (y *yugabyte) answer(c *fakeConn, sql string) bool {
 	case strings.Contains(sql, "has_table_privilege(c.oid, 'DELETE')"): // no claim table yet
 		c.rows()
 	case strings.Contains(sql, "FROM pg_class"):
-		c.rows([]string{"16384", "16384", "public", "documents", "p", "r", "made by terapush", "t"})
+		c.rows([]string{"16384", "16384", "public", "documents", "r", "made by terapush", "p", "t"})
 	case strings.Contains(sql, "FROM pg_index"):
 		c.rows([]string{"t", y.key})
 	case strings.Contains(sql, "FROM pg_attribute"):

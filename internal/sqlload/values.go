@@ -1,7 +1,7 @@
 package sqlload
 
 import (
-	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,61 +10,48 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Row is where the rows of one Fetch over package sql are scanned to, again and again.
-type Row struct {
-	Number int64
-	values []any
-	schema rows.Schema
-	To     []any // for Scan: &Number, then an *int64 or *sql.RawBytes for each column
-}
-
-// NewRow makes room for the columns of the schema behind a row's number, as SelectRows asks for them.
-func NewRow(s rows.Schema) *Row {
-	r := &Row{schema: s, values: make([]any, len(s.Columns))}
-	r.To = append(r.To, &r.Number)
-	for _, c := range s.Columns {
-		if c.Type == rows.Int64 {
-			r.To = append(r.To, new(int64))
-		} else {
-			r.To = append(r.To, new(sql.RawBytes))
+// readRow reads a row of SelectRows into values, as loader.Fetcher wants them; nil is a NULL.
+func (s Statements) readRow(row [][]byte, values []any) (number int64, err error) {
+	if len(row) != len(values)+1 {
+		return 0, fmt.Errorf("a row has %d values, and %d were asked for", len(row), len(values)+1)
+	}
+	if number, err = parseNumber(string(row[0])); err != nil {
+		return 0, err
+	}
+	for i, c := range s.Schema.Columns {
+		if values[i], err = s.readValue(c, row[i+1]); err != nil {
+			return number, fmt.Errorf("row %d, column %s: %w", number, c.Name, err)
 		}
 	}
-	return r
+	return number, nil
 }
 
-// Read gives the values as loader.Fetcher wants them; nil is a NULL. They belong to the row until the next Scan.
-func (r *Row) Read() (values []any, err error) {
-	for i, to := range r.To[1:] {
-		switch v := to.(type) {
-		case *sql.RawBytes:
-			r.values[i], err = valueOf(r.schema.Columns[i], *v)
-		case *int64:
-			r.values[i] = *v
-		}
-		if err != nil {
-			return nil, fmt.Errorf("row %d, column %s: %w", r.Number, r.schema.Columns[i].Name, err)
-		}
-	}
-	return r.values, nil
-}
-
-func valueOf(c rows.Column, text sql.RawBytes) (any, error) {
+func (d Dialect) readValue(c rows.Column, text []byte) (any, error) {
 	switch {
+	case text == nil && d.EmptyIsNull && c.Type.Variable():
+		return []byte{}, nil
 	case text == nil:
 		return nil, nil
+	case c.Type == rows.Bytes && d.Hex:
+		n, err := hex.Decode(text, text)
+		return text[:n], err
 	case c.Type.Variable():
-		return []byte(text), nil
+		return text, nil
 	}
-	return ReadFixed(c, string(text))
+	return readFixed(c, string(text))
 }
 
-// ReadFixed reads what the server says as text of a column that is not variable: a number, days, microseconds, or a
-// decimal number without its point. Dates are taken as they stand and not by a driver, which would put them into a time
+// readFixed reads the text of a column that is not variable: a number, days, microseconds, or a decimal number without its
+// point. A date or a timestamp that is an integer has been made one by Reads. Dates are taken as they stand and not by a driver, which would put them into a time
 // zone. One that has a time of day, as Oracle's have, is refused unless it is midnight: what has moved it might not move
 // another past midnight.
-func ReadFixed(c rows.Column, text string) (int64, error) {
+func readFixed(c rows.Column, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
 	switch c.Type {
 	case rows.Date:
+		if err == nil {
+			return n, nil
+		}
 		date, clock, _ := strings.Cut(text, " ")
 		if strings.Trim(clock, "0:") != "" {
 			return 0, fmt.Errorf("the date %s has a time of day", text)
@@ -72,12 +59,15 @@ func ReadFixed(c rows.Column, text string) (int64, error) {
 		day, err := time.Parse(time.DateOnly, date)
 		return day.Unix() / (24 * 60 * 60), err
 	case rows.Timestamp:
+		if err == nil {
+			return n, nil
+		}
 		at, err := time.Parse(time.DateTime, text) // takes a fraction behind the seconds, too
 		return at.UnixMicro(), err
 	case rows.Decimal:
 		return readDecimal(c, text)
 	default:
-		return strconv.ParseInt(text, 10, 64)
+		return n, err
 	}
 }
 

@@ -1,0 +1,73 @@
+package postgres
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// literals quotes texts for an IN list.
+func literals(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = literal(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// literal quotes a text under standard_conforming_strings, which every connection switches on.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// dialect is how PostgreSQL writes what sqlload leaves open.
+//
+// Microseconds since 1970 are put together from whole seconds and their fraction. date_part gives floating point, which
+// holds both exactly; EXTRACT of all at once was floating point, too, before PostgreSQL 14, and loses microseconds in
+// centuries far from ours.
+func (f flavour) dialect() sqlload.Dialect {
+	d := sqlload.Dialect{
+		Type: f.columnType, AtomicDDL: f != redshift, Hex: true,
+		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric", Leading: true,
+		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
+			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
+		TimeLiteral: "CAST('%s' AS timestamp)",
+		Reads: map[rows.Type]string{ // of which a session's settings change nothing
+			rows.Decimal: "CAST(%s AS text)", rows.Bytes: "encode(%s, 'hex')",
+			rows.Date: "to_char(%s, 'YYYY-MM-DD')", rows.Timestamp: "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')",
+		},
+	}
+	if f == redshift {
+		// date_part knows no epoch there and takes the pieces of a timestamp in other ways, so the microseconds are counted by
+		// a function of its own. A plain numeric has 18 digits.
+		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
+		d.Decimal = "decimal(38, 0)"
+		d.Reads = map[rows.Type]string{rows.Decimal: "CAST(%s AS text)"}
+		d.Hex = false
+	}
+	return d
+}
+
+// columnType is the server's type for a column. Timestamps have no time zone, or the session's would move them.
+func (f flavour) columnType(c rows.Column) string {
+	switch c.Type {
+	case rows.Int64:
+		return "bigint"
+	case rows.Date:
+		return "date"
+	case rows.Timestamp:
+		return "timestamp without time zone"
+	case rows.Decimal:
+		return fmt.Sprintf("numeric(%d,%d)", c.Digits, c.Scale)
+	case rows.Bytes:
+		if f == redshift {
+			return fmt.Sprintf("varbyte(%d)", max(c.MaxBytes, 1))
+		}
+		return "bytea"
+	default:
+		if f == redshift { // whose text is a varchar of 256 bytes; lengths count bytes
+			return fmt.Sprintf("character varying(%d)", max(c.Declared, c.MaxBytes, 1))
+		}
+		return "text"
+	}
+}

@@ -1,0 +1,182 @@
+package sqlload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// ClaimedTable is a table on a server with transactions.
+type ClaimedTable struct{ *Table }
+
+// Claimed implements loader.Claims.
+func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
+	s, err := t.State()
+	if err != nil {
+		return err
+	}
+	return t.query(ctx, "read the claims of run "+run, s.SelectClaims(run), func(row [][]byte) error {
+		number, err := parseNumber(string(row[0]))
+		if err != nil {
+			return err
+		}
+		rows, err := parseNumber(string(row[1]))
+		if err != nil {
+			return err
+		}
+		return f(number, rows)
+	})
+}
+
+// Forget implements loader.Claims. Where there is no claim table there are no claims.
+func (t ClaimedTable) Forget(ctx context.Context, run string) (rows int64, err error) {
+	s, err := t.State()
+	if err != nil {
+		return 0, err
+	}
+	err = t.on(ctx, func(c Conn) error {
+		rows = 0
+		for _, claims := range [...]string{s.Statements.Claims, s.OtherClaims} {
+			if claims == "" {
+				continue
+			}
+			in := s.Statements
+			in.Claims = claims
+			n, err := c.Exec(ctx, in.DeleteClaims(run))
+			if err != nil && t.Classify(err).Class != loader.ClassMissing {
+				return err
+			}
+			rows += n
+		}
+		return nil
+	})
+	return rows, t.Failed("remove the claims of run "+run, err)
+}
+
+// Reserve implements loader.Reserver.
+func (t ClaimedTable) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
+	s, err := t.State()
+	if err != nil {
+		return 0, err
+	}
+	fresh := *s
+	fresh.Want.Resume = false // the claim table may be missing where the run itself needs no claims
+	err = t.on(ctx, func(c Conn) error {
+		if err := t.ensureClaims(ctx, c, &fresh); err != nil {
+			return err
+		}
+		return t.Claims.InTurn(ctx, c, s, func() (err error) {
+			first, err = s.reserve(ctx, c, run, rows, last)
+			return err
+		})
+	})
+	return first, t.Failed("reserve row numbers", err)
+}
+
+func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int64) (first int64, err error) {
+	found, err := Rows(ctx, c, s.SelectReservation(run))
+	if err != nil {
+		return 0, err
+	}
+	if len(found) > 0 {
+		return parseNumber(found[0][0])
+	}
+	if first, err = Number(ctx, c, s.SelectNextFree()); err != nil {
+		return 0, err
+	}
+	if err := loader.Fits(first, rows, last); err != nil {
+		return 0, err
+	}
+	_, err = c.Exec(ctx, s.InsertReservation(run, first, rows))
+	return first, err
+}
+
+// Resolve implements loader.Resolver for claims and key ranges. The failure of the look is not the batch's: it leaves open
+// what became of that.
+func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
+	s, err := t.State()
+	if err != nil {
+		return res, err
+	}
+	if err = t.Claims.EndOthers(ctx, s, ref); err == nil {
+		err = t.on(ctx, func(c Conn) error {
+			res, err = t.Claims.Settled(ctx, c, s, ref)
+			return err
+		})
+	}
+	return res, t.undecided(err)
+}
+
+// undecided is the error of a question about a batch, which leaves open what became of that, whatever the error says about
+// itself.
+func (t *Table) undecided(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &loader.Error{Op: "look for the batch", Applied: loader.Unknown, Err: err}
+	if known := (*loader.Error)(nil); !errors.As(err, &known) && errors.As(t.Failed(e.Op, err), &known) {
+		e.Err, e.Hint = known.Err, known.Hint
+	}
+	return e
+}
+
+// LookForClaim reads the claim of a batch or commit group by a query like SelectClaim.
+func (s *State) LookForClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+	found, err := Rows(ctx, c, query)
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	return ReadClaim(found, ref)
+}
+
+// ReadClaim is what the answer to SelectClaim says.
+func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
+	if len(found) == 0 {
+		return loader.Resolution{Applied: loader.No}, nil
+	}
+	rows, err := parseNumber(found[0][0])
+	switch {
+	case err != nil:
+		return loader.Resolution{}, err
+	case rows != ref.Rows:
+		return loader.Resolution{Reason: fmt.Sprintf("the claim of batch %s says %d rows, but the batch has %d", ref.ID, rows, ref.Rows)}, nil
+	}
+	return loader.Resolution{Applied: loader.Yes}, nil
+}
+
+// ErrVanished is the error of a claim that kept another out and cannot be read.
+var ErrVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
+
+// Front finds how many rows at the front of a batch are in the table, for loads that are committed piece by piece in the
+// order of their rows. If what is there is no front part, something else has written these keys.
+func (s *State) Front(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+	found, err := Rows(ctx, c, query)
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	if len(found) != 1 || len(found[0]) != 3 {
+		return loader.Resolution{}, errors.New("the server answered no count")
+	}
+	n, err := parseNumber(found[0][0])
+	if err != nil || n == 0 {
+		return loader.Resolution{Applied: loader.No}, err
+	}
+	first, err := parseNumber(found[0][1])
+	if err != nil {
+		return loader.Resolution{}, err
+	}
+	last, err := parseNumber(found[0][2])
+	switch {
+	case err != nil:
+		return loader.Resolution{}, err
+	case first != ref.First || last != ref.First+n-1:
+		return loader.Resolution{Reason: fmt.Sprintf("batch %v: %d rows from %d to %d are there, which is not the front of %d to %d "+
+			"(something else writes to the table: load the range again into an empty table)",
+			ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1)}, nil
+	case n == ref.Rows:
+		return loader.Resolution{Applied: loader.Yes, Rows: n}, nil
+	}
+	return loader.Resolution{Applied: loader.No, Rows: n}, nil
+}

@@ -1,0 +1,93 @@
+package sqlload
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+)
+
+// Conn is a connection for all but the rows of a load: questions, DDL and the claim table.
+type Conn interface {
+	// Exec runs a statement, or several where the server takes them in one message, and returns how many rows the last
+	// one changed.
+	Exec(ctx context.Context, statement string) (rows int64, err error)
+	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns. An
+	// error of each ends the query and comes back as it is.
+	Query(ctx context.Context, query string, each func(row [][]byte) error) error
+	Close() error
+}
+
+// Rows reads all rows of a query as text; NULL is "".
+func Rows(ctx context.Context, c Conn, query string) (all [][]string, err error) {
+	err = c.Query(ctx, query, func(row [][]byte) error {
+		texts := make([]string, len(row))
+		for i, value := range row {
+			texts[i] = string(value)
+		}
+		all = append(all, texts)
+		return nil
+	})
+	return all, err
+}
+
+// Number reads the number that a query asks for.
+func Number(ctx context.Context, c Conn, query string) (int64, error) {
+	found, err := Rows(ctx, c, query)
+	if err != nil {
+		return 0, err
+	}
+	if len(found) != 1 {
+		return 0, fmt.Errorf("the server answered %d rows where one number was expected", len(found))
+	}
+	return parseNumber(found[0][0])
+}
+
+func parseNumber(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
+	}
+	return n, nil
+}
+
+// SQL is a connection of package sql as a Conn.
+type SQL struct{ *sql.Conn }
+
+// Exec implements Conn.
+func (c SQL) Exec(ctx context.Context, statement string) (int64, error) {
+	result, err := c.ExecContext(ctx, statement)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
+// Query implements Conn.
+func (c SQL) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+	list, err := c.QueryContext(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = list.Close() }()
+	columns, err := list.Columns()
+	if err != nil {
+		return err
+	}
+	values, row, to := make([]sql.RawBytes, len(columns)), make([][]byte, len(columns)), make([]any, len(columns))
+	for i := range values {
+		to[i] = &values[i]
+	}
+	for list.Next() {
+		if err := list.Scan(to...); err != nil {
+			return err
+		}
+		for i, value := range values {
+			row[i] = value
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return list.Err()
+}
