@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -21,7 +22,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 	found, err := t.Locate(ctx, c, s)
 	switch {
 	case err != nil:
-		return k, t.refused(k, "table", err)
+		return k, t.refused(ctx, k, "table", err)
 	case found == nil:
 		k.Missing = append(k.Missing, s.Table)
 		k.ok("table", "there is no table "+s.Table+"; the run makes it")
@@ -30,7 +31,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 		k.ok("table", s.Table+" is there; the run drops it and makes it anew")
 	default:
 		if err := t.Fits(ctx, c, s, found); err != nil {
-			if err := t.refused(k, "table", err); err != nil {
+			if err := t.refused(ctx, k, "table", err); err != nil {
 				return k, err
 			}
 			break
@@ -44,11 +45,11 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 	there, err := t.Claims.CheckClaims(ctx, c, s)
 	switch {
 	case err != nil:
-		return k, t.refused(k, "claim table", t.Failed("check the claim table", err))
+		return k, t.refused(ctx, k, "claim table", t.Failed("check the claim table", err))
 	case there:
 		k.ok("claim table", s.Statements.Claims+" is there, keyed, and open to this user")
 	case s.Want.Resume:
-		return k, t.refused(k, "claim table", loader.NoClaims(s.Statements.Claims))
+		return k, t.refused(ctx, k, "claim table", loader.NoClaims(s.Statements.Claims))
 	default:
 		k.Missing = append(k.Missing, s.Statements.Claims)
 	}
@@ -57,10 +58,9 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 
 // refused adds the finding of what Prepare would say. The error is err where that says nothing about the table, as the
 // connection is gone.
-func (t *Table) refused(k *Checked, check string, err error) error {
+func (t *Table) refused(ctx context.Context, k *Checked, check string, err error) error {
 	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: err.Error()}
-	class := t.Classify(err).Class
-	gone := class == loader.ClassConnection || class == loader.ClassTimeout || errors.Is(err, context.Canceled)
+	gone := t.gone(ctx, err)
 	if gone {
 		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
 	} else if told := (*loader.Error)(nil); errors.As(err, &told) && told.Err != nil {
@@ -75,4 +75,66 @@ func (t *Table) refused(k *Checked, check string, err error) error {
 
 func (k *Checked) ok(check, found string) {
 	k.Findings = append(k.Findings, loader.Finding{Check: check, Grade: loader.GradeOK, Found: found})
+}
+
+// Check is a question of the doctor about the server or the table, and what its answer means for a push.
+type Check struct {
+	Name string
+	Ask  string // a query; "": the answer is known already
+	// Judge returns the finding on the first row of the answer, nil if there is none. One without a grade is left out, and
+	// one without a name has the check's.
+	Judge func(row []string) loader.Finding
+}
+
+// OK, Warn and Fail make findings.
+func OK(found string) loader.Finding { return loader.Finding{Grade: loader.GradeOK, Found: found} }
+
+// Warn is a finding of what costs time or is probably not wanted.
+func Warn(found, fix string) loader.Finding {
+	return loader.Finding{Grade: loader.GradeWarn, Found: found, Fix: fix}
+}
+
+// Fail is a finding of what would stop the push.
+func Fail(found, fix string) loader.Finding {
+	return loader.Finding{Grade: loader.GradeFail, Found: found, Fix: fix}
+}
+
+// Ask goes through the checks; those that ask the same are answered at once. What the server does not answer is a finding,
+// with the fix that grant gives for it. An error says that the connection is gone.
+func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(error) string) (findings []loader.Finding, err error) {
+	type answer struct {
+		row []string
+		err error
+	}
+	answers := map[string]answer{"": {}}
+	for _, check := range checks {
+		a, asked := answers[check.Ask]
+		if !asked {
+			rows, err := Rows(ctx, c, check.Ask)
+			if len(rows) > 0 {
+				a.row = rows[0]
+			}
+			a.err = err
+			answers[check.Ask] = a
+		}
+		var f loader.Finding
+		if a.err == nil {
+			f = check.Judge(a.row)
+		} else if !asked {
+			f = loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + a.err.Error(), Fix: grant(a.err)}
+		}
+		if f.Check = cmp.Or(f.Check, check.Name); f.Grade != "" {
+			findings = append(findings, f)
+		}
+		if a.err != nil && t.gone(ctx, a.err) {
+			return findings, a.err
+		}
+	}
+	return findings, nil
+}
+
+// gone reports whether nothing more can be asked after err.
+func (t *Table) gone(ctx context.Context, err error) bool {
+	class := t.Classify(err).Class
+	return ctx.Err() != nil || class == loader.ClassConnection || class == loader.ClassTimeout
 }
