@@ -175,9 +175,12 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	statements := t.Catalog.Create(s)
 	if old != nil {
 		statements = append([]string{"DROP TABLE " + s.Table}, statements...)
-		if s.AtomicDDL { // then what keeps the new one from being made leaves the old one alone
-			statements = append(append([]string{"BEGIN"}, statements...), "COMMIT")
-		}
+	}
+	switch {
+	case s.AtomicDDL && old != nil: // what keeps the new one from being made leaves the old one alone
+		statements = slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"})
+	case s.AtomicDDL: // one message is one transaction: without its comment terapush would never drop the table
+		statements = []string{strings.Join(statements, "; ")}
 	}
 	for _, statement := range statements {
 		if _, err := c.Exec(ctx, statement); err != nil && (old != nil || !t.Catalog.Exists(err)) {

@@ -136,8 +136,8 @@ func TestReadBucket(t *testing.T) {
 	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
 	assert.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 8}}, b)
 	for says, row := range map[string][]string{
-		"has 2 values":  {"1", "2"},
-		"value 2":       {"2", "three", "0", "2", "3", "5"},
+		"has 2 values":   {"1", "2"},
+		"value 2":        {"2", "three", "0", "2", "3", "5"},
 		"and no integer": {"2", "3", "0", "2", "3", "5.5"},
 	} {
 		_, err := sqlload.ReadBucket(row)

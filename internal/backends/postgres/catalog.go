@@ -169,8 +169,7 @@ func refuse(hint, format string, values ...any) error {
 // Create implements sqlload.Catalog.
 func (l catalog) Create(s *sqlload.State) []string {
 	st := l.statements(s)
-	// In one message and so in one transaction: without the mark terapush would never drop it.
-	return []string{st.createTable() + "; " + st.markTable()}
+	return []string{st.createTable(), st.markTable()}
 }
 
 // Exists implements sqlload.Catalog: table or type exist, or, with IF NOT EXISTS in two sessions at once, the catalog's own

@@ -27,7 +27,7 @@ func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "'
 // centuries far from ours.
 func (f flavour) dialect() sqlload.Dialect {
 	d := sqlload.Dialect{
-		Type: f.columnType, AtomicDDL: f != redshift, Hex: true,
+		Type: f.columnType, AtomicDDL: true, Hex: true,
 		Quote: `"`, Divide: "%s / %d", TextNumber: "CAST(%s AS bigint)", Decimal: "numeric", Leading: true,
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",

@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Explain shows what a run into a missing table says. The scheme is all there is to tell the flavour by.
 func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	schema, c := p.Schema, p.Contract
+	c := p.Contract
 	_, o, _ := planOf(t) // what is wrong with the options Check says
 	f := postgreSQL
 	switch {
@@ -22,32 +23,12 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	case c.Method == methodS3Copy:
 		f = redshift
 	}
-	table := t.Table
-	if table == "" {
-		table = schema.Dataset
-	}
-	s := statements{
-		Statements: plannedStatements(table, schema, f, o.unlogged), method: c.Method, options: o, flavour: f,
-		unlogged: o.unlogged, primaryKey: p.PrimaryKey || c.Dedup == loader.DedupRange,
-	}
-
+	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f}
+	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
+	s := l.statements(table.Plan(p))
 	var all []loader.Statement
 	add := func(when, text string) { all = append(all, loader.Statement{When: when, Text: text}) }
 	claims := c.Dedup == loader.DedupTx
-
-	if claims {
-		add("once", s.createClaims())
-	}
-	if p.Create == loader.CreateRecreate {
-		add("once", "DROP TABLE "+s.Table)
-	}
-	if p.Create != loader.CreateNever {
-		add("once", s.createTable())
-		add("once", s.markTable())
-	}
-	if p.Create == loader.CreateTruncate { // the table that is there, of which what stands above is not said
-		add("once", s.Truncate())
-	}
 	when := "per batch"
 	if c.Staged() {
 		when = "per group" // on a connection of its own
@@ -85,11 +66,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if claims || c.Staged() {
 		add(when, "COMMIT")
 	}
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
-	if claims {
-		add("afterwards", s.DeleteClaims("RUN"))
-	}
-	return all
+	return table.Explain(p, all)
 }
 
 // explainFetch shows how the first group is read. Region and keys are found out when the store is opened.
