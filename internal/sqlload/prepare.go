@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -43,6 +44,15 @@ func (t *Table) State() (*State, error) {
 		return s, nil
 	}
 	return nil, errors.New("the loader was not prepared")
+}
+
+// Format is that of the run's contract.
+func (t *Table) Format() (batch.Format, error) {
+	s, err := t.State()
+	if err != nil {
+		return "", err
+	}
+	return s.Want.Contract.Format, nil
 }
 
 // Plan is the state before the server was asked.

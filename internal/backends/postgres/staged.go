@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -11,17 +10,11 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var (
-	_ loader.Committer = (*staged)(nil)
-	_ loader.Inventory = (*staged)(nil)
-	_ loader.Examiner  = (*staged)(nil)
-)
-
 // staged is the back-end for methods whose batches go into an object store first. What is not below is as for the
 // others: claims, and the look for them, are about commit groups instead of batches.
 type staged struct {
 	*opened
-	store *objstore.Store
+	*objstore.Staging
 }
 
 func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
@@ -32,7 +25,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	if store.Endpoint() != "" {
 		l.deps.Log.Warn("the server reads from Amazon S3 whatever the endpoint of --via is", "endpoint", store.Endpoint())
 	}
-	return &staged{opened: l, store: store}, nil
+	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
 // Examine adds what is to be said of the store.
@@ -41,19 +34,16 @@ func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding
 	if err != nil {
 		return all, err
 	}
-	found, err := l.store.Examine(ctx, i, l.Server().Product)
+	found, err := l.Store.Examine(ctx, i, l.Server().Product)
 	return append(all, found...), err
 }
 
 // Close closes the connections to the store.
-func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.store.Close()) }
+func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Close()) }
 
-// Session puts every batch into the folder of its group.
-func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	if c.GroupBatches < 1 {
-		return nil, fmt.Errorf("postgres: method %s wants commit groups, and the contract has none", l.method)
-	}
-	return objstore.GroupSession(l.store, c.GroupBatches), nil
+// Session implements loader.Loader.
+func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	return l.Staging.Session(ctx, c)
 }
 
 // Commit lets the server read the group's objects in a transaction that claims the group first, on a connection of its
@@ -63,7 +53,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	if err != nil {
 		return ack, err
 	}
-	access, err := l.store.Access(ctx)
+	access, err := l.Store.Access(ctx)
 	if err != nil {
 		return ack, err
 	}
@@ -77,7 +67,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	if st.Want.Contract.Dedup != loader.DedupTx {
 		c = unclaimed{s}
 	}
-	objects := l.store.Run(g.ID.Run).Group(g.ID.Number)
+	objects := l.Place(g.ID)
 	ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
@@ -96,43 +86,24 @@ func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows in
 	return false, 0, err
 }
 
-// Discard removes the group's objects.
-func (l *staged) Discard(ctx context.Context, g loader.Group) error {
-	st, err := l.State()
-	if err != nil {
-		return err
-	}
-	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, st.Want.Contract.Format)
-}
-
-// Objects lists what lies in the run's folder.
-func (l *staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	return l.store.Run(run).GroupObjects(ctx, f)
-}
-
-// Probe puts one object, lets the server read it under a claim, and rolls back. So it also finds out, before the first
-// batch, whether the server can read the bucket.
+// Probe has the server read one object under a claim, and rolls back.
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	access, err := l.store.Access(ctx)
+	access, err := l.Store.Access(ctx)
 	if err != nil {
 		return loader.Proof{}, err
 	}
-	objects := l.store.Run(b.ID.Run).Group(objstore.ProbeGroup)
-	if err := objects.Put(ctx, b); err != nil {
-		return loader.Proof{}, err
-	}
-	defer func() { // what stays is listed at the run's end
-		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{loader.RefOf(b)}, b.Format)
-	}()
-	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
-		s, err := l.open(ctx, c)
-		return s, func(ctx context.Context) (int64, []string, error) {
-			n, err := s.fetch(ctx, objects, []loader.Ref{loader.RefOf(b)}, access)
-			if err != nil {
-				_ = s.Rollback(ctx) // a failed transaction answers no question
-				err = s.whyNot(ctx, err)
-			}
-			return n, nil, err
-		}, err
+	ref := loader.RefOf(b)
+	return l.Try(ctx, b, func(objects *objstore.Run) (loader.Proof, error) {
+		return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+			s, err := l.open(ctx, c)
+			return s, func(ctx context.Context) (int64, []string, error) {
+				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
+				if err != nil {
+					_ = s.Rollback(ctx) // a failed transaction answers no question
+					err = s.whyNot(ctx, err)
+				}
+				return n, nil, err
+			}, err
+		})
 	})
 }
