@@ -11,6 +11,7 @@ import (
 )
 
 func TestVerdicts(t *testing.T) {
+	loadertest.ListedOnce(t, faults())
 	var all []loadertest.Failure
 	add := func(name string, f *failure) { all = append(all, loadertest.Failure{Name: name, Err: f}) }
 	for status := 200; status < 600; status++ {
@@ -41,8 +42,8 @@ func TestVerdicts(t *testing.T) {
 		}
 		return &failure{cause: err}
 	}
-	classify := func(err error) loader.Verdict {
-		v, _ := Classify(unread(err))
+	judge := func(err error) loader.Verdict {
+		v, _ := classify(unread(err))
 		return v
 	}
 	describe := func(op string, err error) error {
@@ -52,5 +53,11 @@ func TestVerdicts(t *testing.T) {
 		return failed(op, unread(err))
 	}
 	connect := func(err error) error { return failed("open s3://bucket/", unread(err)) }
-	loadertest.Verdicts(t, classify, describe, connect, all...)
+	loadertest.Verdicts(t, judge, describe, connect, all...)
+}
+
+// classify is what the back-ends make of an error; ok is false for an error that no object store has made.
+func classify(err error) (v loader.Verdict, ok bool) {
+	_, ok = FaultOf(err)
+	return loader.Judge(err, FaultOf), ok
 }

@@ -65,7 +65,7 @@ func (db *database) open(ctx context.Context, t loader.Target, d loader.Deps) (e
 		return err
 	}
 	if err := db.probe(ctx, t); err != nil {
-		return failed("connect to "+db.control().address, err)
+		return loader.ConnectError(db.control().address, err, faultOf)
 	}
 	if err := db.probeMethod(ctx); err != nil {
 		return failed("try "+db.plan.method.Name, err)

@@ -9,10 +9,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 func TestVerdicts(t *testing.T) {
+	loadertest.ListedOnce(t, faults())
 	var all []loadertest.Failure
 	add := func(name string, err error) { all = append(all, loadertest.Failure{Name: name, Err: err}) }
 	for code := 1; code < 10000; code++ {
@@ -38,6 +40,6 @@ func TestVerdicts(t *testing.T) {
 	add("lost: deadline", &lostError{context.DeadlineExceeded})
 	add("lost: cancelled", &lostError{context.Canceled})
 	add("login 401", &serverError{status: http.StatusUnauthorized, message: "…"})
-	connect := func(err error) error { return failed("connect to h:8000", err) }
+	connect := func(err error) error { return loader.ConnectError("h:8000", err, faultOf) }
 	loadertest.Verdicts(t, New().Classify, withHint, connect, all...)
 }

@@ -30,7 +30,7 @@ func (db *database) insertSession(ctx context.Context, text statements, c loader
 	var err error
 	if s.conn, err = s.pool.Conn(ctx); err != nil {
 		_ = s.Close()
-		return nil, withHint("connect to "+db.frontends[first].address, err)
+		return nil, loader.ConnectError(db.frontends[first].address, err, faultOf)
 	}
 	return s, nil
 }

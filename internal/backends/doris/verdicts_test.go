@@ -8,10 +8,12 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
 func TestVerdicts(t *testing.T) {
+	loadertest.ListedOnce(t, faults())
 	var all []loadertest.Failure
 	add := func(name string, err error) { all = append(all, loadertest.Failure{Name: name, Err: err}) }
 	for n := range 10_000 {
@@ -53,6 +55,6 @@ func TestVerdicts(t *testing.T) {
 	add("cleartext", mysql.ErrCleartextPassword)
 	add("too large", mysql.ErrPktTooLarge)
 	add("login 1045", &mysql.MySQLError{Number: 1045, Message: "Access denied for user 'x'"})
-	connect := func(err error) error { return withHint("connect to h:9030", err) }
+	connect := func(err error) error { return loader.ConnectError("h:9030", err, faultOf) }
 	loadertest.Verdicts(t, New().Classify, withHint, connect, all...)
 }

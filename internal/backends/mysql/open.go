@@ -65,7 +65,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	err = loader.FirstOf(ctx, all, 0, func(ctx context.Context, e endpoint) (err error) {
 		db.home = e
 		vars, err = variables(ctx, e, t.Settings)
-		return withHint("connect to "+e.address, err)
+		return loader.ConnectError(e.address, err, faultOf)
 	})
 	if err != nil {
 		return nil, err

@@ -57,7 +57,7 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 		if err != nil {
 			_ = s.Close()
 		}
-		return withHint("connect to "+e.address, err)
+		return loader.ConnectError(e.address, err, faultOf)
 	})
 	if err != nil {
 		return nil, err

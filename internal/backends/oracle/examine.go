@@ -86,7 +86,7 @@ func (x *examination) ask(ctx context.Context, query string) (rows [][]string, r
 	if err == nil || x.link.dead || ctx.Err() != nil {
 		return rows, "", err
 	}
-	_, text, said := numberOf(x.client, err)
+	_, text, said := numberOf(err)
 	if !said {
 		return nil, "", err
 	}

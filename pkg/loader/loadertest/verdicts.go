@@ -140,6 +140,20 @@ func Verdicts(t *testing.T, classify func(error) loader.Verdict, failed func(op 
 	golden(t, filepath.Join("testdata", "verdicts.golden"), b.String())
 }
 
+// ListedOnce holds that no code stands in a table twice: the second place would mean nothing.
+func ListedOnce(t *testing.T, all loader.Faults) {
+	t.Helper()
+	seen := make(map[string]bool)
+	for _, f := range all {
+		for _, code := range strings.Fields(f.Codes) {
+			if seen[code] {
+				t.Errorf("%s is listed twice", code)
+			}
+			seen[code] = true
+		}
+	}
+}
+
 // checkWrapped holds that wrapping an error changes nothing of its verdict, and an Error around it only Applied.
 func checkWrapped(t *testing.T, classify func(error) loader.Verdict, failed func(op string, err error) error, f Failure) {
 	t.Helper()
