@@ -48,11 +48,11 @@ func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// withHint says what was being done, and what to do next. It leaves what an error says about itself.
-func withHint(op string, err error) error { return loader.Describe(op, err, faultOf) }
+// failed says what was being done, and what to do next. It leaves what an error says about itself.
+func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// failed is withHint for what comes before rows can be in the table: certainly none is.
-func failed(op string, err error) error { return withHint(op, loader.Mark(op, loader.No, err)) }
+// failedBefore is failed for what comes before rows can be in the table: certainly none is.
+func failedBefore(op string, err error) error { return failed(op, loader.Mark(op, loader.No, err)) }
 
 // faultOf reads the errors of the server, and those of what a load goes through before it.
 func faultOf(err error) (loader.Fault, bool) {

@@ -68,7 +68,7 @@ func (db *database) open(ctx context.Context, t loader.Target, d loader.Deps) (e
 		return loader.ConnectError(db.control().address, err, faultOf)
 	}
 	if err := db.probeMethod(ctx); err != nil {
-		return failed("try "+db.plan.method.Name, err)
+		return failedBefore("try "+db.plan.method.Name, err)
 	}
 	if t.Via != nil {
 		db.objects, err = objstore.Open(ctx, *t.Via, d)

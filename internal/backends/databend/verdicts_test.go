@@ -41,5 +41,5 @@ func TestVerdicts(t *testing.T) {
 	add("lost: cancelled", &lostError{context.Canceled})
 	add("login 401", &serverError{status: http.StatusUnauthorized, message: "…"})
 	connect := func(err error) error { return loader.ConnectError("h:8000", err, faultOf) }
-	loadertest.Verdicts(t, New().Classify, withHint, connect, all...)
+	loadertest.Verdicts(t, New().Classify, failed, connect, all...)
 }

@@ -26,8 +26,8 @@ func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// withHint says what was being done, and what to do next. It leaves what an error says about itself.
-func withHint(op string, err error) error { return loader.Describe(op, err, faultOf) }
+// failed says what was being done, and what to do next. It leaves what an error says about itself.
+func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
 // faultOf reads the errors of the server, of its HTTP answers and of the drivers.
 func faultOf(err error) (loader.Fault, bool) {

@@ -66,7 +66,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	if err != nil {
 		s.db.doubted.Store(true)
 	}
-	return ack, withHint("load", err)
+	return ack, failed("load", err)
 }
 
 func (s *insertSession) insert(ctx context.Context, b *batch.Batch, label string) (int64, error) {

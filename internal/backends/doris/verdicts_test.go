@@ -56,5 +56,5 @@ func TestVerdicts(t *testing.T) {
 	add("too large", mysql.ErrPktTooLarge)
 	add("login 1045", &mysql.MySQLError{Number: 1045, Message: "Access denied for user 'x'"})
 	connect := func(err error) error { return loader.ConnectError("h:9030", err, faultOf) }
-	loadertest.Verdicts(t, New().Classify, withHint, connect, all...)
+	loadertest.Verdicts(t, New().Classify, failed, connect, all...)
 }

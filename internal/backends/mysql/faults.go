@@ -21,8 +21,8 @@ func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// withHint says what was being done, and what to do next. It leaves what an error says about itself.
-func withHint(op string, err error) error { return loader.Describe(op, err, faultOf) }
+// failed says what was being done, and what to do next. It leaves what an error says about itself.
+func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
 // faultOf reads the errors of the server by their numbers. One that is not listed has failed for a reason that trying
 // again does not change.

@@ -77,7 +77,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	db.control.SetMaxOpenConns(controlConns)
 	if err := db.refineCaps(ctx); err != nil {
 		_ = db.control.Close()
-		return nil, withHint("probe", err)
+		return nil, failed("probe", err)
 	}
 	if method.Caps.Staged {
 		return openPipelines(ctx, db, d)

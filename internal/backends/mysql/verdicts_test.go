@@ -40,7 +40,7 @@ func TestVerdicts(t *testing.T) {
 		{Name: "login without TLS", Err: mysql.ErrNoTLS},
 	}...)
 	connect := func(err error) error { return loader.ConnectError("h:3306", err, faultOf) }
-	loadertest.Verdicts(t, New().Classify, withHint, connect, all...)
+	loadertest.Verdicts(t, New().Classify, failed, connect, all...)
 }
 
 // A full disk has many words, and some numbers that stand for anything the system or the engine may say.

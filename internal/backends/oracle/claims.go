@@ -101,7 +101,7 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolu
 		return err
 	})
 	if err != nil {
-		return loader.Resolution{}, leaveOpen(l.failed("look for the batch", err))
+		return loader.Resolution{}, leaveOpen(failed("look for the batch", err))
 	}
 	return res, nil
 }

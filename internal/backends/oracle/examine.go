@@ -40,7 +40,7 @@ func (l *opened) Examine(ctx context.Context, i loader.Intent) (all []loader.Fin
 		all, err = l.examine(ctx, k, i)
 		return err
 	})
-	return all, l.failed("examine the server", err)
+	return all, failed("examine the server", err)
 }
 
 func (l *opened) examine(ctx context.Context, k *link, i loader.Intent) ([]loader.Finding, error) {

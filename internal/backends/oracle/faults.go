@@ -59,8 +59,6 @@ func failed(op string, err error) error {
 	return loader.Describe(op, loader.Mark(op, loader.Unknown, err), faultOf)
 }
 
-func (l *opened) failed(op string, err error) error { return failed(op, err) }
-
 // connectError names host, service and user. It repeats nothing of the driver's that quotes a connection string.
 func (k *link) connectError(err error) error {
 	err = k.client.said(err)

@@ -17,7 +17,7 @@ func (l *opened) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 	if err != nil {
 		return err
 	}
-	return l.failed("count the rows", l.somewhere(ctx, func(k *link) error {
+	return failed("count the rows", l.somewhere(ctx, func(k *link) error {
 		return k.each(ctx, "count the rows", r.SelectBuckets(g), func(row []string) error {
 			b, err := sqltx.ReadBucket(zeros(row))
 			if err != nil {
@@ -48,7 +48,7 @@ func (l *opened) Distinct(ctx context.Context, all loader.KeyRange) (n int64, er
 		n, err = k.number(ctx, "count the different rows", r.SelectDistinct(all))
 		return err
 	})
-	return n, l.failed("count the different rows", err)
+	return n, failed("count the different rows", err)
 }
 
 // Fetch reads everything but texts and RAW through TO_CHAR: go-ora and godror reshape numbers, dates and timestamps, each
@@ -59,7 +59,7 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 		return err
 	}
 	values := make([]any, len(r.Schema.Columns))
-	return l.failed("fetch rows", l.somewhere(ctx, func(k *link) error {
+	return failed("fetch rows", l.somewhere(ctx, func(k *link) error {
 		return k.each(ctx, "fetch rows", r.SelectRows(numbers), func(row []string) error {
 			number, err := strconv.ParseInt(row[0], 10, 64)
 			if err != nil {
