@@ -229,17 +229,20 @@ func (k *link) close() error {
 
 // somewhere runs f on a connection of its own to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
-	var refused []error
-	for host := range l.hosts() {
-		k, err := l.connect(ctx, host)
-		if err != nil {
-			refused = append(refused, err)
-			continue
-		}
-		defer func() { _ = k.close() }()
-		return f(k)
+	hosts := make([]int, l.hosts())
+	for i := range hosts {
+		hosts[i] = i
 	}
-	return errors.Join(refused...)
+	var k *link
+	err := loader.FirstOf(ctx, hosts, 0, func(ctx context.Context, host int) (err error) {
+		k, err = l.connect(ctx, host)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = k.close() }()
+	return f(k)
 }
 
 // hosts is how many the target names.
