@@ -119,7 +119,7 @@ func TestOracleCannotConnect(t *testing.T) {
 		assert.NotContains(t, r.all(), "must-not-show")
 		assert.Zero(t, reportOf(t, r).Result.Rows)
 	}
-	fails("127.0.0.1:"+freePort(t), "FREEPDB1", "connection refused", `"FREEPDB1"`, "is the listener up")
+	fails("127.0.0.1:"+freePort(t), "FREEPDB1", "connection refused", `"FREEPDB1"`, "is the server up")
 	fails("no-such-host.invalid:1521", "FREEPDB1", "no such host")
 
 	listen := func(answer tns.Answer) *tns.Listener {

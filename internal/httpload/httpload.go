@@ -75,7 +75,7 @@ type Response struct {
 const MaxAnswer = 16 << 20
 
 // Do sends the request and reads the answer. No redirect is followed, whatever the status. When it returns an error
-// the request may have been carried out, unless NotSent says otherwise. The request's body is closed as soon as
+// the request may have been carried out, unless loader.NotSent says otherwise. The request's body is closed as soon as
 // nothing reads it any more, which may be after Do has returned: it must keep its bytes until then, as batch.Body does.
 func (c *Client) Do(r *http.Request) (*Response, error) {
 	answer, err := c.RoundTrip(r)
@@ -112,19 +112,11 @@ type brokenError struct{ error }
 func (e *brokenError) Unwrap() error { return e.error }
 
 // Broken tells that a request ended without an answer for a reason that lies between here and the server, so another
-// connection may do. Whether it was carried out nobody knows, unless NotSent is true as well. What the request's own
+// connection may do. Whether it was carried out nobody knows, unless loader.NotSent is true as well. What the request's own
 // context ended is not broken.
 func Broken(err error) bool {
 	var broken *brokenError
 	return errors.As(err, &broken) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
-}
-
-// NotSent tells that a request failed before a byte of it was sent: nobody was there, or TLS did not come about.
-func NotSent(err error) bool {
-	var op *net.OpError
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) || errors.As(err, &record)
 }
 
 // Close closes the idle connections.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // patience is how long anything may take that must not hang.
@@ -282,7 +283,7 @@ func TestAnswerLost(t *testing.T) {
 	_, err := put(t, client(t, 1), s.address, g)
 	g.released(t)
 	require.Error(t, err)
-	assert.False(t, httpload.NotSent(err), "%v", err)
+	assert.False(t, loader.NotSent(err), "%v", err)
 	assert.True(t, httpload.Broken(err), "%v", err)
 	assert.EqualValues(t, 1, requests.Load())
 }
@@ -345,7 +346,7 @@ func TestIdleConnectionClosedUnderARequest(t *testing.T) {
 	second.released(t)
 	require.ErrorContains(t, err, "server closed idle connection")
 	assert.True(t, httpload.Broken(err))
-	assert.False(t, httpload.NotSent(err))
+	assert.False(t, loader.NotSent(err))
 }
 
 func TestAnswerTooLong(t *testing.T) {
@@ -442,7 +443,7 @@ func TestCancelClosesTheConnection(t *testing.T) {
 			g := newGuarded(large)
 			_, err := client(t, 1).Do(request(ctx, t, s.address, g))
 			assert.ErrorIs(t, err, context.Canceled)
-			assert.False(t, httpload.NotSent(err))
+			assert.False(t, loader.NotSent(err))
 			assert.False(t, httpload.Broken(err))
 			g.released(t)
 			close(resume)
@@ -477,9 +478,9 @@ func TestNotSent(t *testing.T) {
 			_, err = c.Do(r)
 			g.released(t)
 			require.Error(t, err)
-			assert.True(t, httpload.NotSent(err), "%v", err)
+			assert.True(t, loader.NotSent(err), "%v", err)
 		})
 	}
-	assert.False(t, httpload.NotSent(errors.New("anything")))
+	assert.False(t, loader.NotSent(errors.New("anything")))
 	assert.False(t, httpload.Broken(errors.New("anything")))
 }

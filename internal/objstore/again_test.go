@@ -48,14 +48,14 @@ func TestObjectsPutAgainAreMeasured(t *testing.T) {
 	err := again(2)
 	assert.EqualError(t, err, "measure "+name+": 10 bytes were put, and the object has 5")
 	retry := loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassConnection}
-	v, ok := Classify(err)
+	v, ok := classify(err)
 	assert.True(t, ok)
 	assert.Equal(t, retry, v)
 
 	between = func() { assert.NoError(t, run.Delete(t.Context(), refs(7), batch.CSV)) }
 	err = again(3)
 	assert.EqualError(t, err, "measure "+name+": 10 bytes were put, and no object is there")
-	v, _ = Classify(err)
+	v, _ = classify(err)
 	assert.Equal(t, retry, v)
 
 	require.NoError(t, again(4))
@@ -79,6 +79,6 @@ func TestMeasuringFails(t *testing.T) {
 	b.Attempt = 2
 	err := put(t.Context(), t, run, b)
 	require.ErrorContains(t, err, "measure p/run/000000000007.csv: SlowDown: words of the server")
-	v, _ := Classify(err)
+	v, _ := classify(err)
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassThrottled}, v)
 }

@@ -62,8 +62,8 @@ func (s *Store) examineListing(ctx context.Context) (loader.Finding, error) {
 	if f.status == 0 {
 		return loader.Finding{}, failed("list "+s.String(), err)
 	}
-	finding.Grade, finding.Found, finding.Fix = loader.GradeFail, fmt.Sprintf("%s cannot be listed: %v", s, f), f.meaning().hint(f)
-	if f.meaning().retry { // too busy, or broken at the moment
+	finding.Grade, finding.Found, finding.Fix = loader.GradeFail, fmt.Sprintf("%s cannot be listed: %v", s, f), f.fault().Hint
+	if f.fault().Retry { // too busy, or broken at the moment
 		finding.Grade = loader.GradeUnknown
 	}
 	return finding, nil
@@ -181,7 +181,7 @@ func (s *Store) unanswered(check, action string, err error) loader.Finding {
 	f := read(err)
 	finding := loader.Finding{Check: check, Grade: loader.GradeUnknown, Found: "the store does not say: " + f.Error()}
 	switch {
-	case f.meaning().class == loader.ClassPermission:
+	case f.fault().Class == loader.ClassPermission:
 		finding.Fix = fmt.Sprintf("allow %s on arn:aws:s3:::%s to the credentials", action, s.bucket)
 	case errors.Is(f.cause, context.DeadlineExceeded):
 		finding.Found = fmt.Sprintf("the store has not said within %s", questionTime)

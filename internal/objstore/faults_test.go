@@ -130,7 +130,7 @@ func TestFaults(t *testing.T) {
 				if c.code != "" {
 					assert.Contains(t, err.Error(), c.code+": words of the server")
 				}
-				got, ok := Classify(err)
+				got, ok := classify(err)
 				assert.True(t, ok)
 				assert.Equal(t, c.want, got)
 			}
@@ -172,7 +172,7 @@ func TestAnswerInTheBody(t *testing.T) {
 			})
 			r := open(t, targetOf(t, "s3://bucket/p", "http://"+address)).Run("run")
 			err := put(t.Context(), t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20)))
-			v, ok := Classify(err)
+			v, ok := classify(err)
 			assert.True(t, ok, "%v", err)
 			assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}, v, "%v", err)
 		})
@@ -198,7 +198,7 @@ func TestAnswerLost(t *testing.T) {
 	r := open(t, targetOf(t, "s3://bucket/p", server.URL)).Run("run")
 	cut.Store(true)
 	err := put(t.Context(), t, r, newBatch("run", 1, "row\n"))
-	v, ok := Classify(err)
+	v, ok := classify(err)
 	assert.True(t, ok)
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
 	holds, err := r.Holds(t.Context(), loader.Ref{ID: batch.ID{Number: 1}, First: 100, Rows: 100}, batch.CSV)
@@ -223,13 +223,13 @@ func TestCancelledAndLate(t *testing.T) {
 		<-began
 		cancel()
 	}()
-	v, ok := Classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
+	v, ok := classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
 	assert.True(t, ok)
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther}, v)
 
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	v, ok = Classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
+	v, ok = classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
 	assert.True(t, ok)
 	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassTimeout}, v)
 }
@@ -242,11 +242,11 @@ func TestNobodyThere(t *testing.T) {
 	server.Close()
 	_ = s.Close()
 	err := put(t.Context(), t, s.Run("run"), newBatch("run", 0, "row\n"))
-	v, ok := Classify(err)
+	v, ok := classify(err)
 	assert.True(t, ok)
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
 	assert.ErrorContains(t, err, "put p/run/000000000000.csv: dial tcp ")
-	assert.ErrorContains(t, err, "connection refused (check the endpoint)")
+	assert.ErrorContains(t, err, "connection refused (is the server up, and is this its port?)")
 }
 
 func TestNotAStore(t *testing.T) {
@@ -276,7 +276,7 @@ func TestNoCredentials(t *testing.T) {
 			var known *loader.Error
 			require.ErrorAs(t, err, &known)
 			assert.Contains(t, known.Hint, "AWS_ACCESS_KEY_ID")
-			v, ok := Classify(err)
+			v, ok := classify(err)
 			assert.True(t, ok)
 			assert.Equal(t, loader.ClassPermission, v.Class, "%v", err)
 			assert.Equal(t, loader.No, v.Applied)
@@ -285,9 +285,9 @@ func TestNoCredentials(t *testing.T) {
 }
 
 func TestForeignErrors(t *testing.T) {
-	_, ok := Classify(errors.New("something else"))
+	_, ok := classify(errors.New("something else"))
 	assert.False(t, ok)
-	_, ok = Classify(&loader.Error{Op: "load", Err: io.EOF})
+	_, ok = classify(&loader.Error{Op: "load", Err: io.EOF})
 	assert.False(t, ok)
 }
 

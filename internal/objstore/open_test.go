@@ -142,7 +142,7 @@ func TestUnfitEndpointOfTheChain(t *testing.T) {
 				_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", ""), deps())
 				require.ErrorContains(t, err, "open s3://bucket/p: "+want)
 				assert.NotContains(t, err.Error(), "sEcReT")
-				v, ok := Classify(err)
+				v, ok := classify(err)
 				assert.True(t, ok)
 				assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassOther}, v)
 			})
@@ -172,7 +172,7 @@ func TestTLS(t *testing.T) {
 	target := targetOf(t, "s3://bucket/p", server.URL)
 	target.TLS = loader.TLSVerify
 	_, err := Open(t.Context(), target, deps())
-	require.ErrorContains(t, err, "check the endpoint's certificate")
+	require.ErrorContains(t, err, "name the certificate's authority with --tls-ca")
 
 	d := deps()
 	d.TLS = network.Trust{CAFile: authority}.TLS
@@ -191,6 +191,6 @@ func TestTLS(t *testing.T) {
 	d.TLS = network.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "none.pem")
-	_, known := Classify(err)
+	_, known := classify(err)
 	assert.True(t, known)
 }

@@ -103,7 +103,7 @@ func (r *Run) measure(ctx context.Context, name string, size int64) error {
 	page, err := r.store.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &r.store.bucket, Prefix: &name, MaxKeys: aws.Int32(1)})
 	if err != nil {
 		f := read(err)
-		return &loader.Error{Op: op, Applied: loader.Unknown, Err: f, Hint: f.meaning().hint(f)}
+		return &loader.Error{Op: op, Applied: loader.Unknown, Err: f, Hint: f.fault().Hint}
 	}
 	found := int64(-1)
 	if len(page.Contents) > 0 && aws.ToString(page.Contents[0].Key) == name { // the name itself sorts before all it begins

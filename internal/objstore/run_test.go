@@ -196,7 +196,7 @@ func TestDeletionRefusedInside(t *testing.T) {
 	putAll(t, r, "run", 0, 1)
 	err := r.Delete(t.Context(), refs(0, 1), batch.CSV)
 	require.ErrorContains(t, err, "delete p/run/000000000001.csv: AccessDenied: retention")
-	v, _ := Classify(err)
+	v, _ := classify(err)
 	assert.Equal(t, loader.ClassPermission, v.Class)
 }
 

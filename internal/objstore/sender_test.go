@@ -43,7 +43,7 @@ func TestBodiesAreNeverTheSDKs(t *testing.T) {
 			s.client = s3.New(s.client.Options(), c.option)
 			err = put(t.Context(), t, s.Run("run"), newBatch("run", 0, "row\n"))
 			require.ErrorContains(t, err, c.says)
-			v, ok := Classify(err)
+			v, ok := classify(err)
 			assert.True(t, ok)
 			assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassOther}, v)
 			assert.Empty(t, names(t, s.Run("run")))

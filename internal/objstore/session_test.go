@@ -49,7 +49,7 @@ func TestSessions(t *testing.T) {
 
 			failing = true
 			_, err = session.Load(t.Context(), b.Batch)
-			v, _ := Classify(err)
+			v, _ := classify(err)
 			assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}, v, "the object may be there")
 			require.NoError(t, session.Close())
 		})

@@ -1,30 +1,40 @@
 package sqlload
 
 import (
+	"database/sql"
+	"database/sql/driver"
 	"errors"
-	"io"
-	"net"
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
-// MySQLBroken reports whether the connection ended or lost its order while a statement was on its way, so that nobody
-// knows whether that was carried out. Of the MySQL driver's errors this and MySQLAuthentication judge those that it makes
-// up itself. What a server answers is each back-end's own matter: the numbers mean different things.
-func MySQLBroken(err error) bool {
-	return isOneOf(err,
-		mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer,
-		io.EOF, io.ErrUnexpectedEOF, io.ErrShortWrite, io.ErrClosedPipe, net.ErrClosed)
-}
-
-// MySQLAuthentication reports whether driver and server have no way in common to prove who the user is. No statement was
-// sent.
-func MySQLAuthentication(err error) bool {
-	return isOneOf(err,
-		mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol)
-}
-
-func isOneOf(err error, known ...error) bool {
-	return slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) })
+// MySQLFault reads the errors that the MySQL driver makes up itself. What a server answers is each back-end's own
+// matter: the numbers mean different things.
+func MySQLFault(err error) (loader.Fault, bool) {
+	is := func(known ...error) bool {
+		return slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) })
+	}
+	// Driver and server have no way in common to prove who the user is, or to encrypt. No statement was sent.
+	refused := loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
+	switch {
+	case is(mysql.ErrNoTLS):
+		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off goes on without"}, true
+	case is(mysql.ErrCleartextPassword):
+		return loader.Fault{Verdict: refused, Hint: "use an account with caching_sha2_password or mysql_native_password"}, true
+	case is(mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol):
+		return loader.Fault{Verdict: refused}, true
+	case is(mysql.ErrPktTooLarge):
+		return loader.Fault{Verdict: loader.Refused(loader.ClassTooLarge)}, true
+	case is(driver.ErrBadConn, sql.ErrConnDone):
+		// ErrBadConn is what the driver says when a packet of the statement could not be written: whatever the server has
+		// seen is no complete statement.
+		return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true
+	case is(mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer):
+		// The connection ended or lost its order while a statement was on its way.
+		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
+	}
+	return loader.Fault{}, false
 }

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -77,22 +76,6 @@ func (e *Error) Error() string {
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Describe makes an Error of err: what was being done, whether the rows are in, and what to do next. What an Error within
-// err says already stays as it is; only a missing hint is added to it, in place. nil stays nil.
-func Describe(op string, err error, applied func(error) Applied, hint func(error) string) error {
-	if err == nil {
-		return nil
-	}
-	var known *Error
-	if !errors.As(err, &known) {
-		return &Error{Op: op, Applied: applied(err), Err: err, Hint: hint(err)}
-	}
-	if known.Hint == "" {
-		known.Hint = hint(known.Err)
-	}
-	return err
-}
 
 // FinalError marks an error that every resume of the run would meet again: what the run depends on is gone.
 type FinalError struct{ err error }

@@ -50,13 +50,14 @@ func TestRegistry(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	applied := func(error) loader.Applied { return loader.No }
-	hint := func(err error) string { return "look at " + err.Error() }
-	if err := loader.Describe("load", nil, applied, hint); err != nil {
+	server := func(err error) (loader.Fault, bool) {
+		return loader.Fault{Verdict: loader.Refused(loader.ClassData), Hint: "look at " + err.Error()}, errors.Is(err, io.EOF)
+	}
+	if err := loader.Describe("load", nil, server); err != nil {
 		t.Errorf("no error became %v", err)
 	}
 	var e *loader.Error
-	if err := loader.Describe("load", io.EOF, applied, hint); !errors.As(err, &e) ||
+	if err := loader.Describe("load", io.EOF, server); !errors.As(err, &e) ||
 		*e != (loader.Error{Op: "load", Applied: loader.No, Err: io.EOF, Hint: "look at EOF"}) {
 		t.Errorf("%#v", err)
 	}
@@ -64,13 +65,31 @@ func TestDescribe(t *testing.T) {
 	// An error that knows more keeps it, however it is wrapped.
 	known := &loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF}
 	wrapped := fmt.Errorf("worker 3: %w", known)
-	if err := loader.Describe("load", wrapped, applied, hint); err != wrapped || //nolint:errorlint // the very same
+	if err := loader.Describe("load", wrapped, server); err != wrapped || //nolint:errorlint // the very same
 		*known != (loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF, Hint: "look at EOF"}) {
 		t.Errorf("%#v within %v", known, err)
 	}
 	known.Hint = "wait"
-	if err := loader.Describe("load", known, applied, hint); err.Error() != "commit: EOF (wait)" {
+	if err := loader.Describe("load", known, server); err.Error() != "commit: EOF (wait)" {
 		t.Error(err)
+	}
+	if err := loader.ConnectError("h:1", known, server); err.Error() != "commit: EOF (wait)" {
+		t.Error(err)
+	}
+}
+
+// Codes are whole words, and of words that both occur the first in the table counts.
+func TestFaults(t *testing.T) {
+	all := loader.Faults{{Codes: "10 100", Hint: "a"}, {Codes: "1", Words: []string{"disk full"}, Hint: "b"}, {Words: []string{"full"}, Hint: "c"}}
+	for code, want := range map[string]string{"10": "a", "100": "a", "1": "b", "0": "", "": ""} {
+		if f, ok := all.Code(code); f.Hint != want || ok != (want != "") {
+			t.Errorf("code %q: %+v", code, f)
+		}
+	}
+	for text, want := range map[string]string{"full: DISK FULL": "b", "Full": "c", "empty": "", "": ""} {
+		if f, ok := all.Message(text); f.Hint != want || ok != (want != "") {
+			t.Errorf("%q: %+v", text, f)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func (s *session) insertPresigned(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
 	path := attachedPath(b)
 	if err := s.putPresigned(ctx, path, b); err != nil {
-		return 0, failed("upload", err)
+		return 0, failedBefore("upload", err)
 	}
 	return s.insertAttachment(ctx, path, b, m)
 }
@@ -28,7 +28,7 @@ func (s *session) insertPresigned(ctx context.Context, b *batch.Batch, m marks) 
 func (s *session) insertUploaded(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
 	path := attachedPath(b)
 	if err := s.node.upload(ctx, s.db.plan.stage, path, b); err != nil {
-		return 0, failed("upload", err)
+		return 0, failedBefore("upload", err)
 	}
 	return s.insertAttachment(ctx, path, b, m)
 }

@@ -152,6 +152,6 @@ func (b *bucket) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), dropPatience)
 	defer cancel()
 	b.made = objstore.Access{}
-	return withHint("drop the stage "+b.name+", which holds credentials",
+	return failed("drop the stage "+b.name+", which holds credentials",
 		b.db.run(ctx, statement{sql: "DROP STAGE IF EXISTS " + b.name}, nil))
 }

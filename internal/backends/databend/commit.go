@@ -17,7 +17,7 @@ func (db *database) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	}
 	stage, err := p.files.stage(ctx)
 	if err != nil {
-		return loader.Ack{}, failed("make the stage", err)
+		return loader.Ack{}, failedBefore("make the stage", err)
 	}
 	paths := make([]string, len(g.Members))
 	for i, m := range g.Members {
@@ -35,7 +35,7 @@ func (db *database) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 		return err
 	})
 	if err != nil {
-		return loader.Ack{}, withHint("copy", p.files.clean(err))
+		return loader.Ack{}, failed("copy", p.files.clean(err))
 	}
 	if len(loaded) == 0 {
 		// The label is taken, or every file was loaded before.
@@ -99,7 +99,7 @@ func (db *database) Discard(ctx context.Context, g loader.Group) error {
 	if err != nil {
 		return err
 	}
-	return withHint("remove the files", p.files.discard(ctx, g.Members))
+	return failed("remove the files", p.files.discard(ctx, g.Members))
 }
 
 // Objects lists the files of a run that still lie in the stage or the store.
@@ -111,7 +111,7 @@ func (db *database) Objects(ctx context.Context, run string, f func(name string,
 	if run != p.run {
 		return fmt.Errorf("databend: run %s was prepared, and the files of run %s are asked for", p.run, run)
 	}
-	return withHint("list the files", p.files.objects(ctx, f))
+	return failed("list the files", p.files.objects(ctx, f))
 }
 
 func (db *database) staged() (*prepared, error) {

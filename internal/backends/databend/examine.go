@@ -41,7 +41,7 @@ func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Find
 			return append(all, slowAnswer()), nil // the next question would wait as long
 		}
 		if err != nil {
-			return all, failed("examine "+db.control().address, err)
+			return all, failedBefore("examine "+db.control().address, err)
 		}
 		all = append(all, found...)
 	}

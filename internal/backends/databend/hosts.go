@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // control is the node for everything but loads: the first until it cannot be reached.
@@ -57,5 +57,5 @@ func unreachable(err error) bool {
 	var lost *lostError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	return httpload.NotSent(err) && !errors.As(err, &lost) && !errors.As(err, &certificate) && !errors.As(err, &record)
+	return loader.NotSent(err) && !errors.As(err, &lost) && !errors.As(err, &certificate) && !errors.As(err, &record)
 }

@@ -55,11 +55,11 @@ func (db *database) end(ctx context.Context, ids []string, grace time.Duration) 
 		case unreachable(err) && ctx.Err() == nil:
 			down = append(down, fmt.Errorf("%s: %w", n.address, err))
 		case err != nil:
-			return withHint("end earlier attempts on "+n.address, err)
+			return failed("end earlier attempts on "+n.address, err)
 		}
 	}
 	if len(down) == len(db.nodes) {
-		return withHint("end earlier attempts", errors.Join(down...))
+		return failed("end earlier attempts", errors.Join(down...))
 	}
 	for _, err := range down {
 		db.log.Warn("a host cannot be reached; another lists what is at work", "error", err)

@@ -65,10 +65,10 @@ func (db *database) open(ctx context.Context, t loader.Target, d loader.Deps) (e
 		return err
 	}
 	if err := db.probe(ctx, t); err != nil {
-		return failed("connect to "+db.control().address, err)
+		return loader.ConnectError(db.control().address, err, faultOf)
 	}
 	if err := db.probeMethod(ctx); err != nil {
-		return failed("try "+db.plan.method.Name, err)
+		return failedBefore("try "+db.plan.method.Name, err)
 	}
 	if t.Via != nil {
 		db.objects, err = objstore.Open(ctx, *t.Via, d)

@@ -26,25 +26,25 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	}
 	if ready.files != nil { // first: it needs the most privileges, and nothing is made or dropped yet
 		if err := ready.files.open(ctx); err != nil {
-			return t, failed("make the stage", err)
+			return t, failedBefore("make the stage", err)
 		}
 	}
 	f, err := db.inspect(ctx)
 	if err != nil {
-		return t, failed("prepare", err)
+		return t, failedBefore("prepare", err)
 	}
 	if f != nil && p.Create == loader.CreateRecreate {
 		if err := db.mayRemove(f, p); err != nil {
 			return t, err
 		}
 		if err := db.run(ctx, statement{sql: "DROP TABLE " + ready.Table}, nil); err != nil {
-			return t, failed("drop", err)
+			return t, failedBefore("drop", err)
 		}
 		f = nil
 	}
 	if f == nil {
 		if f, err = db.create(ctx, ready.statements, p); err != nil {
-			return t, failed("create", err)
+			return t, failedBefore("create", err)
 		}
 		t.Created = true
 	}
@@ -57,14 +57,14 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 			return t, err
 		}
 		if err := db.run(ctx, statement{sql: ready.truncateTable()}, nil); err != nil {
-			return t, failed("empty", err)
+			return t, failedBefore("empty", err)
 		}
 	}
 	ready.ours = t.Created || f.comment == loader.MadeBy
 	t.Identity = "table id " + f.id
 	one, err := db.value(ctx, "SELECT 1 FROM "+ready.Table+" LIMIT 1")
 	t.HasRows = one != ""
-	return t, failed("look for rows", err)
+	return t, failedBefore("look for rows", err)
 }
 
 // tryList asks once for what a lost answer makes necessary later, when it is too late to find out that the right to it is

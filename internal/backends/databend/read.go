@@ -25,7 +25,7 @@ func (db *database) Count(ctx context.Context, g loader.Grouping, f func(loader.
 		}
 		return firstOf(stopped, err)
 	})
-	return firstOf(stopped, withHint("count", err))
+	return firstOf(stopped, failed("count", err))
 }
 
 func firstOf(a, b error) error {
@@ -42,7 +42,7 @@ func (db *database) Distinct(ctx context.Context, r loader.KeyRange) (int64, err
 		return 0, err
 	}
 	n, err := db.number(ctx, p.SelectDistinct(r))
-	return n, withHint("count different rows", err)
+	return n, failed("count different rows", err)
 }
 
 // fetchPage is how much one answer of Fetch may hold, in bytes of column data. JSON makes up to six bytes of one, and
@@ -64,7 +64,7 @@ func (db *database) Fetch(ctx context.Context, numbers []int64, f func(number in
 		}
 		return firstOf(stopped, err)
 	})
-	return firstOf(stopped, withHint("fetch rows", err))
+	return firstOf(stopped, failed("fetch rows", err))
 }
 
 // readRow reads one row of SelectRows: its number, then all columns.
@@ -99,5 +99,5 @@ func readRow(s rows.Schema, r row) (number int64, values []any, err error) {
 func (db *database) Stored(ctx context.Context) (int64, error) {
 	n, err := db.number(ctx, fmt.Sprintf("SELECT COALESCE(data_compressed_size, 0) + COALESCE(index_size, 0)"+
 		" FROM system.tables WHERE database = %s AND name = %s", literal(db.plan.name.database), literal(db.plan.name.table)))
-	return n, withHint("size", err)
+	return n, failed("size", err)
 }

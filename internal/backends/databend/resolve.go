@@ -25,7 +25,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	}
 	found, err := db.count(ctx, p, ref)
 	if err != nil {
-		return loader.Resolution{}, withHint("look for the rows", err)
+		return loader.Resolution{}, failed("look for the rows", err)
 	}
 	switch applied := sqlload.Outcome(found, ref.Rows); {
 	case applied != loader.Unknown:
@@ -69,12 +69,12 @@ func (db *database) removePart(ctx context.Context, p *prepared, ref loader.Ref,
 		if v := verdict(err); v.Applied == loader.No && !v.Retry {
 			return undecided(ref, found, fmt.Sprintf("the server does not delete them: %v; %s, and resume", err, deletion)), nil
 		}
-		return loader.Resolution{}, withHint("remove a part of the rows", err)
+		return loader.Resolution{}, failed("remove a part of the rows", err)
 	}
 	left, err := db.count(ctx, p, ref)
 	switch {
 	case err != nil:
-		return loader.Resolution{}, withHint("look for the rows", err)
+		return loader.Resolution{}, failed("look for the rows", err)
 	case left > 0:
 		return undecided(ref, left, "they are there although they were deleted"), nil
 	}

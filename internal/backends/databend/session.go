@@ -53,7 +53,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	rows, err := s.send(ctx, b, m)
 	if err != nil {
 		s.leave(err)
-		return loader.Ack{}, withHint("load", err)
+		return loader.Ack{}, failed("load", err)
 	}
 	if rows == 0 {
 		return s.db.skipped(ctx, s.prepared, ofBatch, m, loader.RefOf(b))

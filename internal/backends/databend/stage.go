@@ -48,7 +48,7 @@ func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	}
 	if err := s.files.store(ctx, s.node, b); err != nil {
 		s.leave(err)
-		return loader.Ack{}, failed("store", err)
+		return loader.Ack{}, failedBefore("store", err)
 	}
 	return loader.Ack{Stored: true, Rows: b.Rows}, nil
 }

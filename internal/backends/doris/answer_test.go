@@ -114,7 +114,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		_, err := judged(c.sent, c.status, c.body)
 		require.Error(t, err, name)
 		assert.Contains(t, err.Error(), c.text, name)
-		assert.Equal(t, c.want, New().Classify(withHint("load", err)), name)
+		assert.Equal(t, c.want, New().Classify(failed("load", err)), name)
 	}
 }
 
@@ -147,6 +147,6 @@ func TestClassifyOthers(t *testing.T) {
 }
 
 func TestHintsForTLS(t *testing.T) {
-	assert.Contains(t, withHint("connect", mysql.ErrNoTLS).Error(), "--tls off")
-	assert.Contains(t, withHint("connect", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}).Error(), "--tls off")
+	assert.Contains(t, failed("connect", mysql.ErrNoTLS).Error(), "--tls off")
+	assert.Contains(t, failed("connect", &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}).Error(), "--tls off")
 }

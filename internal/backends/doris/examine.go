@@ -37,7 +37,7 @@ type examination struct {
 func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	x := &examination{db: db, intent: i, refused: make(map[string]error)}
 	if err := x.read(ctx); err != nil {
-		return nil, withHint("examine "+db.frontends[0].address, err)
+		return nil, failed("examine "+db.frontends[0].address, err)
 	}
 	all := append(x.version(), x.alive()...)
 	all = append(all, x.route(ctx)...)
@@ -46,7 +46,7 @@ func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Find
 	for _, look := range []func(context.Context) ([]loader.Finding, error){x.table, x.privileges} {
 		found, err := look(ctx)
 		if err != nil {
-			return all, withHint("examine "+db.frontends[0].address, err)
+			return all, failed("examine "+db.frontends[0].address, err)
 		}
 		all = append(all, found...)
 	}

@@ -33,7 +33,7 @@ func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64)
 	}
 	found, err := db.awaitRows(ctx, s, all, rows, db.patience())
 	if err != nil || found >= rows {
-		return nil, withHint("wait for rows to become visible", err)
+		return nil, failed("wait for rows to become visible", err)
 	}
 	where := "their versions are still being published, or they are not in"
 	if db.options.group == groupAsync {

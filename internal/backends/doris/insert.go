@@ -30,7 +30,7 @@ func (db *database) insertSession(ctx context.Context, text statements, c loader
 	var err error
 	if s.conn, err = s.pool.Conn(ctx); err != nil {
 		_ = s.Close()
-		return nil, withHint("connect to "+db.frontends[first].address, err)
+		return nil, loader.ConnectError(db.frontends[first].address, err, faultOf)
 	}
 	return s, nil
 }
@@ -66,7 +66,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	if err != nil {
 		s.db.doubted.Store(true)
 	}
-	return ack, withHint("load", err)
+	return ack, failed("load", err)
 }
 
 func (s *insertSession) insert(ctx context.Context, b *batch.Batch, label string) (int64, error) {

@@ -52,13 +52,13 @@ func (db *database) once(ctx context.Context, s statements, ref loader.Ref, labe
 		if label == "" || !labelTaken(err) {
 			return ack, err
 		}
-		found, failed := db.earlier(ctx, s, ref, label)
+		found, lost := db.earlier(ctx, s, ref, label)
 		spent := (*labelSpentError)(nil)
 		switch {
-		case errors.As(failed, &spent):
-			return loader.Ack{}, withHint("load", failed)
-		case failed != nil:
-			return loader.Ack{}, &loader.Error{Op: "wait for an earlier attempt", Applied: loader.Unknown, Err: and(err, failed)}
+		case errors.As(lost, &spent):
+			return loader.Ack{}, failed("load", lost)
+		case lost != nil:
+			return loader.Ack{}, &loader.Error{Op: "wait for an earlier attempt", Applied: loader.Unknown, Err: and(err, lost)}
 		case found.Applied == loader.Yes:
 			return loader.Ack{Rows: ref.Rows, AlreadyApplied: true, Detail: []string{err.Error()}}, nil
 		case found.Applied == loader.Unknown:

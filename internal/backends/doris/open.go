@@ -65,7 +65,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	}
 	if err := db.probe(ctx); err != nil {
 		_ = db.Close()
-		return nil, withHint("connect to "+db.frontends[0].address, err)
+		return nil, loader.ConnectError(db.frontends[0].address, err, faultOf)
 	}
 	if db.method.Name == s3Load {
 		if db.store, err = objstore.Open(ctx, *t.Via, d); err != nil {

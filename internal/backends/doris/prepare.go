@@ -24,20 +24,20 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	}
 	f, err := db.inspect(ctx)
 	if err != nil {
-		return t, withHint("prepare", err)
+		return t, failed("prepare", err)
 	}
 	if p.Create == loader.CreateRecreate && f != nil {
 		if err := db.mayRemove(f, p); err != nil {
 			return t, err
 		}
 		if _, err := db.control.ExecContext(ctx, "DROP TABLE "+db.name.quoted()); err != nil {
-			return t, withHint("drop", err)
+			return t, failed("drop", err)
 		}
 		f = nil
 	}
 	if f == nil {
 		if f, err = db.create(ctx, s, p); err != nil {
-			return t, withHint("create", err)
+			return t, failed("create", err)
 		}
 		t.Created = true
 	}
@@ -50,23 +50,23 @@ func (db *database) check(ctx context.Context, s statements, f *found, p loader.
 		return t, &loader.Error{Op: "prepare", Applied: loader.No, Err: err, Hint: "name another table with --table, or drop this one"}
 	}
 	if err := db.checkProperties(ctx); err != nil {
-		return t, withHint("prepare", err)
+		return t, failed("prepare", err)
 	}
 	if p.Create == loader.CreateTruncate && !t.Created { // behind the check: what cannot take the rows keeps its own
 		if err := db.mayRemove(f, p); err != nil {
 			return t, err
 		}
 		if _, err := db.control.ExecContext(ctx, s.truncateTable()); err != nil {
-			return t, withHint("empty", err)
+			return t, failed("empty", err)
 		}
 	}
 	var err error
 	if t.Identity, err = db.identity(ctx, f); err != nil {
-		return t, withHint("prepare", err)
+		return t, failed("prepare", err)
 	}
 	one, err := shown(ctx, db.control, fmt.Sprintf("SELECT 1 FROM %s LIMIT 1", db.name.quoted()))
 	t.HasRows = len(one) > 0
-	return t, withHint("look for rows", err)
+	return t, failed("look for rows", err)
 }
 
 func (db *database) mayRemove(f *found, p loader.Preparation) error {

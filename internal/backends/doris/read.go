@@ -13,7 +13,7 @@ func (db *database) reader() (sqlload.Reader, error) {
 	if err != nil {
 		return sqlload.Reader{}, err
 	}
-	return sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}, nil
+	return sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: failed}, nil
 }
 
 // Count scans the table once, bucket by bucket.
@@ -47,5 +47,5 @@ func (db *database) Fetch(ctx context.Context, numbers []int64, f func(number in
 func (db *database) Stored(ctx context.Context) (bytes int64, err error) {
 	err = db.control.QueryRowContext(ctx, "SELECT COALESCE(SUM(data_length), 0) FROM information_schema.tables"+
 		" WHERE table_schema = ? AND table_name = ?", db.name.schema, db.name.table).Scan(&bytes)
-	return bytes, withHint("size", err)
+	return bytes, failed("size", err)
 }

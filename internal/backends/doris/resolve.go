@@ -22,7 +22,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 		return loader.Resolution{}, err
 	}
 	found, err := db.outcome(ctx, s, ref)
-	return found, withHint("look for the label", err)
+	return found, failed("look for the label", err)
 }
 
 // outcome is final: No means that nothing of the batch is in, and that nothing that was sent so far will be.

@@ -70,12 +70,12 @@ func (db staged) read(ctx context.Context, s statements, label string, g loader.
 	}
 	conn, err := db.loading(ctx)
 	if err != nil {
-		return loader.Ack{}, withHint("connect", err)
+		return loader.Ack{}, failed("connect", err)
 	}
 	defer func() { _ = conn.Close() }()
 	n, err := affected(conn.conn.ExecContext(ctx, s.loadObjects(label, db.source(access, s.format, g))))
 	if err != nil {
-		return loader.Ack{}, withHint("commit", conceal(err, access))
+		return loader.Ack{}, failed("commit", conceal(err, access))
 	}
 	// Some objects that are not there are no error to Doris. None at all may be one or not, depending on the release
 	// (apache/doris#25280).

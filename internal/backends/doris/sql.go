@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // connector makes connections to the first frontend that can be reached, from a given one on, and says the setup
@@ -40,7 +40,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 			return conn, nil
 		}
 		all = and(all, err)
-		if !httpload.NotSent(err) {
+		if !loader.NotSent(err) {
 			break
 		}
 	}

@@ -28,7 +28,7 @@ func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	ack, err := s.load(ctx, b)
 	if err != nil {
 		s.db.doubted.Store(true)
-		err = withHint("load", err)
+		err = failed("load", err)
 		s.dead = s.dead || New().Classify(err).SessionDead
 	}
 	return ack, err

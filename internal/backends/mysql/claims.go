@@ -23,19 +23,19 @@ func (db *database) claimStatements() statements {
 func (db *database) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
 	list, err := db.control.QueryContext(ctx, db.claimStatements().SelectClaims(run))
 	if err != nil {
-		return withHint("read the claims", err)
+		return failed("read the claims", err)
 	}
 	defer func() { _ = list.Close() }()
 	for list.Next() {
 		var number, rows int64
 		if err := list.Scan(&number, &rows); err != nil {
-			return withHint("read the claims", err)
+			return failed("read the claims", err)
 		}
 		if err := f(number, rows); err != nil {
 			return err
 		}
 	}
-	return withHint("read the claims", list.Err())
+	return failed("read the claims", list.Err())
 }
 
 // Forget removes the run's claims. Without a claim table there are none.
@@ -44,7 +44,7 @@ func (db *database) Forget(ctx context.Context, run string) (int64, error) {
 	if is(err, noSuchTable) {
 		return 0, nil
 	}
-	return rows, withHint("remove the claims", err)
+	return rows, failed("remove the claims", err)
 }
 
 // Probe loads one row under a claim and rolls back.
@@ -75,7 +75,7 @@ func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch
 			return err
 		},
 	})
-	return proof, withHint("probe", err)
+	return proof, failed("probe", err)
 }
 
 // tryAndRollBack does what a batch does, up to the commit.
@@ -101,13 +101,13 @@ func (db *database) Reserve(ctx context.Context, run string, rows, last int64) (
 	}
 	conn, err := db.control.Conn(ctx)
 	if err != nil {
-		return 0, withHint("reserve", err)
+		return 0, failed("reserve", err)
 	}
 	defer func() { _ = conn.Close() }()
 	lock := reservationLock(db.name)
 	var got sql.NullInt64
 	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", lock, lockWait).Scan(&got); err != nil {
-		return 0, withHint("reserve", err)
+		return 0, failed("reserve", err)
 	}
 	if got.Int64 != 1 {
 		return 0, &loader.Error{Op: "reserve", Applied: loader.No,
@@ -117,7 +117,7 @@ func (db *database) Reserve(ctx context.Context, run string, rows, last int64) (
 	// The lock ends with the connection too, so only a failing connection can leave it behind, and not for long.
 	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK(?)", lock) }()
 	first, err = reserve(ctx, conn, s, run, rows, last)
-	return first, withHint("reserve", err)
+	return first, failed("reserve", err)
 }
 
 func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows, last int64) (first int64, err error) {

@@ -46,7 +46,7 @@ func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Find
 		}
 		// What a step could not find out is a finding already, unless there is nobody left to ask.
 		if lost := db.control.PingContext(ctx); lost != nil {
-			return e.findings, withHint("examine", errors.Join(err, lost))
+			return e.findings, failed("examine", errors.Join(err, lost))
 		}
 	}
 	return e.findings, nil

@@ -1,35 +1,62 @@
 package mysql
 
 import (
+	"errors"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// fault is what an error number of the server means for a load.
-type fault struct {
-	numbers []uint16
-	class   loader.Class
-	retry   bool
-	dead    bool // the session is of no use any more
-	unknown bool // the server itself may not know whether the statement took effect
-	hint    string
-}
+// Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
+// what the error alone tells: a lost connection is no loss before the commit was sent.
+func (Driver) Classify(err error) loader.Verdict { return verdict(err) }
 
-func (f fault) verdict() loader.Verdict {
-	v := loader.Verdict{Class: f.class, Applied: loader.No, Retry: f.retry, SessionDead: f.dead}
-	if f.unknown {
-		v.Applied = loader.Unknown
+func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+
+func hint(err error) string { return loader.Hint(err, faultOf) }
+
+// failed says what was being done, and what to do next. It leaves what an error says about itself.
+func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
+
+// faultOf reads the errors of the server by their numbers. One that is not listed has failed for a reason that trying
+// again does not change.
+func faultOf(err error) (loader.Fault, bool) {
+	var (
+		server *mysql.MySQLError
+		stuck  *pipelineError
+	)
+	if f, ok := objstore.FaultOf(err); ok {
+		return f, true
 	}
-	return v
+	switch {
+	case errors.As(err, &server):
+		number := server.Number
+		if slices.Contains(wrapsAnother(), number) && noSpace.MatchString(server.Message) {
+			number = diskFull
+		}
+		f, listed := faults().Code(strconv.Itoa(int(number)))
+		if !listed {
+			f.Verdict = loader.Refused(loader.ClassOther)
+		}
+		return f, true
+	case loader.Ended(err):
+		return loader.Fault{}, false
+	case errors.As(err, &stuck):
+		// Its words are the server's for people: whether another try helps they do not say, so it is made.
+		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}}, true
+	}
+	return sqlload.MySQLFault(err)
 }
 
 // wrapsAnother are the numbers that only say that the operating system or an engine has failed, with its own number in
 // the text: cannot make or write a file, cannot make a database or a table, the engine's error.
-var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
+func wrapsAnother() []uint16 { return []uint16{1, 3, 1004, 1005, 1006, 1030} }
 
 // noSpace finds ENOSPC in such a text. The words around the number change with server, version and language, and those
 // of the system stand behind it or not: Got error 28 "No space left on device" from storage engine InnoDB (MariaDB),
@@ -37,70 +64,71 @@ var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
 // (Errcode: 28).
 var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
 
-// faultOf finds the meaning of an answer by its number. One that is not listed has failed for a reason that trying
-// again does not change.
-func faultOf(e *mysql.MySQLError) fault {
-	number := e.Number
-	if slices.Contains(wrapsAnother, number) && noSpace.MatchString(e.Message) {
-		number = diskFull
-	}
-	all := faults()
-	if i := slices.IndexFunc(all, func(f fault) bool { return slices.Contains(f.numbers, number) }); i >= 0 {
-		return all[i]
-	}
-	return fault{class: loader.ClassOther}
+// Numbers that the code itself asks for.
+const (
+	diskFull     = 1021
+	duplicateKey = 1062
+	noSuchThread = 1094
+	noSuchTable  = 1146
+)
+
+// accessDenied are the numbers of a missing privilege: on a database, a table, a column, or a global one.
+var accessDenied = []uint16{1044, 1142, 1143, 1227}
+
+// is reports whether the server answered with one of the numbers.
+func is(err error, numbers ...uint16) bool {
+	var server *mysql.MySQLError
+	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
 }
 
 // faults lists the numbers (MySQL manual, "Server Error Message Reference"; MariaDB, from 1900; TiDB, "Error Codes and
 // Troubleshooting", from 8000).
-func faults() []fault {
-	return []fault{
-		{numbers: []uint16{1205, 1213, 3572}, class: loader.ClassLock, retry: true},
-		{numbers: []uint16{8002, 8022, 8028, 9007}, class: loader.ClassLock, retry: true}, // TiDB: write conflict, schema change
-		{
-			numbers: []uint16{1040, 1203, 1226}, class: loader.ClassThrottled, retry: true,
-			hint: "lower --workers, or raise max_connections or max_user_connections on the server",
-		},
-		{numbers: []uint16{9003, 9004}, class: loader.ClassThrottled, retry: true}, // TiDB: storage is busy
-		{
-			numbers: []uint16{1290, 1792, 1836}, class: loader.ClassShutdown, retry: true, dead: true,
-			hint: "the server is read-only: after a failover a new connection reaches the writer, a replica has to be replaced in the URL",
-		},
-		{numbers: []uint16{1053, 1077, 1079, 3032}, class: loader.ClassShutdown, retry: true, dead: true, unknown: true},
-		{numbers: []uint16{2006, 2013, 8501, 9001, 9002, 9005}, class: loader.ClassConnection, retry: true, dead: true, unknown: true},
+func faults() loader.Faults {
+	return loader.Faults{
+		{Codes: "1205 1213 3572", Verdict: loader.Again(loader.ClassLock)},
+		{Codes: "8002 8022 8028 9007", Verdict: loader.Again(loader.ClassLock)}, // TiDB: write conflict, schema change
+		{Codes: "1040 1203 1226", Verdict: loader.Again(loader.ClassThrottled),
+			Hint: "lower --workers, or raise max_connections or max_user_connections on the server"},
+		{Codes: "9003 9004", Verdict: loader.Again(loader.ClassThrottled)}, // TiDB: storage is busy
+		{Codes: "1290 1792 1836", Verdict: loader.Reconnect(loader.ClassShutdown),
+			Hint: "the server is read-only: after a failover a new connection reaches the writer, a replica has to " +
+				"be replaced in the URL"},
+		{Codes: "1053 1077 1079 3032", Verdict: loader.Lost(loader.ClassShutdown)},
+		{Codes: "2006 2013 8501 9001 9002 9005", Verdict: loader.Lost(loader.ClassConnection)},
 		// Killed, timed out, cut off: the server has rolled back.
-		{numbers: []uint16{1158, 1159, 1160, 1161, 1184, 1317, 1927, 3169, 4031}, class: loader.ClassConnection, retry: true, dead: true},
-		{numbers: []uint16{1969}, class: loader.ClassTimeout, hint: "the server's max_statement_time ended it: --set max_statement_time=0"},
-		{numbers: []uint16{3024}, class: loader.ClassTimeout, hint: "the server's max_execution_time ended it: --set max_execution_time=0"},
-		{numbers: []uint16{1148, 3948}, class: loader.ClassPermission, hint: localInfileHint},
-		{
-			numbers: []uint16{1153, 1301}, class: loader.ClassTooLarge, dead: true,
-			hint: "lower --batch-bytes, or raise max_allowed_packet on the server",
-		},
-		{
-			numbers: []uint16{1197, 3100}, class: loader.ClassTooLarge,
-			hint: "lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication bounds it",
-		},
-		{
-			numbers: []uint16{8004, 8025}, class: loader.ClassTooLarge,
-			hint: "lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit",
-		},
-		{
-			numbers: []uint16{diskFull, 1026, 1114}, class: loader.ClassDiskFull,
-			hint: "make room on the server, then go on with --resume",
-		},
-		{
-			numbers: []uint16{1045, 1698, 1130, 1862, 1820, 3118, 4151}, class: loader.ClassPermission,
-			hint: "check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD",
-		},
-		{numbers: append([]uint16{1370}, accessDenied...), class: loader.ClassPermission, hint: "ask for the GRANT that the server names"},
-		{numbers: []uint16{1049, 1046}, class: loader.ClassMissing, hint: "create the database, or correct its name in the URL"},
-		{numbers: []uint16{noSuchTable, 1051}, class: loader.ClassMissing, hint: "let --create if-missing make it, or correct --table"},
-		{numbers: []uint16{1054, 1109}, class: loader.ClassMissing, hint: "the table has other columns; name another with --table"},
-		{numbers: []uint16{1193, 1238}, class: loader.ClassMissing, hint: "the server has no such session variable; correct --set"},
-		{numbers: []uint16{1231, 1232, 1229}, class: loader.ClassData, hint: "correct the value in --set"},
-		{numbers: []uint16{duplicateKey, 1586, 1169, 1048, 1216, 1217, 1451, 1452, 3819, 4025}, class: loader.ClassConstraint},
-		{numbers: []uint16{1264, 1265, 1292, 1364, 1366, 1406, 1411, 3988}, class: loader.ClassData},
-		{numbers: []uint16{3750}, class: loader.ClassConstraint, hint: "the server wants a primary key on every table: add --primary-key"},
+		{Codes: "1158 1159 1160 1161 1184 1317 1927 3169 4031", Verdict: loader.Reconnect(loader.ClassConnection)},
+		{Codes: "1969", Verdict: loader.Refused(loader.ClassTimeout),
+			Hint: "the server's max_statement_time ended it: --set max_statement_time=0"},
+		{Codes: "3024", Verdict: loader.Refused(loader.ClassTimeout),
+			Hint: "the server's max_execution_time ended it: --set max_execution_time=0"},
+		{Codes: "1148 3948", Verdict: loader.Refused(loader.ClassPermission), Hint: localInfileHint},
+		{Codes: "1153 1301",
+			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true},
+			Hint:    "lower --batch-bytes, or raise max_allowed_packet on the server"},
+		{Codes: "1197 3100", Verdict: loader.Refused(loader.ClassTooLarge),
+			Hint: "lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication " +
+				"bounds it"},
+		{Codes: "8004 8025", Verdict: loader.Refused(loader.ClassTooLarge),
+			Hint: "lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"},
+		{Codes: "1021 1026 1114", Verdict: loader.Refused(loader.ClassDiskFull),
+			Hint: "make room on the server, then go on with --resume"},
+		{Codes: "1045 1698 1130 1862 1820 3118 4151", Verdict: loader.Refused(loader.ClassPermission),
+			Hint: "check user, password and the host the account is for; special characters need no escaping in " +
+				"TERAPUSH_PASSWORD"},
+		{Codes: "1044 1142 1143 1227 1370", Verdict: loader.Refused(loader.ClassPermission),
+			Hint: "ask for the GRANT that the server names"},
+		{Codes: "1049 1046", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "create the database, or correct its name in the URL"},
+		{Codes: "1146 1051", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "let --create if-missing make it, or correct --table"},
+		{Codes: "1054 1109", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "the table has other columns; name another with --table"},
+		{Codes: "1193 1238", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "the server has no such session variable; correct --set"},
+		{Codes: "1231 1232 1229", Verdict: loader.Refused(loader.ClassData), Hint: "correct the value in --set"},
+		{Codes: "1062 1586 1169 1048 1216 1217 1451 1452 3819 4025", Verdict: loader.Refused(loader.ClassConstraint)},
+		{Codes: "1264 1265 1292 1364 1366 1406 1411 3988", Verdict: loader.Refused(loader.ClassData)},
+		{Codes: "3750", Verdict: loader.Refused(loader.ClassConstraint),
+			Hint: "the server wants a primary key on every table: add --primary-key"},
 	}
 }

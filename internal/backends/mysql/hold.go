@@ -34,7 +34,7 @@ func (db *database) hold(ctx context.Context, p loader.Preparation) error {
 	}
 	conn, err := db.control.Conn(ctx)
 	if err != nil {
-		return withHint("prepare", err)
+		return failed("prepare", err)
 	}
 	busy, err := db.lock(ctx, conn, p)
 	if err == nil && busy == nil {
@@ -48,7 +48,7 @@ func (db *database) hold(ctx context.Context, p loader.Preparation) error {
 		return nil
 	}
 	if err != nil {
-		return withHint("keep other runs off the table", err)
+		return failed("keep other runs off the table", err)
 	}
 	return busy
 }

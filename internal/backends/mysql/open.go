@@ -65,7 +65,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	err = loader.FirstOf(ctx, all, 0, func(ctx context.Context, e endpoint) (err error) {
 		db.home = e
 		vars, err = variables(ctx, e, t.Settings)
-		return withHint("connect to "+e.address, err)
+		return loader.ConnectError(e.address, err, faultOf)
 	})
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	db.control.SetMaxOpenConns(controlConns)
 	if err := db.refineCaps(ctx); err != nil {
 		_ = db.control.Close()
-		return nil, withHint("probe", err)
+		return nil, failed("probe", err)
 	}
 	if method.Caps.Staged {
 		return openPipelines(ctx, db, d)

@@ -145,14 +145,14 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
 	all, err := column[string](ctx, p.control, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = ?", p.target.Database)
 	if err != nil {
-		return 0, withHint("look for the run's pipelines", err)
+		return 0, failed("look for the run's pipelines", err)
 	}
 	for _, name := range all {
 		if !ofRun(name, run) {
 			continue
 		}
 		if _, err := p.control.ExecContext(ctx, "DROP PIPELINE IF EXISTS "+quote(name)); err != nil {
-			return 0, withHint("drop pipeline "+name, err)
+			return 0, failed("drop pipeline "+name, err)
 		}
 	}
 	return p.database.Forget(ctx, run)

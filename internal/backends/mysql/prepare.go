@@ -30,7 +30,7 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	}
 	f, err := db.inspect(ctx)
 	if err != nil {
-		return t, withHint("prepare", err)
+		return t, failed("prepare", err)
 	}
 	recreate := p.Create == loader.CreateRecreate && f != nil
 	truncate := p.Create == loader.CreateTruncate && f != nil
@@ -49,17 +49,17 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	}
 	if recreate {
 		if _, err := db.control.ExecContext(ctx, "DROP TABLE "+s.Table); err != nil {
-			return t, withHint("drop", err)
+			return t, failed("drop", err)
 		}
 		f = nil
 	}
 	if f == nil {
 		if err := db.create(ctx, s, p); err != nil {
-			return t, withHint("create", err)
+			return t, failed("create", err)
 		}
 		t.Created = true
 		if f, err = db.inspect(ctx); err != nil || f == nil {
-			return t, withHint("prepare", orMissing(err, db.name))
+			return t, failed("prepare", orMissing(err, db.name))
 		}
 	}
 	if err := db.checkColumns(ctx, p.Schema); err != nil {
@@ -79,10 +79,10 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 		}
 	}
 	if t.Identity, err = db.identity(ctx, f); err != nil {
-		return t, withHint("prepare", err)
+		return t, failed("prepare", err)
 	}
 	err = db.control.QueryRowContext(ctx, fmt.Sprintf("SELECT EXISTS (SELECT 1 FROM %s LIMIT 1)", s.Table)).Scan(&t.HasRows)
-	return t, withHint("look for rows", err)
+	return t, failed("look for rows", err)
 }
 
 const otherTable = "name another table with --table, or drop this one"
@@ -90,11 +90,11 @@ const otherTable = "name another table with --table, or drop this one"
 // empty removes the rows, and looks the table up again: to some servers it is another one afterwards.
 func (db *database) empty(ctx context.Context, s statements) (*found, error) {
 	if _, err := db.control.ExecContext(ctx, s.truncate()); err != nil {
-		return nil, withHint("truncate", err)
+		return nil, failed("truncate", err)
 	}
 	f, err := db.inspect(ctx)
 	if err != nil || f == nil {
-		return nil, withHint("prepare", orMissing(err, db.name))
+		return nil, failed("prepare", orMissing(err, db.name))
 	}
 	return f, nil
 }
@@ -126,12 +126,12 @@ func (db *database) ensureClaims(ctx context.Context, s statements, resume bool)
 	if is(err, accessDenied...) {
 		account, unknown := db.account(ctx)
 		if unknown != nil {
-			return errors.Join(withHint("make the claim table", err), unknown)
+			return errors.Join(failed("make the claim table", err), unknown)
 		}
 		return &loader.Error{Op: "make the claim table", Applied: loader.No, Err: err, Hint: fmt.Sprintf(
 			"GRANT CREATE, SELECT, INSERT, DELETE ON %s TO %s, or take --delivery at-least-once, which claims nothing", s.Claims, account)}
 	}
-	return withHint("make the claim table", err)
+	return failed("make the claim table", err)
 }
 
 // checkClaims refuses a claim table that would let a batch in twice: without its key a second claim meets no first one,
@@ -143,11 +143,11 @@ func (db *database) checkClaims(ctx context.Context, s statements) error {
 		"SELECT COALESCE(engine, '') FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
 		db.name.schema, sqlload.ClaimsTable).Scan(&engine)
 	if err != nil {
-		return withHint(op, err)
+		return failed(op, err)
 	}
 	transactional, err := db.transactional(ctx, engine)
 	if err != nil {
-		return withHint(op, err)
+		return failed(op, err)
 	}
 	// A part of a column, or an expression, which has no name, is not the column.
 	keys, err := column[string](ctx, db.control, `SELECT GROUP_CONCAT(CONCAT(COALESCE(column_name, 'an expression'),`+
@@ -155,7 +155,7 @@ func (db *database) checkClaims(ctx context.Context, s statements) error {
 		` WHERE table_schema = ? AND table_name = ? AND non_unique = 0 GROUP BY index_name`,
 		db.name.schema, sqlload.ClaimsTable)
 	if err != nil {
-		return withHint(op, err)
+		return failed(op, err)
 	}
 	var wrong, repairs []string
 	if !slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, "run, batch") }) {

@@ -275,7 +275,7 @@ func TestRefusals(t *testing.T) {
 
 		err = open(func(t *loader.Target) { t.Hosts = []string{"127.0.0.1:1"} })
 		assert.ErrorContains(t, err, "connect to 127.0.0.1:1: ")
-		assert.ErrorContains(t, err, "connection refused (check host and port, and that the server listens there)")
+		assert.ErrorContains(t, err, "connection refused (is the server up, and is this its port?)")
 
 		err = open(func(t *loader.Target) { t.Scheme = "tidb" })
 		assert.ErrorContains(t, err, "the target says tidb://, but the server is M")

@@ -14,7 +14,7 @@ func (db *database) reader() (sqlload.Reader, error) {
 	if err != nil {
 		return sqlload.Reader{}, err
 	}
-	r := sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: withHint}
+	r := sqlload.Reader{DB: db.control, Statements: s.Statements, Failed: failed}
 	if packet, err := strconv.ParseInt(db.server.vars["max_allowed_packet"], 10, 64); err == nil {
 		r.MaxStatement = packet - 1 // the packet holds the command's byte, too
 	}
@@ -56,10 +56,10 @@ func (db *database) Stored(ctx context.Context) (bytes int64, err error) {
 		// ANALYZE answers with rows, also when it fails; the size is asked for all the same.
 		_, err := db.control.ExecContext(ctx, "ANALYZE NO_WRITE_TO_BINLOG TABLE "+db.name.quoted())
 		if err != nil {
-			return 0, withHint("size", err)
+			return 0, failed("size", err)
 		}
 	}
 	err = db.control.QueryRowContext(ctx, `SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables`+
 		` WHERE table_schema = ? AND table_name = ?`, db.name.schema, db.name.table).Scan(&bytes)
-	return bytes, withHint("size", err)
+	return bytes, failed("size", err)
 }

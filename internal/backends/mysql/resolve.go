@@ -22,7 +22,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	}
 	found, err := claimed(ctx, db.control, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
 	if err != nil || found.Applied == loader.Yes {
-		return found, withHint("look for the claim", err)
+		return found, failed("look for the claim", err)
 	}
 	for _, e := range db.endpoints {
 		// A session there that still runs holds its claim, which the next question waits for.
@@ -31,7 +31,7 @@ func (db *database) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 		}
 	}
 	found, err = db.claimedForSure(ctx, s, ref)
-	return found, withHint("look for the claim", err)
+	return found, failed("look for the claim", err)
 }
 
 // endPatience is how long a host may take to end a session: it rolls back first.

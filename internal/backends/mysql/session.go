@@ -57,7 +57,7 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 		if err != nil {
 			_ = s.Close()
 		}
-		return withHint("connect to "+e.address, err)
+		return loader.ConnectError(e.address, err, faultOf)
 	})
 	if err != nil {
 		return nil, err
@@ -86,12 +86,12 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	if !s.claims {
 		ack, err := s.loadUnclaimed(ctx, b)
-		return ack, withHint("load", err)
+		return ack, failed("load", err)
 	}
 	ack, err := sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
 		return s.Rows(ctx, b)
 	})
-	return ack, withHint("load", err)
+	return ack, failed("load", err)
 }
 
 // loadUnclaimed sends the rows and asks what became of them: when some are missing, and always after LOAD DATA LOCAL,

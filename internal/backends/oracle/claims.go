@@ -43,7 +43,7 @@ func (t *transaction) Claim(ctx context.Context, ref loader.Ref) (taken bool, ro
 // Commit implements sqlload.Transaction. Most errors leave open what the server did; some say that it rolled back.
 func (t *transaction) Commit(ctx context.Context) error {
 	err := t.commit(ctx)
-	number, _, said := numberOf(t.client, err)
+	number, _, said := numberOf(err)
 	if errors.Is(err, errNotSent) || said && rolledBack(number) {
 		return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
 	}
@@ -101,18 +101,17 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolu
 		return err
 	})
 	if err != nil {
-		return loader.Resolution{}, open(l.failed("look for the batch", err))
+		return loader.Resolution{}, leaveOpen(failed("look for the batch", err))
 	}
 	return res, nil
 }
 
-// open takes back what a verdict may have said: the look's failure is not the batch's.
-func open(err error) error {
-	return within(err, func(e *loader.Error) *loader.Error {
-		left := *e
-		left.Applied = loader.Unknown
-		return &left
-	})
+// leaveOpen takes back what an error may say about the rows: the look's failure is not the batch's.
+func leaveOpen(err error) error {
+	if known := (*loader.Error)(nil); errors.As(err, &known) {
+		known.Applied = loader.Unknown
+	}
+	return err
 }
 
 // claimed inserts the batch's claim, which waits as long as an earlier transaction holds it. Where that goes in, none has
@@ -185,8 +184,8 @@ func (l *opened) Claimed(ctx context.Context, run string, f func(number, rows in
 	if err != nil {
 		return err
 	}
-	return l.admin(ctx, func(c *sql.Conn) error {
-		return eachRow(ctx, c, "read the claims of run "+run, r.SelectClaims(run), func(row []string) error {
+	return l.somewhere(ctx, func(k *link) error {
+		return k.each(ctx, "read the claims of run "+run, r.SelectClaims(run), func(row []string) error {
 			number, err := parseInt(row[0])
 			if err != nil {
 				return err

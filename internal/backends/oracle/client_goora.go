@@ -151,18 +151,12 @@ func gooraExplain(err error) string {
 	var (
 		record    tls.RecordHeaderError
 		authority x509.UnknownAuthorityError
-		hostname  x509.HostnameError
-		invalid   x509.CertificateInvalidError
 	)
 	switch {
 	case errors.As(err, &record):
 		return "this port speaks no TLS: name the TCPS port, or use --tls off"
 	case errors.As(err, &authority):
 		return "name the server's certificate authority with --tls-ca, or its wallet with ?" + paramWallet + "="
-	case errors.As(err, &hostname):
-		return "the certificate is for another name: see --tls-server-name"
-	case errors.As(err, &invalid):
-		return "the server's certificate is not valid: renew it, or use --tls require to go on unverified"
 	case strings.Contains(err.Error(), "cwallet.sso"), strings.Contains(err.Error(), "ewallet.p12"):
 		return "?" + paramWallet + "= wants the folder with the auto-login wallet cwallet.sso"
 	}

@@ -40,7 +40,7 @@ func (l *opened) Examine(ctx context.Context, i loader.Intent) (all []loader.Fin
 		all, err = l.examine(ctx, k, i)
 		return err
 	})
-	return all, l.failed("examine the server", err)
+	return all, failed("examine the server", err)
 }
 
 func (l *opened) examine(ctx context.Context, k *link, i loader.Intent) ([]loader.Finding, error) {
@@ -86,7 +86,7 @@ func (x *examination) ask(ctx context.Context, query string) (rows [][]string, r
 	if err == nil || x.link.dead || ctx.Err() != nil {
 		return rows, "", err
 	}
-	_, text, said := numberOf(x.client, err)
+	_, text, said := numberOf(err)
 	if !said {
 		return nil, "", err
 	}

@@ -85,7 +85,7 @@ func (l *opened) Finish(ctx context.Context, _ loader.KeyRange, _ int64) (notes 
 		notes = append(notes, more...)
 		return err
 	})
-	return notes, l.failed("wait for Fast Ingest", err)
+	return notes, failed("wait for Fast Ingest", err)
 }
 
 // drain asks for the rows to be written and waits until they are, as long as there is an advance. Without a number to wait

@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -45,7 +46,8 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 	for _, statement := range alterSession(l.target.Settings) {
 		if _, err := k.exec(ctx, statement); err != nil {
 			_ = k.close()
-			return nil, completed(l.client, &loader.Error{Op: "set up the session: " + statement, Applied: loader.No, Err: err})
+			op := "set up the session: " + statement
+			return nil, failed(op, loader.Mark(op, loader.No, err))
 		}
 	}
 	return k, nil
@@ -92,8 +94,12 @@ func affectedBy(result sql.Result) (rows int64, err error) {
 
 // texts reads all rows of a query as texts.
 func (k *link) texts(ctx context.Context, op, query string) ([][]string, error) {
-	found, err := textsOf(ctx, k.conn, op, query)
-	return found, k.outcome(ctx, err)
+	var all [][]string
+	err := k.each(ctx, op, query, func(row []string) error {
+		all = append(all, slices.Clone(row))
+		return nil
+	})
+	return all, err
 }
 
 // begin opens a transaction. Oracle begins one at the first change by itself: what this is for is that the driver sends
@@ -183,11 +189,11 @@ func (k *link) outcome(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	err = say(k.client, err)
+	err = k.client.said(err)
 	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
 		err = fmt.Errorf("%w: %w", ended, err)
 	}
-	if verdict(k.client, err).SessionDead {
+	if loader.Judge(err, faultOf).SessionDead {
 		k.giveUp()
 	}
 	return err
@@ -221,24 +227,22 @@ func (k *link) close() error {
 	return errors.Join(k.conn.Close(), k.pool.Close())
 }
 
-// admin runs f on a connection of its own to the first host that answers.
-func (l *opened) admin(ctx context.Context, f func(*sql.Conn) error) error {
-	return l.somewhere(ctx, func(k *link) error { return f(k.conn) })
-}
-
-// somewhere is admin for those who need transactions that ctx can interrupt.
+// somewhere runs f on a connection of its own to the first host that answers.
 func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
-	var refused []error
-	for host := range l.hosts() {
-		k, err := l.connect(ctx, host)
-		if err != nil {
-			refused = append(refused, err)
-			continue
-		}
-		defer func() { _ = k.close() }()
-		return f(k)
+	hosts := make([]int, l.hosts())
+	for i := range hosts {
+		hosts[i] = i
 	}
-	return errors.Join(refused...)
+	var k *link
+	err := loader.FirstOf(ctx, hosts, 0, func(ctx context.Context, host int) (err error) {
+		k, err = l.connect(ctx, host)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = k.close() }()
+	return f(k)
 }
 
 // hosts is how many the target names.

@@ -83,7 +83,7 @@ func (s *session) cost(ctx context.Context) (cost map[string]float64, refused st
 	case s.is(err, codeNoTable):
 		return nil, "what the run cost the server is not known: GRANT SELECT ON V_$MYSTAT and V_$STATNAME to the user"
 	case err != nil:
-		_, text, said := numberOf(s.client, err)
+		_, text, said := numberOf(err)
 		if !said {
 			text = err.Error()
 		}

@@ -106,7 +106,7 @@ const (
 // probe finds out which server it is, and what about it decides durability and speed.
 func (l *opened) probe(ctx context.Context, k *link) error {
 	found, err := k.texts(ctx, "ask for the server's version", selectFullVersion)
-	if number, _, ok := l.client.code(err); ok && number == codeNoColumn {
+	if k.is(err, codeNoColumn) {
 		found, err = k.texts(ctx, "ask for the server's version", selectVersion)
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		return nil
 	})
 	if err != nil {
-		return loader.Table{}, l.failed("prepare", err)
+		return loader.Table{}, failed("prepare", err)
 	}
 	l.ready.Store(r)
 	return table, nil
@@ -217,7 +217,7 @@ func (l *opened) Reserve(ctx context.Context, runID string, rows, last int64) (f
 		first, err = r.reserve(ctx, k, runID, rows, last)
 		return err
 	})
-	return first, l.failed("reserve row numbers", err)
+	return first, failed("reserve row numbers", err)
 }
 
 func (r *ready) reserve(ctx context.Context, k *link, runID string, rows, last int64) (first int64, err error) {

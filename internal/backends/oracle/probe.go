@@ -38,7 +38,7 @@ func (l *opened) prove(
 				foundRows, err = k.number(ctx, op, rows)
 				return err
 			})
-			return foundRows, foundClaims, l.failed(op, err)
+			return foundRows, foundClaims, failed(op, err)
 		},
 		Send: func(ctx context.Context) error {
 			s, err := l.open(ctx, c)
@@ -48,11 +48,11 @@ func (l *opened) prove(
 			s.probing = true
 			err = around(s, func(send func() (int64, error)) error { return s.takeBack(ctx, ref, send) })
 			_ = s.Close()
-			return l.failed("probe", err)
+			return failed("probe", err)
 		},
 		Remove: func(ctx context.Context, statement string) error {
 			const op = "remove what is left of the probe"
-			return l.failed(op, l.somewhere(ctx, func(k *link) error { return k.alone(ctx, op, statement) }))
+			return failed(op, l.somewhere(ctx, func(k *link) error { return k.alone(ctx, op, statement) }))
 		},
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -18,7 +17,7 @@ func (l *opened) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 	if err != nil {
 		return err
 	}
-	return l.failed("count the rows", l.somewhere(ctx, func(k *link) error {
+	return failed("count the rows", l.somewhere(ctx, func(k *link) error {
 		return k.each(ctx, "count the rows", r.SelectBuckets(g), func(row []string) error {
 			b, err := sqlload.ReadBucket(zeros(row))
 			if err != nil {
@@ -49,7 +48,7 @@ func (l *opened) Distinct(ctx context.Context, all loader.KeyRange) (n int64, er
 		n, err = k.number(ctx, "count the different rows", r.SelectDistinct(all))
 		return err
 	})
-	return n, l.failed("count the different rows", err)
+	return n, failed("count the different rows", err)
 }
 
 // Fetch reads everything but texts and RAW through TO_CHAR: go-ora and godror reshape numbers, dates and timestamps, each
@@ -60,7 +59,7 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 		return err
 	}
 	values := make([]any, len(r.Schema.Columns))
-	return l.failed("fetch rows", l.somewhere(ctx, func(k *link) error {
+	return failed("fetch rows", l.somewhere(ctx, func(k *link) error {
 		return k.each(ctx, "fetch rows", r.SelectRows(numbers), func(row []string) error {
 			number, err := strconv.ParseInt(row[0], 10, 64)
 			if err != nil {
@@ -88,22 +87,18 @@ func valueOf(c rows.Column, text string) (any, error) {
 	return sqlload.ReadFixed(c, text)
 }
 
-// each hands the rows of a query to f as they come. op is what failed, if it fails.
+// each hands the rows of a query to f as they come, every value as a text: "" is a NULL, which is what Oracle itself makes
+// of an empty text. f must not keep the row. op is what failed, if it fails.
 func (k *link) each(ctx context.Context, op, query string, f func(row []string) error) error {
-	return k.outcome(ctx, eachRow(ctx, k.conn, op, query, f))
-}
-
-// eachRow reads every value as a text: "" is a NULL, which is what Oracle itself makes of an empty text. f must not keep
-// the row.
-func eachRow(ctx context.Context, c *sql.Conn, op, query string, f func(row []string) error) error {
-	found, err := c.QueryContext(ctx, query)
+	fail := func(err error) error { return failed(op, k.outcome(ctx, err)) }
+	found, err := k.conn.QueryContext(ctx, query)
 	if err != nil {
-		return failed(op, err)
+		return fail(err)
 	}
 	defer func() { _ = found.Close() }()
 	names, err := found.Columns()
 	if err != nil {
-		return failed(op, err)
+		return fail(err)
 	}
 	scanned := make([]sql.NullString, len(names))
 	to, row := make([]any, len(names)), make([]string, len(names))
@@ -112,25 +107,16 @@ func eachRow(ctx context.Context, c *sql.Conn, op, query string, f func(row []st
 	}
 	for found.Next() {
 		if err := found.Scan(to...); err != nil {
-			return failed(op, err)
+			return fail(err)
 		}
 		for i, value := range scanned {
 			row[i] = value.String // "" where it is not valid
 		}
 		if err := f(row); err != nil {
-			return err
+			return k.outcome(ctx, err)
 		}
 	}
-	return failed(op, found.Err())
-}
-
-// textsOf reads all rows of a query.
-func textsOf(ctx context.Context, c *sql.Conn, op, query string) (all [][]string, err error) {
-	err = eachRow(ctx, c, op, query, func(row []string) error {
-		all = append(all, slices.Clone(row))
-		return nil
-	})
-	return all, err
+	return fail(found.Err())
 }
 
 // number reads the one number that a query asks for.

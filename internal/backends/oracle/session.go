@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -66,7 +65,8 @@ func (s *session) setUp(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return completed(s.client, &loader.Error{Op: "set up the session: " + useHints, Applied: loader.No, Err: err})
+		const op = "set up the session: " + useHints
+		return failed(op, loader.Mark(op, loader.No, err))
 	}
 	return nil
 }
@@ -217,16 +217,11 @@ func (s *session) passes(c *batch.Columns, row int) (after func()) {
 
 // explain adds to a failed attempt what is known here. Rows of an array that Fast Ingest cut short may be there.
 func (s *session) explain(err error) error {
-	err = complete(s.client, failed("load", err))
+	err = failed("load", err)
 	if unbound := (*bindError)(nil); !s.owner.Caps().Atomic && !errors.As(err, &unbound) {
-		return open(err)
+		return leaveOpen(err)
 	}
 	return err
-}
-
-// errDead is what a session says whose connection broke in an earlier attempt: nothing is sent.
-func errDead() error {
-	return &loader.Error{Op: "load", Applied: loader.No, Err: fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)}
 }
 
 // Close asks what the session has cost, and ends the connection.

@@ -38,7 +38,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 		return err
 	})
 	if err != nil {
-		return nil, l.failed("look for DBMS_CLOUD", err)
+		return nil, failed("look for DBMS_CLOUD", err)
 	}
 	store, err := objstore.Open(ctx, *l.target.Via, l.deps)
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return err
 	})
 	if err != nil {
-		return loader.Ack{}, l.failed("load", err)
+		return loader.Ack{}, failed("load", err)
 	}
 	ack.Detail = s.notes
 	return ack, nil
@@ -145,7 +145,7 @@ func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 		return err
 	})
 	if err != nil {
-		return 0, l.failed("drop the external tables of run "+run, err)
+		return 0, failed("drop the external tables of run "+run, err)
 	}
 	return l.opened.Forget(ctx, run)
 }

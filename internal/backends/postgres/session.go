@@ -182,7 +182,7 @@ func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) 
 func (s *session) Commit(ctx context.Context) error {
 	results, err := exec(ctx, s.conn, "COMMIT")
 	if err != nil {
-		if refused := (*pgconn.PgError)(nil); errors.As(err, &refused) && class(refused.Code) == loader.ClassConstraint {
+		if loader.Judge(err, faultOf).Class == loader.ClassConstraint {
 			return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
 		}
 		return err

@@ -68,16 +68,7 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 }
 
 // Classify knows the errors of the store.
-func (driver) Classify(err error) loader.Verdict {
-	if v, ok := objstore.Classify(err); ok {
-		return v
-	}
-	v := loader.Verdict{Class: loader.ClassOther}
-	if known := (*loader.Error)(nil); errors.As(err, &known) {
-		v.Applied = known.Applied
-	}
-	return v
-}
+func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, objstore.FaultOf) }
 
 // Open reaches the bucket.
 func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {

@@ -1,0 +1,60 @@
+package doris
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+func TestVerdicts(t *testing.T) {
+	loadertest.ListedOnce(t, faults())
+	var all []loadertest.Failure
+	add := func(name string, err error) { all = append(all, loadertest.Failure{Name: name, Err: err}) }
+	for n := range 10_000 {
+		add(fmt.Sprint(n), &mysql.MySQLError{Number: uint16(n), Message: "…"})
+	}
+	for _, words := range []string{
+		"too many filtered rows", "receive body don't equal with body bytes", "receive body not equal", "err=[E-235]", "TOO_MANY_VERSION",
+		"too many versions", "tablet writer write failed, tablet_id=1", "current running txns on db 7 is 100", "MEM_LIMIT_EXCEEDED", "MEM_ALLOC_FAILED",
+		"memory limit exceeded", "memory exceed", "too many connections", "no backend load available", "no available BE", "no available backend",
+		"no alive backend", "failed to find enough host", "There is no scanNode Backend available", "no backend available", "is not master", "not ready",
+		"is shutting down", "graceful", "blocked on schema change", "user cancel", "get tablet lock", "lock timeout", "get table write lock timeout",
+		"body exceed max size", "body size", "exceeds the max", "max_allowed_packet", "exceed max size", "EXCEEDED_LIMIT", "disk full", "no space left",
+		"reach capacity limit", "exceed capacity", "quota", "access denied", "unauthorized", "no valid Basic authorization", "denied", "privilege",
+		"unknown database", "unknown table", "unknown column", "does not exist", "table not found", "database not found", "not exist",
+		"unknown system variable", "has already been used", "Label Already Exists", "replication num", "replication_num", "timeout", "timed out",
+		"time out", "connection refused", "connection reset", "broken pipe", "rpc", "thrift", "network", "hello",
+	} {
+		add(words, &mysql.MySQLError{Number: 1105, Message: "errCode = 2, detailMessage = " + words})
+		add("Fail: "+words, &refusal{http: http.StatusOK, status: "Fail", message: words})
+	}
+	add("1045 privilege", &mysql.MySQLError{Number: 1045, Message: "Access denied for user 'x'"})
+	for status := 100; status < 600; status++ {
+		add(fmt.Sprint("HTTP ", status), &refusal{http: status, message: "…"})
+	}
+	add("code 401", &refusal{http: http.StatusOK, code: http.StatusUnauthorized, message: "…"})
+	add("code 403", &refusal{http: http.StatusOK, code: http.StatusForbidden, message: "…"})
+	add("code 1", &refusal{http: http.StatusOK, code: 1, message: "…"})
+	add("label exists", &refusal{http: http.StatusOK, status: statusExists, message: "…"})
+	add("FAILED", &refusal{http: http.StatusOK, status: "FAILED", message: "…"})
+	add("no status", &refusal{http: http.StatusOK, message: "timeout"})
+	add("HTTP 500 in words", &refusal{http: 500, message: "quota"})
+	add("unreadable", &unreadable{io.ErrUnexpectedEOF})
+	add("replaced", &replacedError{"a", "b"})
+	add("not merged", &notMergedError{"a"})
+	add("label spent", &labelSpentError{"a"})
+	add("dead", errDead)
+	add("lost", mysql.ErrInvalidConn)
+	add("no TLS there", mysql.ErrNoTLS)
+	add("cleartext", mysql.ErrCleartextPassword)
+	add("too large", mysql.ErrPktTooLarge)
+	add("login 1045", &mysql.MySQLError{Number: 1045, Message: "Access denied for user 'x'"})
+	connect := func(err error) error { return loader.ConnectError("h:9030", err, faultOf) }
+	loadertest.Verdicts(t, New().Classify, failed, connect, all...)
+}

@@ -1,0 +1,111 @@
+package oracle
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// oraError is an error of the server as a client reads it.
+type oraError int
+
+func (e oraError) Error() string {
+	return fmt.Sprintf("ORA-%05d: the server's words\nerror occur at position: 3", int(e))
+}
+
+// reading is a client that reads oraError.
+func reading() client {
+	return client{
+		name: "test",
+		code: func(err error) (int, string, bool) {
+			var e oraError
+			if !errors.As(err, &e) {
+				return 0, "", false
+			}
+			text, _, _ := strings.Cut(e.Error(), "\n")
+			return int(e), text, true
+		},
+		explain: func(err error) string {
+			if strings.Contains(err.Error(), "no library") {
+				return "install it"
+			}
+			return ""
+		},
+		array: times, moment: timeOf,
+	}
+}
+
+// Some errors only say that there was another.
+func TestInnerErrors(t *testing.T) {
+	for text, want := range map[string]int{
+		"ORA-24381: error(s) in array DML\nORA-00001: unique constraint (U.PK) violated\n": 1,
+		"ORA-00604: error occurred at recursive SQL level 1\nORA-01653: unable to extend":  1653,
+		"ORA-24381: error(s) in array DML":                                                 24381,
+		"ORA-12801: error signaled in parallel query server P001\nORA-01652: no extent":    1652,
+		"ORA-12801: error signaled\nORA-00604: recursive\nORA-01653: unable to extend":     1653,
+		"ORA-29913: error while processing FETCH\nORA-30653: reject limit reached":         30653,
+		"ORA-29913: error while processing OPEN\nORA-29400: data cartridge error\nKUP-1":   29913,
+		"ORA-02091: transaction rolled back\nORA-00001: unique constraint (U.PK) violated": 2091,
+		"ORA-20000: from a trigger\nORA-06512: at U.T, line 3":                             20000,
+	} {
+		c := client{code: func(error) (int, string, bool) {
+			n, err := strconv.Atoi(text[4:9])
+			return n, text, err == nil
+		}}
+		number, _, ok := numberOf(c.said(io.EOF))
+		assert.True(t, ok)
+		assert.Equal(t, want, number, text)
+	}
+	assert.Equal(t, "ORA-20000: a; b", words("ORA-20000: a\nORA-06512: at U.T, line 3\n  b\nHelp: https://docs.oracle.com/error-help/db/ora-20000/\n"))
+}
+
+// Of a commit, most errors leave open what came of it.
+func TestRolledBack(t *testing.T) {
+	for number, want := range map[int]bool{
+		2091: true, 2290: true, 1: true, 24761: true, 25402: true,
+		2049: false, 2056: false, 3113: false, 1013: false, 600: false, 60: false,
+	} {
+		assert.Equal(t, want, rolledBack(number), "ORA-%05d", number)
+	}
+}
+
+func TestFailed(t *testing.T) {
+	c := reading()
+	err := failed("load", c.said(oraError(1653)))
+	require.EqualError(t, err, "load: ORA-01653: the server's words (make room, then resume the run: enlarge the tablespace or the user's quota)")
+	var known *loader.Error
+	require.ErrorAs(t, err, &known)
+	assert.Equal(t, loader.Unknown, known.Applied, "it might have been a commit")
+	var cause oraError
+	assert.ErrorAs(t, err, &cause, "the cause is kept")
+	assert.Equal(t, err, c.said(failed("again", err)), "again it changes nothing")
+
+	kept := &loader.Error{Op: "lock", Applied: loader.No, Err: c.said(oraError(54)), Hint: "wait"}
+	assert.EqualError(t, failed("load", kept), "lock: ORA-00054: the server's words (wait)")
+	assert.NoError(t, failed("load", nil))
+	assert.NoError(t, c.said(nil))
+}
+
+// The library's words are no server's.
+func TestNoNumber(t *testing.T) {
+	cause := errors.New("ORA-00000: DPI-1047: Cannot locate a 64-bit Oracle Client library")
+	err := failed("connect", reading().said(fmt.Errorf("dpi: %w", cause)))
+	require.EqualError(t, err, "connect: dpi: DPI-1047: Cannot locate a 64-bit Oracle Client library")
+	assert.ErrorIs(t, err, cause)
+}
+
+func TestWhere(t *testing.T) {
+	target, err := loader.ParseTarget("oracle://scott:hunter2@h:1521/svc")
+	require.NoError(t, err)
+	assert.Equal(t, `h:1521, service "svc", as user "scott"`, where(target, 0))
+	target.Database, target.Params = "", map[string][]string{paramSID: {"orcl"}}
+	assert.Equal(t, `h:1521, SID "orcl", as user "scott"`, where(target, 0))
+}

@@ -1,0 +1,170 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Classify reads the SQLSTATE where the server has spoken, and the kind of network error where it has not. It does not
+// ask pgconn.SafeToRetry, which says yes to a lost answer (see socket).
+func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+
+// faultOf reads the errors of the server and of pgconn.
+func faultOf(err error) (loader.Fault, bool) {
+	var (
+		said   *pgconn.PgError
+		badRow *loadError
+	)
+	if f, ok := objstore.FaultOf(err); ok {
+		return f, true
+	}
+	switch {
+	case errors.As(err, &badRow):
+		return loader.Fault{Verdict: loader.Refused(loader.ClassData)}, true
+	case loader.Ended(err):
+		return loader.Fault{}, false
+	case errors.As(err, &said):
+		return saidFault(err, said), true
+	case wrongRole(err): // until the failover is over
+		f := loader.Fault{Verdict: loader.Lost(loader.ClassShutdown), Hint: "target_session_attrs asks for another host"}
+		return f, true
+	case errors.Is(err, pgconn.ErrConnClosed):
+		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
+	}
+	return loader.Fault{}, false
+}
+
+// saidFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and with it
+// everything it did; FATAL and PANIC end the session, at any moment, even between a commit and its answer.
+func saidFault(err error, said *pgconn.PgError) loader.Fault {
+	f, listed := faults().Code(said.Code)
+	if !listed && len(said.Code) == 5 {
+		f, listed = faults().Code(said.Code[:2])
+	}
+	if !listed {
+		f.Verdict = loader.Refused(loader.ClassOther)
+	}
+	if whole := (spoken{}); errors.As(err, &whole) && whole.hint != "" {
+		f.Hint = whole.hint
+	}
+	severity := said.SeverityUnlocalized
+	if severity == "" { // before PostgreSQL 9.6
+		severity = said.Severity
+	}
+	if severity != "ERROR" {
+		f.Applied, f.SessionDead = loader.Unknown, true
+	}
+	return f
+}
+
+// readOnly is read_only_sql_transaction: of a standby, and of a user with default_transaction_read_only.
+const readOnly = "25006"
+
+// faults lists SQLSTATEs, and classes of them by their first two digits (PostgreSQL manual, appendix A).
+func faults() loader.Faults {
+	return loader.Faults{
+		{Codes: "08", Verdict: loader.Again(loader.ClassConnection)},
+		{Codes: "57", Verdict: loader.Again(loader.ClassShutdown)},
+		// A standby, perhaps until a moment ago the primary.
+		{Codes: readOnly, Verdict: loader.Again(loader.ClassShutdown),
+			Hint: "name the primary if this server is a standby; otherwise the user is read-only: --set " +
+				"default_transaction_read_only=off"},
+		{Codes: "53", Verdict: loader.Again(loader.ClassThrottled)}, // out of memory
+		{Codes: "53300", Verdict: loader.Again(loader.ClassThrottled),
+			Hint: "lower --workers, or raise the server's max_connections"},
+		{Codes: "53100", Verdict: loader.Refused(loader.ClassDiskFull),
+			Hint: "make room on the server, then resume the run"},
+		{Codes: "40", Verdict: loader.Again(loader.ClassLock)}, // serialization failure, deadlock
+		// lock_not_available: our lock_timeout.
+		{Codes: "55P03", Verdict: loader.Again(loader.ClassLock),
+			Hint: "another transaction has held a lock for " + lockWait + ": look at pg_locks"},
+		// query_canceled, by statement_timeout, too.
+		{Codes: "57014", Verdict: loader.Again(loader.ClassTimeout),
+			Hint: "if it was the server's statement_timeout: --set statement_timeout=0"},
+		{Codes: "25P03 25P04", Verdict: loader.Again(loader.ClassTimeout)}, // idle in transaction, transaction timeout
+		{Codes: "23", Verdict: loader.Refused(loader.ClassConstraint)},
+		{Codes: "23505", Verdict: loader.Refused(loader.ClassConstraint),
+			Hint: "rows with these keys are there already: use another --first-key, or --append"},
+		{Codes: "22", Verdict: loader.Refused(loader.ClassData)},
+		{Codes: "22P02 22P03 22021", Verdict: loader.Refused(loader.ClassData),
+			Hint: "compare the types of the table's columns with those of --dry-run"},
+		{Codes: "54", Verdict: loader.Refused(loader.ClassTooLarge)},
+		{Codes: "28", Verdict: loader.Refused(loader.ClassPermission)},
+		{Codes: "28P01 28000", Verdict: loader.Refused(loader.ClassPermission),
+			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
+		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
+		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "create the database, or name another one behind the host of the target"},
+		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing), Hint: "create the schema first"},
+		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
+			Hint: "was the table dropped while the run was going?"},
+		{Codes: "57P04 42703", Verdict: loader.Refused(loader.ClassMissing)}, // database dropped; no such column
+		{Codes: "42704", Verdict: loader.Refused(loader.ClassOther), Hint: "check the names of --set"},
+		// YugabyteDB's code for RPCs that timed out or found no leader.
+		{Codes: "XX000", Verdict: loader.Again(loader.ClassOther)},
+	}
+}
+
+// spoken is a server's error with all of its words: pgconn shows the first line only.
+type spoken struct {
+	*pgconn.PgError
+	hint string // in place of the SQLSTATE's, unless empty
+}
+
+func (e spoken) Error() string {
+	text := e.PgError.Error()
+	for _, more := range [...]string{e.Detail, e.Hint, e.Where} {
+		if more != "" {
+			text += "; " + strings.TrimSuffix(more, ".")
+		}
+	}
+	return text
+}
+
+func (e spoken) Unwrap() error { return e.PgError }
+
+// failed says what was being done when err happened, with the server's words and what to do next.
+func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
+
+// describe is failed for errors whose description is not complete; what stands around an *Error in err goes.
+func describe(op string, err error) *loader.Error {
+	var e *loader.Error
+	_ = errors.As(failed(op, err), &e)
+	return e
+}
+
+// connectError names server, user and database, and drops pgconn's own error: it carries the whole configuration with
+// the password in it, and lists the same cause once for TLS and once without.
+func connectError(e endpoint, config *pgconn.Config, err error) error {
+	if outer := (*pgconn.ConnectError)(nil); errors.As(err, &outer) {
+		err = outer.Unwrap()
+	}
+	if said := (*pgconn.PgError)(nil); errors.As(err, &said) {
+		err = spoken{PgError: said}
+	} else if !wrongRole(err) {
+		err = loader.NetworkError(err)
+	}
+	return loader.ConnectError(fmt.Sprintf("%s as user %q, database %q", e, config.User, config.Database), err, faultOf)
+}
+
+// errDead is what a session says whose connection broke in an earlier attempt: nothing is sent.
+func errDead() error {
+	err := fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)
+	return &loader.Error{Op: "load", Applied: loader.No, Err: err}
+}
+
+func parseInt(text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
+	}
+	return n, nil
+}

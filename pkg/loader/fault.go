@@ -1,0 +1,239 @@
+package loader
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+)
+
+// Fault is what an error of a server means for a load.
+type Fault struct {
+	Codes string   // the server's codes that mean this, separated by spaces
+	Words []string // parts of the server's message, in lower case, where codes do not tell
+	Verdict
+	Hint string // what to do next, in one sentence; empty where the server's words are enough
+}
+
+// Refused returns the verdict of what a server has refused for good.
+func Refused(c Class) Verdict { return Verdict{Applied: No, Class: c} }
+
+// Again returns the verdict of what a server has refused, and may accept at the next attempt.
+func Again(c Class) Verdict { return Verdict{Applied: No, Class: c, Retry: true} }
+
+// Reconnect returns the verdict of what did nothing, and may succeed in another session.
+func Reconnect(c Class) Verdict {
+	return Verdict{Applied: No, Class: c, Retry: true, SessionDead: true}
+}
+
+// Lost returns the verdict of a session that has ended, at a moment that leaves open what became of the rows.
+func Lost(c Class) Verdict { return Verdict{Class: c, Retry: true, SessionDead: true} }
+
+// Faults is a back-end's table.
+type Faults []Fault
+
+// Code returns the fault that lists code.
+func (all Faults) Code(code string) (Fault, bool) {
+	return all.first(func(f Fault) bool { return slices.Contains(strings.Fields(f.Codes), code) })
+}
+
+// Message returns the first fault of whose words any occurs in text, in whatever case.
+func (all Faults) Message(text string) (Fault, bool) {
+	text = strings.ToLower(text)
+	return all.first(func(f Fault) bool {
+		return slices.ContainsFunc(f.Words, func(w string) bool { return strings.Contains(text, w) })
+	})
+}
+
+func (all Faults) first(is func(Fault) bool) (Fault, bool) {
+	if i := slices.IndexFunc(all, is); i >= 0 {
+		return all[i], true
+	}
+	return Fault{}, false
+}
+
+// A FaultFunc reads the errors of one back-end: those of its server, and those that only its driver makes. It returns
+// false for what every back-end meets alike.
+type FaultFunc func(error) (Fault, bool)
+
+// Judge returns what err means for a load. An *Error in err knows better than anybody whether the rows are in.
+func Judge(err error, server FaultFunc) Verdict {
+	v := faultOf(err, server).Verdict
+	if known := (*Error)(nil); errors.As(err, &known) {
+		v.Applied = known.Applied
+	}
+	return v
+}
+
+// Hint returns what to do about err; it may be empty.
+func Hint(err error, server FaultFunc) string { return faultOf(err, server).Hint }
+
+// Describe makes an *Error of err: what was being done, whether the rows are in, and what to do next. What an *Error in
+// err says already stays as it is; only a missing hint is added to it, in place. nil stays nil.
+func Describe(op string, err error, server FaultFunc) error {
+	if err == nil {
+		return nil
+	}
+	known := (*Error)(nil)
+	if !errors.As(err, &known) {
+		f := faultOf(err, server)
+		return &Error{Op: op, Applied: f.Applied, Err: err, Hint: f.Hint}
+	}
+	if known.Hint == "" {
+		known.Hint = Hint(known.Err, server)
+	}
+	return err
+}
+
+// Mark makes an *Error of err where it is certain whether the rows are in, unless err has one already. nil stays nil.
+func Mark(op string, applied Applied, err error) error {
+	if known := (*Error)(nil); err == nil || errors.As(err, &known) {
+		return err
+	}
+	return &Error{Op: op, Applied: applied, Err: err}
+}
+
+// ConnectError is Describe for a connection that could not be opened. where names the server as the user knows it.
+func ConnectError(where string, err error, server FaultFunc) error {
+	op := "connect to " + where
+	err = Describe(op, Mark(op, No, err), server)
+	known := (*Error)(nil)
+	if !errors.As(err, &known) || known.Hint != "" {
+		return err
+	}
+	switch {
+	case isTimeout(err):
+		known.Hint = "a firewall may drop the packets, or the port expects TLS"
+	case isBroken(err) && !errors.Is(err, context.Canceled):
+		known.Hint = "the server closed the connection: is this its port, and does it speak TLS as the target says?"
+	}
+	return err
+}
+
+// NetworkError returns the part of err that package net or a context has made, or err itself if there is none. What
+// drivers put around it repeats the cause, and may hold the whole configuration with the password.
+func NetworkError(err error) error {
+	var (
+		network *net.OpError
+		name    *net.DNSError
+	)
+	isNetwork := errors.As(err, &network)
+	switch {
+	case errors.As(err, &name):
+		return name
+	case isNetwork && network.Op == "dial":
+		return network
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer: %w", context.DeadlineExceeded)
+	case isNetwork:
+		return network
+	}
+	return err
+}
+
+// Ended reports whether err came of the end of a context.
+func Ended(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// NotSent reports whether err says that no connection came about, so that nothing was sent over it.
+func NotSent(err error) bool {
+	var (
+		op   *net.OpError
+		name *net.DNSError
+	)
+	_, noTLS := tlsHint(err)
+	return noTLS || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name)
+}
+
+// faultOf asks the back-end first, and then judges what every back-end meets alike.
+func faultOf(err error, server FaultFunc) Fault {
+	if f, ok := server(err); ok {
+		return f
+	}
+	return NetworkFault(err)
+}
+
+// NetworkFault returns what err means whoever the server is: for what contexts, the network and TLS have to say.
+func NetworkFault(err error) Fault {
+	f := networkFault(err)
+	if NotSent(err) {
+		f.Applied = No
+	}
+	return f
+}
+
+func networkFault(err error) Fault {
+	var (
+		counted *RowsError
+		name    *net.DNSError
+	)
+	hint, noTLS := tlsHint(err)
+	switch {
+	case errors.As(err, &counted):
+		return Fault{Verdict: Verdict{Class: ClassRows}}
+	case errors.Is(err, context.DeadlineExceeded):
+		return Fault{Verdict: Lost(ClassTimeout)}
+	case errors.Is(err, context.Canceled):
+		return Fault{Verdict: Verdict{Class: ClassOther, SessionDead: true}}
+	case noTLS:
+		return Fault{Verdict: Verdict{Class: ClassPermission, SessionDead: true}, Hint: hint}
+	case isTimeout(err):
+		return Fault{Verdict: Lost(ClassTimeout)}
+	case errors.As(err, &name):
+		return Fault{Verdict: Lost(ClassConnection), Hint: "check the host's name"}
+	case NotSent(err):
+		return Fault{Verdict: Lost(ClassConnection), Hint: "is the server up, and is this its port?"}
+	case isBroken(err):
+		return Fault{Verdict: Lost(ClassConnection)}
+	}
+	return Fault{Verdict: Verdict{Class: ClassOther, SessionDead: true}}
+}
+
+func isTimeout(err error) bool {
+	network := net.Error(nil)
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
+}
+
+// isBroken reports whether err came of a connection that has ended. Some of these errors have lost their types on the
+// way through a driver.
+func isBroken(err error) bool {
+	if network := net.Error(nil); errors.As(err, &network) {
+		return true
+	}
+	return slices.ContainsFunc([]error{
+		io.EOF, io.ErrUnexpectedEOF, io.ErrShortWrite, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, sql.ErrConnDone,
+	}, func(one error) bool { return errors.Is(err, one) })
+}
+
+// tlsHint returns what to do where TLS did not come about: for the certificate of the server, or since it speaks none.
+func tlsHint(err error) (hint string, ok bool) {
+	var (
+		certificate *tls.CertificateVerificationError
+		authority   x509.UnknownAuthorityError
+		name        x509.HostnameError
+		invalid     x509.CertificateInvalidError
+		record      tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &record):
+		return "no TLS is spoken there; --tls off goes on without", true
+	case errors.As(err, &name):
+		return "the certificate is for another name: see --tls-server-name", true
+	case errors.As(err, &invalid):
+		return "the certificate is not valid: renew it, or take --tls require to go on unverified", true
+	case errors.As(err, &certificate), errors.As(err, &authority):
+		hint = "name the certificate's authority with --tls-ca, or take --tls require, which encrypts without knowing to whom"
+		return hint, true
+	}
+	return "", false
+}
