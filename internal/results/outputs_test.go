@@ -1,0 +1,305 @@
+package results_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+)
+
+func everything(t testing.TB) []results.Record {
+	return records(t, "four-methods.jsonl", "workers.jsonl", "two-parts.jsonl", "run-4.json", "run-8.json")
+}
+
+func TestTheSameRecordsGiveTheSameBytes(t *testing.T) {
+	for end, show := range all() {
+		first := rendered(t, show, everything(t))
+		for range 2 {
+			require.Equal(t, first, rendered(t, show, everything(t)), end)
+		}
+	}
+}
+
+func all() map[string]format {
+	every := formats()
+	every["html"], every["svg"] = results.HTML, results.SVG
+	return every
+}
+
+func TestNothingIsNoResult(t *testing.T) {
+	for end, show := range all() {
+		require.ErrorContains(t, show(io.Discard, nil), "there is no table to show", end)
+	}
+}
+
+type full struct{}
+
+var errFull = errors.New("no space left on device")
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestAWriterThatFails(t *testing.T) {
+	for end, show := range all() {
+		require.ErrorIs(t, show(full{}, results.Tables(records(t, "run-4.json"))), errFull, end)
+	}
+	c := results.Compare(records(t, "run-4.json")[0], records(t, "run-8.json")[0])
+	require.ErrorIs(t, results.CompareText(full{}, c, 0), errFull)
+	require.ErrorIs(t, results.CompareJSON(full{}, c, 0), errFull)
+}
+
+func TestCSVHasAllPointsUnderOneHead(t *testing.T) {
+	of := everything(t)
+	lines, err := csv.NewReader(strings.NewReader(rendered(t, results.CSV, of))).ReadAll()
+	require.NoError(t, err, "every line has as many fields as the head")
+	points := 0
+	for _, table := range results.Tables(of) {
+		points += len(table.Points)
+	}
+	require.Len(t, lines, 1+points)
+	head := map[string]int{}
+	for i, name := range lines[0] {
+		require.NotContains(t, head, name)
+		head[name] = i
+	}
+	for _, line := range lines[1:] {
+		samples := line[head["rows_per_second_samples"]]
+		if line[head["status"]] != "measured" && line[head["status"]] != "limited" {
+			require.Empty(t, samples)
+			continue
+		}
+		n, err := strconv.Atoi(line[head["pushes"]])
+		require.NoError(t, err)
+		require.Len(t, strings.Split(samples, ";"), n)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	of := everything(t)
+	var got struct {
+		Schema string
+		Tables []results.Table
+	}
+	in := json.NewDecoder(strings.NewReader(rendered(t, results.JSON, of)))
+	in.DisallowUnknownFields()
+	require.NoError(t, in.Decode(&got))
+	require.Equal(t, "terapush.table/v1", got.Schema)
+	want := results.Tables(of)
+	require.Len(t, got.Tables, len(want))
+	for i := range want {
+		require.Equal(t, want[i].Inputs, got.Tables[i].Inputs)
+		for j, p := range want[i].Points {
+			require.Equal(t, p.RowsPerSecond, got.Tables[i].Points[j].RowsPerSecond)
+			require.Equal(t, p.Fact, got.Tables[i].Points[j].Fact)
+		}
+	}
+}
+
+// A record may come from anybody, and its texts go to terminals.
+func TestNoEscapeSequences(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\u009b31m\u202e\x7f"
+	of := records(t, "four-methods.jsonl", "run-4.json", "workers.jsonl")
+	for i := range of {
+		h := &of[i].Head
+		of[i].File += evil
+		if i != 1 {
+			h.Name += evil
+		}
+		h.Title, h.Scale, h.Version, h.Machine.CPU, h.Machine.Host = h.Title+evil, h.Scale+evil, evil, evil, evil
+		for p := range h.Parts {
+			part := &h.Parts[p]
+			part.Name, part.Title, part.Push = part.Name+evil, part.Title+evil, map[string][]string{"flag" + evil: {evil}}
+			if part.Facts != nil {
+				part.Facts.Source, part.Facts.Machine, part.Facts.Note = evil, evil, evil
+				part.Facts.Points[0].At["method"] += evil
+			}
+			for a := range part.Axes {
+				part.Axes[a].Name += evil
+				part.Axes[a].Values[0] += evil
+			}
+		}
+		for e := range of[i].Entries {
+			entry := &of[i].Entries[e]
+			entry.Error += evil
+			for s := range entry.Settings {
+				entry.Settings[s].Axis += evil
+				entry.Settings[s].Value += evil
+			}
+			if r := entry.Report; r != nil {
+				r.Target.Server, r.Target.URL, r.Plan.Dataset = r.Target.Server+evil+strconv.Itoa(e), evil, evil
+				r.Target.Settings["fsync"+evil], r.Plan.Options = evil, map[string]string{"x" + evil: evil}
+				r.Timeline.Moments = []report.Moment{{At: 1, Phase: evil}, {At: 2, Phase: evil, Rows: 5}}
+			}
+		}
+	}
+	c := results.Compare(of[0], of[2])
+	outputs := map[string]func(io.Writer) error{"compare": func(w io.Writer) error { return results.CompareText(w, c, 0.05) }}
+	outputs["compare runs"] = func(w io.Writer) error { return results.CompareText(w, results.Compare(of[1], of[1]), 0.05) }
+	for end, show := range all() {
+		if end != "json" { // where texts are as they are, and escaped
+			outputs[end] = func(w io.Writer) error { return show(w, results.Tables(of)) }
+		}
+	}
+	for end, show := range outputs {
+		var b bytes.Buffer
+		require.NoError(t, show(&b))
+		for _, r := range b.String() {
+			require.True(t, unicode.IsPrint(r) || r == '\n', "%s: %U", end, r)
+		}
+		require.Contains(t, b.String(), "\uFFFD", end)
+	}
+}
+
+func TestACompareThatCannotTellSaysSo(t *testing.T) {
+	of := records(t, "run-8.json", "run-4.json")
+	var b bytes.Buffer
+	require.NoError(t, results.CompareText(&b, results.Compare(of[0], of[1]), 0.05))
+	require.Contains(t, b.String(), "slower by more than 5 %: the run, -35.9 %; too few repeats to tell noise, so it counts as slower\n"+
+		"1 of 1 cells slower by more than 5 %, 0 failed; of 1 of the slower nobody can say whether it is noise: 5 pushes on either side would tell\n")
+	of[0].Entries[0].Report.Result.RowsPerSecond = 0
+	b.Reset()
+	require.NoError(t, results.CompareText(&b, results.Compare(of[0], of[1]), 0.05))
+	require.NotContains(t, b.String(), "Inf")
+	require.Contains(t, b.String(), " - ")
+}
+
+func TestAZeroIsALineOfBenchstats(t *testing.T) {
+	of := records(t, "run-4.json")
+	of[0].Entries[0].Report.Result.RowsPerSecond = 0
+	require.Contains(t, rendered(t, results.Benchmarks, of), " 0 rows/s ")
+	require.NotContains(t, rendered(t, results.Benchmarks, of), "visible-sec", "which was not measured")
+}
+
+// What all tables share stands once, and no table has more than a few lines of it.
+func TestInputsAreFewLines(t *testing.T) {
+	text := rendered(t, results.Text, records(t, "two-parts.jsonl"))
+	require.Equal(t, 1, strings.Count(text, "\nall tables\n"))
+	require.Equal(t, 1, strings.Count(text, "\nterapush  "))
+	text += "\n\n\n" + rendered(t, results.Text, everything(t))
+	for block := range strings.SplitSeq(text, "\n\n\n") {
+		lines := 0
+		for line := range strings.Lines(block) {
+			name, _, _ := strings.Cut(line, " ")
+			if slices.Contains([]string{"target", "server", "durability", "data", "plan", "machine", "terapush", "settings", "flags"}, name) {
+				lines++
+			}
+		}
+		require.LessOrEqual(t, lines, 8, block)
+	}
+	require.NotContains(t, rendered(t, results.Text, records(t, "run-4.json")), "all tables")
+}
+
+// An error is a server's text: it may hold anything.
+func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
+	of := records(t, "four-methods.jsonl")
+	for i := range of[0].Entries {
+		if of[0].Entries[i].Status == results.Failed {
+			of[0].Entries[i].Error = "a | b\n# c <img src=x> `d` [e](f) \\| *g*"
+		}
+	}
+	text := rendered(t, results.Markdown, of)
+	require.Contains(t, text, "failed: a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*")
+	bar := regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\|`)
+	columns := 0
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "| method |") && columns == 0 {
+			continue
+		}
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		n := len(bar.FindAllString(line, -1))
+		require.True(t, columns == 0 || n == columns, line)
+		columns = n
+	}
+	require.Positive(t, columns)
+}
+
+// The lines are those of https://golang.org/design/14313-benchmark-format: a name, a count and pairs of value and unit; and
+// the configuration of a table ends with the table.
+func TestBenchmarksAreInTheFormatOfGo(t *testing.T) {
+	of := everything(t)
+	of[1].Entries[1].Settings[0].Value = "a b/c"
+	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.e+-]+ \S+)+$`)
+	config := regexp.MustCompile(`^[a-z][^\sA-Z:]*:( .*)?$`)
+	pushes, measured := 0, 0
+	for text := range strings.Lines(rendered(t, results.Benchmarks, of)) {
+		switch text = strings.TrimSuffix(text, "\n"); {
+		case strings.HasPrefix(text, "Benchmark"):
+			require.Regexp(t, line, text)
+			require.Contains(t, text, " ns/op ")
+			require.Contains(t, text, " rows/s ")
+			require.Regexp(t, `^\S+-2 `, text, "the cores end the name")
+			pushes++
+		case text != "" && !strings.HasPrefix(text, "Unit "):
+			require.Regexp(t, config, text)
+		}
+	}
+	for _, table := range results.Tables(of) {
+		for _, p := range table.Points {
+			measured += len(p.Pushes)
+		}
+	}
+	require.Equal(t, measured, pushes)
+}
+
+func TestCompareGolden(t *testing.T) {
+	for name, files := range map[string][2]string{
+		"compare-workers":      {"workers.jsonl", "workers-after.jsonl"},
+		"compare-same":         {"workers.jsonl", "workers.jsonl"},
+		"compare-runs":         {"run-4.json", "run-8.json"},
+		"compare-strangers":    {"two-parts.jsonl", "run-8.json"},
+		"compare-four-methods": {"four-methods.jsonl", "four-methods.jsonl"},
+	} {
+		of := records(t, files[0], files[1])
+		if name == "compare-four-methods" {
+			for i := range of[1].Entries {
+				if e := &of[1].Entries[i]; e.Cell == 5 {
+					e.Status, e.Report, e.Error = results.Failed, nil, "disk full"
+				}
+			}
+		}
+		c := results.Compare(of[0], of[1])
+		var text, object bytes.Buffer
+		require.NoError(t, results.CompareText(&text, c, 0.05))
+		golden(t, name+".txt", text.String())
+		require.NoError(t, results.CompareJSON(&object, c, 0.05))
+		if name == "compare-runs" {
+			golden(t, name+".json", object.String())
+		}
+		require.NotContains(t, object.String(), "null", name)
+	}
+}
+
+// What names somebody is in the fixtures: none of it may be in any output.
+func TestRedactedOutputs(t *testing.T) {
+	of := everything(t)
+	clean := results.Redact(of)
+	c := results.Compare(clean[0], clean[1])
+	outputs := map[string]func(io.Writer) error{
+		"compare":      func(w io.Writer) error { return results.CompareText(w, c, 0.05) },
+		"compare.json": func(w io.Writer) error { return results.CompareJSON(w, c, 0.05) },
+	}
+	for end, show := range all() {
+		outputs[end] = func(w io.Writer) error { return show(w, results.Tables(clean)) }
+		require.Contains(t, rendered(t, show, of), "4", end)
+	}
+	for end, show := range outputs {
+		var b bytes.Buffer
+		require.NoError(t, show(&b))
+		for _, name := range []string{"anna", "db1", "shop", "orders", "sales", "archive", "10.1.2.3"} {
+			require.NotContains(t, b.String(), name, end)
+		}
+	}
+}
