@@ -49,6 +49,7 @@ func rules() []rule {
 		{from: "internal/backends/all", may: with("internal/backends")},
 
 		{from: "internal/file"},
+		{from: "internal/units"},
 		{from: "internal/calibrate/baseline", may: []string{"internal/results"}},
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
 			"internal/results", "internal/report", "internal/stats", "internal/trial")},
@@ -65,7 +66,8 @@ func rules() []rule {
 			"internal/calibrate/baseline", "internal/host", "internal/network", "internal/plan",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},
 		// Results are read on any machine and at any later time: they know of no push, no plan and no back-end.
-		{from: "internal/results", may: []string{"pkg/event", "internal/file", "internal/host", "internal/report", "internal/results/chart"}},
+		{from: "internal/results", may: []string{"pkg/event", "internal/file", "internal/host", "internal/report", "internal/results/chart",
+			"internal/units"}},
 		{from: "internal/results/chart"},
 		{from: "experiments"},
 		{from: "internal/experiment", may: []string{"internal/config", "internal/results", "experiments"}},

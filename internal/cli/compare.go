@@ -36,11 +36,11 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 				return usage(err)
 			}
 			c := results.Compare(records[0], records[1])
-			show := results.CompareText
+			show := c.Text
 			if asJSON {
-				show = results.CompareJSON
+				show = c.JSON
 			}
-			if err := a.show("", func(w io.Writer) error { return show(w, c, float64(threshold)) }); err != nil {
+			if err := a.show("", func(w io.Writer) error { return show(w, float64(threshold)) }); err != nil {
 				return err
 			}
 			return missed(c, float64(threshold))

@@ -66,7 +66,7 @@ func canWrite(path string) error {
 
 // writePage writes the tables and charts of a record.
 func writePage(path string, r results.Record) error {
-	return writeFile("--report", path, func(w io.Writer) error { return results.HTML(w, results.Tables([]results.Record{r})) })
+	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables([]results.Record{r})) })
 }
 
 // writeFile writes a file that a flag names, and nothing before all is made: half a report is not told from a whole one.

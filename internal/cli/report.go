@@ -61,7 +61,7 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 			if err != nil {
 				return usage(err)
 			}
-			return a.show(out, func(w io.Writer) error { return show(w, tables) })
+			return a.show(out, func(w io.Writer) error { return show.Write(w, tables) })
 		},
 	}
 	f := cmd.Flags()
@@ -74,30 +74,26 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 
 const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
 
-// formats are the ways to show tables, by the name of --format.
-func formats() map[string]func(io.Writer, []results.Table) error {
-	return map[string]func(io.Writer, []results.Table) error{
-		"text": results.Text, "markdown": results.Markdown, "json": results.JSON, "csv": results.CSV, "bench": results.Benchmarks,
-		"html": results.HTML, "svg": results.SVG,
-	}
-}
-
 // formatOf takes the format that was named, or else the one that the file's name ends with; text where it ends with none.
-func formatOf(name, out string) (func(io.Writer, []results.Table) error, error) {
-	byEnd := map[string]string{
-		"": "text", ".txt": "text", ".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html", ".svg": "svg",
+func formatOf(name, out string) (results.Format, error) {
+	byEnd := map[string]results.Format{
+		"": results.Text, ".txt": results.Text, ".md": results.Markdown, ".json": results.JSON, ".csv": results.CSV,
+		".bench": results.Benchmarks, ".html": results.HTML, ".htm": results.HTML, ".svg": results.SVG,
 	}
-	all := formats()
 	end := strings.ToLower(filepath.Ext(out))
 	if _, known := byEnd[end]; name == "" && !known {
-		return nil, fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
+		return "", fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
 			strings.Join(slices.Sorted(maps.Keys(byEnd))[1:], ", "))
 	}
-	name = cmp.Or(name, byEnd[end])
-	if show, ok := all[name]; ok {
-		return show, nil
+	format := cmp.Or(results.Format(name), byEnd[end])
+	if slices.Contains(results.Formats(), format) {
+		return format, nil
 	}
-	return nil, fmt.Errorf("--format: %w", config.Unknown("format", name, slices.Sorted(maps.Keys(all))))
+	var names []string
+	for _, f := range results.Formats() {
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("--format: %w", config.Unknown("format", name, names))
 }
 
 // onlyPart are the tables of one part, by its own name or with its sweep's before it; all of them if none is wanted.

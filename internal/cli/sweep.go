@@ -378,9 +378,9 @@ func (s *sweeper) show(r results.Record) (err error) {
 	if s.html != "" {
 		err = writePage(s.html, r)
 	}
-	print := results.Text
+	format := results.Text
 	if s.process.JSON {
-		print = results.JSON
+		format = results.JSON
 	}
-	return errors.Join(err, print(s.Stdout, tables))
+	return errors.Join(err, format.Write(s.Stdout, tables))
 }

@@ -1,8 +1,6 @@
 package results
 
 import (
-	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,37 +10,33 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Benchmarks writes a line for each measured push in the format of Go's benchmarks, so that benchstat reads it: the
+// asBenchmarks gives a line for each measured push in the format of Go's benchmarks, so that benchstat reads it: the
 // push's settings make the name, and the inputs that all cells share are configuration. All of them, even the versions of
 // server and terapush, which always differ where they are what one compares: benchstat keeps apart what differs in
 // configuration until it is told to -ignore it, so nobody compares two servers by mistake.
-func Benchmarks(w io.Writer, tables []Table) error {
-	if len(tables) == 0 {
-		return errNothing
-	}
-	lines := []benchfmt.Record{better("rows/s"), better("overall-rows/s")}
-	for _, t := range legible(tables) {
+func asBenchmarks(tables []Table) (string, error) {
+	lines := []benchfmt.Record{higherIsBetter("rows/s"), higherIsBetter("overall-rows/s")}
+	for _, t := range tables {
 		config := benchmarkConfig(t)
 		for _, p := range t.Points {
-			visible := VisibleSeconds(p.Pushes)
 			for _, push := range p.Pushes {
 				lines = append(lines, &benchfmt.Result{
-					Config: config, Name: benchmarkName(t, p, push.Client.Cores), Iters: 1, Values: benchmarkValues(push, visible),
+					Config: config, Name: benchmarkName(t, p, push.Client.Cores), Iters: 1, Values: benchmarkValues(p, push),
 				})
 			}
 		}
 	}
-	out := benchfmt.NewWriter(w)
+	var b strings.Builder
+	out := benchfmt.NewWriter(&b)
 	for _, line := range lines {
 		if err := out.Write(line); err != nil {
-			return fmt.Errorf("render: write the benchmarks: %w", err)
+			return "", err
 		}
 	}
-	return nil
+	return b.String(), nil
 }
 
-// better says of a unit that more of it is better.
-func better(unit string) *benchfmt.UnitMetadata {
+func higherIsBetter(unit string) *benchfmt.UnitMetadata {
 	return &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: "higher"}
 }
 
@@ -86,35 +80,35 @@ func benchmarkName(t Table, p Point, cores int) benchfmt.Name {
 
 // benchmarkWord keeps a value in one piece of a name: neither space nor slash, and never empty.
 func benchmarkWord(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || r == '/' || !unicode.IsPrint(r) {
-			return '_'
-		}
-		return r
-	}, s)
 	if s == "" {
 		return "none"
 	}
-	return s
+	return strings.ReplaceAll(strings.ReplaceAll(printable(s), " ", "_"), "/", "_")
 }
 
-// benchmarkValues are those that are known of the push.
-func benchmarkValues(r *report.Report, visible Measure) []benchfmt.Value {
+// benchmarkValues returns those that are known of the push.
+func benchmarkValues(p Point, push *report.Report) []benchfmt.Value {
+	known := map[string]float64{}
+	for _, q := range quantities() {
+		if v, ok := finite(q.of(push)); ok && q.sample(&p).N > 0 {
+			known[q.name] = v
+		}
+	}
 	var all []benchfmt.Value
-	add := func(unit string, of Measure, show func(float64) float64) {
-		if v, ok := of(r); ok {
+	add := func(unit, quantity string, show func(float64) float64) {
+		if v, ok := known[quantity]; ok {
 			all = append(all, benchfmt.Value{Value: show(v), Unit: unit})
 		}
 	}
 	same := func(v float64) float64 { return v }
-	add("ns/op", Seconds, func(v float64) float64 { return v * 1e9 })
-	add("rows/s", RowsPerSecond, same)
-	add("MB/s", BytesPerSecond, func(v float64) float64 { return v / 1e6 })
-	add("p50-sec", P50, same)
-	add("p99-sec", P99, same)
-	add("visible-sec", visible, same)
-	add("stored-B/row", BytesPerRow, same)
-	add("cpu-sec/GiB", CPUPerGiB, same)
-	add("overall-rows/s", OverallRowsPerSecond, same)
+	add("ns/op", "seconds", func(v float64) float64 { return v * 1e9 })
+	add("rows/s", "rows_per_second", same)
+	add("MB/s", "bytes_per_second", func(v float64) float64 { return v / 1e6 })
+	add("p50-sec", "batch_p50_seconds", same)
+	add("p99-sec", "batch_p99_seconds", same)
+	add("visible-sec", "visible_seconds", same)
+	add("stored-B/row", "stored_bytes_per_row", same)
+	add("cpu-sec/GiB", "cpu_seconds_per_gib", same)
+	add("overall-rows/s", "overall_rows_per_second", same)
 	return all
 }

@@ -15,7 +15,7 @@ import (
 // What benchstat reads with takes every line, and gives the numbers back.
 func TestBenchstatReadsBenchmarks(t *testing.T) {
 	of := everything(t)
-	in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks, of)), "bench")
+	in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks.Write, of)), "bench")
 	rates := map[string][]float64{}
 	for in.Scan() {
 		switch r := in.Result().(type) {
@@ -50,7 +50,7 @@ func TestBenchstatComparesVersions(t *testing.T) {
 		}
 		keys := map[benchproc.Key]bool{}
 		for _, file := range []string{"workers.jsonl", "workers-after.jsonl"} {
-			in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks, records(t, file))), file)
+			in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks.Write, records(t, file))), file)
 			for in.Scan() {
 				if r, ok := in.Result().(*benchfmt.Result); ok {
 					keys[byConfig.Project(r)] = true
@@ -65,7 +65,7 @@ func TestBenchstatComparesVersions(t *testing.T) {
 // A table's configuration is its own: what the table before had and it has not is taken back.
 func TestBenchmarksOfEachTableHaveItsInputs(t *testing.T) {
 	of := records(t, "workers.jsonl", "run-4.json", "two-parts.jsonl")
-	in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks, of)), "bench")
+	in := benchfmt.NewReader(strings.NewReader(rendered(t, results.Benchmarks.Write, of)), "bench")
 	for _, table := range results.Tables(of) {
 		for _, p := range table.Points {
 			for range p.Pushes {

@@ -21,7 +21,7 @@ func (p Point) Ceiling() (Ceiling, bool) {
 		return Ceiling{}, false
 	}
 	bytes := r.BoundBy.Evidence.Ceiling
-	rows, ok := known(bytes*r.Result.RowsPerSecond/r.Result.BytesPerSecond, bytes > 0 && r.Result.BytesPerSecond > 0)
+	rows, ok := finite(bytes*r.Result.RowsPerSecond/r.Result.BytesPerSecond, bytes > 0 && r.Result.BytesPerSecond > 0)
 	if !ok || rows <= 0 || bytes >= math.MaxUint64/2 {
 		return Ceiling{}, false
 	}
@@ -46,7 +46,7 @@ func (t Table) Ceilings() []Ceiling {
 	return all
 }
 
-// same tells whether two ceilings are one: rows of varying lengths make it a little higher or lower.
+// same reports whether two ceilings are one: rows of varying lengths make it a little higher or lower.
 func (c Ceiling) same(as Ceiling) bool {
 	return c.Name == as.Name && math.Abs(c.RowsPerSecond-as.RowsPerSecond) <= 0.02*c.RowsPerSecond
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/perf/benchmath"
+
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -62,30 +64,30 @@ type Difference struct {
 // Compare puts two records side by side. Cells match by their settings; an axis of one value in both does not count, so
 // that two targets or versions can be compared: they are inputs that differ.
 func Compare(a, b Record) Comparison {
-	names := []Record{a, b}
-	c := Comparison{A: fileName(a, 0, names), B: fileName(b, 1, names), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{}}
-	tablesA, tablesB := withInputs(a), withInputs(b)
+	both := []Record{a, b}
+	c := Comparison{A: fileName(a, 0, both), B: fileName(b, 1, both), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{}}
+	tablesA, tablesB := Tables([]Record{a}), Tables([]Record{b})
 	matched := map[int]bool{}
 	for _, ta := range tablesA {
-		i := slices.IndexFunc(tablesB, func(tb tableInputs) bool { return ta.table.Name == tb.table.Name })
+		i := slices.IndexFunc(tablesB, func(tb Table) bool { return ta.Name == tb.Name })
 		if len(tablesA) == 1 && len(tablesB) == 1 {
 			i = 0
 		}
 		if i < 0 {
-			c.cells(ta.table, Table{Name: ta.table.Name})
+			c.addCells(ta, Table{})
 			continue
 		}
 		matched[i] = true
-		c.differences(comparable(ta, tablesB[i]))
-		c.cells(ta.table, tablesB[i].table)
+		c.addInputs(comparable(ta, tablesB[i]))
+		c.addCells(ta, tablesB[i])
 	}
 	for i, tb := range tablesB {
 		if !matched[i] {
-			c.cells(Table{Name: tb.table.Name}, tb.table)
+			c.addCells(Table{}, tb)
 		}
 	}
 	if len(matched) == 0 { // strangers: all that is known of the one beside all of the other
-		c.differences(inputsOfAll(tablesA), inputsOfAll(tablesB))
+		c.addInputs(inputsOfAll(tablesA), inputsOfAll(tablesB))
 	}
 	return c
 }
@@ -93,8 +95,7 @@ func Compare(a, b Record) Comparison {
 // SlowerBy lists the cells that are slower in B by more than a share of A's rate. Where there are enough pushes the
 // difference must be more than noise as well; where there are not it counts, as nobody can say that it is noise: its
 // verdict is TooFew then.
-func (c Comparison) SlowerBy(threshold float64) []Pair {
-	var found []Pair
+func (c Comparison) SlowerBy(threshold float64) (found []Pair) {
 	for _, p := range c.Cells {
 		if p.Change < -threshold && (p.Verdict == Slower || p.Verdict == TooFew) {
 			found = append(found, p)
@@ -104,8 +105,7 @@ func (c Comparison) SlowerBy(threshold float64) []Pair {
 }
 
 // Broken lists the cells that were measured in A and failed in B.
-func (c Comparison) Broken() []Lost {
-	var found []Lost
+func (c Comparison) Broken() (found []Lost) {
 	for _, l := range c.Lost {
 		if l.In == "a" && l.Other == Failed {
 			found = append(found, l)
@@ -114,31 +114,18 @@ func (c Comparison) Broken() []Lost {
 	return found
 }
 
-type tableInputs struct {
-	table  Table
-	inputs []Input
-}
-
-func withInputs(r Record) []tableInputs {
-	var all []tableInputs
-	for _, t := range Tables([]Record{r}) {
-		all = append(all, tableInputs{t, t.allInputs})
-	}
-	return all
-}
-
-// comparable are the inputs of two tables, without the rounding of the distinct rows: they are a whole number of batches, so
-// that they differ wherever batches do.
-func comparable(a, b tableInputs) (inA, inB []Input) {
-	inA, inB = a.inputs, b.inputs
-	if sameDistinct(append(a.table.reports(), b.table.reports()...)) {
+// comparable returns the inputs of two tables without the rounding of the distinct rows: they are a whole number of
+// batches, so that they differ wherever batches do.
+func comparable(a, b Table) (inA, inB []Input) {
+	inA, inB = a.allInputs, b.allInputs
+	if sameDistinct(append(a.reports(), b.reports()...)) {
 		rounded := func(in Input) bool { return in.Name == inputDistinct }
 		inA, inB = slices.DeleteFunc(slices.Clone(inA), rounded), slices.DeleteFunc(slices.Clone(inB), rounded)
 	}
 	return inA, inB
 }
 
-// sameDistinct tells whether the distinct rows of all pushes can be one number, rounded up to whole batches.
+// sameDistinct reports whether the distinct rows of all pushes can be one number, rounded up to whole batches.
 func sameDistinct(reports []*report.Report) bool {
 	least, most := int64(0), int64(math.MaxInt64)
 	for _, r := range reports {
@@ -150,21 +137,14 @@ func sameDistinct(reports []*report.Report) bool {
 	return least < most
 }
 
-func inputsOfAll(tables []tableInputs) []Input {
-	var all []Input
-	seen := map[Input]bool{}
+func inputsOfAll(tables []Table) (all []Input) {
 	for _, t := range tables {
-		for _, in := range t.inputs {
-			if !seen[in] {
-				seen[in] = true
-				all = append(all, in)
-			}
-		}
+		all = append(all, t.allInputs...)
 	}
-	return all
+	return distinct(all)
 }
 
-func (c *Comparison) cells(a, b Table) {
+func (c *Comparison) addCells(a, b Table) {
 	axes := matching(a, b)
 	inB := map[string]Point{}
 	for _, p := range b.Points {
@@ -174,7 +154,7 @@ func (c *Comparison) cells(a, b Table) {
 		k := cellKey(p, axes)
 		other, there := inB[k]
 		delete(inB, k)
-		c.pair(a.Name, p, other, there)
+		c.addCell(a.Name, p, other, there)
 	}
 	for _, p := range b.Points {
 		if _, left := inB[cellKey(p, axes)]; left && p.RowsPerSecond.N > 0 {
@@ -183,10 +163,12 @@ func (c *Comparison) cells(a, b Table) {
 	}
 }
 
-func (c *Comparison) pair(table string, a, b Point, inB bool) {
+func (c *Comparison) addCell(table string, a, b Point, inB bool) {
 	switch {
 	case a.RowsPerSecond.N > 0 && b.RowsPerSecond.N > 0:
-		c.Cells = append(c.Cells, judge(Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond}))
+		p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond}
+		p.judge()
+		c.Cells = append(c.Cells, p)
 	case a.RowsPerSecond.N > 0:
 		lost := Lost{Table: table, Settings: a.Settings, In: "a"}
 		if inB {
@@ -198,8 +180,8 @@ func (c *Comparison) pair(table string, a, b Point, inB bool) {
 	}
 }
 
-func judge(p Pair) Pair {
-	p.Change, _ = known(p.B.Median/p.A.Median-1, true) // of nothing there is no share
+func (p *Pair) judge() {
+	p.Change, _ = finite(p.B.Median/p.A.Median-1, true) // of nothing there is no share
 	p.P = 1
 	if p.Tested = canTell(p.A.N, p.B.N, compareAlpha); p.Tested {
 		p.P = significance(p.A.Values, p.B.Values)
@@ -214,17 +196,14 @@ func judge(p Pair) Pair {
 	default:
 		p.Verdict = Faster
 	}
-	return p
 }
 
-// matching are the axes that tell cells apart in at least one of two tables.
+// matching returns the axes that tell cells apart in at least one of two tables.
 func matching(a, b Table) []string {
 	var found []string
-	for _, t := range []Table{a, b} {
-		for _, axis := range t.Axes {
-			if len(axis.Values) > 1 && !slices.Contains(found, PlainName(axis.Name)) {
-				found = append(found, PlainName(axis.Name))
-			}
+	for _, axis := range append(a.varying(), b.varying()...) {
+		if name := PlainName(axis.Name); !slices.Contains(found, name) {
+			found = append(found, name)
 		}
 	}
 	return found
@@ -242,8 +221,8 @@ func cellKey(p Point, axes []string) string {
 	return b.String()
 }
 
-// differences adds the inputs whose values are not the same, with those values alone that the other does not have.
-func (c *Comparison) differences(a, b []Input) {
+// addInputs adds the inputs whose values are not the same, with those values alone that the other does not have.
+func (c *Comparison) addInputs(a, b []Input) {
 	onlyA, onlyB := inputsWithout(a, b), inputsWithout(b, a)
 	seen := map[string]bool{}
 	for _, in := range slices.Concat(a, b) {
@@ -251,18 +230,60 @@ func (c *Comparison) differences(a, b []Input) {
 			continue
 		}
 		seen[in.Name] = true
-		d := Difference{in.Name, list(values(onlyA, in.Name)), list(values(onlyB, in.Name))}
+		d := Difference{in.Name, firstFew(valuesOf(onlyA, in.Name)), firstFew(valuesOf(onlyB, in.Name))}
 		if (d.A != "" || d.B != "") && !slices.Contains(c.Inputs, d) { // of another table it may have been said
 			c.Inputs = append(c.Inputs, d)
 		}
 	}
 }
 
-// inputsWithout are those inputs that are not among others. A sweep has thousands, each looked for once.
+// inputsWithout returns those inputs that are not among others. A sweep has thousands, each looked for once.
 func inputsWithout(these, others []Input) []Input {
 	known := map[Input]bool{}
 	for _, in := range others {
 		known[in] = true
 	}
 	return slices.DeleteFunc(slices.Clone(these), func(in Input) bool { return known[in] })
+}
+
+// How often two samples of the same thing may be taken for different: in a warning, which asks for a second look, and in
+// a comparison of sweeps, where one cell in twenty would be an alarm in every sweep.
+const (
+	warningAlpha = 0.05
+	compareAlpha = 0.01
+)
+
+// significance returns the probability that two samples of one and the same thing differ as much as these do, by the test
+// of Mann and Whitney, which asks nothing of the distribution and is what benchstat prints. With equal values among them
+// the test gives one number for a beside b and another for b beside a, and may give more than 1: the larger one counts, so
+// that it does not matter which record comes first.
+func significance(a, b []float64) float64 {
+	thresholds := benchmath.DefaultThresholds // not asked: they are for the library's warnings
+	sample := func(values []float64) *benchmath.Sample {
+		return benchmath.NewSample(slices.Clone(values), &thresholds) // it sorts what it is given
+	}
+	test := func(a, b []float64) float64 { return benchmath.AssumeNothing.Compare(sample(a), sample(b)).P }
+	return min(1, max(test(a, b), test(b, a)))
+}
+
+// canTell reports whether two samples of these sizes can be found to differ at all: even the clearest order of their
+// values comes by chance in two of all ways to share out the ranks.
+func canTell(n, m int, alpha float64) bool {
+	ways := 1.0
+	for i := 1; i <= min(n, m); i++ {
+		ways *= float64(max(n, m)+i) / float64(i)
+	}
+	return 2/ways < alpha
+}
+
+// apart reports whether two points' rates differ by more than their noise. Where there are too few pushes for the test
+// their ranges must not touch; known is false where even a range is not known.
+func apart(a, b Sample) (differ, known bool) {
+	if canTell(a.N, b.N, warningAlpha) {
+		return significance(a.Values, b.Values) < warningAlpha, true
+	}
+	if a.N < 2 || b.N < 2 {
+		return false, false
+	}
+	return a.High < b.Low || b.High < a.Low, true
 }

@@ -2,23 +2,25 @@ package results
 
 import (
 	"encoding/csv"
-	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// CSV writes one line for each point of all tables, under one head. Columns that every record has come first and keep
+// asCSV gives one line for each point of all tables, under one head. Columns that every record has come first and keep
 // their names and places; the axes follow as axis.NAME, empty for tables that do not have one. What was not measured is
 // empty. All values of a quantity stand in its column _samples, with ';' between.
-func CSV(w io.Writer, tables []Table) error {
-	if len(tables) == 0 {
-		return errNothing
+func asCSV(tables []Table) (string, error) {
+	var axes []string
+	for _, t := range tables {
+		for _, a := range t.Axes {
+			if !slices.Contains(axes, a.Name) {
+				axes = append(axes, a.Name)
+			}
+		}
 	}
-	tables = legible(tables)
-	axes := allAxes(tables)
-	out := csv.NewWriter(w)
+	var b strings.Builder
+	out := csv.NewWriter(&b)
 	_ = out.Write(csvHead(axes)) // an error of it comes back from Error
 	for _, t := range tables {
 		for i := range t.Points {
@@ -26,32 +28,17 @@ func CSV(w io.Writer, tables []Table) error {
 		}
 	}
 	out.Flush()
-	if err := out.Error(); err != nil {
-		return fmt.Errorf("render: write the CSV: %w", err)
-	}
-	return nil
-}
-
-func allAxes(tables []Table) []string {
-	var names []string
-	for _, t := range tables {
-		for _, a := range t.Axes {
-			if !slices.Contains(names, a.Name) {
-				names = append(names, a.Name)
-			}
-		}
-	}
-	return names
+	return b.String(), out.Error()
 }
 
 func csvHead(axes []string) []string {
-	head := []string{"table", "scale", "status", "pushes", "limited", "failed", "error", "retries", "best", "smallest", "knee"}
+	head := strings.Split("table scale status pushes limited failed error retries best smallest knee", " ")
 	for _, q := range quantities() {
 		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
 	}
 	head = append(head, "seed_rows_per_second", "seed_overall_rows_per_second", "seed_bytes_per_second", "seed_seconds")
 	for _, a := range axes {
-		head = append(head, "axis."+a)
+		head = append(head, "axis."+printable(a))
 	}
 	return head
 }
@@ -59,16 +46,17 @@ func csvHead(axes []string) []string {
 func csvLine(t Table, i int, axes []string) []string {
 	p := t.Points[i]
 	line := []string{
-		t.Name, t.Scale, string(p.Status), strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error),
-		strconv.FormatInt(p.Retries, 10), strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.IsKnee(p)),
+		printable(t.Name), printable(t.Scale), string(p.Status),
+		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error), strconv.FormatInt(p.Retries, 10),
+		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.IsKnee(p)),
 	}
 	for _, q := range quantities() {
-		s := q.of(p)
+		s := q.sample(&p)
 		if s.N == 0 {
 			line = append(line, "", "", "", "")
 			continue
 		}
-		samples := make([]string, s.N)
+		samples := make([]string, len(s.Values))
 		for n, v := range s.Values {
 			samples[n] = exact(v)
 		}
@@ -80,16 +68,16 @@ func csvLine(t Table, i int, axes []string) []string {
 	}
 	for _, v := range []float64{f.RowsPerSecond, f.OverallRowsPerSecond, f.BytesPerSecond, f.Seconds} {
 		if v == 0 {
-			line = append(line, "")
+			line = append(line, "") // not published
 		} else {
 			line = append(line, exact(v))
 		}
 	}
 	for _, a := range axes {
-		line = append(line, p.Settings.Value(a))
+		line = append(line, printable(p.Settings.Value(a)))
 	}
 	return line
 }
 
-// exact is a number in as few digits as give it back.
+// exact formats a number in as few digits as give it back.
 func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -3,6 +3,8 @@ package results
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/terapush/terapush/internal/units"
 )
 
 // grid is a table of text. Numbers stand to the right.
@@ -19,94 +21,100 @@ type column struct {
 	of    func(i int, p Point) string
 }
 
-// gridOf lays out a table: its axes, what was measured, what was published, and notes as a function makes them.
-func gridOf(t Table, notes func(t Table, i int) string) grid {
+// gridOf lays out a table: its axes, what was measured, what was published, and notes.
+func gridOf(t Table, notes func(i int) string) grid {
 	var columns []column
-	for _, a := range varying(t) {
-		columns = append(columns, column{a.Name, Ordered(a), func(_ int, p Point) string { return p.Settings.Value(a.Name) }})
+	for _, a := range t.varying() {
+		columns = append(columns, column{a.Name, a.ordered(), func(_ int, p Point) string { return p.Settings.Value(a.Name) }})
 	}
-	columns = append(columns, measured()...)
-	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(t, i) }})
+	columns = append(columns, figures()...)
+	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
 
-	var g grid
+	g := grid{rows: make([][]string, len(t.Points))}
 	for _, c := range columns {
 		cells, some := make([]string, len(t.Points)), false
 		for i, p := range t.Points {
-			cells[i] = c.of(i, p)
+			cells[i] = printable(c.of(i, p))
 			some = some || cells[i] != ""
 		}
-		if some {
-			g.add(c, cells)
+		if !some {
+			continue
+		}
+		g.head, g.right = append(g.head, printable(c.head)), append(g.right, c.right)
+		for i, text := range cells {
+			g.rows[i] = append(g.rows[i], text)
 		}
 	}
 	return g
 }
 
-func measured() []column {
-	median := func(of func(Point) Sample, show func(float64) string) func(int, Point) string {
+// figures are the columns of what was measured here, each beside what was published of it.
+func figures() []column {
+	type sample = func(Point) Sample
+	type fact = func(Fact) float64
+	inMiB := func(n float64) string { return units.Amount(n / mib) }
+	median := func(of sample, show func(float64) string) func(int, Point) string {
 		return func(_ int, p Point) string {
-			if s := of(p); s.N > 0 {
-				return show(s.Median)
-			}
-			return ""
-		}
-	}
-	// published shows a fact, and beside shows how the figure here stands to it.
-	published := func(of func(*Fact) float64) func(int, Point) string {
-		return func(_ int, p Point) string {
-			if p.Fact == nil || of(p.Fact) == 0 {
+			if of(p).N == 0 {
 				return ""
 			}
-			return amount(of(p.Fact))
+			return show(of(p).Median)
 		}
 	}
-	beside := func(here func(Point) Sample, there func(*Fact) float64) func(int, Point) string {
+	published := func(of fact, show func(float64) string) func(int, Point) string {
+		return func(_ int, p Point) string {
+			if p.Fact == nil || of(*p.Fact) == 0 {
+				return ""
+			}
+			return show(of(*p.Fact))
+		}
+	}
+	beside := func(here sample, there fact) func(int, Point) string {
 		return func(_ int, p Point) string {
 			if p.Fact == nil {
 				return ""
 			}
-			return times(here(p).Median, there(p.Fact))
+			return times(here(p).Median, there(*p.Fact))
 		}
 	}
-	rate := func(p Point) Sample { return p.RowsPerSecond }
-	overall := func(p Point) Sample { return p.OverallRowsPerSecond }
-	bytes := func(p Point) Sample { return p.BytesPerSecond }
-	time := func(p Point) Sample { return p.Seconds }
-	inMiB := func(n float64) string { return amount(n / mib) }
+	rate, rateThere := func(p Point) Sample { return p.RowsPerSecond }, func(f Fact) float64 { return f.RowsPerSecond }
+	bytes, bytesThere := func(p Point) Sample { return p.BytesPerSecond }, func(f Fact) float64 { return f.BytesPerSecond }
+	overallThere := func(f Fact) float64 { return f.OverallRowsPerSecond }
+	overall := func(p Point) Sample { // only where somebody published one to compare it with
+		if p.Fact == nil || p.Fact.OverallRowsPerSecond <= 0 {
+			return Sample{}
+		}
+		return p.OverallRowsPerSecond
+	}
 	return []column{
-		{"rows/s", true, median(rate, amount)},
+		{"rows/s", true, median(rate, units.Amount)},
 		{"spread", true, func(_ int, p Point) string { return spread(p.RowsPerSecond) }},
-		{"seed rows/s", true, published(func(f *Fact) float64 { return f.RowsPerSecond })},
-		{"here/seed", true, beside(rate, func(f *Fact) float64 { return f.RowsPerSecond })},
-		{"overall rows/s", true, withFact(median(overall, amount), func(f *Fact) bool { return f.OverallRowsPerSecond > 0 })},
-		{"seed overall", true, published(func(f *Fact) float64 { return f.OverallRowsPerSecond })},
-		{"here/seed", true, beside(overall, func(f *Fact) float64 { return f.OverallRowsPerSecond })},
+		{"seed rows/s", true, published(rateThere, units.Amount)},
+		{"here/seed", true, beside(rate, rateThere)},
+		{"overall rows/s", true, median(overall, units.Amount)},
+		{"seed overall", true, published(overallThere, units.Amount)},
+		{"here/seed", true, beside(overall, overallThere)},
 		{"MiB/s", true, median(bytes, inMiB)},
-		{"seed MiB/s", true, published(func(f *Fact) float64 { return f.BytesPerSecond / mib })},
-		{"here/seed", true, beside(bytes, func(f *Fact) float64 { return f.BytesPerSecond })},
-		{"time", true, median(time, seconds)},
-		{"seed time", true, func(_ int, p Point) string {
-			if p.Fact == nil || p.Fact.Seconds == 0 {
-				return ""
-			}
-			return seconds(p.Fact.Seconds)
-		}},
-		{"p50", true, median(func(p Point) Sample { return p.P50 }, seconds)},
-		{"p99", true, median(func(p Point) Sample { return p.P99 }, seconds)},
-		{"visible", true, median(func(p Point) Sample { return p.VisibleSeconds }, func(s float64) string { return "+" + seconds(s) })},
-		{"stored B/row", true, median(func(p Point) Sample { return p.BytesPerRow }, amount)},
-		{"CPU s/GiB", true, median(func(p Point) Sample { return p.CPUPerGiB }, amount)},
+		{"seed MiB/s", true, published(bytesThere, inMiB)},
+		{"here/seed", true, beside(bytes, bytesThere)},
+		{"time", true, median(func(p Point) Sample { return p.Seconds }, units.Seconds)},
+		{"seed time", true, published(func(f Fact) float64 { return f.Seconds }, units.Seconds)},
+		{"p50", true, median(func(p Point) Sample { return p.P50 }, units.Seconds)},
+		{"p99", true, median(func(p Point) Sample { return p.P99 }, units.Seconds)},
+		{"visible", true, median(func(p Point) Sample { return p.VisibleSeconds },
+			func(s float64) string { return "+" + units.Seconds(s) })},
+		{"stored B/row", true, median(func(p Point) Sample { return p.BytesPerRow }, units.Amount)},
+		{"CPU s/GiB", true, median(func(p Point) Sample { return p.CPUPerGiB }, units.Amount)},
 	}
 }
 
-// withFact shows a figure only where somebody published one to compare it with.
-func withFact(show func(int, Point) string, has func(*Fact) bool) func(int, Point) string {
-	return func(i int, p Point) string {
-		if p.Fact == nil || !has(p.Fact) {
-			return ""
-		}
-		return show(i, p)
+// times is how a figure here stands to a published one.
+func times(here, there float64) string {
+	ratio, known := finite(here/there, here != 0 && there != 0)
+	if !known || ratio == 0 {
+		return ""
 	}
+	return "×" + units.Amount(ratio)
 }
 
 // spread is "?" for a single push: no spread is known, which is not the same as none.
@@ -117,17 +125,7 @@ func spread(s Sample) string {
 	case 1:
 		return "?"
 	}
-	return plusMinus(s.Spread())
-}
-
-func (g *grid) add(c column, cells []string) {
-	g.head, g.right = append(g.head, c.head), append(g.right, c.right)
-	if g.rows == nil {
-		g.rows = make([][]string, len(cells))
-	}
-	for i, text := range cells {
-		g.rows[i] = append(g.rows[i], text)
-	}
+	return "±" + units.Percent(s.Spread())
 }
 
 // text lays the grid out in columns of one width, with two spaces between.
@@ -141,19 +139,14 @@ func (g grid) text() string {
 	}
 	var b strings.Builder
 	for _, line := range lines {
-		var row strings.Builder
+		padded := make([]string, len(line))
 		for i, cell := range line {
 			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i > 0 {
-				row.WriteString("  ")
-			}
-			if g.right[i] {
-				row.WriteString(gap + cell)
-			} else {
-				row.WriteString(cell + gap)
+			if padded[i] = cell + gap; g.right[i] {
+				padded[i] = gap + cell
 			}
 		}
-		b.WriteString(strings.TrimRight(row.String(), " ") + "\n")
+		b.WriteString(strings.TrimRight(strings.Join(padded, "  "), " ") + "\n")
 	}
 	return b.String()
 }
@@ -162,21 +155,23 @@ func (g grid) text() string {
 func (g grid) markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	escaped := make([]string, len(g.head))
+	escaped := func(cells []string) []string {
+		clean := make([]string, len(cells))
+		for i, cell := range cells {
+			clean[i] = escape(cell)
+		}
+		return clean
+	}
 	rule := make([]string, len(g.head))
-	for i, h := range g.head {
-		escaped[i], rule[i] = escape(h), ":--"
-		if g.right[i] {
+	for i, right := range g.right {
+		if rule[i] = ":--"; right {
 			rule[i] = "--:"
 		}
 	}
-	line(escaped)
+	line(escaped(g.head))
 	line(rule)
 	for _, row := range g.rows {
-		for i, cell := range row {
-			escaped[i] = escape(cell)
-		}
-		line(escaped)
+		line(escaped(row))
 	}
 	return b.String()
 }

@@ -19,7 +19,7 @@ import (
 func page(t testing.TB, tables ...results.Table) string {
 	t.Helper()
 	var b bytes.Buffer
-	require.NoError(t, results.HTML(&b, tables))
+	require.NoError(t, results.HTML.Write(&b, tables))
 	return b.String()
 }
 
@@ -35,7 +35,7 @@ func TestHTMLGolden(t *testing.T) {
 
 func TestChartGolden(t *testing.T) {
 	var b bytes.Buffer
-	require.NoError(t, results.Chart(&b, methods()))
+	require.NoError(t, results.SVG.Write(&b, []results.Table{methods()}))
 	require.NoError(t, xml.Unmarshal(b.Bytes(), new(struct{})))
 	golden(t, "chart.svg", b.String())
 }
@@ -121,7 +121,7 @@ func TestLongErrorsStandBelowTheTable(t *testing.T) {
 	for i := range table.Points {
 		table.Points[i] = results.Point{Settings: table.Points[i].Settings, Status: results.Failed, Error: why}
 	}
-	for name, show := range map[string]func(io.Writer, []results.Table) error{"text": results.Text, "markdown": results.Markdown} {
+	for name, show := range map[string]func(io.Writer, []results.Table) error{"text": results.Text.Write, "markdown": results.Markdown.Write} {
 		var text strings.Builder
 		require.NoError(t, show(&text, []results.Table{table}))
 		require.Equal(t, 1, strings.Count(text.String(), "END"), name)
@@ -172,10 +172,10 @@ func TestHTMLOfOddTables(t *testing.T) {
 			for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(html, -1) {
 				require.NoError(t, xml.Unmarshal([]byte(svg), new(struct{})), svg)
 			}
-			require.NoError(t, results.Chart(new(bytes.Buffer), table))
+			require.NoError(t, results.SVG.Write(new(bytes.Buffer), []results.Table{table}))
 		})
 	}
-	require.Error(t, results.HTML(new(bytes.Buffer), nil))
+	require.Error(t, results.HTML.Write(new(bytes.Buffer), nil))
 }
 
 func BenchmarkHTMLOf500Cells(b *testing.B) {

@@ -5,12 +5,46 @@ import (
 	"slices"
 )
 
-// nearlyAs tells whether a point is as good as the best one but for what may be given away.
-func nearlyAs(p, best Point) bool {
-	return p.RowsPerSecond.Median >= (1-Near)*best.RowsPerSecond.Median
+// Near is the share of the best rate that may be given away for a smaller setting: within it a cell is as good as the
+// best, and where more brings less than it, more has stopped to pay. All that looks for knees goes by it.
+const Near = 0.05
+
+// nearly reports whether a rate is as good as the best one but for what may be given away.
+func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
+
+// PastKnee reports whether more of an axis has stopped paying: whether two values in succession were no better than the
+// best before them. Rates are the medians of one row of cells in the order of the axis; what is not above 0 was not
+// measured and says nothing. The best is the last that was better by more than Near, so that small steps which come to much
+// are not taken for nothing.
+func PastKnee(rates []float64) bool {
+	const flatStop = 2
+	best, flat := 0.0, 0
+	for _, rate := range rates {
+		switch {
+		case rate <= 0:
+		case !nearly(best, rate):
+			best, flat = rate, 0
+		default:
+			flat++
+		}
+		if flat >= flatStop {
+			return true
+		}
+	}
+	return false
 }
 
-// kneeAxis is the axis along which knees are looked for: the plan's, if it has one of several values, else the one by
+// Knee is where more of an axis stops paying, in one row of cells: the first value within Near of the row's best.
+type Knee struct {
+	Axis string   `json:"axis"`
+	Row  Settings `json:"row"`  // the other axes
+	At   string   `json:"at"`   // the axis's value
+	Best string   `json:"best"` // where the row is fastest
+	// Reached is false where At is the last value that was measured: more may still pay.
+	Reached bool `json:"reached"`
+}
+
+// kneeAxis returns the axis along which knees are looked for: the plan's, if it has one of several values, else the one by
 // which a cell is called large. ok is false where there is none.
 func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 	for _, a := range axes {
@@ -21,20 +55,14 @@ func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 	return sizeAxis(axes)
 }
 
-// sizeAxis is the axis by which a cell is called large: how hard the server is driven, then how much it gets at a time,
-// then any other that has an order. ok is false where none has.
+// sizeAxis returns the axis by which a cell is called large: how hard the server is driven, then how much it gets at a
+// time, then any other that has an order. ok is false where none has.
 func sizeAxis(axes []Axis) (axis Axis, ok bool) {
-	preferred := []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction"}
-	for _, name := range preferred {
+	for _, name := range []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction", ""} {
 		for _, a := range axes {
-			if SameName(a.Name, name) && len(a.Values) > 1 && Ordered(a) {
+			if (name == "" || SameName(a.Name, name)) && len(a.Values) > 1 && a.ordered() {
 				return a, true
 			}
-		}
-	}
-	for _, a := range axes {
-		if len(a.Values) > 1 && Ordered(a) {
-			return a, true
 		}
 	}
 	return Axis{}, false
@@ -49,7 +77,7 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		if p.RowsPerSecond.N == 0 {
 			continue
 		}
-		k := key(p.Settings.Without(axis.Name))
+		k := p.Settings.Without(axis.Name).key()
 		if _, ok := at[k]; !ok {
 			at[k] = len(rows)
 			rows = append(rows, nil)
@@ -57,7 +85,7 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 		rows[at[k]] = append(rows[at[k]], i)
 	}
 	order := compareValues
-	if !Ordered(axis) {
+	if !axis.ordered() {
 		order = func(a, b string) int { return cmp.Compare(slices.Index(axis.Values, a), slices.Index(axis.Values, b)) }
 	}
 	for _, row := range rows {
@@ -68,19 +96,19 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 	return rows
 }
 
-func knees(planned string, axes []Axis, points []Point) []Knee {
+func (t Table) findKnees() []Knee {
 	found := []Knee{}
-	axis, ok := kneeAxis(planned, axes)
+	axis, ok := kneeAxis(t.planned, t.Axes)
 	if !ok {
 		return found
 	}
-	for _, row := range rowsAlong(axis, points) {
+	for _, row := range rowsAlong(axis, t.Points) {
 		if len(row) < 2 {
 			continue // nothing to compare with
 		}
-		best := points[fastest(points, row)]
-		n := slices.IndexFunc(row, func(i int) bool { return nearlyAs(points[i], best) })
-		p := points[row[n]]
+		best := t.Points[fastest(t.Points, row)]
+		n := slices.IndexFunc(row, func(i int) bool { return t.Points[i].nearly(best) })
+		p := t.Points[row[n]]
 		found = append(found, Knee{
 			Axis: axis.Name, Row: p.Settings.Without(axis.Name), Reached: n < len(row)-1,
 			At: p.Settings.Value(axis.Name), Best: best.Settings.Value(axis.Name),
@@ -89,49 +117,47 @@ func knees(planned string, axes []Axis, points []Point) []Knee {
 	return found
 }
 
-// IsKnee tells whether a point is where its row's knee was reached.
+func (p Point) nearly(best Point) bool {
+	return nearly(p.RowsPerSecond.Median, best.RowsPerSecond.Median)
+}
+
+// IsKnee reports whether a point is where its row's knee was reached.
 func (t Table) IsKnee(p Point) bool {
 	return slices.ContainsFunc(t.Knees, func(k Knee) bool {
 		return k.Reached && p.Settings.Value(k.Axis) == k.At && slices.Equal(p.Settings.Without(k.Axis), k.Row)
 	})
 }
 
-// fastest is the one with the highest median among some points, which must not be none.
+// fastest returns the one with the highest median among some points, which must not be none; of equals the first.
 func fastest(points []Point, among []int) int {
 	return slices.MaxFunc(among, func(i, j int) int {
 		return cmp.Or(cmp.Compare(points[i].RowsPerSecond.Median, points[j].RowsPerSecond.Median), cmp.Compare(j, i))
 	})
 }
 
-// best finds the fastest point and the smallest that is nearly as fast; -1 and -1 when none was measured.
-func best(axes []Axis, points []Point) (fastestPoint, smallest int) {
-	var measured []int
-	for i, p := range points {
-		if p.RowsPerSecond.N > 0 {
-			measured = append(measured, i)
-		}
-	}
-	if len(measured) == 0 {
+// findBest returns the fastest point and the smallest that is nearly as fast; -1 and -1 when none was measured.
+func (t Table) findBest() (best, smallest int) {
+	near := t.measured()
+	if len(near) == 0 {
 		return -1, -1
 	}
-	top := fastest(points, measured)
-	measured = slices.DeleteFunc(measured, func(i int) bool { return !nearlyAs(points[i], points[top]) })
-	return top, slices.MinFunc(measured, func(i, j int) int { return smaller(axes, points[i], points[j]) })
+	best = fastest(t.Points, near)
+	near = slices.DeleteFunc(near, func(i int) bool { return !t.Points[i].nearly(t.Points[best]) })
+	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }
 
 // smaller orders cells by what they ask of the server: workers first, then what goes at a time, then any other axis with
 // an order; of equals the faster.
 func smaller(axes []Axis, a, b Point) int {
 	rest := slices.Clone(axes)
-	for len(rest) > 0 {
+	for {
 		axis, ok := sizeAxis(rest)
 		if !ok {
-			break
+			return -cmp.Compare(a.RowsPerSecond.Median, b.RowsPerSecond.Median)
 		}
 		if order := compareValues(a.Settings.Value(axis.Name), b.Settings.Value(axis.Name)); order != 0 {
 			return order
 		}
 		rest = slices.DeleteFunc(rest, func(x Axis) bool { return x.Name == axis.Name })
 	}
-	return -cmp.Compare(a.RowsPerSecond.Median, b.RowsPerSecond.Median)
 }

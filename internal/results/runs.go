@@ -9,13 +9,9 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// isSingle tells whether a record is one run's: no plan, no axes, one entry.
+// isSingle reports whether a record is one run's: no plan, no axes, one entry.
 func isSingle(r Record) bool {
 	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 && len(r.Entries) == 1 && r.Entries[0].Report != nil
-}
-
-func singles(records []Record) []Record {
-	return slices.DeleteFunc(slices.Clone(records), func(r Record) bool { return !isSingle(r) })
 }
 
 // difference is one thing in which runs may differ.
@@ -24,10 +20,7 @@ type difference struct {
 	of   func(*report.Report) string
 }
 
-// notGiven stands for an option that a run was not given, or that its method does not have.
-const notGiven = "not given"
-
-// chosen are the differences that make an axis even if another axis explains them: what one chooses.
+// chosen returns the differences that make an axis even if another axis explains them: what one chooses.
 func chosen(runs []Record) []difference {
 	all := []difference{
 		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
@@ -35,13 +28,13 @@ func chosen(runs []Record) []difference {
 		{"workers", func(r *report.Report) string { return strconv.Itoa(r.Plan.Workers) }},
 		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
 	}
-	for _, name := range namesOf(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
-		all = append(all, difference{name, func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], notGiven) }})
+	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
+		all = append(all, difference{name, func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }})
 	}
 	return all
 }
 
-// hidden are the differences that make an axis only where runs would be taken for the same without it.
+// hidden returns the differences that make an axis only where runs would be taken for the same without it.
 func hidden(runs []Record) []difference {
 	all := []difference{
 		{"format", func(r *report.Report) string { return r.Plan.Format }},
@@ -56,14 +49,14 @@ func hidden(runs []Record) []difference {
 		{"table", func(r *report.Report) string { return r.Target.Table }},
 		{"cores", func(r *report.Report) string { return strconv.Itoa(r.Client.Cores) }},
 	}
-	for _, name := range namesOf(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
+	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
 		all = append(all, difference{"set." + name, func(r *report.Report) string { return r.Target.Settings[name] }})
 	}
 	return all
 }
 
-// namesOf are the names in one map of all runs, sorted.
-func namesOf(runs []Record, of func(*report.Report) map[string]string) []string {
+// namesIn returns the names in one map of all runs, sorted.
+func namesIn(runs []Record, of func(*report.Report) map[string]string) []string {
 	names := map[string]bool{}
 	for _, run := range runs {
 		for name := range of(run.Entries[0].Report) {
@@ -85,36 +78,44 @@ func tableOfRuns(runs []Record) Table {
 	if len(runs) == 1 {
 		t.Title = "One run"
 	}
-	axes := axesOf(runs)
-	cells := cellsOf(runs, axes)
-	for _, a := range axes {
-		t.Axes = append(t.Axes, Axis{Name: a.axis, Values: valuesIn(cells, a.axis)})
+	differences := differencesOf(runs)
+	cells := cellsOf(runs, differences)
+	for _, d := range differences {
+		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
 	}
-	slices.SortStableFunc(cells, func(a, b repeats) int { return order(t.Axes, a.settings, b.settings) })
+	slices.SortStableFunc(cells, func(a, b repeats) int {
+		for _, axis := range t.Axes { // the last axis fastest
+			i, j := slices.Index(axis.Values, a.settings.Value(axis.Name)), slices.Index(axis.Values, b.settings.Value(axis.Name))
+			if i != j {
+				return cmp.Compare(i, j)
+			}
+		}
+		return 0
+	})
 	for _, c := range cells {
-		t.Points = append(t.Points, point(c.settings, c.entries))
+		t.Points = append(t.Points, newPoint(c.settings, c.entries))
 	}
 	var from group
 	for _, run := range runs {
 		from = append(from, piece{head: run.Head, part: run.Head.Parts[0]})
 	}
-	t.finish(from)
+	t.conclude(from)
 	return t
 }
 
-// cellsOf puts the runs together that some axes do not tell apart.
-func cellsOf(runs []Record, axes []difference) []repeats {
+// cellsOf puts the runs together that some differences do not tell apart.
+func cellsOf(runs []Record, by []difference) []repeats {
 	var cells []repeats
 	for _, run := range runs {
 		e := run.Entries[0]
-		e.Settings = make(Settings, len(axes))
-		for i, a := range axes {
-			e.Settings[i] = Setting{Axis: a.axis, Value: a.of(e.Report)}
+		settings := make(Settings, len(by))
+		for i, d := range by {
+			settings[i] = Setting{Axis: d.axis, Value: d.of(e.Report)}
 		}
-		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, Settings(e.Settings)) })
+		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, settings) })
 		if i < 0 {
 			i = len(cells)
-			cells = append(cells, repeats{settings: e.Settings})
+			cells = append(cells, repeats{settings: settings})
 		}
 		e.Repeat = len(cells[i].entries)
 		cells[i].entries = append(cells[i].entries, e)
@@ -122,24 +123,24 @@ func cellsOf(runs []Record, axes []difference) []repeats {
 	return cells
 }
 
-// axesOf are the differences by which all runs that differ are told apart.
-func axesOf(runs []Record) []difference {
-	var axes []difference
+// differencesOf returns the differences by which all runs that differ are told apart.
+func differencesOf(runs []Record) []difference {
+	var found []difference
 	for _, d := range chosen(runs) {
 		if len(cellsOf(runs, []difference{d})) > 1 {
-			axes = append(axes, d)
+			found = append(found, d)
 		}
 	}
 	for _, d := range hidden(runs) {
-		more := append(slices.Clone(axes), d)
-		if len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
-			axes = more
+		more := append(slices.Clone(found), d)
+		if len(cellsOf(runs, more)) > len(cellsOf(runs, found)) {
+			found = more
 		}
 	}
-	return axes
+	return found
 }
 
-// valuesIn are an axis's values: by size if they have one, else as they come.
+// valuesIn returns an axis's values: by size if they have one, else as they come.
 func valuesIn(cells []repeats, axis string) []string {
 	var values []string
 	for _, c := range cells {
@@ -147,18 +148,8 @@ func valuesIn(cells []repeats, axis string) []string {
 			values = append(values, v)
 		}
 	}
-	if Ordered(Axis{Values: values}) {
+	if (Axis{Values: values}).ordered() {
 		slices.SortFunc(values, compareValues)
 	}
 	return values
-}
-
-// order compares cells by their axes' values, the last axis fastest.
-func order(axes []Axis, a, b Settings) int {
-	for _, axis := range axes {
-		if c := cmp.Compare(slices.Index(axis.Values, a.Value(axis.Name)), slices.Index(axis.Values, b.Value(axis.Name))); c != 0 {
-			return c
-		}
-	}
-	return 0
 }

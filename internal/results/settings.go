@@ -1,19 +1,19 @@
 package results
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
-)
 
-// Near is the share of the best rate that may be given away for a smaller setting: within it a cell is as good as the
-// best, and where more brings less than it, more has stopped to pay. All that looks for knees goes by it.
-const Near = 0.05
+	"github.com/terapush/terapush/internal/units"
+)
 
 // Settings are those of one cell, one for each axis.
 type Settings []Setting
 
-// Value is what the axis is in the cell; "" for an axis that the cell does not have.
+// Value returns what the axis is in the cell; "" for an axis that the cell does not have.
 func (s Settings) Value(axis string) string {
 	for _, one := range s {
 		if one.Axis == axis {
@@ -23,7 +23,7 @@ func (s Settings) Value(axis string) string {
 	return ""
 }
 
-// Without is the settings but for one axis; never nil.
+// Without returns the settings but for one axis; never nil.
 func (s Settings) Without(axis string) Settings {
 	rest := make(Settings, 0, len(s))
 	for _, one := range s {
@@ -34,7 +34,7 @@ func (s Settings) Without(axis string) Settings {
 	return rest
 }
 
-// String is the settings for people: method copy, workers 4.
+// String returns the settings for people: method copy, workers 4.
 func (s Settings) String() string {
 	words := make([]string, len(s))
 	for i, one := range s {
@@ -43,7 +43,17 @@ func (s Settings) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Value is what the fact says of an axis, which it may write as batch_rows or Batch-Rows; "" where it says nothing of it.
+// key returns the settings as a map's key.
+func (s Settings) key() string {
+	var b strings.Builder
+	for _, one := range s {
+		b.WriteString(strconv.Quote(one.Axis) + strconv.Quote(one.Value))
+	}
+	return b.String()
+}
+
+// Value returns what the fact says of an axis, which it may write as batch_rows or Batch-Rows; "" where it says nothing
+// of it.
 func (f Fact) Value(axis string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.At)) {
 		if SameName(name, axis) {
@@ -53,8 +63,42 @@ func (f Fact) Value(axis string) string {
 	return ""
 }
 
-// SameName takes batch_rows and batch-rows for one axis: articles and servers write the first, flags the second.
+// SameName reports whether two names are of one axis. Articles and servers write batch_rows, flags batch-rows.
 func SameName(a, b string) bool { return PlainName(a) == PlainName(b) }
 
-// PlainName is an axis's name in small letters and with dashes, for comparing.
+// PlainName returns an axis's name in small letters and with dashes, for comparing.
 func PlainName(axis string) string { return strings.ReplaceAll(strings.ToLower(axis), "_", "-") }
+
+// value is a setting's value as it compares: all ways to write one amount are equal. Text is neither a number nor a
+// duration, and a number is never equal to a duration.
+type value struct {
+	amount     float64 // seconds of a duration
+	isDuration bool
+	text       string // of what has no amount, in small letters
+	isText     bool
+}
+
+func parseValue(s string) value {
+	amount, isDuration, ok := units.Parse(s)
+	if !ok {
+		return value{text: strings.ToLower(strings.TrimSpace(s)), isText: true}
+	}
+	return value{amount: amount, isDuration: isDuration}
+}
+
+// compareValues orders numbers and durations by size, and text behind them.
+func compareValues(a, b string) int {
+	x, y := parseValue(a), parseValue(b)
+	switch {
+	case x.isText && !y.isText:
+		return 1
+	case !x.isText && y.isText:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(x.amount, y.amount), cmp.Compare(x.text, y.text))
+}
+
+// ordered reports whether all values of an axis are numbers, sizes or durations: then more and less mean something.
+func (a Axis) ordered() bool {
+	return !slices.ContainsFunc(a.Values, func(v string) bool { return parseValue(v).isText })
+}

@@ -32,11 +32,11 @@ func FuzzShow(f *testing.F) {
 		for _, r := range []results.Record{r, results.Redact([]results.Record{r})[0]} {
 			tables := results.Tables([]results.Record{r})
 			for _, show := range []func(io.Writer, []results.Table) error{
-				results.Text, results.Markdown, results.JSON, results.CSV, results.Benchmarks, results.HTML, results.SVG,
+				results.Text.Write, results.Markdown.Write, results.JSON.Write, results.CSV.Write, results.Benchmarks.Write, results.HTML.Write, results.SVG.Write,
 			} {
 				_ = show(io.Discard, tables) // what has no chart, or no table, is an error
 			}
-			require.NoError(t, results.CompareText(io.Discard, results.Compare(r, r), 0.05))
+			require.NoError(t, results.Compare(r, r).Text(io.Discard, 0.05))
 		}
 	})
 }

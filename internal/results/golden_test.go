@@ -40,7 +40,7 @@ func golden(t *testing.T, name, got string) {
 type format func(io.Writer, []results.Table) error
 
 func formats() map[string]format {
-	return map[string]format{"txt": results.Text, "md": results.Markdown, "csv": results.CSV, "json": results.JSON, "bench": results.Benchmarks}
+	return map[string]format{"txt": results.Text.Write, "md": results.Markdown.Write, "csv": results.CSV.Write, "json": results.JSON.Write, "bench": results.Benchmarks.Write}
 }
 
 func rendered(t testing.TB, show format, of []results.Record) string {
@@ -79,7 +79,7 @@ func TestGolden(t *testing.T) {
 // What the client can do stands beside what it did, in all forms for people.
 func TestCeilingsInOutputs(t *testing.T) {
 	one, ceiling := workersTable(), "this client: 172 MiB/s (databend streaming-load), of which group_commit async, workers 32 has 66 %"
-	for name, write := range map[string]func(io.Writer, []results.Table) error{"text": results.Text, "markdown": results.Markdown} {
+	for name, write := range map[string]func(io.Writer, []results.Table) error{"text": results.Text.Write, "markdown": results.Markdown.Write} {
 		var b strings.Builder
 		require.NoError(t, write(&b, []results.Table{one}))
 		require.Contains(t, b.String(), map[string]string{"text": "ceiling           " + ceiling, "markdown": "- **ceiling** " + strings.ReplaceAll(ceiling, "_", `\_`)}[name])
@@ -97,7 +97,7 @@ func TestCeilingsInOutputs(t *testing.T) {
 	slow := workersTable()
 	slow.Points[0].Typical.Target.Backend = "\x1b[31mred"
 	var b strings.Builder
-	require.NoError(t, results.Text(&b, []results.Table{slow}))
+	require.NoError(t, results.Text.Write(&b, []results.Table{slow}))
 	require.NotContains(t, b.String(), "\x1b")
 	require.NotContains(t, page(t, slow), "\x1b")
 }

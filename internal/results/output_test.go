@@ -34,7 +34,7 @@ func TestTheSameRecordsGiveTheSameBytes(t *testing.T) {
 
 func all() map[string]format {
 	every := formats()
-	every["html"], every["svg"] = results.HTML, results.SVG
+	every["html"], every["svg"] = results.HTML.Write, results.SVG.Write
 	return every
 }
 
@@ -55,13 +55,13 @@ func TestAWriterThatFails(t *testing.T) {
 		require.ErrorIs(t, show(full{}, results.Tables(records(t, "run-4.json"))), errFull, end)
 	}
 	c := results.Compare(records(t, "run-4.json")[0], records(t, "run-8.json")[0])
-	require.ErrorIs(t, results.CompareText(full{}, c, 0), errFull)
-	require.ErrorIs(t, results.CompareJSON(full{}, c, 0), errFull)
+	require.ErrorIs(t, c.Text(full{}, 0), errFull)
+	require.ErrorIs(t, c.JSON(full{}, 0), errFull)
 }
 
 func TestCSVHasAllPointsUnderOneHead(t *testing.T) {
 	of := everything(t)
-	lines, err := csv.NewReader(strings.NewReader(rendered(t, results.CSV, of))).ReadAll()
+	lines, err := csv.NewReader(strings.NewReader(rendered(t, results.CSV.Write, of))).ReadAll()
 	require.NoError(t, err, "every line has as many fields as the head")
 	points := 0
 	for _, table := range results.Tables(of) {
@@ -91,7 +91,7 @@ func TestJSON(t *testing.T) {
 		Schema string
 		Tables []results.Table
 	}
-	in := json.NewDecoder(strings.NewReader(rendered(t, results.JSON, of)))
+	in := json.NewDecoder(strings.NewReader(rendered(t, results.JSON.Write, of)))
 	in.DisallowUnknownFields()
 	require.NoError(t, in.Decode(&got))
 	require.Equal(t, "terapush.table/v1", got.Schema)
@@ -144,8 +144,8 @@ func TestNoEscapeSequences(t *testing.T) {
 		}
 	}
 	c := results.Compare(of[0], of[2])
-	outputs := map[string]func(io.Writer) error{"compare": func(w io.Writer) error { return results.CompareText(w, c, 0.05) }}
-	outputs["compare runs"] = func(w io.Writer) error { return results.CompareText(w, results.Compare(of[1], of[1]), 0.05) }
+	outputs := map[string]func(io.Writer) error{"compare": func(w io.Writer) error { return c.Text(w, 0.05) }}
+	outputs["compare runs"] = func(w io.Writer) error { return results.Compare(of[1], of[1]).Text(w, 0.05) }
 	for end, show := range all() {
 		if end != "json" { // where texts are as they are, and escaped
 			outputs[end] = func(w io.Writer) error { return show(w, results.Tables(of)) }
@@ -164,12 +164,12 @@ func TestNoEscapeSequences(t *testing.T) {
 func TestACompareThatCannotTellSaysSo(t *testing.T) {
 	of := records(t, "run-8.json", "run-4.json")
 	var b bytes.Buffer
-	require.NoError(t, results.CompareText(&b, results.Compare(of[0], of[1]), 0.05))
+	require.NoError(t, results.Compare(of[0], of[1]).Text(&b, 0.05))
 	require.Contains(t, b.String(), "slower by more than 5 %: the run, -35.9 %; too few repeats to tell noise, so it counts as slower\n"+
 		"1 of 1 cells slower by more than 5 %, 0 failed; of 1 of the slower nobody can say whether it is noise: 5 pushes on either side would tell\n")
 	of[0].Entries[0].Report.Result.RowsPerSecond = 0
 	b.Reset()
-	require.NoError(t, results.CompareText(&b, results.Compare(of[0], of[1]), 0.05))
+	require.NoError(t, results.Compare(of[0], of[1]).Text(&b, 0.05))
 	require.NotContains(t, b.String(), "Inf")
 	require.Contains(t, b.String(), " - ")
 }
@@ -177,16 +177,16 @@ func TestACompareThatCannotTellSaysSo(t *testing.T) {
 func TestAZeroIsALineOfBenchstats(t *testing.T) {
 	of := records(t, "run-4.json")
 	of[0].Entries[0].Report.Result.RowsPerSecond = 0
-	require.Contains(t, rendered(t, results.Benchmarks, of), " 0 rows/s ")
-	require.NotContains(t, rendered(t, results.Benchmarks, of), "visible-sec", "which was not measured")
+	require.Contains(t, rendered(t, results.Benchmarks.Write, of), " 0 rows/s ")
+	require.NotContains(t, rendered(t, results.Benchmarks.Write, of), "visible-sec", "which was not measured")
 }
 
 // What all tables share stands once, and no table has more than a few lines of it.
 func TestInputsAreFewLines(t *testing.T) {
-	text := rendered(t, results.Text, records(t, "two-parts.jsonl"))
+	text := rendered(t, results.Text.Write, records(t, "two-parts.jsonl"))
 	require.Equal(t, 1, strings.Count(text, "\nall tables\n"))
 	require.Equal(t, 1, strings.Count(text, "\nterapush  "))
-	text += "\n\n\n" + rendered(t, results.Text, everything(t))
+	text += "\n\n\n" + rendered(t, results.Text.Write, everything(t))
 	for block := range strings.SplitSeq(text, "\n\n\n") {
 		lines := 0
 		for line := range strings.Lines(block) {
@@ -197,7 +197,7 @@ func TestInputsAreFewLines(t *testing.T) {
 		}
 		require.LessOrEqual(t, lines, 8, block)
 	}
-	require.NotContains(t, rendered(t, results.Text, records(t, "run-4.json")), "all tables")
+	require.NotContains(t, rendered(t, results.Text.Write, records(t, "run-4.json")), "all tables")
 }
 
 // An error is a server's text: it may hold anything.
@@ -208,7 +208,7 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 			of[0].Entries[i].Error = "a | b\n# c <img src=x> `d` [e](f) \\| *g*"
 		}
 	}
-	text := rendered(t, results.Markdown, of)
+	text := rendered(t, results.Markdown.Write, of)
 	require.Contains(t, text, "failed: a \\| b # c &lt;img src=x&gt; \\`d\\` \\[e\\](f) \\\\\\| \\*g\\*")
 	bar := regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\|`)
 	columns := 0
@@ -234,7 +234,7 @@ func TestBenchmarksAreInTheFormatOfGo(t *testing.T) {
 	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.e+-]+ \S+)+$`)
 	config := regexp.MustCompile(`^[a-z][^\sA-Z:]*:( .*)?$`)
 	pushes, measured := 0, 0
-	for text := range strings.Lines(rendered(t, results.Benchmarks, of)) {
+	for text := range strings.Lines(rendered(t, results.Benchmarks.Write, of)) {
 		switch text = strings.TrimSuffix(text, "\n"); {
 		case strings.HasPrefix(text, "Benchmark"):
 			require.Regexp(t, line, text)
@@ -272,9 +272,9 @@ func TestCompareGolden(t *testing.T) {
 		}
 		c := results.Compare(of[0], of[1])
 		var text, object bytes.Buffer
-		require.NoError(t, results.CompareText(&text, c, 0.05))
+		require.NoError(t, c.Text(&text, 0.05))
 		golden(t, name+".txt", text.String())
-		require.NoError(t, results.CompareJSON(&object, c, 0.05))
+		require.NoError(t, c.JSON(&object, 0.05))
 		if name == "compare-runs" {
 			golden(t, name+".json", object.String())
 		}
@@ -288,8 +288,8 @@ func TestRedactedOutputs(t *testing.T) {
 	clean := results.Redact(of)
 	c := results.Compare(clean[0], clean[1])
 	outputs := map[string]func(io.Writer) error{
-		"compare":      func(w io.Writer) error { return results.CompareText(w, c, 0.05) },
-		"compare.json": func(w io.Writer) error { return results.CompareJSON(w, c, 0.05) },
+		"compare":      func(w io.Writer) error { return c.Text(w, 0.05) },
+		"compare.json": func(w io.Writer) error { return c.JSON(w, 0.05) },
 	}
 	for end, show := range all() {
 		outputs[end] = func(w io.Writer) error { return show(w, results.Tables(clean)) }
