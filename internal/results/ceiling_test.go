@@ -23,8 +23,8 @@ func TestCeilings(t *testing.T) {
 	fast, slow := under("load-data", 1.0*gib, 2*gib), under("load-data", 0.5*gib, 2*gib)
 	insert, uncalibrated := under("insert", 0.1*gib, gib), under("load-data", 1.5*gib, 0)
 	table := Table{Points: []Point{slow, fast, insert, uncalibrated, {}}}
-	all := table.Ceilings()
-	require.Equal(t, []Ceiling{
+	all := table.ceilings()
+	require.Equal(t, []ceiling{
 		{"this client: 2.0 GiB/s (mysql load-data)", 2 * gib, 2 * gib / 100.0},
 		{"this client: 1.0 GiB/s (mysql insert)", gib, gib / 100.0},
 	}, all)
@@ -32,11 +32,11 @@ func TestCeilings(t *testing.T) {
 		point int
 		share float64
 	}{{1, 0.5}, {2, 0.1}} {
-		point, share := table.Under(all[i])
+		point, share := table.under(all[i])
 		require.Equal(t, want.point, point)
 		require.InDelta(t, want.share, share, 1e-9)
 	}
-	point, _ := (&Table{Points: []Point{uncalibrated}}).Under(all[0])
+	point, _ := (&Table{Points: []Point{uncalibrated}}).under(all[0])
 	require.Equal(t, -1, point)
 }
 
@@ -46,19 +46,19 @@ func TestCeilingsOfOtherRows(t *testing.T) {
 	long.Typical.Result.RowsPerSecond /= 2
 	nearly := under("load-data", gib, 2*gib)
 	nearly.Typical.Result.RowsPerSecond *= 1.01
-	require.Len(t, Table{Points: []Point{short, long, nearly}}.Ceilings(), 2)
+	require.Len(t, Table{Points: []Point{short, long, nearly}}.ceilings(), 2)
 }
 
 // A record may hold anything.
 func TestOddCeilings(t *testing.T) {
 	for _, bytes := range []float64{math.NaN(), math.Inf(1), -1, 0, math.MaxFloat64} {
-		_, ok := under("load-data", gib, bytes).Ceiling()
+		_, ok := under("load-data", gib, bytes).ceiling()
 		require.False(t, ok, bytes)
 	}
 	for _, rate := range []float64{0, math.NaN(), math.Inf(1), -1} {
 		p := under("load-data", gib, gib)
 		p.Typical.Result.BytesPerSecond = rate
-		_, ok := p.Ceiling()
+		_, ok := p.ceiling()
 		require.False(t, ok, rate)
 	}
 }

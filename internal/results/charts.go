@@ -59,8 +59,8 @@ func along(t Table, axis Axis, wide bool) sketch {
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
 		Series: f.series(t), Mark: "first within " + near() + " of its line's best", Dashed: "published",
 	}
-	for _, c := range t.Ceilings() {
-		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.Name, Y: c.RowsPerSecond})
+	for _, c := range t.ceilings() {
+		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
 	}
 	var xs, ys []float64
 	dashed := false
@@ -200,7 +200,7 @@ func withPoint(all []chart.Series, of chart.Series, p chart.Point) []chart.Serie
 }
 
 func isKneeAlong(t Table, p Point, axis string) bool {
-	return t.IsKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
+	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
 }
 
 // rateBars are the cells where no axis has an order.
@@ -216,8 +216,8 @@ func rateBars(t Table) sketch {
 		if p.Fact != nil {
 			bar.Published = p.Fact.RowsPerSecond
 		}
-		if c, ok := p.Ceiling(); ok {
-			bar.Ceiling = c.RowsPerSecond
+		if c, ok := p.ceiling(); ok {
+			bar.Ceiling = c.rowsPerSecond
 		}
 		b.Rows = append(b.Rows, bar)
 	}
@@ -226,8 +226,8 @@ func rateBars(t Table) sketch {
 		caption += " The upright stroke is what was published, measured elsewhere."
 	}
 	var ceilings []string
-	for _, c := range t.Ceilings() {
-		ceilings = append(ceilings, c.Name)
+	for _, c := range t.ceilings() {
+		ceilings = append(ceilings, c.name)
 	}
 	if len(ceilings) > 0 {
 		caption += " What calibrate measured, into a server that forgets: " + strings.Join(ceilings, ", ")

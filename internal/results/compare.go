@@ -202,7 +202,7 @@ func (p *Pair) judge() {
 func matching(a, b Table) []string {
 	var found []string
 	for _, axis := range append(a.varying(), b.varying()...) {
-		if name := PlainName(axis.Name); !slices.Contains(found, name) {
+		if name := plainName(axis.Name); !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
@@ -213,7 +213,7 @@ func cellKey(p Point, axes []string) string {
 	var b strings.Builder
 	for _, axis := range axes {
 		for _, s := range p.Settings {
-			if PlainName(s.Axis) == axis {
+			if plainName(s.Axis) == axis {
 				fmt.Fprintf(&b, "%q=%v;", axis, parseValue(s.Value))
 			}
 		}

@@ -23,7 +23,7 @@ type File struct {
 	size   int64 // of whole lines, all on disk
 }
 
-// errGone tells that the file was removed between its opening and its locking.
+// errGone says that the file was removed between its opening and its locking.
 var errGone = errors.New("the file was removed while it was opened")
 
 // Open takes the record at path, or makes an empty file there, and locks it: a second process is refused. What a kill
@@ -104,10 +104,10 @@ func (f *File) load() error {
 	return nil
 }
 
-// Record is what the file held when it was opened; its head has no schema if it held none.
+// Record returns what the file held when it was opened; its head has no schema if it held none.
 func (f *File) Record() Record { return f.record }
 
-// Torn tells that the last line was not whole and was dropped: the push that it was of has to be done again.
+// Torn reports whether the last line was not whole and was dropped: the push that it was of has to be done again.
 func (f *File) Torn() bool { return f.record.Torn }
 
 // Reset empties the record.
@@ -116,8 +116,8 @@ func (f *File) Reset() error {
 	return f.cut(0)
 }
 
-// Begin writes the head. A head behind others takes their place, and holds for the entries behind it: a sweep is gone on
-// with by more repeats, by another version or on another machine. One of another sweep is refused.
+// Begin writes the head. A head behind others takes their place, and holds for the entries behind it: a sweep may go on
+// with more repeats, by another version or on another machine. One of another sweep is refused.
 func (f *File) Begin(h Head) error {
 	h.Schema = Schema
 	next := Record{Head: f.record.Head}
@@ -196,7 +196,7 @@ func (f *File) Close() error {
 	return errors.Join(append(problems, f.lock.Unlock())...)
 }
 
-// isEmpty tells whether the path is still this file, with nothing in it.
+// isEmpty reports whether the path is still this file, with nothing in it.
 func (f *File) isEmpty() bool {
 	own, err := f.file.Stat()
 	there, err2 := os.Stat(f.path)
@@ -212,6 +212,36 @@ func syncFolder(path string) error {
 	defer dir.Close()
 	if err := dir.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) { // some file systems cannot
 		return fmt.Errorf("syncing the record's folder: %w", err)
+	}
+	return nil
+}
+
+// Look reads a record as Open would find it, without locking or changing it: empty where there is no file yet, or nothing
+// of a head. It fails where Open would refuse what is there.
+func Look(path string) (Record, error) {
+	r := Record{File: path}
+	if err := refuseStrange(path); err != nil {
+		return Record{}, err
+	}
+	in, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the record: %w", err)
+	}
+	defer in.Close()
+	if _, err := parseLines(in, &r); err != nil {
+		return Record{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// refuseStrange refuses what cannot keep a record. As root a device could even be removed by Close, which leaves no empty
+// file behind.
+func refuseStrange(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("reading the record: %s is no regular file: give another --record", path)
 	}
 	return nil
 }

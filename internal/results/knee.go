@@ -48,7 +48,7 @@ type Knee struct {
 // which a cell is called large. ok is false where there is none.
 func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 	for _, a := range axes {
-		if planned != "" && SameName(a.Name, planned) && len(a.Values) > 1 {
+		if planned != "" && sameName(a.Name, planned) && len(a.Values) > 1 {
 			return a, true
 		}
 	}
@@ -60,7 +60,7 @@ func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 func sizeAxis(axes []Axis) (axis Axis, ok bool) {
 	for _, name := range []string{"workers", "batch-rows", "batch-bytes", "rows-per-transaction", ""} {
 		for _, a := range axes {
-			if (name == "" || SameName(a.Name, name)) && len(a.Values) > 1 && a.ordered() {
+			if (name == "" || sameName(a.Name, name)) && len(a.Values) > 1 && a.ordered() {
 				return a, true
 			}
 		}
@@ -121,8 +121,8 @@ func (p Point) nearly(best Point) bool {
 	return nearly(p.RowsPerSecond.Median, best.RowsPerSecond.Median)
 }
 
-// IsKnee reports whether a point is where its row's knee was reached.
-func (t Table) IsKnee(p Point) bool {
+// isKnee reports whether a point is where its row's knee was reached.
+func (t Table) isKnee(p Point) bool {
 	return slices.ContainsFunc(t.Knees, func(k Knee) bool {
 		return k.Reached && p.Settings.Value(k.Axis) == k.At && slices.Equal(p.Settings.Without(k.Axis), k.Row)
 	})

@@ -15,8 +15,8 @@ import (
 )
 
 // Read reads a record, or the report of one push as push --json prints it, which becomes a record of one entry. Nothing
-// is locked or changed: a sweep may be adding to the record, and a last line that is not whole is passed over, which
-// Record.Torn tells. A record that claims what no sweep writes is refused with the line that does.
+// is locked or changed: a sweep may be adding to the record, and a last line that is not whole is passed over, as
+// Record.Torn says. A record that claims what no sweep writes is refused with the line that does.
 func Read(path string) (Record, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ const maxLine = 16 << 20
 
 var errTooLong = fmt.Errorf("longer than %d MiB, which no report is", maxLine>>20)
 
-// peek reads how a file starts, at least as much as a line may have, and gives a reader of the whole.
+// peek reads how a file starts, at least as much as a line may have, and returns a reader of the whole.
 func peek(in io.Reader) (start []byte, whole io.Reader, err error) {
 	start, err = io.ReadAll(io.LimitReader(in, maxLine+1))
 	return start, io.MultiReader(bytes.NewReader(start), in), err
@@ -119,9 +119,11 @@ func single(text []byte) (Record, error) {
 	return Of(r), checkReport(&r)
 }
 
-// Of is the record of one report. It has no head to speak of: nobody wrote down the machine or the flags.
+// Of returns the record of one report. It has no head to speak of: nobody wrote down the machine or the flags.
 func Of(r report.Report) Record {
-	e := Entry{Status: Measured, Error: r.Result.Error, Started: r.Run.Started, Seconds: pushSeconds(r.Phases), Report: &r}
+	p := r.Phases
+	took := p.Prepare + p.Fill + p.Load + p.Stage + p.Commit + p.Finish + p.Verify
+	e := Entry{Status: Measured, Error: r.Result.Error, Started: r.Run.Started, Seconds: took, Report: &r}
 	switch r.Result.Outcome {
 	case report.OK:
 	case report.Interrupted:
@@ -130,11 +132,6 @@ func Of(r report.Report) Record {
 		e.Status, e.Error = Failed, cmp.Or(e.Error, string(r.Result.Outcome))
 	}
 	return Record{Head: Head{Parts: []Part{{Cells: 1}}}, Entries: []Entry{e}}
-}
-
-// pushSeconds is how long the push took, as far as its phases tell.
-func pushSeconds(p report.Phases) float64 {
-	return p.Prepare + p.Fill + p.Load + p.Stage + p.Commit + p.Finish + p.Verify
 }
 
 // begins is how a record begins, whatever is in it.

@@ -1,11 +1,13 @@
-// Package record is what a sweep leaves behind: one file of JSON lines, a head and then an entry for every push that
-// ended or was skipped. Where a sweep was gone on with by more repeats, another machine or another version, another head
-// stands between the entries: the last one counts for the sweep, and the one above an entry says who pushed it. Every line
-// is on disk before the next push begins; a line that a kill cut off is dropped. Reports, charts and comparisons are made
-// of records alone, on any machine and at any later time.
+// Package results keeps what a sweep measured, makes tables and comparisons of it, and shows them.
 //
-// No secret can get in: a head holds flags that config has already taken the secrets out of, and an entry holds a
-// report, which never has any.
+// A sweep leaves a record behind: one file of JSON lines, a head and then an entry for every push that ended or was
+// skipped. Where a sweep went on with more repeats, on another machine or by another version, another head stands between
+// the entries: the last one counts for the sweep, and the one above an entry says who pushed it. Every line is on disk before
+// the next push begins; a line that a kill cut off is dropped. No secret can get in: a head holds flags that config has
+// already taken the secrets out of, and an entry holds a report, which never has any.
+//
+// Tables are made of records alone, on any machine and at any later time: medians with their spread, knees, what differs
+// and what must not be believed. Every output shows tables and decides nothing itself.
 package results
 
 import (
@@ -22,8 +24,8 @@ type Record struct {
 	File    string // that it was read from; it tells records apart that stand side by side
 	Head    Head
 	Entries []Entry // in the order in which they ended, one for each push as Latest has it
-	// Torn tells that the last line is not whole and was left out: a kill or a power failure cut it off, or a sweep that
-	// is under way is writing it.
+	// Torn is true where the last line is not whole and was left out: a kill or a power failure cut it off, or a sweep
+	// that is under way is writing it.
 	Torn bool
 }
 
@@ -134,4 +136,41 @@ type Entry struct {
 	// gone on with elsewhere they differ between entries. They are zero for the report of a single push.
 	Version string  `json:"-"`
 	Machine Machine `json:"-"`
+}
+
+// Push names one push of a sweep.
+type Push struct {
+	Part, Cell, Repeat int
+	WarmUp             bool
+}
+
+// Push returns which push the entry is of.
+func (e Entry) Push() Push {
+	return Push{Part: e.Part, Cell: e.Cell, Repeat: e.Repeat, WarmUp: e.WarmUp}
+}
+
+// Latest returns the entries that count, one for each push, in the order in which they ended. It is the one rule for
+// everyone who reads entries:
+//
+//   - The first that was measured or limited counts. It is never done again, so a second one is not the sweep's own.
+//   - Of a push that only failed the last failure counts: one that is done again (--retry-failed) takes the place of the
+//     one before.
+//   - A push that was only ever skipped counts as it was skipped last: why it is missing is what the last process said.
+//
+// Records that Read and Open return hold no others.
+func (r Record) Latest() []Entry {
+	counts := make(map[Push]int, len(r.Entries))
+	for i, e := range r.Entries {
+		was, known := counts[e.Push()]
+		if !known || r.Entries[was].Status == Skipped || r.Entries[was].Status == Failed && e.Status != Skipped {
+			counts[e.Push()] = i
+		}
+	}
+	var latest []Entry
+	for i, e := range r.Entries {
+		if counts[e.Push()] == i {
+			latest = append(latest, e)
+		}
+	}
+	return latest
 }

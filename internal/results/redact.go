@@ -137,7 +137,7 @@ func (r *redactor) values(all map[string]string) map[string]string {
 func (r *redactor) value(name, v string) string {
 	setting, isSetting := strings.CutPrefix(name, "set.")
 	switch {
-	case v == "", slices.Contains(vocabulary, PlainName(name)), isSetting && !parseValue(v).isText:
+	case v == "", slices.Contains(vocabulary, plainName(name)), isSetting && !parseValue(v).isText:
 		return v
 	case strings.Contains(v, "://"):
 		scheme, _, _ := strings.Cut(v, "://")

@@ -56,18 +56,18 @@ func (s Settings) key() string {
 // of it.
 func (f Fact) Value(axis string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.At)) {
-		if SameName(name, axis) {
+		if sameName(name, axis) {
 			return f.At[name]
 		}
 	}
 	return ""
 }
 
-// SameName reports whether two names are of one axis. Articles and servers write batch_rows, flags batch-rows.
-func SameName(a, b string) bool { return PlainName(a) == PlainName(b) }
+// sameName reports whether two names are of one axis. Articles and servers write batch_rows, flags batch-rows.
+func sameName(a, b string) bool { return plainName(a) == plainName(b) }
 
-// PlainName returns an axis's name in small letters and with dashes, for comparing.
-func PlainName(axis string) string { return strings.ReplaceAll(strings.ToLower(axis), "_", "-") }
+// plainName returns an axis's name in small letters and with dashes, for comparing.
+func plainName(axis string) string { return strings.ReplaceAll(strings.ToLower(axis), "_", "-") }
 
 // value is a setting's value as it compares: all ways to write one amount are equal. Text is neither a number nor a
 // duration, and a number is never equal to a duration.

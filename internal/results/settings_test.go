@@ -23,5 +23,4 @@ func TestFactsNameAxesInTheirOwnWay(t *testing.T) {
 		require.Equal(t, "5", results.Fact{At: map[string]string{name: "5"}}.Value("batch-rows"))
 	}
 	require.Empty(t, results.Fact{At: map[string]string{"rows": "5"}}.Value("batch-rows"))
-	require.True(t, results.SameName("set.Work_Mem", "set.work-mem"))
 }

@@ -31,38 +31,6 @@ type Table struct {
 	planned   string  // the axis along which the plan wants knees; "" is none
 }
 
-// Point is one cell, measured once or several times.
-type Point struct {
-	Settings Settings `json:"settings"`
-	Status   Status   `json:"status"`  // Measured if any of its pushes was
-	Error    string   `json:"error"`   // of the first that failed or was skipped
-	Limited  int      `json:"limited"` // pushes that were cut by the cell's time limit, and count
-	Failed   int      `json:"failed"`  // pushes that failed, and do not count
-
-	RowsPerSecond        Sample `json:"rows_per_second"`         // of the load, until the rows were visible
-	OverallRowsPerSecond Sample `json:"overall_rows_per_second"` // with the time for filling buffers
-	BytesPerSecond       Sample `json:"bytes_per_second"`        // of column data
-	Seconds              Sample `json:"seconds"`                 // of the load, until the rows were visible
-	StageSeconds         Sample `json:"stage_seconds"`           // uploading, of staged methods
-	CommitSeconds        Sample `json:"commit_seconds"`
-	VisibleSeconds       Sample `json:"visible_seconds"` // from the last ack until the rows were visible
-	P50                  Sample `json:"batch_p50_seconds"`
-	P90                  Sample `json:"batch_p90_seconds"`
-	P99                  Sample `json:"batch_p99_seconds"`
-	Max                  Sample `json:"batch_max_seconds"`
-	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"`  // client CPU seconds while rows moved, for a GiB of column data
-	BytesPerRow          Sample `json:"stored_bytes_per_row"` // stored
-	Retries              int64  `json:"retries"`              // of all its pushes
-
-	Fact *Fact `json:"fact,omitempty"` // what was published about this cell
-	// Typical is the report of the push with the median rate; nil if none was measured.
-	Typical *report.Report `json:"-"`
-	// Pushes are the reports of those that count, in the order of their repeats.
-	Pushes []*report.Report `json:"-"`
-
-	unproven bool // a push's proof of arrival failed
-}
-
 // Axes that tables themselves know of.
 const (
 	axisTarget = "target"
@@ -230,52 +198,6 @@ func (p Part) settings(cell int) Settings {
 	return settings
 }
 
-// newPoint makes a cell of its entries without warm-ups. Of every repeat the last one counts: a sweep that goes on does
-// again what was skipped or cut before.
-func newPoint(settings Settings, entries []Entry) Point {
-	p := Point{Settings: append(Settings{}, settings...), Status: Skipped} // [] in JSON
-	if len(entries) == 0 {
-		p.Error = "not begun"
-	}
-	last := map[int]int{}
-	for i, e := range entries {
-		last[e.Repeat] = i
-	}
-	var kept []Entry
-	for i, e := range entries {
-		if last[e.Repeat] == i {
-			kept = append(kept, e)
-		}
-	}
-	slices.SortStableFunc(kept, func(a, b Entry) int { return cmp.Compare(a.Repeat, b.Repeat) })
-	for _, e := range kept {
-		p.add(e)
-	}
-	p.summarise()
-	return p
-}
-
-func (p *Point) add(e Entry) {
-	better := func(status Status) {
-		order := []Status{Skipped, Failed, Limited, Measured}
-		p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
-	}
-	p.unproven = p.unproven || e.Report != nil && e.Report.Verify.Ran && !e.Report.Verify.OK
-	if (e.Status == Measured || e.Status == Limited) && e.Report != nil {
-		p.Pushes = append(p.Pushes, e.Report)
-		p.Retries += e.Report.Result.Retries
-		if better(e.Status); e.Status == Limited {
-			p.Limited++
-		}
-		return
-	}
-	if e.Status != Skipped {
-		p.Failed++
-		better(Failed)
-	}
-	p.Error = cmp.Or(p.Error, e.Error, string(e.Status))
-}
-
 // conclude finds out what follows from the points, which came from some pieces.
 func (t *Table) conclude(from group) {
 	t.allInputs = inputsOf(t.reports(), from)
@@ -286,49 +208,6 @@ func (t *Table) conclude(from group) {
 	t.Knees = t.findKnees()
 	t.Best, t.Smallest = t.findBest()
 	t.Warnings = t.findWarnings()
-}
-
-// fact returns what was published about a cell, nil if nothing was. A fact that names what no cell here has stays in
-// Table.Facts alone.
-func (p Part) fact(settings Settings) *Fact {
-	if p.Facts == nil {
-		return nil
-	}
-	for i, f := range p.Facts.Points {
-		if p.isOf(f, settings) {
-			return &p.Facts.Points[i]
-		}
-	}
-	return nil
-}
-
-// isOf reports whether a fact is about a cell: whatever it names is so in the cell, be it an axis or a flag that all cells
-// share, and every axis that varies is named. Targets are the exception: the article had its own.
-func (p Part) isOf(f Fact, settings Settings) bool {
-	for name, want := range f.At {
-		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }
-		if !slices.ContainsFunc(p.valuesOf(name, settings), same) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(p.Axes, func(a Axis) bool {
-		return len(a.Values) > 1 && a.Name != axisTarget && a.Name != axisRecord && f.Value(a.Name) == ""
-	})
-}
-
-// valuesOf returns the value of an axis in a cell, or those of a flag that all cells share.
-func (p Part) valuesOf(name string, settings Settings) []string {
-	for _, s := range settings {
-		if SameName(s.Axis, name) {
-			return []string{s.Value}
-		}
-	}
-	for flag, values := range p.Push {
-		if SameName(flag, name) {
-			return values
-		}
-	}
-	return nil
 }
 
 // measured returns the indexes of the points that were measured.

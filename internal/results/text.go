@@ -127,9 +127,9 @@ func conclusions(t Table) []Input {
 			found = append(found, Input{"smallest", at(t.Smallest) + ", within " + near() + " of the best"})
 		}
 	}
-	for _, c := range t.Ceilings() {
-		text := c.Name
-		if n, share := t.Under(c); n >= 0 {
+	for _, c := range t.ceilings() {
+		text := c.name
+		if n, share := t.under(c); n >= 0 {
 			who := "this run"
 			if len(t.Points) > 1 {
 				who = t.Points[n].Settings.String()
@@ -199,7 +199,7 @@ func marks(t Table, i int) string {
 	}
 	add(i == t.Best && len(t.Points) > 1, "best")
 	add(i == t.Smallest && i != t.Best, "smallest within "+near())
-	add(t.IsKnee(p), "knee")
+	add(t.isKnee(p), "knee")
 	add(p.Limited > 0, "limited")
 	return strings.Join(parts, ", ")
 }

@@ -58,8 +58,8 @@ func timeline(cell string, r *report.Report) []sketch {
 	if retries > 0 {
 		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
 	}
-	if ceiling, calibrated := (Point{Typical: r}).Ceiling(); calibrated && !staged {
-		line.Ceilings = []chart.Ceiling{{Name: ceiling.Name, Y: ceiling.RowsPerSecond}}
+	if top, calibrated := (Point{Typical: r}).ceiling(); calibrated && !staged {
+		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
 		caption += " " + aboutCeilings
 	}
 	return []sketch{{title: "A run over time", caption: caption, draw: line.Draw}}
