@@ -2,7 +2,6 @@ package results_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -10,43 +9,6 @@ import (
 
 	"github.com/terapush/terapush/internal/results"
 )
-
-func rates(random *rand.Rand, around, noise float64, n int) []float64 {
-	values := make([]float64, n)
-	for i := range values {
-		values[i] = around * (1 + noise*random.NormFloat64())
-	}
-	return values
-}
-
-// With one cell a sweep and 200 sweeps, a test that cries wolf one time in twenty would fail here.
-func TestNoiseIsNoDifference(t *testing.T) {
-	random := rand.New(rand.NewPCG(5, 5))
-	same := 0
-	for range 200 {
-		c := results.Compare(
-			sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)), sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)))
-		if c.Cells[0].Verdict == results.Same {
-			same++
-		}
-	}
-	require.GreaterOrEqual(t, same, 190)
-}
-
-func TestAChangeIsFound(t *testing.T) {
-	random := rand.New(rand.NewPCG(6, 6))
-	for change, want := range map[float64]results.Verdict{0.9: results.Slower, 1.1: results.Faster} {
-		found := 0
-		for range 200 {
-			c := results.Compare(
-				sweep("workers", []string{"1"}, rates(random, 1e5, 0.03, 8)), sweep("workers", []string{"1"}, rates(random, 1e5*change, 0.03, 8)))
-			if c.Cells[0].Verdict == want {
-				found++
-			}
-		}
-		require.GreaterOrEqual(t, found, 190, want)
-	}
-}
 
 func TestARecordDoesNotDifferFromItself(t *testing.T) {
 	for _, file := range []string{"workers.jsonl", "four-methods.jsonl", "two-parts.jsonl", "run-4.json"} {

@@ -2,10 +2,9 @@ package results_test
 
 import (
 	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -57,53 +56,6 @@ func TestAWriterThatFails(t *testing.T) {
 	c := results.Compare(records(t, "run-4.json")[0], records(t, "run-8.json")[0])
 	require.ErrorIs(t, c.Text(full{}, 0), errFull)
 	require.ErrorIs(t, c.JSON(full{}, 0), errFull)
-}
-
-func TestCSVHasAllPointsUnderOneHead(t *testing.T) {
-	of := everything(t)
-	lines, err := csv.NewReader(strings.NewReader(rendered(t, results.CSV.Write, of))).ReadAll()
-	require.NoError(t, err, "every line has as many fields as the head")
-	points := 0
-	for _, table := range results.Tables(of) {
-		points += len(table.Points)
-	}
-	require.Len(t, lines, 1+points)
-	head := map[string]int{}
-	for i, name := range lines[0] {
-		require.NotContains(t, head, name)
-		head[name] = i
-	}
-	for _, line := range lines[1:] {
-		samples := line[head["rows_per_second_samples"]]
-		if line[head["status"]] != "measured" && line[head["status"]] != "limited" {
-			require.Empty(t, samples)
-			continue
-		}
-		n, err := strconv.Atoi(line[head["pushes"]])
-		require.NoError(t, err)
-		require.Len(t, strings.Split(samples, ";"), n)
-	}
-}
-
-func TestJSON(t *testing.T) {
-	of := everything(t)
-	var got struct {
-		Schema string
-		Tables []results.Table
-	}
-	in := json.NewDecoder(strings.NewReader(rendered(t, results.JSON.Write, of)))
-	in.DisallowUnknownFields()
-	require.NoError(t, in.Decode(&got))
-	require.Equal(t, "terapush.table/v1", got.Schema)
-	want := results.Tables(of)
-	require.Len(t, got.Tables, len(want))
-	for i := range want {
-		require.Equal(t, want[i].Inputs, got.Tables[i].Inputs)
-		for j, p := range want[i].Points {
-			require.Equal(t, p.RowsPerSecond, got.Tables[i].Points[j].RowsPerSecond)
-			require.Equal(t, p.Fact, got.Tables[i].Points[j].Fact)
-		}
-	}
 }
 
 // A record may come from anybody, and its texts go to terminals.
@@ -226,34 +178,6 @@ func TestMarkdownIsNotBrokenByTexts(t *testing.T) {
 	require.Positive(t, columns)
 }
 
-// The lines are those of https://golang.org/design/14313-benchmark-format: a name, a count and pairs of value and unit; and
-// the configuration of a table ends with the table.
-func TestBenchmarksAreInTheFormatOfGo(t *testing.T) {
-	of := everything(t)
-	of[1].Entries[1].Settings[0].Value = "a b/c"
-	line := regexp.MustCompile(`^Benchmark[A-Z]\S* 1( [0-9.e+-]+ \S+)+$`)
-	config := regexp.MustCompile(`^[a-z][^\sA-Z:]*:( .*)?$`)
-	pushes, measured := 0, 0
-	for text := range strings.Lines(rendered(t, results.Benchmarks.Write, of)) {
-		switch text = strings.TrimSuffix(text, "\n"); {
-		case strings.HasPrefix(text, "Benchmark"):
-			require.Regexp(t, line, text)
-			require.Contains(t, text, " ns/op ")
-			require.Contains(t, text, " rows/s ")
-			require.Regexp(t, `^\S+-2 `, text, "the cores end the name")
-			pushes++
-		case text != "" && !strings.HasPrefix(text, "Unit "):
-			require.Regexp(t, config, text)
-		}
-	}
-	for _, table := range results.Tables(of) {
-		for _, p := range table.Points {
-			measured += len(p.Pushes)
-		}
-	}
-	require.Equal(t, measured, pushes)
-}
-
 func TestCompareGolden(t *testing.T) {
 	for name, files := range map[string][2]string{
 		"compare-workers":      {"workers.jsonl", "workers-after.jsonl"},
@@ -302,4 +226,34 @@ func TestRedactedOutputs(t *testing.T) {
 			require.NotContains(t, b.String(), name, end)
 		}
 	}
+}
+
+// FuzzShow makes all that reports and comparisons show of whatever is taken for a record: no figure in it ends the process.
+// Its seeds are short; -fuzzminimizetime 10x leaves the time to new ones.
+func FuzzShow(f *testing.F) {
+	run, err := os.ReadFile("testdata/run-4.json")
+	require.NoError(f, err)
+	f.Add(run)
+	head := `{"schema":"terapush.sweep/v1","parts":[{"axes":[{"name":"workers","values":["1","2"]},{"name":"method","values":["a"]}],"cells":2}]}` + "\n"
+	entry := func(cell, result, rest string) string {
+		return `{"cell":` + cell + `,"status":"measured","settings":[{"axis":"workers","value":"` + cell + `"}],"report":{"result":{` + result + `}` + rest + `}}` + "\n"
+	}
+	f.Add([]byte(head + entry("0", `"seconds":1,"rows_per_second":-1`, "") + entry("1", `"seconds":1,"rows_per_second":-2`, "")))
+	f.Add([]byte(head + entry("0", `"seconds":1e308,"rows_per_second":1e308`, `,"latency":{"batch_seconds":{"max":1e308}}`) +
+		entry("1", `"seconds":5e-324,"rows_per_second":0`, `,"timeline":{"moments":[{"at":1e308,"rows":9223372036854775807},{"at":1,"retries":1},{"at":2}]}`)))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := results.From(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		for _, r := range []results.Record{r, results.Redact([]results.Record{r})[0]} {
+			tables := results.Tables([]results.Record{r})
+			for _, show := range []func(io.Writer, []results.Table) error{
+				results.Text.Write, results.Markdown.Write, results.JSON.Write, results.CSV.Write, results.Benchmarks.Write, results.HTML.Write, results.SVG.Write,
+			} {
+				_ = show(io.Discard, tables) // what has no chart, or no table, is an error
+			}
+			require.NoError(t, results.Compare(r, r).Text(io.Discard, 0.05))
+		}
+	})
 }

@@ -3,6 +3,8 @@ package results_test
 import (
 	"encoding/json"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -350,11 +352,40 @@ func TestNothingIsNullInJSON(t *testing.T) {
 	}
 }
 
-// The tables are made of maps in places, and their order must not show.
-func TestTablesAreRepeatable(t *testing.T) {
-	of := []results.Record{fixture(t, "workers.jsonl"), fixture(t, "two-parts.jsonl"), fixture(t, "run-4.json"), fixture(t, "run-8.json")}
-	first := results.Tables(of)
-	for range 5 {
-		require.Equal(t, first, results.Tables(of))
+// large is a sweep of 500 cells with 5 pushes each.
+func large() results.Record {
+	values := make([]string, 500)
+	rates := make([][]float64, len(values))
+	for i := range values {
+		values[i] = strconv.Itoa(i + 1)
+		for n := range 5 {
+			rates[i] = append(rates[i], float64(1000*(i+1)+n))
+		}
+	}
+	r := sweep("workers", values, rates...)
+	for i := range r.Entries {
+		r.Entries[i].Report.Plan.Workers, r.Entries[i].Report.Plan.BatchRows = i/5, int64(i)
+	}
+	return r
+}
+
+func BenchmarkTables500Cells(b *testing.B) {
+	of := []results.Record{large()}
+	for b.Loop() {
+		results.Tables(of)
+	}
+}
+
+func BenchmarkRedact500Cells(b *testing.B) {
+	of := []results.Record{large()}
+	for b.Loop() {
+		results.Redact(slices.Clone(of))
+	}
+}
+
+func BenchmarkCompare500Cells(b *testing.B) {
+	of := large()
+	for b.Loop() {
+		results.Compare(of, of)
 	}
 }
