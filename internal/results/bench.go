@@ -11,9 +11,9 @@ import (
 )
 
 // asBenchmarks gives a line for each measured push in the format of Go's benchmarks, so that benchstat reads it: the
-// push's settings make the name, and the inputs that all cells share are configuration. All of them, even the versions of
-// server and terapush, which always differ where they are what one compares: benchstat keeps apart what differs in
-// configuration until it is told to -ignore it, so nobody compares two servers by mistake.
+// push's settings make the name, and the inputs that all cells share are configuration. All of them, even the
+// versions of server and terapush, which always differ where they are what one compares: benchstat keeps apart what
+// differs in configuration until it is told to -ignore it, so nobody compares two servers by mistake.
 func asBenchmarks(tables []Table) (string, error) {
 	lines := []benchfmt.Record{higherIsBetter("rows/s"), higherIsBetter("overall-rows/s")}
 	for _, t := range tables {
@@ -37,7 +37,9 @@ func asBenchmarks(tables []Table) (string, error) {
 }
 
 func higherIsBetter(unit string) *benchfmt.UnitMetadata {
-	return &benchfmt.UnitMetadata{UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: "higher"}
+	return &benchfmt.UnitMetadata{
+		UnitMetadataKey: benchfmt.UnitMetadataKey{Unit: unit, Key: "better"}, OrigUnit: unit, Value: "higher",
+	}
 }
 
 func benchmarkConfig(t Table) []benchfmt.Config {

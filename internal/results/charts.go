@@ -18,8 +18,8 @@ type sketch struct {
 	draw           func(chart.Frame) []byte
 }
 
-// asSVG draws the first chart of the first table as a file of its own, since an image holds one: readable on a light and on
-// a dark page, wherever it is shown.
+// asSVG draws the first chart of the first table as a file of its own, since an image holds one: readable on a light
+// and on a dark page, wherever it is shown.
 func asSVG(tables []Table) (string, error) {
 	t := tables[0]
 	first := throughput(t)[0]
@@ -211,7 +211,7 @@ func rateBars(t Table) sketch {
 	for _, n := range picked {
 		p := t.Points[n]
 		bar := chart.Bar{
-			Name: t.cellName(p.Settings), Note: units.Amount(p.RowsPerSecond.Median), Parts: []float64{p.RowsPerSecond.Median},
+			Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()},
 		}
 		if p.Fact != nil {
 			bar.Published = p.Fact.RowsPerSecond
@@ -249,7 +249,8 @@ func latency(t Table) []sketch {
 		return nil
 	}
 	r := chart.Ranges{
-		X: chart.Axis{Label: "time of a batch", Unit: chart.Seconds, Log: true}, Values: []string{"p50", "p90", "p99", "longest"},
+		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds, Log: true},
+		Values: []string{"p50", "p90", "p99", "longest"},
 	}
 	for _, n := range picked {
 		p := t.Points[n]
@@ -266,7 +267,7 @@ func latency(t Table) []sketch {
 // fastestOf returns the best of some points, in their own order.
 func fastestOf(t Table, among []int, most int) []int {
 	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
-		return cmp.Compare(t.Points[b].RowsPerSecond.Median, t.Points[a].RowsPerSecond.Median)
+		return cmp.Compare(t.Points[b].rate(), t.Points[a].rate())
 	})
 	return slices.Sorted(slices.Values(byRate[:min(len(byRate), most)]))
 }
@@ -289,7 +290,7 @@ func picks(t Table, fit func(Point) bool) (points []int, which string) {
 		for _, a := range axes {
 			name += p.Settings.Value(a.Name) + "\x00"
 		}
-		if had, ok := best[name]; !ok || p.RowsPerSecond.Median > t.Points[had].RowsPerSecond.Median {
+		if had, ok := best[name]; !ok || p.rate() > t.Points[had].rate() {
 			best[name] = n
 		}
 	}

@@ -39,7 +39,8 @@ type Pair struct {
 	A        Sample   `json:"a"` // rows per second
 	B        Sample   `json:"b"`
 	Change   float64  `json:"change"` // of the median, as a share of A's; 0 where A's is 0
-	// P is the chance that pushes of the same speed differ so much; 1 where there are too few to tell, and Tested is false.
+	// P is the chance that pushes of the same speed differ so much; 1 where there are too few to tell, and Tested is
+	// false.
 	P       float64 `json:"p"`
 	Tested  bool    `json:"tested"`
 	Verdict Verdict `json:"verdict"`
@@ -65,7 +66,9 @@ type Difference struct {
 // that two targets or versions can be compared: they are inputs that differ.
 func Compare(a, b Record) Comparison {
 	both := []Record{a, b}
-	c := Comparison{A: fileName(a, 0, both), B: fileName(b, 1, both), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{}}
+	c := Comparison{
+		A: fileName(a, 0, both), B: fileName(b, 1, both), Cells: []Pair{}, Lost: []Lost{}, Inputs: []Difference{},
+	}
 	tablesA, tablesB := Tables([]Record{a}), Tables([]Record{b})
 	matched := map[int]bool{}
 	for _, ta := range tablesA {
@@ -157,7 +160,7 @@ func (c *Comparison) addCells(a, b Table) {
 		c.addCell(a.Name, p, other, there)
 	}
 	for _, p := range b.Points {
-		if _, left := inB[cellKey(p, axes)]; left && p.RowsPerSecond.N > 0 {
+		if _, left := inB[cellKey(p, axes)]; left && p.measured() {
 			c.Lost = append(c.Lost, Lost{Table: b.Name, Settings: p.Settings, In: "b"})
 		}
 	}
@@ -165,17 +168,17 @@ func (c *Comparison) addCells(a, b Table) {
 
 func (c *Comparison) addCell(table string, a, b Point, inB bool) {
 	switch {
-	case a.RowsPerSecond.N > 0 && b.RowsPerSecond.N > 0:
+	case a.measured() && b.measured():
 		p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond}
 		p.judge()
 		c.Cells = append(c.Cells, p)
-	case a.RowsPerSecond.N > 0:
+	case a.measured():
 		lost := Lost{Table: table, Settings: a.Settings, In: "a"}
 		if inB {
 			lost.Other, lost.Error = b.Status, b.Error
 		}
 		c.Lost = append(c.Lost, lost)
-	case b.RowsPerSecond.N > 0:
+	case b.measured():
 		c.Lost = append(c.Lost, Lost{Table: table, Settings: b.Settings, In: "b", Other: a.Status, Error: a.Error})
 	}
 }
@@ -246,17 +249,17 @@ func inputsWithout(these, others []Input) []Input {
 	return slices.DeleteFunc(slices.Clone(these), func(in Input) bool { return known[in] })
 }
 
-// How often two samples of the same thing may be taken for different: in a warning, which asks for a second look, and in
-// a comparison of sweeps, where one cell in twenty would be an alarm in every sweep.
+// How often two samples of the same thing may be taken for different: in a warning, which asks for a second look, and
+// in a comparison of sweeps, where one cell in twenty would be an alarm in every sweep.
 const (
 	warningAlpha = 0.05
 	compareAlpha = 0.01
 )
 
-// significance returns the probability that two samples of one and the same thing differ as much as these do, by the test
-// of Mann and Whitney, which asks nothing of the distribution and is what benchstat prints. With equal values among them
-// the test gives one number for a beside b and another for b beside a, and may give more than 1: the larger one counts, so
-// that it does not matter which record comes first.
+// significance returns the probability that two samples of one and the same thing differ as much as these do, by the
+// test of Mann and Whitney, which asks nothing of the distribution and is what benchstat prints. With equal values
+// among them the test gives one number for a beside b and another for b beside a, and may give more than 1: the
+// larger one counts, so that it does not matter which record comes first.
 func significance(a, b []float64) float64 {
 	thresholds := benchmath.DefaultThresholds // not asked: they are for the library's warnings
 	sample := func(values []float64) *benchmath.Sample {

@@ -99,7 +99,8 @@ func (c Comparison) judged(threshold float64) string {
 	}
 	fmt.Fprintf(&b, "%d of %d cells slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
 	if untold > 0 {
-		fmt.Fprintf(&b, "; of %d of the slower nobody can say whether it is noise: 5 pushes on either side would tell", untold)
+		const advice = "5 pushes on either side would tell"
+		fmt.Fprintf(&b, "; of %d of the slower nobody can say whether it is noise: %s", untold, advice)
 	}
 	b.WriteString("\n")
 	return b.String()

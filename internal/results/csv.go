@@ -47,7 +47,8 @@ func csvLine(t Table, i int, axes []string) []string {
 	p := t.Points[i]
 	line := []string{
 		printable(t.Name), printable(t.Scale), string(p.Status),
-		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error), strconv.FormatInt(p.Retries, 10),
+		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error),
+		strconv.FormatInt(p.Retries, 10),
 		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.isKnee(p)),
 	}
 	for _, q := range quantities() {

@@ -27,8 +27,8 @@ type File struct {
 var errGone = errors.New("the file was removed while it was opened")
 
 // Open takes the record at path, or makes an empty file there, and locks it: a second process is refused. What a kill
-// has left half written at its end is cut off, and a line feed that alone is missing is added. A file that is no record is
-// refused and left as it is.
+// has left half written at its end is cut off, and a line feed that alone is missing is added. A file that is no
+// record is refused and left as it is.
 func Open(path string) (*File, error) {
 	if err := refuseStrange(path); err != nil {
 		return nil, err
@@ -131,8 +131,8 @@ func (f *File) Begin(h Head) error {
 	return nil
 }
 
-// Append adds an entry, and returns when it is on disk. After an error the record is as it was before. Version and Machine
-// are the head's, whatever the entry says.
+// Append adds an entry, and returns when it is on disk. After an error the record is as it was before. Version and
+// Machine are the head's, whatever the entry says.
 func (f *File) Append(e Entry) error {
 	if f.record.Head.Schema == "" {
 		return errors.New("the record has no head yet")
@@ -164,7 +164,8 @@ func (f *File) write(text []byte) error {
 		f.size += int64(len(text))
 		return nil
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
-		err = fmt.Errorf("the disk of the record %s is full: make room there, and go on with the same command: %w", f.path, err)
+		const full = "the disk of the record %s is full: make room there, and go on with the same command: %w"
+		err = fmt.Errorf(full, f.path, err)
 	default:
 		err = fmt.Errorf("writing the record: %w", err)
 	}
@@ -216,8 +217,8 @@ func syncFolder(path string) error {
 	return nil
 }
 
-// Look reads a record as Open would find it, without locking or changing it: empty where there is no file yet, or nothing
-// of a head. It fails where Open would refuse what is there.
+// Look reads a record as Open would find it, without locking or changing it: empty where there is no file yet, or
+// nothing of a head. It fails where Open would refuse what is there.
 func Look(path string) (Record, error) {
 	r := Record{File: path}
 	if err := refuseStrange(path); err != nil {
@@ -237,8 +238,8 @@ func Look(path string) (Record, error) {
 	return r, nil
 }
 
-// refuseStrange refuses what cannot keep a record. As root a device could even be removed by Close, which leaves no empty
-// file behind.
+// refuseStrange refuses what cannot keep a record. As root a device could even be removed by Close, which leaves no
+// empty file behind.
 func refuseStrange(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("reading the record: %s is no regular file: give another --record", path)

@@ -25,7 +25,8 @@ type column struct {
 func gridOf(t Table, notes func(i int) string) grid {
 	var columns []column
 	for _, a := range t.varying() {
-		columns = append(columns, column{a.Name, a.ordered(), func(_ int, p Point) string { return p.Settings.Value(a.Name) }})
+		value := func(_ int, p Point) string { return p.Settings.Value(a.Name) }
+		columns = append(columns, column{a.Name, a.ordered(), value})
 	}
 	columns = append(columns, figures()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})
@@ -176,7 +177,8 @@ func (g grid) markdown() string {
 	return b.String()
 }
 
+var markup = strings.NewReplacer(
+	`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`)
+
 // escape keeps a text from ending a cell or becoming markup: an error text may hold anything.
-func escape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`).Replace(oneLine(s))
-}
+func escape(s string) string { return markup.Replace(oneLine(s)) }

@@ -17,9 +17,9 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Digest stands for all that the cells of the parts are told: flags, those of single methods included, axes, and the limit
-// of one push, which decides what is measured. It does not stand for titles and facts, nor for what only decides which
-// cells are pushed, when and how often: repeats, budget, settle, knee.
+// Digest stands for all that the cells of the parts are told: flags, those of single methods included, axes, and the
+// limit of one push, which decides what is measured. It does not stand for titles and facts, nor for what only
+// decides which cells are pushed, when and how often: repeats, budget, settle, knee.
 func Digest(parts []Part, limit time.Duration) string {
 	told := []any{limit.Seconds()}
 	for _, p := range parts {
@@ -115,10 +115,11 @@ func (p Part) values() map[string]string {
 	return all
 }
 
-// What a line may say is checked alike when it is written and when it is read: what no reader takes must not get in, and a
-// file from elsewhere may claim anything.
+// What a line may say is checked alike when it is written and when it is read: what no reader takes must not get in,
+// and a file from elsewhere may claim anything.
 
-// begin takes a head, which must be of the same sweep as the one before it: the entries in between are of cells by number.
+// begin takes a head, which must be of the same sweep as the one before it: the entries in between are of cells by
+// number.
 func (r *Record) begin(h Head) error {
 	if err := h.check(); err != nil {
 		return err

@@ -66,8 +66,8 @@ type htmlCell struct {
 // Long reports whether a text may be broken into lines.
 func (c htmlCell) Long() bool { return len(c.Text) > 24 }
 
-// asHTML shows tables on one page that needs nothing besides: no script, no network, no font. It is light or dark as the
-// reader's system is, and fits a phone as well as paper. Everything out of tables is escaped.
+// asHTML shows tables on one page that needs nothing besides: no script, no network, no font. It is light or dark as
+// the reader's system is, and fits a phone as well as paper. Everything out of tables is escaped.
 func asHTML(tables []Table) (string, error) {
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
@@ -123,8 +123,9 @@ func when(tables []Table) string {
 	if len(times) == 0 {
 		return ""
 	}
+	slices.SortFunc(times, time.Time.Compare)
 	const day = "2 January 2006"
-	first, last := slices.MinFunc(times, time.Time.Compare).Format(day), slices.MaxFunc(times, time.Time.Compare).Format(day)
+	first, last := times[0].Format(day), times[len(times)-1].Format(day)
 	if first == last {
 		return first
 	}
@@ -172,11 +173,11 @@ func newPart(n int, t Table, page string) part {
 func tiles(t Table) []tile {
 	var list []tile
 	if best, ok := t.at(t.Best); ok {
-		list = append(list, tile{"Best", units.Amount(best.RowsPerSecond.Median), "rows/s",
+		list = append(list, tile{"Best", units.Amount(best.rate()), "rows/s",
 			joined(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
 		name := "Smallest within " + near() + " of it"
 		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
-			list = append(list, tile{name, units.Amount(small.RowsPerSecond.Median), "rows/s", t.cellName(small.Settings)})
+			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
 		} else if len(t.Points) > 1 {
 			list = append(list, tile{name, "itself", "", "no smaller setting comes as near"})
 		}
@@ -185,7 +186,8 @@ func tiles(t Table) []tile {
 				"half of the batches within " + units.Seconds(best.P50.Median)})
 		}
 		if best.BytesPerRow.N > 0 {
-			list = append(list, tile{"Stored there", units.Amount(best.BytesPerRow.Median), "bytes a row", "with indexes, as the server counts"})
+			stored := units.Amount(best.BytesPerRow.Median)
+			list = append(list, tile{"Stored there", stored, "bytes a row", "with indexes, as the server counts"})
 		}
 	}
 	count := map[Status]int{}
@@ -198,12 +200,14 @@ func tiles(t Table) []tile {
 			note = joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
 		}
 	}
-	return append(list, tile{"Cells measured", strconv.Itoa(count[Measured] + count[Limited]), "of " + strconv.Itoa(len(t.Points)), note})
+	measured := strconv.Itoa(count[Measured] + count[Limited])
+	return append(list, tile{"Cells measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
 }
 
 // cellTable is the table of all formats, with a bar behind each rate that shows how it stands to the best.
 func cellTable(t Table) htmlTable {
-	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) }) // why it failed is told below
+	// Why a push failed is told below.
+	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) })
 	rate := slices.Index(g.head, "rows/s")
 	best, measured := t.at(t.Best)
 	var h htmlTable
@@ -218,7 +222,7 @@ func cellTable(t Table) htmlTable {
 		}
 		for i, text := range texts {
 			cell := htmlCell{Text: text, Number: g.right[i]}
-			if share := 100 * p.RowsPerSecond.Median / best.RowsPerSecond.Median; i == rate && measured && share >= 1 && share <= 100 {
+			if share := 100 * p.rate() / best.rate(); i == rate && measured && share >= 1 && share <= 100 {
 				cell.Share = int(share)
 			}
 			row.Cells = append(row.Cells, cell)
@@ -270,7 +274,7 @@ func (q quantity) cell(s Sample) htmlCell {
 
 // at returns a point that was measured.
 func (t Table) at(n int) (Point, bool) {
-	if n < 0 || n >= len(t.Points) || t.Points[n].RowsPerSecond.N == 0 {
+	if n < 0 || n >= len(t.Points) || !t.Points[n].measured() {
 		return Point{}, false
 	}
 	return t.Points[n], true

@@ -104,7 +104,8 @@ func inputsOfHead(h Head, p Part) []Input {
 	}
 	machine := joined(", ", m.CPU, cores, size(m.MemoryBytes, " memory"), joined(" ", m.OS, m.Arch))
 	in := []Input{
-		{inputMachine, machine}, {"host", m.Host}, {inputVersion, h.Version}, {"scale", h.Scale}, {"repeats", count(int64(h.Repeats))},
+		{inputMachine, machine}, {"host", m.Host}, {inputVersion, h.Version}, {"scale", h.Scale},
+		{"repeats", count(int64(h.Repeats))},
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
 		in = append(in, Input{"--" + name, strings.Join(p.Push[name], ", ")})
@@ -151,9 +152,9 @@ func size(n int64, of string) string {
 	return units.Bytes(n) + of
 }
 
-// decides lists the settings and options that decide what a crash of the server may take, and the values that let it take
-// rows which were acknowledged. A setting without such values is shown and compared and not judged: it may be right either
-// way.
+// decides lists the settings and options that decide what a crash of the server may take, and the values that let it
+// take rows which were acknowledged. A setting without such values is shown and compared and not judged: it may be
+// right either way.
 var decides = map[string][]string{
 	// PostgreSQL and what speaks like it
 	"fsync": {"off"}, "synchronous_commit": {"off"}, "full_page_writes": {"off"}, "wal_level": nil, "unlogged": {"true"},
@@ -169,8 +170,8 @@ var decides = map[string][]string{
 	"yb_disable_transactional_writes": nil,
 }
 
-// deciding returns the settings of a run that decide durability, as name=value in the order of their names: those of the
-// server and the method's options. Where both are of one name the server's is what holds.
+// deciding returns the settings of a run that decide durability, as name=value in the order of their names: those of
+// the server and the method's options. Where both are of one name the server's is what holds.
 func deciding(r *report.Report, judge func(name, value string) bool) []string {
 	found := map[string]string{}
 	for _, all := range []map[string]string{r.Plan.Options, r.Target.Settings} {

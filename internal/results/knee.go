@@ -12,10 +12,10 @@ const Near = 0.05
 // nearly reports whether a rate is as good as the best one but for what may be given away.
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
-// PastKnee reports whether more of an axis has stopped paying: whether two values in succession were no better than the
-// best before them. Rates are the medians of one row of cells in the order of the axis; what is not above 0 was not
-// measured and says nothing. The best is the last that was better by more than Near, so that small steps which come to much
-// are not taken for nothing.
+// PastKnee reports whether more of an axis has stopped paying: whether two values in succession were no better than
+// the best before them. Rates are the medians of one row of cells in the order of the axis; what is not above 0 was
+// not measured and says nothing. The best is the last that was better by more than Near, so that small steps which
+// come to much are not taken for nothing.
 func PastKnee(rates []float64) bool {
 	const flatStop = 2
 	best, flat := 0.0, 0
@@ -44,8 +44,8 @@ type Knee struct {
 	Reached bool `json:"reached"`
 }
 
-// kneeAxis returns the axis along which knees are looked for: the plan's, if it has one of several values, else the one by
-// which a cell is called large. ok is false where there is none.
+// kneeAxis returns the axis along which knees are looked for: the plan's, if it has one of several values, else the
+// one by which a cell is called large. ok is false where there is none.
 func kneeAxis(planned string, axes []Axis) (axis Axis, ok bool) {
 	for _, a := range axes {
 		if planned != "" && sameName(a.Name, planned) && len(a.Values) > 1 {
@@ -74,7 +74,7 @@ func rowsAlong(axis Axis, points []Point) [][]int {
 	var rows [][]int
 	at := map[string]int{}
 	for i, p := range points {
-		if p.RowsPerSecond.N == 0 {
+		if !p.measured() {
 			continue
 		}
 		k := p.Settings.Without(axis.Name).key()
@@ -118,7 +118,7 @@ func (t Table) findKnees() []Knee {
 }
 
 func (p Point) nearly(best Point) bool {
-	return nearly(p.RowsPerSecond.Median, best.RowsPerSecond.Median)
+	return nearly(p.rate(), best.rate())
 }
 
 // isKnee reports whether a point is where its row's knee was reached.
@@ -131,7 +131,7 @@ func (t Table) isKnee(p Point) bool {
 // fastest returns the one with the highest median among some points, which must not be none; of equals the first.
 func fastest(points []Point, among []int) int {
 	return slices.MaxFunc(among, func(i, j int) int {
-		return cmp.Or(cmp.Compare(points[i].RowsPerSecond.Median, points[j].RowsPerSecond.Median), cmp.Compare(j, i))
+		return cmp.Or(cmp.Compare(points[i].rate(), points[j].rate()), cmp.Compare(j, i))
 	})
 }
 
@@ -146,14 +146,14 @@ func (t Table) findBest() (best, smallest int) {
 	return best, slices.MinFunc(near, func(i, j int) int { return smaller(t.Axes, t.Points[i], t.Points[j]) })
 }
 
-// smaller orders cells by what they ask of the server: workers first, then what goes at a time, then any other axis with
-// an order; of equals the faster.
+// smaller orders cells by what they ask of the server: workers first, then what goes at a time, then any other axis
+// with an order; of equals the faster.
 func smaller(axes []Axis, a, b Point) int {
 	rest := slices.Clone(axes)
 	for {
 		axis, ok := sizeAxis(rest)
 		if !ok {
-			return -cmp.Compare(a.RowsPerSecond.Median, b.RowsPerSecond.Median)
+			return -cmp.Compare(a.rate(), b.rate())
 		}
 		if order := compareValues(a.Settings.Value(axis.Name), b.Settings.Value(axis.Name)); order != 0 {
 			return order

@@ -27,15 +27,16 @@ const (
 
 func writers() map[Format]func([]Table) (string, error) {
 	return map[Format]func([]Table) (string, error){
-		Text: asText, Markdown: asMarkdown, JSON: tablesAsJSON, CSV: asCSV, Benchmarks: asBenchmarks, HTML: asHTML, SVG: asSVG,
+		Text: asText, Markdown: asMarkdown, JSON: tablesAsJSON, CSV: asCSV, Benchmarks: asBenchmarks,
+		HTML: asHTML, SVG: asSVG,
 	}
 }
 
 // Formats returns all formats, sorted by name.
 func Formats() []Format { return slices.Sorted(maps.Keys(writers())) }
 
-// Write writes tables in the format, and nothing before all is made. The same tables give the same bytes. No tables are an
-// error: nothing at all would be taken for a result.
+// Write writes tables in the format, and nothing before all is made. The same tables give the same bytes. No tables
+// are an error: nothing at all would be taken for a result.
 func (f Format) Write(w io.Writer, tables []Table) error {
 	if len(tables) == 0 {
 		return errors.New("there is no table to show: the records hold no cells")

@@ -30,9 +30,9 @@ type Point struct {
 	P90                  Sample `json:"batch_p90_seconds"`
 	P99                  Sample `json:"batch_p99_seconds"`
 	Max                  Sample `json:"batch_max_seconds"`
-	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"`  // client CPU seconds while rows moved, for a GiB of column data
-	BytesPerRow          Sample `json:"stored_bytes_per_row"` // stored
-	Retries              int64  `json:"retries"`              // of all its pushes
+	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"` // of the client while rows moved, for a GiB of columns
+	BytesPerRow          Sample `json:"stored_bytes_per_row"`
+	Retries              int64  `json:"retries"` // of all its pushes
 
 	Fact *Fact `json:"fact,omitempty"` // what was published about this cell
 	// Typical is the report of the push with the median rate; nil if none was measured.
@@ -43,25 +43,20 @@ type Point struct {
 	unproven bool // a push's proof of arrival failed
 }
 
-// newPoint makes a cell of its entries without warm-ups. Of every repeat the last one counts: a sweep that goes on does
-// again what was skipped or cut before.
+// measured reports whether any push of the point counts.
+func (p Point) measured() bool { return p.RowsPerSecond.N > 0 }
+
+// rate returns the median rows per second, 0 for a point that was not measured.
+func (p Point) rate() float64 { return p.RowsPerSecond.Median }
+
+// newPoint makes a cell of its entries, one for each repeat.
 func newPoint(settings Settings, entries []Entry) Point {
 	p := Point{Settings: append(Settings{}, settings...), Status: Skipped} // [] in JSON
 	if len(entries) == 0 {
 		p.Error = "not begun"
 	}
-	last := map[int]int{}
-	for i, e := range entries {
-		last[e.Repeat] = i
-	}
-	var kept []Entry
-	for i, e := range entries {
-		if last[e.Repeat] == i {
-			kept = append(kept, e)
-		}
-	}
-	slices.SortStableFunc(kept, func(a, b Entry) int { return cmp.Compare(a.Repeat, b.Repeat) })
-	for _, e := range kept {
+	byRepeat := func(a, b Entry) int { return cmp.Compare(a.Repeat, b.Repeat) }
+	for _, e := range slices.SortedStableFunc(slices.Values(entries), byRepeat) {
 		p.add(e)
 	}
 	p.summarise()
@@ -103,8 +98,8 @@ func (p Part) fact(settings Settings) *Fact {
 	return nil
 }
 
-// isOf reports whether a fact is about a cell: whatever it names is so in the cell, be it an axis or a flag that all cells
-// share, and every axis that varies is named. Targets are the exception: the article had its own.
+// isOf reports whether a fact is about a cell: whatever it names is so in the cell, be it an axis or a flag that all
+// cells share, and every axis that varies is named. Targets are the exception: the article had its own.
 func (p Part) isOf(f Fact, settings Settings) bool {
 	for name, want := range f.At {
 		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }
@@ -150,10 +145,8 @@ func (p Point) ceiling() (ceiling, bool) {
 	if !ok || rows <= 0 || bytes >= math.MaxUint64/2 {
 		return ceiling{}, false
 	}
-	return ceiling{
-		name:           fmt.Sprintf("this client: %s/s (%s %s)", humanize.IBytesN(uint64(bytes), 2), r.Target.Backend, r.Plan.Method),
-		bytesPerSecond: bytes, rowsPerSecond: rows,
-	}, true
+	name := fmt.Sprintf("this client: %s/s (%s %s)", humanize.IBytesN(uint64(bytes), 2), r.Target.Backend, r.Plan.Method)
+	return ceiling{name, bytes, rows}, true
 }
 
 // ceilings returns those of all points, each once, in the points' order.

@@ -30,7 +30,8 @@ func (s Sample) Spread() float64 {
 	return max(s.High-s.Median, s.Median-s.Low) / s.Median
 }
 
-// quantity is one figure of a push. known is false for a push whose report does not tell it: 0 is a value like any other.
+// quantity is one figure of a push. known is false for a push whose report does not tell it: 0 is a value like any
+// other.
 type quantity struct {
 	name   string // that scripts know it by; it ends with the unit
 	sample func(*Point) *Sample
@@ -40,7 +41,8 @@ type quantity struct {
 // moved reports whether a push has come as far as moving rows: then it has rates, be they 0.
 func moved(r *report.Report) bool { return r.Result.Seconds > 0 }
 
-// timed reports whether any batch was timed. The longest took some time then; the others may have taken less than counts.
+// timed reports whether any batch was timed. The longest took some time then; the others may have taken less than
+// counts.
 func timed(r *report.Report) bool { return r.Latency.BatchSeconds.Max > 0 }
 
 func quantities() []quantity {
@@ -98,8 +100,8 @@ func (p *Point) summarise() {
 	for _, q := range quantities() {
 		*q.sample(p) = sampleOf(p.Pushes, q)
 	}
-	// A report has 0 both where rows were visible at once and where nobody waited for them. Pushes of a cell do the same,
-	// so that one which had to wait shows that all have looked.
+	// A report has 0 both where rows were visible at once and where nobody waited for them. Pushes of a cell do the
+	// same, so that one which had to wait shows that all have looked.
 	if p.VisibleSeconds.High <= 0 {
 		p.VisibleSeconds = Sample{Values: []float64{}}
 	}
@@ -135,7 +137,7 @@ func (p *Point) typical() *report.Report {
 	var found *report.Report
 	nearest := 0.0
 	for _, push := range p.Pushes {
-		off := math.Abs(push.Result.RowsPerSecond - p.RowsPerSecond.Median)
+		off := math.Abs(push.Result.RowsPerSecond - p.rate())
 		if found == nil || off < nearest {
 			found, nearest = push, off
 		}

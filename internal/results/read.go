@@ -50,8 +50,8 @@ func read(in io.Reader) (r Record, err error) {
 	}
 }
 
-// maxLine is the most bytes of a line, and of a report. One of 600 moments has 100 KB: what has more is no record, and must
-// not use up the memory.
+// maxLine is the most bytes of a line, and of a report. One of 600 moments has 100 KB: what has more is no record,
+// and must not use up the memory.
 const maxLine = 16 << 20
 
 var errTooLong = fmt.Errorf("longer than %d MiB, which no report is", maxLine>>20)
@@ -88,7 +88,8 @@ func schemaOf(text []byte) string {
 
 // strange says what a file is that is no record.
 func strange(text []byte, schema string) error {
-	wanted := fmt.Sprintf("this terapush reads %s, which sweep writes, and %s, which push --json prints", Schema, report.Schema)
+	const wanted = "this terapush reads " + Schema + ", which sweep writes, and " + report.Schema +
+		", which push --json prints"
 	kind, _, _ := strings.Cut(schema, "/")
 	for _, own := range []string{Schema, report.Schema} {
 		if is, _, _ := strings.Cut(own, "/"); is == kind && kind != "" {
@@ -137,9 +138,9 @@ func Of(r report.Report) Record {
 // begins is how a record begins, whatever is in it.
 const begins = `{"schema":"` + Schema + `"`
 
-// parseLines reads a record's lines and returns the bytes of the whole ones. A line that is not whole at the end is what a
-// kill leaves behind; anywhere else, it is damage that nobody may pass over. A last line that lacks its line feed alone is
-// whole.
+// parseLines reads a record's lines and returns the bytes of the whole ones. A line that is not whole at the end is
+// what a kill leaves behind; anywhere else, it is damage that nobody may pass over. A last line that lacks its line
+// feed alone is whole.
 func parseLines(in io.Reader, r *Record) (whole int64, err error) {
 	start, in, err := peek(in)
 	if err != nil {
@@ -167,7 +168,8 @@ func parseLines(in io.Reader, r *Record) (whole int64, err error) {
 		switch {
 		case err == nil:
 			whole += int64(len(text))
-		case errors.Is(behind, io.EOF) && !json.Valid(line): // after a power failure with its line feed and without its beginning
+		// After a power failure it may have its line feed and lack its beginning.
+		case errors.Is(behind, io.EOF) && !json.Valid(line):
 			r.Torn = true
 		default:
 			return whole, fmt.Errorf("line %d: %w", number, err)

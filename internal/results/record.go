@@ -1,13 +1,13 @@
 // Package results keeps what a sweep measured, makes tables and comparisons of it, and shows them.
 //
 // A sweep leaves a record behind: one file of JSON lines, a head and then an entry for every push that ended or was
-// skipped. Where a sweep went on with more repeats, on another machine or by another version, another head stands between
-// the entries: the last one counts for the sweep, and the one above an entry says who pushed it. Every line is on disk before
-// the next push begins; a line that a kill cut off is dropped. No secret can get in: a head holds flags that config has
-// already taken the secrets out of, and an entry holds a report, which never has any.
+// skipped. Where a sweep went on with more repeats, on another machine or by another version, another head stands
+// between the entries: the last one counts for the sweep, and the one above an entry says who pushed it. Every line
+// is on disk before the next push begins; a line that a kill cut off is dropped. No secret can get in: a head holds
+// flags that config has already taken the secrets out of, and an entry holds a report, which never has any.
 //
-// Tables are made of records alone, on any machine and at any later time: medians with their spread, knees, what differs
-// and what must not be believed. Every output shows tables and decides nothing itself.
+// Tables are made of records alone, on any machine and at any later time: medians with their spread, knees, what
+// differs and what must not be believed. Every output shows tables and decides nothing itself.
 package results
 
 import (
@@ -29,19 +29,19 @@ type Record struct {
 	Torn bool
 }
 
-// MaxCells is the most that all parts of a sweep may have together. A record is read by anyone, and whoever reads it makes
-// tables of all cells: what a few bytes claim must not use up the memory. At a minute each it is a week.
+// MaxCells is the most that all parts of a sweep may have together. A record is read by anyone, and whoever reads it
+// makes tables of all cells: what a few bytes claim must not use up the memory. At a minute each it is a week.
 const MaxCells = 10_000
 
-// Head is the first line of a record: what was to be done, and on which machine. One that stands between entries has the
-// same digest, and parts of the same shape.
+// Head is the first line of a record: what was to be done, and on which machine. One that stands between entries has
+// the same digest, and parts of the same shape.
 type Head struct {
 	Schema  string    `json:"schema"`
 	Name    string    `json:"name"`    // of the plan
 	Title   string    `json:"title"`   // one line for people
 	Scale   string    `json:"scale"`   // cloud, laptop or ci; "" for a plan without scales
-	Digest  string    `json:"digest"`  // of all that the cells are told: only a sweep of the same may be gone on with
-	Started time.Time `json:"started"` // when the sweep was begun, whatever was gone on with later
+	Digest  string    `json:"digest"`  // of all that the cells are told: only a sweep of the same may go on with it
+	Started time.Time `json:"started"` // when the sweep was begun, whoever went on with it later
 	Version string    `json:"version"` // of terapush
 	Machine Machine   `json:"machine"` // that the pushes ran on
 	Repeats int       `json:"repeats"`
@@ -88,7 +88,8 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Facts are what somebody else measured and published: they stand beside what is measured here, and are never mixed with it.
+// Facts are what somebody else measured and published: they stand beside what is measured here, and are never mixed
+// with it.
 type Facts struct {
 	Source  string `json:"source" yaml:"source"`   // where and when it was published
 	Machine string `json:"machine" yaml:"machine"` // client, server and version, as far as they are told
@@ -98,9 +99,10 @@ type Facts struct {
 
 // Fact is one published figure, or several of one cell; 0 is not published.
 type Fact struct {
-	// At names the cell by axis and value, in the article's own figures; axes that it does not name are as in Facts.Machine.
+	// At names the cell by axis and value, in the article's own figures; axes that it does not name are as in
+	// Facts.Machine.
 	At             map[string]string `json:"at" yaml:"at"`
-	RowsPerSecond  float64           `json:"rows_per_second" yaml:"rows_per_second"` // of the load alone: without making rows
+	RowsPerSecond  float64           `json:"rows_per_second" yaml:"rows_per_second"` // of the load alone
 	BytesPerSecond float64           `json:"bytes_per_second" yaml:"bytes_per_second"`
 	// OverallRowsPerSecond counts the time for making rows as well.
 	OverallRowsPerSecond float64 `json:"overall_rows_per_second" yaml:"overall_rows_per_second"`
@@ -123,7 +125,7 @@ const (
 // Entry is one push of a sweep.
 type Entry struct {
 	Part     int            `json:"part"` // an index into Head.Parts
-	Cell     int            `json:"cell"` // within the part, from 0, in the order of the axes' values, the last axis fastest
+	Cell     int            `json:"cell"` // within the part, from 0, the last axis fastest
 	Repeat   int            `json:"repeat"`
 	WarmUp   bool           `json:"warm_up,omitempty"` // counts for nothing
 	Settings []Setting      `json:"settings"`          // one for each axis of the part
@@ -132,8 +134,8 @@ type Entry struct {
 	Started  time.Time      `json:"started"`
 	Seconds  float64        `json:"seconds"`          // from beginning to end, everything included
 	Report   *report.Report `json:"report,omitempty"` // nil when the push was not begun or was refused
-	// Version and Machine are those of the head above the entry, filled in by whoever reads the record: of a sweep that was
-	// gone on with elsewhere they differ between entries. They are zero for the report of a single push.
+	// Version and Machine are those of the head above the entry, filled in by whoever reads the record: of a sweep
+	// that was gone on with elsewhere they differ between entries. They are zero for the report of a single push.
 	Version string  `json:"-"`
 	Machine Machine `json:"-"`
 }

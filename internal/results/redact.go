@@ -14,10 +14,11 @@ import (
 // LeftOut stands for a text that Redact takes out.
 const LeftOut = "(left out)"
 
-// Redact returns the records without the fields that say whose they are: the machine's name, endpoints, and what a server
-// has said, which may quote any name. Flags, axes and settings that name something (targets, tables, users, files) are
-// numbered instead, equal values alike in all records, so that it still shows which differ. What the plan's author wrote
-// for others to read stays: its name, titles and published figures. The records given are not changed.
+// Redact returns the records without the fields that say whose they are: the machine's name, endpoints, and what a
+// server has said, which may quote any name. Flags, axes and settings that name something (targets, tables, users,
+// files) are numbered instead, equal values alike in all records, so that it still shows which differ. What the
+// plan's author wrote for others to read stays: its name, titles and published figures. The records given are not
+// changed.
 //
 // Names are known by their fields alone. To look for them in free text needs patterns for all that could be a host, a
 // user or a path in a server's words, and one that is missing tells the name after all.
@@ -38,7 +39,8 @@ type redactor struct {
 
 // naming matches flags, axes and settings whose values are names.
 var naming = regexp.MustCompile(
-	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|metrics|prices|^be$)`)
+	`(?i)(target|via|table|user|role|host|addr|endpoint|schema|database|bucket($|[^s])|path|name|dir($|[^e]|ector)|` +
+		`file|url|uri|yes-drop|resume|config|tls-|stage|credential|partition|metrics|prices|^be$)`)
 
 // vocabulary are flags whose values are terapush's own words.
 var vocabulary = []string{"method", "format", "dataset", "delivery", "verify", "create", "payload-kind"}
@@ -108,7 +110,8 @@ func (r *redactor) flags(all map[string][]string) map[string][]string {
 }
 
 func (r *redactor) report(t report.Report) *report.Report {
-	t.Target.URL, t.Target.Via, t.Target.Table = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via), r.value("table", t.Target.Table)
+	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
+	t.Target.Table = r.value("table", t.Target.Table)
 	t.Target.Endpoint, t.BoundBy.Evidence.Server.URL = "", ""
 	settings := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(t.Target.Settings)) {
@@ -132,8 +135,8 @@ func (r *redactor) values(all map[string]string) map[string]string {
 	return clean
 }
 
-// value returns what may be told of a flag, an axis or an option, or of a setting, whose name begins with "set.". A table
-// may be called 20240101; of a setting a number is a size or a switch, as in innodb_file_per_table.
+// value returns what may be told of a flag, an axis or an option, or of a setting, whose name begins with "set.". A
+// table may be called 20240101; of a setting a number is a size or a switch, as in innodb_file_per_table.
 func (r *redactor) value(name, v string) string {
 	setting, isSetting := strings.CutPrefix(name, "set.")
 	switch {

@@ -11,7 +11,8 @@ import (
 
 // isSingle reports whether a record is one run's: no plan, no axes, one entry.
 func isSingle(r Record) bool {
-	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 && len(r.Entries) == 1 && r.Entries[0].Report != nil
+	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 &&
+		len(r.Entries) == 1 && r.Entries[0].Report != nil
 }
 
 // difference is one thing in which runs may differ.
@@ -29,7 +30,8 @@ func chosen(runs []Record) []difference {
 		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
 	}
 	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
-		all = append(all, difference{name, func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }})
+		value := func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }
+		all = append(all, difference{name, value})
 	}
 	return all
 }
@@ -85,9 +87,9 @@ func tableOfRuns(runs []Record) Table {
 	}
 	slices.SortStableFunc(cells, func(a, b repeats) int {
 		for _, axis := range t.Axes { // the last axis fastest
-			i, j := slices.Index(axis.Values, a.settings.Value(axis.Name)), slices.Index(axis.Values, b.settings.Value(axis.Name))
-			if i != j {
-				return cmp.Compare(i, j)
+			place := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
+			if order := cmp.Compare(place(a), place(b)); order != 0 {
+				return order
 			}
 		}
 		return 0

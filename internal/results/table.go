@@ -21,8 +21,8 @@ type Table struct {
 	// Inputs are what all points share: server, settings that decide durability, dataset, sizes, machine, version.
 	Inputs []Input `json:"inputs"`
 	Knees  []Knee  `json:"knees"`
-	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within Near of it:
-	// indexes into Points, -1 when none was measured.
+	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within Near of
+	// it: indexes into Points, -1 when none was measured.
 	Best     int      `json:"best"`
 	Smallest int      `json:"smallest"`
 	Warnings []string `json:"warnings"`
@@ -38,8 +38,8 @@ const (
 )
 
 // Tables makes a table of every part of every record. Parts of one name and one set of axes that come from several
-// records stand in one table, side by side along the axis record. Records of single runs, as Read makes them of a report,
-// become one table along whatever differs between them. The same records give the same tables.
+// records stand in one table, side by side along the axis record. Records of single runs, as Read makes them of a
+// report, become one table along whatever differs between them. The same records give the same tables.
 func Tables(records []Record) []Table {
 	var groups []group
 	var runs []Record
@@ -48,9 +48,14 @@ func Tables(records []Record) []Table {
 			runs = append(runs, r)
 			continue
 		}
-		name := fileName(r, i, records)
+		entries := make([][]Entry, len(r.Head.Parts))
+		for _, e := range r.Latest() {
+			if !e.WarmUp {
+				entries[e.Part] = append(entries[e.Part], e)
+			}
+		}
 		for n, part := range r.Head.Parts {
-			groups = join(groups, piece{file: name, head: r.Head, part: part, entries: r.counting(n)})
+			groups = join(groups, piece{file: fileName(r, i, records), head: r.Head, part: part, entries: entries[n]})
 		}
 	}
 	tables := make([]Table, 0, len(groups)+1)
@@ -68,7 +73,7 @@ type piece struct {
 	file    string
 	head    Head
 	part    Part
-	entries []Entry // warm-ups left out
+	entries []Entry // that count, one for each push, without warm-ups
 }
 
 // group is the pieces that stand in one table.
@@ -91,16 +96,6 @@ func (p piece) axisNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// counting returns the entries of a part without warm-ups.
-func (r Record) counting(part int) (found []Entry) {
-	for _, e := range r.Entries {
-		if e.Part == part && !e.WarmUp {
-			found = append(found, e)
-		}
-	}
-	return found
 }
 
 // fileName is how a record is called beside others: by its file's name, or where two have the same by its number too.
@@ -213,7 +208,7 @@ func (t *Table) conclude(from group) {
 // measured returns the indexes of the points that were measured.
 func (t Table) measured() (points []int) {
 	for i, p := range t.Points {
-		if p.RowsPerSecond.N > 0 {
+		if p.measured() {
 			points = append(points, i)
 		}
 	}

@@ -73,6 +73,7 @@ func TestWhatCounts(t *testing.T) {
 	r.Entries = append(r.Entries,
 		results.Entry{Cell: 0, Repeat: 3, Status: results.Failed, Error: "disk full", Settings: r.Entries[0].Settings, Report: pushed(1, 512)},
 		results.Entry{Cell: 1, Repeat: 0, Status: results.Measured, Settings: r.Entries[3].Settings, Report: pushed(70, 512)})
+	r.Entries[3].Status = results.Failed
 	table := one(t, r)
 
 	p := table.Points[0]

@@ -108,7 +108,8 @@ func heading(t Table) string {
 	return printable(text)
 }
 
-// maxKnees bounds the knees that are told in words: they are in the notes of the cells as well. It bounds the errors, too.
+// maxKnees bounds the knees that are told in words: they are in the notes of the cells as well. It bounds the errors,
+// too.
 const maxKnees = 12
 
 // conclusions are the best cell, the smallest that is nearly as fast, the ceilings, and the knee of every row.
@@ -118,7 +119,8 @@ func conclusions(t Table) []Input {
 	}
 	at := func(i int) string {
 		p := t.Points[i]
-		return fmt.Sprintf("%s: %s rows/s, %s MiB/s", p.Settings, units.Amount(p.RowsPerSecond.Median), units.Amount(p.BytesPerSecond.Median/mib))
+		bytes := units.Amount(p.BytesPerSecond.Median / mib)
+		return fmt.Sprintf("%s: %s rows/s, %s MiB/s", p.Settings, units.Amount(p.rate()), bytes)
 	}
 	var found []Input
 	if len(t.Points) > 1 {
@@ -144,8 +146,8 @@ func conclusions(t Table) []Input {
 // near is the share of the best rate that a smaller setting may give away.
 func near() string { return fmt.Sprintf("%.4g %%", 100*Near) }
 
-// kneesInWords tells of every row where more stopped to pay. Of rows that were still rising at their end there is nothing
-// to tell but how many they are.
+// kneesInWords says of every row where more stopped to pay. Of rows that were still rising at their end there is
+// nothing to tell but how many they are.
 func kneesInWords(t Table) []Input {
 	var found []Input
 	var ends []string // where rows still rose, each once

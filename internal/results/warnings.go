@@ -30,7 +30,7 @@ func (t Table) findWarnings() []string {
 	})
 	add(t.mixedDelivery())
 	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known", func(p Point) bool {
-		return p.RowsPerSecond.N > 0 && p.RowsPerSecond.N < 3
+		return p.measured() && p.RowsPerSecond.N < 3
 	})
 	add(t.closeBest())
 	add(t.noisySteps())
@@ -72,7 +72,8 @@ func (t Table) differing() []string {
 	return said
 }
 
-// explains reports whether a reader of the axes sees already that an input differs. Durability is never taken for granted.
+// explains reports whether a reader of the axes sees already that an input differs. Durability is never taken for
+// granted.
 func (t Table) explains(input string) bool {
 	varies := func(axis string) bool {
 		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
@@ -90,8 +91,8 @@ func (t Table) notDurable() string {
 	if len(found) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("With %s a crash of the server may lose rows that it has acknowledged: such rates are no promise for a durable table.",
-		firstFew(slices.Sorted(maps.Keys(found))))
+	return "With " + firstFew(slices.Sorted(maps.Keys(found))) +
+		" a crash of the server may lose rows that it has acknowledged: such rates are no promise for a durable table."
 }
 
 func (t Table) mixedDelivery() string {
@@ -119,11 +120,12 @@ func (t Table) closeBest() string {
 		return ""
 	}
 	first, second := t.Points[t.Best], t.Points[fastest(t.Points, others)]
-	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.RowsPerSecond.Median == 0 {
+	if differ, known := apart(first.RowsPerSecond, second.RowsPerSecond); differ || !known || first.rate() == 0 {
 		return ""
 	}
-	return fmt.Sprintf("The best two cells (%s; %s) differ by %s, which is within their noise (±%s and ±%s): which is faster is not known.",
-		first.Settings, second.Settings, units.Percent(1-second.RowsPerSecond.Median/first.RowsPerSecond.Median),
+	return fmt.Sprintf("The best two cells (%s; %s) differ by %s, which is within their noise (±%s and ±%s):"+
+		" which is faster is not known.",
+		first.Settings, second.Settings, units.Percent(1-second.rate()/first.rate()),
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
 }
 
@@ -151,7 +153,8 @@ func (t Table) noisySteps() string {
 	if len(noisy) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("In %d of %d steps along %s the noise is larger than the difference: %s.", len(noisy), total, axis.Name, firstFew(noisy))
+	return fmt.Sprintf("In %d of %d steps along %s the noise is larger than the difference: %s.",
+		len(noisy), total, axis.Name, firstFew(noisy))
 }
 
 // clientWasLimit reports whether the client was the limit: then a rate says little about a database. Records of before

@@ -17,8 +17,8 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Bytes formats a size in binary units with up to four digits: 172.4 MiB. A negative size is 0 B.
 func Bytes(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
-// Amount formats a number with about three digits behind the first, and none behind the point where they say nothing. It
-// is "-" for NaN and infinities, which a division by nothing leaves.
+// Amount formats a number with about three digits behind the first, and none behind the point where they say nothing.
+// It is "-" for NaN and infinities, which a division by nothing leaves.
 func Amount(n float64) string {
 	switch {
 	case !finite(n):

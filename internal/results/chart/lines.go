@@ -208,8 +208,8 @@ type Ceiling struct {
 }
 
 const (
-	// farAbove is how many times as high as the largest value a ceiling may lie. One that is higher would press all else
-	// to the ground, and stands in the legend instead.
+	// farAbove is how many times as high as the largest value a ceiling may lie. One that is higher would press all
+	// else to the ground, and stands in the legend instead.
 	farAbove = 5
 	// mostCeilings is how many are shown, the highest: more would be read as series.
 	mostCeilings = 4
