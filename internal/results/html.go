@@ -154,7 +154,7 @@ func newPart(n int, t Table, page string) part {
 	}
 	for _, point := range t.Points {
 		if point.Error != "" {
-			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), string(point.Status) + ": " + point.Error})
+			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), string(point.Status) + ": " + printable(point.Error)})
 		}
 	}
 	for i, s := range sketches(t) {
