@@ -105,15 +105,6 @@ func TestLargeSweepIsSmall(t *testing.T) {
 	require.Contains(t, html, "method-9, batch-rows 512000, workers 16")
 }
 
-func TestHTMLSaysWhereFiguresAreFrom(t *testing.T) {
-	table := methods()
-	require.Contains(t, page(t, table), `<p class="quiet">`+table.Name+" · scale "+table.Scale+" · durability fsync=on</p>")
-	table.Name, table.Scale = "", ""
-	require.Contains(t, page(t, table), `<p class="quiet">durability fsync=on</p>`)
-	table.Inputs = nil
-	require.NotContains(t, page(t, table), `<p class="quiet"></p>`)
-}
-
 // A cell has room for the beginning of what a server says, and below the table there is room for the rest.
 func TestLongErrorsStandBelowTheTable(t *testing.T) {
 	table := workersTable()

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -131,25 +130,6 @@ func TestAZeroIsALineOfBenchstats(t *testing.T) {
 	of[0].Entries[0].Report.Result.RowsPerSecond = 0
 	require.Contains(t, rendered(t, results.Benchmarks.Write, of), " 0 rows/s ")
 	require.NotContains(t, rendered(t, results.Benchmarks.Write, of), "visible-sec", "which was not measured")
-}
-
-// What all tables share stands once, and no table has more than a few lines of it.
-func TestInputsAreFewLines(t *testing.T) {
-	text := rendered(t, results.Text.Write, records(t, "two-parts.jsonl"))
-	require.Equal(t, 1, strings.Count(text, "\nall tables\n"))
-	require.Equal(t, 1, strings.Count(text, "\nterapush  "))
-	text += "\n\n\n" + rendered(t, results.Text.Write, everything(t))
-	for block := range strings.SplitSeq(text, "\n\n\n") {
-		lines := 0
-		for line := range strings.Lines(block) {
-			name, _, _ := strings.Cut(line, " ")
-			if slices.Contains([]string{"target", "server", "durability", "data", "plan", "machine", "terapush", "settings", "flags"}, name) {
-				lines++
-			}
-		}
-		require.LessOrEqual(t, lines, 8, block)
-	}
-	require.NotContains(t, rendered(t, results.Text.Write, records(t, "run-4.json")), "all tables")
 }
 
 // An error is a server's text: it may hold anything.

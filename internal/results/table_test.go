@@ -156,17 +156,6 @@ func TestFactsMatchByWhatTheyName(t *testing.T) {
 	require.Len(t, table.Facts.Points, 5)
 }
 
-func TestAllOfTheSeedsCellsStandBesideOurs(t *testing.T) {
-	table := one(t, fixture(t, "four-methods.jsonl"))
-	require.Len(t, table.Points, 44)
-	seen := map[*results.Fact]bool{}
-	for _, p := range table.Points {
-		require.NotNil(t, p.Fact, "%s", p.Settings)
-		require.False(t, seen[p.Fact])
-		seen[p.Fact] = true
-	}
-}
-
 func TestKnees(t *testing.T) {
 	for _, c := range []struct {
 		axis     string
