@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/fake/doris"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // Every preset that a server here can take runs to its report: at scale ci beside all other tests, and in a soak at scale
@@ -37,12 +37,12 @@ func TestPresets(t *testing.T) {
 		t.Logf("%s\n%s", r.took, r.stdout)
 		assert.Contains(t, r.stdout, "seed", "what was published stands beside")
 
-		swept, err := record.Read(file)
+		swept, err := results.Read(file)
 		require.NoError(t, err)
 		require.NotEmpty(t, swept.Entries)
 		for _, e := range swept.Entries {
-			assert.NotEqual(t, record.Failed, e.Status, "%v: %s", e.Settings, e.Error)
-			if e.Status == record.Measured {
+			assert.NotEqual(t, results.Failed, e.Status, "%v: %s", e.Settings, e.Error)
+			if e.Status == results.Measured {
 				assert.True(t, e.Report.Verify.OK, "%v", e.Settings)
 			}
 		}

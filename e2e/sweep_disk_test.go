@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // The server's disk fills up in the middle of a sweep: what was measured is shown, and the rest is not begun.
@@ -50,12 +50,12 @@ parts:
 			assert.Contains(t, r.stdout, "little", "the table so far")
 			t.Log(r.stderr)
 
-			read, err := record.Read(s.record)
+			read, err := results.Read(s.record)
 			require.NoError(t, err)
 			var parts []int
 			for _, e := range read.Entries {
 				parts = append(parts, e.Part)
-				assert.Equal(t, e.Part == 0, e.Status == record.Measured, "%+v: %s", e.Push(), strings.TrimSpace(e.Error))
+				assert.Equal(t, e.Part == 0, e.Status == results.Measured, "%+v: %s", e.Push(), strings.TrimSpace(e.Error))
 			}
 			assert.Equal(t, []int{0, 0, 1}, parts, "one push finds the disk full, and no other is begun")
 		})

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // sweepOf is a sweep of a plan with its own folder: plan, record and state.
@@ -33,11 +33,11 @@ func (s sweepOf) of(target string, args ...string) invocation {
 }
 
 // pushes are what the record has, each once.
-func (s sweepOf) pushes(t *testing.T) map[record.Push]record.Status {
+func (s sweepOf) pushes(t *testing.T) map[results.Push]results.Status {
 	t.Helper()
-	r, err := record.Read(s.record)
+	r, err := results.Read(s.record)
 	require.NoError(t, err)
-	all := map[record.Push]record.Status{}
+	all := map[results.Push]results.Status{}
 	for _, e := range r.Entries {
 		require.NotContains(t, all, e.Push(), "pushed twice")
 		all[e.Push()] = e.Status
@@ -118,7 +118,7 @@ func TestSweepIsKilledAndGoesOn(t *testing.T) {
 		got := s.pushes(t)
 		require.Len(t, got, 9)
 		for push, status := range got {
-			assert.Equal(t, record.Measured, status, "%v", push)
+			assert.Equal(t, results.Measured, status, "%v", push)
 		}
 		s.leavesNothing(t)
 		assert.Zero(t, d.claims(), "what killed processes left is forgotten")
@@ -165,7 +165,7 @@ func TestTwoSweepsOfOneRecord(t *testing.T) {
 	t.Parallel()
 	s := newSweep(t, "name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n")
 	first := s.of("discard://", "--progress", "plain").start(t)
-	require.Eventually(t, func() bool { _, err := record.Read(s.record); return err == nil }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { _, err := results.Read(s.record); return err == nil }, time.Minute, 5*time.Millisecond)
 	s.of("discard://").run(t).ends(t, 5).says(t, "another process is adding to the record "+s.record)
 	first.signal(t, syscall.SIGINT)
 	first.wait(t).ends(t, 130)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // tune is a search of tiny trials with a state folder of its own.
@@ -44,7 +44,7 @@ func TestTune(t *testing.T) {
 		require.NotContains(t, r.all(), "hunter2")
 		assert.Regexp(t, `(?m)^enough +\d workers?, batches of 16KiB: [\d,]+ rows/s, .* of the best$`, r.stdout)
 
-		kept, err := record.Read(file)
+		kept, err := results.Read(file)
 		require.NoError(t, err)
 		require.NotEmpty(t, kept.Entries)
 		text, err := os.ReadFile(file)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -19,8 +19,8 @@ import (
 // Sheet is a plan whose cells are pushes that can be.
 type Sheet struct {
 	Plan  experiment.Plan
-	Cells []Cell        // of the chosen parts
-	Parts []record.Part // all of the plan's, as a record has them: without secrets
+	Cells []Cell         // of the chosen parts
+	Parts []results.Part // all of the plan's, as a record has them: without secrets
 }
 
 // Cell is a cell with all that its pushes are told.
@@ -79,7 +79,7 @@ func Lay(p experiment.Plan, o Options) (*Sheet, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == p.Knee }) {
+		if slices.ContainsFunc(part.Axes, func(a results.Axis) bool { return a.Name == p.Knee }) {
 			recorded.Knee = p.Knee
 		}
 		s.Parts = append(s.Parts, recorded)
@@ -108,7 +108,7 @@ func (s *Sheet) chosen(only string) (map[int]bool, error) {
 
 // Describe names a cell within the plan.
 func (s *Sheet) Describe(c experiment.Cell) string {
-	text := record.Settings(c.Settings).String()
+	text := results.Settings(c.Settings).String()
 	if name := s.Plan.Parts[c.Part].Name; name != "" {
 		text = name + ": " + text
 	}
@@ -160,8 +160,8 @@ func (o *Options) cell(c experiment.Cell) (one Cell, method string, err error) {
 }
 
 // partOf is a part as the record has it: with the flags that its cells have in common, and without secrets.
-func partOf(p experiment.Part, cells []Cell) (record.Part, error) {
-	part := record.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
+func partOf(p experiment.Part, cells []Cell) (results.Part, error) {
+	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
 	if part.Name == "" {
 		part.Title = "" // it is the sweep's
 	}
@@ -200,7 +200,7 @@ func partOf(p experiment.Part, cells []Cell) (record.Part, error) {
 }
 
 // recorded are flags without axes and secrets.
-func recorded(given map[string][]string, axes []record.Axis) map[string][]string {
+func recorded(given map[string][]string, axes []results.Axis) map[string][]string {
 	push := maps.Clone(given)
 	if push == nil {
 		push = map[string][]string{}
@@ -208,7 +208,7 @@ func recorded(given map[string][]string, axes []record.Axis) map[string][]string
 	var set []string
 	for _, text := range given["set"] {
 		name, _, _ := strings.Cut(text, "=")
-		if !slices.ContainsFunc(axes, func(a record.Axis) bool { return a.Name == "set."+name }) {
+		if !slices.ContainsFunc(axes, func(a results.Axis) bool { return a.Name == "set."+name }) {
 			set = append(set, trial.ShownSetting(text))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/cells"
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 )
 
@@ -24,7 +24,7 @@ func lay(t *testing.T, part experiment.Part, given ...string) (*cells.Sheet, err
 		cells.Options{Sources: trial.Sources{Drivers: drivers, LookupEnv: nothing}, Given: given})
 }
 
-func methods(names ...string) []record.Axis { return []record.Axis{{Name: "method", Values: names}} }
+func methods(names ...string) []results.Axis { return []results.Axis{{Name: "method", Values: names}} }
 
 // A record tells what cells have in common, by method where that is all they have in common, and no secrets.
 func TestPartsOfARecord(t *testing.T) {
@@ -32,7 +32,7 @@ func TestPartsOfARecord(t *testing.T) {
 		Push: map[string][]string{
 			"rows": {"10"}, "rows-per-transaction": {"5"}, "set.app.password": {"hunter2"}, "set.a": {"b"},
 		},
-		Axes:    append(methods("copy", "insert"), record.Axis{Name: "set.c", Values: []string{"1", "2"}}),
+		Axes:    append(methods("copy", "insert"), results.Axis{Name: "set.c", Values: []string{"1", "2"}}),
 		Methods: map[string]map[string][]string{"insert": {"batch-rows": {"3"}}},
 	}, "rows", "rows-per-transaction")
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestKneeOfAPart(t *testing.T) {
 	require.NoError(t, err)
 	part := func(name string, axis string) experiment.Part {
 		return experiment.Part{
-			Name: name, Push: map[string][]string{"target": {"postgres://h/db"}}, Axes: []record.Axis{{Name: axis, Values: []string{"1", "2"}}},
+			Name: name, Push: map[string][]string{"target": {"postgres://h/db"}}, Axes: []results.Axis{{Name: axis, Values: []string{"1", "2"}}},
 		}
 	}
 	s, err := cells.Lay(experiment.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: []experiment.Part{part("a", "workers"), part("b", "batch-rows")}},

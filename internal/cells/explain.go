@@ -13,7 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // heading names the plan, with what its name does not say.
@@ -30,7 +30,7 @@ func (s *Sheet) heading() string {
 
 // Explain prints every cell and what the whole sweep will take. file is where its record will be, or is: done are the
 // pushes that it has already.
-func (s *Sheet) Explain(w io.Writer, file string, done []record.Entry) error {
+func (s *Sheet) Explain(w io.Writer, file string, done []results.Entry) error {
 	out := &strings.Builder{}
 	fmt.Fprintln(out, "dry run: nothing was connected to, so limits of the server are not in these numbers")
 	fmt.Fprintf(out, "sweep     %s\n", s.heading())
@@ -74,15 +74,15 @@ func (s *Sheet) cellsOf(part int) []Cell {
 }
 
 // doneInWords tells how much of the sweep the record has already.
-func (s *Sheet) doneInWords(done []record.Entry) string {
+func (s *Sheet) doneInWords(done []results.Entry) string {
 	total, failed := 0, 0
 	for _, e := range done {
 		ours := slices.ContainsFunc(s.Cells, func(c Cell) bool { return c.Part == e.Part && c.Number == e.Cell })
-		if !ours || e.Status == record.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
+		if !ours || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
 			continue
 		}
 		total++
-		if e.Status == record.Failed {
+		if e.Status == results.Failed {
 			failed++
 		}
 	}
@@ -103,7 +103,7 @@ func (s *Sheet) orderInWords() string {
 	}
 	if s.Plan.Knee != "" {
 		words = append(words, fmt.Sprintf("all repeats of one value of %s before the next; a row ends when two in succession are no better, within %g %%",
-			s.Plan.Knee, 100*record.Near))
+			s.Plan.Knee, 100*results.Near))
 	}
 	if s.Plan.Settle > 0 {
 		words = append(words, fmt.Sprintf("%s between pushes", s.Plan.Settle))
@@ -112,7 +112,7 @@ func (s *Sheet) orderInWords() string {
 }
 
 // rows prints the cells of a part: the axes, and what becomes of them.
-func (s *Sheet) rows(out *tabwriter.Writer, part record.Part, cells []Cell) {
+func (s *Sheet) rows(out *tabwriter.Writer, part results.Part, cells []Cell) {
 	var names []string
 	for _, a := range part.Axes {
 		names = append(names, strings.ToUpper(a.Name))

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 )
 
 // Line tells of a push that ended, and where the sweep is. It may hold whatever a server says.
-func (s *Sheet) Line(p sweep.Progress, e record.Entry) string {
+func (s *Sheet) Line(p sweep.Progress, e results.Entry) string {
 	words := []string{s.Describe(p.Cell)}
 	switch {
 	case p.WarmUp:
@@ -19,15 +19,15 @@ func (s *Sheet) Line(p sweep.Progress, e record.Entry) string {
 		words[0] += fmt.Sprintf(" (%d of %d)", p.Repeat+1, s.Plan.Repeats)
 	}
 	switch e.Status {
-	case record.Measured, record.Limited:
+	case results.Measured, results.Limited:
 		res := e.Report.Result
 		words[0] += fmt.Sprintf(": %s rows/s, %s/s", count(res.RowsPerSecond), sizeOf(int64(res.BytesPerSecond)))
-		if e.Status == record.Limited {
+		if e.Status == results.Limited {
 			words[0] += " until the limit"
 		}
-	case record.Failed:
+	case results.Failed:
 		words[0] += ": FAILED: " + strings.Join(strings.Fields(e.Error), " ")
-	case record.Skipped:
+	case results.Skipped:
 		words[0] += ": skipped, " + e.Error
 	}
 	words = append(words, "took "+rounded(time.Duration(e.Seconds*float64(time.Second))), "elapsed "+rounded(p.Elapsed))

@@ -9,8 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/terapush/terapush/internal/analysis"
-	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // errSlower ends a comparison whose threshold was missed.
@@ -36,12 +35,12 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 			if err != nil {
 				return usage(err)
 			}
-			c := analysis.Compare(records[0], records[1])
-			show := render.Compare
+			c := results.Compare(records[0], records[1])
+			show := c.Text
 			if asJSON {
-				show = render.CompareJSON
+				show = c.JSON
 			}
-			if err := a.show("", func(w io.Writer) error { return show(w, c, float64(threshold)) }); err != nil {
+			if err := a.show("", func(w io.Writer) error { return show(w, float64(threshold)) }); err != nil {
 				return err
 			}
 			return missed(c, float64(threshold))
@@ -55,7 +54,7 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 }
 
 // missed tells whether the threshold was missed. Where there was nothing to compare it cannot have been kept.
-func missed(c analysis.Comparison, threshold float64) error {
+func missed(c results.Comparison, threshold float64) error {
 	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
 	switch {
 	case threshold == 0:

@@ -15,12 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/calibrate"
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/tuning"
@@ -168,17 +167,17 @@ func TestDryRun(t *testing.T) {
 func TestFields(t *testing.T) {
 	for schema, types := range map[string][]any{
 		"report": {report.Report{}},
-		"sweep":  {record.Head{}, record.Entry{}},
+		"sweep":  {results.Head{}, results.Entry{}},
 		"table": {struct {
-			Schema string           `json:"schema"`
-			Tables []analysis.Table `json:"tables"`
+			Schema string          `json:"schema"`
+			Tables []results.Table `json:"tables"`
 		}{}},
 		"compare": {struct {
-			Schema    string          `json:"schema"`
-			Threshold float64         `json:"threshold"`
-			Slower    []analysis.Pair `json:"slower"`
-			Broken    []analysis.Lost `json:"broken"`
-			analysis.Comparison
+			Schema    string         `json:"schema"`
+			Threshold float64        `json:"threshold"`
+			Slower    []results.Pair `json:"slower"`
+			Broken    []results.Lost `json:"broken"`
+			results.Comparison
 		}{}},
 		"doctor":    {host.Report{}},
 		"tune":      {tuning.Found{}},

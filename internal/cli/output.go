@@ -9,10 +9,8 @@ import (
 	"syscall"
 	"unicode"
 
-	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/record"
-	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // pipe is stdout. Whoever reads it may have seen enough, as head has: what comes behind that is thrown away, and what the
@@ -67,8 +65,8 @@ func canWrite(path string) error {
 }
 
 // writePage writes the tables and charts of a record.
-func writePage(path string, r record.Record) error {
-	return writeFile("--report", path, func(w io.Writer) error { return render.HTML(w, analysis.Tables([]record.Record{r})) })
+func writePage(path string, r results.Record) error {
+	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables([]results.Record{r})) })
 }
 
 // writeFile writes a file that a flag names, and nothing before all is made: half a report is not told from a whole one.

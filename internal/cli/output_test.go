@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // What a command writes never takes the place of what it reads, by whatever name.
@@ -159,7 +159,7 @@ func TestSweepRetriesWhatFailed(t *testing.T) {
 	require.Len(t, again.Entries, 6)
 	done := 0
 	for _, e := range again.Entries {
-		if e.Status == record.Failed {
+		if e.Status == results.Failed {
 			done++
 			require.True(t, e.Started.After(first.Entries[5].Started), "the newer one counts")
 		}

@@ -13,8 +13,8 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
 )
 
@@ -66,7 +66,7 @@ func (a *app) push() *cobra.Command {
 				fmt.Fprintf(a.terminal, "%s%s\n", line, foundBy(cmd.Flags()))
 			}
 			if r != nil && page != "" {
-				err = errors.Join(err, writePage(page, record.Of(*r)))
+				err = errors.Join(err, writePage(page, results.Of(*r)))
 			}
 			return err
 		},

@@ -14,11 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/record"
-	"github.com/terapush/terapush/internal/render"
+	"github.com/terapush/terapush/internal/results"
 )
 
 func (a *app) report() *cobra.Command {
@@ -59,11 +57,11 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 			if err != nil {
 				return usage(err)
 			}
-			tables, err := onlyPart(analysis.Tables(records), part)
+			tables, err := onlyPart(results.Tables(records), part)
 			if err != nil {
 				return usage(err)
 			}
-			return a.show(out, func(w io.Writer) error { return show(w, tables) })
+			return a.show(out, func(w io.Writer) error { return show.Write(w, tables) })
 		},
 	}
 	f := cmd.Flags()
@@ -76,38 +74,34 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 
 const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
 
-// formats are the ways to show tables, by the name of --format.
-func formats() map[string]func(io.Writer, []analysis.Table) error {
-	return map[string]func(io.Writer, []analysis.Table) error{
-		"text": render.Text, "markdown": render.Markdown, "json": render.JSON, "csv": render.CSV, "bench": render.Benchmarks,
-		"html": render.HTML, "svg": render.SVG,
-	}
-}
-
 // formatOf takes the format that was named, or else the one that the file's name ends with; text where it ends with none.
-func formatOf(name, out string) (func(io.Writer, []analysis.Table) error, error) {
-	byEnd := map[string]string{
-		"": "text", ".txt": "text", ".md": "markdown", ".json": "json", ".csv": "csv", ".bench": "bench", ".html": "html", ".htm": "html", ".svg": "svg",
+func formatOf(name, out string) (results.Format, error) {
+	byEnd := map[string]results.Format{
+		"": results.Text, ".txt": results.Text, ".md": results.Markdown, ".json": results.JSON, ".csv": results.CSV,
+		".bench": results.Benchmarks, ".html": results.HTML, ".htm": results.HTML, ".svg": results.SVG,
 	}
-	all := formats()
 	end := strings.ToLower(filepath.Ext(out))
 	if _, known := byEnd[end]; name == "" && !known {
-		return nil, fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
+		return "", fmt.Errorf("--out %s: no format's files end with %s; end it with one of %s, or give --format", out, end,
 			strings.Join(slices.Sorted(maps.Keys(byEnd))[1:], ", "))
 	}
-	name = cmp.Or(name, byEnd[end])
-	if show, ok := all[name]; ok {
-		return show, nil
+	format := cmp.Or(results.Format(name), byEnd[end])
+	if slices.Contains(results.Formats(), format) {
+		return format, nil
 	}
-	return nil, fmt.Errorf("--format: %w", config.Unknown("format", name, slices.Sorted(maps.Keys(all))))
+	var names []string
+	for _, f := range results.Formats() {
+		names = append(names, string(f))
+	}
+	return "", fmt.Errorf("--format: %w", config.Unknown("format", name, names))
 }
 
 // onlyPart are the tables of one part, by its own name or with its sweep's before it; all of them if none is wanted.
-func onlyPart(tables []analysis.Table, part string) ([]analysis.Table, error) {
+func onlyPart(tables []results.Table, part string) ([]results.Table, error) {
 	if part == "" {
 		return tables, nil
 	}
-	var found []analysis.Table
+	var found []results.Table
 	var names []string
 	for _, t := range tables {
 		if t.Name == part || path.Base(t.Name) == part {
@@ -127,11 +121,11 @@ func onlyPart(tables []analysis.Table, part string) ([]analysis.Table, error) {
 }
 
 // readRecords reads all files and names every one that is bad.
-func readRecords(paths []string, redact bool) ([]record.Record, error) {
-	var records []record.Record
+func readRecords(paths []string, redact bool) ([]results.Record, error) {
+	var records []results.Record
 	var bad []error
 	for _, path := range paths {
-		r, err := record.Read(path)
+		r, err := results.Read(path)
 		if err == nil && len(r.Head.Parts) == 0 {
 			err = fmt.Errorf("%s: the record ends before its head: nothing was swept", path)
 		}
@@ -141,7 +135,7 @@ func readRecords(paths []string, redact bool) ([]record.Record, error) {
 		return nil, err
 	}
 	if redact {
-		records = analysis.Redact(records)
+		records = results.Redact(records)
 	}
 	return records, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // recorded is a fixture of package analysis, which makes them.
-func recorded(name string) string { return filepath.Join("..", "analysis", "testdata", name) }
+func recorded(name string) string { return filepath.Join("..", "results", "testdata", name) }
 
 func TestReportFormats(t *testing.T) {
 	s := newShell(t)

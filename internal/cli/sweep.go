@@ -15,16 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/cells"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
-	"github.com/terapush/terapush/internal/render"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/pkg/loader"
@@ -267,7 +265,7 @@ func (s *sweeper) run(ctx context.Context) error {
 			return usage(err)
 		}
 	}
-	file, err := record.Open(s.record)
+	file, err := results.Open(s.record)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
@@ -280,7 +278,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	if err := file.Close(); err != nil {
 		return errors.Join(swept, err)
 	}
-	r, err := record.Read(s.record)
+	r, err := results.Read(s.record)
 	if err == nil && len(r.Entries) > 0 {
 		err = s.show(r)
 	}
@@ -298,7 +296,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	return errors.Join(failed, err)
 }
 
-func (s *sweeper) sweepCells(stop stop, file *record.File) error {
+func (s *sweeper) sweepCells(stop stop, file *results.File) error {
 	path, err := filepath.Abs(s.record)
 	if err != nil {
 		path = s.record
@@ -310,7 +308,7 @@ func (s *sweeper) sweepCells(stop stop, file *record.File) error {
 		list = append(list, one.Cell)
 	}
 	err = sweep.Run(stop.hard, sweep.Job{
-		Plan: s.Plan, Cells: list, Digest: record.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
+		Plan: s.Plan, Cells: list, Digest: results.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
 		RetryFailed: s.retryFailed,
 		Push: func(ctx context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 			return lab.Push(ctx, s.Find(c).Setup, drain, begun)
@@ -322,9 +320,9 @@ func (s *sweeper) sweepCells(stop stop, file *record.File) error {
 }
 
 // outcome says how a sweep ended that did not come to its end.
-func (s *sweeper) outcome(err error, r record.Record) error {
-	reached := slices.ContainsFunc(r.Entries, func(e record.Entry) bool {
-		return e.Status == record.Measured || e.Status == record.Limited
+func (s *sweeper) outcome(err error, r results.Record) error {
+	reached := slices.ContainsFunc(r.Entries, func(e results.Entry) bool {
+		return e.Status == results.Measured || e.Status == results.Limited
 	})
 	switch {
 	case errors.Is(err, sweep.ErrStopped):
@@ -337,10 +335,10 @@ func (s *sweeper) outcome(err error, r record.Record) error {
 }
 
 // failures is the error of a sweep that came to its end, in which pushes failed.
-func failures(r record.Record) error {
+func failures(r results.Record) error {
 	failed, outcome := 0, report.Failed
 	for _, e := range r.Entries {
-		if e.Status != record.Failed || e.WarmUp {
+		if e.Status != results.Failed || e.WarmUp {
 			continue
 		}
 		failed++
@@ -351,12 +349,12 @@ func failures(r record.Record) error {
 	if failed == 0 {
 		return nil
 	}
-	pushes := slices.DeleteFunc(slices.Clone(r.Entries), func(e record.Entry) bool { return e.WarmUp })
+	pushes := slices.DeleteFunc(slices.Clone(r.Entries), func(e results.Entry) bool { return e.WarmUp })
 	return &push.Error{Outcome: outcome, Err: fmt.Errorf("%d of %s failed", failed, english.Plural(len(pushes), "push", "pushes"))}
 }
 
 // unmeasured is the error of a sweep that came to its end, in which no row was measured: its time was up before.
-func unmeasured(r record.Record) error {
+func unmeasured(r results.Record) error {
 	why := "the record has no pushes"
 	for _, e := range r.Entries {
 		if e.Report != nil && e.Report.Result.Rows > 0 && !e.WarmUp {
@@ -368,21 +366,21 @@ func unmeasured(r record.Record) error {
 }
 
 // tell prints a line about a push that ended.
-func (s *sweeper) tell(p sweep.Progress, e record.Entry) {
+func (s *sweeper) tell(p sweep.Progress, e results.Entry) {
 	if s.process.Progress != string(live.None) {
 		fmt.Fprintln(s.terminal, printable(s.Line(p, e)))
 	}
 }
 
 // show writes the page, and prints the tables: what reads them may have ended, and with it this process.
-func (s *sweeper) show(r record.Record) (err error) {
-	tables := analysis.Tables([]record.Record{r})
+func (s *sweeper) show(r results.Record) (err error) {
+	tables := results.Tables([]results.Record{r})
 	if s.html != "" {
 		err = writePage(s.html, r)
 	}
-	print := render.Text
+	format := results.Text
 	if s.process.JSON {
-		print = render.JSON
+		format = results.JSON
 	}
-	return errors.Join(err, print(s.Stdout, tables))
+	return errors.Join(err, format.Write(s.Stdout, tables))
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 )
 
@@ -19,19 +19,19 @@ func (s *sweeper) apart() error {
 }
 
 // look reads the record without taking it, and says why the sweep would not go on with it.
-func (s *sweeper) look() (record.Record, error) {
-	was, err := record.Look(s.record)
+func (s *sweeper) look() (results.Record, error) {
+	was, err := results.Look(s.record)
 	if err != nil {
-		return record.Record{}, fmt.Errorf("--record: %w", err)
+		return results.Record{}, fmt.Errorf("--record: %w", err)
 	}
 	if s.restart {
-		return record.Record{}, nil
+		return results.Record{}, nil
 	}
 	if was.Head.Schema == "" {
 		return was, nil
 	}
 	if d := was.Head.Difference(s.head()); d != "" {
-		return record.Record{}, s.another(&sweep.OtherSweepError{Difference: d})
+		return results.Record{}, s.another(&sweep.OtherSweepError{Difference: d})
 	}
 	return was, nil
 }
@@ -42,16 +42,16 @@ func (s *sweeper) another(err error) error {
 }
 
 // head is the record's.
-func (s *sweeper) head() record.Head {
-	return record.Head{
-		Schema: record.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: record.Digest(s.Parts, s.Plan.Limit),
-		Started: time.Now(), Version: buildVersion().Version, Machine: record.ThisMachine(), Repeats: s.Plan.Repeats,
+func (s *sweeper) head() results.Head {
+	return results.Head{
+		Schema: results.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: results.Digest(s.Parts, s.Plan.Limit),
+		Started: time.Now(), Version: buildVersion().Version, Machine: results.ThisMachine(), Repeats: s.Plan.Repeats,
 		Limit: s.Plan.Limit.Seconds(), Parts: s.Parts,
 	}
 }
 
 // begin writes the head of a new record, or makes sure that the record is of this sweep.
-func (s *sweeper) begin(file *record.File) error {
+func (s *sweeper) begin(file *results.File) error {
 	if s.restart {
 		if err := file.Reset(); err != nil {
 			return err

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // quick is a plan of six cells that take no time.
@@ -48,17 +48,17 @@ func (d desk) sweep(args ...string) result {
 	return d.run(append([]string{"sweep", "--plan", d.plan, "--record", d.record}, args...)...)
 }
 
-func (d desk) read() record.Record {
+func (d desk) read() results.Record {
 	d.Helper()
-	r, err := record.Read(d.record)
+	r, err := results.Read(d.record)
 	require.NoError(d, err)
 	return r
 }
 
 // pushes are the pushes of a record, and fails when one is there twice.
-func (d desk) pushes() map[record.Push]record.Status {
+func (d desk) pushes() map[results.Push]results.Status {
 	d.Helper()
-	all := map[record.Push]record.Status{}
+	all := map[results.Push]results.Status{}
 	for _, e := range d.read().Entries {
 		require.NotContains(d, all, e.Push())
 		all[e.Push()] = e.Status
@@ -160,7 +160,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(html), "<svg")
 	for _, e := range d.read().Entries {
-		require.Equal(t, record.Measured, e.Status)
+		require.Equal(t, results.Measured, e.Status)
 		require.Equal(t, report.Schema, e.Report.Schema)
 		require.EqualValues(t, 2000, e.Report.Result.Rows)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/internal/tuning"
 )
@@ -147,13 +147,13 @@ func (t *tuner) run(ctx context.Context) error {
 	if t.process.DryRun {
 		return t.search.Explain(t.Stdout)
 	}
-	var file *record.File
+	var file *results.File
 	if t.record != "" {
 		if err := t.isNew(); err != nil {
 			return usage(err)
 		}
 		var err error
-		if file, err = record.Open(t.record); err != nil {
+		if file, err = results.Open(t.record); err != nil {
 			return &push.Error{Outcome: report.PreflightFailed, Err: err}
 		}
 		if file.Record().Head.Schema != "" {
@@ -178,7 +178,7 @@ func (t *tuner) run(ctx context.Context) error {
 
 // isNew refuses a --record that is something already.
 func (t *tuner) isNew() error {
-	was, err := record.Look(t.record)
+	was, err := results.Look(t.record)
 	switch {
 	case err != nil:
 		return fmt.Errorf("--record: %w", err)
@@ -215,12 +215,12 @@ func (t *tuner) tell(line string) {
 }
 
 // keep writes all trials to the record.
-func (t *tuner) keep(file *record.File, found tuning.Found) error {
+func (t *tuner) keep(file *results.File, found tuning.Found) error {
 	if len(found.Entries) == 0 {
 		return nil
 	}
 	head, entries := found.Record()
-	head.Version, head.Machine = buildVersion().Version, record.ThisMachine()
+	head.Version, head.Machine = buildVersion().Version, results.ThisMachine()
 	err := file.Begin(head)
 	for _, e := range entries {
 		if err == nil {

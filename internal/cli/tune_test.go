@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/cli"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 func TestTuneDryRun(t *testing.T) {
@@ -45,9 +45,9 @@ func TestTuneMistakes(t *testing.T) {
 
 func newRecord(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "record.jsonl")
-	file, err := record.Open(path)
+	file, err := results.Open(path)
 	require.NoError(t, err)
-	require.NoError(t, file.Begin(record.Head{Parts: []record.Part{{Cells: 1}}}))
+	require.NoError(t, file.Begin(results.Head{Parts: []results.Part{{Cells: 1}}}))
 	require.NoError(t, file.Close())
 	return path
 }
@@ -75,7 +75,7 @@ func TestTune(t *testing.T) {
 	for _, one := range found.Trials {
 		pushes += len(one.Measured)
 	}
-	kept, err := record.Read(file)
+	kept, err := results.Read(file)
 	require.NoError(t, err)
 	require.Len(t, kept.Entries, pushes)
 	shown := s.run("report", file)

@@ -9,7 +9,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // Plan is a sweep to be done, at one scale and for one kind of target.
@@ -42,8 +42,8 @@ type Part struct {
 	// that nobody gave, is missing.
 	Push map[string][]string
 	// Axes have no name that is in Push, and the values of an axis target are without secrets.
-	Axes  []record.Axis
-	Facts *record.Facts
+	Axes  []results.Axis
+	Facts *results.Facts
 	// Methods holds flags for the cells of one method alone, by the method's name. They stand for those of Push.
 	Methods map[string]map[string][]string
 
@@ -53,7 +53,7 @@ type Part struct {
 // Cell is one point of a part.
 type Cell struct {
 	Part, Number int
-	Settings     []record.Setting    // one for each axis of the part, fit for a record
+	Settings     []results.Setting   // one for each axis of the part, fit for a record
 	Push         map[string][]string // all flags as in Part.Push, those of the axes included; the cell's own
 }
 
@@ -78,7 +78,7 @@ func (p Plan) Cells() []Cell {
 }
 
 func (p *Part) cell(part, number int) Cell {
-	c := Cell{Part: part, Number: number, Settings: make([]record.Setting, len(p.Axes)), Push: maps.Clone(p.Push)}
+	c := Cell{Part: part, Number: number, Settings: make([]results.Setting, len(p.Axes)), Push: maps.Clone(p.Push)}
 	if c.Push == nil {
 		c.Push = make(map[string][]string)
 	}
@@ -87,7 +87,7 @@ func (p *Part) cell(part, number int) Cell {
 		at := number % len(axis.Values)
 		number /= len(axis.Values)
 		value := axis.Values[at]
-		c.Settings[i] = record.Setting{Axis: axis.Name, Value: value}
+		c.Settings[i] = results.Setting{Axis: axis.Name, Value: value}
 		if axis.Name == targetName && p.targets != nil {
 			value = p.targets[at]
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 const url = "databend://root:hunter2@h:8000/db"
@@ -109,12 +109,12 @@ func TestParse(t *testing.T) {
 				"dataset": {"people"}, "create": {"recreate"}, "rows": {"2000000"}, "set.a": {"1"}, "set.b": {"x=y"}, "target": {url},
 			},
 			Methods: map[string]map[string][]string{"stage-load": {"commit-batches": {"1000"}}},
-			Axes: []record.Axis{
+			Axes: []results.Axis{
 				{Name: "method", Values: []string{"insert", "stage-load"}},
 				{Name: "batch-rows", Values: []string{"2000", "20000"}},
 				{Name: "set.Max_Threads", Values: []string{"1", "off"}},
 			},
-			Facts: &record.Facts{Source: "somewhere", Machine: "fast", Note: "two\nlines\n", Points: []record.Fact{
+			Facts: &results.Facts{Source: "somewhere", Machine: "fast", Note: "two\nlines\n", Points: []results.Fact{
 				{At: map[string]string{"method": "insert", "batch-rows": "2000"}, RowsPerSecond: 3670, OverallRowsPerSecond: 3492, Seconds: 544.98},
 				{At: map[string]string{}, BytesPerSecond: 1.5e9},
 			}},
@@ -170,7 +170,7 @@ parts:
 	require.NotNil(t, plan.Parts[0].Facts)
 	require.Equal(t, experiment.Part{
 		Name: "1", Title: "1", Push: map[string][]string{"method": {"copy"}, "duration": {"5s"}, "target": {"databend://h/d"}},
-		Axes: []record.Axis{{Name: "batch-rows", Values: []string{"10"}}},
+		Axes: []results.Axis{{Name: "batch-rows", Values: []string{"10"}}},
 	}, plan.Parts[1], "duration takes rows away")
 	cells := plan.Cells()
 	require.Len(t, cells, 3)

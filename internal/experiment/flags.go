@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // push reads the flags of all cells of a part.
@@ -64,7 +64,7 @@ func (p *planner) methods(part *Part, n *node) {
 				return
 			}
 			for _, other := range p.excludedBy(name) {
-				if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == other }) {
+				if slices.ContainsFunc(part.Axes, func(a results.Axis) bool { return a.Name == other }) {
 					p.add(line, "%s: %s is an axis, and a cell takes one of them only", name, other)
 				}
 				if _, both := part.Push[other]; both && other != name {

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // DefaultScale is what a plan says without any override. The presets' own is the size of the article they reproduce.
@@ -160,12 +160,12 @@ func (p *planner) checkSize(plan Plan, line int) {
 	for i := range plan.Parts {
 		n := 1
 		for _, a := range plan.Parts[i].Axes {
-			n = min(n*len(a.Values), record.MaxCells+1)
+			n = min(n*len(a.Values), results.MaxCells+1)
 		}
-		total = min(total+n, record.MaxCells+1)
+		total = min(total+n, results.MaxCells+1)
 	}
-	if total > record.MaxCells {
-		p.add(line, "more than %d cells: leave values out, or make several plans of it", record.MaxCells)
+	if total > results.MaxCells {
+		p.add(line, "more than %d cells: leave values out, or make several plans of it", results.MaxCells)
 	}
 }
 

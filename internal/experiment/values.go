@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // text is a scalar with its variables expanded; nothing is "".
@@ -107,7 +107,7 @@ func (p *planner) axis(part *Part, e entry) {
 		} else if _, both := part.Push[other]; both {
 			p.add(e.line, "axis %s: push has %s as well, and a cell takes one of them only", name, other)
 		}
-		if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == other }) {
+		if slices.ContainsFunc(part.Axes, func(a results.Axis) bool { return a.Name == other }) {
 			p.add(e.line, "axis %s: %s is an axis as well, and a cell takes one of them only", name, other)
 		}
 	}
@@ -116,10 +116,10 @@ func (p *planner) axis(part *Part, e entry) {
 	}
 	if name == targetName && p.Target != "" {
 		part.targets = []string{p.Target}
-		part.Axes = append(part.Axes, record.Axis{Name: name, Values: []string{p.show(p.Target, e.line)}})
+		part.Axes = append(part.Axes, results.Axis{Name: name, Values: []string{p.show(p.Target, e.line)}})
 		return
 	}
-	axis := record.Axis{Name: name}
+	axis := results.Axis{Name: name}
 	var rise ascent
 	for _, item := range e.value.each() {
 		for _, value := range p.values(item, name) {
@@ -244,16 +244,16 @@ func figures() []string {
 	return []string{"rows_per_second", "bytes_per_second", "overall_rows_per_second", "seconds"}
 }
 
-func (p *planner) facts(n *node) *record.Facts {
+func (p *planner) facts(n *node) *results.Facts {
 	if n == nil {
 		return nil
 	}
-	f := &record.Facts{Source: p.text(n.named("source")), Machine: p.text(n.named("machine")), Note: p.text(n.named("note"))}
+	f := &results.Facts{Source: p.text(n.named("source")), Machine: p.text(n.named("machine")), Note: p.text(n.named("note"))}
 	if f.Source == "" {
 		p.add(n.line, "facts: say where they were published, as source")
 	}
 	for _, item := range n.named("points").each() {
-		point := record.Fact{At: make(map[string]string)}
+		point := results.Fact{At: make(map[string]string)}
 		for _, axis := range item.named("at").pairs() {
 			point.At[normal(axis.key)] = p.expand(axis.value)
 		}

@@ -3,7 +3,7 @@ package sweep
 import (
 	"fmt"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // OtherSweepError is a record that is not of the sweep that is to be done. Nothing was written to it.
@@ -15,7 +15,7 @@ func (e *OtherSweepError) Error() string { return "another sweep: " + e.Differen
 // Begin writes the head of a new record, or makes sure that the record is of this sweep. Where the sweep has more repeats
 // by now, or another machine or version goes on with it, the head is written once more: who reads the record knows of every
 // entry by whom it was pushed. warnings are what speaks against going on, in sentences. head needs no schema.
-func Begin(file *record.File, head record.Head) (warnings []string, err error) {
+func Begin(file *results.File, head results.Head) (warnings []string, err error) {
 	was := file.Record().Head
 	if was.Schema == "" {
 		return nil, file.Begin(head)

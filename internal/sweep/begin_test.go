@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 )
 
@@ -17,38 +17,38 @@ func TestBegin(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.sweep.jsonl")
 	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	cell := 0
-	begin := func(change func(*record.Head)) ([]string, error) {
-		h := record.Head{
-			Name: "p", Started: begun.Add(time.Hour), Version: "1.0.0", Machine: record.Machine{Host: "a", CPU: "fast"}, Repeats: 3, Limit: 60,
-			Parts: []record.Part{{Cells: 9, Axes: []record.Axis{{Name: "workers", Values: strings.Fields("1 2 3 4 5 6 7 8 9")}}}},
+	begin := func(change func(*results.Head)) ([]string, error) {
+		h := results.Head{
+			Name: "p", Started: begun.Add(time.Hour), Version: "1.0.0", Machine: results.Machine{Host: "a", CPU: "fast"}, Repeats: 3, Limit: 60,
+			Parts: []results.Part{{Cells: 9, Axes: []results.Axis{{Name: "workers", Values: strings.Fields("1 2 3 4 5 6 7 8 9")}}}},
 		}
 		if cell == 0 {
 			h.Started = begun
 		}
 		change(&h)
-		h.Digest = record.Digest(h.Parts, time.Duration(h.Limit)*time.Second)
-		file, err := record.Open(path)
+		h.Digest = results.Digest(h.Parts, time.Duration(h.Limit)*time.Second)
+		file, err := results.Open(path)
 		require.NoError(t, err)
 		defer file.Close()
 		warnings, err := sweep.Begin(file, h)
 		if err == nil {
-			require.NoError(t, file.Append(record.Entry{Cell: cell, Status: record.Failed}))
+			require.NoError(t, file.Append(results.Entry{Cell: cell, Status: results.Failed}))
 			cell++
 		}
 		return warnings, err
 	}
-	as := func(*record.Head) {}
-	elsewhere := func(h *record.Head) { h.Machine.Host, h.Version = "b", "1.1.0" }
+	as := func(*results.Head) {}
+	elsewhere := func(h *results.Head) { h.Machine.Host, h.Version = "b", "1.1.0" }
 	for _, c := range []struct {
 		what     string
-		change   func(*record.Head)
+		change   func(*results.Head)
 		warnings int
 		heads    int
 	}{
 		{"new", as, 0, 1},
 		{"the same", as, 0, 1},
-		{"fewer repeats", func(h *record.Head) { h.Repeats = 1 }, 0, 1},
-		{"more repeats", func(h *record.Head) { h.Repeats = 4 }, 0, 2},
+		{"fewer repeats", func(h *results.Head) { h.Repeats = 1 }, 0, 1},
+		{"more repeats", func(h *results.Head) { h.Repeats = 4 }, 0, 2},
 		{"fewer again", as, 0, 2},
 		{"elsewhere", elsewhere, 2, 3},
 		{"there again", elsewhere, 0, 3},
@@ -61,7 +61,7 @@ func TestBegin(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.heads, strings.Count(string(text), `{"schema"`), c.what)
 	}
-	r, err := record.Read(path)
+	r, err := results.Read(path)
 	require.NoError(t, err)
 	require.Equal(t, 4, r.Head.Repeats, "the most that was asked for")
 	require.Equal(t, begun, r.Head.Started)
@@ -71,7 +71,7 @@ func TestBegin(t *testing.T) {
 	}
 	require.Equal(t, "a1.0.0 a1.0.0 a1.0.0 a1.0.0 a1.0.0 b1.1.0 b1.1.0 a1.0.0 ", hosts, "every entry is of the head above it")
 
-	_, err = begin(func(h *record.Head) { h.Limit = 90 })
+	_, err = begin(func(h *results.Head) { h.Limit = 90 })
 	var other *sweep.OtherSweepError
 	require.ErrorAs(t, err, &other)
 	require.Equal(t, "limit was 1m0s, now it is 1m30s", other.Difference)

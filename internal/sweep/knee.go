@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // flatStop is how many values in succession that are no better end a row.
@@ -32,7 +32,7 @@ func (l *ladder) over() bool {
 		rate := median(l.rates[at])
 		switch {
 		case rate <= 0:
-		case best < (1-record.Near)*rate:
+		case best < (1-results.Near)*rate:
 			best, flat = rate, 0
 		default:
 			flat++
@@ -55,5 +55,5 @@ func median(values []float64) float64 {
 
 // pastKnee says why a cell was skipped.
 func pastKnee(axis string) string {
-	return fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached before", axis, 100*(1-record.Near))
+	return fmt.Sprintf("past the knee: two values of %s in succession were no better, %g %% of each had been reached before", axis, 100*(1-results.Near))
 }

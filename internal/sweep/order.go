@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // step is one push of a sweep.
@@ -19,8 +19,8 @@ type step struct {
 	row    string // names the cells that differ along the knee's axis only; "" where no row ends early
 }
 
-func (s step) push() record.Push {
-	return record.Push{Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp}
+func (s step) push() results.Push {
+	return results.Push{Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp}
 }
 
 // order lists all pushes of a sweep: part by part, warm-ups before the part's first cell, then all repeats, each shuffled.
@@ -90,12 +90,12 @@ func along(p experiment.Plan, cells []experiment.Cell) []string {
 }
 
 // value is what the axis is in the cell, "" where there is no such axis.
-func value(c experiment.Cell, axis string) string { return record.Settings(c.Settings).Value(axis) }
+func value(c experiment.Cell, axis string) string { return results.Settings(c.Settings).Value(axis) }
 
 // row names the cells that differ from this one along the axis only.
 func row(c experiment.Cell, axis string) string {
 	if value(c, axis) == "" {
 		return ""
 	}
-	return fmt.Sprintf("%d %q", c.Part, record.Settings(c.Settings).Without(axis))
+	return fmt.Sprintf("%d %q", c.Part, results.Settings(c.Settings).Without(axis))
 }

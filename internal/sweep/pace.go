@@ -3,7 +3,7 @@ package sweep
 import (
 	"time"
 
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 )
 
 // pace is how long pushes take.
@@ -25,8 +25,8 @@ func (m mean) of() time.Duration { return m.sum / time.Duration(m.n) }
 func newPace() pace { return pace{cells: map[place]mean{}, parts: map[int]mean{}} }
 
 // add takes a push that ended. One that failed may have ended at once, and says nothing.
-func (p *pace) add(e record.Entry) {
-	if e.Status == record.Failed {
+func (p *pace) add(e results.Entry) {
+	if e.Status == results.Failed {
 		return
 	}
 	d := seconds(e.Seconds)

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 )
 
@@ -28,12 +28,12 @@ type Job struct {
 	Cells []experiment.Cell // those to be pushed, in their parts' order
 	// Digest is the plan's: the order is made of it.
 	Digest string
-	// Done is what is recorded already, one entry a push as record.Record.Latest has it.
-	Done []record.Entry
+	// Done is what is recorded already, one entry a push as results.Record.Latest has it.
+	Done []results.Entry
 	// RetryFailed does pushes again that are recorded as failed. Others are never done twice.
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
-	Keep func(record.Entry) error
+	Keep func(results.Entry) error
 	// Push pushes one cell, and tells by trial.ErrDiskFull and trial.ErrUnreachable what its error means for the others. Closing
 	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
 	// goroutine, when rows begin to move; moving tells from then on whether they still do.
@@ -43,7 +43,7 @@ type Job struct {
 	Drain <-chan struct{}
 	// Begin is called before a push and End after it or when it was skipped; they may be nil.
 	Begin func(Progress)
-	End   func(Progress, record.Entry)
+	End   func(Progress, results.Entry)
 }
 
 // Progress is where a sweep is.
@@ -75,7 +75,7 @@ type runner struct {
 	steps    []step
 	started  time.Time
 	before   time.Duration // that earlier processes took
-	recorded map[record.Push]record.Entry
+	recorded map[results.Push]results.Entry
 	rowOf    map[place]*ladder // of cells whose rows can end
 	ended    map[*ladder]bool
 	begun    map[place]bool // cells that were pushed before their rows had ended: they get all their repeats
@@ -83,21 +83,21 @@ type runner struct {
 	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
 	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
 	// server was not there is to be done when it is.
-	missed []record.Entry
+	missed []results.Entry
 }
 
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cells, j.Digest), started: time.Now(),
-		recorded: map[record.Push]record.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
+		recorded: map[results.Push]results.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
 	}
 	r.layRows()
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
-		if e.Status != record.Failed || !j.RetryFailed {
+		if e.Status != results.Failed || !j.RetryFailed {
 			r.recorded[e.Push()] = e
 		}
-		if e.Status != record.Skipped {
+		if e.Status != results.Skipped {
 			r.note(e)
 		}
 	}
@@ -123,7 +123,7 @@ func (r *runner) layRows() {
 func (r *runner) step(ctx context.Context, i int, s step) error {
 	was, known := r.recorded[s.push()]
 	switch {
-	case known && was.Status != record.Skipped:
+	case known && was.Status != results.Skipped:
 		return nil
 	case r.past(s):
 		if s.repeat == 0 {
@@ -150,7 +150,7 @@ func (r *runner) past(s step) bool {
 }
 
 // note learns from a push that ended, now or in an earlier process.
-func (r *runner) note(e record.Entry) {
+func (r *runner) note(e results.Entry) {
 	r.took.add(e)
 	if e.WarmUp {
 		return
@@ -158,7 +158,7 @@ func (r *runner) note(e record.Entry) {
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
 	row := r.rowOf[at]
-	if row == nil || e.Status == record.Failed || e.Report == nil {
+	if row == nil || e.Status == results.Failed || e.Report == nil {
 		return // a failure says nothing about the knee
 	}
 	row.rates[at] = append(row.rates[at], e.Report.Result.RowsPerSecond)
@@ -216,21 +216,21 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 }
 
 // judge says what a push was. One that the limit ended in order is measured as far as it came.
-func judge(result *report.Report, err error, c *clock) (record.Status, string) {
+func judge(result *report.Report, err error, c *clock) (results.Status, string) {
 	switch {
 	case err == nil:
-		return record.Measured, ""
+		return results.Measured, ""
 	case c.why == "" || result == nil || result.Result.Outcome != report.Interrupted:
-		return record.Failed, err.Error()
+		return results.Failed, err.Error()
 	case result.Result.Rows == 0:
-		return record.Failed, c.why + " before a row was acknowledged"
+		return results.Failed, c.why + " before a row was acknowledged"
 	default:
-		return record.Limited, ""
+		return results.Limited, ""
 	}
 }
 
 // keep records a push, with those before it that reached no server; but not yet if it is one of them.
-func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
+func (r *runner) keep(i int, s step, e results.Entry, missed bool) error {
 	r.note(e)
 	if r.End != nil {
 		r.End(r.progress(i, s), e)
@@ -272,15 +272,15 @@ func (r *runner) skip(i int, s step, why string) error {
 		return nil
 	}
 	e := entryOf(s, time.Now())
-	e.Status, e.Error = record.Skipped, why
+	e.Status, e.Error = results.Skipped, why
 	if r.End != nil {
 		r.End(r.progress(i, s), e)
 	}
 	return r.Keep(e)
 }
 
-func entryOf(s step, started time.Time) record.Entry {
-	return record.Entry{
+func entryOf(s step, started time.Time) results.Entry {
+	return results.Entry{
 		Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.cell.Settings, Started: started,
 	}
 }
@@ -299,7 +299,7 @@ func (r *runner) left(i int) time.Duration {
 		return 0
 	}
 	for _, s := range r.steps[i+1:] {
-		if was, known := r.recorded[s.push()]; known && was.Status != record.Skipped || r.past(s) {
+		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) {
 			continue
 		}
 		sum += r.took.guess(s) + r.Plan.Settle

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/experiment"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/trial"
 )
@@ -24,7 +24,7 @@ import (
 type bench struct {
 	job     sweep.Job
 	drain   chan struct{}
-	entries []record.Entry
+	entries []results.Entry
 	order   []string // the pushes as they were begun
 	// push decides what becomes of a push; a nil error and a rate of 100 is the default.
 	push func(name string, drain <-chan struct{}) (rate float64, err error)
@@ -32,7 +32,7 @@ type bench struct {
 
 // plan has two methods and five numbers of workers, and workers is the knee's axis.
 func plan(change ...func(*experiment.Plan)) experiment.Plan {
-	p := experiment.Plan{Name: "p", Repeats: 1, Interleaved: true, Parts: []experiment.Part{{Axes: []record.Axis{
+	p := experiment.Plan{Name: "p", Repeats: 1, Interleaved: true, Parts: []experiment.Part{{Axes: []results.Axis{
 		{Name: "method", Values: []string{"copy", "insert"}}, {Name: "workers", Values: []string{"1", "2", "4", "8", "16"}},
 	}}}}
 	for _, f := range change {
@@ -47,7 +47,7 @@ func newBench(p experiment.Plan) *bench {
 	return b
 }
 
-func (b *bench) keep(e record.Entry) error { b.entries = append(b.entries, e); return nil }
+func (b *bench) keep(e results.Entry) error { b.entries = append(b.entries, e); return nil }
 
 func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 	begun(func() bool { return true })
@@ -71,7 +71,7 @@ func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan stru
 	return r, err
 }
 
-func nameOf(settings []record.Setting) string {
+func nameOf(settings []results.Setting) string {
 	var words []string
 	for _, s := range settings {
 		words = append(words, s.Value)
@@ -138,7 +138,7 @@ func TestOrderIsThePlans(t *testing.T) {
 func TestPartsOneAfterTheOther(t *testing.T) {
 	b := newBench(plan(func(p *experiment.Plan) {
 		second := p.Parts[0]
-		second.Name, second.Axes = "second", []record.Axis{{Name: "rows", Values: []string{"a", "b"}}}
+		second.Name, second.Axes = "second", []results.Axis{{Name: "rows", Values: []string{"a", "b"}}}
 		p.Parts, p.Knee, p.Repeats, p.WarmUp = append(p.Parts, second), "workers", 2, 1
 	}))
 	require.NoError(t, b.run(t))
@@ -171,7 +171,7 @@ func TestKnee(t *testing.T) {
 	require.Len(t, b.order, 9+9)
 	require.Contains(t, b.told(), "copy 16 #0 skipped")
 	require.NotContains(t, b.told(), "copy 16 #1 skipped", "said once")
-	last := b.entries[slices.IndexFunc(b.entries, func(e record.Entry) bool { return e.Status == record.Skipped })]
+	last := b.entries[slices.IndexFunc(b.entries, func(e results.Entry) bool { return e.Status == results.Skipped })]
 	require.Equal(t, "past the knee: two values of workers in succession were no better, 95 % of each had been reached before", last.Error)
 	require.Nil(t, last.Report)
 }
@@ -276,10 +276,10 @@ func TestFailedPushesAreDoneAgainWhenThatIsWanted(t *testing.T) {
 	require.NoError(t, b.run(t))
 	slices.Sort(b.order)
 	require.Equal(t, []string{"copy 2", "copy 2", "insert 2", "insert 2"}, b.order)
-	latest := record.Record{Entries: b.entries}.Latest()
+	latest := results.Record{Entries: b.entries}.Latest()
 	require.Len(t, latest, 21)
 	for _, e := range latest {
-		require.Equal(t, record.Measured, e.Status)
+		require.Equal(t, results.Measured, e.Status)
 	}
 }
 
@@ -296,7 +296,7 @@ func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
 	require.NoError(t, b.run(t), "failed cells do not end a sweep")
 	require.Len(t, b.order, 10)
 	require.Contains(t, b.told(), "copy 4 #0 failed")
-	i := slices.IndexFunc(b.entries, func(e record.Entry) bool { return e.Status == record.Failed })
+	i := slices.IndexFunc(b.entries, func(e results.Entry) bool { return e.Status == results.Failed })
 	require.Equal(t, "no such option", b.entries[i].Error)
 	require.NotNil(t, b.entries[i].Report)
 }
@@ -316,7 +316,7 @@ func TestLimit(t *testing.T) {
 		require.Contains(t, b.told(), "copy 8 #0 limited")
 		require.Contains(t, b.told(), "insert 1 #0 limited")
 		for _, e := range b.entries {
-			want := map[record.Status]float64{record.Limited: 60, record.Measured: 1}[e.Status]
+			want := map[results.Status]float64{results.Limited: 60, results.Measured: 1}[e.Status]
 			require.Equal(t, want, e.Seconds)
 			require.Empty(t, e.Error)
 		}
@@ -353,16 +353,16 @@ func TestLimitIsOfTheLoad(t *testing.T) {
 			return interrupted, errors.New("stopped by a signal")
 		}
 		require.NoError(t, b.run(t))
-		ended := map[string]record.Entry{}
+		ended := map[string]results.Entry{}
 		for _, e := range b.entries {
 			ended[nameOf(e.Settings)] = e
 		}
-		require.Equal(t, record.Limited, ended["copy 1"].Status)
+		require.Equal(t, results.Limited, ended["copy 1"].Status)
 		require.Equal(t, 240.0, ended["copy 1"].Seconds)
-		require.Equal(t, record.Failed, ended["copy 2"].Status)
+		require.Equal(t, results.Failed, ended["copy 2"].Status)
 		require.Equal(t, "10m0s for preparing and filling and the limit of 1m0s passed before a row was acknowledged", ended["copy 2"].Error)
 		require.Equal(t, 660.0, ended["copy 2"].Seconds)
-		require.Equal(t, record.Measured, ended["copy 4"].Status, "its rows were in before the limit")
+		require.Equal(t, results.Measured, ended["copy 4"].Status, "its rows were in before the limit")
 		require.Equal(t, 3602.0, ended["copy 4"].Seconds)
 	})
 }
@@ -382,7 +382,7 @@ func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
 				return &report.Report{Result: r}, errors.New("row 7 is bad")
 			}
 			require.NoError(t, b.run(t))
-			require.Equal(t, record.Failed, b.entries[0].Status)
+			require.Equal(t, results.Failed, b.entries[0].Status)
 			require.Contains(t, b.entries[0].Error, want)
 		}
 	})
@@ -427,7 +427,7 @@ func TestAServerWithoutRoomEndsTheSweep(t *testing.T) {
 	require.ErrorIs(t, err, trial.ErrDiskFull)
 	require.ErrorContains(t, err, "could not extend file")
 	require.Len(t, b.entries, 4)
-	require.Equal(t, record.Failed, b.entries[3].Status)
+	require.Equal(t, results.Failed, b.entries[3].Status)
 }
 
 // What failed because nobody was there is not recorded when the sweep ends for it, and is when the server comes back.
@@ -449,7 +449,7 @@ func TestUnreachable(t *testing.T) {
 	failed := 0
 	for i, e := range b.entries {
 		require.Equal(t, b.order[i], nameOf(e.Settings), "in the order in which they ended")
-		if e.Status == record.Failed {
+		if e.Status == results.Failed {
 			failed++
 		}
 	}
@@ -539,7 +539,7 @@ func TestStopWhileTheServerSettlesAndWhenAPushEndsWellAllTheSame(t *testing.T) {
 
 func TestARecordThatCannotBeWrittenEndsTheSweep(t *testing.T) {
 	b := newBench(plan())
-	b.job.Keep = func(record.Entry) error { return errors.New("the disk of the record is full") }
+	b.job.Keep = func(results.Entry) error { return errors.New("the disk of the record is full") }
 	require.ErrorContains(t, b.run(t), "the disk of the record is full")
 	require.Len(t, b.order, 1)
 }
@@ -553,8 +553,8 @@ func TestProgress(t *testing.T) {
 		}
 		var begun, ended []sweep.Progress
 		b.job.Begin = func(p sweep.Progress) { begun = append(begun, p) }
-		b.job.End = func(p sweep.Progress, e record.Entry) {
-			require.Equal(t, record.Measured, e.Status)
+		b.job.End = func(p sweep.Progress, e results.Entry) {
+			require.Equal(t, results.Measured, e.Status)
 			ended = append(ended, p)
 		}
 		require.NoError(t, b.run(t))

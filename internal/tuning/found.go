@@ -16,7 +16,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/internal/tune"
 )
@@ -44,7 +44,7 @@ type Found struct {
 
 	// Use are the flags of the smallest setting, and those that a push needs behind the last trial.
 	Use     map[string][]string `json:"-"`
-	Entries []record.Entry      `json:"-"` // every push of the search
+	Entries []results.Entry     `json:"-"` // every push of the search
 
 	search *Search
 }
@@ -200,13 +200,13 @@ func (s *Search) Explain(w io.Writer) error {
 
 // Record is the search as the record of a sweep, without the version and the machine. Its cells are all combinations of
 // the values that were tried.
-func (f Found) Record() (record.Head, []record.Entry) {
-	part := record.Part{Push: f.shared(), Cells: 1, Sparse: true}
+func (f Found) Record() (results.Head, []results.Entry) {
+	part := results.Part{Push: f.shared(), Cells: 1, Sparse: true}
 	for _, name := range axes() {
 		if f.search.flagsOf(f.search.start)[name] == nil {
 			continue
 		}
-		part.Axes = append(part.Axes, record.Axis{Name: name, Values: f.values(name)})
+		part.Axes = append(part.Axes, results.Axis{Name: name, Values: f.values(name)})
 		part.Cells *= len(f.values(name))
 	}
 	entries := slices.Clone(f.Entries)
@@ -218,9 +218,9 @@ func (f Found) Record() (record.Head, []record.Entry) {
 		}
 		most = max(most, entries[i].Repeat+1)
 	}
-	parts := []record.Part{part}
-	return record.Head{
-		Schema: record.Schema, Name: "tune", Title: "Workers and batch size of " + f.Method, Digest: record.Digest(parts, 0),
+	parts := []results.Part{part}
+	return results.Head{
+		Schema: results.Schema, Name: "tune", Title: "Workers and batch size of " + f.Method, Digest: results.Digest(parts, 0),
 		Started: entries[0].Started, Repeats: most, Parts: parts,
 	}, entries
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/internal/tuning"
 )
@@ -91,7 +91,7 @@ func TestFindsWhatIsEnough(t *testing.T) {
 	require.Equal(t, "postgres://u@h/db", head.Parts[0].Push["target"][0])
 	require.NotContains(t, head.Parts[0].Push, "workers")
 	require.Equal(t, []string{"ack"}, head.Parts[0].Push["verify"])
-	cells := map[int][]record.Setting{}
+	cells := map[int][]results.Setting{}
 	for _, e := range entries {
 		require.Less(t, e.Cell, head.Parts[0].Cells)
 		if was, known := cells[e.Cell]; known {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/internal/tune"
 )
@@ -29,7 +29,7 @@ type under struct {
 	started time.Time
 	rate    float64 // encoded bytes a second of the best trial so far
 	begun   float64 // bytes in flight where the search begins
-	entries []record.Entry
+	entries []results.Entry
 	batch   map[tune.Setting]int64 // rows of a batch
 }
 
@@ -145,9 +145,9 @@ func (u *under) push(at tune.Setting, warmUp bool) (float64, error) {
 	case err == nil && r.Plan.Workers < at.Workers:
 		err = limit(fmt.Errorf("the server runs %d loads at a time", r.Plan.Workers))
 	}
-	e.Status = record.Measured
+	e.Status = results.Measured
 	if err != nil {
-		e.Status, e.Error = record.Failed, err.Error()
+		e.Status, e.Error = results.Failed, err.Error()
 	}
 	u.entries = append(u.entries, e)
 	if err != nil {
@@ -180,12 +180,12 @@ func endsIt(err error) bool {
 	return errors.Is(err, trial.ErrDiskFull) || errors.Is(err, trial.ErrUnreachable) || of == report.VerificationFailed || of == report.Rejected
 }
 
-func (u *under) entry(at tune.Setting, warmUp bool) record.Entry {
-	e := record.Entry{Started: time.Now(), WarmUp: warmUp, Settings: []record.Setting{}}
+func (u *under) entry(at tune.Setting, warmUp bool) results.Entry {
+	e := results.Entry{Started: time.Now(), WarmUp: warmUp, Settings: []results.Setting{}}
 	flags := u.flagsOf(at)
 	for _, name := range axes() {
 		if values := flags[name]; values != nil {
-			e.Settings = append(e.Settings, record.Setting{Axis: name, Value: values[0]})
+			e.Settings = append(e.Settings, results.Setting{Axis: name, Value: values[0]})
 		}
 	}
 	for _, was := range u.entries {

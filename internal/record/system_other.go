@@ -1,8 +1,0 @@
-//go:build !unix
-
-package record
-
-import "runtime"
-
-// system names the operating system; its version takes more than the standard library here.
-func system() string { return runtime.GOOS }

@@ -1,0 +1,171 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+// Bars is parts of wholes, or plain quantities: a bar for each row, its name above it.
+type Bars struct {
+	Parts []string // names of the parts, for the legend, which leaves out those too short to be seen; none has no legend
+	Rows  []Bar
+}
+
+// Bar is one row.
+type Bar struct {
+	Name  string
+	Note  string    // at the right end of the name's line: the figure
+	Parts []float64 // one for each of Bars.Parts; what is not positive has no length
+	// Published is where somebody else's figure lies on the same scale; 0 is none.
+	Published float64
+	// Ceiling is a value on the same scale that the bar cannot exceed; 0 is none. One far above all bars is not drawn.
+	Ceiling float64
+}
+
+const (
+	barHeight = 12.0
+	barRow    = line + barHeight + margin
+)
+
+// Draw returns the drawing. The longest bar is as wide as it.
+func (b Bars) Draw(f Frame) []byte {
+	rows, longest := b.drawable()
+	if longest == 0 {
+		return f.start(2*line, "", nil).nothing()
+	}
+	d := f.start(float64(len(rows))*barRow, "", b.legend(rows, longest))
+	x := scale{high: longest, from: 1, to: f.Width - 1}
+	for n, row := range rows {
+		top := d.top + float64(n)*barRow
+		d.text(plain+" end", x.to, top+fontSize+1, row.Note)
+		d.text(plain, x.from, top+fontSize+1, fit(row.Name, f.Width-width(row.Note)-2*margin))
+		row.draw(d, x, top+line)
+	}
+	return d.finish()
+}
+
+// drawable returns the rows with 0 for what has no place on the scale, which ends at the longest figure or ceiling.
+func (b Bars) drawable() (rows []Bar, longest float64) {
+	orZero := func(v float64) float64 {
+		if drawable(v, true) {
+			return v
+		}
+		return 0
+	}
+	for _, row := range b.Rows {
+		sum := 0.0
+		row.Parts = slices.Clone(row.Parts)
+		for n, part := range row.Parts {
+			row.Parts[n] = orZero(part)
+			sum += row.Parts[n]
+		}
+		row.Published, row.Ceiling = orZero(row.Published), orZero(row.Ceiling)
+		longest = max(longest, sum, row.Published)
+		rows = append(rows, row)
+	}
+	highest := longest
+	for n, row := range rows {
+		if row.Ceiling > farAbove*highest {
+			rows[n].Ceiling = 0
+		}
+		longest = max(longest, rows[n].Ceiling)
+	}
+	return rows, longest
+}
+
+// draw draws a bar over a bed of the whole width, so that a short one is seen as short.
+func (row Bar) draw(d *drawing, x scale, top float64) {
+	bottom := top + barHeight
+	d.rectangle(faint, x.from, top, x.to, bottom)
+	sum := 0.0
+	for n, part := range row.Parts {
+		if from, to := x.at(sum), x.at(sum+part); to-from >= 0.1 {
+			d.rectangle(hue(n), from, top, to, bottom)
+			sum += part
+		}
+	}
+	if at := x.at(row.Published); row.Published > 0 {
+		d.line(solid(plain, 2), point{at, top - 3}, point{at, bottom + 3})
+	}
+	if at := x.at(row.Ceiling); row.Ceiling > 0 {
+		d.line(dashes(plain), point{at, top - 3}, point{at, bottom + 3})
+	}
+}
+
+func (b Bars) legend(rows []Bar, longest float64) (entries []entry) {
+	for n, name := range b.Parts {
+		seen := func(row Bar) bool { return n < len(row.Parts) && row.Parts[n] >= longest/200 }
+		if len(b.Parts) > 1 && slices.ContainsFunc(rows, seen) {
+			entries = append(entries, entry{name: name, ink: hue(n), glyph: box})
+		}
+	}
+	if slices.ContainsFunc(rows, func(row Bar) bool { return row.Published > 0 }) {
+		entries = append(entries, entry{name: "published", ink: plain, glyph: upright})
+	}
+	if slices.ContainsFunc(rows, func(row Bar) bool { return row.Ceiling > 0 }) {
+		entries = append(entries, entry{name: "what this client can do", line: dashes(plain)})
+	}
+	return entries
+}
+
+// Ranges is some values of one quantity for each of several rows, as percentiles are, on one axis.
+type Ranges struct {
+	X      Axis
+	Values []string // their names, from the smallest
+	Rows   []Range
+}
+
+// Range is one row; what is not positive is left out.
+type Range struct {
+	Name   string
+	Values []float64 // one for each of Ranges.Values
+}
+
+const rangeRow = 2*line + 2
+
+// Draw returns the drawing, each range below its name.
+func (r Ranges) Draw(f Frame) []byte {
+	low, high := math.Inf(1), 0.0
+	for _, row := range r.Rows {
+		for _, v := range row.Values {
+			if drawable(v, true) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	if high == 0 {
+		return f.start(2*line, "", nil).nothing()
+	}
+	var entries []entry
+	for n, name := range r.Values {
+		entries = append(entries, entry{name: name, ink: hue(n), glyph: shape(n)})
+	}
+	d := f.start(float64(len(r.Rows))*rangeRow+2*line+margin, "", entries)
+	ticks := linear(r.X.Unit, high, 4)
+	if r.X.Log {
+		ticks = decades(r.X.Unit, low, high)
+	}
+	p := d.plot(around(ticks, r.X.Log), scale{}, r.X.Label)
+	for n, row := range r.Rows {
+		row.draw(p, p.top+float64(n)*rangeRow+27)
+	}
+	return d.finish()
+}
+
+func (row Range) draw(p plot, middle float64) {
+	p.text(plain+" over", p.left, middle-9, fit(row.Name, p.right-p.left))
+	first, last := math.Inf(1), 0.0
+	for _, v := range row.Values {
+		if drawable(v, true) {
+			first, last = min(first, p.x.at(v)), max(last, p.x.at(v))
+		}
+	}
+	if last > 0 {
+		p.line(solid(other, 2), point{first, middle}, point{last, middle})
+	}
+	for n, v := range row.Values {
+		if drawable(v, true) {
+			shape(n)(&p.svg, hue(n), point{p.x.at(v), middle})
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// Package chart draws lines, ranges, bars and a time line of plain numbers as SVG.
+//
+// A drawing has classes instead of colours and fonts; Style has the rules for them. So a drawing is right in light and
+// dark, inherits the page's font, and is as wide as its place. Numbers without a place on an axis are left out: NaN,
+// infinite or negative ones, and zero on a logarithmic axis. A drawing of nothing says so.
+package chart
+
+import (
+	_ "embed" // style.css
+	"fmt"
+	"strings"
+)
+
+// Style is the CSS of all drawings, needed once a page. Drawings with Frame.Alone have it inside.
+//
+//go:embed style.css
+var Style string
+
+// Frame is what is around a drawing.
+type Frame struct {
+	ID          string // unique on the page: a letter, then letters, digits and dashes
+	Title, Desc string // for screen readers; Desc says in a sentence what the drawing shows
+	Width       float64
+	Alone       bool // a file of its own: the title is drawn, the style and the font are inside
+}
+
+// Widths in units of the drawing. Text is 12 units high.
+const (
+	Narrow = 360 // beside others, and on a phone
+	Wide   = 760 // of two columns, or a file of its own
+)
+
+const (
+	fontSize = 12
+	line     = 18.0 // of text, from baseline to baseline
+	margin   = 8.0  // between things
+)
+
+// drawing has a head of title, legend and unit, and below it a body from top to height.
+type drawing struct {
+	svg
+	frame       Frame
+	top, height float64
+}
+
+// start draws the head over a body of the given height. The unit stands over the y axis.
+func (f Frame) start(body float64, unit string, entries []entry) *drawing {
+	d := &drawing{frame: f}
+	if f.Alone {
+		d.text(plain+" title", 0, fontSize, fit(f.Title, f.Width/1.3)) // style.css has it larger and bolder
+		d.top += line + margin
+	}
+	d.legend(entries)
+	if unit != "" {
+		d.text(quiet, 0, d.top+fontSize, fit(unit, f.Width))
+		d.top += line
+	}
+	d.height = d.top + body
+	return d
+}
+
+// nothing returns a drawing that says that there is nothing to draw.
+func (d *drawing) nothing() []byte {
+	d.text(quiet+" middle", d.frame.Width/2, (d.top+d.height)/2, "nothing measured")
+	return d.finish()
+}
+
+// finish returns the SVG.
+func (d *drawing) finish() []byte {
+	var b strings.Builder
+	f, class, border := d.frame, "chart", 0.0
+	if f.Alone {
+		class, border = "chart alone", 16
+	}
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="%s" viewBox="%s %s %s %s"`,
+		class, number(-border), number(-border), number(f.Width+2*border), number(d.height+2*border))
+	fmt.Fprintf(&b, ` role="img" aria-labelledby="%s-t %s-d">`, f.ID, f.ID)
+	fmt.Fprintf(&b, "\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
+		f.ID, escape(f.Title), f.ID, escape(f.Desc))
+	if f.Alone {
+		// The ground is its own: an image does not know whether its page is as light or dark as the reader's system.
+		fmt.Fprintf(&b, "<style>\n%s</style>\n", Style)
+		fmt.Fprintf(&b, `<rect class="ground" x="%s" y="%s" width="100%%" height="100%%" rx="8"/>`+"\n",
+			number(-border), number(-border))
+	}
+	b.WriteString(d.String())
+	b.WriteString("</svg>\n")
+	return []byte(b.String())
+}
+
+// entry is one name in a legend, after a sample of a line, a glyph or both.
+type entry struct {
+	name  string
+	ink   ink // of the glyph
+	line  stroke
+	glyph glyph
+}
+
+const (
+	sample = 18.0 // the width of the sample before a name
+	apart  = 14.0 // between two entries
+)
+
+// legend draws entries in rows as wide as the drawing. A name that is wider by itself is shortened.
+func (d *drawing) legend(entries []entry) {
+	x := 0.0
+	for _, e := range entries {
+		name := fit(e.name, d.frame.Width-sample-4)
+		wide := sample + 4 + width(name)
+		if x > 0 && x+wide > d.frame.Width {
+			x, d.top = 0, d.top+line
+		}
+		middle := d.top + line/2
+		if e.line.width > 0 {
+			d.line(e.line, point{x + 1, middle}, point{x + sample - 1, middle})
+		}
+		if e.glyph != nil {
+			e.glyph(&d.svg, e.ink, point{x + sample/2, middle})
+		}
+		d.text(plain, x+sample+4, middle+4, name)
+		x += wide + apart
+	}
+	if len(entries) > 0 {
+		d.top += line + margin
+	}
+}
+
+// plot is the part of a drawing where values are, between two axes.
+type plot struct {
+	*drawing
+	x, y                     scale
+	left, right, top, bottom float64
+}
+
+const (
+	tickLength = 4.0
+	below      = 2*line + 4 // the room for the labels of the horizontal axis
+)
+
+// plot draws the axes around what is left of the body. The grid is horizontal, or vertical where y has no ticks.
+func (d *drawing) plot(x, y scale, label string) plot {
+	first, last := x.ticks[0], x.ticks[len(x.ticks)-1]
+	p := plot{drawing: d, top: d.top + fontSize/2, bottom: d.height - below}
+	p.left, p.right = max(margin, width(first.label)/2), d.frame.Width-margin // for a glyph on the edge
+	for _, t := range y.ticks {
+		p.left = max(p.left, width(t.label)+margin)
+	}
+	x.from, x.to = p.left, p.right
+	if half := width(last.label) / 2; x.at(last.value)+half > d.frame.Width {
+		p.right = d.frame.Width - half
+	}
+	x.to, y.from, y.to = p.right, p.bottom, p.top
+	x.thin()
+	p.x, p.y = x, y
+
+	for _, t := range y.ticks {
+		at := y.at(t.value)
+		d.line(solid(faint, 1), point{p.left, at}, point{p.right, at})
+		d.text(quiet+" end", p.left-margin+2, at+4, t.label)
+	}
+	for _, t := range x.ticks {
+		at := x.at(t.value)
+		if len(y.ticks) == 0 {
+			d.line(solid(faint, 1), point{at, p.top}, point{at, p.bottom})
+		}
+		d.line(solid(quiet, 1), point{at, p.bottom}, point{at, p.bottom + tickLength})
+		d.text(quiet+" middle", at, p.bottom+tickLength+fontSize+1, t.label)
+	}
+	d.line(solid(quiet, 1), point{p.left, p.bottom}, point{p.right, p.bottom})
+	d.text(quiet+" middle", (p.left+p.right)/2, p.bottom+tickLength+fontSize+line, fit(label, p.right-p.left))
+	return p
+}
+
+// at returns the place of a value.
+func (p plot) at(x, y float64) point { return point{p.x.at(x), p.y.at(y)} }

@@ -1,0 +1,285 @@
+package chart
+
+import (
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func frame(id string) Frame {
+	return Frame{ID: id, Title: "Throughput by batch", Desc: "What it shows.", Width: Narrow}
+}
+
+func lines() Lines {
+	return Lines{
+		X: Axis{Label: "batch-rows", Log: true}, Y: Axis{Label: "rows/s"}, Mark: "knee", Dashed: "published",
+		Series: []Series{
+			{Name: "copy", Points: []Point{{X: 2000, Y: 10e3, Low: 9e3, High: 11e3}, {X: 20000, Y: 95e3, Marked: true}, {X: 200000, Y: 99e3}}},
+			{Name: "insert", Points: []Point{{X: 2000, Y: 4e3}, {X: 20000, Y: 22e3}, {X: 200000, Y: 57e3}}},
+			{Name: "copy", Dashed: true, Points: []Point{{X: 2000, Y: 7e3}, {X: 200000, Y: 80e3}}},
+		},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	alone := frame("alone")
+	alone.Alone, alone.Width = true, Wide
+	log := lines()
+	log.Y.Log = true
+	under := lines()
+	under.Ceilings = []Ceiling{
+		{"this client: 8.0 GiB/s (s3 put)", 2e6}, {"this client: 52 MiB/s (postgres copy)", 120e3}, {"this client: 50 MiB/s (mysql load-data)", 115e3},
+	}
+	for name, svg := range map[string][]byte{
+		"lines.svg":    lines().Draw(frame("lines")),
+		"alone.svg":    log.Draw(alone),
+		"ceilings.svg": under.Draw(frame("ceilings")),
+		"bars-ceilings.svg": Bars{Rows: []Bar{
+			{Name: "copy", Note: "410k", Parts: []float64{410}, Ceiling: 900}, {Name: "insert", Note: "90k", Parts: []float64{90}, Ceiling: 9000},
+		}}.Draw(frame("bars-ceilings")),
+		"bars.svg": Bars{Parts: []string{"sending", "waiting", "never seen"}, Rows: []Bar{
+			{Name: "copy", Note: "81 s", Parts: []float64{.25, .75, 0}}, {Name: "insert", Note: "9 s", Parts: []float64{.5, .5, 0}, Published: .6},
+		}}.Draw(frame("bars")),
+		"ranges.svg": Ranges{X: Axis{Label: "time of a batch", Unit: Seconds, Log: true}, Values: []string{"p50", "p99"}, Rows: []Range{
+			{Name: "copy", Values: []float64{.012, .2}}, {Name: "insert", Values: []float64{.1, .3}},
+		}}.Draw(frame("ranges")),
+		"timeline.svg": Timeline{Y: Axis{Label: "rows/s"}, Mark: "retries", Marks: []float64{30},
+			Rates:  []Series{{Points: []Point{{X: 1, Y: 0}, {X: 30, Y: 5e6}, {X: 60, Y: 2e6}}}},
+			Phases: []Phase{{"fill", 0, 1}, {"load", 1, 50}, {"verify", 50, 60}}}.Draw(frame("timeline")),
+		"timeline-ceiling.svg": Timeline{Y: Axis{Label: "rows/s"}, Ceilings: []Ceiling{{"this client: 3.1 GiB/s (postgres copy)", 6e6}},
+			Rates:  []Series{{Points: []Point{{X: 1, Y: 0}, {X: 30, Y: 5e6}, {X: 60, Y: 2e6}}}},
+			Phases: []Phase{{"fill", 0, 1}, {"load", 1, 50}, {"verify", 50, 60}}}.Draw(frame("timeline-ceiling")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join("testdata", name)
+			if *update {
+				require.NoError(t, os.WriteFile(path, svg, 0o644))
+			}
+			want, err := os.ReadFile(path)
+			require.NoError(t, err, "go test -update writes it")
+			require.Equal(t, string(want), string(svg))
+			wellFormed(t, svg)
+		})
+	}
+}
+
+// wellFormed reads a drawing as XML, and refuses numbers that are none.
+func wellFormed(t *testing.T, svg []byte) (paths int) {
+	t.Helper()
+	for d := xml.NewDecoder(strings.NewReader(string(svg))); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return paths
+		}
+		require.NoError(t, err, string(svg))
+		if e, ok := token.(xml.StartElement); ok {
+			for _, a := range e.Attr {
+				require.NotContains(t, a.Value, "NaN")
+				require.NotContains(t, a.Value, "Inf")
+			}
+			if e.Name.Local == "path" {
+				paths++
+			}
+			require.NotEqual(t, "script", e.Name.Local)
+		}
+	}
+}
+
+// TestOddNumbers draws what a broken run may hold.
+func TestOddNumbers(t *testing.T) {
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 5e-324, 1e-9, 1, 1e18, math.MaxFloat64}
+	for _, a := range odd {
+		for _, b := range odd {
+			for _, log := range []bool{false, true} {
+				for _, unit := range []Unit{Count, Bytes, Seconds} {
+					axis := Axis{Label: "x", Unit: unit, Log: log}
+					over := []Ceiling{{"<script>", a}, {"b", b}}
+					s := []Series{{Name: "<script>", Points: []Point{{X: a, Y: b, Low: b, High: a, Marked: true}, {X: b, Y: a}}}}
+					wellFormed(t, Lines{X: axis, Y: axis, Series: s, Ceilings: over}.Draw(frame("a")))
+					wellFormed(t, Timeline{Y: axis, Rates: s, Ceilings: over, Phases: []Phase{{"load", 0, 1}}}.Draw(frame("a")))
+					wellFormed(t, Ranges{X: axis, Values: []string{"p50", "p99"}, Rows: []Range{{"a", []float64{a, b}}}}.Draw(frame("a")))
+				}
+				wellFormed(t, Bars{Parts: []string{"a", "b"}, Rows: []Bar{{Name: "a", Parts: []float64{a, b}, Published: a, Ceiling: b}}}.Draw(frame("a")))
+			}
+		}
+	}
+}
+
+// Names come from records: what no XML can hold must not be in them.
+func TestControlCharacters(t *testing.T) {
+	const odd = "a\x1b]0;b\x07\x00\x9b\u009b\u202e"
+	f := frame("a")
+	f.Title, f.Desc, f.Alone = odd, odd, true
+	for name, svg := range map[string][]byte{
+		"lines":    Lines{X: Axis{Label: odd}, Series: []Series{{Name: odd, Points: []Point{{X: 1, Y: 1}}}}}.Draw(f),
+		"bars":     Bars{Parts: []string{odd, odd}, Rows: []Bar{{Name: odd, Note: odd, Parts: []float64{1, 2}}}}.Draw(f),
+		"timeline": Timeline{Rates: []Series{{Name: odd, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 1}}}}, Phases: []Phase{{odd, 0, 2}}}.Draw(f),
+	} {
+		wellFormed(t, svg)
+		require.NotContains(t, string(svg), "\x1b", name)
+		require.NotContains(t, string(svg), "\u009b", name)
+		require.Contains(t, string(svg), "]0;b", name)
+	}
+}
+
+func TestNothingToDraw(t *testing.T) {
+	for name, svg := range map[string][]byte{
+		"lines": Lines{}.Draw(frame("a")), "bars": Bars{}.Draw(frame("a")),
+		"ranges": Ranges{Rows: []Range{{Name: "a"}}}.Draw(frame("a")), "timeline": Timeline{}.Draw(frame("a")),
+	} {
+		require.Zero(t, wellFormed(t, svg), name)
+		require.Contains(t, string(svg), "nothing measured", name)
+	}
+}
+
+// TestManySeries keeps the colours for those that get highest; the others are there, in grey.
+func TestManySeries(t *testing.T) {
+	var l Lines
+	for n := range 20 {
+		l.Series = append(l.Series, Series{Name: "series " + strconv.Itoa(n), Points: []Point{{X: 1, Y: float64(n)}, {X: 2, Y: float64(n + 1)}}})
+	}
+	svg := string(l.Draw(frame("a")))
+	require.Contains(t, svg, ">13 more<")
+	require.NotContains(t, svg, ">series 12<")
+	require.Contains(t, svg, ">series 13<")
+	require.Contains(t, svg, `class="line other"`)
+}
+
+func TestLongNamesAreShortened(t *testing.T) {
+	name := strings.Repeat("a long name of a method ", 4)
+	svg := string(Lines{Series: []Series{{Name: name, Points: []Point{{X: 1, Y: 1}}}}}.Draw(frame("a")))
+	require.NotContains(t, svg, name)
+	require.Contains(t, svg, "…</text>")
+	require.Equal(t, "short", fit("short", 100))
+	require.LessOrEqual(t, width(fit(name, 100)), 100.0)
+}
+
+// A rate is the mean of the interval that ends at X: the first one begins with the run.
+func TestTheFirstIntervalIsDrawn(t *testing.T) {
+	svg := string(Timeline{Rates: []Series{{Points: []Point{{X: 10, Y: 5}, {X: 20, Y: 7}}}}}.Draw(frame("a")))
+	grid := regexp.MustCompile(`class="line faint" d="(M[\d.]+ )`).FindStringSubmatch(svg)
+	require.NotNil(t, grid, svg)
+	require.Contains(t, svg, `class="line h0" stroke-width="1.5" d="`+grid[1])
+}
+
+// What was published at one point alone must not look like what was measured.
+func TestOnePublishedPoint(t *testing.T) {
+	svg := string(Lines{Series: []Series{{Name: "copy", Dashed: true, Points: []Point{{X: 1, Y: 1}}}}}.Draw(frame("a")))
+	_, drawn, _ := strings.Cut(svg, `class="line quiet"`) // after the legend
+	require.NotContains(t, drawn, "fill h0")
+	require.Contains(t, drawn, `class="line h0" stroke-width="1.5" stroke-dasharray`)
+}
+
+func TestUnitText(t *testing.T) {
+	for _, c := range []struct {
+		unit  Unit
+		value float64
+		want  string
+	}{
+		{Count, 0, "0"}, {Count, 950, "950"}, {Count, 2000, "2k"}, {Count, 1.5e6, "1.5M"}, {Count, 4194304, "4.19M"}, {Count, 2e9, "2G"},
+		{Bytes, 512, "512 B"}, {Bytes, 65536, "64 KiB"}, {Bytes, 1.5 * (1 << 20), "1.5 MiB"}, {Bytes, 1 << 40, "1 TiB"},
+		{Seconds, .00025, "250 µs"}, {Seconds, .25, "250 ms"}, {Seconds, 1.5, "1.5 s"}, {Seconds, 90, "1.5 min"}, {Seconds, 7200, "2 h"},
+	} {
+		require.Equal(t, c.want, c.unit.text(c.value))
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, c := range []struct {
+		unit Unit
+		end  float64
+		want string
+	}{
+		{Count, 95e3, "0 20k 40k 60k 80k 100k"}, {Count, 1, "0 0.2 0.4 0.6 0.8 1"}, {Count, 7, "0 2 4 6 8"},
+		{Bytes, 90 << 20, "0 B 20 MiB 40 MiB 60 MiB 80 MiB 100 MiB"}, {Seconds, 58, "0 15 s 30 s 45 s 1 min"}, {Seconds, 6000, "0 30 min 1 h 1.5 h 2 h"},
+	} {
+		var labels []string
+		for _, tick := range linear(c.unit, c.end, 5) {
+			labels = append(labels, tick.label)
+		}
+		require.Equal(t, strings.ReplaceAll(c.want, "0 B", "0"), strings.Join(labels, " "))
+	}
+	var labels []string
+	for _, tick := range decades(Count, 3700, 262e3) {
+		labels = append(labels, tick.label)
+	}
+	require.Equal(t, "2k 5k 10k 20k 50k 100k 200k 500k", strings.Join(labels, " "))
+}
+
+// TestColoursAreSeen measures the contrast of every colour against the pages' grounds: 3 for lines, 4.5 for text.
+func TestColoursAreSeen(t *testing.T) {
+	light, dark, found := strings.Cut(Style, "@media (prefers-color-scheme: dark)")
+	require.True(t, found)
+	dark, _, _ = strings.Cut(dark, "}\n}")
+	for scheme, part := range map[string]struct{ css, ground string }{"light": {light, "fbfbfa"}, "dark": {dark, "14171a"}} {
+		colours := regexp.MustCompile(`--(ink|quiet|h\d): #([0-9a-f]{6})`).FindAllStringSubmatch(part.css, -1)
+		require.Len(t, colours, hues+2, scheme)
+		for _, c := range colours {
+			least := 3.0
+			if !strings.HasPrefix(c[1], "h") {
+				least = 4.5
+			}
+			require.GreaterOrEqual(t, contrast(t, c[2], part.ground), least, "%s: %s", scheme, c[0])
+		}
+	}
+}
+
+// contrast is WCAG's.
+func contrast(t *testing.T, a, b string) float64 {
+	luminance := func(hex string) (sum float64) {
+		n, err := strconv.ParseUint(hex, 16, 32)
+		require.NoError(t, err)
+		for i, weight := range []float64{.2126, .7152, .0722} {
+			v := float64(n>>(16-8*i)&255) / 255
+			if v <= .04045 {
+				v /= 12.92
+			} else {
+				v = math.Pow((v+.055)/1.055, 2.4)
+			}
+			sum += weight * v
+		}
+		return sum
+	}
+	x, y := luminance(a), luminance(b)
+	return (max(x, y) + .05) / (min(x, y) + .05)
+}
+
+func BenchmarkLines(b *testing.B) {
+	for b.Loop() {
+		lines().Draw(frame("a"))
+	}
+}
+
+func TestWhichCeilingsAreDrawn(t *testing.T) {
+	a, b, far := Ceiling{"a", 100}, Ceiling{"b", 500}, Ceiling{"far", 501}
+	for name, c := range map[string]struct {
+		all         []Ceiling
+		high        float64
+		drawn, told []Ceiling
+	}{
+		"the highest first":        {[]Ceiling{a, b}, 100, []Ceiling{b, a}, nil},
+		"five times as high":       {[]Ceiling{a, b, far}, 100, []Ceiling{b, a}, []Ceiling{far}},
+		"below what it was to cap": {[]Ceiling{a}, 1000, []Ceiling{a}, nil},
+		"over nothing":             {[]Ceiling{a}, 0, nil, []Ceiling{a}},
+		"no number":                {[]Ceiling{{"x", math.NaN()}, {"y", math.Inf(1)}, {"z", -1}, {"none", 0}}, 100, nil, nil},
+		"no more than can be told": {[]Ceiling{{"1", 1}, {"2", 2}, {"3", 3}, {"4", 4}, {"5", 5}}, 9, []Ceiling{{"5", 5}, {"4", 4}, {"3", 3}, {"2", 2}}, nil},
+		"several of one name stay": {[]Ceiling{a, a}, 100, []Ceiling{a, a}, nil},
+		"none":                     {nil, 100, nil, nil},
+	} {
+		got := placed(c.all, c.high, false)
+		require.Equal(t, ceilings{c.drawn, c.told}, got, name)
+		require.GreaterOrEqual(t, got.top(c.high), c.high, name)
+	}
+}

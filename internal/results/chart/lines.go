@@ -1,0 +1,281 @@
+package chart
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strconv"
+)
+
+// Lines is a quantity over another, a line for each series.
+type Lines struct {
+	X, Y   Axis
+	Series []Series
+	// Mark is what a marked point is, for the legend.
+	Mark string
+	// Dashed is what dashed series are, for the legend, where they have no names of their own.
+	Dashed string
+	// Ceilings lie over all series.
+	Ceilings []Ceiling
+}
+
+// Series is one line. Two of the same name have one colour: what was published and what was measured.
+type Series struct {
+	Name   string
+	Points []Point
+	Dashed bool // published by somebody else: no glyphs, and not in the legend
+}
+
+// Point is one value with what it was spread over: Low and High are 0 when it was measured once.
+type Point struct {
+	X, Y, Low, High float64
+	Marked          bool
+}
+
+func (p Point) spread() bool {
+	return p.Low < p.High && drawable(p.Low, true) && drawable(p.High, true)
+}
+
+// named is how many series have a colour and a name; the rest is there in grey, so that all of the field is seen.
+const named = hues
+
+const linesHeight = 200.0
+
+// Draw returns the drawing. Of more than seven series those that get highest have colours.
+func (l Lines) Draw(f Frame) []byte {
+	series := l.drawable()
+	names := l.names(series)
+	height := linesHeight
+	if f.Width > Narrow {
+		height = 1.4 * linesHeight
+	}
+	over := placed(l.Ceilings, highest(series), l.Y.Log)
+	d := f.start(height, l.Y.Label, append(l.legend(series, names), over.legend()...))
+	if len(series) == 0 {
+		return d.nothing()
+	}
+	x, y := l.scales(series, over)
+	p := d.plot(x, y, l.X.Label)
+	over.draw(p)
+	for _, s := range slices.Backward(series) { // the first is drawn last, over the others
+		s.draw(p, slices.Index(names, s.Name))
+	}
+	return d.finish()
+}
+
+// drawable returns the series with the points that have a place, without series that have none.
+func (l Lines) drawable() (kept []Series) {
+	for _, s := range l.Series {
+		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
+			return !drawable(p.X, l.X.Log) || !drawable(p.Y, l.Y.Log)
+		})
+		slices.SortStableFunc(s.Points, func(a, b Point) int { return cmp.Compare(a.X, b.X) })
+		if len(s.Points) > 0 {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// names returns the names of the series with colours, in the order of the legend.
+func (l Lines) names(series []Series) (names []string) {
+	best := map[string]float64{}
+	for _, s := range series {
+		if !slices.Contains(names, s.Name) {
+			names = append(names, s.Name)
+		}
+		best[s.Name] = max(best[s.Name], highest([]Series{s}))
+	}
+	if len(names) <= named {
+		return names
+	}
+	byHeight := func(a, b string) int { return cmp.Compare(best[b], best[a]) }
+	first := slices.SortedStableFunc(slices.Values(names), byHeight)[:named]
+	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(first, name) })
+}
+
+func (l Lines) legend(series []Series, names []string) (entries []entry) {
+	for n, name := range names {
+		if name != "" {
+			entries = append(entries, entry{name: name, ink: hue(n), line: solid(hue(n), 2), glyph: shape(n)})
+		}
+	}
+	more := map[string]bool{}
+	marked, dashed := false, false
+	for _, s := range series {
+		if !slices.Contains(names, s.Name) {
+			more[s.Name] = true
+		}
+		dashed = dashed || s.Dashed
+		marked = marked || slices.ContainsFunc(s.Points, func(p Point) bool { return p.Marked })
+	}
+	if len(more) > 0 {
+		entries = append(entries, entry{name: strconv.Itoa(len(more)) + " more", line: solid(other, 2)})
+	}
+	if dashed {
+		entries = append(entries, entry{name: l.Dashed, line: dashes(quiet)})
+	}
+	if marked {
+		entries = append(entries, entry{name: l.Mark, ink: plain, glyph: mark})
+	}
+	return entries
+}
+
+// highest returns the largest value of all series.
+func highest(series []Series) (high float64) {
+	for _, s := range series {
+		for _, v := range s.Points {
+			high = max(high, v.Y)
+		}
+	}
+	return high
+}
+
+// scales returns those of both axes. Ticks stand at the values themselves on x.
+func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
+	var xs []float64
+	low, high := math.Inf(1), over.top(0)
+	for _, s := range series {
+		for _, v := range s.Points {
+			xs = append(xs, v.X)
+			low, high = min(low, v.Y), max(high, v.Y)
+			if v.spread() {
+				low, high = min(low, v.Low), max(high, v.High)
+			}
+		}
+	}
+	for _, c := range over.drawn {
+		low = min(low, c.Y)
+	}
+	if high == 0 {
+		high = 1
+	}
+	ticks := linear(l.Y.Unit, high, 5)
+	if l.Y.Log {
+		ticks = decades(l.Y.Unit, low, high)
+	}
+	x = scale{low: slices.Min(xs), high: slices.Max(xs), log: l.X.Log, ticks: each(l.X.Unit, xs)}
+	switch { // a single value is in the middle
+	case x.high == 0:
+		x.low, x.high = -1, 1
+	case x.low == x.high:
+		x.low, x.high = x.low/2, x.high*1.5
+	}
+	return x, around(ticks, l.Y.Log)
+}
+
+// draw draws a series in colour number n; negative is none.
+func (s Series) draw(p plot, n int) {
+	look, dot := solid(other, 1), glyph(nil)
+	if n >= 0 {
+		look, dot = solid(hue(n), 2), shape(n)
+	}
+	if s.Dashed {
+		look, dot = dashes(look.ink), nil
+	}
+	var line []point
+	for _, v := range s.Points {
+		line = append(line, p.at(v.X, v.Y))
+	}
+	if len(line) == 1 && s.Dashed { // a line of one point is not seen
+		line = []point{{line[0].x - 12, line[0].y}, {line[0].x + 12, line[0].y}}
+	} else if len(line) == 1 && dot == nil {
+		dot = shape(0)
+	}
+	if len(line) > 1 {
+		p.line(look, line...)
+	}
+	for _, v := range s.Points {
+		at := p.at(v.X, v.Y)
+		if n >= 0 && v.spread() {
+			for _, end := range []point{p.at(v.X, v.Low), p.at(v.X, v.High)} {
+				p.line(solid(look.ink, 1), at, end, point{end.x - 2.5, end.y}, point{end.x + 2.5, end.y})
+			}
+		}
+		if dot != nil {
+			dot(&p.svg, look.ink, at)
+		}
+		if n >= 0 && v.Marked {
+			mark(&p.svg, plain, at)
+		}
+	}
+}
+
+// Ceiling is a value that nothing drawn can exceed: a dashed line across the whole drawing, with its name on it.
+type Ceiling struct {
+	Name string
+	Y    float64
+}
+
+const (
+	// farAbove is how many times as high as the largest value a ceiling may lie. One that is higher would press all
+	// else to the ground, and stands in the legend instead.
+	farAbove = 5
+	// mostCeilings is how many are shown, the highest: more would be read as series.
+	mostCeilings = 4
+)
+
+// ceilings are those of one drawing, the highest first.
+type ceilings struct {
+	drawn, told []Ceiling
+}
+
+// placed decides which of the ceilings are drawn over values up to high, and which are only in the legend.
+func placed(all []Ceiling, high float64, log bool) (c ceilings) {
+	all = slices.DeleteFunc(slices.Clone(all), func(c Ceiling) bool { return !drawable(c.Y, log) || c.Y == 0 })
+	slices.SortStableFunc(all, func(a, b Ceiling) int { return cmp.Compare(b.Y, a.Y) })
+	for _, one := range all[:min(len(all), mostCeilings)] {
+		if one.Y > farAbove*high {
+			c.told = append(c.told, one)
+		} else {
+			c.drawn = append(c.drawn, one)
+		}
+	}
+	return c
+}
+
+// top returns the highest that is drawn, or high if that is higher.
+func (c ceilings) top(high float64) float64 {
+	for _, one := range c.drawn {
+		high = max(high, one.Y)
+	}
+	return high
+}
+
+// near is the share of a ceiling from which on the next one is so near that its name would run into that of the former.
+const near = 0.8
+
+// crowded reports whether a drawn ceiling has no room for its name.
+func (c ceilings) crowded(n int) bool { return n > 0 && c.drawn[n].Y > near*c.drawn[n-1].Y }
+
+// legend names those that have no line, or no room for their name below it.
+func (c ceilings) legend() (entries []entry) {
+	add := func(name string) {
+		entries = append(entries, entry{name: name, line: dashes(plain)})
+	}
+	for _, one := range c.told {
+		add(one.Name + ", far above")
+	}
+	for n, one := range c.drawn {
+		if c.crowded(n) {
+			add(one.Name)
+		}
+	}
+	return entries
+}
+
+// draw draws the lines. A name stands above its line, or below it where it would leave the plot.
+func (c ceilings) draw(p plot) {
+	for n, one := range c.drawn {
+		y := p.y.at(one.Y)
+		p.line(dashes(plain), point{p.left, y}, point{p.right, y})
+		if c.crowded(n) {
+			continue
+		}
+		base := y - 4
+		if base-fontSize < p.top {
+			base = y + fontSize + 1
+		}
+		p.text(quiet+" over", p.left+margin, base, fit(one.Name, p.right-p.left-2*margin))
+	}
+}

@@ -1,0 +1,307 @@
+package results
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/results/chart"
+	"github.com/terapush/terapush/internal/units"
+)
+
+// sketch is a chart that is not drawn yet.
+type sketch struct {
+	title, caption string
+	wide           bool // worth the width of the page
+	draw           func(chart.Frame) []byte
+}
+
+// asSVG draws the first chart of the first table as a file of its own, since an image holds one: readable on a light
+// and on a dark page, wherever it is shown.
+func asSVG(tables []Table) (string, error) {
+	t := tables[0]
+	first := throughput(t)[0]
+	frame := chart.Frame{ID: "chart", Title: t.title(), Desc: first.caption, Width: chart.Wide, Alone: true}
+	return string(first.draw(frame)), nil
+}
+
+// sketches are the charts of a table, most important first.
+func sketches(t Table) []sketch {
+	if len(t.Points) == 0 {
+		return nil
+	}
+	list := append(throughput(t), latency(t)...)
+	if best, ok := t.at(t.Best); ok && best.Typical != nil {
+		list = append(list, timeline(t.cellName(best.Settings), best.Typical)...)
+	}
+	return append(list, breakdowns(t)...)
+}
+
+// throughput is rows per second along every axis that has an order, or bar by bar where none has.
+func throughput(t Table) (list []sketch) {
+	for _, a := range t.varying() {
+		if a.ordered() {
+			list = append(list, along(t, a, len(list) == 0))
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, rateBars(t))
+	}
+	return list
+}
+
+// along is rows per second by one axis.
+func along(t Table, axis Axis, wide bool) sketch {
+	f := fold(t, axis)
+	l := chart.Lines{
+		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
+		Series: f.series(t), Mark: "first within " + near() + " of its line's best", Dashed: "published",
+	}
+	for _, c := range t.ceilings() {
+		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
+	}
+	var xs, ys []float64
+	dashed := false
+	for _, s := range l.Series {
+		for _, p := range s.Points {
+			xs, ys = append(xs, p.X), append(ys, p.Y)
+		}
+		dashed = dashed || s.Dashed
+	}
+	l.X.Log, l.Y.Log = wideRange(xs, 8), wideRange(ys, 30)
+	if l.Y.Log {
+		l.Y.Label += ", logarithmic"
+	}
+	caption := "Rows per second by " + axis.Name
+	if len(f.names) > 0 {
+		caption += ", a line for each " + namesOf(f.names)
+	}
+	if len(f.bestOf) > 0 {
+		caption += "; each point is the best over " + namesOf(f.bestOf)
+	}
+	caption += "."
+	if slices.ContainsFunc(t.Points, func(p Point) bool { return p.RowsPerSecond.N > 1 }) {
+		caption += " A point is the median of a cell's pushes, its bar reaches from the slowest to the fastest."
+	}
+	if dashed {
+		caption += " Dashed is what was published, measured elsewhere."
+	}
+	if len(l.Ceilings) > 0 {
+		caption += " " + aboutCeilings
+	}
+	return sketch{title: "Throughput by " + axis.Name, caption: caption, wide: wide, draw: l.Draw}
+}
+
+const aboutCeilings = "This client's line is what calibrate measured on it, into a server that forgets."
+
+// unit is what an axis is measured in.
+func (a Axis) unit() chart.Unit {
+	switch {
+	case strings.Contains(a.Name, "bytes"):
+		return chart.Bytes
+	case len(a.Values) > 0 && parseValue(a.Values[0]).isDuration:
+		return chart.Seconds
+	}
+	return chart.Count
+}
+
+// wideRange reports whether values reach so far that a linear axis would hide the small ones.
+func wideRange(values []float64, times float64) bool {
+	values = slices.DeleteFunc(values, func(v float64) bool { return v < 0 || math.IsNaN(v) })
+	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values) >= times*slices.Min(values)
+}
+
+func namesOf(axes []Axis) string {
+	var names []string
+	for _, a := range axes {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, " and ")
+}
+
+// folded says which of the other axes make the lines of a chart along one axis, and which are folded into their best.
+type folded struct {
+	axis   Axis
+	names  []Axis // a line for each combination of these
+	bestOf []Axis
+}
+
+// fold gives lines to as many axes as there is room for, those of words first: a method is what a reader looks for.
+func fold(t Table, axis Axis) folded {
+	const most = 7 // lines that a reader can tell apart
+	var words, numbers []Axis
+	for _, a := range t.varying() {
+		switch {
+		case a.Name == axis.Name:
+		case a.ordered():
+			numbers = append(numbers, a)
+		default:
+			words = append(words, a)
+		}
+	}
+	f := folded{axis: axis}
+	lines := 1
+	for n, a := range append(words, numbers...) {
+		if n == 0 || lines*len(a.Values) <= most {
+			lines *= len(a.Values)
+			f.names = append(f.names, a)
+		} else {
+			f.bestOf = append(f.bestOf, a)
+		}
+	}
+	return f
+}
+
+// series are the lines, the published ones behind those measured here.
+func (f folded) series(t Table) []chart.Series {
+	var here, there []chart.Series
+	named := slices.DeleteFunc(t.varying(), func(a Axis) bool {
+		return !slices.ContainsFunc(f.names, func(n Axis) bool { return n.Name == a.Name })
+	})
+	for _, p := range t.Points {
+		x := parseValue(p.Settings.Value(f.axis.Name))
+		if s := p.RowsPerSecond; !x.isText && s.N > 0 {
+			point := chart.Point{X: x.amount, Y: s.Median, Marked: len(f.bestOf) == 0 && isKneeAlong(t, p, f.axis.Name)}
+			if s.N > 1 {
+				point.Low, point.High = s.Low, s.High
+			}
+			here = withPoint(here, chart.Series{Name: nameBy(named, p.Settings.Value)}, point)
+		}
+	}
+	if t.Facts != nil {
+		for _, fact := range t.Facts.Points {
+			if x := parseValue(fact.Value(f.axis.Name)); !x.isText && fact.RowsPerSecond > 0 {
+				line := chart.Series{Name: nameBy(named, fact.Value), Dashed: true}
+				there = withPoint(there, line, chart.Point{X: x.amount, Y: fact.RowsPerSecond})
+			}
+		}
+	}
+	return append(here, there...)
+}
+
+// withPoint adds a point to the series of a name. Of several points in one place the highest stays.
+func withPoint(all []chart.Series, of chart.Series, p chart.Point) []chart.Series {
+	i := slices.IndexFunc(all, func(s chart.Series) bool { return s.Name == of.Name })
+	if i < 0 {
+		of.Points = []chart.Point{p}
+		return append(all, of)
+	}
+	points := all[i].Points
+	n := slices.IndexFunc(points, func(had chart.Point) bool { return had.X == p.X })
+	switch {
+	case n < 0:
+		all[i].Points = append(points, p)
+	case p.Y > points[n].Y:
+		points[n] = p
+	}
+	return all
+}
+
+func isKneeAlong(t Table, p Point, axis string) bool {
+	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
+}
+
+// rateBars are the cells where no axis has an order.
+func rateBars(t Table) sketch {
+	const most = 24
+	var b chart.Bars
+	picked := fastestOf(t, t.measured(), most)
+	for _, n := range picked {
+		p := t.Points[n]
+		bar := chart.Bar{
+			Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()},
+		}
+		if p.Fact != nil {
+			bar.Published = p.Fact.RowsPerSecond
+		}
+		if c, ok := p.ceiling(); ok {
+			bar.Ceiling = c.rowsPerSecond
+		}
+		b.Rows = append(b.Rows, bar)
+	}
+	caption := "Rows per second of each cell." + ofAll(len(picked), len(t.measured()))
+	if slices.ContainsFunc(b.Rows, func(r chart.Bar) bool { return r.Published > 0 }) {
+		caption += " The upright stroke is what was published, measured elsewhere."
+	}
+	var ceilings []string
+	for _, c := range t.ceilings() {
+		ceilings = append(ceilings, c.name)
+	}
+	if len(ceilings) > 0 {
+		caption += " What calibrate measured, into a server that forgets: " + strings.Join(ceilings, ", ")
+	}
+	return sketch{title: "Throughput", caption: caption, draw: b.Draw}
+}
+
+func ofAll(shown, of int) string {
+	if shown == of {
+		return ""
+	}
+	return fmt.Sprintf(" The fastest %d of %d are shown.", shown, of)
+}
+
+// latency is the percentiles of batches in the best cells.
+func latency(t Table) []sketch {
+	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
+	if len(picked) == 0 {
+		return nil
+	}
+	r := chart.Ranges{
+		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds, Log: true},
+		Values: []string{"p50", "p90", "p99", "longest"},
+	}
+	for _, n := range picked {
+		p := t.Points[n]
+		values := []float64{p.P50.Median, p.P90.Median, p.P99.Median, p.Max.Median}
+		r.Rows = append(r.Rows, chart.Range{Name: t.cellName(p.Settings), Values: values})
+	}
+	caption = "How long a batch took from being sent to its answer, " + caption
+	if loop := t.input("loop"); loop != "" {
+		caption += " The loop is " + loop + "."
+	}
+	return []sketch{{title: "Latency of batches", caption: caption, draw: r.Draw}}
+}
+
+// fastestOf returns the best of some points, in their own order.
+func fastestOf(t Table, among []int, most int) []int {
+	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
+		return cmp.Compare(t.Points[b].rate(), t.Points[a].rate())
+	})
+	return slices.Sorted(slices.Values(byRate[:min(len(byRate), most)]))
+}
+
+// picks returns the cells whose insides are shown: the best of each combination of words, such as methods, or of each
+// value of the first axis where there are no words; the fastest of them if they are many. The text says which.
+func picks(t Table, fit func(Point) bool) (points []int, which string) {
+	const most = 8
+	axes := slices.DeleteFunc(t.varying(), Axis.ordered)
+	if len(axes) == 0 && len(t.varying()) > 0 {
+		axes = t.varying()[:1]
+	}
+	best := map[string]int{}
+	for _, n := range t.measured() {
+		p := t.Points[n]
+		if !fit(p) {
+			continue
+		}
+		name := ""
+		for _, a := range axes {
+			name += p.Settings.Value(a.Name) + "\x00"
+		}
+		if had, ok := best[name]; !ok || p.rate() > t.Points[had].rate() {
+			best[name] = n
+		}
+	}
+	for _, n := range best {
+		points = append(points, n)
+	}
+	slices.Sort(points)
+	groups := len(points)
+	points = fastestOf(t, points, most)
+	if which = "by cell."; len(axes) > 0 && len(axes) < len(t.varying()) {
+		which = "in the fastest cell of each " + namesOf(axes) + "."
+	}
+	return points, which + ofAll(len(points), groups)
+}

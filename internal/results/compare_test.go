@@ -1,0 +1,145 @@
+package results_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/results"
+)
+
+func TestARecordDoesNotDifferFromItself(t *testing.T) {
+	for _, file := range []string{"workers.jsonl", "four-methods.jsonl", "two-parts.jsonl", "run-4.json"} {
+		c := results.Compare(fixture(t, file), fixture(t, file))
+		require.NotEmpty(t, c.Cells)
+		for _, p := range c.Cells {
+			require.Equal(t, results.Same, p.Verdict, file)
+			require.Zero(t, p.Change)
+		}
+		require.Empty(t, c.Lost)
+		require.Empty(t, c.Inputs)
+		require.Empty(t, c.SlowerBy(0.0001))
+		require.Empty(t, c.Broken())
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	five, slower := []float64{100, 101, 102, 103, 104}, []float64{90, 91, 92, 93, 94}
+	for _, c := range []struct {
+		name    string
+		a, b    []float64
+		verdict results.Verdict
+		fails   bool // by 5 %
+	}{
+		{"clear", five, slower, results.Slower, true},
+		{"faster", slower, five, results.Faster, false},
+		{"within the noise", five, []float64{60, 101, 85, 130, 94}, results.Same, false},
+		{"clear and small", five, []float64{96, 97, 98, 98.5, 99}, results.Slower, false},
+		{"few and large", five[:3], slower[:3], results.TooFew, true},
+		{"few and small", five[:3], []float64{99, 100, 101}, results.TooFew, false},
+		{"one and faster", slower[:1], five[:1], results.TooFew, false},
+	} {
+		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
+		require.Equal(t, c.verdict, got.Cells[0].Verdict, c.name)
+		require.Equal(t, c.fails, len(got.SlowerBy(0.05)) == 1, c.name)
+	}
+}
+
+func TestCellsMatchBySettings(t *testing.T) {
+	a := sweep("batch_rows", []string{"2000", "16KiB", "5"}, []float64{1}, []float64{2}, []float64{3})
+	b := sweep("batch-rows", []string{"16384", "2,000", "7"}, []float64{2}, []float64{1}, []float64{4})
+	c := results.Compare(a, b)
+	require.Len(t, c.Cells, 2)
+	for _, p := range c.Cells {
+		require.Zero(t, p.Change)
+	}
+	require.Equal(t, []results.Lost{
+		{Table: "s", Settings: a.Entries[2].Settings, In: "a"},
+		{Table: "s", Settings: b.Entries[2].Settings, In: "b"},
+	}, c.Lost)
+
+	b = sweep("batch-rows", []string{"2000", "16384", "5"}, []float64{1}, nil, []float64{3})
+	b.Entries = append(b.Entries, results.Entry{Cell: 1, Status: results.Failed, Error: "disk full",
+		Settings: []results.Setting{{Axis: "batch-rows", Value: "16384"}}})
+	c = results.Compare(a, b)
+	require.Equal(t, []results.Lost{{Table: "s", Settings: a.Entries[1].Settings, In: "a", Other: results.Failed, Error: "disk full"}}, c.Lost)
+	require.Len(t, c.Broken(), 1)
+}
+
+func TestTargetsOfOneValueCompare(t *testing.T) {
+	c := results.Compare(sweep("target", []string{"postgres://a/d"}, []float64{1}), sweep("target", []string{"postgres://b/d"}, []float64{2}))
+	require.Len(t, c.Cells, 1)
+	require.Empty(t, c.Lost)
+}
+
+func TestEveryInputThatDiffersIsListed(t *testing.T) {
+	a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
+	r := b.Entries[0].Report
+	r.Target.Server, r.Target.Settings["fsync"], r.Plan.Seed, r.Plan.Dataset, r.Plan.Workers = "PostgreSQL 18.0", "off", 2, "people", 5
+	b.Head.Version, b.Head.Machine = "0.7.0", results.Machine{Host: "h", Cores: 4}
+	b.Head.Parts[0].Push = map[string][]string{"create": {"recreate"}}
+	c := results.Compare(a, b)
+	require.Equal(t, []results.Difference{
+		{Name: "server", A: "PostgreSQL 17.2", B: "PostgreSQL 18.0"},
+		{Name: "durability", A: "fsync=on, full_page_writes=on, synchronous_commit=on", B: "fsync=off, full_page_writes=on, synchronous_commit=on"},
+		{Name: "dataset", A: "documents", B: "people"},
+		{Name: "data seed", A: "1", B: "2"},
+		{Name: "workers", A: "4", B: "5"},
+		{Name: "setting fsync", A: "on", B: "off"},
+		{Name: "machine", B: "4 cores"},
+		{Name: "host", B: "h"},
+		{Name: "terapush", B: "0.7.0"},
+		{Name: "--create", B: "recreate"},
+	}, c.Inputs)
+}
+
+// Distinct rows are whole batches, so that other batches make another number of one and the same: no input of its own.
+func TestRoundingIsNoInput(t *testing.T) {
+	for _, c := range []struct {
+		batch, distinct int64 // beside 200,000 rows in batches of 12,500
+		named           bool
+	}{
+		{31655, 221585, false}, {997, 200397, false}, {12500, 200000, false}, {997, 149550, true}, {31655, 253240, true}, {5, 0, true},
+	} {
+		a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
+		a.Entries[0].Report.Plan.BatchRows, a.Entries[0].Report.Plan.DistinctRows = 12500, 200000
+		b.Entries[0].Report.Plan.BatchRows, b.Entries[0].Report.Plan.DistinctRows = c.batch, c.distinct
+		found := results.Compare(a, b).Inputs
+		require.Equal(t, c.named, slices.ContainsFunc(found, func(d results.Difference) bool { return d.Name == "distinct rows" }), "%+v: %v", c, found)
+	}
+}
+
+func TestComparingWithNothing(t *testing.T) {
+	nothing, some := []float64{0, 0, 0, 0, 0}, []float64{5, 6, 7, 8, 9}
+	for _, c := range []struct {
+		a, b    []float64
+		change  float64
+		verdict results.Verdict
+		fails   bool
+	}{
+		{nothing, some, 0, results.Faster, false}, {some, nothing, -1, results.Slower, true}, {nothing, nothing, 0, results.Same, false},
+	} {
+		got := results.Compare(sweep("workers", []string{"1"}, c.a), sweep("workers", []string{"1"}, c.b))
+		require.Equal(t, c.verdict, got.Cells[0].Verdict)
+		require.InDelta(t, c.change, got.Cells[0].Change, 0)
+		require.Equal(t, c.fails, len(got.SlowerBy(0.05)) == 1)
+	}
+}
+
+func TestNothingInCommon(t *testing.T) {
+	c := results.Compare(fixture(t, "two-parts.jsonl"), fixture(t, "workers.jsonl"))
+	require.Empty(t, c.Cells)
+	require.Len(t, c.Lost, 15)
+	require.NotNil(t, c.Inputs)
+}
+
+func ExampleCompare() {
+	a := sweep("workers", []string{"4"}, []float64{100, 101, 102, 103, 104})
+	b := sweep("workers", []string{"4"}, []float64{89, 90, 91, 92, 93})
+	for _, p := range results.Compare(a, b).SlowerBy(0.05) {
+		fmt.Printf("%s: %.1f %%\n", p.Settings, 100*p.Change)
+	}
+	// Output: workers 4: -10.8 %
+}

@@ -1,0 +1,84 @@
+package results
+
+import (
+	"encoding/csv"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// asCSV gives one line for each point of all tables, under one head. Columns that every record has come first and keep
+// their names and places; the axes follow as axis.NAME, empty for tables that do not have one. What was not measured is
+// empty. All values of a quantity stand in its column _samples, with ';' between.
+func asCSV(tables []Table) (string, error) {
+	var axes []string
+	for _, t := range tables {
+		for _, a := range t.Axes {
+			if !slices.Contains(axes, a.Name) {
+				axes = append(axes, a.Name)
+			}
+		}
+	}
+	var b strings.Builder
+	out := csv.NewWriter(&b)
+	_ = out.Write(csvHead(axes)) // an error of it comes back from Error
+	for _, t := range tables {
+		for i := range t.Points {
+			_ = out.Write(csvLine(t, i, axes))
+		}
+	}
+	out.Flush()
+	return b.String(), out.Error()
+}
+
+func csvHead(axes []string) []string {
+	head := strings.Split("table scale status pushes limited failed error retries best smallest knee", " ")
+	for _, q := range quantities() {
+		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
+	}
+	head = append(head, "seed_rows_per_second", "seed_overall_rows_per_second", "seed_bytes_per_second", "seed_seconds")
+	for _, a := range axes {
+		head = append(head, "axis."+printable(a))
+	}
+	return head
+}
+
+func csvLine(t Table, i int, axes []string) []string {
+	p := t.Points[i]
+	line := []string{
+		printable(t.Name), printable(t.Scale), string(p.Status),
+		strconv.Itoa(len(p.Pushes)), strconv.Itoa(p.Limited), strconv.Itoa(p.Failed), oneLine(p.Error),
+		strconv.FormatInt(p.Retries, 10),
+		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.isKnee(p)),
+	}
+	for _, q := range quantities() {
+		s := q.sample(&p)
+		if s.N == 0 {
+			line = append(line, "", "", "", "")
+			continue
+		}
+		samples := make([]string, len(s.Values))
+		for n, v := range s.Values {
+			samples[n] = exact(v)
+		}
+		line = append(line, exact(s.Median), exact(s.Low), exact(s.High), strings.Join(samples, ";"))
+	}
+	f := Fact{}
+	if p.Fact != nil {
+		f = *p.Fact
+	}
+	for _, v := range []float64{f.RowsPerSecond, f.OverallRowsPerSecond, f.BytesPerSecond, f.Seconds} {
+		if v == 0 {
+			line = append(line, "") // not published
+		} else {
+			line = append(line, exact(v))
+		}
+	}
+	for _, a := range axes {
+		line = append(line, printable(p.Settings.Value(a)))
+	}
+	return line
+}
+
+// exact formats a number in as few digits as give it back.
+func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

@@ -1,0 +1,271 @@
+package results
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+)
+
+func head() Head {
+	return Head{
+		Name: "yugabyte", Title: "rows <per> transaction", Scale: "ci", Digest: "d1", Repeats: 2, Machine: ThisMachine(),
+		Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+		Parts:   []Part{{Cells: 3, Axes: []Axis{{Name: "workers", Values: []string{"1", "2", "4"}}}}},
+	}
+}
+
+func entry(cell int) Entry {
+	e := Entry{Cell: cell, Settings: []Setting{{"workers", fmt.Sprint(cell)}}, Status: Measured, Started: head().Started, Seconds: 1.5}
+	e.Report = &report.Report{Schema: report.Schema, Warnings: []string{"a <b> & \"c\"\nd"}}
+	return e
+}
+
+// as is an entry as it is read behind a head.
+func as(h Head, e Entry) Entry {
+	e.Version, e.Machine = h.Version, h.Machine
+	return e
+}
+
+func path(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sweep.jsonl") }
+
+// written is the text of a record with a head and so many entries.
+func written(t *testing.T, entries int) string {
+	at := path(t)
+	f, err := Open(at)
+	require.NoError(t, err)
+	require.Empty(t, f.Record().Head.Schema)
+	require.NoError(t, f.Begin(head()))
+	for i := range entries {
+		require.NoError(t, f.Append(entry(i)))
+	}
+	require.NoError(t, f.Close())
+	text, err := os.ReadFile(at)
+	require.NoError(t, err)
+	require.Equal(t, entries+1, strings.Count(string(text), "\n"), "one line each, whatever is in it")
+	return string(text)
+}
+
+func put(t *testing.T, text string) string {
+	at := path(t)
+	require.NoError(t, os.WriteFile(at, []byte(text), 0o644))
+	return at
+}
+
+func TestRoundTrip(t *testing.T) {
+	r, err := Read(put(t, written(t, 3)))
+	require.NoError(t, err)
+	want := head()
+	want.Schema = Schema
+	require.Equal(t, Record{File: r.File, Head: want, Entries: []Entry{as(want, entry(0)), as(want, entry(1)), as(want, entry(2))}}, r)
+}
+
+// A process can be killed after any byte, and the machine can lose the line's beginning.
+func TestEveryCutIsGoneOnWith(t *testing.T) {
+	text := written(t, 2)
+	for cut := range len(text) + 1 {
+		if next := strings.IndexByte(text[cut:], '\n'); next > 5 && cut > 100 && cut%97 > 0 {
+			continue // the middle of a line is like any other
+		}
+		at := put(t, text[:cut])
+		whole := strings.Count(text[:cut], "\n")
+		atEnd := cut < len(text) && text[cut] == '\n' // the line feed alone is missing
+		if atEnd {
+			whole++
+		}
+		if whole > 0 {
+			r, err := Read(at)
+			require.NoError(t, err, "cut at %d", cut)
+			require.Len(t, r.Entries, whole-1, "cut at %d", cut)
+			require.Equal(t, !atEnd && text[cut-1] != '\n', r.Torn, "cut at %d", cut)
+		}
+		f, err := Open(at)
+		require.NoError(t, err, "cut at %d", cut)
+		require.Equal(t, cut > 0 && !atEnd && text[cut-1] != '\n', f.Torn(), "cut at %d", cut)
+		require.Len(t, f.Record().Entries, max(whole-1, 0), "cut at %d", cut)
+		if whole == 0 {
+			require.Empty(t, f.Record().Head.Schema)
+			require.NoError(t, f.Begin(head()))
+			whole = 1
+		}
+		for i := whole - 1; i < 2; i++ {
+			require.NoError(t, f.Append(entry(i)))
+		}
+		require.NoError(t, f.Close())
+		got, err := os.ReadFile(at)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got), "cut at %d", cut)
+	}
+	lines := strings.SplitAfter(text, "\n")
+	f, err := Open(put(t, lines[0]+lines[1]+"\x00\x00"+lines[2][2:]))
+	require.NoError(t, err)
+	require.True(t, f.Torn())
+	require.Len(t, f.Record().Entries, 1)
+	require.NoError(t, f.Close())
+}
+
+func TestOneProcessAtATime(t *testing.T) {
+	at := put(t, written(t, 1))
+	f, err := Open(at)
+	require.NoError(t, err)
+	_, err = Open(at)
+	require.ErrorContains(t, err, "another process is adding to the record "+at)
+	_, err = Read(at)
+	require.NoError(t, err, "who only reads need not wait")
+	require.NoError(t, f.Close())
+	f, err = Open(at)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+func TestResetAndASecondHead(t *testing.T) {
+	at := put(t, written(t, 2))
+	f, err := Open(at)
+	require.NoError(t, err)
+	more := head()
+	more.Repeats = 5
+	require.NoError(t, f.Begin(more))
+	require.NoError(t, f.Append(entry(2)))
+	require.NoError(t, f.Close())
+	r, err := Read(at)
+	require.NoError(t, err)
+	require.Equal(t, 5, r.Head.Repeats)
+	require.Len(t, r.Entries, 3)
+
+	f, err = Open(at)
+	require.NoError(t, err)
+	require.NoError(t, f.Reset())
+	require.ErrorContains(t, f.Append(entry(0)), "no head")
+	require.NoError(t, f.Close())
+	require.NoFileExists(t, at, "an empty file is nobody's record")
+}
+
+// What the reader would refuse does not get in.
+func TestRefusedLinesAreNotWritten(t *testing.T) {
+	at := put(t, written(t, 1))
+	f, err := Open(at)
+	require.NoError(t, err)
+	other, bent := head(), head()
+	other.Digest, other.Name = "d2", "other"
+	bent.Parts[0].Axes[0].Values, bent.Parts[0].Cells = []string{"1"}, 1
+	require.ErrorContains(t, f.Begin(other), `it is of the plan "yugabyte", this is "other"`)
+	require.ErrorContains(t, f.Begin(bent), "other cells")
+	require.ErrorContains(t, f.Append(entry(3)), "cell 3 of part 0")
+	require.NoError(t, f.Append(entry(2)))
+	require.NoError(t, f.Close())
+	r, err := Read(at)
+	require.NoError(t, err)
+	require.Len(t, r.Entries, 2)
+}
+
+// Close removes an empty file, and another process may have opened it by then: what it locks has to be what it writes to.
+func TestNobodyHoldsARecordThatIsGone(t *testing.T) {
+	at := path(t)
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 300 {
+				f, err := Open(at)
+				if err != nil {
+					continue // another has it
+				}
+				own, err := f.file.Stat()
+				there, err2 := os.Stat(at)
+				if assert.NoError(t, errors.Join(err, err2), "no longer there") {
+					assert.True(t, os.SameFile(own, there), "another file's")
+				}
+				assert.NoError(t, f.Close())
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	f, err := Open(put(t, written(t, 1)))
+	require.NoError(t, err)
+	real := f.file
+	f.file = full
+	err = f.Append(entry(1))
+	require.ErrorIs(t, err, syscall.ENOSPC)
+	require.ErrorContains(t, err, "the disk of the record "+f.path+" is full")
+	f.file = real
+	require.NoError(t, f.Append(entry(1)), "where it was before")
+	require.NoError(t, f.Close())
+	r, err := Read(f.path)
+	require.NoError(t, err)
+	require.Len(t, r.Entries, 2)
+}
+
+func TestPlacesWithoutFiles(t *testing.T) {
+	for _, at := range []string{filepath.Join(t.TempDir(), "no", "where"), t.TempDir()} {
+		_, err := Open(at)
+		require.Error(t, err)
+		require.False(t, errors.Is(err, errors.ErrUnsupported))
+	}
+	link := path(t)
+	require.NoError(t, os.Symlink("behind.jsonl", link))
+	f, err := Open(link)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	left, err := os.ReadDir(filepath.Dir(link))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "the link, and no empty file")
+	require.Equal(t, os.ModeSymlink, left[0].Type())
+	_, err = Open("/dev/null")
+	require.ErrorContains(t, err, "/dev/null is no regular file")
+	_, err = Look("/dev/null")
+	require.ErrorContains(t, err, "/dev/null is no regular file")
+}
+
+func TestThisMachine(t *testing.T) {
+	m := ThisMachine()
+	require.Equal(t, runtime.GOARCH, m.Arch)
+	require.Positive(t, m.Cores)
+	if runtime.GOOS == "linux" {
+		require.Regexp(t, `^Linux \d+\.`, m.OS)
+		require.Positive(t, m.MemoryBytes)
+	}
+}
+
+// Who looks sees what Open will find, and leaves it as it is.
+func TestLook(t *testing.T) {
+	r, err := Look(filepath.Join(t.TempDir(), "nothing"))
+	require.NoError(t, err)
+	require.Empty(t, r.Head.Schema)
+	text := written(t, 2)
+	first := strings.Index(text, "\n") + 1
+	for _, cut := range []int{0, 5, 60, first, first + 20, len(text)} {
+		at := put(t, text[:cut])
+		seen, err := Look(at)
+		require.NoError(t, err, "cut at %d", cut)
+		kept, err := os.ReadFile(at)
+		require.NoError(t, err)
+		require.Equal(t, text[:cut], string(kept))
+		f, err := Open(at)
+		require.NoError(t, err)
+		require.Equal(t, f.Record().Head, seen.Head)
+		require.Equal(t, f.Record().Entries, seen.Entries)
+		require.NoError(t, f.Close())
+	}
+	at := put(t, "# a title")
+	_, err = Look(at)
+	require.ErrorContains(t, err, at+": it is neither a record nor a report")
+	_, err = Look(t.TempDir())
+	require.ErrorContains(t, err, "reading the record: ")
+}

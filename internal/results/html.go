@@ -1,0 +1,304 @@
+package results
+
+import (
+	_ "embed" // the page and its style
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/internal/results/chart"
+	"github.com/terapush/terapush/internal/units"
+)
+
+//go:embed page.tmpl
+var pageTemplate string
+
+//go:embed page.css
+var pageStyle string
+
+// part is one table on the page.
+type part struct {
+	ID, Title, Name string
+	Where           string // server and machine
+	About           string // name, scale and settings of durability
+	Tiles           []tile
+	Figures         []figure
+	Cells, All      htmlTable
+	Knees           []Input
+	Failures        []Input // cells, and why
+	Warnings        []string
+	Facts           *Facts
+	Besides, Inputs []Input
+}
+
+// tile is one figure of the headline.
+type tile struct{ Name, Value, Unit, Note string }
+
+// figure is one chart with its words. Wide is the same chart for a wide page; "" if there is one only.
+type figure struct {
+	Title, Caption string
+	Narrow, Wide   template.HTML
+}
+
+// htmlTable is a table as the page has it.
+type htmlTable struct {
+	Head []htmlCell
+	Rows []htmlRow
+}
+
+type htmlRow struct {
+	Class string // the cell's status, or best
+	Cells []htmlCell
+}
+
+// htmlCell is one field. Share is the length of the bar behind it, in per cent; 0 is none.
+type htmlCell struct {
+	Text, Note string
+	Number     bool
+	Share      int
+}
+
+// Long reports whether a text may be broken into lines.
+func (c htmlCell) Long() bool { return len(c.Text) > 24 }
+
+// asHTML shows tables on one page that needs nothing besides: no script, no network, no font. It is light or dark as
+// the reader's system is, and fits a phone as well as paper. Everything out of tables is escaped.
+func asHTML(tables []Table) (string, error) {
+	t, err := template.New("page").Parse(pageTemplate)
+	if err != nil {
+		return "", err
+	}
+	page := struct {
+		Title, When string
+		Style       template.CSS
+		Parts       []part
+	}{Title: pageTitle(tables), When: when(tables), Style: template.CSS(chart.Style + pageStyle)}
+	for n, table := range tables {
+		page.Parts = append(page.Parts, newPart(n, table, page.Title))
+	}
+	var b strings.Builder
+	err = t.Execute(&b, page)
+	return b.String(), err
+}
+
+// pageTitle is what the titles of all tables begin with: the sweep's stands before the part's.
+func pageTitle(tables []Table) string {
+	common := strings.Split(tables[0].title(), ": ")
+	for _, t := range tables[1:] {
+		words := strings.Split(t.title(), ": ")
+		n := 0
+		for n < min(len(common), len(words)) && words[n] == common[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	if len(common) == 0 {
+		return "Sweeps"
+	}
+	return strings.Join(common, ": ")
+}
+
+func (t Table) title() string {
+	if t.Title == "" {
+		return t.Name
+	}
+	return t.Title
+}
+
+// when is the day of the first measurement, or the first and the last.
+func when(tables []Table) string {
+	var times []time.Time
+	for _, t := range tables {
+		for _, p := range t.Points {
+			if p.Typical != nil && !p.Typical.Run.Started.IsZero() {
+				times = append(times, p.Typical.Run.Started.UTC())
+			}
+		}
+	}
+	if len(times) == 0 {
+		return ""
+	}
+	slices.SortFunc(times, time.Time.Compare)
+	const day = "2 January 2006"
+	first, last := times[0].Format(day), times[len(times)-1].Format(day)
+	if first == last {
+		return first
+	}
+	return first + " to " + last
+}
+
+func newPart(n int, t Table, page string) part {
+	var scale, durability string
+	if t.Scale != "" {
+		scale = "scale " + t.Scale
+	}
+	if settings := t.input(inputDurability); settings != "" {
+		durability = "durability " + settings
+	}
+	p := part{
+		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
+		Where: joined(" · ", t.input(inputServer), t.input(inputMachine)), About: joined(" · ", t.Name, scale, durability),
+		Tiles: tiles(t), Cells: cellTable(t), All: allQuantities(t),
+		Warnings: t.Warnings, Facts: t.Facts, Inputs: append(t.fixed(), t.Inputs...),
+	}
+	if t.Best >= 0 {
+		p.Knees = kneesInWords(t)
+	}
+	if t.Facts != nil {
+		p.Besides = besides(t)[1:] // the page has the source in a place of its own
+	}
+	for _, point := range t.Points {
+		if point.Error != "" {
+			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), string(point.Status) + ": " + printable(point.Error)})
+		}
+	}
+	for i, s := range sketches(t) {
+		frame := chart.Frame{ID: fmt.Sprintf("%s-c%d", p.ID, i+1), Title: s.title, Desc: s.caption, Width: chart.Narrow}
+		f := figure{Title: s.title, Caption: s.caption, Narrow: template.HTML(s.draw(frame))}
+		if s.wide {
+			frame.ID, frame.Width = frame.ID+"w", chart.Wide
+			f.Wide = template.HTML(s.draw(frame))
+		}
+		p.Figures = append(p.Figures, f)
+	}
+	return p
+}
+
+// tiles are the headline: the best cell, the smallest that is nearly as good, and how much was measured.
+func tiles(t Table) []tile {
+	var list []tile
+	if best, ok := t.at(t.Best); ok {
+		list = append(list, tile{"Best", units.Amount(best.rate()), "rows/s",
+			joined(" · ", t.cellName(best.Settings), units.Amount(best.BytesPerSecond.Median/mib)+" MiB/s")})
+		name := "Smallest within " + near() + " of it"
+		if small, ok := t.at(t.Smallest); ok && t.Smallest != t.Best {
+			list = append(list, tile{name, units.Amount(small.rate()), "rows/s", t.cellName(small.Settings)})
+		} else if len(t.Points) > 1 {
+			list = append(list, tile{name, "itself", "", "no smaller setting comes as near"})
+		}
+		if best.P99.N > 0 {
+			list = append(list, tile{"Batch latency there, p99", units.Seconds(best.P99.Median), "",
+				"half of the batches within " + units.Seconds(best.P50.Median)})
+		}
+		if best.BytesPerRow.N > 0 {
+			stored := units.Amount(best.BytesPerRow.Median)
+			list = append(list, tile{"Stored there", stored, "bytes a row", "with indexes, as the server counts"})
+		}
+	}
+	count := map[Status]int{}
+	for _, p := range t.Points {
+		count[p.Status]++
+	}
+	note := ""
+	for _, s := range []Status{Limited, Failed, Skipped} {
+		if count[s] > 0 {
+			note = joined(", ", note, fmt.Sprintf("%d %s", count[s], s))
+		}
+	}
+	measured := strconv.Itoa(count[Measured] + count[Limited])
+	return append(list, tile{"Cells measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
+}
+
+// cellTable is the table of all formats, with a bar behind each rate that shows how it stands to the best.
+func cellTable(t Table) htmlTable {
+	// Why a push failed is told below.
+	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) })
+	rate := slices.Index(g.head, "rows/s")
+	best, measured := t.at(t.Best)
+	var h htmlTable
+	for i, head := range g.head {
+		h.Head = append(h.Head, htmlCell{Text: head, Number: g.right[i]})
+	}
+	for n, texts := range g.rows {
+		p := t.Points[n]
+		row := htmlRow{Class: string(p.Status)}
+		if n == t.Best {
+			row.Class = "best"
+		}
+		for i, text := range texts {
+			cell := htmlCell{Text: text, Number: g.right[i]}
+			if share := 100 * p.rate() / best.rate(); i == rate && measured && share >= 1 && share <= 100 {
+				cell.Share = int(share)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	return h
+}
+
+// allQuantities is every quantity of each measured cell, with the smallest and the largest of its pushes.
+func allQuantities(t Table) htmlTable {
+	h := htmlTable{Head: []htmlCell{{Text: "cell"}, {Text: "pushes", Number: true}}}
+	points := t.measured()
+	for _, n := range points {
+		p := t.Points[n]
+		h.Rows = append(h.Rows, htmlRow{Cells: []htmlCell{
+			{Text: t.cellName(p.Settings)}, {Text: strconv.Itoa(p.RowsPerSecond.N), Number: true},
+		}})
+	}
+	for _, q := range quantities() {
+		if !slices.ContainsFunc(points, func(n int) bool { return q.sample(&t.Points[n]).N > 0 }) {
+			continue
+		}
+		h.Head = append(h.Head, htmlCell{Text: strings.ReplaceAll(q.name, "_", " "), Number: true})
+		for i, n := range points {
+			h.Rows[i].Cells = append(h.Rows[i].Cells, q.cell(*q.sample(&t.Points[n])))
+		}
+	}
+	return h
+}
+
+func (q quantity) cell(s Sample) htmlCell {
+	show := units.Amount
+	switch {
+	case q.name == "bytes_per_second":
+		show = func(v float64) string { return humanize.IBytesN(uint64(max(v, 0)), 3) }
+	case strings.HasSuffix(q.name, "seconds"):
+		show = units.Seconds
+	}
+	cell := htmlCell{Number: true}
+	if s.N > 0 {
+		cell.Text = show(s.Median)
+	}
+	if low, high := show(s.Low), show(s.High); s.N > 1 && low != high {
+		cell.Note = low + " … " + high
+	}
+	return cell
+}
+
+// at returns a point that was measured.
+func (t Table) at(n int) (Point, bool) {
+	if n < 0 || n >= len(t.Points) || !t.Points[n].measured() {
+		return Point{}, false
+	}
+	return t.Points[n], true
+}
+
+// cellName is a cell by what makes it differ from others: words by themselves, numbers with their axis.
+func (t Table) cellName(settings Settings) string {
+	if name := nameBy(t.varying(), settings.Value); name != "" {
+		return name
+	}
+	return settings.String()
+}
+
+// nameBy names values of some axes: words by themselves, numbers with their axis.
+func nameBy(axes []Axis, value func(axis string) string) string {
+	var words []string
+	for _, a := range axes {
+		switch v := value(a.Name); {
+		case v == "":
+		case a.ordered():
+			words = append(words, a.Name+" "+v)
+		default:
+			words = append(words, v)
+		}
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,103 @@
+package results
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Format is a way to show tables.
+type Format string
+
+// The formats, by their names on the command line.
+const (
+	Text       Format = "text"     // for people and terminals
+	Markdown   Format = "markdown" // as GitHub shows it
+	JSON       Format = "json"
+	CSV        Format = "csv"
+	Benchmarks Format = "bench" // lines of Go's benchmarks, for benchstat
+	HTML       Format = "html"  // one page with charts
+	SVG        Format = "svg"   // the first chart of the first table
+)
+
+func writers() map[Format]func([]Table) (string, error) {
+	return map[Format]func([]Table) (string, error){
+		Text: asText, Markdown: asMarkdown, JSON: tablesAsJSON, CSV: asCSV, Benchmarks: asBenchmarks,
+		HTML: asHTML, SVG: asSVG,
+	}
+}
+
+// Formats returns all formats, sorted by name.
+func Formats() []Format { return slices.Sorted(maps.Keys(writers())) }
+
+// Write writes tables in the format, and nothing before all is made. The same tables give the same bytes. No tables
+// are an error: nothing at all would be taken for a result.
+func (f Format) Write(w io.Writer, tables []Table) error {
+	if len(tables) == 0 {
+		return errors.New("there is no table to show: the records hold no cells")
+	}
+	text, err := writers()[f](tables)
+	if err != nil {
+		return fmt.Errorf("write the %s: %w", f, err)
+	}
+	if f == JSON {
+		_, err = io.WriteString(w, text) // it escapes texts in its own way
+		return err
+	}
+	return write(w, string(f), text)
+}
+
+// write writes text that a terminal may be shown. Texts come from servers and from records of others, and an escape
+// sequence in one would move the cursor, rename the window or worse.
+func write(w io.Writer, what, text string) error {
+	text = strings.Map(func(r rune) rune {
+		if r == '\n' {
+			return r
+		}
+		return printableRune(r)
+	}, text)
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("write the %s: %w", what, err)
+	}
+	return nil
+}
+
+// printable has a sign in the place of what is no letter, and a space for any other white space.
+func printable(s string) string { return strings.Map(printableRune, s) }
+
+func printableRune(r rune) rune {
+	switch {
+	case unicode.IsSpace(r):
+		return ' '
+	case !unicode.IsPrint(r):
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// tableSchema names the form of JSON. Fields may be added under the same name.
+const tableSchema = "terapush.table/v1"
+
+// tablesAsJSON gives all tables with all their numbers as one object. Times are seconds, sizes are bytes.
+func tablesAsJSON(tables []Table) (string, error) {
+	return asJSON(struct {
+		Schema string  `json:"schema"`
+		Tables []Table `json:"tables"`
+	}{tableSchema, tables})
+}
+
+func asJSON(v any) (string, error) {
+	var b strings.Builder
+	out := json.NewEncoder(&b)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	err := out.Encode(v)
+	return b.String(), err
+}

@@ -1,0 +1,64 @@
+package results
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+)
+
+// under is a point of 100 bytes a row whose client can do so many bytes a second.
+func under(method string, rate, ceiling float64) Point {
+	r := &report.Report{Target: report.Target{Backend: "mysql"}, Plan: report.Plan{Method: method}}
+	r.Result.Seconds, r.Result.RowsPerSecond, r.Result.BytesPerSecond = 1, rate/100, rate
+	r.BoundBy.Evidence.Ceiling = ceiling
+	p := Point{Pushes: []*report.Report{r}}
+	p.summarise()
+	return p
+}
+
+func TestCeilings(t *testing.T) {
+	fast, slow := under("load-data", 1.0*gib, 2*gib), under("load-data", 0.5*gib, 2*gib)
+	insert, uncalibrated := under("insert", 0.1*gib, gib), under("load-data", 1.5*gib, 0)
+	table := Table{Points: []Point{slow, fast, insert, uncalibrated, {}}}
+	all := table.ceilings()
+	require.Equal(t, []ceiling{
+		{"this client: 2.0 GiB/s (mysql load-data)", 2 * gib, 2 * gib / 100.0},
+		{"this client: 1.0 GiB/s (mysql insert)", gib, gib / 100.0},
+	}, all)
+	for i, want := range []struct {
+		point int
+		share float64
+	}{{1, 0.5}, {2, 0.1}} {
+		point, share := table.under(all[i])
+		require.Equal(t, want.point, point)
+		require.InDelta(t, want.share, share, 1e-9)
+	}
+	point, _ := (&Table{Points: []Point{uncalibrated}}).under(all[0])
+	require.Equal(t, -1, point)
+}
+
+// Rows of other lengths have another ceiling, although its bytes read the same.
+func TestCeilingsOfOtherRows(t *testing.T) {
+	short, long := under("load-data", gib, 2*gib), under("load-data", gib, 2*gib)
+	long.Typical.Result.RowsPerSecond /= 2
+	nearly := under("load-data", gib, 2*gib)
+	nearly.Typical.Result.RowsPerSecond *= 1.01
+	require.Len(t, Table{Points: []Point{short, long, nearly}}.ceilings(), 2)
+}
+
+// A record may hold anything.
+func TestOddCeilings(t *testing.T) {
+	for _, bytes := range []float64{math.NaN(), math.Inf(1), -1, 0, math.MaxFloat64} {
+		_, ok := under("load-data", gib, bytes).ceiling()
+		require.False(t, ok, bytes)
+	}
+	for _, rate := range []float64{0, math.NaN(), math.Inf(1), -1} {
+		p := under("load-data", gib, gib)
+		p.Typical.Result.BytesPerSecond = rate
+		_, ok := p.ceiling()
+		require.False(t, ok, rate)
+	}
+}

@@ -1,0 +1,168 @@
+package results_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+)
+
+func TestRedactKeepsWhatWasMeasured(t *testing.T) {
+	for _, file := range []string{"four-methods.jsonl", "workers.jsonl", "two-parts.jsonl", "run-4.json"} {
+		plain, clean := fixture(t, file), fixture(t, file)
+		clean = results.Redact([]results.Record{clean})[0]
+		with, without := results.Tables([]results.Record{plain}), results.Tables([]results.Record{clean})
+		require.Len(t, without, len(with))
+		for i := range with {
+			require.Len(t, without[i].Points, len(with[i].Points))
+			for j, p := range with[i].Points {
+				require.Equal(t, p.RowsPerSecond, without[i].Points[j].RowsPerSecond)
+				require.Equal(t, p.Settings, without[i].Points[j].Settings)
+				require.Equal(t, p.Fact, without[i].Points[j].Fact)
+			}
+			require.Equal(t, with[i].Knees, without[i].Knees)
+		}
+		require.Equal(t, plain, fixture(t, file), "the record given is left as it is")
+	}
+}
+
+func TestRedactedTargetsAreNumbered(t *testing.T) {
+	r := sweep("target", []string{"postgres://anna@db1/orders", "mysql://otto@db2/orders", "postgres://anna@db3/orders"}, []float64{1}, []float64{2}, []float64{3})
+	clean := results.Redact([]results.Record{r, r})
+	want := []string{"postgres 1", "mysql 1", "postgres 2"}
+	for _, c := range clean {
+		require.Equal(t, want, c.Head.Parts[0].Axes[0].Values)
+		for i, e := range c.Entries {
+			require.Equal(t, want[i], e.Settings[0].Value)
+		}
+	}
+	require.Empty(t, results.Compare(clean[0], clean[1]).Lost)
+}
+
+// What a server says may quote any name, so nothing of it stays. What terapush and the plan's author say does.
+func TestRedactedTexts(t *testing.T) {
+	const said = `relation "sales.orders" does not exist`
+	p := pushed(1e5, 512)
+	p.Result.Error, p.Warnings, p.Verify.Problems = said, []string{said}, []string{said}
+	p.Verify.BadBatches = []report.BadBatch{{Number: 7, Detail: said}}
+	r := results.Record{
+		Head: results.Head{Name: "mine", Title: "My sweep", Parts: []results.Part{{}}},
+		Entries: []results.Entry{
+			{Status: results.Failed, Error: said}, {Status: results.Skipped, Error: "past the knee"}, {Status: results.Measured, Report: p},
+		},
+	}
+	clean := results.Redact([]results.Record{r})[0]
+	require.NotContains(t, printed(t, []results.Record{clean}), "orders")
+	require.Equal(t, results.LeftOut, clean.Entries[0].Error)
+	require.Equal(t, "past the knee", clean.Entries[1].Error)
+	require.Equal(t, results.LeftOut, clean.Entries[2].Report.Result.Error)
+	require.EqualValues(t, 7, clean.Entries[2].Report.Verify.BadBatches[0].Number)
+	require.Equal(t, "My sweep", clean.Head.Title)
+	require.Equal(t, said, r.Entries[0].Error, "the record given is not changed")
+}
+
+// A number may be a name, and is one where names stand.
+func TestNumbersThatAreNames(t *testing.T) {
+	r := sweep("table", []string{"20240101", "20240102"}, []float64{1}, []float64{2})
+	r.Head.Parts[0].Push = map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=anna", "innodb_file_per_table=1"}}
+	p := r.Entries[0].Report
+	p.Target.Table = `public."20240101"`
+	p.Target.Settings = map[string]string{"innodb_log_file_size": "100MB"}
+	clean := results.Redact([]results.Record{r, r})[1]
+	require.NotContains(t, printed(t, []results.Record{clean}), "20240101")
+	require.Equal(t, []string{"table 1", "table 2"}, clean.Head.Parts[0].Axes[0].Values)
+	require.Equal(t, map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=role 1", "innodb_file_per_table=1"}}, clean.Head.Parts[0].Push)
+	require.Equal(t, "100MB", clean.Entries[0].Report.Target.Settings["innodb_log_file_size"])
+}
+
+func TestPublishedFiguresStay(t *testing.T) {
+	r := sweep("target", []string{"postgres://anna@db1.shop.internal/orders"}, []float64{1})
+	r.Head.Parts[0].Facts = &results.Facts{
+		Source: "an article of 2025", Machine: "8 cores",
+		Points: []results.Fact{{At: map[string]string{"target": "postgres://anna@db1.shop.internal/orders", "table": "emil", "batch_rows": "5"}, RowsPerSecond: 7}},
+	}
+	f := results.Redact([]results.Record{r})[0].Head.Parts[0].Facts
+	require.Equal(t, "an article of 2025", f.Source)
+	require.Equal(t, []results.Fact{{At: map[string]string{"target": "postgres 1", "table": "table 1", "batch_rows": "5"}, RowsPerSecond: 7}}, f.Points)
+	require.Equal(t, "emil", r.Head.Parts[0].Facts.Points[0].At["table"], "the record given is not changed")
+}
+
+// Whatever a host, user, database, table or bucket is called: none of it is left, wherever a server repeats it.
+func TestNothingOfANameIsLeft(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	for range 60 {
+		names := map[string]string{}
+		for _, what := range []string{"host", "domain", "user", "database", "schema", "table", "bucket", "prefix", "machine", "node"} {
+			names[what] = name(random)
+		}
+		requireNothingLeft(t, names)
+	}
+}
+
+func name(random *rand.Rand) string {
+	const letters = "abcdefghijklmnopqrstuvwxyz"
+	b := []byte("qz")
+	for range 6 + random.IntN(6) {
+		b = append(b, letters[random.IntN(len(letters))])
+	}
+	if random.IntN(3) == 0 {
+		b = append(b, fmt.Sprintf("_%d", random.IntN(100))...)
+	}
+	return string(b)
+}
+
+func requireNothingLeft(t *testing.T, names map[string]string) {
+	t.Helper()
+	text := strings.ToLower(printed(t, results.Redact([]results.Record{naming(names)})))
+	for what, n := range names {
+		require.NotContains(t, text, strings.ToLower(n), "the %s", what)
+	}
+}
+
+// printed is all that can be told of records: they themselves, their tables and their comparison.
+func printed(t *testing.T, of []results.Record) string {
+	t.Helper()
+	text, err := json.Marshal([]any{of, results.Tables(of), results.Compare(of[0], of[0])})
+	require.NoError(t, err)
+	return string(text)
+}
+
+// naming is a record with names in every place where one may stand.
+func naming(n map[string]string) results.Record {
+	host := n["host"] + "." + n["domain"] + ".internal"
+	target := fmt.Sprintf("postgres://%s@%s:5432,%s:5433/%s?host=%s", n["user"], host, n["node"], n["database"], n["node"])
+	via := fmt.Sprintf("s3://%s/%s/x?endpoint=http%%3A%%2F%%2F%s%%3A9000&region=eu", n["bucket"], n["prefix"], host)
+	table := n["schema"] + "." + n["table"]
+	p := pushed(1e5, 512)
+	p.Target.URL, p.Target.Via, p.Target.Endpoint, p.Target.Table = target, via, host+":5432", table
+	p.Target.Settings["role"], p.Target.Settings["search_path"] = n["user"], n["schema"]
+	p.Target.Settings["application_name"] = n["machine"]
+	p.Plan.Options = map[string]string{"credential": n["user"] + "_key", "be": n["node"] + ":8040", "partition": n["prefix"], "unlogged": "true"}
+	said := fmt.Sprintf(`%s: %s@%s cannot write "%s"."%s" (%s) for '%s', see %s, %s`, strings.ToUpper(n["host"]), n["user"], host, n["schema"], n["table"],
+		n["database"], n["user"], via, n["node"])
+	p.Result.Error, p.Warnings = said, []string{said}
+	p.Verify.Problems, p.Verify.BadBatches = []string{said}, []report.BadBatch{{Detail: said}}
+	axes := []results.Axis{{Name: "target", Values: []string{target, "mysql://" + n["node"] + "/" + n["database"]}}, {Name: "table", Values: []string{table}},
+		{Name: "set.role", Values: []string{n["user"]}}}
+	settings := []results.Setting{{Axis: "target", Value: target}, {Axis: "table", Value: table}, {Axis: "set.role", Value: n["user"]}}
+	return results.Record{
+		File: "/home/" + n["user"] + "/" + n["machine"] + ".jsonl",
+		Head: results.Head{
+			Schema: results.Schema, Machine: results.Machine{Host: n["machine"] + "." + n["domain"]},
+			Parts: []results.Part{{Cells: 2, Axes: axes, Push: map[string][]string{
+				"target": {target}, "via": {via}, "table": {table}, "yes-drop": {table}, "set": {"role=" + n["user"], "work_mem=64MB"},
+				"password-file": {"/home/" + n["user"] + "/pw"}, "tls-server-name": {host}, "rows": {"5"},
+			}}},
+		},
+		Entries: []results.Entry{
+			{Cell: 0, Status: results.Measured, Settings: settings, Report: p},
+			{Cell: 0, Repeat: 1, Status: results.Failed, Settings: settings, Error: said},
+		},
+	}
+}

@@ -1,0 +1,157 @@
+package results
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/terapush/terapush/internal/report"
+)
+
+// isSingle reports whether a record is one run's: no plan, no axes, one entry.
+func isSingle(r Record) bool {
+	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 &&
+		len(r.Entries) == 1 && r.Entries[0].Report != nil
+}
+
+// difference is one thing in which runs may differ.
+type difference struct {
+	axis string
+	of   func(*report.Report) string
+}
+
+// chosen returns the differences that make an axis even if another axis explains them: what one chooses.
+func chosen(runs []Record) []difference {
+	all := []difference{
+		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
+		{"method", func(r *report.Report) string { return r.Plan.Method }},
+		{"workers", func(r *report.Report) string { return strconv.Itoa(r.Plan.Workers) }},
+		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
+	}
+	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
+		value := func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }
+		all = append(all, difference{name, value})
+	}
+	return all
+}
+
+// hidden returns the differences that make an axis only where runs would be taken for the same without it.
+func hidden(runs []Record) []difference {
+	all := []difference{
+		{"format", func(r *report.Report) string { return r.Plan.Format }},
+		{"dataset", func(r *report.Report) string { return r.Plan.Dataset }},
+		{"delivery", func(r *report.Report) string { return r.Plan.Delivery }},
+		{"via", func(r *report.Report) string { return r.Target.Via }},
+		{"server", func(r *report.Report) string { return r.Target.Server }},
+		{"commit-batches", func(r *report.Report) string { return strconv.FormatInt(r.Plan.GroupBatches, 10) }},
+		{"batch-bytes", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchBytes, 10) }},
+		{"max-rate", func(r *report.Report) string { return strconv.FormatInt(r.Plan.MaxRate, 10) }},
+		{"rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.Rows, 10) }},
+		{"table", func(r *report.Report) string { return r.Target.Table }},
+		{"cores", func(r *report.Report) string { return strconv.Itoa(r.Client.Cores) }},
+	}
+	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
+		all = append(all, difference{"set." + name, func(r *report.Report) string { return r.Target.Settings[name] }})
+	}
+	return all
+}
+
+// namesIn returns the names in one map of all runs, sorted.
+func namesIn(runs []Record, of func(*report.Report) map[string]string) []string {
+	names := map[string]bool{}
+	for _, run := range runs {
+		for name := range of(run.Entries[0].Report) {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// repeats are runs that differ in nothing.
+type repeats struct {
+	settings Settings
+	entries  []Entry
+}
+
+// tableOfRuns puts runs beside each other. Runs that differ in nothing are repeats of one cell.
+func tableOfRuns(runs []Record) Table {
+	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
+	if len(runs) == 1 {
+		t.Title = "One run"
+	}
+	differences := differencesOf(runs)
+	cells := cellsOf(runs, differences)
+	for _, d := range differences {
+		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
+	}
+	slices.SortStableFunc(cells, func(a, b repeats) int {
+		for _, axis := range t.Axes { // the last axis fastest
+			place := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
+			if order := cmp.Compare(place(a), place(b)); order != 0 {
+				return order
+			}
+		}
+		return 0
+	})
+	for _, c := range cells {
+		t.Points = append(t.Points, newPoint(c.settings, c.entries))
+	}
+	var from group
+	for _, run := range runs {
+		from = append(from, piece{head: run.Head, part: run.Head.Parts[0]})
+	}
+	t.conclude(from)
+	return t
+}
+
+// cellsOf puts the runs together that some differences do not tell apart.
+func cellsOf(runs []Record, by []difference) []repeats {
+	var cells []repeats
+	for _, run := range runs {
+		e := run.Entries[0]
+		settings := make(Settings, len(by))
+		for i, d := range by {
+			settings[i] = Setting{Axis: d.axis, Value: d.of(e.Report)}
+		}
+		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, settings) })
+		if i < 0 {
+			i = len(cells)
+			cells = append(cells, repeats{settings: settings})
+		}
+		e.Repeat = len(cells[i].entries)
+		cells[i].entries = append(cells[i].entries, e)
+	}
+	return cells
+}
+
+// differencesOf returns the differences by which all runs that differ are told apart.
+func differencesOf(runs []Record) []difference {
+	var found []difference
+	for _, d := range chosen(runs) {
+		if len(cellsOf(runs, []difference{d})) > 1 {
+			found = append(found, d)
+		}
+	}
+	for _, d := range hidden(runs) {
+		more := append(slices.Clone(found), d)
+		if len(cellsOf(runs, more)) > len(cellsOf(runs, found)) {
+			found = more
+		}
+	}
+	return found
+}
+
+// valuesIn returns an axis's values: by size if they have one, else as they come.
+func valuesIn(cells []repeats, axis string) []string {
+	var values []string
+	for _, c := range cells {
+		if v := c.settings.Value(axis); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	if (Axis{Values: values}).ordered() {
+		slices.SortFunc(values, compareValues)
+	}
+	return values
+}

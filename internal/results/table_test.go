@@ -1,0 +1,381 @@
+package results_test
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results"
+)
+
+// sweep is a record of one part along one axis, with a point's rates for each value.
+func sweep(axis string, values []string, rates ...[]float64) results.Record {
+	r := results.Record{Head: results.Head{Name: "s", Parts: []results.Part{{
+		Axes: []results.Axis{{Name: axis, Values: values}}, Cells: len(values),
+	}}}}
+	for cell, v := range values {
+		for repeat, rate := range rates[cell] {
+			r.Entries = append(r.Entries, results.Entry{
+				Cell: cell, Repeat: repeat, Status: results.Measured, Report: pushed(rate, 512), Settings: []results.Setting{{Axis: axis, Value: v}},
+			})
+		}
+	}
+	return r
+}
+
+func one(t *testing.T, records ...results.Record) results.Table {
+	t.Helper()
+	tables := results.Tables(records)
+	require.Len(t, tables, 1)
+	return tables[0]
+}
+
+func warns(t *testing.T, table results.Table, text string) {
+	t.Helper()
+	require.Contains(t, strings.Join(table.Warnings, "\n"), text)
+}
+
+func TestNoRecordsNoTables(t *testing.T) {
+	require.Empty(t, results.Tables(nil))
+	require.Empty(t, results.Tables([]results.Record{{}}), "a record that was cut off before its head")
+}
+
+func TestMedianAndSpread(t *testing.T) {
+	for _, c := range []struct {
+		rates             []float64
+		median, low, high float64
+		spread            float64
+	}{
+		{[]float64{100}, 100, 100, 100, 0},
+		{[]float64{100, 110}, 105, 100, 110, 5.0 / 105},
+		{[]float64{120, 100, 90}, 100, 90, 120, 0.2},
+		{[]float64{4, 1, 3, 2}, 2.5, 1, 4, 0.6},
+	} {
+		p := one(t, sweep("workers", []string{"1"}, c.rates)).Points[0]
+		require.Equal(t, len(c.rates), p.RowsPerSecond.N)
+		require.Equal(t, c.rates, p.RowsPerSecond.Values, "in the order of the pushes")
+		require.Equal(t, []float64{c.median, c.low, c.high}, []float64{p.RowsPerSecond.Median, p.RowsPerSecond.Low, p.RowsPerSecond.High})
+		require.InDelta(t, c.spread, p.RowsPerSecond.Spread(), 1e-12)
+		require.Contains(t, c.rates, p.Typical.Result.RowsPerSecond)
+	}
+}
+
+func TestWhatCounts(t *testing.T) {
+	r := sweep("workers", []string{"1", "2", "4"}, []float64{100, 200, 300}, []float64{50}, nil)
+	r.Entries[0].WarmUp = true
+	r.Entries[1].Status = results.Limited
+	r.Entries = append(r.Entries,
+		results.Entry{Cell: 0, Repeat: 3, Status: results.Failed, Error: "disk full", Settings: r.Entries[0].Settings, Report: pushed(1, 512)},
+		results.Entry{Cell: 1, Repeat: 0, Status: results.Measured, Settings: r.Entries[3].Settings, Report: pushed(70, 512)})
+	r.Entries[3].Status = results.Failed
+	table := one(t, r)
+
+	p := table.Points[0]
+	require.Equal(t, []float64{200, 300}, p.RowsPerSecond.Values, "neither the warm-up nor the failed push")
+	require.Equal(t, results.Measured, p.Status)
+	require.Equal(t, []int{1, 1}, []int{p.Limited, p.Failed})
+	require.Equal(t, "disk full", p.Error)
+
+	require.Equal(t, []float64{70}, table.Points[1].RowsPerSecond.Values, "what was done again counts as it was done last")
+
+	p = table.Points[2]
+	require.Equal(t, results.Skipped, p.Status)
+	require.Equal(t, "not begun", p.Error)
+	require.Equal(t, results.Settings{{Axis: "workers", Value: "4"}}, p.Settings, "a cell without entries stands in its place")
+	require.Nil(t, p.Typical)
+	warns(t, table, "Pushes failed and do not count in 1 of 3 cells (workers 1).")
+	warns(t, table, "Nothing was measured in 1 of 3 cells (workers 4).")
+	warns(t, table, "Pushes were cut by the cell's time limit in 1 of 3 cells (workers 1)")
+}
+
+func TestDerivedQuantities(t *testing.T) {
+	r := sweep("workers", []string{"1"}, []float64{1 << 20})
+	in := r.Entries[0].Report // 2^21 rows of 512 bytes in 2 s
+	in.Phases.Fill, in.Client.LoadSeconds = 2, 0.25
+	p := one(t, r).Points[0]
+	require.InDelta(t, 1<<19, p.OverallRowsPerSecond.Median, 1e-6)
+	require.InDelta(t, 0.25, p.CPUPerGiB.Median, 1e-9)
+	require.InDelta(t, 614.4, p.BytesPerRow.Median, 1e-9)
+	require.Zero(t, p.StageSeconds.N, "what did not happen is not measured")
+}
+
+// 0 is a value where it was measured, and none where it was not.
+func TestZerosCount(t *testing.T) {
+	r := sweep("workers", []string{"1", "2"}, []float64{100, 100, 100, 100}, []float64{100, 200, 300})
+	for i, v := range []float64{0, 0, 0.5} {
+		r.Entries[i].Report.Latency.VisibleSeconds = v
+	}
+	r.Entries[3].Status, r.Entries[3].Report.Result.Outcome = results.Limited, report.Interrupted // nobody has looked
+	r.Entries[5].Report.Result.RowsPerSecond, r.Entries[5].Report.Result.BytesPerSecond = 0, 0
+	table := one(t, r)
+	require.Equal(t, results.Sample{N: 3, Median: 0, High: 0.5, Values: []float64{0, 0, 0.5}}, table.Points[0].VisibleSeconds)
+	require.Zero(t, table.Points[1].VisibleSeconds.N, "an ack says that they are")
+	require.Equal(t, []float64{100, 0, 300}, table.Points[1].RowsPerSecond.Values)
+	require.Zero(t, table.Points[1].OverallRowsPerSecond.Low)
+	require.Equal(t, 2, table.Points[1].CPUPerGiB.N, "of nothing that moved there is no share")
+	require.InDelta(t, 100, table.Points[1].RowsPerSecond.Median, 0)
+}
+
+// Figures may be as odd as a broken run left them; JSON has no word for what is no number.
+func TestOddFiguresAreNumbersOrNone(t *testing.T) {
+	for _, v := range []float64{1e-300, 1e300, math.MaxFloat64, 5e-324, -1} {
+		r := sweep("workers", []string{"1", "2"}, []float64{100, 100}, []float64{100, v})
+		for _, e := range r.Entries[1:] {
+			e.Report.Result.BytesPerSecond, e.Report.Result.RowsPerSecond, e.Report.Result.Seconds = v, v, 1
+			e.Report.Latency.VisibleSeconds, e.Report.Phases.Fill, e.Report.Stored.BytesPerRow = v, v, v
+		}
+		_, err := json.Marshal(results.Tables([]results.Record{r}))
+		require.NoError(t, err, "%v", v)
+		for _, other := range []results.Record{r, sweep("workers", []string{"1", "2"}, []float64{1e-300}, []float64{math.MaxFloat64})} {
+			_, err = json.Marshal([]any{results.Compare(r, other), results.Compare(other, r)})
+			require.NoError(t, err, "%v", v)
+		}
+	}
+}
+
+func TestFactsMatchByWhatTheyName(t *testing.T) {
+	r := sweep("batch-bytes", []string{"16MiB", "1MB", "64KiB"}, []float64{1}, []float64{1}, []float64{1})
+	r.Head.Parts[0].Push = map[string][]string{"method": {"copy"}}
+	r.Head.Parts[0].Facts = &results.Facts{Points: []results.Fact{
+		{At: map[string]string{"batch_bytes": "16777216", "method": "insert"}, RowsPerSecond: 1},
+		{At: map[string]string{"batch_bytes": "16777216", "method": "copy"}, RowsPerSecond: 2},
+		{At: map[string]string{"batch-bytes": "1,000,000"}, RowsPerSecond: 3},
+		{At: map[string]string{"batch-bytes": "64KiB", "replicas": "3"}, RowsPerSecond: 4},
+		{At: map[string]string{}, RowsPerSecond: 5},
+	}}
+	table := one(t, r)
+	require.InDelta(t, 2, table.Points[0].Fact.RowsPerSecond, 0)
+	require.InDelta(t, 3, table.Points[1].Fact.RowsPerSecond, 0)
+	require.Nil(t, table.Points[2].Fact, "it names what is not known here, and one that names nothing is of no cell")
+	require.Len(t, table.Facts.Points, 5)
+}
+
+func TestKnees(t *testing.T) {
+	for _, c := range []struct {
+		axis     string
+		values   []string
+		rates    []float64
+		at, best string
+		reached  bool
+	}{
+		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 94, 96, 100}, "4", "8", true},
+		{"workers", []string{"8", "4", "2", "1"}, []float64{100, 96, 94, 50}, "4", "8", true},
+		{"workers", []string{"1", "2", "4", "8"}, []float64{50, 60, 70, 100}, "8", "8", false},
+		{"batch-bytes", []string{"900KB", "1MB", "16MiB"}, []float64{100, 99, 98}, "900KB", "900KB", true},
+		{"group-commit-interval", []string{"100ms", "1s"}, []float64{1, 2}, "1s", "1s", false},
+		{"method", []string{"copy", "insert"}, []float64{1, 2}, "", "", false},
+		{"workers", []string{"4"}, []float64{1}, "", "", false},
+	} {
+		var rates [][]float64
+		for _, v := range c.rates {
+			rates = append(rates, []float64{v})
+		}
+		table := one(t, sweep(c.axis, c.values, rates...))
+		if c.at == "" {
+			require.Empty(t, table.Knees, "%v", c.values)
+			continue
+		}
+		require.Equal(t, []results.Knee{{Axis: c.axis, Row: results.Settings{}, At: c.at, Best: c.best, Reached: c.reached}}, table.Knees)
+	}
+}
+
+// A row whose larger values were never measured has not shown its knee.
+func TestKneeBeforeWhatWasSkipped(t *testing.T) {
+	table := one(t, sweep("workers", []string{"1", "2", "4"}, []float64{1}, []float64{2}, nil))
+	require.Equal(t, []results.Knee{{Axis: "workers", Row: results.Settings{}, At: "2", Best: "2"}}, table.Knees)
+}
+
+func TestKneesAlongThePlansAxis(t *testing.T) {
+	axes := []results.Axis{{Name: "workers", Values: []string{"1", "2"}}, {Name: "batch-rows", Values: []string{"10", "20", "30"}}, {Name: "tier", Values: []string{"small", "large"}}}
+	r := results.Record{Head: results.Head{Name: "s", Parts: []results.Part{{Axes: axes, Cells: 12}}}}
+	for cell := range 12 {
+		workers, batch, tier := cell/6, cell/2%3, cell%2
+		r.Entries = append(r.Entries, results.Entry{
+			Cell: cell, Status: results.Measured, Report: pushed(float64(100*(workers+1)*(tier+1)+min(batch, 1)*50), 512),
+			Settings: []results.Setting{{Axis: "workers", Value: axes[0].Values[workers]}, {Axis: "batch-rows", Value: axes[1].Values[batch]}, {Axis: "tier", Value: axes[2].Values[tier]}},
+		})
+	}
+	for planned, want := range map[string]struct {
+		axis, at string
+		rows     int
+		reached  bool
+	}{
+		"": {"workers", "2", 6, false}, "batch_rows": {"batch-rows", "20", 4, true}, "tier": {"tier", "large", 6, false}, "gone": {"workers", "2", 6, false},
+	} {
+		r.Head.Parts[0].Knee = planned
+		table := one(t, r)
+		require.Len(t, table.Knees, want.rows, planned)
+		for _, k := range table.Knees {
+			require.Equal(t, []any{want.axis, want.at, want.reached}, []any{k.Axis, k.At, k.Reached}, planned)
+		}
+	}
+}
+
+// What tune leaves behind has a cell for each setting that it tried, and none for what it might have tried.
+func TestASearchHasTheCellsThatItTried(t *testing.T) {
+	r := sweep("workers", []string{"1", "2", "4"}, []float64{1}, nil, []float64{3})
+	require.Len(t, one(t, r).Points, 3, "a sweep was to push them all")
+	r.Head.Parts[0].Sparse = true
+	table := one(t, r)
+	require.Len(t, table.Points, 2)
+	require.NotContains(t, strings.Join(table.Warnings, " "), "Nothing was measured")
+}
+
+func TestBestAndSmallest(t *testing.T) {
+	table := one(t, fixture(t, "workers.jsonl"))
+	require.Equal(t, "set.synchronous_commit off, workers 8", table.Points[table.Best].Settings.String())
+	require.Equal(t, "set.synchronous_commit off, workers 4", table.Points[table.Smallest].Settings.String())
+	require.Len(t, table.Knees, 2, "one for each row along workers")
+
+	nothing := one(t, sweep("workers", []string{"1"}, nil))
+	require.Equal(t, []int{-1, -1}, []int{nothing.Best, nothing.Smallest})
+}
+
+func TestRecordsSideBySide(t *testing.T) {
+	before, after := fixture(t, "workers.jsonl"), fixture(t, "workers-after.jsonl")
+	table := one(t, before, after)
+	require.Len(t, table.Points, 20)
+	require.Equal(t, results.Axis{Name: "record", Values: []string{"workers.jsonl", "workers-after.jsonl"}}, table.Axes[0])
+	require.Equal(t, results.Setting{Axis: "record", Value: "workers-after.jsonl"}, table.Points[10].Settings[0])
+	require.Len(t, table.Axes[2].Values, 5)
+	warns(t, table, "different versions of terapush: 0.5.0; 0.6.0.")
+	require.Len(t, results.Tables([]results.Record{before, fixture(t, "four-methods.jsonl")}), 2, "other sweeps have tables of their own")
+	require.Equal(t, []string{"workers.jsonl (1)", "workers.jsonl (2)"}, one(t, before, before).Axes[0].Values)
+}
+
+func TestSingleRuns(t *testing.T) {
+	four, eight := fixture(t, "run-4.json"), fixture(t, "run-8.json")
+	table := one(t, eight, four, four)
+	require.Equal(t, []results.Axis{{Name: "workers", Values: []string{"4", "8"}}}, table.Axes, "what differs, and nothing else")
+	require.Equal(t, 2, table.Points[0].RowsPerSecond.N, "equal runs are repeats of one cell")
+
+	other := fixture(t, "run-4.json")
+	other.Entries[0].Report.Target.Settings["fsync"] = "off"
+	table = one(t, four, other)
+	require.Equal(t, []results.Axis{{Name: "set.fsync", Values: []string{"on", "off"}}}, table.Axes, "runs that differ are never repeats")
+	warns(t, table, "With fsync=off a crash of the server may lose rows")
+
+	other = fixture(t, "run-4.json")
+	other.Entries[0].Report.Plan.Options = map[string]string{"rows-per-transaction": "20000"}
+	table = one(t, four, other, other)
+	require.Equal(t, []results.Axis{{Name: "rows-per-transaction", Values: []string{"not given", "20000"}}}, table.Axes)
+	require.Equal(t, 2, table.Points[1].RowsPerSecond.N)
+
+	require.Empty(t, one(t, four).Axes)
+}
+
+// One run says it as all cells of a sweep do, whose plan and reports name the same option.
+func TestOptionsAreInputs(t *testing.T) {
+	run, plan := fixture(t, "run-4.json"), sweep("workers", []string{"1"}, []float64{1})
+	run.Entries[0].Report.Plan.Options = map[string]string{"unlogged": "true"}
+	plan.Head.Parts[0].Push = map[string][]string{"unlogged": {"true"}}
+	plan.Entries[0].Report.Plan.Options = map[string]string{"unlogged": "true"}
+	for _, r := range []results.Record{run, plan} {
+		table := one(t, r)
+		require.Contains(t, table.Inputs, results.Input{Name: "--unlogged", Value: "true"})
+		warns(t, table, "With unlogged=true a crash of the server may lose rows")
+	}
+}
+
+func TestWarnings(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*report.Report)
+		want   string
+	}{
+		{"server", func(r *report.Report) { r.Target.Server = "PostgreSQL 18.0" }, "The servers or their versions differ between cells: PostgreSQL 17.2; PostgreSQL 18.0."},
+		{"table", func(r *report.Report) { r.Target.Table = "t2" }, "The tables differ between cells: sales.archive; t2."},
+		{"target", func(r *report.Report) { r.Target.URL = "postgres://other/db" }, "The targets differ between cells"},
+		{"dataset", func(r *report.Report) { r.Plan.Dataset = "people" }, "The datasets differ between cells"},
+		{"durability", func(r *report.Report) { r.Target.Settings["wal_level"] = "minimal" }, "durability settings differ"},
+		{"fsync", func(r *report.Report) { r.Target.Settings["fsync"] = "off" }, "With fsync=off a crash"},
+		{"unlogged", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "With unlogged=true a crash"},
+		{"options", func(r *report.Report) { r.Plan.Options = map[string]string{"unlogged": "true"} }, "durability settings differ between cells: fsync=on, full_page_writes=on, synchronous_commit=on; fsync=on, full_page_writes=on, synchronous_commit=on, unlogged=true."},
+		{"group commit asked for", func(r *report.Report) { r.Plan.Options = map[string]string{"group-commit": "async"} }, "With group_commit=async a crash"},
+		{"flush", func(r *report.Report) { r.Target.Settings["innodb_flush_log_at_trx_commit"] = "2" }, "With innodb_flush_log_at_trx_commit=2 a crash"},
+		{"group commit", func(r *report.Report) { r.Target.Settings["group_commit"] = "async_mode" }, "With group_commit=async_mode a crash"},
+		{"nowait", func(r *report.Report) { r.Target.Settings["commit_wait"] = "NOWAIT" }, "With commit_wait=NOWAIT a crash"},
+		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cells (workers 2)."},
+		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cells (workers 2)"},
+		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once stand beside each other"},
+		{"discard", func(r *report.Report) { r.Target.Backend = "discard" }, "such rates are this client's and no database's"},
+		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cells"},
+		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client was the limit"},
+		{"client-bound", func(r *report.Report) { r.BoundBy.Verdict = "client-cpu" }, "The client was the limit"},
+		{"source-bound", func(r *report.Report) { r.BoundBy.Verdict = "source" }, "The client was the limit"},
+		{"sink", func(r *report.Report) { r.Target.Server = "MySQL 8.4.0-terapush-sink" }, "The target discards its rows"},
+		{"retries", func(r *report.Report) { r.Result.Retries = 2 }, "Batches had to be sent again in 1 of 2 cells"},
+	} {
+		quiet := sweep("workers", []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})
+		require.Empty(t, one(t, quiet).Warnings, "nothing to warn of")
+		for i := range 3 {
+			c.change(quiet.Entries[3+i].Report)
+		}
+		warns(t, one(t, quiet), c.want)
+	}
+}
+
+func TestWarningsOfNoise(t *testing.T) {
+	clear := [][]float64{{100, 101, 102, 103}, {200, 201, 202, 203}, {300, 301, 302, 303}}
+	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)
+
+	table := one(t, sweep("workers", []string{"1", "2", "4"}, clear[0], []float64{190, 200, 210, 220}, []float64{195, 205, 206, 215}))
+	warns(t, table, "The best two cells (workers 4; workers 2) differ by 0.2 %, which is within their noise (±5.1 % and ±7.3 %): which is faster is not known.")
+	warns(t, table, "In 1 of 2 steps along workers the noise is larger than the difference: workers 2 and 4.")
+
+	table = one(t, sweep("workers", []string{"1", "2"}, []float64{100, 101}, []float64{200}))
+	warns(t, table, "Fewer than 3 pushes were measured in all cells: how much such rates vary by themselves is not known.")
+	require.NotContains(t, strings.Join(table.Warnings, " "), "noise is larger", "of one push no noise is known")
+}
+
+func TestNothingIsNullInJSON(t *testing.T) {
+	for _, file := range []string{"four-methods.jsonl", "workers.jsonl", "run-4.json", "two-parts.jsonl"} {
+		text, err := json.Marshal(results.Tables([]results.Record{fixture(t, file)}))
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "null", file)
+	}
+}
+
+// large is a sweep of 500 cells with 5 pushes each.
+func large() results.Record {
+	values := make([]string, 500)
+	rates := make([][]float64, len(values))
+	for i := range values {
+		values[i] = strconv.Itoa(i + 1)
+		for n := range 5 {
+			rates[i] = append(rates[i], float64(1000*(i+1)+n))
+		}
+	}
+	r := sweep("workers", values, rates...)
+	for i := range r.Entries {
+		r.Entries[i].Report.Plan.Workers, r.Entries[i].Report.Plan.BatchRows = i/5, int64(i)
+	}
+	return r
+}
+
+func BenchmarkTables500Cells(b *testing.B) {
+	of := []results.Record{large()}
+	for b.Loop() {
+		results.Tables(of)
+	}
+}
+
+func BenchmarkRedact500Cells(b *testing.B) {
+	of := []results.Record{large()}
+	for b.Loop() {
+		results.Redact(slices.Clone(of))
+	}
+}
+
+func BenchmarkCompare500Cells(b *testing.B) {
+	of := large()
+	for b.Loop() {
+		results.Compare(of, of)
+	}
+}

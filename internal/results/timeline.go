@@ -1,0 +1,120 @@
+package results
+
+import (
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/results/chart"
+	"github.com/terapush/terapush/internal/units"
+)
+
+// timeline is one run, moment by moment; nothing if it has none but its end.
+func timeline(cell string, r *report.Report) []sketch {
+	moments := r.Timeline.Moments
+	if len(moments) < 2 {
+		return nil
+	}
+	line := chart.Timeline{Y: chart.Axis{Label: "rows/s"}, Mark: "retries"}
+	acknowledged, stored := chart.Series{}, chart.Series{Name: "into the object store"}
+	what := "acknowledged rows a second"
+	staged := moments[len(moments)-1].StoredBytes > 0
+	if staged { // rows arrive in a few large commits, so that bytes under way say more
+		line.Y = chart.Axis{Label: "bytes/s", Unit: chart.Bytes}
+		acknowledged.Name = "into the table"
+		what = "bytes a second into the table and into the object store"
+	}
+	retries := int64(0)
+	var before report.Moment
+	for _, m := range moments {
+		took := m.At - before.At
+		if took <= 0 {
+			continue
+		}
+		arrived := m.Rows - before.Rows
+		if staged {
+			arrived = m.PayloadBytes - before.PayloadBytes
+		}
+		arrived = max(arrived, 0) // a server may have lost some
+		acknowledged.Points = append(acknowledged.Points, chart.Point{X: m.At, Y: float64(arrived) / took})
+		stored.Points = append(stored.Points, chart.Point{X: m.At, Y: float64(m.StoredBytes-before.StoredBytes) / took})
+		if m.Retries > before.Retries {
+			line.Marks = append(line.Marks, m.At)
+			retries += m.Retries - before.Retries
+		}
+		if last := len(line.Phases) - 1; last >= 0 && line.Phases[last].Name == m.Phase {
+			line.Phases[last].To = m.At
+		} else {
+			line.Phases = append(line.Phases, chart.Phase{Name: m.Phase, From: before.At, To: m.At})
+		}
+		before = m
+	}
+	line.Rates = []chart.Series{acknowledged}
+	if staged {
+		line.Rates = append(line.Rates, stored)
+	}
+	caption := "The typical push of the best cell"
+	if cell != "" {
+		caption += " (" + cell + ")"
+	}
+	caption += " over time: " + what + ", above its phases."
+	if retries > 0 {
+		caption += " Triangles are intervals with retries, " + units.Count(retries) + " in all."
+	}
+	if top, calibrated := (Point{Typical: r}).ceiling(); calibrated && !staged {
+		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
+		caption += " " + aboutCeilings
+	}
+	return []sketch{{title: "A run over time", caption: caption, draw: line.Draw}}
+}
+
+// breakdowns are where the time of workers went, and where the time of runs went.
+func breakdowns(t Table) []sketch {
+	// What is busy first, and idle last, in grey. The keys are event.State's names.
+	states := []share{
+		{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
+		{"wait_rate", "held back by --max-rate"}, {"connect", "connecting"}, {"backoff", "between attempts"},
+		{"resolve", "finding out an attempt's outcome"}, {"wait_commit", "waiting for commits"}, {"idle", "idle"},
+	}
+	var phases []share
+	for _, name := range []string{"prepare", "fill", "load", "stage", "commit", "finish", "verify"} {
+		phases = append(phases, share{name, name})
+	}
+	return append(
+		breakdown(t, "Where the workers' time went", "Share of the workers' time by what they were doing, ", states,
+			func(r *report.Report) map[string]float64 { return r.WorkerSeconds }),
+		breakdown(t, "Where the run's time went", "Share of a run's time by phase, ", phases,
+			func(r *report.Report) map[string]float64 {
+				p := r.Phases
+				return map[string]float64{
+					"prepare": p.Prepare, "fill": p.Fill, "load": p.Load, "stage": p.Stage, "commit": p.Commit,
+					"finish": p.Finish, "verify": p.Verify,
+				}
+			})...)
+}
+
+// share is one part of a whole, by the names of reports and of people.
+type share struct{ key, name string }
+
+func breakdown(t Table, title, caption string, shares []share, of func(*report.Report) map[string]float64) []sketch {
+	total := func(r *report.Report) (sum float64) {
+		for _, s := range shares {
+			sum += max(of(r)[s.key], 0)
+		}
+		return sum
+	}
+	picked, which := picks(t, func(p Point) bool { return p.Typical != nil && total(p.Typical) > 0 })
+	if len(picked) == 0 {
+		return nil
+	}
+	var b chart.Bars
+	for _, s := range shares {
+		b.Parts = append(b.Parts, s.name)
+	}
+	for _, n := range picked {
+		r := t.Points[n].Typical
+		bar := chart.Bar{Name: t.cellName(t.Points[n].Settings), Note: units.Seconds(total(r))}
+		for _, s := range shares {
+			bar.Parts = append(bar.Parts, max(of(r)[s.key], 0)/total(r))
+		}
+		b.Rows = append(b.Rows, bar)
+	}
+	return []sketch{{title: title, caption: caption + which + " On the right the whole.", draw: b.Draw}}
+}
