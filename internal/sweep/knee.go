@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/record"
 )
 
@@ -21,7 +20,7 @@ type ladder struct {
 // place names a cell by part and number.
 type place struct{ part, cell int }
 
-func placeOf(c experiment.Cell) place { return place{c.Part, c.Number} }
+func placeOf(c Case) place { return place{c.Part, c.Number} }
 
 // over tells whether more of the axis has stopped paying. A value is judged by the median of its pushes, and one without
 // any says nothing. It is better where the best before it is not near it, as the knee of a table is; the best is the last

@@ -7,13 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/record"
 )
 
 // step is one push of a sweep.
 type step struct {
-	cell   experiment.Cell
+	cell   Case
 	repeat int
 	warmUp bool
 	row    string // names the cells that differ along the knee's axis only; "" where no row ends early
@@ -28,10 +27,10 @@ func (s step) push() record.Push {
 // next value, so that a row is ended by medians and not by the luck of one push, and a drift of the server falls on all
 // rows alike. It is a function of its arguments: a sweep that is gone on with takes the order it had, and one repeat more
 // changes nothing about the order of those before.
-func order(p experiment.Plan, cells []experiment.Cell, digest string) []step {
+func order(p Plan, cells []Case, digest string) []step {
 	var all []step
 	for part := range p.Parts {
-		own := slices.DeleteFunc(slices.Clone(cells), func(c experiment.Cell) bool { return c.Part != part })
+		own := slices.DeleteFunc(slices.Clone(cells), func(c Case) bool { return c.Part != part })
 		if len(own) == 0 {
 			continue
 		}
@@ -61,26 +60,26 @@ func seeded(digest, part string, repeat, rung int) *rand.Rand {
 
 // rungs are a part's cells as they are done: what is in one has all its repeats before the next begins. A part whose rows
 // do not end has one. In order, every cell is one: its repeats follow each other, and the cells stay as they stand.
-func rungs(p experiment.Plan, cells []experiment.Cell) [][]experiment.Cell {
+func rungs(p Plan, cells []Case) [][]Case {
 	values := along(p, cells)
 	if len(values) == 0 {
-		return [][]experiment.Cell{cells}
+		return [][]Case{cells}
 	}
-	var all [][]experiment.Cell
+	var all [][]Case
 	if !p.Interleaved {
 		for _, c := range cells {
-			all = append(all, []experiment.Cell{c})
+			all = append(all, []Case{c})
 		}
 		return all
 	}
 	for _, v := range values {
-		all = append(all, slices.DeleteFunc(slices.Clone(cells), func(c experiment.Cell) bool { return value(c, p.Knee) != v }))
+		all = append(all, slices.DeleteFunc(slices.Clone(cells), func(c Case) bool { return value(c, p.Knee) != v }))
 	}
 	return all
 }
 
 // along lists the values of the knee's axis in the cells' part, none where the part has no such axis.
-func along(p experiment.Plan, cells []experiment.Cell) []string {
+func along(p Plan, cells []Case) []string {
 	for _, a := range p.Parts[cells[0].Part].Axes {
 		if a.Name == p.Knee {
 			return a.Values
@@ -90,10 +89,10 @@ func along(p experiment.Plan, cells []experiment.Cell) []string {
 }
 
 // value is what the axis is in the cell, "" where there is no such axis.
-func value(c experiment.Cell, axis string) string { return record.Settings(c.Settings).Value(axis) }
+func value(c Case, axis string) string { return record.Settings(c.Settings).Value(axis) }
 
 // row names the cells that differ from this one along the axis only.
-func row(c experiment.Cell, axis string) string {
+func row(c Case, axis string) string {
 	if value(c, axis) == "" {
 		return ""
 	}

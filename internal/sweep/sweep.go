@@ -10,22 +10,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/record"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/trial"
 )
 
-// ErrStopped ends a sweep whose user asked for it.
-var ErrStopped = errors.New("the sweep was stopped by a signal")
+// ErrStopped ends a sweep or a search whose user asked for it.
+var ErrStopped = errors.New("stopped by a signal")
+
+var (
+	errSweepStopped  = fmt.Errorf("the sweep was %w", ErrStopped)
+	errSearchStopped = fmt.Errorf("the search was %w", ErrStopped)
+)
 
 // unreachable is after how many pushes in succession that reached no server the sweep ends.
 const unreachable = 3
 
 // Job is a sweep to be done, or to be gone on with.
 type Job struct {
-	Plan  experiment.Plan
-	Cells []experiment.Cell // those to be pushed, in their parts' order
+	Plan  Plan
+	Cases []Case // those to be pushed, in their parts' order
 	// Digest is the plan's: the order is made of it.
 	Digest string
 	// Done is what is recorded already, one entry a push as record.Record.Latest has it.
@@ -34,10 +37,10 @@ type Job struct {
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(record.Entry) error
-	// Push pushes one cell, and tells by trial.ErrDiskFull and trial.ErrUnreachable what its error means for the others. Closing
+	// Push pushes one cell, and tells by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
 	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
 	// goroutine, when rows begin to move; moving tells from then on whether they still do.
-	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
+	Push func(ctx context.Context, cell Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
 	// again.
 	Drain <-chan struct{}
@@ -49,7 +52,7 @@ type Job struct {
 // Progress is where a sweep is.
 type Progress struct {
 	Number, Total int // of this push, from 1, and of all, warm-ups and those of earlier processes included
-	Cell          experiment.Cell
+	Case          Case
 	Repeat        int
 	WarmUp        bool
 	Elapsed       time.Duration // since this process began
@@ -88,7 +91,7 @@ type runner struct {
 
 func newRunner(j Job) *runner {
 	r := &runner{
-		Job: j, steps: order(j.Plan, j.Cells, j.Digest), started: time.Now(),
+		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
 		recorded: map[record.Push]record.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
 	}
 	r.layRows()
@@ -107,7 +110,7 @@ func newRunner(j Job) *runner {
 // layRows puts the cells together whose rows can end.
 func (r *runner) layRows() {
 	rows := map[string]*ladder{}
-	for _, c := range r.Cells {
+	for _, c := range r.Cases {
 		name := row(c, r.Plan.Knee)
 		if name == "" {
 			continue
@@ -187,7 +190,7 @@ func (r *runner) settle(ctx context.Context) error {
 
 func (r *runner) stopped(ctx context.Context) error {
 	if closed(r.Drain) || ctx.Err() != nil {
-		return ErrStopped
+		return errSweepStopped
 	}
 	return nil
 }
@@ -203,14 +206,14 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
 	if err != nil && r.stopped(ctx) != nil {
-		return ErrStopped
+		return errSweepStopped
 	}
 	e.Status, e.Error = judge(result, err, clock)
-	if err := r.keep(i, s, e, errors.Is(err, trial.ErrUnreachable)); err != nil {
+	if err := r.keep(i, s, e, errors.Is(err, ErrUnreachable)); err != nil {
 		return err
 	}
-	if errors.Is(err, trial.ErrDiskFull) {
-		return fmt.Errorf("%w: the rest is not begun; make room%s", trial.ErrDiskFull, cause(trial.ErrDiskFull, e.Error))
+	if errors.Is(err, ErrDiskFull) {
+		return fmt.Errorf("%w: the rest is not begun; make room%s", ErrDiskFull, besides(ErrDiskFull, e.Error))
 	}
 	return r.stopped(ctx)
 }
@@ -240,7 +243,7 @@ func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
 		if len(r.missed) < unreachable {
 			return nil
 		}
-		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", trial.ErrUnreachable, unreachable, cause(trial.ErrUnreachable, e.Error))
+		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, besides(ErrUnreachable, e.Error))
 	}
 	if err := r.settleDebts(); err != nil {
 		return err
@@ -248,8 +251,8 @@ func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
 	return r.Keep(e)
 }
 
-// cause is what an error says besides its kind.
-func cause(kind error, text string) string {
+// besides is what an error says besides its kind.
+func besides(kind error, text string) string {
 	if text = strings.TrimPrefix(text, kind.Error()); text == "" || strings.HasPrefix(text, ": ") {
 		return text
 	}
@@ -287,7 +290,7 @@ func entryOf(s step, started time.Time) record.Entry {
 
 func (r *runner) progress(i int, s step) Progress {
 	return Progress{
-		Number: i + 1, Total: len(r.steps), Cell: s.cell, Repeat: s.repeat, WarmUp: s.warmUp,
+		Number: i + 1, Total: len(r.steps), Case: s.cell, Repeat: s.repeat, WarmUp: s.warmUp,
 		Elapsed: time.Since(r.started), Left: r.left(i),
 	}
 }

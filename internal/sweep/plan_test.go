@@ -1,0 +1,534 @@
+package sweep_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/sweep"
+)
+
+const url = "databend://root:hunter2@h:8000/db"
+
+// planOptions know a few flags. A target's password is what stands between the last : and the @.
+func planOptions() sweep.PlanOptions {
+	return sweep.PlanOptions{
+		Flags: []string{
+			"method", "workers", "batch-rows", "batch-bytes", "rows", "bytes", "duration", "dataset", "create", "set",
+			"group-commit", "rows-per-transaction", "commit-batches", "verify",
+		},
+		Exclusive: [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}},
+		Others:    []string{"resume", "state-dir", "json"},
+		Schemes:   []string{"databend", "postgres", "postgresql", "yugabyte"},
+		Check: func(flag, value string) error {
+			if _, err := strconv.Atoi(value); flag == "workers" && err != nil {
+				return errors.New("not a number")
+			}
+			return nil
+		},
+		Show: func(target string) (string, error) {
+			if !strings.Contains(target, "://") {
+				return "", errors.New("not a URL")
+			}
+			return regexp.MustCompile(`:[^:/]*@`).ReplaceAllString(target, "@"), nil
+		},
+		LookupEnv: func(name string) (string, bool) {
+			value, ok := map[string]string{"TARGET": url, "N": "7", "EMPTY": ""}[name]
+			return value, ok
+		},
+	}
+}
+
+func parse(t *testing.T, text string, change ...func(*sweep.PlanOptions)) sweep.Plan {
+	t.Helper()
+	o := planOptions()
+	for _, c := range change {
+		c(&o)
+	}
+	plan, err := sweep.ParsePlan("plan.yaml", []byte(text), o)
+	require.NoError(t, err)
+	return plan
+}
+
+func at(scale string) func(*sweep.PlanOptions) {
+	return func(o *sweep.PlanOptions) { o.Scale = scale }
+}
+
+func to(target string) func(*sweep.PlanOptions) {
+	return func(o *sweep.PlanOptions) { o.Target = target }
+}
+
+const whole = `name: four
+title: Four methods
+target: ${TARGET}
+push: {dataset: people, create: recreate, set: [a = 1, b=x=y]}
+methods:
+  stage-load: {commit_batches: 1000}
+axes:
+  method: [insert, stage-load]
+  batch_rows: 2000..20000x10
+  set.Max_Threads: [1, "off"]
+rows: 2_000_000
+repeats: 3
+warm_up: 1
+settle: 2s
+limit: 10m
+budget: 1h
+knee: batch_rows
+order: in-order
+facts:
+  source: somewhere
+  machine: fast
+  note: |
+    two
+    lines
+  points:
+    - {at: {method: insert, batch_rows: 2000}, rows_per_second: 3670, overall_rows_per_second: 3492, seconds: 544.98}
+    - {at: {}, bytes_per_second: 1.5e9}
+`
+
+func TestParse(t *testing.T) {
+	plan := parse(t, whole)
+	cells := plan.Cases()
+	targets := plan.Parts[0].Push["target"]
+	require.Equal(t, []string{url}, targets)
+	require.Equal(t, sweep.Plan{
+		Name: "four", Title: "Four methods", Repeats: 3, WarmUp: 1, Settle: 2 * time.Second, Limit: 10 * time.Minute,
+		Budget: time.Hour, Knee: "batch-rows",
+		Parts: []sweep.Part{{
+			Title: "Four methods",
+			Push: map[string][]string{
+				"dataset": {"people"}, "create": {"recreate"}, "rows": {"2000000"}, "set.a": {"1"}, "set.b": {"x=y"}, "target": {url},
+			},
+			Methods: map[string]map[string][]string{"stage-load": {"commit-batches": {"1000"}}},
+			Axes: []record.Axis{
+				{Name: "method", Values: []string{"insert", "stage-load"}},
+				{Name: "batch-rows", Values: []string{"2000", "20000"}},
+				{Name: "set.Max_Threads", Values: []string{"1", "off"}},
+			},
+			Facts: &record.Facts{Source: "somewhere", Machine: "fast", Note: "two\nlines\n", Points: []record.Fact{
+				{At: map[string]string{"method": "insert", "batch-rows": "2000"}, RowsPerSecond: 3670, OverallRowsPerSecond: 3492, Seconds: 544.98},
+				{At: map[string]string{}, BytesPerSecond: 1.5e9},
+			}},
+		}},
+	}, plan)
+
+	require.Len(t, cells, 8)
+	require.Equal(t, 8, plan.Parts[0].Count())
+	var order []string
+	for i, c := range cells {
+		require.Equal(t, i, c.Number)
+		require.Equal(t, c.Settings[0].Value, c.Push["method"][0])
+		require.Equal(t, c.Push["method"][0] == "stage-load", c.Push["commit-batches"] != nil, "a flag of one method")
+		order = append(order, c.Settings[0].Value+" "+c.Settings[1].Value+" "+c.Settings[2].Value)
+	}
+	require.Equal(t, "insert 2000 1,insert 2000 off,insert 20000 1,insert 20000 off,"+
+		"stage-load 2000 1,stage-load 2000 off,stage-load 20000 1,stage-load 20000 off", strings.Join(order, ","))
+	require.Equal(t, map[string][]string{
+		"dataset": {"people"}, "create": {"recreate"}, "rows": {"2000000"}, "set.a": {"1"}, "set.b": {"x=y"}, "target": {url},
+		"method": {"insert"}, "batch-rows": {"20000"}, "set.Max_Threads": {"1"},
+	}, cells[2].Push)
+
+	cells[2].Push["rows"] = nil
+	require.NotNil(t, cells[3].Push["rows"], "every cell has its own")
+	require.NotNil(t, plan.Parts[0].Push["rows"])
+}
+
+func TestDefaults(t *testing.T) {
+	plan := parse(t, "name: p\naxes: {workers: [1, 2]}", to("s3://b"))
+	require.Equal(t, "p", plan.Title)
+	require.Equal(t, 1, plan.Repeats)
+	require.True(t, plan.Interleaved)
+	require.Zero(t, plan.WarmUp+int(plan.Limit+plan.Budget+plan.Settle))
+	require.Empty(t, plan.Knee)
+	require.Nil(t, plan.Parts[0].Facts)
+}
+
+func TestPartsInheritAndOverride(t *testing.T) {
+	plan := parse(t, `name: p
+target: databend://h/d
+push: {dataset: people, method: insert}
+axes: {workers: [1, 2]}
+rows: 5
+facts: {source: s}
+parts:
+  a: {title: First}
+  1: {push: {dataset: ~, method: copy}, duration: 5s, axes: {workers: ~, batch_rows: 10}, facts: ~}
+`)
+	require.Equal(t, "a", plan.Parts[0].Name)
+	require.Equal(t, "First", plan.Parts[0].Title)
+	require.Equal(t, map[string][]string{"dataset": {"people"}, "method": {"insert"}, "rows": {"5"}, "target": {"databend://h/d"}}, plan.Parts[0].Push)
+	require.Equal(t, []string{"1", "2"}, plan.Parts[0].Axes[0].Values)
+	require.NotNil(t, plan.Parts[0].Facts)
+	require.Equal(t, sweep.Part{
+		Name: "1", Title: "1", Push: map[string][]string{"method": {"copy"}, "duration": {"5s"}, "target": {"databend://h/d"}},
+		Axes: []record.Axis{{Name: "batch-rows", Values: []string{"10"}}},
+	}, plan.Parts[1], "duration takes rows away")
+	cells := plan.Cases()
+	require.Len(t, cells, 3)
+	require.Equal(t, 1, cells[2].Part)
+	require.Equal(t, 0, cells[2].Number, "numbers begin anew in every part")
+}
+
+const scaled = `name: p
+axes:
+  method: [copy, insert]
+  rows-per-transaction: [1, 2]
+rows: 1000
+settle: 60s
+scales:
+  laptop: {rows: 10, axes: {rows_per_transaction: [3]}, settle: 0s}
+  quick: {duration: 1s, axes: {workers: [1, 4]}}
+schemes:
+  postgres, postgresql:
+    push: {create: recreate}
+    axes: {rows_per_transaction: ~, batch_rows: [5, 6, 7]}
+    scales:
+      laptop: {axes: {batch_rows: 8}}
+      tiny: {rows: 1}
+`
+
+func axesOf(p sweep.Plan) string {
+	var all []string
+	for _, a := range p.Parts[0].Axes {
+		all = append(all, a.Name+"="+strings.Join(a.Values, ","))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestScalesAndSchemes(t *testing.T) {
+	for _, c := range []struct{ scale, target, axes, rows string }{
+		{"", "databend://h", "method=copy,insert rows-per-transaction=1,2", "1000"},
+		{"cloud", "databend://h", "method=copy,insert rows-per-transaction=1,2", "1000"},
+		{"laptop", "databend://h", "method=copy,insert rows-per-transaction=3", "10"},
+		{"quick", "databend://h", "method=copy,insert rows-per-transaction=1,2 workers=1,4", ""},
+		{"cloud", "postgres://h", "method=copy,insert batch-rows=5,6,7", "1000"},
+		{"laptop", "POSTGRESQL://h", "method=copy,insert batch-rows=8", "10"},
+		{"tiny", "postgresql://h", "method=copy,insert batch-rows=5,6,7", "1"},
+	} {
+		plan := parse(t, scaled, at(c.scale), to(c.target))
+		require.Equal(t, c.axes, axesOf(plan), "%v", c)
+		require.Equal(t, c.rows, strings.Join(plan.Parts[0].Push["rows"], ""))
+		require.Equal(t, strings.HasPrefix(strings.ToLower(c.target), "postgres"), plan.Parts[0].Push["create"] != nil)
+		require.Equal(t, c.scale == "laptop", plan.Settle == 0)
+	}
+	for scale, want := range map[string]string{
+		"labtop": `plan.yaml:8: scale "labtop" does not exist; did you mean "laptop"? There is: cloud, laptop, quick`,
+		"tiny":   `scale "tiny" does not exist`, // it is PostgreSQL's alone
+	} {
+		o := planOptions()
+		o.Scale, o.Target = scale, "databend://h"
+		_, err := sweep.ParsePlan("plan.yaml", []byte(scaled), o)
+		require.ErrorContains(t, err, want)
+	}
+	o := planOptions()
+	o.Scale, o.Target = "ci", "databend://h"
+	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: 1}"), o)
+	require.EqualError(t, err, `plan.yaml: the plan has no scales, so none can be "ci"`)
+	for name, want := range map[string]string{
+		"name: p\naxes: {workers: 1}":                                                 "",
+		"name: p\naxes: {workers: 1}\nschemes: {databend: {rows: 1}}":                 "",
+		"name: p\naxes: {workers: 1}\nscales: {ci: {rows: 1}}":                        "cloud",
+		"name: p\naxes: {workers: 1}\nschemes: {databend: {scales: {ci: {rows: 1}}}}": "cloud",
+	} {
+		require.Equal(t, want, parse(t, name, to(url)).Scale, name)
+		require.Equal(t, "cloud", parse(t, name, to(url), at("cloud")).Scale, "as it was asked for")
+	}
+}
+
+func TestTargets(t *testing.T) {
+	const text = "name: p\naxes: {target: [\"${TARGET}\", \"databend://u:geheim@i/d\"], workers: [1, 2]}\n"
+	plan := parse(t, text)
+	require.Equal(t, "target=databend://root@h:8000/db,databend://u@i/d workers=1,2", axesOf(plan))
+	require.NotContains(t, plan.Parts[0].Push, "target")
+	cells := plan.Cases()
+	require.Equal(t, []string{url}, cells[1].Push["target"])
+	require.Equal(t, []string{"databend://u:geheim@i/d"}, cells[2].Push["target"])
+	require.NotContains(t, fmt.Sprint(cells[0].Settings, cells[2].Settings), "hunter2")
+	require.NotContains(t, fmt.Sprint(cells[0].Settings, cells[2].Settings), "geheim")
+
+	plan = parse(t, text, to("databend://x:y@other/d"))
+	require.Equal(t, "target=databend://x@other/d workers=1,2", axesOf(plan), "the command line stands for all of them")
+	require.Equal(t, []string{"databend://x:y@other/d"}, plan.Cases()[0].Push["target"])
+
+	plan = parse(t, strings.ReplaceAll(text, "${TARGET}", "${NOT_SET}"), to(url))
+	require.Len(t, plan.Cases(), 2, "and needs no variable")
+
+	plan = parse(t, "name: p\ntarget: databend://a/b\naxes: {workers: 1}", to(url))
+	require.Equal(t, []string{url}, plan.Parts[0].Push["target"])
+}
+
+func TestCommandLineStandsForThePlan(t *testing.T) {
+	plan := parse(t, whole, func(o *sweep.PlanOptions) {
+		o.Push = map[string][]string{"duration": {"5s"}, "dataset": {"pairs"}, "set": {"a=2", "c=3"}}
+	})
+	require.Equal(t, map[string][]string{
+		"dataset": {"pairs"}, "create": {"recreate"}, "duration": {"5s"}, "set.a": {"2"}, "set.b": {"x=y"}, "set.c": {"3"}, "target": {url},
+	}, plan.Parts[0].Push)
+
+	o := planOptions()
+	o.Push = map[string][]string{"batch-bytes": {"1MiB"}, "set": {"Max_Threads=4"}}
+	_, err := sweep.ParsePlan("plan.yaml", []byte(whole), o)
+	require.ErrorContains(t, err, "plan.yaml:9: axis batch-rows: the command line has --batch-bytes as well")
+	require.ErrorContains(t, err, "plan.yaml:10: axis set.Max_Threads: the command line has --set.Max_Threads as well")
+}
+
+// The command line stands for what a method says of its own as well.
+func TestCommandLineOverMethods(t *testing.T) {
+	text := "name: p\naxes: {method: [copy, insert]}\nmethods: {copy: {batch_bytes: 4, set: [a=1, b=1], verify: ack}}"
+	plan := parse(t, text, to(url), func(o *sweep.PlanOptions) {
+		o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"a=2"}}
+	})
+	require.Equal(t, map[string]map[string][]string{"copy": {"set.b": {"1"}, "verify": {"ack"}}}, plan.Parts[0].Methods)
+}
+
+func TestVariables(t *testing.T) {
+	plan := parse(t, "name: p\naxes: {workers: [\"${N}\", \"1${N}\"]}\npush: {dataset: \"$${N} $5 $\"}", to(url))
+	require.Equal(t, "workers=7,17", axesOf(plan))
+	require.Equal(t, []string{"${N} $5 $"}, plan.Parts[0].Push["dataset"])
+}
+
+func TestRanges(t *testing.T) {
+	for text, want := range map[string]string{
+		"1..16x2":        "1,2,4,8,16",
+		"2000..50000x10": "2000,20000,50000", // the end is always there
+		"1..10+4":        "1,5,9,10",
+		"0..2+1":         "0,1,2",
+		"7..7x2":         "7",
+		"2..6x1.5":       "2,3,5,6",
+		"10ms..40msx2":   "10ms,20ms,40ms",
+		"1MiB..4MiBx2":   "1MiB,2MiB,4MiB",
+		"4611686018427387904..9223372036854775807x4": "4611686018427387904,9223372036854775807",
+		"9223372036854775806..9223372036854775807+5": "9223372036854775806,9223372036854775807",
+		"1.5":         "1.5",
+		"../x":        "../x",
+		"a..b":        "a..b",
+		"[1..2+1, 8]": "1,2,8",
+	} {
+		plan := parse(t, "name: p\naxes: {batch_rows: "+text+"}", to(url))
+		require.Equal(t, "batch-rows="+want, axesOf(plan), text)
+	}
+	for text, want := range map[string]string{
+		"1..9223372036854775807x1.0000001": "more than 1000 values",
+		"1..9223372036854775807+1":         "more than 1000 values",
+		"1..99999999999999999999x2":        "a number is too large",
+		"1..10":                            "how far to step is missing",
+		"10..1x2":                          "write the smaller end first",
+		"1..10x1":                          "a factor is more than 1",
+		"0..10x2":                          "a factor is more than 1, and the first value more than 0",
+		"1..10x0.5":                        "a factor is more than 1",
+		"1..10+0":                          "a step adds at least 1",
+		"1..10+99999999999999999999":       "a step adds at least 1",
+		"1KiB..1MiBx2":                     "write the same unit at both ends",
+	} {
+		o := planOptions()
+		o.Target = url
+		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {batch_rows: "+text+"}"), o)
+		require.ErrorContains(t, err, "plan.yaml:2: axis batch-rows: "+text+": "+want)
+	}
+}
+
+// Every problem is named with its line, all at once, with the word that was probably meant, and without secrets.
+func TestProblems(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"name: p\ntitel: x\nrepeat: 2\npush: {worker: 1, target: x}\naxes: {metod: 1, set: a=1}\nscales: {ci: {name: q}}\nschemes: {databent: {x: 1}}\nparts: {a: {rows: [1]}}", []string{
+			`plan.yaml:2: key "titel" does not exist; did you mean "title"?`,
+			`plan.yaml:3: key "repeat" does not exist; did you mean "repeats"?`,
+			`plan.yaml:4: flag "worker" does not exist; did you mean "workers"?`,
+			"plan.yaml:4: target is no flag",
+			`plan.yaml:5: flag "metod" does not exist; did you mean "method"?`,
+			"plan.yaml:5: axis set: write set.NAME",
+			`plan.yaml:6: key of a scale "name" does not exist`,
+			`plan.yaml:7: target scheme "databent" does not exist; did you mean "databend"?`,
+			`plan.yaml:7: key of a scheme "x" does not exist`,
+			"plan.yaml:8: rows: a list is here, one value belongs",
+		}},
+		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, x, '']\n  method: []\n  batch_rows: 1\n  batch_bytes: 1\n  rows: [1]\npush: {bytes: 5, set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
+			"plan.yaml:1: name: letters, digits, -, _ and . only, and no . first",
+			"plan.yaml:2: repeats: write a number from 1 to 1000",
+			"plan.yaml:3: warm_up: write a number from 0 to 1000",
+			"plan.yaml:4: settle: write a time",
+			"plan.yaml:5: limit: write a time",
+			"plan.yaml:6: budget: write a time",
+			`plan.yaml:7: knee: axis "worker" does not exist; did you mean "workers"?`,
+			`plan.yaml:8: order: value "interleafed" does not exist; did you mean "interleaved"?`,
+			"plan.yaml:10: axis workers: 1 is here twice",
+			"plan.yaml:10: workers: not a number",
+			"plan.yaml:10: axis workers: an empty value",
+			"plan.yaml:11: axis method has no values",
+			"plan.yaml:13: axis batch-bytes: batch-rows is an axis as well",
+			"plan.yaml:14: axis rows: push has bytes as well",
+			"plan.yaml:15: bytes: line 17 has duration",
+			"plan.yaml:15: set: write it as name=value",
+			"plan.yaml:16: methods: no cell has the method coppy",
+			"plan.yaml:17: ${NOT_SET}: the environment variable NOT_SET is not set",
+			"plan.yaml:18: target: not a URL",
+		}},
+		{"name: p\npush: {resume: x, state_dir: y}\naxes: {json: true}", []string{
+			"plan.yaml:2: --resume cannot be set in a plan: give it on the command line",
+			"plan.yaml:2: --state-dir cannot be set in a plan", "plan.yaml:3: --json cannot be set in a plan",
+		}},
+		{"title: x\naxes: {workers: 1}\npush: {workers: 2}\nfacts: {points: [{at: {worker: 1}}]}", []string{
+			`plan.yaml:4: flag "worker" does not exist`,
+		}},
+		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', create: '${1}', verify: '${EMPTY}'}\nfacts: {points: [{at: {workers: 1}}, {seconds: -1}, {seconds: .nan}, {seconds: x}]}", []string{
+			"plan.yaml:1: name: a plan needs one",
+			"plan.yaml: no target: give TARGET",
+			"plan.yaml:2: axis workers: push has workers as well",
+			"plan.yaml:3: ${ without }",
+			"plan.yaml:3: ${1} is not the name of a variable",
+			"plan.yaml:3: ${EMPTY}: the environment variable EMPTY is not set",
+			"plan.yaml:4: facts: say where they were published",
+			"plan.yaml:4: a point without a figure",
+			"plan.yaml:4: seconds: write a number above 0",
+		}},
+		{"name: p\ntarget: databend://h\nparts: {a: {axes: {workers: [1]}}, b: {}, c: {axes: {}}}", []string{
+			"plan.yaml:3: b: no axes", "plan.yaml:3: c: no axes",
+		}},
+		{"name: p\ntarget: databend://h\nparts: {}", []string{"plan.yaml:3: parts: at least one"}},
+		{"name: p\ntarget: databend://h\naxes: {method: [copy], batch_rows: 1, workers: 2}\nmethods: {copy: {workers: 3, batch_bytes: 4}}", []string{
+			"plan.yaml:4: workers: workers is an axis", "plan.yaml:4: batch-bytes: batch-rows is an axis",
+		}},
+		{"name: p\naxes: {target: ['databend://a:hunter2@h', 'postgres://h', 'databend://a:other@h']}\nschemes: {postgres: {rows: 1}}", []string{
+			"plan.yaml:2: axis target: databend://a@h is here twice",
+			"plan.yaml:3: postgres: the plan's targets are of several schemes",
+		}},
+		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml:1: more than 10000 cells"}},
+		{"name: p\nname: q", []string{"plan.yaml:2: mapping key"}},
+		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: warm-up is here twice"}},
+		{"name: p\naxes: {workers: {a: 1}, method: [[a]], batch_rows: [~]}\npush: 5\nfacts: {points: {}}\nrepeats:", []string{
+			"plan.yaml:2: axis workers: keys and values is here, one value or a list belongs", "plan.yaml:2: axis method: a list is here, one value belongs",
+			"plan.yaml:2: axis batch_rows: nothing is here, one value belongs", "plan.yaml:3: push: one value is here, keys and values belongs",
+			"plan.yaml:4: points: keys and values is here, a list belongs", "plan.yaml:5: repeats: nothing is here, one value belongs",
+		}},
+		{"name: &a p\ntitle: *a\npush: !!map {}", []string{
+			"plan.yaml:1: anchors, aliases and tags", "plan.yaml:2: anchors, aliases and tags", "plan.yaml:3: anchors, aliases and tags",
+		}},
+		{"", []string{"plan.yaml:1: the plan is empty"}},
+		{"# nothing\n", []string{"plan.yaml:1: the plan is empty"}},
+		{"hunter2", []string{"plan.yaml:1: the plan: one value is here, keys and values belongs"}},
+		{"a: 1\n---\nb: 2", []string{"plan.yaml:1: several documents"}},
+		{"name: p\npush: [hunter2\n", []string{"plan.yaml:2: "}},
+		{strings.Repeat("[", 40), []string{"plan.yaml:1: nested more than 32 deep"}},
+		{strings.Repeat("- ", 40), []string{"plan.yaml:1: nested more than 32 deep"}},
+		{strings.Repeat("a", 70_000), []string{"plan.yaml:1: a plan of 70000 bytes"}},
+	} {
+		_, err := sweep.ParsePlan("plan.yaml", []byte(c.text), planOptions())
+		require.Error(t, err, c.text)
+		for _, want := range c.want {
+			require.ErrorContains(t, err, want)
+		}
+		require.NotContains(t, err.Error(), "hunter2")
+	}
+}
+
+// What is quoted is one value: a session variable may have one that looks like a range.
+func TestQuotedIsNoRange(t *testing.T) {
+	for text, want := range map[string]string{
+		`'1..5'`:              "1..5",
+		`"1..5x2"`:            "1..5x2",
+		`["1..5", 1..4x2]`:    "1..5,1,2,4",
+		`["1..${N}", 1..1+1]`: "1..7,1",
+		"\n  set.x:\n  - '1..2+1'\n  - |-\n    1..3+1": "1..2+1,1..3+1",
+	} {
+		form := "{set.x: " + text + "}"
+		if text[0] == '\n' {
+			form = text
+		}
+		require.Equal(t, "set.x="+want, axesOf(parse(t, "name: p\naxes: "+form, to(url))), text)
+	}
+}
+
+// A knee's axis has to rise, or a row ends where there is most to gain.
+func TestKneeRises(t *testing.T) {
+	for axis, want := range map[string]string{
+		"workers: [1, 2, 4]":                       "",
+		"workers: 7":                               "",
+		"workers: [1..4x2, 10]":                    "",
+		"batch_bytes: [512KiB, 1MiB, '2,000,000']": "",
+		"duration: [500ms, 90s, 10m]":              "",
+		"workers: [4, 2, 1]":                       "plan.yaml:3: knee: the axis workers has 2 behind 4: its values have to rise",
+		"workers: [1..8x2, 6]":                     "plan.yaml:3: knee: the axis workers has 6 behind 8: its values have to rise",
+		"batch_bytes: [1MiB, 1048576]":             "plan.yaml:3: knee: the axis batch-bytes has 1048576 behind 1MiB",
+		"method: [copy, insert]":                   "plan.yaml:3: knee: copy of the axis method is no number, size or duration",
+		"duration: [1, 2s]":                        "plan.yaml:3: knee: 1 and 2s of the axis duration cannot be compared",
+		"target: [databend://h]":                   "plan.yaml:3: knee: targets have no order",
+	} {
+		name, _, _ := strings.Cut(axis, ":")
+		o := planOptions()
+		if o.Target = url; name == "target" {
+			o.Target = ""
+		}
+		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes:\n  "+axis+"\nknee: "+name), o)
+		if want == "" {
+			require.NoError(t, err, axis)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows"), planOptions())
+	require.NotContains(t, err.Error(), "knee", "another axis may fall")
+}
+
+func TestPresetNames(t *testing.T) {
+	require.IsIncreasing(t, sweep.Presets())
+	require.Contains(t, sweep.Presets(), "databend-four-methods")
+	_, _, err := sweep.Preset("databend-four")
+	require.ErrorContains(t, err, `preset "databend-four" does not exist; did you mean "databend-four-methods"?`)
+	for _, name := range []string{"../experiments/databend-four-methods", "", "x"} {
+		_, _, err = sweep.Preset(name)
+		require.Error(t, err)
+		require.Empty(t, sweep.PresetTitle(name))
+	}
+}
+
+// The reference's own example is a plan, at every scale it has.
+func TestDocumentedExample(t *testing.T) {
+	page, err := os.ReadFile("../../docs/SWEEPS.md")
+	require.NoError(t, err)
+	_, text, found := strings.Cut(string(page), "```yaml\n")
+	require.True(t, found)
+	text, _, found = strings.Cut(text, "```")
+	require.True(t, found)
+	for scale, cells := range map[string]int{"": 40, "laptop": 12} {
+		plan := parse(t, text, at(scale))
+		require.Len(t, plan.Cases(), cells)
+	}
+	require.Len(t, parse(t, text, at("laptop"), to("postgres://u@h/db")).Cases(), 3)
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(whole, "")
+	f.Add(scaled, "laptop")
+	for _, name := range sweep.Presets() {
+		_, text, err := sweep.Preset(name)
+		require.NoError(f, err)
+		f.Add(string(text), "ci")
+	}
+	f.Add("name: p\naxes: {workers: 1..9223372036854775807x1.0000001, rows: 1..9223372036854775807+1}", "")
+	f.Add("a: &a [*a, *a]\nb: {<<: *a}\n? c\n: !!x d", "x")
+	f.Fuzz(func(t *testing.T, text, scale string) {
+		o := planOptions()
+		o.Target, o.Scale = url, scale
+		plan, err := sweep.ParsePlan("plan.yaml", []byte(text), o)
+		if err != nil {
+			return
+		}
+		for _, c := range plan.Cases() {
+			require.NotEmpty(t, c.Settings)
+			require.NotContains(t, fmt.Sprint(c.Settings), "hunter2")
+			require.Len(t, c.Push["target"], 1)
+		}
+	})
+}

@@ -1,0 +1,184 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func bounded() searchOptions {
+	return searchOptions{
+		Start: Setting{Workers: 4, BatchBytes: 16 << 20},
+		Least: Setting{Workers: 1, BatchBytes: 64 << 10},
+		Most:  Setting{Workers: 512, BatchBytes: 256 << 20},
+		Near:  0.05, Repeats: 3, Trials: 100,
+	}
+}
+
+// server is a simulated database: its rate grows in proportion to workers and to batches up to a knee of each, falls
+// slowly beyond, and is noisy.
+type server struct {
+	workers, batch float64 // the knees
+	noise          float64 // of one standard deviation
+	random         *rand.Rand
+	asked          int
+}
+
+func (s *server) rate(at Setting) float64 {
+	past := func(x, knee float64) float64 {
+		if x <= knee {
+			return x / knee
+		}
+		return math.Pow(x/knee, -0.05)
+	}
+	return 1e6 * past(float64(at.Workers), s.workers) * past(float64(at.BatchBytes), s.batch)
+}
+
+func (s *server) measure(_ context.Context, at Setting) (float64, error) {
+	s.asked++
+	return s.rate(at) * max(0.1, 1+s.noise*s.random.NormFloat64()), nil
+}
+
+// A step is a doubling: the search is right when neither workers nor batch are further than that from the knee. Both may
+// lie a few percent below it, which multiply.
+func TestFindsTheKnee(t *testing.T) {
+	const seeds = 200
+	found, asked := 0, 0
+	for seed := range uint64(seeds) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := &server{
+			workers: math.Exp2(random.Float64() * 8), batch: float64(128<<10) * math.Exp2(random.Float64()*10),
+			noise: 0.03, random: random,
+		}
+		r, err := find(t.Context(), bounded(), s.measure)
+		require.NoError(t, err)
+		require.True(t, r.Complete)
+		asked += s.asked
+		if within(float64(r.Smallest.Workers), s.workers) && within(float64(r.Smallest.BatchBytes), s.batch) &&
+			s.rate(r.Smallest.Setting) > 0.85*1e6 {
+			found++
+		}
+	}
+	t.Logf("%d of %d, %d measurements each", found, seeds, asked/seeds)
+	require.GreaterOrEqual(t, found, seeds*95/100)
+}
+
+func within(a, b float64) bool { return a <= 2*b && b <= 2*a }
+
+// Where workers and batches make up for each other, what counts is what is in flight.
+func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
+	const seeds = 100
+	found := 0
+	for seed := range uint64(seeds) {
+		random := rand.New(rand.NewPCG(seed, 2))
+		roundTrip, top := 0.001+0.05*random.Float64(), 1e8*(1+20*random.Float64())
+		rate := func(at Setting) float64 {
+			one := float64(at.BatchBytes) / (roundTrip + float64(at.BatchBytes)/50e6)
+			return min(top, float64(at.Workers)*one)
+		}
+		r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
+			return rate(at) * (1 + 0.02*random.NormFloat64()), nil
+		})
+		require.NoError(t, err)
+		if rate(r.Smallest.Setting) >= 0.9*top {
+			found++
+		}
+	}
+	require.GreaterOrEqual(t, found, seeds*95/100)
+}
+
+func TestAFlatServerNeedsTheLeast(t *testing.T) {
+	r, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 5, nil })
+	require.NoError(t, err)
+	require.Equal(t, bounded().Least, r.Smallest.Setting)
+}
+
+func TestRefusedConnectionsEndADoubling(t *testing.T) {
+	o := bounded()
+	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
+		if at.Workers > 100 {
+			return 0, errors.New("too many connections")
+		}
+		return float64(at.Workers), nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 64, r.Smallest.Workers)
+	require.Equal(t, o.Least.BatchBytes, r.Smallest.BatchBytes)
+}
+
+func TestBudget(t *testing.T) {
+	o := bounded()
+	o.Trials = 4
+	asked := 0
+	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
+		asked++
+		return float64(at.Workers), nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, 4, asked)
+	require.False(t, r.Complete)
+	require.NotEmpty(t, r.Best.Rates)
+}
+
+// A search whose last trial is the last one that it may make has come to its end.
+func TestExactlyEnoughTrials(t *testing.T) {
+	find := func(trials int) (r searchResult, asked int) {
+		o := bounded()
+		o.Trials = trials
+		r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
+			asked++
+			return min(float64(at.Workers), 16), nil
+		})
+		require.NoError(t, err)
+		return r, asked
+	}
+	whole, needed := find(1000)
+	require.True(t, whole.Complete)
+	r, asked := find(needed)
+	require.Equal(t, needed, asked)
+	require.True(t, r.Complete)
+	require.Equal(t, whole, r)
+	r, _ = find(needed - 1)
+	require.False(t, r.Complete)
+}
+
+// A setting that fails when it is measured again is not measured without end.
+func TestASettingThatFailsLater(t *testing.T) {
+	asked := map[Setting]int{}
+	r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
+		if asked[at]++; at.Workers == 16 && asked[at] > 1 {
+			return 0, errors.New("too many connections")
+		}
+		return min(float64(at.Workers), 16), nil
+	})
+	require.NoError(t, err)
+	require.True(t, r.Complete)
+	require.Less(t, len(r.Trials), 100)
+}
+
+func TestStopped(t *testing.T) {
+	stop := errors.New("stopped by a signal")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	r, err := find(ctx, bounded(), func(_ context.Context, at Setting) (float64, error) {
+		if at.Workers >= 16 {
+			cancel(stop)
+			return 0, stop
+		}
+		return float64(at.Workers), nil
+	})
+	require.ErrorIs(t, err, stop)
+	require.False(t, r.Complete)
+	require.Equal(t, 8, r.Best.Workers)
+}
+
+func TestNothingCanBeMeasured(t *testing.T) {
+	refused := errors.New("connection refused")
+	_, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 0, refused })
+	require.ErrorIs(t, err, errNothing)
+	require.ErrorIs(t, err, refused)
+	require.ErrorContains(t, err, "4 workers")
+}

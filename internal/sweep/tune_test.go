@@ -1,0 +1,284 @@
+package sweep_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/all"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
+)
+
+// tuneBench is a scripted server, and what a search against it says and asks.
+type tuneBench struct {
+	*testing.T
+	lines []string
+	asked []string // "workers batch-rows" of every trial
+	drain chan struct{}
+	push  func(s sweep.Setup) (rate float64, err error)
+}
+
+func newTuneBench(t *testing.T) *tuneBench {
+	return &tuneBench{T: t, drain: make(chan struct{}), push: func(s sweep.Setup) (float64, error) { return kneeAt8(s), nil }}
+}
+
+// kneeAt8 is fast enough at 8 workers and batches of 1 MiB.
+func kneeAt8(s sweep.Setup) float64 {
+	return 1e6 * min(1, float64(s.Plan.Workers)/8) * min(1, float64(s.Plan.BatchBytes())/(1<<20-2048))
+}
+
+func bounds() sweep.Bounds {
+	return sweep.Bounds{Trial: time.Minute, Budget: time.Hour, MaxWorkers: 64, Near: 0.05}
+}
+
+func (b *tuneBench) search(target string, bounds sweep.Bounds, flags ...string) (*sweep.Search, error) {
+	b.Helper()
+	drivers, err := all.Drivers()
+	require.NoError(b, err)
+	push := map[string][]string{"target": {target}, "memory": {"64GiB"}}
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		push[name] = append(push[name], value)
+	}
+	nothing := func(string) (string, bool) { return "", false }
+	return sweep.NewSearch(push, sweep.Sources{Drivers: drivers, LookupEnv: nothing}, bounds)
+}
+
+func (b *tuneBench) find(flags ...string) (sweep.Found, error) {
+	b.Helper()
+	return b.findIn(bounds(), flags...)
+}
+
+func (b *tuneBench) findIn(bounds sweep.Bounds, flags ...string) (sweep.Found, error) {
+	b.Helper()
+	s, err := b.search("postgres://u:hunter2@h/db", bounds, flags...)
+	require.NoError(b, err)
+	return s.Find(b.Context(), b.drain, b.scripted, func(line string) { b.lines = append(b.lines, line) })
+}
+
+func (b *tuneBench) scripted(_ context.Context, s sweep.Setup, _ <-chan struct{}) (*report.Report, error) {
+	b.asked = append(b.asked, fmt.Sprint(s.Plan.Workers, " ", s.Plan.BatchRows))
+	rate, err := b.push(s)
+	r := &report.Report{}
+	r.Plan.Workers, r.Result.Rows, r.Result.RowsPerSecond = s.Plan.Workers, 1000, rate
+	return r, err
+}
+
+func TestFindsWhatIsEnough(t *testing.T) {
+	b := newTuneBench(t)
+	f, err := b.find("method=copy", "payload-bytes=500")
+	require.NoError(t, err)
+	require.True(t, f.Complete)
+	require.Equal(t, []int64{8, 1 << 20}, []int64{int64(f.Smallest.Workers), f.Smallest.BatchBytes})
+	require.Equal(t, map[string][]string{"workers": {"8"}, "batch-bytes": {"1.0MiB"}, "create": {"recreate"}}, f.Use)
+	require.Equal(t, b.asked[0], b.asked[1], "the first one counts for nothing")
+	require.Contains(t, b.lines[0], "warm-up, ")
+	require.Len(t, f.Entries, len(b.asked))
+
+	// All of it is a record.
+	head, entries := f.Record()
+	require.Equal(t, "postgres://u@h/db", head.Parts[0].Push["target"][0])
+	require.NotContains(t, head.Parts[0].Push, "workers")
+	require.Equal(t, []string{"ack"}, head.Parts[0].Push["verify"])
+	cells := map[int][]record.Setting{}
+	for _, e := range entries {
+		require.Less(t, e.Cell, head.Parts[0].Cells)
+		if was, known := cells[e.Cell]; known {
+			require.Equal(t, was, e.Settings)
+		}
+		cells[e.Cell] = e.Settings
+		require.Less(t, e.Repeat, head.Repeats)
+	}
+
+	f.Command = "terapush push …"
+	var text, data strings.Builder
+	require.NoError(t, f.WriteText(&text))
+	require.Regexp(t, `(?m)^8 +1\.0MiB +[\d,]+ +1,000,000 .* 100\.0 % .*← enough$`, text.String())
+	require.Regexp(t, `(?m)^enough +8 workers, batches of 1\.0MiB: 1,000,000 rows/s, \S+ \S+/s \(1,000,000\.\.1,000,000\), 100\.0 % of the best$`, text.String())
+	require.NotRegexp(t, `(?m) $`, text.String())
+	require.NotContains(t, text.String(), "note")
+	require.True(t, strings.HasSuffix(text.String(), "\nuse: terapush push …\n"))
+	require.NoError(t, f.WriteJSON(&data))
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(data.String()), &got))
+	require.Equal(t, "terapush.tune/v1", got["schema"])
+	require.Equal(t, "terapush push …", got["use"])
+	require.NotContains(t, data.String(), "hunter2")
+}
+
+// Where measurements of one setting differ by more than what is given away, the choice between settings is worth little.
+func TestSpreadIsTold(t *testing.T) {
+	b := newTuneBench(t)
+	b.push = func(s sweep.Setup) (float64, error) {
+		return kneeAt8(s) * []float64{0.9, 1, 1.1}[len(b.asked)%3], nil
+	}
+	f, err := b.find()
+	require.NoError(t, err)
+	require.NotEmpty(t, f.Warnings)
+	var text strings.Builder
+	require.NoError(t, f.WriteText(&text))
+	require.Regexp(t, `(?m)^note +measurements of the best lie \d+\.\d % apart, more than the 5 % that are given away: longer trials say more$`, text.String())
+	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
+}
+
+func TestWhatIsGivenHolds(t *testing.T) {
+	b := newTuneBench(t)
+	f, err := b.find("workers=2")
+	require.NoError(t, err)
+	require.Equal(t, []string{"2"}, f.Use["workers"])
+	require.Equal(t, []string{"copy"}, f.Use["method"])
+	for _, asked := range b.asked {
+		require.Equal(t, "2 ", asked[:2])
+	}
+	head, _ := f.Record()
+	require.Len(t, head.Parts[0].Axes, 1)
+	require.Equal(t, []string{"2"}, head.Parts[0].Push["workers"])
+
+	b = newTuneBench(t)
+	f, err = b.find("batch-rows=1000", "verify=count")
+	require.NoError(t, err)
+	require.Equal(t, []string{"1000"}, f.Use["batch-rows"])
+	require.NotContains(t, f.Use, "batch-bytes")
+	for _, asked := range b.asked {
+		require.Contains(t, asked, " 1000")
+	}
+}
+
+func TestSearchMistakes(t *testing.T) {
+	for flags, want := range map[string]string{
+		"workers=2 batch-rows=5": "--workers and the size of a batch are both given",
+		"stage=x":                "--stage is not an option of method copy",
+		"method=copi":            `did you mean "copy"?`,
+		"rows=5":                 "--trial and --rows: both say how much",
+	} {
+		in := bounds()
+		in.TrialGiven = true
+		_, err := newTuneBench(t).search("postgres://u@h/db", in, strings.Fields(flags)...)
+		require.ErrorContains(t, err, want, flags)
+	}
+	for _, wrong := range []sweep.Bounds{{Trial: -1, Budget: 1, MaxWorkers: 1}, {Trial: 1, MaxWorkers: 1}, {Trial: 1, Budget: 1}, {Trial: 1, Budget: 1, MaxWorkers: 1, MaxBatchBytes: 5}} {
+		_, err := newTuneBench(t).search("postgres://u@h/db", wrong)
+		require.Error(t, err)
+	}
+}
+
+// Connections, memory and sizes end a doubling, and a start that cannot be becomes smaller.
+func TestLimitsEndADoubling(t *testing.T) {
+	b := newTuneBench(t)
+	tooMany := fmt.Errorf("%w: too many clients", sweep.ErrLimit)
+	b.push = func(s sweep.Setup) (float64, error) {
+		if s.Plan.Workers > 2 {
+			return 0, tooMany
+		}
+		return kneeAt8(s), nil
+	}
+	f, err := b.find()
+	require.NoError(t, err)
+	require.Equal(t, 2, f.Smallest.Workers)
+	var refused []int
+	for _, one := range f.Trials {
+		if one.Error != "" {
+			require.Contains(t, one.Error, "too many clients")
+			refused = append(refused, one.Workers)
+		}
+	}
+	require.Contains(t, refused, 4)
+	require.NotContains(t, refused, 8)
+
+	b = newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 0, tooMany }
+	_, err = b.find()
+	require.ErrorIs(t, err, sweep.ErrLimit)
+	require.Equal(t, "1 123", b.asked[len(b.asked)-1], "it has gone down to the least")
+}
+
+func TestMemoryAndTimeEndADoubling(t *testing.T) {
+	b := newTuneBench(t)
+	_, err := b.find("memory=40MiB")
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(b.lines, "\n"), "cannot be tried: --memory holds")
+
+	b = newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 1000, nil } // half a MiB a second
+	in := bounds()
+	in.Trial = 4 * time.Second
+	f, err := b.findIn(in)
+	require.NoError(t, err)
+	for _, one := range f.Trials {
+		if one.Error == "" {
+			require.LessOrEqual(t, int64(one.Workers)*one.BatchBytes, int64(4<<20), "batches that do not end within a trial")
+		}
+	}
+}
+
+// Of a server that is gone or full nothing more can be learnt; what is known stays known.
+func TestErrorsThatEndASearch(t *testing.T) {
+	for _, fatal := range []error{sweep.ErrUnreachable, sweep.ErrDiskFull, &push.Error{Outcome: report.VerificationFailed, Err: errors.New("rows are missing")}} {
+		for _, at := range []int{1, 4} {
+			b := newTuneBench(t)
+			b.push = func(s sweep.Setup) (float64, error) {
+				if len(b.asked) >= at {
+					return 0, fatal
+				}
+				return kneeAt8(s), nil
+			}
+			f, err := b.find()
+			require.ErrorIs(t, err, fatal)
+			require.Len(t, b.asked, at)
+			require.Equal(t, at > 1, len(f.Trials) > 0)
+			require.False(t, f.Complete)
+		}
+	}
+	b := newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 0, errors.New("no such table") }
+	_, err := b.find()
+	require.EqualError(t, err, "no such table")
+	require.Len(t, b.asked, 1, "smaller settings would not help")
+}
+
+func TestSearchStopped(t *testing.T) {
+	for _, at := range []int{1, 5} {
+		b := newTuneBench(t)
+		b.push = func(s sweep.Setup) (float64, error) {
+			if len(b.asked) == at {
+				close(b.drain)
+			}
+			return kneeAt8(s), nil
+		}
+		f, err := b.find()
+		require.ErrorIs(t, err, sweep.ErrStopped)
+		require.Len(t, b.asked, at)
+		require.Len(t, f.Entries, max(at-1, 0), "what was drained counts for nothing")
+	}
+}
+
+func TestSearchBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newTuneBench(t)
+		in := bounds()
+		b.push = func(s sweep.Setup) (float64, error) {
+			if len(b.asked) == 3 {
+				time.Sleep(2 * in.Budget)
+				synctest.Wait()
+			}
+			return kneeAt8(s), nil
+		}
+		f, err := b.findIn(in)
+		require.NoError(t, err)
+		require.False(t, f.Complete)
+		require.Len(t, b.asked, 3, "the trial under way is the last one")
+		var text strings.Builder
+		require.NoError(t, f.WriteText(&text))
+		require.Contains(t, text.String(), "the budget was used up: the search has not come to its end, and there may be better settings")
+	})
+}
