@@ -67,7 +67,7 @@ func rules() []rule {
 		{from: "internal/record", may: []string{"internal/file", "internal/host", "internal/report"}},
 		{from: "experiments"},
 		{from: "internal/sweep", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/plan", "internal/push",
-			"internal/record", "internal/report", "internal/runlog", "experiments"}},
+			"internal/analysis", "internal/record", "internal/report", "internal/runlog", "experiments"}},
 		{from: "internal/analysis", may: []string{"pkg/event", "internal/record", "internal/report"}},
 		{from: "internal/chart"},
 		{from: "internal/render", may: []string{"internal/analysis", "internal/chart", "internal/record", "internal/report"}},

@@ -65,14 +65,12 @@ func (a *app) presetPlan(preset, scale, scheme string, via []string) (sweep.Plan
 	if err != nil {
 		return sweep.Plan{}, err
 	}
-	all, names := sweep.Flags(a.drivers)
 	flags := map[string][]string{"memory": {"1TiB"}} // what this machine has is not the preset's concern
 	if via != nil {
 		flags["via"] = via
 	}
-	return sweep.ParsePlan(file, text, sweep.PlanOptions{
-		Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: a.drivers.Schemes(), Check: all.Set, Show: sweep.ShownTarget,
+	return sweep.ParsePlan(file, text, sweep.Options{
+		Sources: sweep.Sources{Drivers: a.drivers}, Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,
 	})
 }
 

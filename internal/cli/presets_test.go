@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/all"
@@ -35,23 +34,12 @@ func presetCases() []presetCase {
 	}
 }
 
-func (c presetCase) options(drivers *loader.Registry, scale string) sweep.PlanOptions {
+func (c presetCase) options(drivers *loader.Registry, scale string) sweep.Options {
 	flags := map[string][]string{"memory": {"8GiB"}}
 	if c.via != "" {
 		flags["via"] = []string{c.via}
 	}
-	all := pflag.NewFlagSet("cell", pflag.ContinueOnError)
-	new(config.Push).Flags(all, drivers)
-	var names []string
-	all.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return sweep.PlanOptions{
-		Scale: scale, Target: c.target, Push: flags,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: drivers.Schemes(), Check: all.Set,
-		Show: func(target string) (string, error) {
-			t, err := loader.ParseTarget(target)
-			return t.String(), err
-		},
-	}
+	return sweep.Options{Sources: sweep.Sources{Drivers: drivers}, Scale: scale, Target: c.target, Push: flags}
 }
 
 // Every cell of every preset is a push that nothing but a server could refuse.

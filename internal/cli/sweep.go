@@ -149,7 +149,12 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 		return err
 	}
 	s.process, s.sweepFlags = *c, *own
-	work, err := s.parse(push)
+	name, text, err := s.text()
+	if err != nil {
+		return err
+	}
+	from := sweep.Options{Sources: s.sources(), Scale: s.scale, Target: s.target, Push: push, Only: s.only}
+	work, err := sweep.ParsePlan(name, text, from)
 	if err != nil {
 		return err
 	}
@@ -169,27 +174,13 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 	if err := s.apart(); err != nil {
 		return err
 	}
-	delete(push, "set") // of any method
-	s.Sweep, err = sweep.New(work, sweep.Options{Sources: s.sources(), Only: s.only, Given: slices.Sorted(maps.Keys(push))})
+	s.Sweep, err = sweep.New(work, from)
 	return err
 }
 
 // sources is where flags come from that neither plan nor command line has.
 func (s *sweeper) sources() sweep.Sources {
 	return sweep.Sources{Drivers: s.drivers, LookupEnv: s.LookupEnv, File: s.file}
-}
-
-func (s *sweeper) parse(push map[string][]string) (sweep.Plan, error) {
-	name, text, err := s.text()
-	if err != nil {
-		return sweep.Plan{}, err
-	}
-	all, names := sweep.Flags(s.drivers)
-	return sweep.ParsePlan(name, text, sweep.PlanOptions{
-		Scale: s.scale, Target: s.target, Push: push,
-		Flags: names, Others: sweep.NotOfTrials(), Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
-		Check: all.Set, Show: sweep.ShownTarget, LookupEnv: s.LookupEnv,
-	})
 }
 
 // text is the plan's, and its name for errors.

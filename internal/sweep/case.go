@@ -21,15 +21,6 @@ type Sweep struct {
 	Parts []record.Part // all of the plan's, as a record has them: without secrets
 }
 
-// Options are what a plan is laid out with.
-type Options struct {
-	Sources
-	Only string // names the part to do; "" is all
-	// Given are flags of the command line, without set, as the plan was told them for all cells. One that belongs to some methods holds for the
-	// cells whose method takes it.
-	Given []string
-}
-
 // Lay makes a push of every cell. The error names everything that is wrong, each problem once with the cells that have it.
 func New(p Plan, o Options) (*Sweep, error) {
 	s := &Sweep{Plan: p}
@@ -61,8 +52,8 @@ func New(p Plan, o Options) (*Sweep, error) {
 		}
 		s.Cases = append(s.Cases, one)
 	}
-	for _, name := range o.Given {
-		if !taken[name] {
+	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
+		if !taken[name] && name != setFlag {
 			wrong.say(fmt.Sprintf("--%s: no cell's method takes it; they are %s", name, strings.Join(methods, ", ")))
 		}
 	}
@@ -134,8 +125,8 @@ func (o *Options) cell(c Case) (one Case, method string, err error) {
 		return one, "", nil
 	}
 	one.Push = maps.Clone(c.Push)
-	for _, name := range o.Given {
-		if !config.Takes(m, name, o.Drivers) {
+	for name := range o.Push {
+		if name != setFlag && !config.Takes(m, name, o.Drivers) {
 			delete(one.Push, name)
 		}
 	}

@@ -17,9 +17,13 @@ func lay(t *testing.T, part sweep.Part, given ...string) (*sweep.Sweep, error) {
 	if part.Push["target"] == nil {
 		part.Push["target"] = []string{"postgres://u:hunter2@h/db"}
 	}
+	push := map[string][]string{}
+	for _, name := range given {
+		push[name] = part.Push[name]
+	}
 	nothing := func(string) (string, bool) { return "", false }
 	return sweep.New(sweep.Plan{Name: "p", Repeats: 1, Parts: []sweep.Part{part}},
-		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: nothing}, Given: given})
+		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: nothing}, Push: push})
 }
 
 func methods(names ...string) []record.Axis { return []record.Axis{{Name: "method", Values: names}} }

@@ -1,28 +1,24 @@
 package sweep
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/terapush/terapush/internal/analysis"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/record"
 )
 
-// text is a scalar with its variables expanded; nothing is "".
-func (p *planner) text(n *node) string {
-	if n == nil {
-		return ""
-	}
-	return p.expand(n)
-}
-
 // expand replaces ${NAME} by the environment's variable, which has to be there. $${NAME} stands for ${NAME} itself.
-func (p *planner) expand(n *node) string {
-	text := n.text
+func (p *planner) expand(s scalar) string {
+	text := s.text
 	var made strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
@@ -32,12 +28,12 @@ func (p *planner) expand(n *node) string {
 		name, rest, closed := strings.Cut(after, "}")
 		switch {
 		case !closed:
-			p.add(n.line, "${ without }: $${ writes it as it is")
+			p.add(s.line, "${ without }: $${ writes it as it is")
 			return made.String()
 		case strings.HasSuffix(before, "$"):
 			made.WriteString(before + "{" + name + "}")
 		default:
-			made.WriteString(before + p.variable(name, n.line))
+			made.WriteString(before + p.variable(name, s.line))
 		}
 		text = rest
 	}
@@ -59,118 +55,103 @@ func (p *planner) variable(name string, line int) string {
 	return ""
 }
 
-// checked is the value of a flag, which the flag has to take.
-func (p *planner) checked(flag string, n *node) string {
-	value := p.expand(n)
-	p.check(flag, value, n.line)
+// checked returns the value of a flag, which the flag has to take.
+func (p *planner) checked(flag string, s scalar) string {
+	value := p.expand(s)
+	p.check(flag, value, s.line)
 	return value
 }
 
 func (p *planner) check(flag, value string, line int) {
-	if p.Check == nil || strings.HasPrefix(flag, setPrefix) {
+	if strings.HasPrefix(flag, setPrefix) {
 		return
 	}
-	if err := p.Check(flag, value); err != nil {
+	if err := p.flags.Set(flag, value); err != nil {
 		p.add(line, "%s: %v", flag, err)
 	}
 }
 
-func (p *planner) count(n *node, what string, least, otherwise int) int {
-	if n == nil {
-		return otherwise
+var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+
+func (p *planner) name(s scalar, line int) string {
+	if s.line == 0 {
+		p.add(line, "name: a plan needs one")
+		return ""
 	}
-	const most = 1000
-	count, err := strconv.Atoi(p.expand(n))
-	if err != nil || count < least || count > most {
-		p.add(n.line, "%s: write a number from %d to %d", what, least, most)
+	name := p.expand(s)
+	if !planName.MatchString(name) {
+		p.add(s.line, "name: letters, digits, -, _ and . only, and no . first, since files are named after it")
 	}
-	return count
+	return name
 }
 
-func (p *planner) duration(n *node, what string) time.Duration {
-	if n == nil {
+func (p *planner) interleaved(s scalar) bool {
+	const shuffled, straight = "interleaved", "in-order"
+	switch order := normal(p.expand(s)); order {
+	case "", shuffled:
+		return true
+	case straight:
+	default:
+		p.add(s.line, "order: %v", config.Unknown("value", order, []string{shuffled, straight}))
+	}
+	return false
+}
+
+// count reads a number, which is least where the key is missing.
+func (p *planner) count(s scalar, what string, least int) int {
+	const most = 1000
+	if s.line == 0 {
+		return least
+	}
+	n, err := strconv.Atoi(p.expand(s))
+	if err != nil || n < least || n > most {
+		p.add(s.line, "%s: write a number from %d to %d", what, least, most)
+	}
+	return n
+}
+
+func (p *planner) duration(s scalar, what string) time.Duration {
+	if s.line == 0 {
 		return 0
 	}
-	d, err := time.ParseDuration(p.expand(n))
+	d, err := time.ParseDuration(p.expand(s))
 	if err != nil || d < 0 {
-		p.add(n.line, "%s: write a time as 90s, 10m or 1h30m", what)
+		p.add(s.line, "%s: write a time as 90s, 10m or 1h30m", what)
 	}
 	return d
 }
 
-// axis adds an axis to the part.
-func (p *planner) axis(part *Part, e entry) {
-	name := normal(e.key)
-	for _, other := range p.excludedBy(name) {
-		if _, given := p.Push[other]; given || p.setOnCommandLine(name) {
-			p.add(e.line, "axis %s: the command line has --%s as well", name, other)
-		} else if _, both := part.Push[other]; both {
-			p.add(e.line, "axis %s: push has %s as well, and a cell takes one of them only", name, other)
-		}
-		if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == other }) {
-			p.add(e.line, "axis %s: %s is an axis as well, and a cell takes one of them only", name, other)
-		}
-	}
-	if name == p.knee && name == targetName {
-		p.add(e.line, "knee: targets have no order")
-	}
-	if name == targetName && p.Target != "" {
-		part.targets = []string{p.Target}
-		part.Axes = append(part.Axes, record.Axis{Name: name, Values: []string{p.show(p.Target, e.line)}})
-		return
-	}
-	axis := record.Axis{Name: name}
-	var rise ascent
-	for _, item := range e.value.each() {
-		for _, value := range p.values(item, name) {
-			if name == p.knee && name != targetName {
-				p.rises(&rise, name, value, item.line)
-			}
-			given := value
-			if name == targetName {
-				value = p.show(given, item.line)
-			} else {
-				p.check(name, value, item.line)
-			}
-			if slices.Contains(axis.Values, value) {
-				p.add(item.line, "axis %s: %s is here twice", name, value)
-				continue
-			}
-			axis.Values = append(axis.Values, value)
-			if name == targetName {
-				part.targets = append(part.targets, given)
-			}
-		}
-	}
-	if len(e.value.each()) == 0 {
-		p.add(e.line, "axis %s has no values", name)
-	}
-	part.Axes = append(part.Axes, axis)
-}
-
-func (p *planner) setOnCommandLine(axis string) bool {
-	variable, isSet := strings.CutPrefix(axis, setPrefix)
-	return isSet && slices.ContainsFunc(p.Push[setFlag], func(text string) bool {
-		name, _, _ := strings.Cut(text, "=")
-		return strings.TrimSpace(name) == variable
-	})
-}
-
-// values are those of one item of an axis: itself, or all of a range. What is quoted is itself.
-func (p *planner) values(n *node, axis string) []string {
-	text := p.expand(n)
+// values lists those of one item of an axis: itself, or all of a range. What is quoted is itself.
+func (p *planner) values(s scalar, axis string) []string {
+	text := p.expand(s)
 	if text == "" {
-		p.add(n.line, "axis %s: an empty value", axis)
+		p.add(s.line, "axis %s: an empty value", axis)
 		return nil
 	}
-	if axis == targetName || n.quoted {
+	if axis == targetName || s.quoted {
 		return []string{text}
 	}
 	values, err := expandRange(text)
 	if err != nil {
-		p.add(n.line, "axis %s: %s: %v", axis, text, err)
+		p.add(s.line, "axis %s: %s: %v", axis, text, err)
 	}
 	return values
+}
+
+// rises refuses the next value of the knee's axis if it is not above the one before, "" before the first: rows end where
+// more brings nothing, so that the sweep has to know what more is. An axis that falls would end at once, where there is
+// most to gain.
+func (p *planner) rises(axis, was, value string, line int) {
+	amount, ok := analysis.Amount(value)
+	before, begun := analysis.Amount(was)
+	switch {
+	case !ok:
+		p.add(line, "knee: %s of the axis %s is no number, size or duration, so that no value is more than another", value, axis)
+	case begun && analysis.IsDuration(value) != analysis.IsDuration(was):
+		p.add(line, "knee: %s and %s of the axis %s cannot be compared", was, value, axis)
+	case begun && amount <= before:
+		p.add(line, "knee: the axis %s has %s behind %s: its values have to rise", axis, value, was)
+	}
 }
 
 // maxValues bounds one range.
@@ -190,19 +171,19 @@ func expandRange(text string) ([]string, error) {
 	last, err2 := strconv.ParseInt(m[3], 10, 64)
 	switch {
 	case err != nil || err2 != nil:
-		return nil, fmt.Errorf("a number is too large")
+		return nil, errors.New("a number is too large")
 	case m[2] != m[4]:
-		return nil, fmt.Errorf("write the same unit at both ends")
+		return nil, errors.New("write the same unit at both ends")
 	case first > last:
-		return nil, fmt.Errorf("write the smaller end first")
+		return nil, errors.New("write the smaller end first")
 	case m[5] == "" && m[7] == "":
-		return nil, fmt.Errorf("how far to step is missing: x2 doubles, +2 adds two")
+		return nil, errors.New("how far to step is missing: x2 doubles, +2 adds two")
 	}
 	var step func(int64) int64
 	if m[7] != "" {
 		by, err := strconv.ParseInt(m[8], 10, 64)
 		if err != nil || by < 1 {
-			return nil, fmt.Errorf("a step adds at least 1")
+			return nil, errors.New("a step adds at least 1")
 		}
 		step = func(v int64) int64 {
 			if v > math.MaxInt64-by {
@@ -213,7 +194,7 @@ func expandRange(text string) ([]string, error) {
 	} else {
 		by, err := strconv.ParseFloat(m[6], 64)
 		if err != nil || by <= 1 || first == 0 {
-			return nil, fmt.Errorf("a factor is more than 1, and the first value more than 0")
+			return nil, errors.New("a factor is more than 1, and the first value more than 0")
 		}
 		step = func(v int64) int64 { return multiplied(v, by) }
 	}
@@ -239,44 +220,42 @@ func multiplied(v int64, by float64) int64 {
 	return max(int64(product), v+1)
 }
 
-// figures are the keys of a published figure.
-func figures() []string {
-	return []string{"rows_per_second", "bytes_per_second", "overall_rows_per_second", "seconds"}
-}
-
-func (p *planner) facts(n *node) *record.Facts {
-	if n == nil {
+func (p *planner) facts(keys *factsKeys, n *ast.MappingNode) *record.Facts {
+	if keys == nil {
 		return nil
 	}
-	f := &record.Facts{Source: p.text(n.named("source")), Machine: p.text(n.named("machine")), Note: p.text(n.named("note"))}
-	if f.Source == "" {
-		p.add(n.line, "facts: say where they were published, as source")
+	facts := &record.Facts{Source: p.expand(keys.Source), Machine: p.expand(keys.Machine), Note: p.expand(keys.Note)}
+	line := lineOf(n.Values[index(n, "facts")].Value)
+	if facts.Source == "" {
+		p.add(line, "facts: say where they were published, as source")
 	}
-	for _, item := range n.named("points").each() {
-		point := record.Fact{At: make(map[string]string)}
-		for _, axis := range item.named("at").pairs() {
-			point.At[normal(axis.key)] = p.expand(axis.value)
-		}
-		any := false
-		for i, into := range []*float64{&point.RowsPerSecond, &point.BytesPerSecond, &point.OverallRowsPerSecond, &point.Seconds} {
-			if figure := item.named(figures()[i]); figure != nil {
-				*into = p.figure(figure, figures()[i])
-				any = true
+	for _, point := range keys.Points {
+		fact, pointLine := record.Fact{At: make(map[string]string)}, 0
+		for _, axis := range point.At {
+			pointLine = axis.line
+			for _, s := range axis.value {
+				fact.At[normal(axis.key)] = p.expand(s)
 			}
 		}
-		if !any {
-			p.add(item.line, "a point without a figure")
+		if point.RowsPerSecond.line+point.BytesPerSecond.line+point.OverallRowsPerSecond.line+point.Seconds.line == 0 {
+			p.add(max(line, pointLine), "a point without a figure")
 		}
-		f.Points = append(f.Points, point)
+		fact.RowsPerSecond = p.figure(point.RowsPerSecond, "rows_per_second")
+		fact.BytesPerSecond = p.figure(point.BytesPerSecond, "bytes_per_second")
+		fact.OverallRowsPerSecond = p.figure(point.OverallRowsPerSecond, "overall_rows_per_second")
+		fact.Seconds = p.figure(point.Seconds, "seconds")
+		facts.Points = append(facts.Points, fact)
 	}
-	return f
+	return facts
 }
 
-func (p *planner) figure(n *node, what string) float64 {
-	v, err := strconv.ParseFloat(p.expand(n), 64)
-	if err != nil || v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
-		p.add(n.line, "%s: write a number above 0", what)
+func (p *planner) figure(s scalar, what string) float64 {
+	if s.line == 0 {
 		return 0
+	}
+	v, err := strconv.ParseFloat(p.expand(s), 64)
+	if err != nil || !(v > 0 && v <= math.MaxFloat64) {
+		p.add(s.line, "%s: write a number above 0", what)
 	}
 	return v
 }
