@@ -197,7 +197,7 @@ func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers in
 	if encrypted {
 		flags["tls"] = []string{"require"} // the sink's certificate is one of its own
 	}
-	if sweep.HasTables(flags["target"][0]) {
+	if !p.objects {
 		flags["create"], flags["delivery"] = []string{"never"}, []string{"at-least-once"}
 	}
 	if c.PayloadBytes > 0 {

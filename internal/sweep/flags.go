@@ -46,7 +46,7 @@ func (p *planner) isFlag(key string, line int) bool {
 	if slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix) && len(name) > len(setPrefix) {
 		return true
 	}
-	if slices.Contains(NotOfTrials(), name) {
+	if name == "report" || slices.Contains(ofProcess(), name) {
 		p.add(line, "--%s cannot be set in a plan: give it on the command line", name)
 		return false
 	}

@@ -39,18 +39,8 @@ type measured struct {
 	Err   error     // of the last measurement that failed
 }
 
-// Rate is the median of the trial's rates; 0 without any.
-func (t measured) Rate() float64 {
-	if len(t.Rates) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(t.Rates))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
+// Rate returns the median of the rates; 0 without any.
+func (t measured) Rate() float64 { return median(t.Rates) }
 
 // searchResult is what a search found.
 type searchResult struct {

@@ -1,6 +1,3 @@
-// Package trial makes pushes that are there to be measured: of one configuration after the other, in this process. A
-// trial leaves its rows and its report, and nothing else: no run to go on with, no claims, and no secret in what is
-// recorded. What an error of one trial means for those behind it is said by its kind.
 package sweep
 
 import (
@@ -12,14 +9,15 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Sources is where a trial's flags come from besides those that it is given.
 type Sources struct {
 	Drivers   *loader.Registry
-	LookupEnv func(string) (string, bool)
-	File      string // YAML, with flags' names as keys; "" is none
+	LookupEnv func(string) (string, bool) // nil finds no variable
+	File      string                      // YAML, with flags' names as keys; "" is none
 }
 
 // Setup is one configuration to be measured.
@@ -31,8 +29,8 @@ type Setup struct {
 	secrets []loader.Secret // values of --set that nobody may see
 }
 
-// Setup is the push of flags by name, as config.FromValues takes them. A table that trials may make anew is, so that the
-// next trial finds what this one found: no rows.
+// Setup returns the push of flags by name, as config.FromValues takes them. A table that trials may make anew is, so that
+// the next trial finds what this one found: no rows.
 func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	var one Setup
 	var err error
@@ -42,10 +40,10 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	}
 	p := &one.Config
 	p.State, p.Progress, p.MetricsAddr, p.MetricsLinger = "", "", "", 0
-	for _, name := range append(ofTheProcess(), OfOnePush()...) {
+	for _, name := range ofProcess() {
 		delete(one.Given, name)
 	}
-	if _, chosen := one.Given["create"]; !chosen && !p.Append && HasTables(p.Target) {
+	if _, chosen := one.Given["create"]; !chosen && !p.Append && hasTables(p, s.Drivers) {
 		p.Create = string(loader.CreateRecreate)
 		one.Given["create"] = []string{p.Create}
 	}
@@ -57,6 +55,12 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	return one, nil
 }
 
+// hasTables reports whether there is anything to make anew: among objects every run has a folder of its own.
+func hasTables(p *config.Push, drivers *loader.Registry) bool {
+	driver, _, err := config.FindTarget(p.Target, p.Connect, drivers)
+	return err != nil || !slices.ContainsFunc(driver.Methods(), func(m loader.Method) bool { return m.Caps.Objects })
+}
+
 // Outline plans the push as far as that is possible without a server, and refuses what no server could make good.
 func (s *Setup) Outline(drivers *loader.Registry) error {
 	var err error
@@ -64,33 +68,65 @@ func (s *Setup) Outline(drivers *loader.Registry) error {
 	return err
 }
 
-// HasTables tells whether there is anything to make anew: in a bucket every run has a folder of its own.
-func HasTables(target string) bool {
-	t, err := loader.ParseTarget(target)
-	return err != nil || t.Scheme != "s3"
-}
-
-// Flags are the flags of push as a scratch pad, and the names of those that a trial may be given: not those that tell one
-// process what to do.
+// Flags returns the flags of push as a scratch pad, and the names of those that a trial may be given: not those that tell
+// one process what to do.
 func Flags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
 	all = pflag.NewFlagSet("trial", pflag.ContinueOnError)
 	new(config.Push).Flags(all, drivers)
-	process := append(OfOnePush(), ofTheProcess()...)
 	all.VisitAll(func(f *pflag.Flag) {
-		if !slices.Contains(process, f.Name) {
+		if !slices.Contains(ofProcess(), f.Name) {
 			names = append(names, f.Name)
 		}
 	})
 	return all, names
 }
 
-// OfOnePush are flags of a push that is none of many: what goes on goes on by its own command, and between two trials
+// OfOnePush lists the flags of a push that is none of many: what goes on goes on by its own command, and between two trials
 // nobody lingers.
 func OfOnePush() []string { return []string{"resume", "metrics-linger"} }
 
-// NotOfTrials are all flags of a push that no trial is given.
-func NotOfTrials() []string { return append(append(OfOnePush(), ofTheProcess()...), "report") }
+// ofProcess lists the flags that say what one process does, and nothing about a trial.
+func ofProcess() []string {
+	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr")
+}
 
-func ofTheProcess() []string {
-	return []string{"state-dir", "config", "progress", "json", "dry-run", "metrics-addr"}
+// ShownSetting returns an entry of --set as it may be shown.
+func ShownSetting(text string) string {
+	name, value, found := strings.Cut(text, "=")
+	if !found || !loader.IsSecret(name) {
+		return text
+	}
+	return name + "=" + loader.Secret(value).String()
+}
+
+// ShownTarget returns a target without anything that may be secret. Its error shows nothing secret either.
+func ShownTarget(text string) (string, error) {
+	t, err := loader.ParseTarget(text)
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}
+
+// withoutSecrets returns the report as it may be recorded: without what --set has let in.
+func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
+	if r == nil {
+		return nil
+	}
+	r.Schema = report.Schema
+	hidden := func(text string) string { return loader.Redact(text, s.secrets...) }
+	for name, value := range r.Target.Settings {
+		if loader.IsSecret(name) {
+			value = loader.Secret(value).String()
+		}
+		r.Target.Settings[name] = hidden(value)
+	}
+	for name, value := range r.Plan.Options {
+		r.Plan.Options[name] = hidden(value)
+	}
+	r.Result.Error = hidden(r.Result.Error)
+	for i, text := range r.Warnings {
+		r.Warnings[i] = hidden(text)
+	}
+	return r
 }

@@ -1,6 +1,3 @@
-// Package sweep pushes the cells of a plan one after the other and records each as it ends. It opens nothing itself: who
-// runs it gives the push and the record, so that order, knee, limit, budget and what a failure ends are decided by pure
-// code.
 package sweep
 
 import (
@@ -49,18 +46,6 @@ type Job struct {
 	End   func(Progress, record.Entry)
 }
 
-// Progress is where a sweep is.
-type Progress struct {
-	Number, Total int // of this push, from 1, and of all, warm-ups and those of earlier processes included
-	Case          Case
-	Repeat        int
-	WarmUp        bool
-	Elapsed       time.Duration // since this process began
-	// Left is what the rest will take if pushes take as long as those of the same cell, or else of the same part, have
-	// taken; less where rows end early. It is 0 as long as nothing is known.
-	Left time.Duration
-}
-
 // Run does the job. On an error the record holds everything that ended before.
 func Run(ctx context.Context, j Job) error {
 	r := newRunner(j)
@@ -79,9 +64,8 @@ type runner struct {
 	started  time.Time
 	before   time.Duration // that earlier processes took
 	recorded map[record.Push]record.Entry
-	rowOf    map[place]*ladder // of cells whose rows can end
-	ended    map[*ladder]bool
-	begun    map[place]bool // cells that were pushed before their rows had ended: they get all their repeats
+	rowOf    map[place]*row // of cases whose rows can end
+	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
 	took     pace
 	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
 	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
@@ -92,9 +76,8 @@ type runner struct {
 func newRunner(j Job) *runner {
 	r := &runner{
 		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
-		recorded: map[record.Push]record.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
+		recorded: map[record.Push]record.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
 	}
-	r.layRows()
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
 		if e.Status != record.Failed || !j.RetryFailed {
@@ -105,22 +88,6 @@ func newRunner(j Job) *runner {
 		}
 	}
 	return r
-}
-
-// layRows puts the cells together whose rows can end.
-func (r *runner) layRows() {
-	rows := map[string]*ladder{}
-	for _, c := range r.Cases {
-		name := row(c, r.Plan.Knee)
-		if name == "" {
-			continue
-		}
-		if rows[name] == nil {
-			rows[name] = &ladder{rates: map[place][]float64{}}
-		}
-		r.rowOf[placeOf(c)] = rows[name]
-		rows[name].cells = append(rows[name].cells, placeOf(c)) // in the order of the axis's values, as they stand in the part
-	}
 }
 
 func (r *runner) step(ctx context.Context, i int, s step) error {
@@ -148,8 +115,8 @@ func (r *runner) spent() time.Duration { return r.before + time.Since(r.started)
 // past tells whether the push's row has ended before its cell. A cell that was begun gets all its repeats, also where
 // those, or more of those before it, say that its row should have ended: half a cell is worth less than one too many.
 func (r *runner) past(s step) bool {
-	row := r.rowOf[placeOf(s.cell)]
-	return row != nil && !s.warmUp && !r.begun[placeOf(s.cell)] && r.ended[row]
+	at := placeOf(s.one)
+	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
 }
 
 // note learns from a push that ended, now or in an earlier process.
@@ -160,12 +127,9 @@ func (r *runner) note(e record.Entry) {
 	}
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
-	row := r.rowOf[at]
-	if row == nil || e.Status == record.Failed || e.Report == nil {
-		return // a failure says nothing about the knee
+	if row := r.rowOf[at]; row != nil && e.Status != record.Failed && e.Report != nil { // a failure says nothing about it
+		row.add(at, e.Report.Result.RowsPerSecond)
 	}
-	row.rates[at] = append(row.rates[at], e.Report.Result.RowsPerSecond)
-	r.ended[row] = row.over()
 }
 
 // pause is the time before the next push.
@@ -201,7 +165,7 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	}
 	e := entryOf(s, time.Now())
 	clock := r.startClock(ctx)
-	result, err := r.Push(ctx, s.cell, clock.drain, clock.begin)
+	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
 	clock.stop()
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
@@ -284,33 +248,8 @@ func (r *runner) skip(i int, s step, why string) error {
 
 func entryOf(s step, started time.Time) record.Entry {
 	return record.Entry{
-		Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.cell.Settings, Started: started,
+		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: started,
 	}
-}
-
-func (r *runner) progress(i int, s step) Progress {
-	return Progress{
-		Number: i + 1, Total: len(r.steps), Case: s.cell, Repeat: s.repeat, WarmUp: s.warmUp,
-		Elapsed: time.Since(r.started), Left: r.left(i),
-	}
-}
-
-// left guesses the time for everything behind step i.
-func (r *runner) left(i int) time.Duration {
-	var sum time.Duration
-	if r.took.all.n == 0 {
-		return 0
-	}
-	for _, s := range r.steps[i+1:] {
-		if was, known := r.recorded[s.push()]; known && was.Status != record.Skipped || r.past(s) {
-			continue
-		}
-		sum += r.took.guess(s) + r.Plan.Settle
-	}
-	if r.Plan.Budget > 0 {
-		sum = min(sum, max(r.Plan.Budget-r.spent(), 0))
-	}
-	return sum
 }
 
 func closed(c <-chan struct{}) bool {
@@ -322,4 +261,36 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// OtherSweepError is a record that is not of the sweep that is to be done. Nothing was written to it.
+type OtherSweepError struct{ Difference string }
+
+// Error says where the two differ.
+func (e *OtherSweepError) Error() string { return "another sweep: " + e.Difference }
+
+// Begin writes the head of a new record, or makes sure that the record is of this sweep. Where the sweep has more repeats
+// by now, or another machine or version goes on with it, the head is written once more: who reads the record knows of every
+// entry by whom it was pushed. warnings are what speaks against going on, in sentences. head needs no schema.
+func Begin(file *record.File, head record.Head) (warnings []string, err error) {
+	was := file.Record().Head
+	if was.Schema == "" {
+		return nil, file.Begin(head)
+	}
+	if d := was.Difference(head); d != "" {
+		return nil, &OtherSweepError{d}
+	}
+	if file.Torn() {
+		warnings = append(warnings, "the record's last line was cut off when the process before ended; that push is done again")
+	}
+	if was.Machine != head.Machine {
+		warnings = append(warnings, fmt.Sprintf("the record was last added to on another machine (%s, %s); results of two machines say little about cells",
+			was.Machine.Host, was.Machine.CPU))
+	}
+	if was.Version != head.Version {
+		warnings = append(warnings, fmt.Sprintf("the record was last added to by version %s of terapush", was.Version))
+	}
+	head.Schema, head.Started, head.Repeats = was.Schema, was.Started, max(was.Repeats, head.Repeats)
+	if was.Same(head) {
+		return warnings, nil
+	}
+	return warnings, file.Begin(head)
+}
