@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,6 +52,7 @@ Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 u
 type sweepFlags struct {
 	planFile, preset, scale string
 	record                  string
+	byDefault               bool // the record lies in the state folder, since nobody said where
 	restart, retryFailed    bool
 	repeats                 int
 	budget                  time.Duration
@@ -62,7 +64,7 @@ func (o *sweepFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.planFile, "plan", "", "YAML file with the cells")
 	f.StringVar(&o.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
 	f.StringVar(&o.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default NAME-SCALE.sweep.jsonl, NAME.sweep.jsonl without scales)")
+	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
 	f.BoolVar(&o.restart, "restart", false, "begin anew and forget what is in the record")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
 	f.IntVar(&o.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
@@ -165,11 +167,12 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 		work.Budget = s.budget
 	}
 	if s.record == "" {
-		s.record = work.Name
+		name := work.Name
 		if work.Scale != "" {
-			s.record += "-" + work.Scale
+			name += "-" + work.Scale
 		}
-		s.record += ".sweep.jsonl"
+		s.record = filepath.Join(s.process.State, "sweeps", name+".sweep.jsonl")
+		s.byDefault = true
 	}
 	if err := s.apart(); err != nil {
 		return err
@@ -255,6 +258,11 @@ func (s *sweeper) run(ctx context.Context) error {
 			return usage(err)
 		}
 	}
+	if s.byDefault {
+		if err := os.MkdirAll(filepath.Dir(s.record), 0o700); err != nil {
+			return &push.Error{Outcome: report.PreflightFailed, Err: fmt.Errorf("making the folder of the record: %w", err)}
+		}
+	}
 	file, err := record.Open(s.record)
 	if err != nil {
 		return &push.Error{Outcome: report.PreflightFailed, Err: err}
@@ -271,6 +279,9 @@ func (s *sweeper) run(ctx context.Context) error {
 	r, err := record.Read(s.record)
 	if err == nil && len(r.Entries) > 0 {
 		err = s.show(r)
+		if s.byDefault {
+			fmt.Fprintf(s.terminal, "record: %s\n", s.record)
+		}
 	}
 	if swept != nil {
 		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command(""))
