@@ -1,5 +1,3 @@
-// Package cells lays out the plan of a sweep: it makes a push of every cell, checks all of them before anything runs, and
-// tells what the sweep will take. It connects to nothing.
 package sweep
 
 import (
@@ -14,47 +12,62 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Sweep is a plan whose cells are pushes that can be.
+// Sweep is a plan whose cases are pushes that can be.
 type Sweep struct {
 	Plan  Plan
 	Cases []Case        // of the chosen parts
 	Parts []record.Part // all of the plan's, as a record has them: without secrets
 }
 
-// Lay makes a push of every cell. The error names everything that is wrong, each problem once with the cells that have it.
+// New makes a push of every case, and connects to nothing. The error names everything that is wrong, each problem once
+// with the cases that have it.
 func New(p Plan, o Options) (*Sweep, error) {
 	s := &Sweep{Plan: p}
-	chosen, err := s.chosen(o.Only)
-	if err != nil {
-		return nil, err
+	var names []string
+	for _, part := range p.Parts {
+		names = append(names, part.Name)
+	}
+	switch {
+	case o.Only == "" || slices.Contains(names, o.Only):
+	case len(names) == 1 && names[0] == "":
+		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", o.Only)
+	default:
+		return nil, fmt.Errorf("--only: %w", config.Unknown("part", o.Only, names))
 	}
 	all := make([][]Case, len(p.Parts))
 	taken := map[string]bool{}
-	var methods []string
-	var wrong complaints
+	var methods, texts []string
+	wrong := map[string][]string{} // the cases that have a problem
 	for _, c := range p.Cases() {
-		one, method, err := o.cell(c)
-		all[c.Part] = append(all[c.Part], one)
-		if !chosen[c.Part] {
+		method, err := o.setUp(&c)
+		all[c.Part] = append(all[c.Part], c)
+		if o.Only != "" && names[c.Part] != o.Only {
 			continue
 		}
-		for name := range one.Push {
+		for name := range c.Push {
 			taken[name] = true
 		}
 		if method != "" && !slices.Contains(methods, method) {
 			methods = append(methods, method)
 		}
 		if err == nil {
-			err = one.Outline(o.Drivers)
+			err = c.Outline(o.Drivers)
 		}
-		if err != nil {
-			wrong.add(s.Describe(c), err)
+		for _, text := range problemsOf(err) {
+			if wrong[text] == nil {
+				texts = append(texts, text)
+			}
+			wrong[text] = append(wrong[text], s.Describe(c))
 		}
-		s.Cases = append(s.Cases, one)
+		s.Cases = append(s.Cases, c)
+	}
+	var problems []error
+	for _, text := range texts {
+		problems = append(problems, fmt.Errorf("%s: %s", oneOf(wrong[text]), text))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
 		if !taken[name] && name != setFlag {
-			wrong.say(fmt.Sprintf("--%s: no cell's method takes it; they are %s", name, strings.Join(methods, ", ")))
+			problems = append(problems, fmt.Errorf("--%s: no cell's method takes it; they are %s", name, strings.Join(methods, ", ")))
 		}
 	}
 	for i, part := range p.Parts {
@@ -62,34 +75,40 @@ func New(p Plan, o Options) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(part.Axes, func(a record.Axis) bool { return a.Name == p.Knee }) {
+		if hasAxis(part, p.Knee) {
 			recorded.Knee = p.Knee
 		}
 		s.Parts = append(s.Parts, recorded)
 	}
-	return s, wrong.err()
+	return s, errors.Join(problems...)
 }
 
-// chosen are the parts to do.
-func (s *Sweep) chosen(only string) (map[int]bool, error) {
-	parts := map[int]bool{}
-	var names []string
-	for i, p := range s.Plan.Parts {
-		names = append(names, p.Name)
-		if only == "" || only == p.Name {
-			parts[i] = true
+// problemsOf returns the lines of an error, each once.
+func problemsOf(err error) (lines []string) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
-	if len(parts) > 0 {
-		return parts, nil
-	}
-	if len(names) == 1 && names[0] == "" {
-		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", only)
-	}
-	return nil, fmt.Errorf("--only: %w", config.Unknown("part", only, names))
+	return lines
 }
 
-// Describe names a cell within the plan.
+// oneOf names the first of some cases, and how many there are besides.
+func oneOf(cases []string) string {
+	switch more := len(cases) - 1; more {
+	case 0:
+		return cases[0]
+	case 1:
+		return cases[0] + " and 1 more cell"
+	default:
+		return fmt.Sprintf("%s and %d more cells", cases[0], more)
+	}
+}
+
+// Describe names a case within the plan.
 func (s *Sweep) Describe(c Case) string {
 	text := record.Settings(c.Settings).String()
 	if name := s.Plan.Parts[c.Part].Name; name != "" {
@@ -98,7 +117,7 @@ func (s *Sweep) Describe(c Case) string {
 	return text
 }
 
-// Targets are those of the cells as they were given, each once.
+// Targets lists those of the cases as they were given, each once.
 func (s *Sweep) Targets() []string {
 	var all []string
 	for _, c := range s.Cases {
@@ -109,151 +128,96 @@ func (s *Sweep) Targets() []string {
 	return all
 }
 
-// cell makes the push of a cell, without the flags of the command line that its method does not take. method is "" where
-// there is none of the name, as the cell's own check will say.
-func (o *Options) cell(c Case) (one Case, method string, err error) {
-	one = c
-	if one.Setup, err = o.Setup(c.Push); err != nil {
-		return one, "", err
+// setUp makes the push of a case, without the flags of the command line that its method does not take. method is "" where
+// there is none of the name, as the case's own check will say.
+func (o *Options) setUp(c *Case) (method string, err error) {
+	if c.Setup, err = o.Setup(c.Push); err != nil {
+		return "", err
 	}
-	driver, _, err := config.FindTarget(one.Config.Target, one.Config.Connect, o.Drivers)
+	driver, _, err := config.FindTarget(c.Config.Target, c.Config.Connect, o.Drivers)
 	if err != nil {
-		return one, "", nil //nolint:nilerr // Outline says the same, with all else that is wrong
+		return "", nil //nolint:nilerr // Outline says the same, with all else that is wrong
 	}
-	m, known := loader.FindMethod(driver, one.Config.Method)
+	m, known := loader.FindMethod(driver, c.Config.Method)
 	if !known {
-		return one, "", nil
+		return "", nil
 	}
-	one.Push = maps.Clone(c.Push)
-	for name := range o.Push {
-		if name != setFlag && !config.Takes(m, name, o.Drivers) {
-			delete(one.Push, name)
-		}
+	flags := len(c.Push)
+	maps.DeleteFunc(c.Push, func(name string, _ []string) bool {
+		return o.Push[name] != nil && name != setFlag && !config.Takes(m, name, o.Drivers)
+	})
+	if len(c.Push) < flags {
+		c.Setup, err = o.Setup(c.Push)
 	}
-	if len(one.Push) == len(c.Push) {
-		return one, m.Name, nil
-	}
-	one.Setup, err = o.Setup(one.Push)
-	return one, m.Name, err
+	return m.Name, err
 }
 
-// partOf is a part as the record has it: with the flags that its cells have in common, and without secrets.
-func partOf(p Part, cells []Case) (record.Part, error) {
+// partOf returns a part as the record has it: with the flags that its cases have in common, and without secrets.
+func partOf(p Part, cases []Case) (record.Part, error) {
 	part := record.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
 	if part.Name == "" {
 		part.Title = "" // it is the sweep's
 	}
 	for _, a := range p.Axes {
-		if variable, isSet := strings.CutPrefix(a.Name, "set."); isSet && loader.IsSecret(variable) {
+		if variable, isSet := strings.CutPrefix(a.Name, setPrefix); isSet && loader.IsSecret(variable) {
 			return part, fmt.Errorf("axis %s: the values of an axis are in every table, and this looks like a secret", a.Name)
 		}
 	}
-	ofMethods := map[string][]map[string][]string{}
-	var ofAll []map[string][]string
-	for _, c := range cells {
+	byMethod := map[string][]map[string][]string{}
+	var all []map[string][]string
+	for _, c := range cases {
 		push := recorded(c.Given, p.Axes)
-		method := strings.Join(c.Push["method"], "")
-		ofAll, ofMethods[method] = append(ofAll, push), append(ofMethods[method], push)
+		method := strings.Join(c.Push[methodFlag], "")
+		all, byMethod[method] = append(all, push), append(byMethod[method], push)
 	}
-	part.Push = common(ofAll)
-	for method, pushes := range ofMethods {
+	part.Push = common(all)
+	for method, pushes := range byMethod {
 		own := common(pushes)
-		maps.DeleteFunc(own, func(name string, _ []string) bool { _, shared := part.Push[name]; return shared })
-		if len(own) == 0 {
-			continue
-		}
-		if part.Methods == nil {
+		maps.DeleteFunc(own, func(name string, _ []string) bool { return part.Push[name] != nil })
+		if len(own) > 0 && part.Methods == nil {
 			part.Methods = map[string]map[string][]string{}
 		}
-		part.Methods[method] = own
+		if len(own) > 0 {
+			part.Methods[method] = own
+		}
 	}
-	if target, ok := p.Push["target"]; ok {
+	if target, ok := p.Push[targetName]; ok {
 		shown, err := ShownTarget(target[0])
 		if err != nil {
 			return part, err
 		}
-		part.Push["target"] = []string{shown}
+		part.Push[targetName] = []string{shown}
 	}
 	return part, nil
 }
 
-// recorded are flags without axes and secrets.
+// recorded returns flags without axes and secrets.
 func recorded(given map[string][]string, axes []record.Axis) map[string][]string {
-	push := maps.Clone(given)
-	if push == nil {
-		push = map[string][]string{}
+	isAxis := func(name string) bool {
+		return slices.ContainsFunc(axes, func(a record.Axis) bool { return a.Name == name })
 	}
-	var set []string
-	for _, text := range given["set"] {
-		name, _, _ := strings.Cut(text, "=")
-		if !slices.ContainsFunc(axes, func(a record.Axis) bool { return a.Name == "set."+name }) {
-			set = append(set, ShownSetting(text))
+	push := map[string][]string{}
+	for name, values := range given {
+		if name != setFlag && !isAxis(name) {
+			push[name] = values
 		}
 	}
-	delete(push, "set")
-	if len(set) > 0 {
-		push["set"] = set
-	}
-	for _, a := range axes {
-		delete(push, a.Name)
+	for _, text := range given[setFlag] {
+		if name, _, _ := strings.Cut(text, "="); !isAxis(setPrefix + name) {
+			push[setFlag] = append(push[setFlag], ShownSetting(text))
+		}
 	}
 	return push
 }
 
-// common are the flags that are the same in all.
+// common returns the flags that are the same in all.
 func common(all []map[string][]string) map[string][]string {
 	same := map[string][]string{}
-	if len(all) > 0 {
-		same = maps.Clone(all[0])
-	}
-	for _, one := range all {
+	for i, one := range all {
+		if i == 0 {
+			same = maps.Clone(one)
+		}
 		maps.DeleteFunc(same, func(name string, values []string) bool { return !slices.Equal(values, one[name]) })
 	}
 	return same
-}
-
-// complaints are what is wrong with cells, each problem once with the cells that have it.
-type complaints struct {
-	texts []string            // in the order in which they were found
-	cells map[string][]string // none for what is wrong with all of them
-}
-
-func (c *complaints) say(text string) { c.texts = append(c.texts, text) }
-
-func (c *complaints) add(cell string, err error) {
-	if c.cells == nil {
-		c.cells = map[string][]string{}
-	}
-	said := map[string]bool{}
-	for text := range strings.Lines(err.Error()) {
-		if text = strings.TrimSpace(text); text == "" || said[text] {
-			continue
-		}
-		said[text] = true
-		if c.cells[text] == nil {
-			c.texts = append(c.texts, text)
-		}
-		c.cells[text] = append(c.cells[text], cell)
-	}
-}
-
-func (c *complaints) err() error {
-	var all []error
-	for _, text := range c.texts {
-		cells := c.cells[text]
-		if len(cells) == 0 {
-			all = append(all, errors.New(text))
-			continue
-		}
-		where := cells[0]
-		switch more := len(cells) - 1; more {
-		case 0:
-		case 1:
-			where += " and 1 more cell"
-		default:
-			where += fmt.Sprintf(" and %d more cells", more)
-		}
-		all = append(all, fmt.Errorf("%s: %s", where, text))
-	}
-	return errors.Join(all...)
 }

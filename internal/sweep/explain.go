@@ -123,12 +123,12 @@ func (s *Sweep) rows(out *tabwriter.Writer, part record.Part, cells []Case) {
 		for _, setting := range c.Settings {
 			values = append(values, setting.Value)
 		}
-		rows, payload, batches := humanize.Comma(c.Plan.Rows), sizeOf(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
+		rows, payload, batches := humanize.Comma(c.Plan.Rows), size(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
 		if c.Plan.ByDuration {
 			rows, payload, batches = "for "+c.Config.Duration.String(), "-", "-"
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s of %s\t%d\t%s\n", c.Number, strings.Join(values, "\t"), rows, payload, batches,
-			sizeOf(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, sizeOf(c.Plan.Memory))
+			size(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, size(c.Plan.Memory))
 	}
 }
 
@@ -164,7 +164,7 @@ func (s *Sweep) estimate() []string {
 	settle := time.Duration(max(pushes-1, 0)) * s.Plan.Settle
 	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.Cases), "cell", ""), s.repeatsInWords())}
 	if payload > 0 {
-		lines = append(lines, fmt.Sprintf("payload   %s of all pushes together", sizeOf(int64(min(payload, math.MaxInt64/2)))))
+		lines = append(lines, fmt.Sprintf("payload   %s of all pushes together", size(int64(min(payload, math.MaxInt64/2)))))
 	}
 	switch {
 	case unbounded == 0:
@@ -234,9 +234,6 @@ func (s *Sweep) byFacts(c Case) time.Duration {
 	}
 	return 0
 }
-
-// sizeOf is a number of bytes for people.
-func sizeOf(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
 // rounded leaves seconds, of long times only minutes, and more of what is shorter than ten seconds.
 func rounded(d time.Duration) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"text/tabwriter"
@@ -59,12 +58,12 @@ type Tried struct {
 	Error      string    `json:"error"`            // of the last push that failed
 }
 
-func (u *under) found(r searchResult, cause error) Found {
+func (s *Search) found(r searchResult, cause error) Found {
 	f := Found{
-		Schema: Schema, Table: u.Table(), Method: u.base.Plan.Method, Near: u.Near, Seconds: time.Since(u.started).Seconds(),
-		Complete: r.Complete, Entries: u.entries, search: u.Search, Use: u.flagsOf(r.Smallest.Setting),
+		Schema: Schema, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
+		Complete: r.Complete, Entries: s.entries, search: s, Use: map[string][]string{},
 	}
-	if shown, err := ShownTarget(u.base.Config.Target); err == nil {
+	if shown, err := ShownTarget(s.base.Config.Target); err == nil {
 		f.Target = shown
 	}
 	if !r.Complete && cause != nil {
@@ -72,8 +71,8 @@ func (u *under) found(r searchResult, cause error) Found {
 	}
 	made := func(t measured) Tried {
 		one := Tried{
-			Workers: t.Workers, BatchBytes: t.BatchBytes, BatchRows: u.batch[t.Setting], Measured: append([]float64{}, t.Rates...),
-			Rate: t.Rate(), Bytes: t.Rate() * float64(u.base.Plan.RowBytes), Share: t.Rate() / r.Best.Rate(),
+			Workers: t.Workers, BatchBytes: t.BatchBytes, BatchRows: s.rows[t.Setting], Measured: append([]float64{}, t.Rates...),
+			Rate: t.Rate(), Bytes: t.Rate() * float64(s.base.Plan.RowBytes), Share: t.Rate() / r.Best.Rate(),
 		}
 		if t.Err != nil && len(t.Rates) == 0 {
 			one.Error = t.Err.Error()
@@ -88,17 +87,18 @@ func (u *under) found(r searchResult, cause error) Found {
 	}
 	f.Best, f.Smallest = made(r.Best), made(r.Smallest)
 	f.Warnings = f.warnings()
-	// Batches and workers that were given stand in the command that they were given in.
-	for _, name := range []string{"workers", "batch-bytes", "batch-rows"} {
-		if given := u.base.Given[name]; given != nil && f.Use[name] == nil {
+	for _, one := range s.settings(r.Smallest.Setting) {
+		f.Use[one.Axis] = []string{one.Value}
+	}
+	// Batches and workers that were given stand in the command that they were given in. create does as well, since the
+	// rows of the last trial are in the table.
+	for _, name := range []string{"workers", "batch-bytes", "batch-rows", "create"} {
+		if given := s.base.Given[name]; given != nil && f.Use[name] == nil {
 			f.Use[name] = given
 		}
 	}
-	if u.base.Given["method"] == nil {
-		f.Use["method"] = []string{f.Method}
-	}
-	if create := u.base.Given["create"]; create != nil {
-		f.Use["create"] = create // the rows of the last trial are in the table
+	if s.base.Given[methodFlag] == nil {
+		f.Use[methodFlag] = []string{f.Method}
 	}
 	return f
 }
@@ -196,17 +196,17 @@ func (s *Search) Explain(w io.Writer) error {
 	return err
 }
 
-// Record is the search as the record of a sweep, without the version and the machine. Its cells are all combinations of
-// the values that were tried.
+// Record returns the search as the record of a sweep, without the version and the machine. Its cases are all combinations
+// of the values that were tried.
 func (f Found) Record() (record.Head, []record.Entry) {
-	part := record.Part{Push: f.shared(), Cells: 1, Sparse: true}
-	for _, name := range axes() {
-		if f.search.flagsOf(f.search.start)[name] == nil {
-			continue
-		}
-		part.Axes = append(part.Axes, record.Axis{Name: name, Values: f.values(name)})
-		part.Cells *= len(f.values(name))
+	part := record.Part{Cells: 1, Sparse: true}
+	for _, name := range f.search.sought {
+		values := f.values(name)
+		part.Axes = append(part.Axes, record.Axis{Name: name, Values: values})
+		part.Cells *= len(values)
 	}
+	part.Push = recorded(f.search.base.Given, part.Axes)
+	part.Push[targetName] = []string{f.Target}
 	entries := slices.Clone(f.Entries)
 	most := 1
 	for i := range entries {
@@ -223,26 +223,7 @@ func (f Found) Record() (record.Head, []record.Entry) {
 	}, entries
 }
 
-// shared are the flags of all trials, without secrets.
-func (f Found) shared() map[string][]string {
-	push := maps.Clone(f.search.base.Given)
-	for _, name := range axes() {
-		if f.search.flagsOf(f.search.start)[name] != nil {
-			delete(push, name)
-		}
-	}
-	if set := push["set"]; set != nil {
-		set = slices.Clone(set)
-		for i := range set {
-			set[i] = ShownSetting(set[i])
-		}
-		push["set"] = set
-	}
-	push["target"] = []string{f.Target}
-	return push
-}
-
-// values are those of an axis that were pushed, by size.
+// values returns those of an axis that were pushed, by size.
 func (f Found) values(axis string) []string {
 	var all []string
 	for _, e := range f.Entries {
@@ -271,8 +252,10 @@ func batch(n int64) string {
 	return size.String()
 }
 
-func size(n float64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
+// size is a number of bytes for people.
+func size[N int64 | float64](n N) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
+// count is a number of things for people.
 func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
 
 func rows(n int64) string {

@@ -92,7 +92,7 @@ func (s *Sweep) Line(p Progress, e record.Entry) string {
 	switch e.Status {
 	case record.Measured, record.Limited:
 		res := e.Report.Result
-		words[0] += fmt.Sprintf(": %s rows/s, %s/s", count(res.RowsPerSecond), sizeOf(int64(res.BytesPerSecond)))
+		words[0] += fmt.Sprintf(": %s rows/s, %s/s", count(res.RowsPerSecond), size(res.BytesPerSecond))
 		if e.Status == record.Limited {
 			words[0] += " until the limit"
 		}

@@ -34,16 +34,15 @@ type Job struct {
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(record.Entry) error
-	// Push pushes one cell, and tells by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
+	// Push pushes one case, and says by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
 	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
-	// goroutine, when rows begin to move; moving tells from then on whether they still do.
-	Push func(ctx context.Context, cell Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
+	// goroutine, when rows begin to move; moving reports from then on whether they still do.
+	Push func(ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
 	// again.
 	Drain <-chan struct{}
-	// Begin is called before a push and End after it or when it was skipped; they may be nil.
-	Begin func(Progress)
-	End   func(Progress, record.Entry)
+	// End is called after a push or when it was skipped; it may be nil.
+	End func(Progress, record.Entry)
 }
 
 // Run does the job. On an error the record holds everything that ended before.
@@ -99,7 +98,7 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		if s.repeat == 0 {
 			return r.skip(i, s, pastKnee(r.Plan.Knee))
 		}
-		return nil // the first repeat has said it of the cell
+		return nil // the first repeat has said it of the case
 	case r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget:
 		return r.skip(i, s, fmt.Sprintf("the sweep's time of %s was up", r.Plan.Budget))
 	}
@@ -112,8 +111,8 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 // spent is the time of the sweep so far, that of earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past tells whether the push's row has ended before its cell. A cell that was begun gets all its repeats, also where
-// those, or more of those before it, say that its row should have ended: half a cell is worth less than one too many.
+// past reports whether the push's row has ended before its case. A case that was begun gets all its repeats, also where
+// those, or more of those before it, say that its row should have ended: half a case is worth less than one too many.
 func (r *runner) past(s step) bool {
 	at := placeOf(s.one)
 	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
@@ -160,9 +159,6 @@ func (r *runner) stopped(ctx context.Context) error {
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
-	if r.Begin != nil {
-		r.Begin(r.progress(i, s))
-	}
 	e := entryOf(s, time.Now())
 	clock := r.startClock(ctx)
 	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)

@@ -1,19 +1,20 @@
-// Package tuning finds workers and batch size of one target by pushes: it makes of package tune's settings trials that
-// can be compared, and says in the words of flags what was found.
 package sweep
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/record"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-// errBudget ends a search whose time was used up. It is no failure.
-var errBudget = errors.New("the budget was used up")
 
 // Bounds are what a search may take.
 type Bounds struct {
@@ -32,60 +33,41 @@ const (
 	repeats = 3
 )
 
-// What a trial takes unless it is told otherwise: neither proof nor filling is to take longer than what is measured.
-const (
-	trialVerify   = "ack"
-	trialDistinct = "64MiB"
-)
-
-// Defaults are flags of push that a trial takes otherwise where nobody has said anything, by name.
+// Defaults returns flags of push that a trial takes otherwise where nobody has said anything, by name: neither proof nor
+// filling is to take longer than what is measured.
 func Defaults() map[string]string {
-	return map[string]string{"verify": trialVerify, "distinct-bytes": trialDistinct, "create": string(loader.CreateRecreate)}
+	return map[string]string{"verify": "ack", "distinct-bytes": "64MiB", "create": string(loader.CreateRecreate)}
 }
 
-// Search is one that can be made.
+// Search finds workers and batch size of one target by trials. It is made once.
 type Search struct {
 	Sources
 	Bounds
-	push         map[string][]string // flags of all trials
-	base         Setup               // what push would take
-	caps         loader.Caps
-	start        Setting
-	least, most  Setting
-	fixedWorkers bool
-	fixedBatch   bool
+	flags       map[string][]string // of all trials
+	base        Setup               // what push would take
+	start       Setting
+	least, most Setting
+	sought      []string // axes, in the order of tables
+
+	// Of the search under way.
+	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive: the connections end with it
+	end     context.CancelCauseFunc
+	drain   <-chan struct{}
+	trial   Trial
+	tell    func(line string)
+	started time.Time
+	rate    float64 // encoded bytes a second of the best trial so far
+	begun   float64 // bytes in flight where the search begins
+	entries []record.Entry
+	rows    map[Setting]int64 // of a batch
 }
 
-// New plans a search for a push of these flags, as config.FromValues takes them, without a server.
-func NewSearch(push map[string][]string, from Sources, b Bounds) (*Search, error) {
-	s := &Search{Sources: from, Bounds: b, push: maps.Clone(push)}
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	given, err := s.Setup(s.push)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.defaults(given.Given); err != nil {
-		return nil, err
-	}
-	if s.base, err = s.Setup(s.push); err != nil {
-		return nil, err
-	}
-	if err := s.base.Outline(s.Drivers); err != nil {
-		return nil, err
-	}
-	driver, _, target, err := s.base.Config.LoaderTarget(s.Drivers)
-	if err == nil {
-		s.caps, err = driver.Check(target)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return s, s.bound()
-}
+// Trial makes one trial, as Trials does.
+type Trial func(ctx context.Context, s Setup, drain <-chan struct{}) (*report.Report, error)
 
-func (s *Search) check() error {
+// NewSearch plans a search for a push of these flags, as config.FromValues takes them, without a server.
+func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, error) {
+	s := &Search{Sources: from, Bounds: b, flags: maps.Clone(flags), rows: map[Setting]int64{}}
 	var wrong []error
 	if s.Trial <= 0 || s.Budget <= 0 {
 		wrong = append(wrong, errors.New("--trial and --budget: more than 0s"))
@@ -93,76 +75,103 @@ func (s *Search) check() error {
 	if s.MaxWorkers < 1 || s.MaxWorkers > 4096 {
 		wrong = append(wrong, fmt.Errorf("--max-workers %d: 1 to 4096", s.MaxWorkers))
 	}
-	return errors.Join(wrong...)
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	one, err := s.Setup(s.flags)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.complete(one.Given); err != nil {
+		return nil, err
+	}
+	if s.base, err = s.Setup(s.flags); err != nil {
+		return nil, err
+	}
+	if err := s.base.Outline(s.Drivers); err != nil {
+		return nil, err
+	}
+	driver, _, target, err := s.base.Config.LoaderTarget(s.Drivers)
+	if err != nil {
+		return nil, err
+	}
+	caps, err := driver.Check(target)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.bound(caps)
 }
 
-// defaults are a trial's own where nobody has said anything.
-func (s *Search) defaults(given map[string][]string) error {
+// complete adds what a trial takes where nobody has said anything, and decides what is sought.
+func (s *Search) complete(given map[string][]string) error {
 	sized := ""
-	for _, name := range []string{"rows", "bytes", "duration"} {
+	for _, name := range sizes() {
 		if given[name] != nil {
 			sized = name
 		}
 	}
 	switch {
 	case sized == "":
-		s.push["duration"] = []string{s.Trial.String()}
+		s.flags["duration"] = []string{s.Trial.String()}
 	case s.TrialGiven:
 		return fmt.Errorf("--trial and --%s: both say how much a trial pushes", sized)
 	}
-	if given["verify"] == nil {
-		s.push["verify"] = []string{trialVerify}
+	for _, name := range []string{"verify", "distinct-bytes"} {
+		if given[name] == nil {
+			s.flags[name] = []string{Defaults()[name]}
+		}
 	}
-	if given["distinct-bytes"] == nil {
-		s.push["distinct-bytes"] = []string{trialDistinct}
+	if given["workers"] == nil {
+		s.sought = append(s.sought, "workers")
 	}
-	s.fixedWorkers, s.fixedBatch = given["workers"] != nil, given["batch-bytes"] != nil || given["batch-rows"] != nil
-	if s.fixedWorkers && s.fixedBatch {
+	if given["batch-bytes"] == nil && given["batch-rows"] == nil {
+		s.sought = append(s.sought, "batch-bytes")
+	}
+	if len(s.sought) == 0 {
 		return errors.New("--workers and the size of a batch are both given: there is nothing left to find")
 	}
 	return nil
 }
 
 // bound sets where the search begins, and how far it goes.
-func (s *Search) bound() error {
+func (s *Search) bound(caps loader.Caps) error {
 	p := &s.base.Plan
 	row := p.EncodedRowBytes
-	s.start = Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
-	for _, round := range []int64{s.caps.DefaultBatchBytes, int64(s.base.Config.BatchBytes)} {
+	start := Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
+	for _, round := range []int64{caps.DefaultBatchBytes, int64(s.base.Config.BatchBytes)} {
 		if round/row == p.BatchRows {
-			s.start.BatchBytes = round // the same rows by the number that was meant
+			start.BatchBytes = round // the same rows by the number that was meant
 		}
 	}
-	s.least = Setting{Workers: 1, BatchBytes: min(s.start.BatchBytes, max(leastBatch, row, s.caps.MinRows*row))}
-	s.most = Setting{Workers: s.MaxWorkers, BatchBytes: mostBatch}
+	least := Setting{Workers: 1, BatchBytes: min(start.BatchBytes, max(leastBatch, row, caps.MinRows*row))}
+	most := Setting{Workers: s.MaxWorkers, BatchBytes: mostBatch}
 	if s.MaxBatchBytes > 0 {
-		s.most.BatchBytes = s.MaxBatchBytes
+		most.BatchBytes = s.MaxBatchBytes
 	}
-	if s.caps.MaxBytes > 0 {
-		s.most.BatchBytes = min(s.most.BatchBytes, s.caps.MaxBytes)
+	for _, bytes := range []int64{caps.MaxBytes, caps.MaxRows * row} {
+		if bytes > 0 {
+			most.BatchBytes = min(most.BatchBytes, bytes)
+		}
 	}
-	if s.caps.MaxRows > 0 {
-		s.most.BatchBytes = min(s.most.BatchBytes, s.caps.MaxRows*row)
+	if caps.MaxInFlight > 0 && !caps.Staged {
+		most.Workers = min(most.Workers, caps.MaxInFlight)
 	}
-	if s.caps.MaxInFlight > 0 && !s.caps.Staged {
-		s.most.Workers = min(s.most.Workers, s.caps.MaxInFlight)
+	if most.BatchBytes < row {
+		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", most.BatchBytes, row)
 	}
-	if s.most.BatchBytes < row {
-		return fmt.Errorf("--max-batch-bytes %d: a row takes up to %d bytes", s.most.BatchBytes, row)
+	if !slices.Contains(s.sought, "workers") {
+		least.Workers, most.Workers = start.Workers, start.Workers
 	}
-	if s.fixedWorkers {
-		s.least.Workers, s.most.Workers = s.start.Workers, s.start.Workers
+	if !slices.Contains(s.sought, "batch-bytes") {
+		least.BatchBytes, most.BatchBytes = start.BatchBytes, start.BatchBytes
 	}
-	if s.fixedBatch {
-		s.least.BatchBytes, s.most.BatchBytes = s.start.BatchBytes, s.start.BatchBytes
-	}
-	s.start.Workers = min(s.start.Workers, s.most.Workers)
-	s.start.BatchBytes = min(s.start.BatchBytes, s.most.BatchBytes)
-	s.least.BatchBytes = min(s.least.BatchBytes, s.start.BatchBytes)
+	start.Workers, start.BatchBytes = min(start.Workers, most.Workers), min(start.BatchBytes, most.BatchBytes)
+	least.BatchBytes = min(least.BatchBytes, start.BatchBytes)
+	s.start, s.least, s.most = start, least, most
 	return nil
 }
 
-// Table is the one that trials fill.
+// Table returns the one that trials fill.
 func (s *Search) Table() string {
 	if s.base.Config.Table != "" {
 		return s.base.Config.Table
@@ -170,23 +179,26 @@ func (s *Search) Table() string {
 	return s.base.Config.Dataset
 }
 
-// flagsOf are the flags of a setting: those that are sought.
-func (s *Search) flagsOf(at Setting) map[string][]string {
-	flags := map[string][]string{}
-	if !s.fixedWorkers {
-		flags["workers"] = []string{strconv.Itoa(at.Workers)}
+// settings returns what is sought of a setting, by flags.
+func (s *Search) settings(at Setting) []record.Setting {
+	all := []record.Setting{}
+	for _, name := range s.sought {
+		value := strconv.Itoa(at.Workers)
+		if name == "batch-bytes" {
+			value = batch(at.BatchBytes)
+		}
+		all = append(all, record.Setting{Axis: name, Value: value})
 	}
-	if !s.fixedBatch {
-		flags["batch-bytes"] = []string{batch(at.BatchBytes)}
-	}
-	return flags
+	return all
 }
 
-// setup is the push of a setting. It refuses what the rows of a trial, or this machine's memory, are too few for.
+// setup returns the push of a setting. It refuses what the rows of a trial, or this machine's memory, are too few for.
 func (s *Search) setup(at Setting) (Setup, error) {
-	push := maps.Clone(s.push)
-	maps.Copy(push, s.flagsOf(at))
-	one, err := s.Setup(push)
+	flags := maps.Clone(s.flags)
+	for _, one := range s.settings(at) {
+		flags[one.Axis] = []string{one.Value}
+	}
+	one, err := s.Setup(flags)
 	if err == nil {
 		err = one.Outline(s.Drivers)
 	}
@@ -197,6 +209,145 @@ func (s *Search) setup(at Setting) (Setup, error) {
 		return one, fmt.Errorf("the rows of a trial make %d batches", p.Batches())
 	case p.Buffers < at.Workers:
 		return one, fmt.Errorf("--memory holds %d batches", p.Buffers)
+	case s.tooLong(at):
+		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: a longer --trial searches further",
+			one.Config.Duration)
 	}
 	return one, nil
+}
+
+// tooLong reports whether a trial of the setting, at the best rate so far, would be over before each worker's first batch
+// is in. Where the search begins is tried in any case.
+func (s *Search) tooLong(at Setting) bool {
+	p := &s.base
+	return p.Plan.ByDuration && s.rate > 0 && float64(at.inFlight()) > max(s.rate*p.Config.Duration.Seconds(), s.begun)
+}
+
+// errBudget ends a search whose time was used up. It is no failure.
+var errBudget = errors.New("the budget was used up")
+
+// Find searches. Closing drain ends it in order. Found holds what is known by then, also when there is an error: no trial
+// means that nothing is. The budget is no error.
+func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, tell func(line string)) (Found, error) {
+	searching, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
+	defer clock.Stop()
+	go func() {
+		select {
+		case <-drain:
+			end(errSearchStopped)
+		case <-searching.Done():
+		}
+	}()
+	s.ctx, s.end, s.drain, s.trial, s.tell, s.started = ctx, end, drain, trial, tell, time.Now()
+	start, err := s.warmUp(searching)
+	if err != nil {
+		return Found{}, err
+	}
+	r, err := find(searching, searchOptions{
+		Start: start, Least: s.least, Most: s.most, Near: s.Near, Repeats: repeats, Trials: 10_000, // the budget ends it before
+	}, func(_ context.Context, at Setting) (float64, error) { return s.push(at, false) })
+	cause := context.Cause(searching)
+	if errors.Is(cause, errBudget) && !errors.Is(err, errNothing) {
+		err = nil
+	}
+	if len(r.Best.Rates) == 0 {
+		return Found{}, err
+	}
+	return s.found(r, cause), err
+}
+
+// warmUp makes the first push, which counts for nothing, and returns the setting that the search begins with: a smaller
+// one than push would take where that cannot be, or where its batches would take longer than a trial, which says little.
+func (s *Search) warmUp(searching context.Context) (Setting, error) {
+	at := s.start
+	for {
+		_, err := s.push(at, true)
+		cause := context.Cause(searching)
+		stopped := errors.Is(cause, ErrStopped)
+		switch {
+		case stopped || cause != nil && err != nil:
+			if stopped {
+				err = cause
+			}
+			return at, err
+		case err == nil:
+			for s.tooLong(at) && at.BatchBytes > s.least.BatchBytes {
+				at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+			}
+			s.begun = float64(at.inFlight())
+			return at, nil
+		case !errors.Is(err, ErrLimit) && !errors.Is(err, errNotHere):
+			return at, err
+		case at.Workers > s.least.Workers:
+			at.Workers = max(at.Workers/2, s.least.Workers)
+		case at.BatchBytes > s.least.BatchBytes:
+			at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
+		default:
+			return at, err
+		}
+	}
+}
+
+// errNotHere is a setting that is refused before anything is pushed.
+var errNotHere = errors.New("cannot be tried")
+
+// push makes one trial of a setting and returns its rows a second.
+func (s *Search) push(at Setting, warmUp bool) (float64, error) {
+	one, err := s.setup(at)
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errNotHere, err)
+		s.say(at, warmUp, err.Error())
+		return 0, err
+	}
+	s.rows[at] = one.Plan.BatchRows
+	e := record.Entry{Started: time.Now(), WarmUp: warmUp, Settings: s.settings(at)}
+	for _, was := range s.entries {
+		if was.WarmUp == warmUp && slices.Equal(was.Settings, e.Settings) {
+			e.Repeat++
+		}
+	}
+	r, err := s.trial(s.ctx, one, s.drain)
+	e.Seconds, e.Report = time.Since(e.Started).Seconds(), r
+	switch {
+	case closed(s.drain) || s.ctx.Err() != nil:
+		s.end(errSearchStopped)
+		return 0, errSearchStopped
+	case err == nil && r.Result.Rows == 0:
+		err = errors.New("no row was acknowledged")
+	case err == nil && r.Plan.Workers < at.Workers:
+		err = fmt.Errorf("%w: the server runs %d loads at a time", ErrLimit, r.Plan.Workers)
+	}
+	e.Status = record.Measured
+	if err != nil {
+		e.Status, e.Error = record.Failed, err.Error()
+	}
+	s.entries = append(s.entries, e)
+	if err != nil {
+		s.say(at, warmUp, "FAILED: "+strings.Join(strings.Fields(err.Error()), " "))
+		if endsSearch(err) {
+			s.end(err)
+		}
+		return 0, err
+	}
+	s.rate = max(s.rate, r.Result.RowsPerSecond*float64(one.Plan.EncodedRowBytes))
+	s.say(at, warmUp, fmt.Sprintf("%s rows/s, %s/s", count(r.Result.RowsPerSecond), size(r.Result.BytesPerSecond)))
+	return r.Result.RowsPerSecond, nil
+}
+
+// endsSearch reports whether the error of a trial is one of the server or of the rows, and not of the setting.
+func endsSearch(err error) bool {
+	of := push.OutcomeOf(err)
+	return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrUnreachable) || of == report.VerificationFailed || of == report.Rejected
+}
+
+// say tells of a trial.
+func (s *Search) say(at Setting, warmUp bool, what string) {
+	what = fmt.Sprintf("%s, batches of %s: %s | elapsed %s of %s", workers(at.Workers), batch(at.BatchBytes), what,
+		time.Since(s.started).Round(100*time.Millisecond), s.Budget)
+	if warmUp {
+		what = "warm-up, " + what
+	}
+	s.tell(what)
 }
