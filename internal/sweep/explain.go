@@ -28,7 +28,7 @@ func (s *Sweep) heading() string {
 	return text
 }
 
-// Explain prints every cell and what the whole sweep will take. file is where its record will be, or is: done are the
+// Explain prints every case and what the whole sweep will take. file is where its record will be, or is: done are the
 // pushes that it has already.
 func (s *Sweep) Explain(w io.Writer, file string, done []record.Entry) error {
 	out := &strings.Builder{}
@@ -37,7 +37,7 @@ func (s *Sweep) Explain(w io.Writer, file string, done []record.Entry) error {
 	fmt.Fprintf(out, "record    %s%s\n", file, s.doneInWords(done))
 	fmt.Fprintf(out, "order     %s\n", s.orderInWords())
 	for i, part := range s.Parts {
-		own := s.cellsOf(i)
+		own := s.casesOf(i)
 		if len(own) == 0 {
 			continue
 		}
@@ -69,11 +69,11 @@ func (s *Sweep) Explain(w io.Writer, file string, done []record.Entry) error {
 	return err
 }
 
-func (s *Sweep) cellsOf(part int) []Case {
+func (s *Sweep) casesOf(part int) []Case {
 	return slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool { return c.Part != part })
 }
 
-// doneInWords tells how much of the sweep the record has already.
+// doneInWords says how much of the sweep the record has already.
 func (s *Sweep) doneInWords(done []record.Entry) string {
 	total, failed := 0, 0
 	for _, e := range done {
@@ -111,14 +111,14 @@ func (s *Sweep) orderInWords() string {
 	return strings.Join(words, "; ")
 }
 
-// rows prints the cells of a part: the axes, and what becomes of them.
-func (s *Sweep) rows(out *tabwriter.Writer, part record.Part, cells []Case) {
+// rows prints the cases of a part: the axes, and what becomes of them.
+func (s *Sweep) rows(out *tabwriter.Writer, part record.Part, cases []Case) {
 	var names []string
 	for _, a := range part.Axes {
 		names = append(names, strings.ToUpper(a.Name))
 	}
 	fmt.Fprintf(out, "CELL\t%s\tROWS\tPAYLOAD\tBATCHES\tBATCH\tWORKERS USED\tMEMORY\n", strings.Join(names, "\t"))
-	for _, c := range cells {
+	for _, c := range cases {
 		var values []string
 		for _, setting := range c.Settings {
 			values = append(values, setting.Value)
@@ -132,51 +132,49 @@ func (s *Sweep) rows(out *tabwriter.Writer, part record.Part, cells []Case) {
 	}
 }
 
-// estimate is what the sweep takes if no row of cells ends early.
+// estimate says what the sweep takes if no row of cases ends early.
 func (s *Sweep) estimate() []string {
-	var pushes, unbounded, known int
+	var pushes, unbounded, published int
 	var payload float64
-	var bound, told time.Duration
-	add := func(c Case, times int) {
-		pushes += times
-		if !c.Plan.ByDuration {
-			payload += float64(times) * float64(c.Plan.PayloadTotal())
-		}
-		most := s.bound(c)
-		if most == 0 {
-			unbounded += times
-		}
-		bound += time.Duration(times) * most
-		if d := s.byFacts(c); d > 0 {
-			known += times
-			told += time.Duration(times) * d
-		}
-	}
+	var most, told time.Duration
 	for i := range s.Parts {
-		for n, c := range s.cellsOf(i) {
+		for n, c := range s.casesOf(i) {
 			times := s.Plan.Repeats
 			if n == 0 {
 				times += s.Plan.WarmUp
 			}
-			add(c, times)
+			pushes += times
+			if !c.Plan.ByDuration {
+				payload += float64(times) * float64(c.Plan.PayloadTotal())
+			}
+			if bound := s.bound(c); bound > 0 {
+				most += time.Duration(times) * bound
+			} else {
+				unbounded += times
+			}
+			if d := s.byFacts(c); d > 0 {
+				published += times
+				told += time.Duration(times) * d
+			}
 		}
 	}
-	settle := time.Duration(max(pushes-1, 0)) * s.Plan.Settle
 	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.Cases), "cell", ""), s.repeatsInWords())}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if payload > 0 {
-		lines = append(lines, fmt.Sprintf("payload   %s of all pushes together", size(int64(min(payload, math.MaxInt64/2)))))
+		add("payload   %s of all pushes together", size(min(payload, math.MaxInt64/2)))
 	}
 	switch {
 	case unbounded == 0:
-		lines = append(lines, fmt.Sprintf("time      at most %s, besides preparing and proving, by the limits of the pushes", rounded(bound+settle)))
+		most += time.Duration(max(pushes-1, 0)) * s.Plan.Settle
+		add("time      at most %s, besides preparing and proving, by the limits of the pushes", rounded(most))
 	case s.Plan.Budget == 0:
-		lines = append(lines, fmt.Sprintf("time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget", unbounded))
+		add("time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget", unbounded)
 	}
 	if s.Plan.Budget > 0 {
-		lines = append(lines, fmt.Sprintf("budget    %s: what has not begun by then is skipped", rounded(s.Plan.Budget)))
+		add("budget    %s: what has not begun by then is skipped", rounded(s.Plan.Budget))
 	}
-	if known > 0 {
-		lines = append(lines, fmt.Sprintf("published at the rates that were published, %s for the %d pushes of which there are any", rounded(told), known))
+	if published > 0 {
+		add("published at the rates that were published, %s for the %d pushes of which there are any", rounded(told), published)
 	}
 	return lines
 }
@@ -192,17 +190,16 @@ func (s *Sweep) repeatsInWords() string {
 	return text
 }
 
-// bound is the longest that the rows of a push may move, 0 if nothing bounds it.
+// bound returns the longest that the rows of a push may move, 0 if nothing bounds it.
 func (s *Sweep) bound(c Case) time.Duration {
-	switch limit, duration := s.Plan.Limit, c.Config.Duration; {
-	case limit > 0 && duration > 0:
+	limit, duration := s.Plan.Limit, c.Config.Duration
+	if limit > 0 && duration > 0 {
 		return min(limit, duration)
-	default:
-		return max(limit, duration)
 	}
+	return max(limit, duration)
 }
 
-// byFacts is how long a push would take at the rate that was published for its cell, 0 if none was.
+// byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.
 func (s *Sweep) byFacts(c Case) time.Duration {
 	facts := s.Parts[c.Part].Facts
 	if facts == nil {

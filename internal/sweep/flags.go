@@ -78,18 +78,11 @@ func (p *planner) push(keys partKeys) map[string][]string {
 		}
 	}
 	p.readFlags(keys.Push, put)
-	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
+	for _, name := range slices.Sorted(maps.Keys(p.given)) {
 		for _, other := range p.excludedBy(name) {
 			delete(push, other)
 		}
-		if name != setFlag {
-			push[name] = p.Push[name]
-			continue
-		}
-		for _, text := range p.Push[name] {
-			variable, value, _ := strings.Cut(text, "=")
-			push[setPrefix+strings.TrimSpace(variable)] = []string{strings.TrimSpace(value)}
-		}
+		push[name] = p.given[name]
 	}
 	return push
 }
@@ -128,14 +121,14 @@ func (p *planner) methods(part *Part, methods entries[entries[scalars]]) {
 		p.used[e.key] = true
 		own := make(map[string][]string)
 		p.readFlags(e.value, func(name string, s scalar, value string) {
-			if p.onCommandLine(name) {
-				return
+			if slices.ContainsFunc(p.excludedBy(name), func(other string) bool { return p.given[other] != nil }) {
+				return // the command line says it of all cases
 			}
 			for _, other := range p.excludedBy(name) {
 				if hasAxis(*part, other) {
 					p.add(s.line, "%s: %s is an axis, and a cell takes one of them only", name, other)
 				}
-				if _, both := part.Push[other]; both && other != name {
+				if part.Push[other] != nil && other != name {
 					p.add(s.line, "%s: push has %s, and a cell takes one of them only", name, other)
 				}
 			}
@@ -165,18 +158,6 @@ func (p *planner) checkMethods(keys overrideKeys) {
 	}
 }
 
-// onCommandLine reports whether the command line says of all cases what a plan says of some: the flag itself, or one that
-// excludes it.
-func (p *planner) onCommandLine(name string) bool {
-	if variable, isSet := strings.CutPrefix(name, setPrefix); isSet {
-		return slices.ContainsFunc(p.Push[setFlag], func(text string) bool {
-			given, _, _ := strings.Cut(text, "=")
-			return strings.TrimSpace(given) == variable
-		})
-	}
-	return slices.ContainsFunc(p.excludedBy(name), func(other string) bool { return p.Push[other] != nil })
-}
-
 // excludedBy lists the flags that may not be given beside name, itself included.
 func (p *planner) excludedBy(name string) []string {
 	for _, group := range p.exclusive {
@@ -191,10 +172,10 @@ func (p *planner) excludedBy(name string) []string {
 func (p *planner) axis(part *Part, e entry[scalars]) {
 	name := normal(e.key)
 	for _, other := range p.excludedBy(name) {
-		switch _, both := part.Push[other]; {
-		case p.Push[other] != nil, strings.HasPrefix(other, setPrefix) && p.onCommandLine(other):
+		switch {
+		case p.given[other] != nil:
 			p.add(e.line, "axis %s: the command line has --%s as well", name, other)
-		case both:
+		case part.Push[other] != nil:
 			p.add(e.line, "axis %s: push has %s as well, and a cell takes one of them only", name, other)
 		}
 		if hasAxis(*part, other) {

@@ -77,7 +77,7 @@ func (s *Search) found(r searchResult, cause error) Found {
 		if t.Err != nil && len(t.Rates) == 0 {
 			one.Error = t.Err.Error()
 			if inner := errors.Unwrap(t.Err); inner != nil {
-				one.Error = inner.Error() // the setting is told already
+				one.Error = inner.Error() // the setting stands beside it
 			}
 		}
 		return one
@@ -103,7 +103,7 @@ func (s *Search) found(r searchResult, cause error) Found {
 	return f
 }
 
-// warnings tell of measurements that lie further apart than what is told apart by them.
+// warnings returns a sentence about every setting whose measurements lie further apart than what they decide.
 func (f Found) warnings() []string {
 	all := []string{}
 	for i, t := range []Tried{f.Best, f.Smallest} {

@@ -139,9 +139,10 @@ type Options struct {
 type planner struct {
 	problems
 	Options
-	flags     *pflag.FlagSet // a scratch pad, which refuses values
-	names     []string       // of the flags that a case may be given
-	exclusive [][]string     // groups of flags of which one only may be given
+	flags     *pflag.FlagSet      // a scratch pad, which refuses values
+	names     []string            // of the flags that a case may be given
+	given     map[string][]string // on the command line; an entry of set as set.NAME
+	exclusive [][]string          // groups of flags of which one only may be given
 	knee      string
 	used      map[string]bool // methods that a part has
 }
@@ -149,8 +150,15 @@ type planner struct {
 // ParsePlan reads a plan. file is its name for errors. The error, if there is one, names every problem with file and
 // line; the plan is of no use then.
 func ParsePlan(file string, text []byte, o Options) (Plan, error) {
-	p := &planner{problems: problems{file: file}, Options: o, exclusive: config.Exclusive(), used: make(map[string]bool)}
+	p := &planner{
+		problems: problems{file: file}, Options: o, exclusive: config.Exclusive(), given: maps.Clone(o.Push), used: map[string]bool{},
+	}
 	p.flags, p.names = Flags(o.Drivers)
+	delete(p.given, setFlag)
+	for _, text := range o.Push[setFlag] {
+		name, value, _ := strings.Cut(text, "=")
+		p.given[setPrefix+strings.TrimSpace(name)] = []string{strings.TrimSpace(value)}
+	}
 	root := p.read(text)
 	if root == nil {
 		return Plan{}, p.err()
@@ -180,14 +188,14 @@ func (p *planner) chosen(root *ast.MappingNode, keys *planKeys) *ast.MappingNode
 	scale := func(scales entries[overrideKeys]) {
 		for _, e := range scales {
 			if e.key == p.Scale || p.Scale == "" && e.key == DefaultScale {
-				root, found = p.over(root, e.node), true
+				root, found = p.merge(root, e.node), true
 			}
 		}
 	}
 	scale(keys.Scales)
 	for _, scheme := range keys.Schemes {
 		if p.isFor(scheme, root) {
-			root = p.over(root, scheme.node)
+			root = p.merge(root, scheme.node)
 			scale(scheme.value.Scales)
 		}
 	}
@@ -203,14 +211,6 @@ func (p *planner) chosen(root *ast.MappingNode, keys *planKeys) *ast.MappingNode
 		p.add(keys.Scales[0].line, "%v", config.Unknown("scale", p.Scale, valid))
 	}
 	return root
-}
-
-// over merges a patch that may be nothing.
-func (p *planner) over(n *ast.MappingNode, patch ast.Node) *ast.MappingNode {
-	if patch, ok := patch.(*ast.MappingNode); ok {
-		return p.merge(n, patch)
-	}
-	return n
 }
 
 // scaleOf returns the name of the plan's scale. A plan that has none has one size, which needs no name.
@@ -296,7 +296,7 @@ func (p *planner) plan(root *ast.MappingNode, scale string) Plan {
 		p.add(lineOf(root.Values[index(root, "parts")].Value), "parts: at least one")
 	default:
 		for _, e := range parts {
-			plan.Parts = append(plan.Parts, p.part(e.key, e.key, target, p.over(shared, e.node), e.line))
+			plan.Parts = append(plan.Parts, p.part(e.key, e.key, target, p.merge(shared, e.node), e.line))
 		}
 	}
 	p.checkMethods(keys.Override)

@@ -15,7 +15,7 @@ type Progress struct {
 	Repeat        int
 	WarmUp        bool
 	Elapsed       time.Duration // since this process began
-	// Left is what the rest will take if pushes take as long as those of the same cell, or else of the same part, have
+	// Left is what the rest will take if pushes take as long as those of the same case, or else of the same part, have
 	// taken; less where rows end early. It is 0 as long as nothing is known.
 	Left time.Duration
 }

@@ -1,9 +1,3 @@
-// Package tune finds out how many workers and how large a batch are enough: the smallest setting within a few percent
-// of the best rate, by measuring as few settings as it can. It knows no database: what is measured is a function.
-//
-// The search doubles one of the two from where it starts, as long as that pays, then the other, until neither does. Then
-// it halves both for as long as the rate stays near the best, and at last looks between the halves. Settings that decide
-// are measured several times and judged by their median: a single measurement of a busy server is worth little.
 package sweep
 
 import (
@@ -54,8 +48,14 @@ type searchResult struct {
 // errNothing says that no setting could be measured at all; the error of the first trial is joined to it.
 var errNothing = errors.New("no setting could be measured")
 
-// Find searches. measure gives the rate of one setting; when it fails, the setting is none: a server that refuses so
-// many connections ends a doubling and not the search. A context that ends makes the result what is known by then.
+// find searches the smallest setting within a few percent of the best rate, by measuring as few settings as it can. It
+// doubles one of the two from where it starts, as long as that pays, then the other, until neither does. Then it halves
+// both for as long as the rate stays near the best, and at last looks between the halves. Settings that decide are measured
+// several times and judged by their median: a single measurement of a busy server is worth little.
+//
+// measure returns the rate of one setting, and knows the database, which find does not. When it fails, the setting is none:
+// a server that refuses so many connections ends a doubling and not the search. A context that ends makes the result what
+// is known by then.
 func find(ctx context.Context, o searchOptions, measure func(context.Context, Setting) (float64, error)) (searchResult, error) {
 	s := &search{ctx: ctx, options: o, measure: measure, left: o.Trials, trials: map[Setting]*measured{}}
 	s.run()
@@ -84,14 +84,14 @@ type search struct {
 	order   []*measured
 }
 
-// axis is one of the two things that are sought.
-type searched struct {
+// dimension is one of the two things that are sought.
+type dimension struct {
 	of   func(Setting) int64
 	with func(Setting, int64) Setting
 }
 
-func searchedAxes() []searched {
-	return []searched{
+func dimensions() []dimension {
+	return []dimension{
 		{func(s Setting) int64 { return int64(s.Workers) }, func(s Setting, n int64) Setting { s.Workers = int(n); return s }},
 		{func(s Setting) int64 { return s.BatchBytes }, func(s Setting, n int64) Setting { s.BatchBytes = n; return s }},
 	}
@@ -102,23 +102,23 @@ func (s *search) run() {
 	s.try(at)
 	for before := (Setting{}); before != at && !s.cut; {
 		before = at
-		for _, a := range searchedAxes() {
+		for _, a := range dimensions() {
 			at = s.climb(at, a)
 		}
 	}
 	for before := (Setting{}); before != at && !s.cut; {
 		before = at
-		for _, a := range slices.Backward(searchedAxes()) { // batches first: smaller ones cost the server less than fewer connections do
+		for _, a := range slices.Backward(dimensions()) { // batches first: smaller ones cost the server less than fewer connections do
 			at = s.shrink(at, a)
 		}
 	}
-	for _, a := range searchedAxes() {
+	for _, a := range dimensions() {
 		at = s.narrow(at, a)
 	}
 }
 
 // climb doubles for as long as it pays, and looks one step beyond the first that does not: the next may pay again.
-func (s *search) climb(from Setting, a searched) Setting {
+func (s *search) climb(from Setting, a dimension) Setting {
 	top, misses := from, 0
 	for next := from; misses < 2 && !s.cut; {
 		n := min(2*a.of(next), a.of(s.options.Most))
@@ -139,7 +139,7 @@ func (s *search) climb(from Setting, a searched) Setting {
 }
 
 // shrink halves for as long as the rate stays near the best, and looks one step beyond the first that does not.
-func (s *search) shrink(from Setting, a searched) Setting {
+func (s *search) shrink(from Setting, a dimension) Setting {
 	low, misses := from, 0
 	for next := from; misses < 2 && !s.cut; {
 		n := max(a.of(next)/2, a.of(s.options.Least))
@@ -158,7 +158,7 @@ func (s *search) shrink(from Setting, a searched) Setting {
 
 // narrow looks between a setting and its half twice. Half of it is not enough, or is less than the least, which ends the
 // halving where it stands: then what lies between is tried as far as it is allowed.
-func (s *search) narrow(from Setting, a searched) Setting {
+func (s *search) narrow(from Setting, a dimension) Setting {
 	low, high := a.of(from)/2, a.of(from)
 	for range 2 {
 		middle := (low + high) / 2
@@ -196,13 +196,13 @@ func usable(t *measured) *measured {
 	return t
 }
 
-// may tells whether there can be one more measurement, which is wanted.
+// may reports whether there can be one more measurement, which is wanted.
 func (s *search) may() bool {
 	s.cut = s.cut || s.left == 0 || s.ctx.Err() != nil
 	return !s.cut
 }
 
-// again measures a trial once, and tells whether that gave a rate.
+// again measures a trial once, and reports whether that gave a rate.
 func (s *search) again(t *measured) bool {
 	if !s.may() {
 		return false
@@ -218,7 +218,7 @@ func (s *search) again(t *measured) bool {
 	return true
 }
 
-// settle measures a trial as often as one that decides has to be, and tells whether that was possible.
+// settle measures a trial as often as one that decides has to be, and reports whether that was possible.
 func (s *search) settle(t *measured) bool {
 	for len(t.Rates) < s.options.Repeats {
 		if !s.again(t) {
@@ -231,16 +231,16 @@ func (s *search) settle(t *measured) bool {
 // doubtful is how far a ratio of two single rates may lie from the mark without anybody knowing on which side it is.
 const doubtful = 0.08
 
-// pays tells whether a setting is better than another by more than would be given away again.
+// pays reports whether a setting is better than another by more than would be given away again.
 func (s *search) pays(a, than Setting) bool { return s.atLeast(a, than, 1+s.options.Near) }
 
-// enough tells whether a setting is near the best.
+// enough reports whether a setting is near the best.
 func (s *search) enough(at Setting) bool {
 	best := s.best()
 	return best != nil && s.atLeast(at, best.Setting, 1-s.options.Near)
 }
 
-// atLeast tells whether a's rate is that of b times a factor or more. What is doubtful is measured again.
+// atLeast reports whether a's rate is that of b times a factor or more. What is doubtful is measured again.
 func (s *search) atLeast(a, b Setting, factor float64) bool {
 	first, second := s.try(a), s.try(b)
 	if first == nil || second == nil {

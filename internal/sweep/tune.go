@@ -342,7 +342,7 @@ func endsSearch(err error) bool {
 	return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrUnreachable) || of == report.VerificationFailed || of == report.Rejected
 }
 
-// say tells of a trial.
+// say shows what became of a trial.
 func (s *Search) say(at Setting, warmUp bool, what string) {
 	what = fmt.Sprintf("%s, batches of %s: %s | elapsed %s of %s", workers(at.Workers), batch(at.BatchBytes), what,
 		time.Since(s.started).Round(100*time.Millisecond), s.Budget)
