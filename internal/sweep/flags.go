@@ -204,9 +204,10 @@ func (p *planner) axis(part *Part, e entry[scalars]) {
 				p.add(s.line, "axis %s: %s is here twice", name, value)
 				continue
 			}
-			if name == targetName {
+			switch name {
+			case targetName:
 				part.targets = append(part.targets, raw)
-			} else if name == p.knee {
+			case p.knee:
 				p.rises(name, was, value, s.line)
 				was = value
 			}
