@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/record"
 )
 
 // What a plan file may be at most. Nesting is bounded before the file is parsed, since the parser calls itself for every
@@ -104,7 +106,7 @@ func respell(n ast.Node, chosen bool) {
 	case *ast.MappingNode:
 		for _, v := range n.Values {
 			key := keyOf(v)
-			if s, ok := v.Key.(*ast.StringNode); ok && !chosen {
+			if s, ok := v.Key.(*ast.StringNode); ok && !chosen && !strings.HasPrefix(key, setPrefix) {
 				s.Value = strings.ReplaceAll(key, "-", "_")
 			}
 			respell(v.Value, !chosen && slices.Contains([]string{"parts", "scales", "schemes"}, key))
@@ -163,10 +165,13 @@ func (p *planner) addYAML(err error) {
 		return
 	}
 	text := e.GetMessage()
+	if kind := new(yaml.TypeError); errors.As(err, &kind) && kind.DstType.Kind() == reflect.Float64 {
+		text = "a number belongs here" // rather than the names of Go's types
+	}
 	if unknown := new(yaml.UnknownFieldError); errors.As(err, &unknown) {
 		key := unknown.Token.Value
 		text = fmt.Sprintf("key %q does not exist", key)
-		switch guess := config.Suggest(key, keysOf(planKeys{}, factsKeys{}, pointKeys{})); guess {
+		switch guess := config.Suggest(key, keysOf(planKeys{}, record.Facts{}, record.Fact{})); guess {
 		case "":
 		case key:
 			text += " here"

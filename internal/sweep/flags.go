@@ -24,13 +24,7 @@ func (p *planner) checkFlags(part partKeys) {
 			p.add(e.line, "%s: a list is here, one value belongs", e.key)
 		}
 	}
-	axes := slices.Clone(part.Axes)
-	if part.Facts != nil {
-		for _, point := range part.Facts.Points {
-			axes = append(axes, point.At...)
-		}
-	}
-	for _, e := range axes {
+	for _, e := range part.Axes {
 		switch name := normal(e.key); {
 		case name == setFlag:
 			p.add(e.line, "axis set: write set.NAME for the session variable NAME")

@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/terapush/terapush/internal/record"
 )
 
 // The keys of a plan file. The library decodes them strictly, and merge lays one over another before that, so that an
@@ -37,19 +39,7 @@ type (
 
 		Push, Axes entries[scalars]
 		Methods    entries[entries[scalars]]
-		Facts      *factsKeys
-	}
-	factsKeys struct {
-		Source, Machine, Note scalar
-
-		Points []pointKeys
-	}
-	pointKeys struct {
-		At                   entries[scalars]
-		RowsPerSecond        scalar `yaml:"rows_per_second"`
-		BytesPerSecond       scalar `yaml:"bytes_per_second"`
-		OverallRowsPerSecond scalar `yaml:"overall_rows_per_second"`
-		Seconds              scalar
+		Facts      *record.Facts
 	}
 )
 

@@ -310,7 +310,10 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 	p.complete(n)
 	var keys partKeys
 	p.decode(n, &keys)
-	part := Part{Name: name, Title: title, Push: p.push(keys), Facts: p.facts(keys.Facts, n)}
+	part := Part{Name: name, Title: title, Push: p.push(keys)}
+	if at := index(n, "facts"); at >= 0 {
+		part.Facts = p.facts(keys.Facts, lineOf(n.Values[at].Value))
+	}
 	if keys.Title.line > 0 {
 		part.Title = p.expand(keys.Title)
 	}

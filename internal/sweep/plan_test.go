@@ -361,7 +361,7 @@ func TestProblems(t *testing.T) {
 		{"title: x\naxes: {workers: 1}\npush: {workers: 2}\nfacts: {points: [{at: {worker: 1}}]}", []string{
 			`plan.yaml:4: flag "worker" does not exist`,
 		}},
-		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', create: '${1}', verify: '${EMPTY}'}\nfacts: {points: [{at: {workers: 1}}, {seconds: -1}, {seconds: .nan}, {seconds: x}]}", []string{
+		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', create: '${1}', verify: '${EMPTY}'}\nfacts: {points: [{at: {workers: 1}}, {seconds: -1}, {seconds: .nan}]}", []string{
 			"plan.yaml:1: name: a plan needs one",
 			"plan.yaml: no target: give TARGET",
 			"plan.yaml:2: axis workers: push has workers as well",
@@ -369,8 +369,11 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:3: ${1} is not the name of a variable",
 			"plan.yaml:3: ${EMPTY}: the environment variable EMPTY is not set",
 			"plan.yaml:4: facts: say where they were published",
-			"plan.yaml:4: a point without a figure",
-			"plan.yaml:4: seconds: write a number above 0",
+			"plan.yaml:4: facts: point 1 is without a figure",
+			"plan.yaml:4: facts: point 2: a figure is a number above 0", "plan.yaml:4: facts: point 3: a figure is a number above 0",
+		}},
+		{"name: p\nfacts:\n  points:\n  - {secons: 1}\n  - {at: {workers: 1}, seconds: x}", []string{
+			`plan.yaml:4: key "secons" does not exist; did you mean "seconds"?`, "plan.yaml:5: a number belongs here",
 		}},
 		{"name: p\ntarget: databend://h\nparts: {a: {axes: {workers: [1]}}, b: {}, c: {axes: {}}}", []string{
 			"plan.yaml:3: b: no axes", "plan.yaml:3: c: no axes",

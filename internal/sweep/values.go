@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/goccy/go-yaml/ast"
 
 	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/config"
@@ -220,42 +219,32 @@ func multiplied(v int64, by float64) int64 {
 	return max(int64(product), v+1)
 }
 
-func (p *planner) facts(keys *factsKeys, n *ast.MappingNode) *record.Facts {
-	if keys == nil {
+// facts checks what the library has read: names of axes are written with dashes, and figures are more than 0.
+func (p *planner) facts(f *record.Facts, line int) *record.Facts {
+	if f == nil {
 		return nil
 	}
-	facts := &record.Facts{Source: p.expand(keys.Source), Machine: p.expand(keys.Machine), Note: p.expand(keys.Note)}
-	line := lineOf(n.Values[index(n, "facts")].Value)
-	if facts.Source == "" {
+	expand := func(text string) string { return p.expand(scalar{text: text, line: line}) }
+	f.Source, f.Machine, f.Note = expand(f.Source), expand(f.Machine), expand(f.Note)
+	if f.Source == "" {
 		p.add(line, "facts: say where they were published, as source")
 	}
-	for _, point := range keys.Points {
-		fact, pointLine := record.Fact{At: make(map[string]string)}, 0
-		for _, axis := range point.At {
-			pointLine = axis.line
-			for _, s := range axis.value {
-				fact.At[normal(axis.key)] = p.expand(s)
+	for i, point := range f.Points {
+		at := make(map[string]string)
+		for axis, value := range point.At {
+			if axis != targetName {
+				p.isFlag(axis, line)
 			}
+			at[normal(axis)] = expand(value)
 		}
-		if point.RowsPerSecond.line+point.BytesPerSecond.line+point.OverallRowsPerSecond.line+point.Seconds.line == 0 {
-			p.add(max(line, pointLine), "a point without a figure")
+		f.Points[i].At = at
+		figures := []float64{point.RowsPerSecond, point.BytesPerSecond, point.OverallRowsPerSecond, point.Seconds}
+		if slices.ContainsFunc(figures, func(v float64) bool { return !(v >= 0 && v <= math.MaxFloat64) }) {
+			p.add(line, "facts: point %d: a figure is a number above 0", i+1)
 		}
-		fact.RowsPerSecond = p.figure(point.RowsPerSecond, "rows_per_second")
-		fact.BytesPerSecond = p.figure(point.BytesPerSecond, "bytes_per_second")
-		fact.OverallRowsPerSecond = p.figure(point.OverallRowsPerSecond, "overall_rows_per_second")
-		fact.Seconds = p.figure(point.Seconds, "seconds")
-		facts.Points = append(facts.Points, fact)
+		if slices.Max(figures) == 0 {
+			p.add(line, "facts: point %d is without a figure", i+1)
+		}
 	}
-	return facts
-}
-
-func (p *planner) figure(s scalar, what string) float64 {
-	if s.line == 0 {
-		return 0
-	}
-	v, err := strconv.ParseFloat(p.expand(s), 64)
-	if err != nil || !(v > 0 && v <= math.MaxFloat64) {
-		p.add(s.line, "%s: write a number above 0", what)
-	}
-	return v
+	return f
 }
