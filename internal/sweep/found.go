@@ -14,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/terapush/terapush/internal/analysis"
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/record"
 )
@@ -233,14 +234,11 @@ func (f Found) values(axis string) []string {
 			}
 		}
 	}
-	bytes := func(text string) config.Bytes {
-		var b config.Bytes
-		if b.Set(text) != nil {
-			return 0 // of a text that String made, so it cannot happen
-		}
-		return b
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(bytes(a), bytes(b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		x, _ := analysis.Amount(a)
+		y, _ := analysis.Amount(b)
+		return cmp.Compare(x, y)
+	})
 	return all
 }
 

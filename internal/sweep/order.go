@@ -36,11 +36,11 @@ func order(p Plan, cases []Case, digest string) []step {
 		for i := range p.WarmUp {
 			all = append(all, step{one: own[0], repeat: i, warmUp: true})
 		}
-		for rung, group := range rungs(p, own) {
+		for n, group := range groups(p, own) {
 			for repeat := range p.Repeats {
 				if p.Interleaved {
 					group = slices.Clone(group)
-					dice := seeded(digest, p.Parts[part].Name, repeat, rung)
+					dice := seeded(digest, p.Parts[part].Name, repeat, n)
 					dice.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 				}
 				for _, c := range group {
@@ -52,14 +52,14 @@ func order(p Plan, cases []Case, digest string) []step {
 	return all
 }
 
-func seeded(digest, part string, repeat, rung int) *rand.Rand {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", digest, part, repeat, rung))
+func seeded(digest, part string, repeat, group int) *rand.Rand {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %d", digest, part, repeat, group))
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// rungs are a part's cases as they are done: what is in one has all its repeats before the next begins. A part whose rows
+// groups are a part's cases as they are done: what is in one has all its repeats before the next begins. A part whose rows
 // do not end has one. In order, every case is one: its repeats follow each other, and the cases stay as they stand.
-func rungs(p Plan, cases []Case) [][]Case {
+func groups(p Plan, cases []Case) [][]Case {
 	values := along(p, cases)
 	if len(values) == 0 {
 		return [][]Case{cases}

@@ -53,7 +53,7 @@ func Run(ctx context.Context, j Job) error {
 			return err
 		}
 	}
-	return r.settleDebts()
+	return r.keepMissed()
 }
 
 // runner is a sweep under way.
@@ -205,7 +205,7 @@ func (r *runner) keep(i int, s step, e record.Entry, missed bool) error {
 		}
 		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, besides(ErrUnreachable, e.Error))
 	}
-	if err := r.settleDebts(); err != nil {
+	if err := r.keepMissed(); err != nil {
 		return err
 	}
 	return r.Keep(e)
@@ -219,7 +219,7 @@ func besides(kind error, text string) string {
 	return ": " + text
 }
 
-func (r *runner) settleDebts() error {
+func (r *runner) keepMissed() error {
 	for _, e := range r.missed {
 		if err := r.Keep(e); err != nil {
 			return err

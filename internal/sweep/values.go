@@ -156,7 +156,7 @@ func (p *planner) rises(axis, was, value string, line int) {
 // maxValues bounds one range.
 const maxValues = 1000
 
-var rangeForm = regexp.MustCompile(`^([0-9]+)([A-WYZa-wyz]*)\.\.([0-9]+)([A-WYZa-wyz]*)(?:(x)([0-9]+(?:\.[0-9]+)?)|(\+)([0-9]+))?$`)
+var rangeForm = regexp.MustCompile(`^([0-9]+)([A-WYZa-wyz]*)\.\.([0-9]+)([A-WYZa-wyz]*)(?:x([0-9]+(?:\.[0-9]+)?)|\+([0-9]+))?$`)
 
 // expandRange lists the values of a..bxF, each F times the one before, or of a..b+S, each S more. b is always the last
 // value, even where a step would go beyond it. A unit stands at both ends, as in 1MiB..64MiBx2, and is kept. Text that
@@ -168,55 +168,40 @@ func expandRange(text string) ([]string, error) {
 	}
 	first, err := strconv.ParseInt(m[1], 10, 64)
 	last, err2 := strconv.ParseInt(m[3], 10, 64)
+	unit := m[2]
+	factor, _ := strconv.ParseFloat(m[5], 64)
+	more, err3 := strconv.ParseInt(m[6], 10, 64)
 	switch {
 	case err != nil || err2 != nil:
 		return nil, errors.New("a number is too large")
-	case m[2] != m[4]:
+	case unit != m[4]:
 		return nil, errors.New("write the same unit at both ends")
 	case first > last:
 		return nil, errors.New("write the smaller end first")
-	case m[5] == "" && m[7] == "":
+	case m[5] == "" && m[6] == "":
 		return nil, errors.New("how far to step is missing: x2 doubles, +2 adds two")
-	}
-	var step func(int64) int64
-	if m[7] != "" {
-		by, err := strconv.ParseInt(m[8], 10, 64)
-		if err != nil || by < 1 {
-			return nil, errors.New("a step adds at least 1")
-		}
-		step = func(v int64) int64 {
-			if v > math.MaxInt64-by {
-				return last
-			}
-			return v + by
-		}
-	} else {
-		by, err := strconv.ParseFloat(m[6], 64)
-		if err != nil || by <= 1 || first == 0 {
-			return nil, errors.New("a factor is more than 1, and the first value more than 0")
-		}
-		step = func(v int64) int64 { return multiplied(v, by) }
+	case m[6] != "" && (err3 != nil || more < 1):
+		return nil, errors.New("a step adds at least 1")
+	case m[5] != "" && (factor <= 1 || first == 0):
+		return nil, errors.New("a factor is more than 1, and the first value more than 0")
 	}
 	var values []string
-	for v := first; ; v = step(v) {
-		values = append(values, strconv.FormatInt(min(v, last), 10)+m[2])
-		switch {
-		case v >= last:
+	for v := first; len(values) < maxValues; {
+		values = append(values, strconv.FormatInt(v, 10)+unit)
+		if v == last {
 			return values, nil
-		case len(values) == maxValues:
-			return nil, fmt.Errorf("more than %d values", maxValues)
 		}
+		// Products of whole numbers are exact, since a float64 holds them up to 2^53 and the last value ends what is beyond.
+		// They step by 1 at least, or a factor near 1 would never get anywhere.
+		next := last
+		if product := math.Round(float64(v) * factor); m[5] != "" && product < float64(last) {
+			next = max(int64(product), v+1)
+		} else if m[6] != "" && v < last-more {
+			next = v + more
+		}
+		v = next
 	}
-}
-
-// multiplied rounds, and steps by 1 at least, or a factor near 1 would never get anywhere. Products of whole numbers are
-// exact, since a float64 holds them up to 2^53 and the last value ends what is beyond.
-func multiplied(v int64, by float64) int64 {
-	product := math.Round(float64(v) * by)
-	if product >= math.MaxInt64 {
-		return math.MaxInt64
-	}
-	return max(int64(product), v+1)
+	return nil, fmt.Errorf("more than %d values", maxValues)
 }
 
 // facts checks what the library has read: names of axes are written with dashes, and figures are more than 0.
