@@ -170,13 +170,9 @@ func (p *planner) addYAML(err error) {
 	}
 	if unknown := new(yaml.UnknownFieldError); errors.As(err, &unknown) {
 		key := unknown.Token.Value
-		text = fmt.Sprintf("key %q does not exist", key)
-		switch guess := config.Suggest(key, keysOf(planKeys{}, record.Facts{}, record.Fact{})); guess {
-		case "":
-		case key:
-			text += " here"
-		default:
-			text += fmt.Sprintf("; did you mean %q?", guess)
+		text = fmt.Sprintf("key %q does not exist here", key)
+		if all := keysOf(planKeys{}, record.Facts{}, record.Fact{}); !slices.Contains(all, key) {
+			text = config.Unknown("key", key, all).Error()
 		}
 	}
 	p.add(e.GetToken().Position.Line, "%s", text)
@@ -202,10 +198,10 @@ func lineOf(n ast.Node) int {
 	return 1
 }
 
-// complete reports values that are missing.
-func (p *planner) complete(n *ast.MappingNode) {
-	for _, null := range ast.Filter(ast.NullType, n) {
-		p.add(lineOf(null), "%s: nothing is here: give a value, or leave the key out", where(null))
+// refuseNothing reports a value that is missing.
+func (p *planner) refuseNothing(n ast.Node) {
+	if n.Type() == ast.NullType {
+		p.add(lineOf(n), "%s: nothing is here: give a value, or leave the key out", where(n))
 	}
 }
 

@@ -99,8 +99,6 @@ type scalars []scalar
 func (s *scalars) UnmarshalYAML(n ast.Node) error {
 	nodes := []ast.Node{n}
 	switch n := n.(type) {
-	case *ast.NullNode:
-		return nil
 	case *ast.SequenceNode:
 		nodes = n.Values
 	case *ast.MappingNode:
@@ -128,15 +126,15 @@ type entry[T any] struct {
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (e *entries[T]) UnmarshalYAML(n ast.Node) error {
 	m, ok := n.(*ast.MappingNode)
-	switch {
-	case n.Type() == ast.NullType:
-		return nil
-	case !ok:
+	if !ok {
 		return unexpected(n, "keys and values")
 	}
 	*e = make(entries[T], len(m.Values))
 	for i, v := range m.Values {
 		(*e)[i] = entry[T]{key: keyOf(v), line: lineOf(v.Key), node: v.Value}
+		if v.Value.Type() == ast.NullType {
+			continue // in an override it takes the key away
+		}
 		if err := yaml.NodeToValue(v.Value, &(*e)[i].value, yaml.Strict()); err != nil {
 			return err
 		}

@@ -271,12 +271,13 @@ func (p *planner) targetsOf(keys overrideKeys) []string {
 }
 
 func (p *planner) plan(root *ast.MappingNode, scale string) Plan {
-	own := only(root, "name", "title", targetName, "repeats", "warm-up", "settle", "limit", "budget", "knee", "order")
 	shared := only(root, append(sizes(), "push", "methods", "axes", "facts")...)
-	p.complete(own)
 	var keys planKeys
 	p.decode(root, &keys)
 	line := lineOf(root)
+	for _, v := range root.Values {
+		p.refuseNothing(v.Value)
+	}
 	plan := Plan{
 		Name: p.name(keys.Name, line), Title: p.expand(keys.Override.Shared.Title), Scale: scale,
 		Repeats: max(1, p.count(keys.Override.Repeats, "repeats", 1)), WarmUp: p.count(keys.Override.WarmUp, "warm_up", 0),
@@ -307,7 +308,9 @@ func (p *planner) plan(root *ast.MappingNode, scale string) Plan {
 
 // part reads one table: what stands above all parts, and what it says itself.
 func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, line int) Part {
-	p.complete(n)
+	for _, null := range ast.Filter(ast.NullType, n) {
+		p.refuseNothing(null)
+	}
 	var keys partKeys
 	p.decode(n, &keys)
 	part := Part{Name: name, Title: title, Push: p.push(keys)}

@@ -157,6 +157,20 @@ parts:
 	require.Equal(t, 0, cells[2].Number, "numbers begin anew in every part")
 }
 
+// An override takes away parts, methods and what stands in them.
+func TestOverridesTakeAway(t *testing.T) {
+	plan := parse(t, `name: p
+axes: {method: [copy, insert]}
+methods: {copy: {batch_rows: 5, verify: ack}}
+parts: {a: {title: A}, b: {push: {dataset: ~}, methods: {copy: {verify: ~}}}}
+scales: {ci: {parts: {a: ~}, push: {dataset: people, workers: ~}}}
+`, to(url), at("ci"))
+	require.Len(t, plan.Parts, 1)
+	require.Equal(t, "b", plan.Parts[0].Name)
+	require.Equal(t, map[string][]string{"target": {url}}, plan.Parts[0].Push)
+	require.Equal(t, map[string]map[string][]string{"copy": {"batch-rows": {"5"}}}, plan.Parts[0].Methods)
+}
+
 const scaled = `name: p
 axes:
   method: [copy, insert]
