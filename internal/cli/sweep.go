@@ -302,17 +302,17 @@ func (s *sweeper) sweepCells(stop stop, file *record.File) error {
 	if err != nil {
 		path = s.record
 	}
-	lab := s.lab(s.sources(), sweep.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
-	lab.Clear(stop.hard) // what a killed process left
+	trials := s.trials(s.sources(), sweep.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
+	trials.Clear(stop.hard) // what a killed process left
 	err = sweep.Run(stop.hard, sweep.Job{
 		Plan: s.Plan, Cases: s.Cases, Digest: record.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
 		RetryFailed: s.retryFailed,
 		Push: func(ctx context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
-			return lab.Push(ctx, c.Setup, drain, begun)
+			return trials.Push(ctx, c.Setup, drain, begun)
 		},
 		Drain: stop.drain, End: s.tell,
 	})
-	s.leave(lab)
+	s.leave(trials)
 	return err
 }
 

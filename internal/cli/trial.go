@@ -9,8 +9,8 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-// lab makes trials whose progress goes to this terminal.
-func (a *app) lab(from sweep.Sources, state string, targets []string, process config.Push) *sweep.Trials {
+// trials makes pushes to be measured whose progress goes to this terminal.
+func (a *app) trials(from sweep.Sources, state string, targets []string, process config.Push) *sweep.Trials {
 	if process.Progress == string(live.Auto) && !a.terminal.Interactive() {
 		process.Progress = string(live.None) // a log gets one line a push
 	}
@@ -27,9 +27,9 @@ func (a *app) lab(from sweep.Sources, state string, targets []string, process co
 	}
 }
 
-// leave closes a lab, and says what it could not forget.
-func (a *app) leave(lab *sweep.Trials) {
-	if err := lab.Close(); err != nil {
+// leave closes trials, and says what they could not forget.
+func (a *app) leave(trials *sweep.Trials) {
+	if err := trials.Close(); err != nil {
 		a.log().Warn(err.Error())
 	}
 }

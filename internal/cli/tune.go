@@ -187,22 +187,22 @@ func (t *tuner) isNew() error {
 	return nil
 }
 
-// find searches in a lab of its own. Its name is the table: two searches of one table would disturb each other.
+// find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.
 func (t *tuner) find(stop stop) (sweep.Found, error) {
 	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
 		return sweep.Found{}, err
 	}
-	lab := t.lab(t.search.Sources, sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
-	if err := lab.Lock(); err != nil {
+	trials := t.trials(t.search.Sources, sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
+	if err := trials.Lock(); err != nil {
 		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	lab.Clear(stop.hard) // what a killed process left
+	trials.Clear(stop.hard) // what a killed process left
 	push := func(ctx context.Context, s sweep.Setup, drain <-chan struct{}) (*report.Report, error) {
-		return lab.Push(ctx, s, drain, nil)
+		return trials.Push(ctx, s, drain, nil)
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
-	t.leave(lab)
+	t.leave(trials)
 	found.Command = t.command(found)
 	return found, err
 }
