@@ -1,5 +1,5 @@
 // Package experiments holds the plans that come with terapush: the measurements that others published and that it grew
-// from, one YAML file each. docs/SWEEPS.md describes the format, internal/experiment reads it.
+// from, one YAML file each. docs/SWEEPS.md describes the format, internal/sweep reads it.
 package experiments
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -166,8 +166,8 @@ func (c *Calibration) push(ctx context.Context, p Protocol, encrypted bool, work
 
 // fit plans a push whose templates and batches on their way all have a place in memory: otherwise batches would be encoded
 // while it sends, and that would be measured. Smaller batches and fewer distinct rows are better than that.
-func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int, long time.Duration) (one trial.Setup, err error) {
-	from := trial.Sources{Drivers: c.Drivers, LookupEnv: c.password}
+func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int, long time.Duration) (one sweep.Setup, err error) {
+	from := sweep.Sources{Drivers: c.Drivers, LookupEnv: c.password}
 	flags := c.flags(p, at, encrypted, workers, long)
 	for each := min(mostBatch, inFlight/workers); each >= leastBatch; each /= 2 {
 		for distinct := distinctBytes; distinct >= each; distinct /= 4 {
@@ -197,7 +197,7 @@ func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers in
 	if encrypted {
 		flags["tls"] = []string{"require"} // the sink's certificate is one of its own
 	}
-	if trial.HasTables(flags["target"][0]) {
+	if !p.objects {
 		flags["create"], flags["delivery"] = []string{"never"}, []string{"at-least-once"}
 	}
 	if c.PayloadBytes > 0 {

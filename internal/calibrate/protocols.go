@@ -20,6 +20,7 @@ type Protocol struct {
 	textOnly bool
 	// compares says that the back-end compares the rows of an answer with those it sent even where nobody asked for it.
 	compares bool
+	objects  bool // loads become objects, and there is no table
 	target   func(at addresses, encrypted bool) string
 }
 
@@ -62,7 +63,7 @@ func Protocols() []Protocol {
 		{Name: "databend", Port: 18000, Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
 			return "databend://root@" + at["databend"] + "/calibrate"
 		}},
-		{Name: "s3", Port: 19000, Method: "put", http: true, target: func(at addresses, encrypted bool) string {
+		{Name: "s3", Port: 19000, Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
 			scheme := "http"
 			if encrypted {
 				scheme = "https"

@@ -16,7 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/stats"
-	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -181,7 +181,7 @@ func encodeBatches(ctx context.Context, d dataset.Dataset, f batch.Format, cores
 }
 
 // datasetOf is what a push would send.
-func datasetOf(one trial.Setup) (dataset.Dataset, error) {
+func datasetOf(one sweep.Setup) (dataset.Dataset, error) {
 	p := one.Plan
 	return dataset.New(p.Dataset, dataset.Options{Seed: p.Seed, PayloadBytes: p.PayloadBytes, PayloadKind: dataset.Kind(p.PayloadKind)})
 }

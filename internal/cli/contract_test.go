@@ -22,7 +22,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/sink"
-	"github.com/terapush/terapush/internal/tuning"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -180,7 +180,7 @@ func TestFields(t *testing.T) {
 			results.Comparison
 		}{}},
 		"doctor":    {host.Report{}},
-		"tune":      {tuning.Found{}},
+		"tune":      {sweep.Found{}},
 		"calibrate": {calibrate.Found{}},
 		"ceilings":  {[]baseline.Measurement{}},
 		"run":       {runlog.Record{}},

@@ -7,16 +7,15 @@ import (
 	"text/tabwriter"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
 // listPresets tells the scales and targets of every preset by trying them: a preset is for the targets on which all its
 // cells are pushes that can be.
 func (a *app) listPresets(out *tabwriter.Writer) {
 	fmt.Fprintln(out, "PRESET\tSCALES\tTARGETS\tNEEDS\tTITLE")
-	for _, name := range experiment.Presets() {
+	for _, name := range sweep.Presets() {
 		var targets, scales []string
 		needs := "--via s3://bucket/prefix" // unless one target does without
 		for _, scheme := range a.drivers.Schemes() {
@@ -34,7 +33,7 @@ func (a *app) listPresets(out *tabwriter.Writer) {
 				}
 			}
 		}
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", name, strings.Join(scales, ", "), strings.Join(targets, ", "), needs, experiment.PresetTitle(name))
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\n", name, strings.Join(scales, ", "), strings.Join(targets, ", "), needs, sweep.PresetTitle(name))
 	}
 	fmt.Fprintln(out)
 }
@@ -52,7 +51,7 @@ func (a *app) possible(preset, scheme string, via []string) bool {
 	if err != nil {
 		return false
 	}
-	for _, cell := range plan.Cells() {
+	for _, cell := range plan.Cases() {
 		p, _, err := config.FromValues(cell.Push, a.drivers, nowhere, "")
 		if err != nil || push.Check(&p, a.drivers) != nil {
 			return false
@@ -61,19 +60,17 @@ func (a *app) possible(preset, scheme string, via []string) bool {
 	return true
 }
 
-func (a *app) presetPlan(preset, scale, scheme string, via []string) (experiment.Plan, error) {
-	file, text, err := experiment.Preset(preset)
+func (a *app) presetPlan(preset, scale, scheme string, via []string) (sweep.Plan, error) {
+	file, text, err := sweep.Preset(preset)
 	if err != nil {
-		return experiment.Plan{}, err
+		return sweep.Plan{}, err
 	}
-	all, names := trial.Flags(a.drivers)
 	flags := map[string][]string{"memory": {"1TiB"}} // what this machine has is not the preset's concern
 	if via != nil {
 		flags["via"] = via
 	}
-	return experiment.Parse(file, text, experiment.Options{
-		Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: a.drivers.Schemes(), Check: all.Set, Show: trial.ShownTarget,
+	return sweep.ParsePlan(file, text, sweep.Options{
+		Sources: sweep.Sources{Drivers: a.drivers}, Scale: scale, Target: scheme + "://user@host:1/db", Push: flags,
 	})
 }
 

@@ -4,13 +4,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -35,23 +34,12 @@ func presetCases() []presetCase {
 	}
 }
 
-func (c presetCase) options(drivers *loader.Registry, scale string) experiment.Options {
+func (c presetCase) options(drivers *loader.Registry, scale string) sweep.Options {
 	flags := map[string][]string{"memory": {"8GiB"}}
 	if c.via != "" {
 		flags["via"] = []string{c.via}
 	}
-	all := pflag.NewFlagSet("cell", pflag.ContinueOnError)
-	new(config.Push).Flags(all, drivers)
-	var names []string
-	all.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return experiment.Options{
-		Scale: scale, Target: c.target, Push: flags,
-		Flags: names, Exclusive: config.Exclusive(), Schemes: drivers.Schemes(), Check: all.Set,
-		Show: func(target string) (string, error) {
-			t, err := loader.ParseTarget(target)
-			return t.String(), err
-		},
-	}
+	return sweep.Options{Sources: sweep.Sources{Drivers: drivers}, Scale: scale, Target: c.target, Push: flags}
 }
 
 // Every cell of every preset is a push that nothing but a server could refuse.
@@ -62,15 +50,15 @@ func TestPresets(t *testing.T) {
 	tested := map[string]bool{}
 	for _, c := range presetCases() {
 		tested[c.preset] = true
-		require.NotEmpty(t, experiment.PresetTitle(c.preset))
+		require.NotEmpty(t, sweep.PresetTitle(c.preset))
 		for scale, cells := range map[string]int{"": c.cloud, "cloud": c.cloud, "laptop": c.laptop, "ci": c.ci} {
 			t.Run(fmt.Sprintf("%s/%s/%s", c.preset, c.target[:4], scale), func(t *testing.T) {
-				file, text, err := experiment.Preset(c.preset)
+				file, text, err := sweep.Preset(c.preset)
 				require.NoError(t, err)
-				plan, err := experiment.Parse(file, text, c.options(drivers, scale))
+				plan, err := sweep.ParsePlan(file, text, c.options(drivers, scale))
 				require.NoError(t, err)
 				require.Equal(t, c.preset, plan.Name)
-				list := plan.Cells()
+				list := plan.Cases()
 				require.Len(t, list, cells)
 				for _, part := range plan.Parts {
 					require.NotNil(t, part.Facts)
@@ -88,7 +76,7 @@ func TestPresets(t *testing.T) {
 			})
 		}
 	}
-	for _, name := range experiment.Presets() {
+	for _, name := range sweep.Presets() {
 		require.True(t, tested[name], "preset %s is not tested", name)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,16 +16,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/terapush/terapush/internal/cells"
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
-	"github.com/terapush/terapush/internal/trial"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -52,6 +50,7 @@ Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 u
 type sweepFlags struct {
 	planFile, preset, scale string
 	record                  string
+	byDefault               bool // the record lies in the state folder, since nobody said where
 	restart, retryFailed    bool
 	repeats                 int
 	budget                  time.Duration
@@ -61,9 +60,9 @@ type sweepFlags struct {
 
 func (o *sweepFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.planFile, "plan", "", "YAML file with the cells")
-	f.StringVar(&o.preset, "preset", "", "plan that comes with terapush: "+strings.Join(experiment.Presets(), ", "))
+	f.StringVar(&o.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
 	f.StringVar(&o.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default NAME-SCALE.sweep.jsonl, NAME.sweep.jsonl without scales)")
+	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
 	f.BoolVar(&o.restart, "restart", false, "begin anew and forget what is in the record")
 	f.BoolVar(&o.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
 	f.IntVar(&o.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
@@ -76,7 +75,7 @@ func (o *sweepFlags) flags(f *pflag.FlagSet) {
 type sweeper struct {
 	*app
 	sweepFlags
-	*cells.Sheet
+	*sweep.Sweep
 	target  string              // of the command line, "" without one
 	flags   *pflag.FlagSet      // of the command
 	given   map[string][]string // flags on the command line
@@ -117,7 +116,7 @@ func (a *app) sweep() *cobra.Command {
 	cmd.Flags().Lookup("json").Usage = "print the tables as one JSON object"
 	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every push that ended"
 	cmd.Flags().Lookup("create").DefValue = string(loader.CreateRecreate)
-	for _, name := range trial.OfOnePush() {
+	for _, name := range sweep.OfOnePush() {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 	cmd.Flags().SortFlags = false
@@ -150,7 +149,12 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 		return err
 	}
 	s.process, s.sweepFlags = *c, *own
-	work, err := s.parse(push)
+	name, text, err := s.text()
+	if err != nil {
+		return err
+	}
+	from := sweep.Options{Sources: s.sources(), Scale: s.scale, Target: s.target, Push: push, Only: s.only}
+	work, err := sweep.ParsePlan(name, text, from)
 	if err != nil {
 		return err
 	}
@@ -161,36 +165,23 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 		work.Budget = s.budget
 	}
 	if s.record == "" {
-		s.record = work.Name
+		name := work.Name
 		if work.Scale != "" {
-			s.record += "-" + work.Scale
+			name += "-" + work.Scale
 		}
-		s.record += ".sweep.jsonl"
+		s.record = filepath.Join(s.process.State, "sweeps", name+".sweep.jsonl")
+		s.byDefault = true
 	}
 	if err := s.apart(); err != nil {
 		return err
 	}
-	delete(push, "set") // of any method
-	s.Sheet, err = cells.Lay(work, cells.Options{Sources: s.sources(), Only: s.only, Given: slices.Sorted(maps.Keys(push))})
+	s.Sweep, err = sweep.New(work, from)
 	return err
 }
 
 // sources is where flags come from that neither plan nor command line has.
-func (s *sweeper) sources() trial.Sources {
-	return trial.Sources{Drivers: s.drivers, LookupEnv: s.LookupEnv, File: s.file}
-}
-
-func (s *sweeper) parse(push map[string][]string) (experiment.Plan, error) {
-	name, text, err := s.text()
-	if err != nil {
-		return experiment.Plan{}, err
-	}
-	all, names := trial.Flags(s.drivers)
-	return experiment.Parse(name, text, experiment.Options{
-		Scale: s.scale, Target: s.target, Push: push,
-		Flags: names, Others: trial.NotOfTrials(), Exclusive: config.Exclusive(), Schemes: s.drivers.Schemes(),
-		Check: all.Set, Show: trial.ShownTarget, LookupEnv: s.LookupEnv,
-	})
+func (s *sweeper) sources() sweep.Sources {
+	return sweep.Sources{Drivers: s.drivers, LookupEnv: s.LookupEnv, File: s.file}
 }
 
 // text is the plan's, and its name for errors.
@@ -203,7 +194,7 @@ func (s *sweeper) text() (name string, text []byte, err error) {
 	case s.planFile != "" && s.preset != "":
 		return "", nil, errors.New("--plan and --preset exclude each other")
 	case s.preset != "":
-		return experiment.Preset(s.preset)
+		return sweep.Preset(s.preset)
 	case s.planFile == "":
 		return "", nil, errors.New("a plan is needed: --plan FILE, or --preset NAME of terapush list presets")
 	}
@@ -216,12 +207,12 @@ func (s *sweeper) text() (name string, text []byte, err error) {
 
 // overrides are the flags on the command line that cells are given.
 func (s *sweeper) overrides() (map[string][]string, error) {
-	_, cells := trial.Flags(s.drivers)
+	_, cells := sweep.Flags(s.drivers)
 	push := map[string][]string{}
 	var problems []error
 	s.flags.Visit(func(f *pflag.Flag) {
 		switch {
-		case slices.Contains(trial.OfOnePush(), f.Name):
+		case slices.Contains(sweep.OfOnePush(), f.Name):
 			problems = append(problems, fmt.Errorf("--%s is for a single push; a sweep is gone on with by its own command", f.Name))
 		case slices.Contains(cells, f.Name):
 			push[f.Name] = valuesOf(f)
@@ -241,13 +232,13 @@ func valuesOf(f *pflag.Flag) []string {
 // command is what goes on with the sweep, with one switch more if it has a name.
 func (s *sweeper) command(more string) string {
 	words := []string{"terapush sweep"}
-	if shown, err := trial.ShownTarget(s.target); err == nil {
+	if shown, err := sweep.ShownTarget(s.target); err == nil {
 		words = append(words, quote(shown))
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.given)) {
 		for _, value := range s.given[name] {
 			if name == "set" {
-				value = trial.ShownSetting(value)
+				value = sweep.ShownSetting(value)
 			}
 			words = append(words, "--"+name+"="+quote(value))
 		}
@@ -263,6 +254,11 @@ func (s *sweeper) run(ctx context.Context) error {
 	if s.html != "" {
 		if err := canWrite(s.html); err != nil {
 			return usage(err)
+		}
+	}
+	if s.byDefault {
+		if err := os.MkdirAll(filepath.Dir(s.record), 0o700); err != nil {
+			return &push.Error{Outcome: report.PreflightFailed, Err: fmt.Errorf("making the folder of the record: %w", err)}
 		}
 	}
 	file, err := results.Open(s.record)
@@ -281,6 +277,9 @@ func (s *sweeper) run(ctx context.Context) error {
 	r, err := results.Read(s.record)
 	if err == nil && len(r.Entries) > 0 {
 		err = s.show(r)
+		if s.byDefault {
+			fmt.Fprintf(s.terminal, "record: %s\n", s.record)
+		}
 	}
 	if swept != nil {
 		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command(""))
@@ -301,21 +300,17 @@ func (s *sweeper) sweepCells(stop stop, file *results.File) error {
 	if err != nil {
 		path = s.record
 	}
-	lab := s.lab(s.sources(), trial.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
-	lab.Clear(stop.hard) // what a killed process left
-	var list []experiment.Cell
-	for _, one := range s.Cells {
-		list = append(list, one.Cell)
-	}
+	trials := s.trials(s.sources(), sweep.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
+	trials.Clear(stop.hard) // what a killed process left
 	err = sweep.Run(stop.hard, sweep.Job{
-		Plan: s.Plan, Cells: list, Digest: results.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
+		Plan: s.Plan, Cases: s.Cases, Digest: results.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
 		RetryFailed: s.retryFailed,
-		Push: func(ctx context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
-			return lab.Push(ctx, s.Find(c).Setup, drain, begun)
+		Push: func(ctx context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+			return trials.Push(ctx, c.Setup, drain, begun)
 		},
 		Drain: stop.drain, End: s.tell,
 	})
-	s.leave(lab)
+	s.leave(trials)
 	return err
 }
 
@@ -327,7 +322,7 @@ func (s *sweeper) outcome(err error, r results.Record) error {
 	switch {
 	case errors.Is(err, sweep.ErrStopped):
 		return &push.Error{Outcome: report.Interrupted, Err: err}
-	case errors.Is(err, trial.ErrUnreachable) && !reached:
+	case errors.Is(err, sweep.ErrUnreachable) && !reached:
 		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
 	default:
 		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was

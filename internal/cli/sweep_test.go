@@ -71,14 +71,31 @@ func TestSweepDryRun(t *testing.T) {
 	r := s.run("sweep", "postgres://u:hunter2@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--budget", "20m")
 	require.Zero(t, r.code, r.stderr)
 	require.NotContains(t, r.stdout+r.stderr, "hunter2")
-	golden(t, "sweep-dry-run.txt", r.stdout)
+	golden(t, "sweep-dry-run.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	r = s.run("sweep", "postgres://u@h/db", "--plan", "testdata/two-parts.yaml", "--dry-run", "--only", "timed", "--repeats", "1", "--rows", "5")
 	require.Zero(t, r.code, r.stderr)
-	golden(t, "sweep-dry-run-only.txt", r.stdout)
+	golden(t, "sweep-dry-run-only.txt", strings.ReplaceAll(r.stdout, s.env["XDG_STATE_HOME"], "STATE"))
 	require.NoFileExists(t, "two-parts.sweep.jsonl")
 	entries, err := os.ReadDir(s.env["XDG_STATE_HOME"])
 	require.NoError(t, err)
 	require.Empty(t, entries)
+}
+
+// Without --record nothing lands in the folder where one happens to stand.
+func TestSweepKeepsItsRecordInTheStateFolder(t *testing.T) {
+	d := newDesk(t, quick)
+	t.Chdir(t.TempDir())
+	d.record = filepath.Join(d.env["XDG_STATE_HOME"], "terapush", "sweeps", "quick.sweep.jsonl")
+	for range 2 {
+		r := d.run("sweep", "discard://", "--plan", d.plan, "--repeats", "1")
+		require.Zero(t, r.code, r.stderr)
+		require.Contains(t, r.stderr, "record: "+d.record+"\n")
+		require.Len(t, d.pushes(), 7, "the same command goes on with it")
+	}
+	here, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Empty(t, here)
+	require.Zero(t, d.run("report", d.record).code)
 }
 
 func TestSweepRefusesImpossibleCellsAllAtOnce(t *testing.T) {

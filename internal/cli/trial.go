@@ -6,16 +6,16 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
-// lab makes trials whose progress goes to this terminal.
-func (a *app) lab(from trial.Sources, state string, targets []string, process config.Push) *trial.Lab {
+// trials makes pushes to be measured whose progress goes to this terminal.
+func (a *app) trials(from sweep.Sources, state string, targets []string, process config.Push) *sweep.Trials {
 	if process.Progress == string(live.Auto) && !a.terminal.Interactive() {
 		process.Progress = string(live.None) // a log gets one line a push
 	}
-	return &trial.Lab{
-		Sources: from, State: state, Targets: targets, Process: process, Log: trial.Once(a.log()),
+	return &sweep.Trials{
+		Sources: from, State: state, Targets: targets, Process: process, Log: sweep.Once(a.log()),
 		Watch: func(ctx context.Context, c config.Push) (func(push.Watched) (func(), error), func(), error) {
 			w, err := newWatcher(ctx, c, a.terminal)
 			if err != nil {
@@ -27,9 +27,9 @@ func (a *app) lab(from trial.Sources, state string, targets []string, process co
 	}
 }
 
-// leave closes a lab, and says what it could not forget.
-func (a *app) leave(lab *trial.Lab) {
-	if err := lab.Close(); err != nil {
+// leave closes trials, and says what they could not forget.
+func (a *app) leave(trials *sweep.Trials) {
+	if err := trials.Close(); err != nil {
 		a.log().Warn(err.Error())
 	}
 }

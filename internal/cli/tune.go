@@ -18,8 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/trial"
-	"github.com/terapush/terapush/internal/tuning"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
 const tuneHelp = `Find out by trials how many workers and how large a batch are enough: the smallest setting within a few percent of the
@@ -45,7 +44,7 @@ signal.`
 
 // tuneFlags are the flags that only tune has.
 type tuneFlags struct {
-	tuning.Bounds
+	sweep.Bounds
 	near   share
 	most   config.Bytes
 	record string
@@ -87,10 +86,10 @@ func (a *app) tune() *cobra.Command {
 	cmd.Flags().Lookup("dry-run").Usage = "print the start and the bounds of the search, and connect to nothing"
 	cmd.Flags().Lookup("json").Usage = "print what was found as one JSON object"
 	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every trial that ended"
-	for name, value := range tuning.Defaults() {
+	for name, value := range sweep.Defaults() {
 		cmd.Flags().Lookup(name).DefValue = value
 	}
-	for _, name := range trial.OfOnePush() {
+	for _, name := range sweep.OfOnePush() {
 		cmd.Flags().Lookup(name).Hidden = true
 	}
 	cmd.Flags().SortFlags = false
@@ -105,7 +104,7 @@ type tuner struct {
 	flags   *pflag.FlagSet
 	file    string      // --config
 	process config.Push // for what concerns this process and no trial
-	search  *tuning.Search
+	search  *sweep.Search
 	given   map[string][]string // flags of push on the command line
 }
 
@@ -115,12 +114,12 @@ func (t *tuner) read(c *config.Push, own *tuneFlags) error {
 	if config.PasswordInArguments(t.target) {
 		t.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
 	}
-	for _, name := range trial.OfOnePush() {
+	for _, name := range sweep.OfOnePush() {
 		if t.flags.Changed(name) {
 			return fmt.Errorf("--%s is for a single push", name)
 		}
 	}
-	_, names := trial.Flags(t.drivers)
+	_, names := sweep.Flags(t.drivers)
 	t.given = map[string][]string{}
 	t.flags.Visit(func(f *pflag.Flag) {
 		if slices.Contains(names, f.Name) {
@@ -139,7 +138,7 @@ func (t *tuner) read(c *config.Push, own *tuneFlags) error {
 	t.TrialGiven = t.flags.Changed("trial")
 	push := maps.Clone(t.given)
 	push["target"] = []string{t.target}
-	t.search, err = tuning.New(push, trial.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}, t.Bounds)
+	t.search, err = sweep.NewSearch(push, sweep.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}, t.Bounds)
 	return err
 }
 
@@ -188,22 +187,22 @@ func (t *tuner) isNew() error {
 	return nil
 }
 
-// find searches in a lab of its own. Its name is the table: two searches of one table would disturb each other.
-func (t *tuner) find(stop stop) (tuning.Found, error) {
-	shown, err := trial.ShownTarget(t.target)
+// find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.
+func (t *tuner) find(stop stop) (sweep.Found, error) {
+	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
-		return tuning.Found{}, err
+		return sweep.Found{}, err
 	}
-	lab := t.lab(t.search.Sources, trial.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
-	if err := lab.Lock(); err != nil {
-		return tuning.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
+	trials := t.trials(t.search.Sources, sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
+	if err := trials.Lock(); err != nil {
+		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
-	lab.Clear(stop.hard) // what a killed process left
-	push := func(ctx context.Context, s trial.Setup, drain <-chan struct{}) (*report.Report, error) {
-		return lab.Push(ctx, s, drain, nil)
+	trials.Clear(stop.hard) // what a killed process left
+	push := func(ctx context.Context, s sweep.Setup, drain <-chan struct{}) (*report.Report, error) {
+		return trials.Push(ctx, s, drain, nil)
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
-	t.leave(lab)
+	t.leave(trials)
 	found.Command = t.command(found)
 	return found, err
 }
@@ -215,7 +214,7 @@ func (t *tuner) tell(line string) {
 }
 
 // keep writes all trials to the record.
-func (t *tuner) keep(file *results.File, found tuning.Found) error {
+func (t *tuner) keep(file *results.File, found sweep.Found) error {
 	if len(found.Entries) == 0 {
 		return nil
 	}
@@ -231,13 +230,13 @@ func (t *tuner) keep(file *results.File, found tuning.Found) error {
 }
 
 // outcome says how a search ended that did not come to its end.
-func (t *tuner) outcome(err error, found tuning.Found) error {
+func (t *tuner) outcome(err error, found sweep.Found) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, tuning.ErrStopped):
+	case errors.Is(err, sweep.ErrStopped):
 		return &push.Error{Outcome: report.Interrupted, Err: err}
-	case errors.Is(err, trial.ErrUnreachable) && len(found.Trials) == 0:
+	case errors.Is(err, sweep.ErrUnreachable) && len(found.Trials) == 0:
 		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
 	case len(found.Trials) > 0 && push.OutcomeOf(err) != report.VerificationFailed:
 		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
@@ -246,7 +245,7 @@ func (t *tuner) outcome(err error, found tuning.Found) error {
 }
 
 // command is the push that takes what was found. What a trial was given for its own sake alone is not in it.
-func (t *tuner) command(found tuning.Found) string {
+func (t *tuner) command(found sweep.Found) string {
 	if len(found.Trials) == 0 {
 		return ""
 	}
@@ -260,7 +259,7 @@ func (t *tuner) command(found tuning.Found) string {
 			push[name] = valuesOf(f)
 		}
 	}
-	shown, err := trial.ShownTarget(t.target)
+	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
 		return ""
 	}
@@ -270,7 +269,7 @@ func (t *tuner) command(found tuning.Found) string {
 	for _, name := range slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
 		for _, value := range push[name] {
 			if name == "set" {
-				value = trial.ShownSetting(value)
+				value = sweep.ShownSetting(value)
 			}
 			words = append(words, "--"+name, quote(value))
 		}

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -16,22 +17,23 @@ type clock struct {
 	drain chan struct{} // closed when the push is to end
 	why   string        // which time passed; "" for none. It may be read after stop.
 	moves chan func() bool
-	over  chan struct{}
-	ended chan struct{}
+	stop  func() // ends the clock, and returns when why is settled
 }
 
 func (r *runner) startClock(ctx context.Context) *clock {
-	c := &clock{drain: make(chan struct{}), moves: make(chan func() bool, 1), over: make(chan struct{}), ended: make(chan struct{})}
-	go func() {
-		defer close(c.ended)
+	c := &clock{drain: make(chan struct{}), moves: make(chan func() bool, 1)}
+	ctx, cancel := context.WithCancel(ctx)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
 		if c.wait(ctx, r.Drain, r.Plan.Limit) {
 			close(c.drain)
 		}
-	}()
+	})
+	c.stop = func() { cancel(); waiting.Wait() }
 	return c
 }
 
-// begin is told when rows begin to move.
+// begin is called when rows begin to move.
 func (c *clock) begin(moving func() bool) {
 	select {
 	case c.moves <- moving:
@@ -39,7 +41,7 @@ func (c *clock) begin(moving func() bool) {
 	}
 }
 
-// wait is true when the push is to end.
+// wait reports whether the push is to end; it is not when it has ended by itself.
 func (c *clock) wait(ctx context.Context, stop <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit + preparing)
 	defer timer.Stop()
@@ -67,14 +69,6 @@ func (c *clock) wait(ctx context.Context, stop <-chan struct{}, limit time.Durat
 			return true
 		case <-ctx.Done():
 			return false
-		case <-c.over:
-			return false
 		}
 	}
-}
-
-// stop ends the clock, and returns when why is settled.
-func (c *clock) stop() {
-	close(c.over)
-	<-c.ended
 }

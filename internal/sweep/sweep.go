@@ -1,6 +1,3 @@
-// Package sweep pushes the cells of a plan one after the other and records each as it ends. It opens nothing itself: who
-// runs it gives the push and the record, so that order, knee, limit, budget and what a failure ends are decided by pure
-// code.
 package sweep
 
 import (
@@ -10,22 +7,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/trial"
 )
 
-// ErrStopped ends a sweep whose user asked for it.
-var ErrStopped = errors.New("the sweep was stopped by a signal")
+// ErrStopped ends a sweep or a search whose user asked for it.
+var ErrStopped = errors.New("stopped by a signal")
+
+var (
+	errSweepStopped  = fmt.Errorf("the sweep was %w", ErrStopped)
+	errSearchStopped = fmt.Errorf("the search was %w", ErrStopped)
+)
 
 // unreachable is after how many pushes in succession that reached no server the sweep ends.
 const unreachable = 3
 
 // Job is a sweep to be done, or to be gone on with.
 type Job struct {
-	Plan  experiment.Plan
-	Cells []experiment.Cell // those to be pushed, in their parts' order
+	Plan  Plan
+	Cases []Case // those to be pushed, in their parts' order
 	// Digest is the plan's: the order is made of it.
 	Digest string
 	// Done is what is recorded already, one entry a push as results.Record.Latest has it.
@@ -34,28 +34,15 @@ type Job struct {
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(results.Entry) error
-	// Push pushes one cell, and tells by trial.ErrDiskFull and trial.ErrUnreachable what its error means for the others. Closing
+	// Push pushes one case, and says by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
 	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
-	// goroutine, when rows begin to move; moving tells from then on whether they still do.
-	Push func(ctx context.Context, cell experiment.Cell, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
+	// goroutine, when rows begin to move; moving reports from then on whether they still do.
+	Push func(ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
 	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
 	// again.
 	Drain <-chan struct{}
-	// Begin is called before a push and End after it or when it was skipped; they may be nil.
-	Begin func(Progress)
-	End   func(Progress, results.Entry)
-}
-
-// Progress is where a sweep is.
-type Progress struct {
-	Number, Total int // of this push, from 1, and of all, warm-ups and those of earlier processes included
-	Cell          experiment.Cell
-	Repeat        int
-	WarmUp        bool
-	Elapsed       time.Duration // since this process began
-	// Left is what the rest will take if pushes take as long as those of the same cell, or else of the same part, have
-	// taken; less where rows end early. It is 0 as long as nothing is known.
-	Left time.Duration
+	// End is called after a push or when it was skipped; it may be nil.
+	End func(Progress, results.Entry)
 }
 
 // Run does the job. On an error the record holds everything that ended before.
@@ -66,7 +53,7 @@ func Run(ctx context.Context, j Job) error {
 			return err
 		}
 	}
-	return r.settleDebts()
+	return r.keepMissed()
 }
 
 // runner is a sweep under way.
@@ -76,9 +63,8 @@ type runner struct {
 	started  time.Time
 	before   time.Duration // that earlier processes took
 	recorded map[results.Push]results.Entry
-	rowOf    map[place]*ladder // of cells whose rows can end
-	ended    map[*ladder]bool
-	begun    map[place]bool // cells that were pushed before their rows had ended: they get all their repeats
+	rowOf    map[place]*row // of cases whose rows can end
+	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
 	took     pace
 	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
 	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
@@ -88,10 +74,9 @@ type runner struct {
 
 func newRunner(j Job) *runner {
 	r := &runner{
-		Job: j, steps: order(j.Plan, j.Cells, j.Digest), started: time.Now(),
-		recorded: map[results.Push]results.Entry{}, rowOf: map[place]*ladder{}, ended: map[*ladder]bool{}, begun: map[place]bool{}, took: newPace(),
+		Job: j, steps: order(j.Plan, j.Cases, j.Digest), started: time.Now(),
+		recorded: map[results.Push]results.Entry{}, rowOf: rowsOf(j.Plan, j.Cases), begun: map[place]bool{}, took: pace{},
 	}
-	r.layRows()
 	for _, e := range j.Done {
 		r.before += seconds(e.Seconds)
 		if e.Status != results.Failed || !j.RetryFailed {
@@ -104,22 +89,6 @@ func newRunner(j Job) *runner {
 	return r
 }
 
-// layRows puts the cells together whose rows can end.
-func (r *runner) layRows() {
-	rows := map[string]*ladder{}
-	for _, c := range r.Cells {
-		name := row(c, r.Plan.Knee)
-		if name == "" {
-			continue
-		}
-		if rows[name] == nil {
-			rows[name] = &ladder{rates: map[place][]float64{}}
-		}
-		r.rowOf[placeOf(c)] = rows[name]
-		rows[name].cells = append(rows[name].cells, placeOf(c)) // in the order of the axis's values, as they stand in the part
-	}
-}
-
 func (r *runner) step(ctx context.Context, i int, s step) error {
 	was, known := r.recorded[s.push()]
 	switch {
@@ -129,7 +98,7 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		if s.repeat == 0 {
 			return r.skip(i, s, pastKnee(r.Plan.Knee))
 		}
-		return nil // the first repeat has said it of the cell
+		return nil // the first repeat has said it of the case
 	case r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget:
 		return r.skip(i, s, fmt.Sprintf("the sweep's time of %s was up", r.Plan.Budget))
 	}
@@ -142,11 +111,11 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 // spent is the time of the sweep so far, that of earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past tells whether the push's row has ended before its cell. A cell that was begun gets all its repeats, also where
-// those, or more of those before it, say that its row should have ended: half a cell is worth less than one too many.
+// past reports whether the push's row has ended before its case. A case that was begun gets all its repeats, also where
+// those, or more of those before it, say that its row should have ended: half a case is worth less than one too many.
 func (r *runner) past(s step) bool {
-	row := r.rowOf[placeOf(s.cell)]
-	return row != nil && !s.warmUp && !r.begun[placeOf(s.cell)] && r.ended[row]
+	at := placeOf(s.one)
+	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
 }
 
 // note learns from a push that ended, now or in an earlier process.
@@ -157,12 +126,9 @@ func (r *runner) note(e results.Entry) {
 	}
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
-	row := r.rowOf[at]
-	if row == nil || e.Status == results.Failed || e.Report == nil {
-		return // a failure says nothing about the knee
+	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing about it
+		row.add(at, e.Report.Result.RowsPerSecond)
 	}
-	row.rates[at] = append(row.rates[at], e.Report.Result.RowsPerSecond)
-	r.ended[row] = row.over()
 }
 
 // pause is the time before the next push.
@@ -187,30 +153,27 @@ func (r *runner) settle(ctx context.Context) error {
 
 func (r *runner) stopped(ctx context.Context) error {
 	if closed(r.Drain) || ctx.Err() != nil {
-		return ErrStopped
+		return errSweepStopped
 	}
 	return nil
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
-	if r.Begin != nil {
-		r.Begin(r.progress(i, s))
-	}
 	e := entryOf(s, time.Now())
 	clock := r.startClock(ctx)
-	result, err := r.Push(ctx, s.cell, clock.drain, clock.begin)
+	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
 	clock.stop()
 	r.pushed = true
 	e.Seconds, e.Report = time.Since(e.Started).Seconds(), result
 	if err != nil && r.stopped(ctx) != nil {
-		return ErrStopped
+		return errSweepStopped
 	}
 	e.Status, e.Error = judge(result, err, clock)
-	if err := r.keep(i, s, e, errors.Is(err, trial.ErrUnreachable)); err != nil {
+	if err := r.keep(i, s, e, errors.Is(err, ErrUnreachable)); err != nil {
 		return err
 	}
-	if errors.Is(err, trial.ErrDiskFull) {
-		return fmt.Errorf("%w: the rest is not begun; make room%s", trial.ErrDiskFull, cause(trial.ErrDiskFull, e.Error))
+	if errors.Is(err, ErrDiskFull) {
+		return fmt.Errorf("%w: the rest is not begun; make room%s", ErrDiskFull, besides(ErrDiskFull, e.Error))
 	}
 	return r.stopped(ctx)
 }
@@ -240,23 +203,23 @@ func (r *runner) keep(i int, s step, e results.Entry, missed bool) error {
 		if len(r.missed) < unreachable {
 			return nil
 		}
-		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", trial.ErrUnreachable, unreachable, cause(trial.ErrUnreachable, e.Error))
+		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, besides(ErrUnreachable, e.Error))
 	}
-	if err := r.settleDebts(); err != nil {
+	if err := r.keepMissed(); err != nil {
 		return err
 	}
 	return r.Keep(e)
 }
 
-// cause is what an error says besides its kind.
-func cause(kind error, text string) string {
+// besides is what an error says besides its kind.
+func besides(kind error, text string) string {
 	if text = strings.TrimPrefix(text, kind.Error()); text == "" || strings.HasPrefix(text, ": ") {
 		return text
 	}
 	return ": " + text
 }
 
-func (r *runner) settleDebts() error {
+func (r *runner) keepMissed() error {
 	for _, e := range r.missed {
 		if err := r.Keep(e); err != nil {
 			return err
@@ -281,33 +244,8 @@ func (r *runner) skip(i int, s step, why string) error {
 
 func entryOf(s step, started time.Time) results.Entry {
 	return results.Entry{
-		Part: s.cell.Part, Cell: s.cell.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.cell.Settings, Started: started,
+		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: started,
 	}
-}
-
-func (r *runner) progress(i int, s step) Progress {
-	return Progress{
-		Number: i + 1, Total: len(r.steps), Cell: s.cell, Repeat: s.repeat, WarmUp: s.warmUp,
-		Elapsed: time.Since(r.started), Left: r.left(i),
-	}
-}
-
-// left guesses the time for everything behind step i.
-func (r *runner) left(i int) time.Duration {
-	var sum time.Duration
-	if r.took.all.n == 0 {
-		return 0
-	}
-	for _, s := range r.steps[i+1:] {
-		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) {
-			continue
-		}
-		sum += r.took.guess(s) + r.Plan.Settle
-	}
-	if r.Plan.Budget > 0 {
-		sum = min(sum, max(r.Plan.Budget-r.spent(), 0))
-	}
-	return sum
 }
 
 func closed(c <-chan struct{}) bool {
@@ -319,4 +257,36 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+// OtherSweepError is a record that is not of the sweep that is to be done. Nothing was written to it.
+type OtherSweepError struct{ Difference string }
+
+// Error says where the two differ.
+func (e *OtherSweepError) Error() string { return "another sweep: " + e.Difference }
+
+// Begin writes the head of a new record, or makes sure that the record is of this sweep. Where the sweep has more repeats
+// by now, or another machine or version goes on with it, the head is written once more: who reads the record knows of every
+// entry by whom it was pushed. warnings are what speaks against going on, in sentences. head needs no schema.
+func Begin(file *results.File, head results.Head) (warnings []string, err error) {
+	was := file.Record().Head
+	if was.Schema == "" {
+		return nil, file.Begin(head)
+	}
+	if d := was.Difference(head); d != "" {
+		return nil, &OtherSweepError{d}
+	}
+	if file.Torn() {
+		warnings = append(warnings, "the record's last line was cut off when the process before ended; that push is done again")
+	}
+	if was.Machine != head.Machine {
+		warnings = append(warnings, fmt.Sprintf("the record was last added to on another machine (%s, %s); results of two machines say little about cells",
+			was.Machine.Host, was.Machine.CPU))
+	}
+	if was.Version != head.Version {
+		warnings = append(warnings, fmt.Sprintf("the record was last added to by version %s of terapush", was.Version))
+	}
+	head.Schema, head.Started, head.Repeats = was.Schema, was.Started, max(was.Repeats, head.Repeats)
+	if was.Same(head) {
+		return warnings, nil
+	}
+	return warnings, file.Begin(head)
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,11 +15,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
-	"github.com/terapush/terapush/internal/trial"
 )
 
 // bench is a scripted server and what a sweep against it leaves.
@@ -31,8 +31,8 @@ type bench struct {
 }
 
 // plan has two methods and five numbers of workers, and workers is the knee's axis.
-func plan(change ...func(*experiment.Plan)) experiment.Plan {
-	p := experiment.Plan{Name: "p", Repeats: 1, Interleaved: true, Parts: []experiment.Part{{Axes: []results.Axis{
+func plan(change ...func(*sweep.Plan)) sweep.Plan {
+	p := sweep.Plan{Name: "p", Repeats: 1, Interleaved: true, Parts: []sweep.Part{{Axes: []results.Axis{
 		{Name: "method", Values: []string{"copy", "insert"}}, {Name: "workers", Values: []string{"1", "2", "4", "8", "16"}},
 	}}}}
 	for _, f := range change {
@@ -41,15 +41,15 @@ func plan(change ...func(*experiment.Plan)) experiment.Plan {
 	return p
 }
 
-func newBench(p experiment.Plan) *bench {
+func newBench(p sweep.Plan) *bench {
 	b := &bench{drain: make(chan struct{})}
-	b.job = sweep.Job{Plan: p, Cells: p.Cells(), Digest: "d", Drain: b.drain, Push: b.scripted, Keep: b.keep}
+	b.job = sweep.Job{Plan: p, Cases: p.Cases(), Digest: "d", Drain: b.drain, Push: b.scripted, Keep: b.keep}
 	return b
 }
 
 func (b *bench) keep(e results.Entry) error { b.entries = append(b.entries, e); return nil }
 
-func (b *bench) scripted(_ context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+func (b *bench) scripted(_ context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 	begun(func() bool { return true })
 	name := nameOf(c.Settings)
 	b.order = append(b.order, name)
@@ -99,14 +99,14 @@ func (b *bench) run(t *testing.T) error {
 
 func TestEveryCellOfEveryRepeatOnce(t *testing.T) {
 	for _, interleaved := range []bool{true, false} {
-		b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.Interleaved, p.WarmUp = 3, interleaved, 2 }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Repeats, p.Interleaved, p.WarmUp = 3, interleaved, 2 }))
 		require.NoError(t, b.run(t))
 		told := b.told()
 		require.Equal(t, []string{"warm-up copy 1 #0 measured", "warm-up copy 1 #1 measured"}, told[:2])
 		for repeat := range 3 {
 			one := slices.Clone(told[2+10*repeat : 12+10*repeat])
 			want := []string{}
-			for _, c := range b.job.Cells {
+			for _, c := range b.job.Cases {
 				want = append(want, fmt.Sprintf("%s #%d measured", nameOf(c.Settings), repeat))
 			}
 			if interleaved {
@@ -122,21 +122,21 @@ func TestEveryCellOfEveryRepeatOnce(t *testing.T) {
 func TestOrderIsThePlans(t *testing.T) {
 	orders := map[string]bool{}
 	for _, digest := range []string{"a", "a", "b", "c", "d"} {
-		b := newBench(plan(func(p *experiment.Plan) { p.Repeats = 2 }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Repeats = 2 }))
 		b.job.Digest = digest
 		require.NoError(t, b.run(t))
 		orders[strings.Join(b.order, ",")] = true
 	}
 	require.Len(t, orders, 4, "the same for the same digest, and another for another")
 
-	few, many := newBench(plan()), newBench(plan(func(p *experiment.Plan) { p.Repeats = 4 }))
+	few, many := newBench(plan()), newBench(plan(func(p *sweep.Plan) { p.Repeats = 4 }))
 	require.NoError(t, few.run(t))
 	require.NoError(t, many.run(t))
 	require.Equal(t, few.order, many.order[:10], "more repeats come behind")
 }
 
 func TestPartsOneAfterTheOther(t *testing.T) {
-	b := newBench(plan(func(p *experiment.Plan) {
+	b := newBench(plan(func(p *sweep.Plan) {
 		second := p.Parts[0]
 		second.Name, second.Axes = "second", []results.Axis{{Name: "rows", Values: []string{"a", "b"}}}
 		p.Parts, p.Knee, p.Repeats, p.WarmUp = append(p.Parts, second), "workers", 2, 1
@@ -156,7 +156,7 @@ func TestKnee(t *testing.T) {
 		"copy 1": 100, "copy 2": 190, "copy 4": 195, "copy 8": 150, // and 16 is past the knee
 		"insert 1": 10, "insert 2": 20, "insert 4": 20, "insert 8": 22, "insert 16": 22,
 	}
-	b := newBench(plan(func(p *experiment.Plan) { p.Knee, p.Repeats = "workers", 2 }))
+	b := newBench(plan(func(p *sweep.Plan) { p.Knee, p.Repeats = "workers", 2 }))
 	b.push = func(name string, _ <-chan struct{}) (float64, error) {
 		require.Contains(t, rates, name, "past the knee")
 		return rates[name], nil
@@ -178,7 +178,7 @@ func TestKnee(t *testing.T) {
 
 // In order a cell has all its repeats before the next one, so that medians end its row.
 func TestKneeInOrder(t *testing.T) {
-	b := newBench(plan(func(p *experiment.Plan) { p.Knee, p.Repeats, p.Interleaved = "workers", 2, false }))
+	b := newBench(plan(func(p *sweep.Plan) { p.Knee, p.Repeats, p.Interleaved = "workers", 2, false }))
 	require.NoError(t, b.run(t))
 	want := []string{}
 	for _, cell := range []string{"copy 1", "copy 2", "copy 4", "insert 1", "insert 2", "insert 4"} {
@@ -201,7 +201,7 @@ func TestKneeByMedians(t *testing.T) {
 		// Many small steps come to something.
 		"slow": {map[string][]float64{"1": {100, 100, 100}, "2": {104, 104, 104}, "4": {108, 108, 108}, "8": {112, 112, 112}, "16": {116, 116, 116}}, "16"},
 	} {
-		b := newBench(plan(func(p *experiment.Plan) {
+		b := newBench(plan(func(p *sweep.Plan) {
 			p.Knee, p.Repeats = "workers", 3
 			p.Parts[0].Axes = p.Parts[0].Axes[1:]
 		}))
@@ -222,8 +222,8 @@ func TestKneeByMedians(t *testing.T) {
 // With more repeats a row may turn out to go on, and its skipped cells are done; or to have ended before, and then the cells
 // that were begun get their repeats all the same.
 func TestMoreRepeatsMoveTheKnee(t *testing.T) {
-	small := func(repeats int) experiment.Plan {
-		return plan(func(p *experiment.Plan) {
+	small := func(repeats int) sweep.Plan {
+		return plan(func(p *sweep.Plan) {
 			p.Knee, p.Repeats = "workers", repeats
 			p.Parts[0].Axes = p.Parts[0].Axes[1:]
 		})
@@ -257,7 +257,7 @@ func TestMoreRepeatsMoveTheKnee(t *testing.T) {
 }
 
 func TestFailedPushesAreDoneAgainWhenThatIsWanted(t *testing.T) {
-	b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.WarmUp = 2, 1 }))
+	b := newBench(plan(func(p *sweep.Plan) { p.Repeats, p.WarmUp = 2, 1 }))
 	b.push = func(name string, _ <-chan struct{}) (float64, error) {
 		if strings.HasSuffix(name, " 2") {
 			return 0, errors.New("no such option")
@@ -284,7 +284,7 @@ func TestFailedPushesAreDoneAgainWhenThatIsWanted(t *testing.T) {
 }
 
 func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
-	b := newBench(plan(func(p *experiment.Plan) { p.Knee = "workers" }))
+	b := newBench(plan(func(p *sweep.Plan) { p.Knee = "workers" }))
 	rate := 100.0
 	b.push = func(name string, _ <-chan struct{}) (float64, error) {
 		if strings.HasSuffix(name, " 2") || strings.HasSuffix(name, " 4") {
@@ -303,7 +303,7 @@ func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Minute }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Minute }))
 		b.push = func(name string, drain <-chan struct{}) (float64, error) {
 			select {
 			case <-drain:
@@ -326,10 +326,10 @@ func TestLimit(t *testing.T) {
 // What the limit bounds is the time in which rows move: what comes before and behind is no part of what is compared.
 func TestLimitIsOfTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Minute }))
-		b.job.Cells = b.job.Cells[:3]
+		b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Minute }))
+		b.job.Cases = b.job.Cases[:3]
 		fill := map[string]time.Duration{"copy 1": 3 * time.Minute, "copy 2": time.Hour, "copy 4": time.Second}
-		b.job.Push = func(_ context.Context, c experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+		b.job.Push = func(_ context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 			interrupted := &report.Report{Result: report.Result{Outcome: report.Interrupted}}
 			select {
 			case <-drain:
@@ -369,14 +369,14 @@ func TestLimitIsOfTheLoad(t *testing.T) {
 
 func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := plan(func(p *experiment.Plan) { p.Limit = time.Minute })
+		p := plan(func(p *sweep.Plan) { p.Limit = time.Minute })
 		for want, r := range map[string]report.Result{
 			"the limit of 1m0s passed before a row": {Outcome: report.Interrupted},
 			"row 7 is bad":                          {Outcome: report.Failed, Rows: 5},
 		} {
 			b := newBench(p)
-			b.job.Cells = b.job.Cells[:1]
-			b.job.Push = func(_ context.Context, _ experiment.Cell, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+			b.job.Cases = b.job.Cases[:1]
+			b.job.Push = func(_ context.Context, _ sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 				begun(func() bool { return true })
 				<-drain
 				return &report.Report{Result: r}, errors.New("row 7 is bad")
@@ -391,7 +391,7 @@ func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
 // What has not begun when the time is up is skipped, and a sweep that is gone on with has spent what is recorded.
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := plan(func(p *experiment.Plan) { p.Budget, p.Settle = 35*time.Second, 2*time.Second })
+		p := plan(func(p *sweep.Plan) { p.Budget, p.Settle = 35*time.Second, 2*time.Second })
 		b := newBench(p)
 		b.push = func(string, <-chan struct{}) (float64, error) { time.Sleep(10 * time.Second); return 100, nil }
 		begun := time.Now()
@@ -419,12 +419,12 @@ func TestAServerWithoutRoomEndsTheSweep(t *testing.T) {
 	b := newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if len(b.order) == 4 {
-			return 0, fmt.Errorf("%w: could not extend file", trial.ErrDiskFull)
+			return 0, fmt.Errorf("%w: could not extend file", sweep.ErrDiskFull)
 		}
 		return 100, nil
 	}
 	err := b.run(t)
-	require.ErrorIs(t, err, trial.ErrDiskFull)
+	require.ErrorIs(t, err, sweep.ErrDiskFull)
 	require.ErrorContains(t, err, "could not extend file")
 	require.Len(t, b.entries, 4)
 	require.Equal(t, results.Failed, b.entries[3].Status)
@@ -436,12 +436,12 @@ func TestUnreachable(t *testing.T) {
 	b := newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if away[len(b.order)] {
-			return 0, fmt.Errorf("%w: connection refused", trial.ErrUnreachable)
+			return 0, fmt.Errorf("%w: connection refused", sweep.ErrUnreachable)
 		}
 		return 100, nil
 	}
 	err := b.run(t)
-	require.ErrorIs(t, err, trial.ErrUnreachable)
+	require.ErrorIs(t, err, sweep.ErrUnreachable)
 	require.ErrorContains(t, err, "3 times in succession")
 	require.ErrorContains(t, err, "connection refused")
 	require.Len(t, b.order, 9)
@@ -464,7 +464,7 @@ func TestUnreachable(t *testing.T) {
 	b = newBench(plan())
 	b.push = func(string, <-chan struct{}) (float64, error) {
 		if away[len(b.order)] {
-			return 0, trial.ErrUnreachable
+			return 0, sweep.ErrUnreachable
 		}
 		return 100, nil
 	}
@@ -480,7 +480,7 @@ func TestGoingOnAfterEveryCut(t *testing.T) {
 		}
 		return float64(len(name)), nil
 	}
-	p := plan(func(p *experiment.Plan) { p.Repeats, p.WarmUp, p.Knee = 3, 1, "workers" })
+	p := plan(func(p *sweep.Plan) { p.Repeats, p.WarmUp, p.Knee = 3, 1, "workers" })
 	whole := newBench(p)
 	whole.push = rates
 	require.NoError(t, whole.run(t))
@@ -497,7 +497,7 @@ func TestGoingOnAfterEveryCut(t *testing.T) {
 // The push that runs is drained and forgotten.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *experiment.Plan) { p.Limit = time.Hour }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Hour }))
 		b.push = func(_ string, drain <-chan struct{}) (float64, error) {
 			if len(b.order) == 3 {
 				close(b.drain)
@@ -520,7 +520,7 @@ func TestStop(t *testing.T) {
 
 func TestStopWhileTheServerSettlesAndWhenAPushEndsWellAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *experiment.Plan) { p.Settle = time.Hour }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Settle = time.Hour }))
 		go func() { time.Sleep(time.Minute); close(b.drain) }()
 		require.ErrorIs(t, b.run(t), sweep.ErrStopped)
 		require.Len(t, b.entries, 1)
@@ -546,24 +546,21 @@ func TestARecordThatCannotBeWrittenEndsTheSweep(t *testing.T) {
 
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *experiment.Plan) { p.Repeats, p.Settle = 2, time.Second }))
+		b := newBench(plan(func(p *sweep.Plan) { p.Repeats, p.Settle = 2, time.Second }))
 		b.push = func(name string, _ <-chan struct{}) (float64, error) {
 			time.Sleep(time.Duration(len(name)) * time.Second)
 			return 100, nil
 		}
-		var begun, ended []sweep.Progress
-		b.job.Begin = func(p sweep.Progress) { begun = append(begun, p) }
+		var ended []sweep.Progress
 		b.job.End = func(p sweep.Progress, e results.Entry) {
 			require.Equal(t, results.Measured, e.Status)
 			ended = append(ended, p)
 		}
 		require.NoError(t, b.run(t))
-		require.Len(t, begun, 20)
-		for i, p := range begun {
+		require.Len(t, ended, 20)
+		for i, p := range ended {
 			require.Equal(t, [2]int{i + 1, 20}, [2]int{p.Number, p.Total})
-			require.Equal(t, ended[i].Number, p.Number)
 		}
-		require.Zero(t, begun[0].Left, "nothing is known yet")
 		require.Zero(t, ended[19].Left)
 		sum := 0
 		for _, name := range b.order[11:] {
@@ -571,4 +568,68 @@ func TestProgress(t *testing.T) {
 		}
 		require.Equal(t, time.Duration(sum)*time.Second, ended[10].Left, "every cell has been done once")
 	})
+}
+
+func TestBegin(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.sweep.jsonl")
+	begun := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	cell := 0
+	begin := func(change func(*results.Head)) ([]string, error) {
+		h := results.Head{
+			Name: "p", Started: begun.Add(time.Hour), Version: "1.0.0", Machine: results.Machine{Host: "a", CPU: "fast"}, Repeats: 3, Limit: 60,
+			Parts: []results.Part{{Cells: 9, Axes: []results.Axis{{Name: "workers", Values: strings.Fields("1 2 3 4 5 6 7 8 9")}}}},
+		}
+		if cell == 0 {
+			h.Started = begun
+		}
+		change(&h)
+		h.Digest = results.Digest(h.Parts, time.Duration(h.Limit)*time.Second)
+		file, err := results.Open(path)
+		require.NoError(t, err)
+		defer file.Close()
+		warnings, err := sweep.Begin(file, h)
+		if err == nil {
+			require.NoError(t, file.Append(results.Entry{Cell: cell, Status: results.Failed}))
+			cell++
+		}
+		return warnings, err
+	}
+	as := func(*results.Head) {}
+	elsewhere := func(h *results.Head) { h.Machine.Host, h.Version = "b", "1.1.0" }
+	for _, c := range []struct {
+		what     string
+		change   func(*results.Head)
+		warnings int
+		heads    int
+	}{
+		{"new", as, 0, 1},
+		{"the same", as, 0, 1},
+		{"fewer repeats", func(h *results.Head) { h.Repeats = 1 }, 0, 1},
+		{"more repeats", func(h *results.Head) { h.Repeats = 4 }, 0, 2},
+		{"fewer again", as, 0, 2},
+		{"elsewhere", elsewhere, 2, 3},
+		{"there again", elsewhere, 0, 3},
+		{"back", as, 2, 4},
+	} {
+		warnings, err := begin(c.change)
+		require.NoError(t, err, c.what)
+		require.Len(t, warnings, c.warnings, c.what)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, c.heads, strings.Count(string(text), `{"schema"`), c.what)
+	}
+	r, err := results.Read(path)
+	require.NoError(t, err)
+	require.Equal(t, 4, r.Head.Repeats, "the most that was asked for")
+	require.Equal(t, begun, r.Head.Started)
+	var hosts string
+	for _, e := range r.Entries {
+		hosts += e.Machine.Host + e.Version + " "
+	}
+	require.Equal(t, "a1.0.0 a1.0.0 a1.0.0 a1.0.0 a1.0.0 b1.1.0 b1.1.0 a1.0.0 ", hosts, "every entry is of the head above it")
+
+	_, err = begin(func(h *results.Head) { h.Limit = 90 })
+	var other *sweep.OtherSweepError
+	require.ErrorAs(t, err, &other)
+	require.Equal(t, "limit was 1m0s, now it is 1m30s", other.Difference)
 }

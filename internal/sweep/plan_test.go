@@ -1,69 +1,48 @@
-package experiment_test
+package sweep_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/experiment"
+	"github.com/terapush/terapush/internal/backends/all"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
 const url = "databend://root:hunter2@h:8000/db"
 
-// options know a few flags. A target's password is what stands between the last : and the @.
-func options() experiment.Options {
-	return experiment.Options{
-		Flags: []string{
-			"method", "workers", "batch-rows", "batch-bytes", "rows", "bytes", "duration", "dataset", "create", "set",
-			"group-commit", "rows-per-transaction", "commit-batches", "verify",
-		},
-		Exclusive: [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}},
-		Others:    []string{"resume", "state-dir", "json"},
-		Schemes:   []string{"databend", "postgres", "postgresql", "yugabyte"},
-		Check: func(flag, value string) error {
-			if _, err := strconv.Atoi(value); flag == "workers" && err != nil {
-				return errors.New("not a number")
-			}
-			return nil
-		},
-		Show: func(target string) (string, error) {
-			if !strings.Contains(target, "://") {
-				return "", errors.New("not a URL")
-			}
-			return regexp.MustCompile(`:[^:/]*@`).ReplaceAllString(target, "@"), nil
-		},
-		LookupEnv: func(name string) (string, bool) {
-			value, ok := map[string]string{"TARGET": url, "N": "7", "EMPTY": ""}[name]
-			return value, ok
-		},
-	}
+func planOptions(t testing.TB) sweep.Options {
+	drivers, err := all.Drivers()
+	require.NoError(t, err)
+	return sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: func(name string) (string, bool) {
+		value, ok := map[string]string{"TARGET": url, "N": "7", "EMPTY": ""}[name]
+		return value, ok
+	}}}
 }
 
-func parse(t *testing.T, text string, change ...func(*experiment.Options)) experiment.Plan {
+func parse(t *testing.T, text string, change ...func(*sweep.Options)) sweep.Plan {
 	t.Helper()
-	o := options()
+	o := planOptions(t)
 	for _, c := range change {
 		c(&o)
 	}
-	plan, err := experiment.Parse("plan.yaml", []byte(text), o)
+	plan, err := sweep.ParsePlan("plan.yaml", []byte(text), o)
 	require.NoError(t, err)
 	return plan
 }
 
-func at(scale string) func(*experiment.Options) {
-	return func(o *experiment.Options) { o.Scale = scale }
+func at(scale string) func(*sweep.Options) {
+	return func(o *sweep.Options) { o.Scale = scale }
 }
 
-func to(target string) func(*experiment.Options) {
-	return func(o *experiment.Options) { o.Target = target }
+func to(target string) func(*sweep.Options) {
+	return func(o *sweep.Options) { o.Target = target }
 }
 
 const whole = `name: four
@@ -97,13 +76,13 @@ facts:
 
 func TestParse(t *testing.T) {
 	plan := parse(t, whole)
-	cells := plan.Cells()
+	cells := plan.Cases()
 	targets := plan.Parts[0].Push["target"]
 	require.Equal(t, []string{url}, targets)
-	require.Equal(t, experiment.Plan{
+	require.Equal(t, sweep.Plan{
 		Name: "four", Title: "Four methods", Repeats: 3, WarmUp: 1, Settle: 2 * time.Second, Limit: 10 * time.Minute,
 		Budget: time.Hour, Knee: "batch-rows",
-		Parts: []experiment.Part{{
+		Parts: []sweep.Part{{
 			Title: "Four methods",
 			Push: map[string][]string{
 				"dataset": {"people"}, "create": {"recreate"}, "rows": {"2000000"}, "set.a": {"1"}, "set.b": {"x=y"}, "target": {url},
@@ -168,14 +147,28 @@ parts:
 	require.Equal(t, map[string][]string{"dataset": {"people"}, "method": {"insert"}, "rows": {"5"}, "target": {"databend://h/d"}}, plan.Parts[0].Push)
 	require.Equal(t, []string{"1", "2"}, plan.Parts[0].Axes[0].Values)
 	require.NotNil(t, plan.Parts[0].Facts)
-	require.Equal(t, experiment.Part{
+	require.Equal(t, sweep.Part{
 		Name: "1", Title: "1", Push: map[string][]string{"method": {"copy"}, "duration": {"5s"}, "target": {"databend://h/d"}},
 		Axes: []results.Axis{{Name: "batch-rows", Values: []string{"10"}}},
 	}, plan.Parts[1], "duration takes rows away")
-	cells := plan.Cells()
+	cells := plan.Cases()
 	require.Len(t, cells, 3)
 	require.Equal(t, 1, cells[2].Part)
 	require.Equal(t, 0, cells[2].Number, "numbers begin anew in every part")
+}
+
+// An override takes away parts, methods and what stands in them.
+func TestOverridesTakeAway(t *testing.T) {
+	plan := parse(t, `name: p
+axes: {method: [copy, insert]}
+methods: {copy: {batch_rows: 5, verify: ack}}
+parts: {a: {title: A}, b: {push: {dataset: ~}, methods: {copy: {verify: ~}}}}
+scales: {ci: {parts: {a: ~}, push: {dataset: people, workers: ~}}}
+`, to(url), at("ci"))
+	require.Len(t, plan.Parts, 1)
+	require.Equal(t, "b", plan.Parts[0].Name)
+	require.Equal(t, map[string][]string{"target": {url}}, plan.Parts[0].Push)
+	require.Equal(t, map[string]map[string][]string{"copy": {"batch-rows": {"5"}}}, plan.Parts[0].Methods)
 }
 
 const scaled = `name: p
@@ -196,7 +189,7 @@ schemes:
       tiny: {rows: 1}
 `
 
-func axesOf(p experiment.Plan) string {
+func axesOf(p sweep.Plan) string {
 	var all []string
 	for _, a := range p.Parts[0].Axes {
 		all = append(all, a.Name+"="+strings.Join(a.Values, ","))
@@ -224,14 +217,14 @@ func TestScalesAndSchemes(t *testing.T) {
 		"labtop": `plan.yaml:8: scale "labtop" does not exist; did you mean "laptop"? There is: cloud, laptop, quick`,
 		"tiny":   `scale "tiny" does not exist`, // it is PostgreSQL's alone
 	} {
-		o := options()
+		o := planOptions(t)
 		o.Scale, o.Target = scale, "databend://h"
-		_, err := experiment.Parse("plan.yaml", []byte(scaled), o)
+		_, err := sweep.ParsePlan("plan.yaml", []byte(scaled), o)
 		require.ErrorContains(t, err, want)
 	}
-	o := options()
+	o := planOptions(t)
 	o.Scale, o.Target = "ci", "databend://h"
-	_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes: {workers: 1}"), o)
+	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: 1}"), o)
 	require.EqualError(t, err, `plan.yaml: the plan has no scales, so none can be "ci"`)
 	for name, want := range map[string]string{
 		"name: p\naxes: {workers: 1}":                                                 "",
@@ -249,7 +242,7 @@ func TestTargets(t *testing.T) {
 	plan := parse(t, text)
 	require.Equal(t, "target=databend://root@h:8000/db,databend://u@i/d workers=1,2", axesOf(plan))
 	require.NotContains(t, plan.Parts[0].Push, "target")
-	cells := plan.Cells()
+	cells := plan.Cases()
 	require.Equal(t, []string{url}, cells[1].Push["target"])
 	require.Equal(t, []string{"databend://u:geheim@i/d"}, cells[2].Push["target"])
 	require.NotContains(t, fmt.Sprint(cells[0].Settings, cells[2].Settings), "hunter2")
@@ -257,26 +250,26 @@ func TestTargets(t *testing.T) {
 
 	plan = parse(t, text, to("databend://x:y@other/d"))
 	require.Equal(t, "target=databend://x@other/d workers=1,2", axesOf(plan), "the command line stands for all of them")
-	require.Equal(t, []string{"databend://x:y@other/d"}, plan.Cells()[0].Push["target"])
+	require.Equal(t, []string{"databend://x:y@other/d"}, plan.Cases()[0].Push["target"])
 
 	plan = parse(t, strings.ReplaceAll(text, "${TARGET}", "${NOT_SET}"), to(url))
-	require.Len(t, plan.Cells(), 2, "and needs no variable")
+	require.Len(t, plan.Cases(), 2, "and needs no variable")
 
 	plan = parse(t, "name: p\ntarget: databend://a/b\naxes: {workers: 1}", to(url))
 	require.Equal(t, []string{url}, plan.Parts[0].Push["target"])
 }
 
 func TestCommandLineStandsForThePlan(t *testing.T) {
-	plan := parse(t, whole, func(o *experiment.Options) {
+	plan := parse(t, whole, func(o *sweep.Options) {
 		o.Push = map[string][]string{"duration": {"5s"}, "dataset": {"pairs"}, "set": {"a=2", "c=3"}}
 	})
 	require.Equal(t, map[string][]string{
 		"dataset": {"pairs"}, "create": {"recreate"}, "duration": {"5s"}, "set.a": {"2"}, "set.b": {"x=y"}, "set.c": {"3"}, "target": {url},
 	}, plan.Parts[0].Push)
 
-	o := options()
+	o := planOptions(t)
 	o.Push = map[string][]string{"batch-bytes": {"1MiB"}, "set": {"Max_Threads=4"}}
-	_, err := experiment.Parse("plan.yaml", []byte(whole), o)
+	_, err := sweep.ParsePlan("plan.yaml", []byte(whole), o)
 	require.ErrorContains(t, err, "plan.yaml:9: axis batch-rows: the command line has --batch-bytes as well")
 	require.ErrorContains(t, err, "plan.yaml:10: axis set.Max_Threads: the command line has --set.Max_Threads as well")
 }
@@ -284,7 +277,7 @@ func TestCommandLineStandsForThePlan(t *testing.T) {
 // The command line stands for what a method says of its own as well.
 func TestCommandLineOverMethods(t *testing.T) {
 	text := "name: p\naxes: {method: [copy, insert]}\nmethods: {copy: {batch_bytes: 4, set: [a=1, b=1], verify: ack}}"
-	plan := parse(t, text, to(url), func(o *experiment.Options) {
+	plan := parse(t, text, to(url), func(o *sweep.Options) {
 		o.Push = map[string][]string{"batch-rows": {"7"}, "set": {"a=2"}}
 	})
 	require.Equal(t, map[string]map[string][]string{"copy": {"set.b": {"1"}, "verify": {"ack"}}}, plan.Parts[0].Methods)
@@ -313,8 +306,8 @@ func TestRanges(t *testing.T) {
 		"a..b":        "a..b",
 		"[1..2+1, 8]": "1,2,8",
 	} {
-		plan := parse(t, "name: p\naxes: {batch_rows: "+text+"}", to(url))
-		require.Equal(t, "batch-rows="+want, axesOf(plan), text)
+		plan := parse(t, "name: p\naxes: {set.x: "+text+"}", to(url))
+		require.Equal(t, "set.x="+want, axesOf(plan), text)
 	}
 	for text, want := range map[string]string{
 		"1..9223372036854775807x1.0000001": "more than 1000 values",
@@ -329,10 +322,10 @@ func TestRanges(t *testing.T) {
 		"1..10+99999999999999999999":       "a step adds at least 1",
 		"1KiB..1MiBx2":                     "write the same unit at both ends",
 	} {
-		o := options()
+		o := planOptions(t)
 		o.Target = url
-		_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes: {batch_rows: "+text+"}"), o)
-		require.ErrorContains(t, err, "plan.yaml:2: axis batch-rows: "+text+": "+want)
+		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {set.x: "+text+"}"), o)
+		require.ErrorContains(t, err, "plan.yaml:2: axis set.x: "+text+": "+want)
 	}
 }
 
@@ -349,10 +342,10 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:4: target is no flag",
 			`plan.yaml:5: flag "metod" does not exist; did you mean "method"?`,
 			"plan.yaml:5: axis set: write set.NAME",
-			`plan.yaml:6: key of a scale "name" does not exist`,
+			`plan.yaml:6: key "name" does not exist here`,
 			`plan.yaml:7: target scheme "databent" does not exist; did you mean "databend"?`,
-			`plan.yaml:7: key of a scheme "x" does not exist`,
-			"plan.yaml:8: rows: a list is here, one value belongs",
+			`plan.yaml:7: key "x" does not exist`,
+			"plan.yaml:8: parts.a.rows: a list is here, one value belongs",
 		}},
 		{"name: p q\nrepeats: 0\nwarm_up: many\nsettle: 5\nlimit: -1s\nbudget: soon\nknee: worker\norder: interleafed\naxes:\n  workers: [1, 2, 1, x, '']\n  method: []\n  batch_rows: 1\n  batch_bytes: 1\n  rows: [1]\npush: {bytes: 5, set: nonsense}\nmethods: {coppy: {rows: 1}}\nduration: ${NOT_SET}\ntarget: hunter2", []string{
 			"plan.yaml:1: name: letters, digits, -, _ and . only, and no . first",
@@ -364,7 +357,7 @@ func TestProblems(t *testing.T) {
 			`plan.yaml:7: knee: axis "worker" does not exist; did you mean "workers"?`,
 			`plan.yaml:8: order: value "interleafed" does not exist; did you mean "interleaved"?`,
 			"plan.yaml:10: axis workers: 1 is here twice",
-			"plan.yaml:10: workers: not a number",
+			`plan.yaml:10: workers: invalid argument "x"`,
 			"plan.yaml:10: axis workers: an empty value",
 			"plan.yaml:11: axis method has no values",
 			"plan.yaml:13: axis batch-bytes: batch-rows is an axis as well",
@@ -373,7 +366,7 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:15: set: write it as name=value",
 			"plan.yaml:16: methods: no cell has the method coppy",
 			"plan.yaml:17: ${NOT_SET}: the environment variable NOT_SET is not set",
-			"plan.yaml:18: target: not a URL",
+			"plan.yaml:18: target: the target is not a URL",
 		}},
 		{"name: p\npush: {resume: x, state_dir: y}\naxes: {json: true}", []string{
 			"plan.yaml:2: --resume cannot be set in a plan: give it on the command line",
@@ -382,7 +375,7 @@ func TestProblems(t *testing.T) {
 		{"title: x\naxes: {workers: 1}\npush: {workers: 2}\nfacts: {points: [{at: {worker: 1}}]}", []string{
 			`plan.yaml:4: flag "worker" does not exist`,
 		}},
-		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', create: '${1}', verify: '${EMPTY}'}\nfacts: {points: [{at: {workers: 1}}, {seconds: -1}, {seconds: .nan}, {seconds: x}]}", []string{
+		{"title: x\naxes: {workers: 1}\npush: {workers: 2, dataset: '${', create: '${1}', verify: '${EMPTY}'}\nfacts: {points: [{at: {workers: 1}}, {seconds: -1}, {seconds: .nan}]}", []string{
 			"plan.yaml:1: name: a plan needs one",
 			"plan.yaml: no target: give TARGET",
 			"plan.yaml:2: axis workers: push has workers as well",
@@ -390,8 +383,11 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:3: ${1} is not the name of a variable",
 			"plan.yaml:3: ${EMPTY}: the environment variable EMPTY is not set",
 			"plan.yaml:4: facts: say where they were published",
-			"plan.yaml:4: a point without a figure",
-			"plan.yaml:4: seconds: write a number above 0",
+			"plan.yaml:4: facts: point 1 is without a figure",
+			"plan.yaml:4: facts: point 2: a figure is a number above 0", "plan.yaml:4: facts: point 3: a figure is a number above 0",
+		}},
+		{"name: p\nfacts:\n  points:\n  - {secons: 1}\n  - {at: {workers: 1}, seconds: x}", []string{
+			`plan.yaml:4: key "secons" does not exist; did you mean "seconds"?`, "plan.yaml:5: a number belongs here",
 		}},
 		{"name: p\ntarget: databend://h\nparts: {a: {axes: {workers: [1]}}, b: {}, c: {axes: {}}}", []string{
 			"plan.yaml:3: b: no axes", "plan.yaml:3: c: no axes",
@@ -401,16 +397,19 @@ func TestProblems(t *testing.T) {
 			"plan.yaml:4: workers: workers is an axis", "plan.yaml:4: batch-bytes: batch-rows is an axis",
 		}},
 		{"name: p\naxes: {target: ['databend://a:hunter2@h', 'postgres://h', 'databend://a:other@h']}\nschemes: {postgres: {rows: 1}}", []string{
-			"plan.yaml:2: axis target: databend://a@h is here twice",
+			"plan.yaml:2: axis target: databend://a@h/ is here twice",
 			"plan.yaml:3: postgres: the plan's targets are of several schemes",
 		}},
 		{"name: p\ntarget: databend://h\naxes: {workers: 1..1000+1, batch_rows: 1..11+1}", []string{"plan.yaml:1: more than 10000 cells"}},
 		{"name: p\nname: q", []string{"plan.yaml:2: mapping key"}},
-		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: warm-up is here twice"}},
+		{"name: p\nwarm_up: 1\nwarm-up: 2", []string{"plan.yaml:3: duplicate key \"warm_up\""}},
 		{"name: p\naxes: {workers: {a: 1}, method: [[a]], batch_rows: [~]}\npush: 5\nfacts: {points: {}}\nrepeats:", []string{
-			"plan.yaml:2: axis workers: keys and values is here, one value or a list belongs", "plan.yaml:2: axis method: a list is here, one value belongs",
-			"plan.yaml:2: axis batch_rows: nothing is here, one value belongs", "plan.yaml:3: push: one value is here, keys and values belongs",
-			"plan.yaml:4: points: keys and values is here, a list belongs", "plan.yaml:5: repeats: nothing is here, one value belongs",
+			"plan.yaml:2: axes.workers: keys and values is here, one value or a list belongs", "plan.yaml:2: axes.method[0]: a list is here, one value belongs",
+			"plan.yaml:3: push: one value is here, keys and values belongs",
+			"plan.yaml:4: mapping was used where sequence is expected",
+		}},
+		{"name: p\naxes: {batch_rows: [~]}\npush: {method: ~}\nrepeats:", []string{
+			"plan.yaml:2: axes.batch_rows[0]: nothing is here", "plan.yaml:3: push.method: nothing is here", "plan.yaml:4: repeats: nothing is here",
 		}},
 		{"name: &a p\ntitle: *a\npush: !!map {}", []string{
 			"plan.yaml:1: anchors, aliases and tags", "plan.yaml:2: anchors, aliases and tags", "plan.yaml:3: anchors, aliases and tags",
@@ -424,10 +423,10 @@ func TestProblems(t *testing.T) {
 		{strings.Repeat("- ", 40), []string{"plan.yaml:1: nested more than 32 deep"}},
 		{strings.Repeat("a", 70_000), []string{"plan.yaml:1: a plan of 70000 bytes"}},
 	} {
-		_, err := experiment.Parse("plan.yaml", []byte(c.text), options())
+		_, err := sweep.ParsePlan("plan.yaml", []byte(c.text), planOptions(t))
 		require.Error(t, err, c.text)
 		for _, want := range c.want {
-			require.ErrorContains(t, err, want)
+			assert.ErrorContains(t, err, want)
 		}
 		require.NotContains(t, err.Error(), "hunter2")
 	}
@@ -453,43 +452,43 @@ func TestQuotedIsNoRange(t *testing.T) {
 // A knee's axis has to rise, or a row ends where there is most to gain.
 func TestKneeRises(t *testing.T) {
 	for axis, want := range map[string]string{
-		"workers: [1, 2, 4]":                       "",
-		"workers: 7":                               "",
-		"workers: [1..4x2, 10]":                    "",
-		"batch_bytes: [512KiB, 1MiB, '2,000,000']": "",
-		"duration: [500ms, 90s, 10m]":              "",
-		"workers: [4, 2, 1]":                       "plan.yaml:3: knee: the axis workers has 2 behind 4: its values have to rise",
-		"workers: [1..8x2, 6]":                     "plan.yaml:3: knee: the axis workers has 6 behind 8: its values have to rise",
-		"batch_bytes: [1MiB, 1048576]":             "plan.yaml:3: knee: the axis batch-bytes has 1048576 behind 1MiB",
-		"method: [copy, insert]":                   "plan.yaml:3: knee: copy of the axis method is no number, size or duration",
-		"duration: [1, 2s]":                        "plan.yaml:3: knee: 1 and 2s of the axis duration cannot be compared",
-		"target: [databend://h]":                   "plan.yaml:3: knee: targets have no order",
+		"workers: [1, 2, 4]":                 "",
+		"workers: 7":                         "",
+		"workers: [1..4x2, 10]":              "",
+		"set.x: [512KiB, 1MiB, '2,000,000']": "",
+		"duration: [500ms, 90s, 10m]":        "",
+		"workers: [4, 2, 1]":                 "plan.yaml:3: knee: the axis workers has 2 behind 4: its values have to rise",
+		"workers: [1..8x2, 6]":               "plan.yaml:3: knee: the axis workers has 6 behind 8: its values have to rise",
+		"set.x: [1MiB, 1048576]":             "plan.yaml:3: knee: the axis set.x has 1048576 behind 1MiB",
+		"method: [copy, insert]":             "plan.yaml:3: knee: copy of the axis method is no number, size or duration",
+		"set.x: [1, 2s]":                     "plan.yaml:3: knee: 1 and 2s of the axis set.x cannot be compared",
+		"target: [databend://h]":             "plan.yaml:3: knee: targets have no order",
 	} {
 		name, _, _ := strings.Cut(axis, ":")
-		o := options()
+		o := planOptions(t)
 		if o.Target = url; name == "target" {
 			o.Target = ""
 		}
-		_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes:\n  "+axis+"\nknee: "+name), o)
+		_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes:\n  "+axis+"\nknee: "+name), o)
 		if want == "" {
 			require.NoError(t, err, axis)
 			continue
 		}
 		require.ErrorContains(t, err, want)
 	}
-	_, err := experiment.Parse("plan.yaml", []byte("name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows"), options())
+	_, err := sweep.ParsePlan("plan.yaml", []byte("name: p\naxes: {workers: [2, 1], batch_rows: 1..4x2}\nknee: batch_rows"), planOptions(t))
 	require.NotContains(t, err.Error(), "knee", "another axis may fall")
 }
 
 func TestPresetNames(t *testing.T) {
-	require.IsIncreasing(t, experiment.Presets())
-	require.Contains(t, experiment.Presets(), "databend-four-methods")
-	_, _, err := experiment.Preset("databend-four")
+	require.IsIncreasing(t, sweep.Presets())
+	require.Contains(t, sweep.Presets(), "databend-four-methods")
+	_, _, err := sweep.Preset("databend-four")
 	require.ErrorContains(t, err, `preset "databend-four" does not exist; did you mean "databend-four-methods"?`)
 	for _, name := range []string{"../experiments/databend-four-methods", "", "x"} {
-		_, _, err = experiment.Preset(name)
+		_, _, err = sweep.Preset(name)
 		require.Error(t, err)
-		require.Empty(t, experiment.PresetTitle(name))
+		require.Empty(t, sweep.PresetTitle(name))
 	}
 }
 
@@ -503,29 +502,29 @@ func TestDocumentedExample(t *testing.T) {
 	require.True(t, found)
 	for scale, cells := range map[string]int{"": 40, "laptop": 12} {
 		plan := parse(t, text, at(scale))
-		require.Len(t, plan.Cells(), cells)
+		require.Len(t, plan.Cases(), cells)
 	}
-	require.Len(t, parse(t, text, at("laptop"), to("postgres://u@h/db")).Cells(), 3)
+	require.Len(t, parse(t, text, at("laptop"), to("postgres://u@h/db")).Cases(), 3)
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add(whole, "")
 	f.Add(scaled, "laptop")
-	for _, name := range experiment.Presets() {
-		_, text, err := experiment.Preset(name)
+	for _, name := range sweep.Presets() {
+		_, text, err := sweep.Preset(name)
 		require.NoError(f, err)
 		f.Add(string(text), "ci")
 	}
 	f.Add("name: p\naxes: {workers: 1..9223372036854775807x1.0000001, rows: 1..9223372036854775807+1}", "")
 	f.Add("a: &a [*a, *a]\nb: {<<: *a}\n? c\n: !!x d", "x")
 	f.Fuzz(func(t *testing.T, text, scale string) {
-		o := options()
+		o := planOptions(t)
 		o.Target, o.Scale = url, scale
-		plan, err := experiment.Parse("plan.yaml", []byte(text), o)
+		plan, err := sweep.ParsePlan("plan.yaml", []byte(text), o)
 		if err != nil {
 			return
 		}
-		for _, c := range plan.Cells() {
+		for _, c := range plan.Cases() {
 			require.NotEmpty(t, c.Settings)
 			require.NotContains(t, fmt.Sprint(c.Settings), "hunter2")
 			require.Len(t, c.Push["target"], 1)

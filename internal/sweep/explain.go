@@ -1,4 +1,4 @@
-package cells
+package sweep
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 // heading names the plan, with what its name does not say.
-func (s *Sheet) heading() string {
+func (s *Sweep) heading() string {
 	text := s.Plan.Name
 	if s.Plan.Scale != "" {
 		text += " at scale " + s.Plan.Scale
@@ -28,16 +28,16 @@ func (s *Sheet) heading() string {
 	return text
 }
 
-// Explain prints every cell and what the whole sweep will take. file is where its record will be, or is: done are the
+// Explain prints every case and what the whole sweep will take. file is where its record will be, or is: done are the
 // pushes that it has already.
-func (s *Sheet) Explain(w io.Writer, file string, done []results.Entry) error {
+func (s *Sweep) Explain(w io.Writer, file string, done []results.Entry) error {
 	out := &strings.Builder{}
 	fmt.Fprintln(out, "dry run: nothing was connected to, so limits of the server are not in these numbers")
 	fmt.Fprintf(out, "sweep     %s\n", s.heading())
 	fmt.Fprintf(out, "record    %s%s\n", file, s.doneInWords(done))
 	fmt.Fprintf(out, "order     %s\n", s.orderInWords())
 	for i, part := range s.Parts {
-		own := s.cellsOf(i)
+		own := s.casesOf(i)
 		if len(own) == 0 {
 			continue
 		}
@@ -69,15 +69,15 @@ func (s *Sheet) Explain(w io.Writer, file string, done []results.Entry) error {
 	return err
 }
 
-func (s *Sheet) cellsOf(part int) []Cell {
-	return slices.DeleteFunc(slices.Clone(s.Cells), func(c Cell) bool { return c.Part != part })
+func (s *Sweep) casesOf(part int) []Case {
+	return slices.DeleteFunc(slices.Clone(s.Cases), func(c Case) bool { return c.Part != part })
 }
 
-// doneInWords tells how much of the sweep the record has already.
-func (s *Sheet) doneInWords(done []results.Entry) string {
+// doneInWords says how much of the sweep the record has already.
+func (s *Sweep) doneInWords(done []results.Entry) string {
 	total, failed := 0, 0
 	for _, e := range done {
-		ours := slices.ContainsFunc(s.Cells, func(c Cell) bool { return c.Part == e.Part && c.Number == e.Cell })
+		ours := slices.ContainsFunc(s.Cases, func(c Case) bool { return c.Part == e.Part && c.Number == e.Cell })
 		if !ours || e.Status == results.Skipped || !e.WarmUp && e.Repeat >= s.Plan.Repeats {
 			continue
 		}
@@ -96,7 +96,7 @@ func (s *Sheet) doneInWords(done []results.Entry) string {
 	return text
 }
 
-func (s *Sheet) orderInWords() string {
+func (s *Sweep) orderInWords() string {
 	words := []string{"the plan's"}
 	if s.Plan.Interleaved {
 		words[0] = "shuffled in every repeat, the same whenever this sweep is done"
@@ -111,77 +111,75 @@ func (s *Sheet) orderInWords() string {
 	return strings.Join(words, "; ")
 }
 
-// rows prints the cells of a part: the axes, and what becomes of them.
-func (s *Sheet) rows(out *tabwriter.Writer, part results.Part, cells []Cell) {
+// rows prints the cases of a part: the axes, and what becomes of them.
+func (s *Sweep) rows(out *tabwriter.Writer, part results.Part, cases []Case) {
 	var names []string
 	for _, a := range part.Axes {
 		names = append(names, strings.ToUpper(a.Name))
 	}
 	fmt.Fprintf(out, "CELL\t%s\tROWS\tPAYLOAD\tBATCHES\tBATCH\tWORKERS USED\tMEMORY\n", strings.Join(names, "\t"))
-	for _, c := range cells {
+	for _, c := range cases {
 		var values []string
 		for _, setting := range c.Settings {
 			values = append(values, setting.Value)
 		}
-		rows, payload, batches := humanize.Comma(c.Plan.Rows), sizeOf(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
+		rows, payload, batches := humanize.Comma(c.Plan.Rows), size(c.Plan.PayloadTotal()), humanize.Comma(c.Plan.Batches())
 		if c.Plan.ByDuration {
 			rows, payload, batches = "for "+c.Config.Duration.String(), "-", "-"
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%s of %s\t%d\t%s\n", c.Number, strings.Join(values, "\t"), rows, payload, batches,
-			sizeOf(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, sizeOf(c.Plan.Memory))
+			size(c.Plan.BatchBytes()), english.Plural(int(c.Plan.BatchRows), "row", ""), c.Plan.Workers, size(c.Plan.Memory))
 	}
 }
 
-// estimate is what the sweep takes if no row of cells ends early.
-func (s *Sheet) estimate() []string {
-	var pushes, unbounded, known int
+// estimate says what the sweep takes if no row of cases ends early.
+func (s *Sweep) estimate() []string {
+	var pushes, unbounded, published int
 	var payload float64
-	var bound, told time.Duration
-	add := func(c Cell, times int) {
-		pushes += times
-		if !c.Plan.ByDuration {
-			payload += float64(times) * float64(c.Plan.PayloadTotal())
-		}
-		most := s.bound(c)
-		if most == 0 {
-			unbounded += times
-		}
-		bound += time.Duration(times) * most
-		if d := s.byFacts(c); d > 0 {
-			known += times
-			told += time.Duration(times) * d
-		}
-	}
+	var most, told time.Duration
 	for i := range s.Parts {
-		for n, c := range s.cellsOf(i) {
+		for n, c := range s.casesOf(i) {
 			times := s.Plan.Repeats
 			if n == 0 {
 				times += s.Plan.WarmUp
 			}
-			add(c, times)
+			pushes += times
+			if !c.Plan.ByDuration {
+				payload += float64(times) * float64(c.Plan.PayloadTotal())
+			}
+			if bound := s.bound(c); bound > 0 {
+				most += time.Duration(times) * bound
+			} else {
+				unbounded += times
+			}
+			if d := s.byFacts(c); d > 0 {
+				published += times
+				told += time.Duration(times) * d
+			}
 		}
 	}
-	settle := time.Duration(max(pushes-1, 0)) * s.Plan.Settle
-	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.Cells), "cell", ""), s.repeatsInWords())}
+	lines := []string{fmt.Sprintf("pushes    %d: %s, %s", pushes, english.Plural(len(s.Cases), "cell", ""), s.repeatsInWords())}
+	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	if payload > 0 {
-		lines = append(lines, fmt.Sprintf("payload   %s of all pushes together", sizeOf(int64(min(payload, math.MaxInt64/2)))))
+		add("payload   %s of all pushes together", size(min(payload, math.MaxInt64/2)))
 	}
 	switch {
 	case unbounded == 0:
-		lines = append(lines, fmt.Sprintf("time      at most %s, besides preparing and proving, by the limits of the pushes", rounded(bound+settle)))
+		most += time.Duration(max(pushes-1, 0)) * s.Plan.Settle
+		add("time      at most %s, besides preparing and proving, by the limits of the pushes", rounded(most))
 	case s.Plan.Budget == 0:
-		lines = append(lines, fmt.Sprintf("time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget", unbounded))
+		add("time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget", unbounded)
 	}
 	if s.Plan.Budget > 0 {
-		lines = append(lines, fmt.Sprintf("budget    %s: what has not begun by then is skipped", rounded(s.Plan.Budget)))
+		add("budget    %s: what has not begun by then is skipped", rounded(s.Plan.Budget))
 	}
-	if known > 0 {
-		lines = append(lines, fmt.Sprintf("published at the rates that were published, %s for the %d pushes of which there are any", rounded(told), known))
+	if published > 0 {
+		add("published at the rates that were published, %s for the %d pushes of which there are any", rounded(told), published)
 	}
 	return lines
 }
 
-func (s *Sheet) repeatsInWords() string {
+func (s *Sweep) repeatsInWords() string {
 	text := "once each"
 	if s.Plan.Repeats > 1 {
 		text = fmt.Sprintf("%d times each", s.Plan.Repeats)
@@ -192,18 +190,17 @@ func (s *Sheet) repeatsInWords() string {
 	return text
 }
 
-// bound is the longest that the rows of a push may move, 0 if nothing bounds it.
-func (s *Sheet) bound(c Cell) time.Duration {
-	switch limit, duration := s.Plan.Limit, c.Config.Duration; {
-	case limit > 0 && duration > 0:
+// bound returns the longest that the rows of a push may move, 0 if nothing bounds it.
+func (s *Sweep) bound(c Case) time.Duration {
+	limit, duration := s.Plan.Limit, c.Config.Duration
+	if limit > 0 && duration > 0 {
 		return min(limit, duration)
-	default:
-		return max(limit, duration)
 	}
+	return max(limit, duration)
 }
 
-// byFacts is how long a push would take at the rate that was published for its cell, 0 if none was.
-func (s *Sheet) byFacts(c Cell) time.Duration {
+// byFacts returns how long a push would take at the rate that was published for its case, 0 if none was.
+func (s *Sweep) byFacts(c Case) time.Duration {
 	facts := s.Parts[c.Part].Facts
 	if facts == nil {
 		return 0
@@ -234,12 +231,6 @@ func (s *Sheet) byFacts(c Cell) time.Duration {
 	}
 	return 0
 }
-
-// sizeOf is a number of bytes for people.
-func sizeOf(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
-
-// count is a number of things for people.
-func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
 
 // rounded leaves seconds, of long times only minutes, and more of what is shorter than ten seconds.
 func rounded(d time.Duration) string {

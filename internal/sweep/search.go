@@ -1,10 +1,4 @@
-// Package tune finds out how many workers and how large a batch are enough: the smallest setting within a few percent
-// of the best rate, by measuring as few settings as it can. It knows no database: what is measured is a function.
-//
-// The search doubles one of the two from where it starts, as long as that pays, then the other, until neither does. Then
-// it halves both for as long as the rate stays near the best, and at last looks between the halves. Settings that decide
-// are measured several times and judged by their median: a single measurement of a busy server is worth little.
-package tune
+package sweep
 
 import (
 	"cmp"
@@ -23,8 +17,8 @@ type Setting struct {
 // inFlight is what a setting costs: bytes that client and server hold at a time.
 func (s Setting) inFlight() int64 { return int64(s.Workers) * s.BatchBytes }
 
-// Options bound a search.
-type Options struct {
+// searchOptions bound a search.
+type searchOptions struct {
 	Start       Setting
 	Least, Most Setting // of both, included; Start lies between them
 	Near        float64 // share of the best rate that is given away for a smaller setting, 0 … 1: 0.05
@@ -32,51 +26,47 @@ type Options struct {
 	Trials      int     // measurements at most, ≥ 1
 }
 
-// Trial is a setting that was measured.
-type Trial struct {
+// measured is a setting that was measured.
+type measured struct {
 	Setting
 	Rates []float64 // in the order measured, in whatever unit measure has; none when all failed
 	Err   error     // of the last measurement that failed
 }
 
-// Rate is the median of the trial's rates; 0 without any.
-func (t Trial) Rate() float64 {
-	if len(t.Rates) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(t.Rates))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
+// Rate returns the median of the rates; 0 without any.
+func (t measured) Rate() float64 { return median(t.Rates) }
 
-// Result is what a search found.
-type Result struct {
-	Best     Trial   // of the highest rate
-	Smallest Trial   // within Near of the best, with the fewest bytes in flight that the search came to
-	Trials   []Trial // all, in the order in which they were first measured
+// searchResult is what a search found.
+type searchResult struct {
+	Best     measured   // of the highest rate
+	Smallest measured   // within Near of the best, with the fewest bytes in flight that the search came to
+	Trials   []measured // all, in the order in which they were first measured
 	// Complete says that the search came to its end; else its trials or its time were used up, and there may be better.
 	Complete bool
 }
 
-// ErrNothing says that no setting could be measured at all; the error of the first trial is joined to it.
-var ErrNothing = errors.New("no setting could be measured")
+// errNothing says that no setting could be measured at all; the error of the first trial is joined to it.
+var errNothing = errors.New("no setting could be measured")
 
-// Find searches. measure gives the rate of one setting; when it fails, the setting is none: a server that refuses so
-// many connections ends a doubling and not the search. A context that ends makes the result what is known by then.
-func Find(ctx context.Context, o Options, measure func(context.Context, Setting) (float64, error)) (Result, error) {
-	s := &search{ctx: ctx, options: o, measure: measure, left: o.Trials, trials: map[Setting]*Trial{}}
+// find searches the smallest setting within a few percent of the best rate, by measuring as few settings as it can. It
+// doubles one of the two from where it starts, as long as that pays, then the other, until neither does. Then it halves
+// both for as long as the rate stays near the best, and at last looks between the halves. Settings that decide are measured
+// several times and judged by their median: a single measurement of a busy server is worth little.
+//
+// measure returns the rate of one setting, and knows the database, which find does not. When it fails, the setting is none:
+// a server that refuses so many connections ends a doubling and not the search. A context that ends makes the result what
+// is known by then.
+func find(ctx context.Context, o searchOptions, measure func(context.Context, Setting) (float64, error)) (searchResult, error) {
+	s := &search{ctx: ctx, options: o, measure: measure, left: o.Trials, trials: map[Setting]*measured{}}
 	s.run()
 	if len(s.order) == 0 || s.best() == nil {
 		var why error
 		if len(s.order) > 0 {
 			why = s.order[0].Err
 		}
-		return Result{}, errors.Join(ErrNothing, why, context.Cause(ctx))
+		return searchResult{}, errors.Join(errNothing, why, context.Cause(ctx))
 	}
-	r := Result{Best: *s.best(), Smallest: *s.smallest()}
+	r := searchResult{Best: *s.best(), Smallest: *s.smallest()}
 	r.Complete = !s.cut // best and smallest may have wanted to measure, too
 	for _, t := range s.order {
 		r.Trials = append(r.Trials, *t)
@@ -86,22 +76,22 @@ func Find(ctx context.Context, o Options, measure func(context.Context, Setting)
 
 type search struct {
 	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive
-	options Options
+	options searchOptions
 	measure func(context.Context, Setting) (float64, error)
 	left    int  // measurements
 	cut     bool // one more was wanted, and trials or time were used up
-	trials  map[Setting]*Trial
-	order   []*Trial
+	trials  map[Setting]*measured
+	order   []*measured
 }
 
-// axis is one of the two things that are sought.
-type axis struct {
+// dimension is one of the two things that are sought.
+type dimension struct {
 	of   func(Setting) int64
 	with func(Setting, int64) Setting
 }
 
-func axes() []axis {
-	return []axis{
+func dimensions() []dimension {
+	return []dimension{
 		{func(s Setting) int64 { return int64(s.Workers) }, func(s Setting, n int64) Setting { s.Workers = int(n); return s }},
 		{func(s Setting) int64 { return s.BatchBytes }, func(s Setting, n int64) Setting { s.BatchBytes = n; return s }},
 	}
@@ -112,23 +102,23 @@ func (s *search) run() {
 	s.try(at)
 	for before := (Setting{}); before != at && !s.cut; {
 		before = at
-		for _, a := range axes() {
+		for _, a := range dimensions() {
 			at = s.climb(at, a)
 		}
 	}
 	for before := (Setting{}); before != at && !s.cut; {
 		before = at
-		for _, a := range slices.Backward(axes()) { // batches first: smaller ones cost the server less than fewer connections do
+		for _, a := range slices.Backward(dimensions()) { // batches first: smaller ones cost the server less than fewer connections do
 			at = s.shrink(at, a)
 		}
 	}
-	for _, a := range axes() {
+	for _, a := range dimensions() {
 		at = s.narrow(at, a)
 	}
 }
 
 // climb doubles for as long as it pays, and looks one step beyond the first that does not: the next may pay again.
-func (s *search) climb(from Setting, a axis) Setting {
+func (s *search) climb(from Setting, a dimension) Setting {
 	top, misses := from, 0
 	for next := from; misses < 2 && !s.cut; {
 		n := min(2*a.of(next), a.of(s.options.Most))
@@ -149,7 +139,7 @@ func (s *search) climb(from Setting, a axis) Setting {
 }
 
 // shrink halves for as long as the rate stays near the best, and looks one step beyond the first that does not.
-func (s *search) shrink(from Setting, a axis) Setting {
+func (s *search) shrink(from Setting, a dimension) Setting {
 	low, misses := from, 0
 	for next := from; misses < 2 && !s.cut; {
 		n := max(a.of(next)/2, a.of(s.options.Least))
@@ -168,7 +158,7 @@ func (s *search) shrink(from Setting, a axis) Setting {
 
 // narrow looks between a setting and its half twice. Half of it is not enough, or is less than the least, which ends the
 // halving where it stands: then what lies between is tried as far as it is allowed.
-func (s *search) narrow(from Setting, a axis) Setting {
+func (s *search) narrow(from Setting, a dimension) Setting {
 	low, high := a.of(from)/2, a.of(from)
 	for range 2 {
 		middle := (low + high) / 2
@@ -185,35 +175,35 @@ func (s *search) narrow(from Setting, a axis) Setting {
 }
 
 // try measures a setting unless that has been done; nil if it cannot be measured.
-func (s *search) try(at Setting) *Trial {
+func (s *search) try(at Setting) *measured {
 	if t, known := s.trials[at]; known {
 		return usable(t)
 	}
 	if !s.may() {
 		return nil
 	}
-	t := &Trial{Setting: at}
+	t := &measured{Setting: at}
 	s.trials[at] = t
 	s.order = append(s.order, t)
 	s.again(t)
 	return usable(t)
 }
 
-func usable(t *Trial) *Trial {
+func usable(t *measured) *measured {
 	if len(t.Rates) == 0 {
 		return nil
 	}
 	return t
 }
 
-// may tells whether there can be one more measurement, which is wanted.
+// may reports whether there can be one more measurement, which is wanted.
 func (s *search) may() bool {
 	s.cut = s.cut || s.left == 0 || s.ctx.Err() != nil
 	return !s.cut
 }
 
-// again measures a trial once, and tells whether that gave a rate.
-func (s *search) again(t *Trial) bool {
+// again measures a trial once, and reports whether that gave a rate.
+func (s *search) again(t *measured) bool {
 	if !s.may() {
 		return false
 	}
@@ -228,8 +218,8 @@ func (s *search) again(t *Trial) bool {
 	return true
 }
 
-// settle measures a trial as often as one that decides has to be, and tells whether that was possible.
-func (s *search) settle(t *Trial) bool {
+// settle measures a trial as often as one that decides has to be, and reports whether that was possible.
+func (s *search) settle(t *measured) bool {
 	for len(t.Rates) < s.options.Repeats {
 		if !s.again(t) {
 			return false
@@ -241,16 +231,16 @@ func (s *search) settle(t *Trial) bool {
 // doubtful is how far a ratio of two single rates may lie from the mark without anybody knowing on which side it is.
 const doubtful = 0.08
 
-// pays tells whether a setting is better than another by more than would be given away again.
+// pays reports whether a setting is better than another by more than would be given away again.
 func (s *search) pays(a, than Setting) bool { return s.atLeast(a, than, 1+s.options.Near) }
 
-// enough tells whether a setting is near the best.
+// enough reports whether a setting is near the best.
 func (s *search) enough(at Setting) bool {
 	best := s.best()
 	return best != nil && s.atLeast(at, best.Setting, 1-s.options.Near)
 }
 
-// atLeast tells whether a's rate is that of b times a factor or more. What is doubtful is measured again.
+// atLeast reports whether a's rate is that of b times a factor or more. What is doubtful is measured again.
 func (s *search) atLeast(a, b Setting, factor float64) bool {
 	first, second := s.try(a), s.try(b)
 	if first == nil || second == nil {
@@ -265,9 +255,9 @@ func (s *search) atLeast(a, b Setting, factor float64) bool {
 }
 
 // best is the trial with the highest median, measured often enough that it is not the luckiest one; nil without any.
-func (s *search) best() *Trial {
+func (s *search) best() *measured {
 	for {
-		var top *Trial
+		var top *measured
 		for _, t := range s.order {
 			if usable(t) != nil && (top == nil || t.Rate() > top.Rate()) {
 				top = t
@@ -280,13 +270,13 @@ func (s *search) best() *Trial {
 }
 
 // smallest is the trial near the best that has the fewest bytes in flight, and of those with the fewest workers.
-func (s *search) smallest() *Trial {
+func (s *search) smallest() *measured {
 	best := s.best()
-	near := slices.DeleteFunc(slices.Clone(s.order), func(t *Trial) bool {
+	near := slices.DeleteFunc(slices.Clone(s.order), func(t *measured) bool {
 		few := len(t.Rates) < min(s.options.Repeats, len(best.Rates)) // a lucky one that nobody looked at twice
 		return t != best && (few || t.Rate() < (1-s.options.Near)*best.Rate())
 	})
-	return slices.MinFunc(near, func(a, b *Trial) int {
+	return slices.MinFunc(near, func(a, b *measured) int {
 		return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.Workers, b.Workers))
 	})
 }

@@ -1,4 +1,4 @@
-package tuning_test
+package sweep_test
 
 import (
 	"context"
@@ -16,33 +16,32 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/trial"
-	"github.com/terapush/terapush/internal/tuning"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
-// bench is a scripted server, and what a search against it says and asks.
-type bench struct {
+// tuneBench is a scripted server, and what a search against it says and asks.
+type tuneBench struct {
 	*testing.T
 	lines []string
 	asked []string // "workers batch-rows" of every trial
 	drain chan struct{}
-	push  func(s trial.Setup) (rate float64, err error)
+	push  func(s sweep.Setup) (rate float64, err error)
 }
 
-func newBench(t *testing.T) *bench {
-	return &bench{T: t, drain: make(chan struct{}), push: func(s trial.Setup) (float64, error) { return knee(s), nil }}
+func newTuneBench(t *testing.T) *tuneBench {
+	return &tuneBench{T: t, drain: make(chan struct{}), push: func(s sweep.Setup) (float64, error) { return kneeAt8(s), nil }}
 }
 
-// knee is fast enough at 8 workers and batches of 1 MiB.
-func knee(s trial.Setup) float64 {
+// kneeAt8 is fast enough at 8 workers and batches of 1 MiB.
+func kneeAt8(s sweep.Setup) float64 {
 	return 1e6 * min(1, float64(s.Plan.Workers)/8) * min(1, float64(s.Plan.BatchBytes())/(1<<20-2048))
 }
 
-func bounds() tuning.Bounds {
-	return tuning.Bounds{Trial: time.Minute, Budget: time.Hour, MaxWorkers: 64, Near: 0.05}
+func bounds() sweep.Bounds {
+	return sweep.Bounds{Trial: time.Minute, Budget: time.Hour, MaxWorkers: 64, Near: 0.05}
 }
 
-func (b *bench) search(target string, bounds tuning.Bounds, flags ...string) (*tuning.Search, error) {
+func (b *tuneBench) search(target string, bounds sweep.Bounds, flags ...string) (*sweep.Search, error) {
 	b.Helper()
 	drivers, err := all.Drivers()
 	require.NoError(b, err)
@@ -52,22 +51,22 @@ func (b *bench) search(target string, bounds tuning.Bounds, flags ...string) (*t
 		push[name] = append(push[name], value)
 	}
 	nothing := func(string) (string, bool) { return "", false }
-	return tuning.New(push, trial.Sources{Drivers: drivers, LookupEnv: nothing}, bounds)
+	return sweep.NewSearch(push, sweep.Sources{Drivers: drivers, LookupEnv: nothing}, bounds)
 }
 
-func (b *bench) find(flags ...string) (tuning.Found, error) {
+func (b *tuneBench) find(flags ...string) (sweep.Found, error) {
 	b.Helper()
 	return b.findIn(bounds(), flags...)
 }
 
-func (b *bench) findIn(bounds tuning.Bounds, flags ...string) (tuning.Found, error) {
+func (b *tuneBench) findIn(bounds sweep.Bounds, flags ...string) (sweep.Found, error) {
 	b.Helper()
 	s, err := b.search("postgres://u:hunter2@h/db", bounds, flags...)
 	require.NoError(b, err)
 	return s.Find(b.Context(), b.drain, b.scripted, func(line string) { b.lines = append(b.lines, line) })
 }
 
-func (b *bench) scripted(_ context.Context, s trial.Setup, _ <-chan struct{}) (*report.Report, error) {
+func (b *tuneBench) scripted(_ context.Context, s sweep.Setup, _ <-chan struct{}) (*report.Report, error) {
 	b.asked = append(b.asked, fmt.Sprint(s.Plan.Workers, " ", s.Plan.BatchRows))
 	rate, err := b.push(s)
 	r := &report.Report{}
@@ -76,7 +75,7 @@ func (b *bench) scripted(_ context.Context, s trial.Setup, _ <-chan struct{}) (*
 }
 
 func TestFindsWhatIsEnough(t *testing.T) {
-	b := newBench(t)
+	b := newTuneBench(t)
 	f, err := b.find("method=copy", "payload-bytes=500")
 	require.NoError(t, err)
 	require.True(t, f.Complete)
@@ -119,9 +118,9 @@ func TestFindsWhatIsEnough(t *testing.T) {
 
 // Where measurements of one setting differ by more than what is given away, the choice between settings is worth little.
 func TestSpreadIsTold(t *testing.T) {
-	b := newBench(t)
-	b.push = func(s trial.Setup) (float64, error) {
-		return knee(s) * []float64{0.9, 1, 1.1}[len(b.asked)%3], nil
+	b := newTuneBench(t)
+	b.push = func(s sweep.Setup) (float64, error) {
+		return kneeAt8(s) * []float64{0.9, 1, 1.1}[len(b.asked)%3], nil
 	}
 	f, err := b.find()
 	require.NoError(t, err)
@@ -133,7 +132,7 @@ func TestSpreadIsTold(t *testing.T) {
 }
 
 func TestWhatIsGivenHolds(t *testing.T) {
-	b := newBench(t)
+	b := newTuneBench(t)
 	f, err := b.find("workers=2")
 	require.NoError(t, err)
 	require.Equal(t, []string{"2"}, f.Use["workers"])
@@ -145,7 +144,7 @@ func TestWhatIsGivenHolds(t *testing.T) {
 	require.Len(t, head.Parts[0].Axes, 1)
 	require.Equal(t, []string{"2"}, head.Parts[0].Push["workers"])
 
-	b = newBench(t)
+	b = newTuneBench(t)
 	f, err = b.find("batch-rows=1000", "verify=count")
 	require.NoError(t, err)
 	require.Equal(t, []string{"1000"}, f.Use["batch-rows"])
@@ -155,7 +154,7 @@ func TestWhatIsGivenHolds(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestSearchMistakes(t *testing.T) {
 	for flags, want := range map[string]string{
 		"workers=2 batch-rows=5": "--workers and the size of a batch are both given",
 		"stage=x":                "--stage is not an option of method copy",
@@ -164,24 +163,24 @@ func TestMistakes(t *testing.T) {
 	} {
 		in := bounds()
 		in.TrialGiven = true
-		_, err := newBench(t).search("postgres://u@h/db", in, strings.Fields(flags)...)
+		_, err := newTuneBench(t).search("postgres://u@h/db", in, strings.Fields(flags)...)
 		require.ErrorContains(t, err, want, flags)
 	}
-	for _, wrong := range []tuning.Bounds{{Trial: -1, Budget: 1, MaxWorkers: 1}, {Trial: 1, MaxWorkers: 1}, {Trial: 1, Budget: 1}, {Trial: 1, Budget: 1, MaxWorkers: 1, MaxBatchBytes: 5}} {
-		_, err := newBench(t).search("postgres://u@h/db", wrong)
+	for _, wrong := range []sweep.Bounds{{Trial: -1, Budget: 1, MaxWorkers: 1}, {Trial: 1, MaxWorkers: 1}, {Trial: 1, Budget: 1}, {Trial: 1, Budget: 1, MaxWorkers: 1, MaxBatchBytes: 5}} {
+		_, err := newTuneBench(t).search("postgres://u@h/db", wrong)
 		require.Error(t, err)
 	}
 }
 
 // Connections, memory and sizes end a doubling, and a start that cannot be becomes smaller.
 func TestLimitsEndADoubling(t *testing.T) {
-	b := newBench(t)
-	tooMany := fmt.Errorf("%w: too many clients", trial.ErrLimit)
-	b.push = func(s trial.Setup) (float64, error) {
+	b := newTuneBench(t)
+	tooMany := fmt.Errorf("%w: too many clients", sweep.ErrLimit)
+	b.push = func(s sweep.Setup) (float64, error) {
 		if s.Plan.Workers > 2 {
 			return 0, tooMany
 		}
-		return knee(s), nil
+		return kneeAt8(s), nil
 	}
 	f, err := b.find()
 	require.NoError(t, err)
@@ -196,21 +195,21 @@ func TestLimitsEndADoubling(t *testing.T) {
 	require.Contains(t, refused, 4)
 	require.NotContains(t, refused, 8)
 
-	b = newBench(t)
-	b.push = func(trial.Setup) (float64, error) { return 0, tooMany }
+	b = newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 0, tooMany }
 	_, err = b.find()
-	require.ErrorIs(t, err, trial.ErrLimit)
+	require.ErrorIs(t, err, sweep.ErrLimit)
 	require.Equal(t, "1 123", b.asked[len(b.asked)-1], "it has gone down to the least")
 }
 
 func TestMemoryAndTimeEndADoubling(t *testing.T) {
-	b := newBench(t)
+	b := newTuneBench(t)
 	_, err := b.find("memory=40MiB")
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(b.lines, "\n"), "cannot be tried: --memory holds")
 
-	b = newBench(t)
-	b.push = func(trial.Setup) (float64, error) { return 1000, nil } // half a MiB a second
+	b = newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 1000, nil } // half a MiB a second
 	in := bounds()
 	in.Trial = 4 * time.Second
 	f, err := b.findIn(in)
@@ -224,14 +223,14 @@ func TestMemoryAndTimeEndADoubling(t *testing.T) {
 
 // Of a server that is gone or full nothing more can be learnt; what is known stays known.
 func TestErrorsThatEndASearch(t *testing.T) {
-	for _, fatal := range []error{trial.ErrUnreachable, trial.ErrDiskFull, &push.Error{Outcome: report.VerificationFailed, Err: errors.New("rows are missing")}} {
+	for _, fatal := range []error{sweep.ErrUnreachable, sweep.ErrDiskFull, &push.Error{Outcome: report.VerificationFailed, Err: errors.New("rows are missing")}} {
 		for _, at := range []int{1, 4} {
-			b := newBench(t)
-			b.push = func(s trial.Setup) (float64, error) {
+			b := newTuneBench(t)
+			b.push = func(s sweep.Setup) (float64, error) {
 				if len(b.asked) >= at {
 					return 0, fatal
 				}
-				return knee(s), nil
+				return kneeAt8(s), nil
 			}
 			f, err := b.find()
 			require.ErrorIs(t, err, fatal)
@@ -240,39 +239,39 @@ func TestErrorsThatEndASearch(t *testing.T) {
 			require.False(t, f.Complete)
 		}
 	}
-	b := newBench(t)
-	b.push = func(trial.Setup) (float64, error) { return 0, errors.New("no such table") }
+	b := newTuneBench(t)
+	b.push = func(sweep.Setup) (float64, error) { return 0, errors.New("no such table") }
 	_, err := b.find()
 	require.EqualError(t, err, "no such table")
 	require.Len(t, b.asked, 1, "smaller settings would not help")
 }
 
-func TestStopped(t *testing.T) {
+func TestSearchStopped(t *testing.T) {
 	for _, at := range []int{1, 5} {
-		b := newBench(t)
-		b.push = func(s trial.Setup) (float64, error) {
+		b := newTuneBench(t)
+		b.push = func(s sweep.Setup) (float64, error) {
 			if len(b.asked) == at {
 				close(b.drain)
 			}
-			return knee(s), nil
+			return kneeAt8(s), nil
 		}
 		f, err := b.find()
-		require.ErrorIs(t, err, tuning.ErrStopped)
+		require.ErrorIs(t, err, sweep.ErrStopped)
 		require.Len(t, b.asked, at)
 		require.Len(t, f.Entries, max(at-1, 0), "what was drained counts for nothing")
 	}
 }
 
-func TestBudget(t *testing.T) {
+func TestSearchBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
+		b := newTuneBench(t)
 		in := bounds()
-		b.push = func(s trial.Setup) (float64, error) {
+		b.push = func(s sweep.Setup) (float64, error) {
 			if len(b.asked) == 3 {
 				time.Sleep(2 * in.Budget)
 				synctest.Wait()
 			}
-			return knee(s), nil
+			return kneeAt8(s), nil
 		}
 		f, err := b.findIn(in)
 		require.NoError(t, err)

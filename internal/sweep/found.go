@@ -1,4 +1,4 @@
-package tuning
+package sweep
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"slices"
 	"text/tabwriter"
@@ -17,8 +16,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/trial"
-	"github.com/terapush/terapush/internal/tune"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Schema names the form of Found as JSON. Fields may be added under the same name.
@@ -35,9 +33,9 @@ type Found struct {
 	Complete bool    `json:"complete"` // else there may be better settings
 	Why      string  `json:"why"`      // the search is not complete
 	// Trials are the settings that were tried, in the order in which they were first; those that could not be have an error.
-	Trials   []Trial  `json:"trials"`
-	Best     Trial    `json:"best"`
-	Smallest Trial    `json:"smallest"` // within Near of the best
+	Trials   []Tried  `json:"trials"`
+	Best     Tried    `json:"best"`
+	Smallest Tried    `json:"smallest"` // within Near of the best
 	Warnings []string `json:"warnings"` // what speaks against believing it, in sentences
 	// Command is the push that takes what was found. Who made the search's flags fills it in.
 	Command string `json:"use"`
@@ -49,8 +47,8 @@ type Found struct {
 	search *Search
 }
 
-// Trial is a setting that was tried.
-type Trial struct {
+// Tried is a setting that was tried.
+type Tried struct {
 	Workers    int       `json:"workers"`
 	BatchBytes int64     `json:"batch_bytes"` // encoded
 	BatchRows  int64     `json:"batch_rows"`  // 0 when nothing was pushed
@@ -61,26 +59,26 @@ type Trial struct {
 	Error      string    `json:"error"`            // of the last push that failed
 }
 
-func (u *under) found(r tune.Result, cause error) Found {
+func (s *Search) found(r searchResult, cause error) Found {
 	f := Found{
-		Schema: Schema, Table: u.Table(), Method: u.base.Plan.Method, Near: u.Near, Seconds: time.Since(u.started).Seconds(),
-		Complete: r.Complete, Entries: u.entries, search: u.Search, Use: u.flagsOf(r.Smallest.Setting),
+		Schema: Schema, Table: s.Table(), Method: s.base.Plan.Method, Near: s.Near, Seconds: time.Since(s.started).Seconds(),
+		Complete: r.Complete, Entries: s.entries, search: s, Use: map[string][]string{},
 	}
-	if shown, err := trial.ShownTarget(u.base.Config.Target); err == nil {
+	if shown, err := ShownTarget(s.base.Config.Target); err == nil {
 		f.Target = shown
 	}
 	if !r.Complete && cause != nil {
 		f.Why = cause.Error()
 	}
-	made := func(t tune.Trial) Trial {
-		one := Trial{
-			Workers: t.Workers, BatchBytes: t.BatchBytes, BatchRows: u.batch[t.Setting], Measured: append([]float64{}, t.Rates...),
-			Rate: t.Rate(), Bytes: t.Rate() * float64(u.base.Plan.RowBytes), Share: t.Rate() / r.Best.Rate(),
+	made := func(t measured) Tried {
+		one := Tried{
+			Workers: t.Workers, BatchBytes: t.BatchBytes, BatchRows: s.rows[t.Setting], Measured: append([]float64{}, t.Rates...),
+			Rate: t.Rate(), Bytes: t.Rate() * float64(s.base.Plan.RowBytes), Share: t.Rate() / r.Best.Rate(),
 		}
 		if t.Err != nil && len(t.Rates) == 0 {
 			one.Error = t.Err.Error()
 			if inner := errors.Unwrap(t.Err); inner != nil {
-				one.Error = inner.Error() // the setting is told already
+				one.Error = inner.Error() // the setting stands beside it
 			}
 		}
 		return one
@@ -90,25 +88,26 @@ func (u *under) found(r tune.Result, cause error) Found {
 	}
 	f.Best, f.Smallest = made(r.Best), made(r.Smallest)
 	f.Warnings = f.warnings()
-	// Batches and workers that were given stand in the command that they were given in.
-	for _, name := range []string{"workers", "batch-bytes", "batch-rows"} {
-		if given := u.base.Given[name]; given != nil && f.Use[name] == nil {
+	for _, one := range s.settings(r.Smallest.Setting) {
+		f.Use[one.Axis] = []string{one.Value}
+	}
+	// Batches and workers that were given stand in the command that they were given in. create does as well, since the
+	// rows of the last trial are in the table.
+	for _, name := range []string{"workers", "batch-bytes", "batch-rows", "create"} {
+		if given := s.base.Given[name]; given != nil && f.Use[name] == nil {
 			f.Use[name] = given
 		}
 	}
-	if u.base.Given["method"] == nil {
-		f.Use["method"] = []string{f.Method}
-	}
-	if create := u.base.Given["create"]; create != nil {
-		f.Use["create"] = create // the rows of the last trial are in the table
+	if s.base.Given[methodFlag] == nil {
+		f.Use[methodFlag] = []string{f.Method}
 	}
 	return f
 }
 
-// warnings tell of measurements that lie further apart than what is told apart by them.
+// warnings returns a sentence about every setting whose measurements lie further apart than what they decide.
 func (f Found) warnings() []string {
 	all := []string{}
-	for i, t := range []Trial{f.Best, f.Smallest} {
+	for i, t := range []Tried{f.Best, f.Smallest} {
 		what := []string{"the best", "what is enough"}[i]
 		if same := t.Workers == f.Best.Workers && t.BatchBytes == f.Best.BatchBytes; i == 1 && same {
 			break
@@ -123,7 +122,7 @@ func (f Found) warnings() []string {
 }
 
 // spread is the smallest and the largest rate that was measured.
-func (t Trial) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
+func (t Tried) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
 
 // WriteJSON prints one JSON object.
 func (f Found) WriteJSON(w io.Writer) error {
@@ -155,7 +154,7 @@ func (f Found) WriteText(w io.Writer) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	tell := func(what string, t Trial, more string) {
+	tell := func(what string, t Tried, more string) {
 		if low, high := t.spread(); len(t.Measured) > 1 {
 			more = fmt.Sprintf(" (%s..%s)", count(low), count(high)) + more
 		}
@@ -184,7 +183,7 @@ func (s *Search) Explain(w io.Writer) error {
 	line := func(what, format string, args ...any) {
 		fmt.Fprintf(w, "%-9s "+format+"\n", append([]any{what}, args...)...)
 	}
-	shown, err := trial.ShownTarget(s.base.Config.Target)
+	shown, err := ShownTarget(s.base.Config.Target)
 	if err != nil {
 		return err
 	}
@@ -198,17 +197,17 @@ func (s *Search) Explain(w io.Writer) error {
 	return err
 }
 
-// Record is the search as the record of a sweep, without the version and the machine. Its cells are all combinations of
-// the values that were tried.
+// Record returns the search as the record of a sweep, without the version and the machine. Its cases are all combinations
+// of the values that were tried.
 func (f Found) Record() (results.Head, []results.Entry) {
-	part := results.Part{Push: f.shared(), Cells: 1, Sparse: true}
-	for _, name := range axes() {
-		if f.search.flagsOf(f.search.start)[name] == nil {
-			continue
-		}
-		part.Axes = append(part.Axes, results.Axis{Name: name, Values: f.values(name)})
-		part.Cells *= len(f.values(name))
+	part := results.Part{Cells: 1, Sparse: true}
+	for _, name := range f.search.sought {
+		values := f.values(name)
+		part.Axes = append(part.Axes, results.Axis{Name: name, Values: values})
+		part.Cells *= len(values)
 	}
+	part.Push = recorded(f.search.base.Given, part.Axes)
+	part.Push[targetName] = []string{f.Target}
 	entries := slices.Clone(f.Entries)
 	most := 1
 	for i := range entries {
@@ -225,26 +224,7 @@ func (f Found) Record() (results.Head, []results.Entry) {
 	}, entries
 }
 
-// shared are the flags of all trials, without secrets.
-func (f Found) shared() map[string][]string {
-	push := maps.Clone(f.search.base.Given)
-	for _, name := range axes() {
-		if f.search.flagsOf(f.search.start)[name] != nil {
-			delete(push, name)
-		}
-	}
-	if set := push["set"]; set != nil {
-		set = slices.Clone(set)
-		for i := range set {
-			set[i] = trial.ShownSetting(set[i])
-		}
-		push["set"] = set
-	}
-	push["target"] = []string{f.Target}
-	return push
-}
-
-// values are those of an axis that were pushed, by size.
+// values returns those of an axis that were pushed, by size.
 func (f Found) values(axis string) []string {
 	var all []string
 	for _, e := range f.Entries {
@@ -254,14 +234,11 @@ func (f Found) values(axis string) []string {
 			}
 		}
 	}
-	bytes := func(text string) config.Bytes {
-		var b config.Bytes
-		if b.Set(text) != nil {
-			return 0 // of a text that String made, so it cannot happen
-		}
-		return b
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(bytes(a), bytes(b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		x, _, _ := units.Parse(a)
+		y, _, _ := units.Parse(b)
+		return cmp.Compare(x, y)
+	})
 	return all
 }
 
@@ -273,8 +250,10 @@ func batch(n int64) string {
 	return size.String()
 }
 
-func size(n float64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
+// size is a number of bytes for people.
+func size[N int64 | float64](n N) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
+// count is a number of things for people.
 func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
 
 func rows(n int64) string {

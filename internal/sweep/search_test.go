@@ -1,4 +1,4 @@
-package tune_test
+package sweep
 
 import (
 	"context"
@@ -8,15 +8,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/terapush/terapush/internal/tune"
 )
 
-func options() tune.Options {
-	return tune.Options{
-		Start: tune.Setting{Workers: 4, BatchBytes: 16 << 20},
-		Least: tune.Setting{Workers: 1, BatchBytes: 64 << 10},
-		Most:  tune.Setting{Workers: 512, BatchBytes: 256 << 20},
+func bounded() searchOptions {
+	return searchOptions{
+		Start: Setting{Workers: 4, BatchBytes: 16 << 20},
+		Least: Setting{Workers: 1, BatchBytes: 64 << 10},
+		Most:  Setting{Workers: 512, BatchBytes: 256 << 20},
 		Near:  0.05, Repeats: 3, Trials: 100,
 	}
 }
@@ -30,7 +28,7 @@ type server struct {
 	asked          int
 }
 
-func (s *server) rate(at tune.Setting) float64 {
+func (s *server) rate(at Setting) float64 {
 	past := func(x, knee float64) float64 {
 		if x <= knee {
 			return x / knee
@@ -40,7 +38,7 @@ func (s *server) rate(at tune.Setting) float64 {
 	return 1e6 * past(float64(at.Workers), s.workers) * past(float64(at.BatchBytes), s.batch)
 }
 
-func (s *server) measure(_ context.Context, at tune.Setting) (float64, error) {
+func (s *server) measure(_ context.Context, at Setting) (float64, error) {
 	s.asked++
 	return s.rate(at) * max(0.1, 1+s.noise*s.random.NormFloat64()), nil
 }
@@ -56,7 +54,7 @@ func TestFindsTheKnee(t *testing.T) {
 			workers: math.Exp2(random.Float64() * 8), batch: float64(128<<10) * math.Exp2(random.Float64()*10),
 			noise: 0.03, random: random,
 		}
-		r, err := tune.Find(t.Context(), options(), s.measure)
+		r, err := find(t.Context(), bounded(), s.measure)
 		require.NoError(t, err)
 		require.True(t, r.Complete)
 		asked += s.asked
@@ -78,11 +76,11 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 	for seed := range uint64(seeds) {
 		random := rand.New(rand.NewPCG(seed, 2))
 		roundTrip, top := 0.001+0.05*random.Float64(), 1e8*(1+20*random.Float64())
-		rate := func(at tune.Setting) float64 {
+		rate := func(at Setting) float64 {
 			one := float64(at.BatchBytes) / (roundTrip + float64(at.BatchBytes)/50e6)
 			return min(top, float64(at.Workers)*one)
 		}
-		r, err := tune.Find(t.Context(), options(), func(_ context.Context, at tune.Setting) (float64, error) {
+		r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
 			return rate(at) * (1 + 0.02*random.NormFloat64()), nil
 		})
 		require.NoError(t, err)
@@ -94,14 +92,14 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 }
 
 func TestAFlatServerNeedsTheLeast(t *testing.T) {
-	r, err := tune.Find(t.Context(), options(), func(context.Context, tune.Setting) (float64, error) { return 5, nil })
+	r, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 5, nil })
 	require.NoError(t, err)
-	require.Equal(t, options().Least, r.Smallest.Setting)
+	require.Equal(t, bounded().Least, r.Smallest.Setting)
 }
 
 func TestRefusedConnectionsEndADoubling(t *testing.T) {
-	o := options()
-	r, err := tune.Find(t.Context(), o, func(_ context.Context, at tune.Setting) (float64, error) {
+	o := bounded()
+	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
 		if at.Workers > 100 {
 			return 0, errors.New("too many connections")
 		}
@@ -113,10 +111,10 @@ func TestRefusedConnectionsEndADoubling(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	o := options()
+	o := bounded()
 	o.Trials = 4
 	asked := 0
-	r, err := tune.Find(t.Context(), o, func(_ context.Context, at tune.Setting) (float64, error) {
+	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
 		asked++
 		return float64(at.Workers), nil
 	})
@@ -128,10 +126,10 @@ func TestBudget(t *testing.T) {
 
 // A search whose last trial is the last one that it may make has come to its end.
 func TestExactlyEnoughTrials(t *testing.T) {
-	find := func(trials int) (r tune.Result, asked int) {
-		o := options()
+	find := func(trials int) (r searchResult, asked int) {
+		o := bounded()
 		o.Trials = trials
-		r, err := tune.Find(t.Context(), o, func(_ context.Context, at tune.Setting) (float64, error) {
+		r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
 			asked++
 			return min(float64(at.Workers), 16), nil
 		})
@@ -150,8 +148,8 @@ func TestExactlyEnoughTrials(t *testing.T) {
 
 // A setting that fails when it is measured again is not measured without end.
 func TestASettingThatFailsLater(t *testing.T) {
-	asked := map[tune.Setting]int{}
-	r, err := tune.Find(t.Context(), options(), func(_ context.Context, at tune.Setting) (float64, error) {
+	asked := map[Setting]int{}
+	r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
 		if asked[at]++; at.Workers == 16 && asked[at] > 1 {
 			return 0, errors.New("too many connections")
 		}
@@ -165,7 +163,7 @@ func TestASettingThatFailsLater(t *testing.T) {
 func TestStopped(t *testing.T) {
 	stop := errors.New("stopped by a signal")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, err := tune.Find(ctx, options(), func(_ context.Context, at tune.Setting) (float64, error) {
+	r, err := find(ctx, bounded(), func(_ context.Context, at Setting) (float64, error) {
 		if at.Workers >= 16 {
 			cancel(stop)
 			return 0, stop
@@ -179,8 +177,8 @@ func TestStopped(t *testing.T) {
 
 func TestNothingCanBeMeasured(t *testing.T) {
 	refused := errors.New("connection refused")
-	_, err := tune.Find(t.Context(), options(), func(context.Context, tune.Setting) (float64, error) { return 0, refused })
-	require.ErrorIs(t, err, tune.ErrNothing)
+	_, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 0, refused })
+	require.ErrorIs(t, err, errNothing)
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "4 workers")
 }

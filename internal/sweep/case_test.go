@@ -1,4 +1,4 @@
-package cells_test
+package sweep_test
 
 import (
 	"testing"
@@ -6,29 +6,31 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/all"
-	"github.com/terapush/terapush/internal/cells"
-	"github.com/terapush/terapush/internal/experiment"
 	"github.com/terapush/terapush/internal/results"
-	"github.com/terapush/terapush/internal/trial"
+	"github.com/terapush/terapush/internal/sweep"
 )
 
-func lay(t *testing.T, part experiment.Part, given ...string) (*cells.Sheet, error) {
+func lay(t *testing.T, part sweep.Part, given ...string) (*sweep.Sweep, error) {
 	t.Helper()
 	drivers, err := all.Drivers()
 	require.NoError(t, err)
 	if part.Push["target"] == nil {
 		part.Push["target"] = []string{"postgres://u:hunter2@h/db"}
 	}
+	push := map[string][]string{}
+	for _, name := range given {
+		push[name] = part.Push[name]
+	}
 	nothing := func(string) (string, bool) { return "", false }
-	return cells.Lay(experiment.Plan{Name: "p", Repeats: 1, Parts: []experiment.Part{part}},
-		cells.Options{Sources: trial.Sources{Drivers: drivers, LookupEnv: nothing}, Given: given})
+	return sweep.New(sweep.Plan{Name: "p", Repeats: 1, Parts: []sweep.Part{part}},
+		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: nothing}, Push: push})
 }
 
 func methods(names ...string) []results.Axis { return []results.Axis{{Name: "method", Values: names}} }
 
 // A record tells what cells have in common, by method where that is all they have in common, and no secrets.
 func TestPartsOfARecord(t *testing.T) {
-	s, err := lay(t, experiment.Part{
+	s, err := lay(t, sweep.Part{
 		Push: map[string][]string{
 			"rows": {"10"}, "rows-per-transaction": {"5"}, "set.app.password": {"hunter2"}, "set.a": {"b"},
 		},
@@ -36,48 +38,47 @@ func TestPartsOfARecord(t *testing.T) {
 		Methods: map[string]map[string][]string{"insert": {"batch-rows": {"3"}}},
 	}, "rows", "rows-per-transaction")
 	require.NoError(t, err)
-	require.Len(t, s.Cells, 4)
+	require.Len(t, s.Cases, 4)
 	require.Equal(t, map[string][]string{
 		"target": {"postgres://u@h/db"}, "rows": {"10"}, "create": {"recreate"}, "set": {"a=b", "app.password=***"},
 	}, s.Parts[0].Push)
 	require.Equal(t, map[string]map[string][]string{
 		"copy": {"rows-per-transaction": {"5"}}, "insert": {"batch-rows": {"3"}},
 	}, s.Parts[0].Methods)
-	for _, c := range s.Cells {
+	for _, c := range s.Cases {
 		require.Equal(t, c.Push["method"][0] == "copy", c.Given["rows-per-transaction"] != nil)
 		require.Contains(t, c.Config.Set, "app.password=hunter2", "the cell is told")
-		require.Equal(t, c.Settings, s.Find(c.Cell).Settings)
 	}
 	require.Equal(t, []string{"postgres://u:hunter2@h/db"}, s.Targets())
 }
 
 // A flag of some methods is theirs, and a mistake only where nobody has any of them.
 func TestFlagsOfSomeMethods(t *testing.T) {
-	_, err := lay(t, experiment.Part{
+	_, err := lay(t, sweep.Part{
 		Push: map[string][]string{"target": {"postgres://h/db"}, "stage": {"x"}, "via": {"s3://bucket/p"}},
 		Axes: methods("copy", "insert"),
 	}, "stage", "via")
 	require.EqualError(t, err, "--stage: no cell's method takes it; they are copy, insert\n--via: no cell's method takes it; they are copy, insert")
-	s, err := lay(t, experiment.Part{
+	s, err := lay(t, sweep.Part{
 		Push: map[string][]string{"target": {"databend://root@h/db"}, "via": {"s3://bucket/p"}}, Axes: methods("insert", "stage-load"),
 	}, "via")
 	require.NoError(t, err)
 	require.Equal(t, map[string]map[string][]string{"stage-load": {"via": {"s3://bucket/p"}}}, s.Parts[0].Methods)
-	require.Empty(t, s.Cells[0].Config.Via.String())
-	require.NotEmpty(t, s.Cells[1].Config.Via.String())
+	require.Empty(t, s.Cases[0].Config.Via.String())
+	require.NotEmpty(t, s.Cases[1].Config.Via.String())
 }
 
 // A record says along which axis rows ended; parts without the axis have no rows that end.
 func TestKneeOfAPart(t *testing.T) {
 	drivers, err := all.Drivers()
 	require.NoError(t, err)
-	part := func(name string, axis string) experiment.Part {
-		return experiment.Part{
+	part := func(name string, axis string) sweep.Part {
+		return sweep.Part{
 			Name: name, Push: map[string][]string{"target": {"postgres://h/db"}}, Axes: []results.Axis{{Name: axis, Values: []string{"1", "2"}}},
 		}
 	}
-	s, err := cells.Lay(experiment.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: []experiment.Part{part("a", "workers"), part("b", "batch-rows")}},
-		cells.Options{Sources: trial.Sources{Drivers: drivers, LookupEnv: func(string) (string, bool) { return "", false }}})
+	s, err := sweep.New(sweep.Plan{Name: "p", Repeats: 1, Knee: "workers", Parts: []sweep.Part{part("a", "workers"), part("b", "batch-rows")}},
+		sweep.Options{Sources: sweep.Sources{Drivers: drivers, LookupEnv: func(string) (string, bool) { return "", false }}})
 	require.NoError(t, err)
 	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
 }

@@ -1,0 +1,223 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Sweep is a plan whose cases are pushes that can be.
+type Sweep struct {
+	Plan  Plan
+	Cases []Case         // of the chosen parts
+	Parts []results.Part // all of the plan's, as a record has them: without secrets
+}
+
+// New makes a push of every case, and connects to nothing. The error names everything that is wrong, each problem once
+// with the cases that have it.
+func New(p Plan, o Options) (*Sweep, error) {
+	s := &Sweep{Plan: p}
+	var names []string
+	for _, part := range p.Parts {
+		names = append(names, part.Name)
+	}
+	switch {
+	case o.Only == "" || slices.Contains(names, o.Only):
+	case len(names) == 1 && names[0] == "":
+		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", o.Only)
+	default:
+		return nil, fmt.Errorf("--only: %w", config.Unknown("part", o.Only, names))
+	}
+	all := make([][]Case, len(p.Parts))
+	taken := map[string]bool{}
+	var methods, texts []string
+	wrong := map[string][]string{} // the cases that have a problem
+	for _, c := range p.Cases() {
+		method, err := o.setUp(&c)
+		all[c.Part] = append(all[c.Part], c)
+		if o.Only != "" && names[c.Part] != o.Only {
+			continue
+		}
+		for name := range c.Push {
+			taken[name] = true
+		}
+		if method != "" && !slices.Contains(methods, method) {
+			methods = append(methods, method)
+		}
+		if err == nil {
+			err = c.Outline(o.Drivers)
+		}
+		for _, text := range problemsOf(err) {
+			if wrong[text] == nil {
+				texts = append(texts, text)
+			}
+			wrong[text] = append(wrong[text], s.Describe(c))
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	var problems []error
+	for _, text := range texts {
+		problems = append(problems, fmt.Errorf("%s: %s", oneOf(wrong[text]), text))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
+		if !taken[name] && name != setFlag {
+			problems = append(problems, fmt.Errorf("--%s: no cell's method takes it; they are %s", name, strings.Join(methods, ", ")))
+		}
+	}
+	for i, part := range p.Parts {
+		recorded, err := partOf(part, all[i])
+		if err != nil {
+			return nil, err
+		}
+		if hasAxis(part, p.Knee) {
+			recorded.Knee = p.Knee
+		}
+		s.Parts = append(s.Parts, recorded)
+	}
+	return s, errors.Join(problems...)
+}
+
+// problemsOf returns the lines of an error, each once.
+func problemsOf(err error) (lines []string) {
+	if err == nil {
+		return nil
+	}
+	for line := range strings.Lines(err.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// oneOf names the first of some cases, and how many there are besides.
+func oneOf(cases []string) string {
+	switch more := len(cases) - 1; more {
+	case 0:
+		return cases[0]
+	case 1:
+		return cases[0] + " and 1 more cell"
+	default:
+		return fmt.Sprintf("%s and %d more cells", cases[0], more)
+	}
+}
+
+// Describe names a case within the plan.
+func (s *Sweep) Describe(c Case) string {
+	text := results.Settings(c.Settings).String()
+	if name := s.Plan.Parts[c.Part].Name; name != "" {
+		text = name + ": " + text
+	}
+	return text
+}
+
+// Targets lists those of the cases as they were given, each once.
+func (s *Sweep) Targets() []string {
+	var all []string
+	for _, c := range s.Cases {
+		if !slices.Contains(all, c.Config.Target) {
+			all = append(all, c.Config.Target)
+		}
+	}
+	return all
+}
+
+// setUp makes the push of a case, without the flags of the command line that its method does not take. method is "" where
+// there is none of the name, as the case's own check will say.
+func (o *Options) setUp(c *Case) (method string, err error) {
+	if c.Setup, err = o.Setup(c.Push); err != nil {
+		return "", err
+	}
+	driver, _, err := config.FindTarget(c.Config.Target, c.Config.Connect, o.Drivers)
+	if err != nil {
+		return "", nil //nolint:nilerr // Outline says the same, with all else that is wrong
+	}
+	m, known := loader.FindMethod(driver, c.Config.Method)
+	if !known {
+		return "", nil
+	}
+	flags := len(c.Push)
+	maps.DeleteFunc(c.Push, func(name string, _ []string) bool {
+		return o.Push[name] != nil && name != setFlag && !config.Takes(m, name, o.Drivers)
+	})
+	if len(c.Push) < flags {
+		c.Setup, err = o.Setup(c.Push)
+	}
+	return m.Name, err
+}
+
+// partOf returns a part as the record has it: with the flags that its cases have in common, and without secrets.
+func partOf(p Part, cases []Case) (results.Part, error) {
+	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
+	if part.Name == "" {
+		part.Title = "" // it is the sweep's
+	}
+	for _, a := range p.Axes {
+		if variable, isSet := strings.CutPrefix(a.Name, setPrefix); isSet && loader.IsSecret(variable) {
+			return part, fmt.Errorf("axis %s: the values of an axis are in every table, and this looks like a secret", a.Name)
+		}
+	}
+	byMethod := map[string][]map[string][]string{}
+	var all []map[string][]string
+	for _, c := range cases {
+		push := recorded(c.Given, p.Axes)
+		method := strings.Join(c.Push[methodFlag], "")
+		all, byMethod[method] = append(all, push), append(byMethod[method], push)
+	}
+	part.Push = common(all)
+	for method, pushes := range byMethod {
+		own := common(pushes)
+		maps.DeleteFunc(own, func(name string, _ []string) bool { return part.Push[name] != nil })
+		if len(own) > 0 && part.Methods == nil {
+			part.Methods = map[string]map[string][]string{}
+		}
+		if len(own) > 0 {
+			part.Methods[method] = own
+		}
+	}
+	if target, ok := p.Push[targetName]; ok {
+		shown, err := ShownTarget(target[0])
+		if err != nil {
+			return part, err
+		}
+		part.Push[targetName] = []string{shown}
+	}
+	return part, nil
+}
+
+// recorded returns flags without axes and secrets.
+func recorded(given map[string][]string, axes []results.Axis) map[string][]string {
+	isAxis := func(name string) bool {
+		return slices.ContainsFunc(axes, func(a results.Axis) bool { return a.Name == name })
+	}
+	push := map[string][]string{}
+	for name, values := range given {
+		if name != setFlag && !isAxis(name) {
+			push[name] = values
+		}
+	}
+	for _, text := range given[setFlag] {
+		if name, _, _ := strings.Cut(text, "="); !isAxis(setPrefix + name) {
+			push[setFlag] = append(push[setFlag], ShownSetting(text))
+		}
+	}
+	return push
+}
+
+// common returns the flags that are the same in all.
+func common(all []map[string][]string) map[string][]string {
+	same := map[string][]string{}
+	for i, one := range all {
+		if i == 0 {
+			same = maps.Clone(one)
+		}
+		maps.DeleteFunc(same, func(name string, values []string) bool { return !slices.Equal(values, one[name]) })
+	}
+	return same
+}

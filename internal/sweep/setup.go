@@ -1,0 +1,132 @@
+package sweep
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Sources is where a trial's flags come from besides those that it is given.
+type Sources struct {
+	Drivers   *loader.Registry
+	LookupEnv func(string) (string, bool) // nil finds no variable
+	File      string                      // YAML, with flags' names as keys; "" is none
+}
+
+// Setup is one configuration to be measured.
+type Setup struct {
+	Config config.Push
+	Given  map[string][]string // flags that were set by any source, by name; the target is not among them
+	Plan   plan.Plan           // without what a server may change about it; zero before Outline
+
+	secrets []loader.Secret // values of --set that nobody may see
+}
+
+// Setup returns the push of flags by name, as config.FromValues takes them. A table that trials may make anew is, so that
+// the next trial finds what this one found: no rows.
+func (s Sources) Setup(values map[string][]string) (Setup, error) {
+	var one Setup
+	var err error
+	one.Config, one.Given, err = config.FromValues(values, s.Drivers, s.LookupEnv, s.File)
+	if err != nil {
+		return one, err
+	}
+	p := &one.Config
+	p.State, p.Progress, p.MetricsAddr, p.MetricsLinger = "", "", "", 0
+	for _, name := range ofProcess() {
+		delete(one.Given, name)
+	}
+	if _, chosen := one.Given["create"]; !chosen && !p.Append && hasTables(p, s.Drivers) {
+		p.Create = string(loader.CreateRecreate)
+		one.Given["create"] = []string{p.Create}
+	}
+	for _, text := range p.Set {
+		if name, value, found := strings.Cut(text, "="); found && loader.IsSecret(name) {
+			one.secrets = append(one.secrets, loader.Secret(strings.TrimSpace(value)))
+		}
+	}
+	return one, nil
+}
+
+// hasTables reports whether there is anything to make anew: among objects every run has a folder of its own.
+func hasTables(p *config.Push, drivers *loader.Registry) bool {
+	driver, _, err := config.FindTarget(p.Target, p.Connect, drivers)
+	return err != nil || !slices.ContainsFunc(driver.Methods(), func(m loader.Method) bool { return m.Caps.Objects })
+}
+
+// Outline plans the push as far as that is possible without a server, and refuses what no server could make good.
+func (s *Setup) Outline(drivers *loader.Registry) error {
+	var err error
+	s.Plan, _, err = push.Outline(&s.Config, drivers)
+	return err
+}
+
+// Flags returns the flags of push as a scratch pad, and the names of those that a trial may be given: not those that tell
+// one process what to do.
+func Flags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
+	all = pflag.NewFlagSet("trial", pflag.ContinueOnError)
+	new(config.Push).Flags(all, drivers)
+	all.VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(ofProcess(), f.Name) {
+			names = append(names, f.Name)
+		}
+	})
+	return all, names
+}
+
+// OfOnePush lists the flags of a push that is none of many: what goes on goes on by its own command, and between two trials
+// nobody lingers.
+func OfOnePush() []string { return []string{"resume", "metrics-linger"} }
+
+// ofProcess lists the flags that say what one process does, and nothing about a trial.
+func ofProcess() []string {
+	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr")
+}
+
+// ShownSetting returns an entry of --set as it may be shown.
+func ShownSetting(text string) string {
+	name, value, found := strings.Cut(text, "=")
+	if !found || !loader.IsSecret(name) {
+		return text
+	}
+	return name + "=" + loader.Secret(value).String()
+}
+
+// ShownTarget returns a target without anything that may be secret. Its error shows nothing secret either.
+func ShownTarget(text string) (string, error) {
+	t, err := loader.ParseTarget(text)
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}
+
+// withoutSecrets returns the report as it may be recorded: without what --set has let in.
+func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
+	if r == nil {
+		return nil
+	}
+	r.Schema = report.Schema
+	hidden := func(text string) string { return loader.Redact(text, s.secrets...) }
+	for name, value := range r.Target.Settings {
+		if loader.IsSecret(name) {
+			value = loader.Secret(value).String()
+		}
+		r.Target.Settings[name] = hidden(value)
+	}
+	for name, value := range r.Plan.Options {
+		r.Plan.Options[name] = hidden(value)
+	}
+	r.Result.Error = hidden(r.Result.Error)
+	for i, text := range r.Warnings {
+		r.Warnings[i] = hidden(text)
+	}
+	return r
+}
