@@ -90,7 +90,7 @@ func (a *app) examine(ctx context.Context, c config.Push, bitsPerSecond int64) e
 	if c.Target == "" {
 		want.Workers, want.Memory = push.Resources(soft, &c)
 	} else {
-		e, err := push.Examine(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
+		e, err := push.CheckServer(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
 		if err != nil {
 			return err
 		}

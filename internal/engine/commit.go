@@ -57,7 +57,7 @@ func tryOfGroup(g *group, begun Begun) *try {
 
 // committed is the innermost layer of a group.
 func (m *mover) committed(ctx context.Context, t *try) (loader.Ack, error) {
-	return m.committer.Commit(ctx, t.group())
+	return m.Features.Committer.Commit(ctx, t.group())
 }
 
 // discardTime bounds the removal of a group's objects, which nothing depends on.
@@ -66,7 +66,7 @@ const discardTime = 2 * time.Minute
 func (m *mover) discard(ctx context.Context, t *try) {
 	bound, cancel := context.WithTimeout(ctx, discardTime)
 	defer cancel()
-	err := m.committer.Discard(bound, t.group())
+	err := m.Features.Committer.Discard(bound, t.group())
 	if err == nil {
 		return
 	}

@@ -51,6 +51,7 @@ type Stored struct {
 // Config is all the engine needs. Deadline, MaxRate and the booleans may be zero.
 type Config struct {
 	Loader   loader.Loader
+	Features loader.Features // of Loader
 	Classify func(error) loader.Verdict
 	Contract loader.Contract
 	Source   Source
@@ -160,11 +161,8 @@ func newRun(running context.Context, c Config) (*run, error) {
 		Config: c, numbers: numbers{end: c.Batches, done: c.Done},
 		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
 	}
-	if c.Contract.Staged() {
-		var can bool
-		if r.committer, can = c.Loader.(loader.Committer); !can {
-			return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
-		}
+	if c.Contract.Staged() && c.Features.Committer == nil {
+		return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
 	}
 	r.patience, r.endPatience = context.WithCancel(running)
 	r.more, r.numbers.noMore = context.WithCancel(running)
@@ -200,11 +198,10 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 // run is what the workers share.
 type run struct {
 	Config
-	numbers   numbers
-	groups    *groups          // nil unless the contract is staged
-	committer loader.Committer // likewise
-	schedule  *schedule        // nil without a rate
-	deadline  deadline
+	numbers  numbers
+	groups   *groups   // nil unless the contract is staged
+	schedule *schedule // nil without a rate
+	deadline deadline
 	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
 	groupDeadline deadline
 	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends when nothing is left

@@ -109,19 +109,16 @@ func (m *mover) askFirst(ctx context.Context, t *try, waits *retry.Waits) (loade
 	if m.labelLocks() {
 		return loader.Unknown, nil
 	}
-	if !m.canResolve() {
+	if m.Features.Resolver == nil {
 		return loader.Unknown, fmt.Errorf("an earlier process began %s, and this back-end cannot find out what became of it", t)
 	}
 	return m.resolved(ctx, t, waits)
 }
 
-func (m *mover) canResolve() bool {
-	_, can := m.Loader.(loader.Resolver)
-	return can
-}
-
 // labelLocks tells whether a label alone keeps two attempts apart: a back-end whose labels do not is a Resolver.
-func (m *mover) labelLocks() bool { return m.Contract.Dedup == loader.DedupKey && !m.canResolve() }
+func (m *mover) labelLocks() bool {
+	return m.Contract.Dedup == loader.DedupKey && m.Features.Resolver == nil
+}
 
 // maySendAgain tells whether another attempt is safe.
 func (m *mover) maySendAgain(applied loader.Applied) bool {
@@ -170,7 +167,7 @@ func (m *mover) pause(waits *retry.Waits, atLeast time.Duration) bool {
 
 // mustResolve tells whether the database has to be asked before anything may be sent again.
 func (m *mover) mustResolve(v loader.Verdict) bool {
-	return !m.upload && m.canResolve() && m.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
+	return !m.upload && m.Features.Resolver != nil && m.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
 // resolveFloor is the least time for an answer: ending the earlier session may mean to wait for its rollback, which has
@@ -183,7 +180,7 @@ func (m *mover) resolve(ctx context.Context, t *try) (loader.Applied, error) {
 	start := time.Now()
 	bound, cancel := context.WithTimeout(ctx, max(m.deadline.limit(t.batches(), 0), resolveFloor))
 	defer cancel()
-	found, err := m.Loader.(loader.Resolver).Resolve(bound, t.Ref)
+	found, err := m.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
 		return loader.Unknown, fmt.Errorf("asking what became of %s: %w", t, err)

@@ -137,7 +137,7 @@ func TestOneWhoWantsOnlyTheLoadIsNotExamined(t *testing.T) {
 func TestExamine(t *testing.T) {
 	p := newPlace(t)
 	w := &ward{endpoint: "db:5432", findings: []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a")}}
-	e, err := push.Examine(t.Context(), p.examined(small+" --memory 1GiB --create never --delivery at-least-once", w))
+	e, err := push.CheckServer(t.Context(), p.examined(small+" --memory 1GiB --create never --delivery at-least-once", w))
 	require.NoError(t, err)
 	require.Equal(t, w.findings, e.Findings)
 	require.Equal(t, "db:5432", e.Endpoint)
@@ -150,7 +150,7 @@ func TestExamine(t *testing.T) {
 
 func TestExamineOfARunByDurationKnowsNoLength(t *testing.T) {
 	w := &ward{}
-	_, err := push.Examine(t.Context(), newPlace(t).examined("--duration 5s", w))
+	_, err := push.CheckServer(t.Context(), newPlace(t).examined("--duration 5s", w))
 	require.NoError(t, err)
 	require.Zero(t, w.asked[0].TotalBytes)
 }
@@ -178,7 +178,7 @@ func TestWhatGoesWrongIsAFinding(t *testing.T) {
 			if c.open != nil {
 				p.failOn("open", c.open)
 			}
-			e, err := push.Examine(t.Context(), p.examined(c.args, &c.ward))
+			e, err := push.CheckServer(t.Context(), p.examined(c.args, &c.ward))
 			require.NoError(t, err)
 			require.Len(t, e.Findings, len(c.want))
 			for i, want := range c.want {
@@ -195,7 +195,7 @@ func TestWhatGoesWrongIsAFinding(t *testing.T) {
 }
 
 func TestABackEndWithoutChecks(t *testing.T) {
-	e, err := push.Examine(t.Context(), newPlace(t).job(small))
+	e, err := push.CheckServer(t.Context(), newPlace(t).job(small))
 	require.NoError(t, err)
 	require.Len(t, e.Findings, 2)
 	require.Equal(t, loader.GradeOK, e.Findings[0].Grade)
@@ -203,7 +203,7 @@ func TestABackEndWithoutChecks(t *testing.T) {
 }
 
 func TestExamineRefusesUsageAndHeedsASignal(t *testing.T) {
-	_, err := push.Examine(t.Context(), newPlace(t).job(small+" --set x"))
+	_, err := push.CheckServer(t.Context(), newPlace(t).job(small+" --set x"))
 	require.Equal(t, push.Usage, push.OutcomeOf(err))
 
 	p := newPlace(t)
@@ -213,7 +213,7 @@ func TestExamineRefusesUsageAndHeedsASignal(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	_, err = push.Examine(t.Context(), j)
+	_, err = push.CheckServer(t.Context(), j)
 	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
 }
 
@@ -238,7 +238,7 @@ func TestExamineLooksAtRows(t *testing.T) {
 			}
 			return nil
 		}
-		e, err := push.Examine(t.Context(), p.examined(small+args, &ward{}))
+		e, err := push.CheckServer(t.Context(), p.examined(small+args, &ward{}))
 		require.NoError(t, err)
 		if c.found == "" {
 			require.Empty(t, e.Findings, args)
@@ -252,7 +252,7 @@ func TestExamineLooksAtRows(t *testing.T) {
 
 	p := newPlace(t)
 	p.failOn("prepare", fmt.Errorf("table memory %w", loader.ErrNoTable))
-	e, err := push.Examine(t.Context(), p.examined(small, &ward{}))
+	e, err := push.CheckServer(t.Context(), p.examined(small, &ward{}))
 	require.NoError(t, err)
 	require.Empty(t, e.Findings, "the run makes it")
 }

@@ -5,13 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
-	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestMachineWork(t *testing.T) {
@@ -108,10 +106,10 @@ func TestWireAndEncodedBytes(t *testing.T) {
 		"stored up": {s: event.Snapshot{EncodedBytes: 100 * mib, StoredBytes: 200 * mib, WireBytes: 110 * mib}, staged: true, want: "-45 %"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &push{resumed: c.resumed, plan: plan.Plan{EncodedRowBytes: 100}, ledger: new(runlog.Log)}
+			p := &push{plan: plan{Plan: config.Plan{EncodedRowBytes: 100}}}
+			p.state.resumed = c.resumed
 			if c.staged {
-				p.contract.GroupBatches = 1
-				p.contract.Dedup = loader.DedupTx
+				p.plan.GroupBatches = 1
 			}
 			var r report.Report
 			p.warnOfWire(&r, c.s)

@@ -90,27 +90,33 @@ func TestTheInstanceKnowsBetterThanTheCard(t *testing.T) {
 	require.Zero(t, link{}.bits("10.1.2.3"), "nothing is known")
 }
 
-func TestWhoIsHired(t *testing.T) {
+func TestWorkers(t *testing.T) {
 	target, err := loader.ParseTarget("mysql://u@10.1.2.3/d")
 	require.NoError(t, err)
 	var asked []string
-	hired := func(workers int, caps loader.Caps) *push {
-		p := &push{Job: Job{Config: config.Push{Workers: workers}}, target: target, link: twoCards(&asked)}
-		p.hire(caps)
+	chosen := func(workers int, caps loader.Caps) *plan {
+		p := &plan{config: &config.Push{Workers: workers}, notes: new(notes)}
+		p.chooseWorkers(caps, func() int64 { return twoCards(&asked).bits(destination(target)) })
 		return p
 	}
-	require.GreaterOrEqual(t, hired(0, loader.Caps{}).crew.workers, 40, "what fills the link")
-	require.LessOrEqual(t, hired(0, loader.Caps{}).crew.workers, 64)
-	require.Equal(t, crew{workers: 105}, hired(0, loader.Caps{Objects: true}).crew)
-	require.Equal(t, crew{workers: 3, asked: true}, hired(3, loader.Caps{}).crew, "what the user says")
+	require.GreaterOrEqual(t, chosen(0, loader.Caps{}).workers, 40, "what fills the link")
+	require.LessOrEqual(t, chosen(0, loader.Caps{}).workers, 64)
+	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers)
+	p := chosen(3, loader.Caps{})
+	require.Equal(t, 3, p.workers, "what the user says")
+	require.True(t, p.asked)
 
 	few := loader.Caps{MaxInFlight: 8}
-	p := hired(0, few)
-	require.Contains(t, p.lower(few), "workers are lowered to the 8 loads that the server runs at a time")
-	require.Equal(t, 8, p.crew.workers)
-	require.Empty(t, p.lower(few))
+	p = chosen(0, few)
+	for range 2 {
+		p.adjustWorkers(few)
+		require.Equal(t, 8, p.workers)
+		require.Len(t, p.notes.list, 1)
+		require.Contains(t, p.notes.list[0], "workers are lowered to the 8 loads that the server runs at a time")
+	}
 	staged := loader.Caps{Staged: true, MaxInFlight: 8}
-	p = hired(0, staged)
-	require.Empty(t, p.lower(staged), "they take no load's place")
-	require.Equal(t, 105, p.crew.workers)
+	p = chosen(0, staged)
+	p.adjustWorkers(staged)
+	require.Empty(t, p.notes.list, "they take no load's place")
+	require.Equal(t, 105, p.workers)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/config"
 )
 
 const recordSchema = "terapush.run/v1"
@@ -38,8 +38,8 @@ type Record struct {
 	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
 	Table   string    `json:"table"`
 	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.
-	Identity string    `json:"identity"`
-	Plan     plan.Plan `json:"plan"`
+	Identity string      `json:"identity"`
+	Plan     config.Plan `json:"plan"`
 	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
 }

@@ -2,52 +2,14 @@ package push
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/url"
-	"runtime"
 	"sync"
 
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
-	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-// crew is how many workers load at the same time, and whether somebody asked for so many.
-type crew struct {
-	workers int
-	asked   bool
-}
-
-// hire settles the number of workers as far as no server has a say.
-func (p *push) hire(caps loader.Caps) {
-	p.crew = crew{workers: p.Config.Workers, asked: p.Config.Workers > 0}
-	if !p.crew.asked {
-		p.crew.workers = plan.Workers(runtime.GOMAXPROCS(0), p.link.bits(destination(p.target)), caps)
-	}
-}
-
-// heed lowers what goes on at the same time to what the server runs.
-func (p *push) heed(caps loader.Caps) {
-	if warning := p.lower(caps); warning != "" {
-		p.warn(warning)
-	}
-}
-
-// lower is heed without a log, for dry runs too. Workers of a staged method take no load's place.
-func (p *push) lower(caps loader.Caps) (warning string) {
-	most, was := caps.MaxInFlight, p.crew.workers
-	if most <= 0 || was <= most || caps.Staged {
-		return ""
-	}
-	p.crew.workers = most
-	loads := fmt.Sprintf("the %d loads", most)
-	if most == 1 {
-		loads = "the one load"
-	}
-	return fmt.Sprintf("%d workers are lowered to %s that the server runs at a time: more would only wait in its queue", was, loads)
-}
 
 // link finds the speed of the way to a target without sending it anything.
 type link struct {
@@ -74,7 +36,7 @@ func fullLink(ctx context.Context) link {
 	return l
 }
 
-// cards are the network interfaces, those of Amazon's driver with the instance's speed.
+// cards returns the network interfaces, those of Amazon's driver with the instance's speed.
 func (l link) cards() []host.NIC {
 	all := l.nics()
 	for i, n := range all {
@@ -85,7 +47,7 @@ func (l link) cards() []host.NIC {
 	return all
 }
 
-// leavesBy is the interface by which a host is reached; "" where it is not known. This machine itself is reached by the
+// leavesBy returns the interface by which a host is reached; "" where it is not known. This machine itself is reached by the
 // loopback's, as Linux calls it.
 //
 // A name is not looked up and taken to be where all the world is: a dry run may not ask, and a run is to take what it
@@ -102,7 +64,7 @@ func (l link) leavesBy(to string) string {
 	return l.route("")
 }
 
-// bits is the speed of the link in bits a second by which a host is reached; 0 where it is not known, and for this machine
+// bits returns the speed of the link in bits a second by which a host is reached; 0 where it is not known, and for this machine
 // itself.
 func (l link) bits(to string) int64 {
 	nic := l.leavesBy(to)
@@ -122,7 +84,7 @@ func (l link) bits(to string) int64 {
 	return 0
 }
 
-// destination is the host that the sessions send to; "" for this machine, and where nothing goes over a network. A store has
+// destination returns the host that the sessions send to; "" for this machine, and where nothing goes over a network. A store has
 // its host in the parameter endpoint; without one it is a bucket that stands there, which is as good as any name.
 func destination(t loader.Target) string {
 	if t.Via != nil {
@@ -139,4 +101,10 @@ func destination(t loader.Target) string {
 		return ""
 	}
 	return host
+}
+
+// world returns the speed of the link by which all the world is reached.
+func (l link) world() int64 {
+	const documentation = "192.0.2.1" // RFC 5737: nobody's address, and the default route leads there
+	return l.bits(documentation)
 }

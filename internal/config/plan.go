@@ -1,7 +1,4 @@
-// Package plan turns what the user wants and what the database can do into numbers: rows, batches, distinct rows,
-// buffers, memory. It is pure; nothing is opened and nothing is asked here, so the same input gives the same plan in a
-// dry run and in a push.
-package plan
+package config
 
 import (
 	"errors"
@@ -13,7 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Plan is a run in numbers. It is kept with the run and is the part of it that a resume may not change, except for
+// Plan is a run in numbers: rows, batches, distinct rows, buffers, memory. To make it nothing is opened and nothing is
+// asked, so the same input gives the same plan in a dry run and in a push. It is kept with the run and is the part of it that a resume may not change, except for
 // Workers, Buffers and Memory.
 type Plan struct {
 	loader.Contract
@@ -77,8 +75,8 @@ type Resources struct {
 	BufferMemory func(batchRows int64) int64
 }
 
-// Input is all that a plan is made of.
-type Input struct {
+// PlanInput is all that a plan is made of.
+type PlanInput struct {
 	Contract     loader.Contract
 	Dataset      string
 	Seed         uint64
@@ -96,8 +94,8 @@ type Input struct {
 	Resources
 }
 
-// Make fixes the numbers. Warnings say where the machine made the plan smaller than what was asked for.
-func Make(in Input) (Plan, []string, error) {
+// MakePlan fixes the numbers. Warnings say where the machine made the plan smaller than what was asked for.
+func MakePlan(in PlanInput) (Plan, []string, error) {
 	p := Plan{
 		Contract: in.Contract,
 		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
@@ -129,7 +127,7 @@ func Make(in Input) (Plan, []string, error) {
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
 
 // distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.
-func distinctRows(in Input) int64 {
+func distinctRows(in PlanInput) int64 {
 	if in.DistinctBytes == 0 {
 		return 0
 	}
@@ -198,4 +196,39 @@ func divideUp(n, by int64) int64 {
 		quotient++
 	}
 	return quotient
+}
+
+// What one connection is reckoned to carry, in bits a second, where the link's speed decides how many there are.
+const (
+	// flowBits is the most that one TCP connection carries on EC2 outside of a cluster placement group, however fast the
+	// instance is.
+	flowBits = 5_000_000_000
+	// connectionBits is what a connection to a database carries. A server has one process or thread for each, whose parser
+	// takes from 220 MB/s (MariaDB, LOAD DATA) to 600 MB/s (PostgreSQL, binary COPY), and nothing moves while it commits.
+	// So 50 Gbit/s are 40 connections.
+	connectionBits = flowBits / 4
+	// requestBits is what a connection to an object store carries. Amazon reckons with a request for every 85 to 90 MB/s,
+	// 72 of them at 50 Gbit/s; half as many again, since a worker that waits for its answer sends nothing. So 105.
+	requestBits = 480_000_000
+)
+
+// Bounds of the number of workers that nobody asked for.
+const (
+	fewest = 4
+	// A connection costs a database memory, and PostgreSQL takes a hundred by default. A store does not care: there it is
+	// the memory of this machine that bounds them.
+	mostConnections, mostRequests = 64, 256
+)
+
+// DefaultWorkers is how many connections load at the same time where the user does not say. It is two a core, 4 to 64: one sends
+// while the other waits for its answer. On a link whose speed is known, in bits a second, there are at least as many as it
+// takes to fill it; 0 is not known. Memory and the server may lower the number: see Plan.Fit and loader.Caps.MaxInFlight.
+func DefaultWorkers(cores int, linkBits int64, caps loader.Caps) int {
+	each, most := int64(connectionBits), int64(mostConnections)
+	if caps.StoresObjects() {
+		each, most = requestBits, mostRequests
+	}
+	most = max(most, divideUp(linkBits, flowBits))
+	byCores := min(max(2*cores, fewest), mostConnections)
+	return max(byCores, int(min(divideUp(linkBits, each), most)))
 }
