@@ -62,7 +62,7 @@ type Config struct {
 	Log    *slog.Logger
 
 	Batches int64
-	// Done tells whether a batch is in already and need not be sent.
+	// Done reports whether a batch is in already and need not be sent.
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
@@ -129,7 +129,7 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	workers.Wait()
 	if r.groups != nil {
 		c.Stats.Phase(event.Commit)
-		r.groups.noMore(r.end())
+		r.groups.close(r.end())
 		committers.Wait()
 	}
 	end()
@@ -164,8 +164,8 @@ func newRun(running context.Context, c Config) (*run, error) {
 	if c.Contract.Staged() && c.Features.Committer == nil {
 		return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
 	}
-	r.patience, r.endPatience = context.WithCancel(running)
-	r.more, r.numbers.noMore = context.WithCancel(running)
+	r.retryCtx, r.endRetries = context.WithCancel(running)
+	r.handoutCtx, r.numbers.ended = context.WithCancel(running)
 	if c.Contract.Staged() {
 		r.groups = newGroups(c)
 		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
@@ -187,7 +187,7 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 		case <-drain:
 			r.asked.Store(true)
 			r.numbers.stop()
-			r.endPatience()
+			r.endRetries()
 			return
 		case <-running.Done():
 			return
@@ -204,11 +204,11 @@ type run struct {
 	deadline deadline
 	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
 	groupDeadline deadline
-	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends when nothing is left
-	// to hand out, or with the first failure: then others may still retry what they have.
-	patience, more context.Context
-	endPatience    func()
-	asked          atomic.Bool // to stop
+	// retryCtx ends when the run is asked to stop: nobody waits for a retry after that. handoutCtx ends when nothing is
+	// left to hand out, or with the first failure: then others may still retry what they have.
+	retryCtx, handoutCtx context.Context
+	endRetries           func()
+	asked                atomic.Bool // to stop
 
 	mu      sync.Mutex
 	failed  error
