@@ -32,7 +32,7 @@ type ServerChecks struct {
 // the same time, and the budget of all buffers in bytes.
 func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) {
 	if workers = c.Workers; workers == 0 {
-		workers = config.DefaultWorkers(runtime.GOMAXPROCS(0), fullLink(ctx).world(), loader.Caps{})
+		workers = config.DefaultWorkers(runtime.GOMAXPROCS(0), host.FullLink(ctx).World(), loader.Caps{})
 	}
 	return workers, memory(c)
 }

@@ -40,7 +40,7 @@ func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, e
 // dryRun plans a push of a copy of the configuration, as far as that is possible without a server.
 func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	p := &push{Job: Job{Config: *c, Drivers: drivers}}
-	p.connectParts(localLink(context.Background()))
+	p.connectParts(host.LocalLink(context.Background()))
 	_, verifying := verify.ParseMode(p.Config.Verify)
 	if err := joinOnce(p.configure(), verifying); err != nil {
 		return nil, err

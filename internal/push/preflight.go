@@ -66,7 +66,7 @@ func (p *push) configure() error {
 	if err := joinOnce(valid, err); err != nil {
 		return err
 	}
-	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.bits(destination(p.target.Target)) })
+	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
 }
 
 // checkAndPrepare makes the table, unless the server has something that would stop the push. What the making itself comes

@@ -15,6 +15,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/feed"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/stats"
@@ -87,13 +88,13 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 		}
 	}()
 	p = &push{Job: j, started: time.Now()}
-	p.connectParts(fullLink(soft))
+	p.connectParts(host.FullLink(soft))
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
 }
 
 // connectParts gives each part of the push what it reads of the others.
-func (p *push) connectParts(l link) {
+func (p *push) connectParts(l host.Link) {
 	p.notes.log = p.Log
 	p.target.config, p.target.notes, p.target.link = &p.Config, &p.notes, l
 	p.plan.config, p.plan.notes = &p.Config, &p.notes

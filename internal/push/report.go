@@ -30,9 +30,9 @@ func (p *push) report(err error) *report.Report {
 		// Before anything is measured for the report itself, so that only the run is counted.
 		s := m.stats.Snapshot()
 		r.Measure(s, m.stats.Latency(), m.usage.Usage())
-		batches, link := max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches), &p.target.link
-		r.BoundBy = report.NewBound(s.LimitSeconds,
-			evidence(m.account.Account(), &m.machine, link.cards(), link.leavesBy(destination(p.target.Target)), batches))
+		e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
+		m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
+		r.BoundBy = report.NewBound(s.LimitSeconds, e)
 		if p.Config.Prices != "" {
 			r.Price = p.plan.price(s, p.target.caps(), p.started)
 		}

@@ -5,12 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/network"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -20,7 +23,7 @@ type target struct {
 	loader.Target
 	config *config.Push
 	notes  *notes
-	link   link
+	link   host.Link
 	driver loader.Driver
 
 	loader    loader.Loader // nil until it is open
@@ -155,4 +158,23 @@ func (t *target) rowsIn(ctx context.Context, what string, keys loader.KeyRange, 
 		})
 	})
 	return there, err
+}
+
+// destination returns the host that the sessions send to; "" for this machine, and where nothing goes over a network. A store has
+// its host in the parameter endpoint; without one it is a bucket that stands there, which is as good as any name.
+func destination(t loader.Target) string {
+	if t.Via != nil {
+		t = *t.Via
+	}
+	if u, err := url.Parse(t.Params.Get("endpoint")); err == nil && u.Host != "" {
+		return u.Hostname()
+	}
+	if len(t.Hosts) == 0 {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(t.Address(0, "0"))
+	if err != nil {
+		return ""
+	}
+	return host
 }
