@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -46,23 +47,15 @@ const maxBatchBytes = 4<<30 - 1<<20
 // it will get.
 const MaxDurationRows = 1_000_000_000_000
 
-// Size says how long a run is. Exactly one of the fields is set.
-type Size struct {
-	Rows       int64
-	Bytes      int64 // of column data
-	ByDuration bool
-}
-
-// RowCount is the number of rows of a run of the size.
-func (s Size) RowCount(rowBytes int64) int64 {
+// RowCount returns the number of rows of a run of rows that hold so many bytes; of one by duration, the most it can have.
+func (p *Push) RowCount(rowBytes int64) int64 {
 	switch {
-	case s.ByDuration:
+	case p.Duration > 0:
 		return MaxDurationRows
-	case s.Rows > 0:
-		return s.Rows
-	default:
-		return max(divideUp(s.Bytes, rowBytes), 1)
+	case p.Rows > 0:
+		return p.Rows
 	}
+	return max(divideUp(cmp.Or(int64(p.Bytes), int64(DefaultPayload)), rowBytes), 1)
 }
 
 // Resources is what the machine gives.
@@ -75,65 +68,37 @@ type Resources struct {
 	BufferMemory func(batchRows int64) int64
 }
 
-// PlanInput is all that a plan is made of.
-type PlanInput struct {
-	Contract     loader.Contract
-	Dataset      string
-	Seed         uint64
-	PayloadBytes int
-	PayloadKind  string
-	FirstKey     int64
-	// MaxNumber is the largest row number that the dataset's keys carry: rows.Schema.MaxNumber.
-	MaxNumber    int64
-	Rows         int64
-	ByDuration   bool
-	RowBytes     int64
-	EncodedBytes int64
-	// DistinctBytes is how much column data is drawn before it repeats; 0 for all of it.
-	DistinctBytes int64
-	Resources
-}
-
-// MakePlan fixes the numbers. Warnings say where the machine made the plan smaller than what was asked for.
-func MakePlan(in PlanInput) (Plan, []string, error) {
-	p := Plan{
-		Contract: in.Contract,
-		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
-		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration, KeyRows: in.Rows,
-		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
-	}
+// Fix sets what follows from the contract, the dataset, the keys and the number of rows: KeyRows, DistinctRows and what Fit
+// sets. maxNumber is the largest row number that the dataset's keys carry (rows.Schema.MaxNumber), distinctBytes how much
+// column data is drawn before it repeats, 0 for all of it. Warnings say where the machine made the plan smaller than what
+// was asked for.
+func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error) {
+	p.KeyRows = p.Rows
 	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
 	most := math.MaxInt64 / widest // all sizes are counted in bytes
 	if p.ByDuration {
 		p.Rows = min(p.Rows, most) // which no time is long enough for; KeyRows stays, since the encoder was made for it
 	}
 	if p.Rows < 1 || p.Rows > most {
-		return p, nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+		return nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
 	}
-	if last := LargestKey(in.MaxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
-		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
+	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+		return nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
-		return p, nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
+		return nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
 			p.BatchRows, p.EncodedRowBytes)
 	}
-	p.DistinctRows = distinctRows(in)
-	warnings, err := p.Fit(in.Resources)
-	return p, warnings, err
+	if distinctBytes > 0 { // whole batches, so that a template is always a whole batch of distinct rows
+		wanted := max(divideUp(distinctBytes, p.RowBytes), 1)
+		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
+	}
+	return p.Fit(r)
 }
 
 // LargestKey is the largest key of any run, of a dataset whose row numbers go up to maxNumber. Half of them are left out,
 // so that neither here nor in SQL a sum of a key and a number of rows is beyond 64 bits.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
-
-// distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.
-func distinctRows(in PlanInput) int64 {
-	if in.DistinctBytes == 0 {
-		return 0
-	}
-	wanted := max(divideUp(in.DistinctBytes, in.RowBytes), 1)
-	return divideUp(min(wanted, in.Rows), in.Contract.BatchRows) * in.Contract.BatchRows
-}
 
 // Fit sets workers and buffers to what the machine gives. A resume calls it again, on another machine perhaps: nothing
 // it changes has an effect on the rows.

@@ -40,20 +40,20 @@ func TestWorkers(t *testing.T) {
 
 func TestWorkersThatNobodyAskedForFitIntoMemory(t *testing.T) {
 	in := input()
-	in.Workers, in.Memory = 40, 7_500 // seven buffers
-	p, warnings, err := config.MakePlan(in)
+	in.Resources.Workers, in.Resources.Memory = 40, 7_500 // seven buffers
+	p, warnings, err := makePlan(in)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Contains(t, warnings[0], "only 7 of 40 workers")
 	require.Equal(t, [2]int{40, 7}, [2]int{p.Workers, p.Buffers})
 
-	in.Default = true
-	p, warnings, err = config.MakePlan(in)
+	in.Resources.Default = true
+	p, warnings, err = makePlan(in)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, [2]int{7, 7}, [2]int{p.Workers, p.Buffers})
 
-	in.Memory = 999
-	_, _, err = config.MakePlan(in)
+	in.Resources.Memory = 999
+	_, _, err = makePlan(in)
 	require.ErrorContains(t, err, "raise --memory or lower --batch-rows", "not even one")
 }

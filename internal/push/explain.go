@@ -95,35 +95,37 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if c.Append && !c.FirstKey.Given {
 		keys = "keys behind those in the table"
 	}
-	w := &printer{out: out}
-	w.line("dry run: nothing was connected to, so limits of the server are not in this plan")
-	w.line("target    %s, table %s", &p.target, p.target.Table)
+	var text strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
+	line("dry run: nothing was connected to, so limits of the server are not in this plan")
+	line("target    %s, table %s", &p.target, p.target.Table)
 	if via := c.Via.String(); via != "" {
-		w.line("via       %s", via)
+		line("via       %s", via)
 	}
-	w.line("contract  method %s, format %s, %s%s", made.Method, made.Format, guarantee(made.Contract), afresh(made.encoder))
-	w.line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
-	w.line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
+	line("contract  method %s, format %s, %s%s", made.Method, made.Format, guarantee(made.Contract), afresh(made.encoder))
+	line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
+	line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
 	if made.Staged() {
-		w.line("groups    of %s stored batches, %s committed at a time", humanize.Comma(made.GroupBatches), humanize.Comma(int64(made.Commits)))
+		line("groups    of %s stored batches, %s committed at a time", humanize.Comma(made.GroupBatches), humanize.Comma(int64(made.Commits)))
 	}
-	w.line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
+	line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
 	if c.Prices != "" {
-		w.line("price     %s", priceText(p.estimatePrice()))
+		line("price     %s", priceText(p.estimatePrice()))
 	}
-	w.line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
+	line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range p.notes.list {
-		w.line("warning   %s", warning)
+		line("warning   %s", warning)
 	}
 	when := ""
 	for _, s := range p.target.driver.Explain(p.target.Target, p.preparation("RUN", loader.CreateMode(c.Create))) {
 		if s.When != when {
 			when = s.When
-			w.line("\n-- %s", when)
+			line("\n-- %s", when)
 		}
-		w.line("%s;", s.Text)
+		line("%s;", s.Text)
 	}
-	return w.err
+	_, err = io.WriteString(out, text.String())
+	return err
 }
 
 func guarantee(c loader.Contract) string {
@@ -139,18 +141,6 @@ func afresh(e encode.Encoder) string {
 		return ""
 	}
 	return ", every batch encoded afresh"
-}
-
-// printer prints lines until the first error.
-type printer struct {
-	out io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.out, format+"\n", args...)
-	}
 }
 
 // price is what this process of the run has cost. The requests are those that carry rows: puts, and of a staged method

@@ -103,15 +103,7 @@ func (p *plan) want() loader.Want {
 }
 
 // rows is the size of a run that has no plan yet; of one by duration, the most it can have.
-func (p *plan) rows() int64 { return size(p.config).RowCount(p.data.Schema().RowBytes()) }
-
-func size(c *config.Push) config.Size {
-	s := config.Size{Rows: c.Rows, Bytes: int64(c.Bytes), ByDuration: c.Duration > 0}
-	if s == (config.Size{}) {
-		s.Bytes = int64(config.DefaultPayload)
-	}
-	return s
-}
+func (p *plan) rows() int64 { return p.config.RowCount(p.data.Schema().RowBytes()) }
 
 // fix makes the run's numbers final.
 func (p *plan) fix(firstKey int64) error {
@@ -125,21 +117,20 @@ func (p *plan) fix(firstKey int64) error {
 // from returns the plan of a run with a first key, and changes nothing.
 func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, error) {
 	c, schema := p.config, p.data.Schema()
-	in := config.PlanInput{
+	made := config.Plan{
 		Contract: p.Contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
-		FirstKey: firstKey, MaxNumber: schema.MaxNumber(), Rows: p.rows(), ByDuration: c.Duration > 0, RowBytes: schema.RowBytes(),
-		DistinctBytes: int64(c.DistinctBytes.Bytes),
+		FirstKey: firstKey, Rows: p.rows(), ByDuration: c.Duration > 0, RowBytes: schema.RowBytes(),
 	}
+	distinct := int64(c.DistinctBytes.Bytes)
 	if c.DistinctBytes.All {
-		in.DistinctBytes = 0
+		distinct = 0
 	}
-	e, err := feed.NewEncoder(p.Format, p.data, firstKey, in.Rows)
+	e, err := feed.NewEncoder(p.Format, p.data, firstKey, made.Rows)
 	if err != nil {
-		return config.Plan{Contract: p.Contract}, nil, nil, err
+		return made, nil, nil, err
 	}
-	in.EncodedBytes = int64(e.MaxRow())
-	in.Resources = p.resources(e)
-	made, warnings, err := config.MakePlan(in)
+	made.EncodedRowBytes = int64(e.MaxRow())
+	warnings, err := made.Fix(schema.MaxNumber(), distinct, p.resources(e))
 	return made, e, warnings, err
 }
 

@@ -2,7 +2,7 @@
 // order: target, plan, checks, preflight or resume, load, store, prove, report.
 //
 // It is the only place that sees both streets: configuration comes in on one side, the engine goes on the other. It
-// decides nothing that config.MakePlan, loader.Negotiate or a back-end could decide.
+// decides nothing that config.Plan, loader.Negotiate or a back-end could decide.
 package push
 
 import (
