@@ -56,7 +56,7 @@ func rules() []rule {
 		{from: "internal/backends/all", may: with("internal/backends")},
 
 		{from: "internal/file"},
-		{from: "internal/calibrate/baseline", may: []string{"internal/record"}},
+		{from: "internal/calibrate/baseline", may: []string{"internal/file", "internal/record"}},
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
 			"internal/record", "internal/report", "internal/stats", "internal/trial")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/network", "internal/report"}},
@@ -65,7 +65,7 @@ func rules() []rule {
 		{from: "internal/live", may: with("internal/stats")},
 		{from: "internal/report", may: with("internal/stats")},
 		{from: "internal/verify", may: with("internal/config", "internal/dataset", "internal/report")},
-		{from: "internal/runlog", may: with("internal/config")},
+		{from: "internal/runlog", may: with("internal/config", "internal/file")},
 		{from: "internal/engine", may: with("internal/engine", "internal/stats")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
 			"internal/calibrate/baseline", "internal/host", "internal/network",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/file"
 )
 
 const recordSchema = "terapush.run/v1"
@@ -101,4 +102,23 @@ func (r Record) Flag(name string) string {
 		return values[0]
 	}
 	return ""
+}
+
+// room is what a run's folder takes at its start, several times over.
+const room = 64 << 10
+
+// Usable makes the state folder and tries to write a run's worth there: one that could not be kept must not touch a
+// database.
+func Usable(stateDir string) error {
+	err := os.MkdirAll(stateDir, 0o700)
+	if err == nil {
+		var try string
+		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
+			err = errors.Join(file.WriteSynced(filepath.Join(try, recordFile), make([]byte, room)), os.RemoveAll(try))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the state folder, without which a run cannot be resumed: %w; choose another --state-dir", err)
+	}
+	return nil
 }
