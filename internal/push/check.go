@@ -91,7 +91,7 @@ func (p *push) draft(caps loader.Caps) (config.Plan, error) {
 
 // allChecks are the back-end's own, by somebody who asked for them.
 func (p *push) allChecks(ctx context.Context, draft config.Plan) []loader.Finding {
-	if p.target.can.Examiner == nil {
+	if p.target.can.Checker == nil {
 		none := loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end " + p.target.driver.Name() + " has no checks of a server"}
 		return []loader.Finding{answered(p.target.loader.Server()), none}
 	}
@@ -106,7 +106,7 @@ func (p *push) allChecks(ctx context.Context, draft config.Plan) []loader.Findin
 
 func (p *push) runChecks(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	err = p.target.askSoon(ctx, "checks", func(bound context.Context) (err error) {
-		findings, err = p.target.can.Examiner.Examine(bound, i)
+		findings, err = p.target.can.Checker.CheckServer(bound, i)
 		return err
 	})
 	return findings, err
@@ -164,7 +164,7 @@ const maxWarnings = 3
 // check is the doctor's look at the server in front of a push. One who wants no statement but the load gets none, and
 // checks that fail are no reason not to try.
 func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
-	if p.target.can.Examiner == nil || p.silent() {
+	if p.target.can.Checker == nil || p.silent() {
 		return nil
 	}
 	findings, err := p.runChecks(ctx, p.intent(run, draft))

@@ -14,7 +14,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// ward is a driver whose servers can be examined.
+// ward is a driver whose servers can be checked.
 type ward struct {
 	loader.Driver
 	endpoint string
@@ -42,13 +42,13 @@ func (p patient) Server() loader.Server {
 	return s
 }
 
-func (p patient) Examine(_ context.Context, i loader.Intent) ([]loader.Finding, error) {
+func (p patient) CheckServer(_ context.Context, i loader.Intent) ([]loader.Finding, error) {
 	p.ward.asked = append(p.ward.asked, i)
 	return p.ward.findings, p.ward.err
 }
 
-// examined is a job on such a server.
-func (p *place) examined(args string, w *ward) push.Job {
+// checkedBy is a job on such a server.
+func (p *place) checkedBy(args string, w *ward) push.Job {
 	p.Helper()
 	j := p.job(args)
 	w.Driver = meddler{p.memory.Driver(), p}
@@ -66,13 +66,13 @@ func finding(grade loader.Grade, check string) loader.Finding {
 	return f
 }
 
-func TestThePreflightExaminesTheServer(t *testing.T) {
+func TestThePreflightChecksTheServer(t *testing.T) {
 	p := newPlace(t)
 	w := &ward{findings: []loader.Finding{
 		finding(loader.GradeOK, "a"), finding(loader.GradeWarn, "b"), finding(loader.GradeUnknown, "c"), finding(loader.GradeWarn, "d"),
 		finding(loader.GradeWarn, "e"), finding(loader.GradeWarn, "f"), finding(loader.GradeWarn, "g"),
 	}}
-	r, err := push.Run(t.Context(), p.examined(small, w))
+	r, err := push.Run(t.Context(), p.checkedBy(small, w))
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"b: is warn; fix: SET b", "d: is warn; fix: SET d", "e: is warn; fix: SET e", "2 more about the server: terapush doctor lists them",
@@ -111,7 +111,7 @@ func TestWhatWouldStopAPushEndsThePreflight(t *testing.T) {
 				return nil
 			}
 			w := &ward{findings: []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a"), finding(loader.GradeFail, "c")}}
-			_, err := push.Run(t.Context(), p.examined(c.args, w))
+			_, err := push.Run(t.Context(), p.checkedBy(c.args, w))
 			require.EqualError(t, err, c.want)
 			require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
 			require.Equal(t, c.last, last)
@@ -119,25 +119,25 @@ func TestWhatWouldStopAPushEndsThePreflight(t *testing.T) {
 	}
 }
 
-func TestAnExaminationThatFailsStopsNothing(t *testing.T) {
+func TestChecksThatFailStopNothing(t *testing.T) {
 	p := newPlace(t)
-	r, err := push.Run(t.Context(), p.examined(small, &ward{err: errors.New("it went away")}))
+	r, err := push.Run(t.Context(), p.checkedBy(small, &ward{err: errors.New("it went away")}))
 	require.NoError(t, err)
 	require.Equal(t, []string{"the server could not be examined: it went away"}, r.Warnings)
 }
 
-func TestOneWhoWantsOnlyTheLoadIsNotExamined(t *testing.T) {
+func TestOneWhoWantsOnlyTheLoadIsNotChecked(t *testing.T) {
 	p := newPlace(t)
 	w := &ward{findings: []loader.Finding{finding(loader.GradeFail, "b")}}
-	_, err := push.Run(t.Context(), p.examined(small+" --create never --delivery at-least-once --verify none", w))
+	_, err := push.Run(t.Context(), p.checkedBy(small+" --create never --delivery at-least-once --verify none", w))
 	require.NoError(t, err)
 	require.Empty(t, w.asked)
 }
 
-func TestExamine(t *testing.T) {
+func TestCheckServer(t *testing.T) {
 	p := newPlace(t)
 	w := &ward{endpoint: "db:5432", findings: []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a")}}
-	e, err := push.CheckServer(t.Context(), p.examined(small+" --memory 1GiB --create never --delivery at-least-once", w))
+	e, err := push.CheckServer(t.Context(), p.checkedBy(small+" --memory 1GiB --create never --delivery at-least-once", w))
 	require.NoError(t, err)
 	require.Equal(t, w.findings, e.Findings)
 	require.Equal(t, "db:5432", e.Endpoint)
@@ -148,9 +148,9 @@ func TestExamine(t *testing.T) {
 	require.Empty(t, p.memory.Applied())
 }
 
-func TestExamineOfARunByDurationKnowsNoLength(t *testing.T) {
+func TestCheckServerOfARunByDuration(t *testing.T) {
 	w := &ward{}
-	_, err := push.CheckServer(t.Context(), newPlace(t).examined("--duration 5s", w))
+	_, err := push.CheckServer(t.Context(), newPlace(t).checkedBy("--duration 5s", w))
 	require.NoError(t, err)
 	require.Zero(t, w.asked[0].TotalBytes)
 }
@@ -178,7 +178,7 @@ func TestWhatGoesWrongIsAFinding(t *testing.T) {
 			if c.open != nil {
 				p.failOn("open", c.open)
 			}
-			e, err := push.CheckServer(t.Context(), p.examined(c.args, &c.ward))
+			e, err := push.CheckServer(t.Context(), p.checkedBy(c.args, &c.ward))
 			require.NoError(t, err)
 			require.Len(t, e.Findings, len(c.want))
 			for i, want := range c.want {
@@ -202,12 +202,12 @@ func TestABackEndWithoutChecks(t *testing.T) {
 	require.Equal(t, loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end memory has no checks of a server"}, e.Findings[1])
 }
 
-func TestExamineRefusesUsageAndHeedsASignal(t *testing.T) {
+func TestCheckServerRefusesUsageAndStops(t *testing.T) {
 	_, err := push.CheckServer(t.Context(), newPlace(t).job(small+" --set x"))
 	require.Equal(t, push.Usage, push.OutcomeOf(err))
 
 	p := newPlace(t)
-	j := p.examined(small, &ward{})
+	j := p.checkedBy(small, &ward{})
 	p.meddle = func(ctx context.Context, _ string, _ int64) error {
 		close(p.drain)
 		<-ctx.Done()
@@ -218,7 +218,7 @@ func TestExamineRefusesUsageAndHeedsASignal(t *testing.T) {
 }
 
 // What the preflight refuses of a table that is there, the doctor does, in the same words; it makes nothing and sends no row.
-func TestExamineLooksAtRows(t *testing.T) {
+func TestCheckServerLooksAtRows(t *testing.T) {
 	const held, fix = "prepare: table memory holds rows", "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
 	for args, c := range map[string]struct{ found, fix string }{
 		"":                          {held, fix},
@@ -238,13 +238,13 @@ func TestExamineLooksAtRows(t *testing.T) {
 			}
 			return nil
 		}
-		e, err := push.CheckServer(t.Context(), p.examined(small+args, &ward{}))
+		e, err := push.CheckServer(t.Context(), p.checkedBy(small+args, &ward{}))
 		require.NoError(t, err)
 		if c.found == "" {
 			require.Empty(t, e.Findings, args)
 		} else {
 			require.Equal(t, []loader.Finding{{Check: "rows", Grade: loader.GradeFail, Found: c.found, Fix: c.fix}}, e.Findings, args)
-			_, err := push.Run(t.Context(), p.examined(small+args, &ward{}))
+			_, err := push.Run(t.Context(), p.checkedBy(small+args, &ward{}))
 			require.ErrorContains(t, err, c.found)
 		}
 		p.exact(0, 195)
@@ -252,7 +252,7 @@ func TestExamineLooksAtRows(t *testing.T) {
 
 	p := newPlace(t)
 	p.failOn("prepare", fmt.Errorf("table memory %w", loader.ErrNoTable))
-	e, err := push.CheckServer(t.Context(), p.examined(small, &ward{}))
+	e, err := push.CheckServer(t.Context(), p.checkedBy(small, &ward{}))
 	require.NoError(t, err)
 	require.Empty(t, e.Findings, "the run makes it")
 }

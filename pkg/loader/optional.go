@@ -23,7 +23,7 @@ type Features struct {
 	Fetcher   Fetcher
 	Sizer     Sizer
 	Measurer  Measurer
-	Examiner  Examiner
+	Checker   Checker
 }
 
 // FeaturesOf returns what l can do. It is asked once, after Driver.Open, and is the only place that looks: a Loader must
@@ -40,7 +40,7 @@ func FeaturesOf(l Loader) (f Features) {
 	f.Fetcher, _ = l.(Fetcher)
 	f.Sizer, _ = l.(Sizer)
 	f.Measurer, _ = l.(Measurer)
-	f.Examiner, _ = l.(Examiner)
+	f.Checker, _ = l.(Checker)
 	return f
 }
 

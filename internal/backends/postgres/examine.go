@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var _ loader.Examiner = (*opened)(nil)
+var _ loader.Checker = (*opened)(nil)
 
 // examination looks at one server for one push.
 type examination struct {
@@ -27,9 +27,9 @@ type examination struct {
 	findings []loader.Finding
 }
 
-// Examine asks in a handful of round trips, which the preflight's time bounds through ctx. Of several hosts the first
+// CheckServer asks in a handful of round trips, which the preflight's time bounds through ctx. Of several hosts the first
 // that answers stands for all.
-func (l *opened) Examine(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
+func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	name := l.target.Table
 	if name == "" {
 		name = i.Schema.Dataset

@@ -14,7 +14,7 @@ import (
 var (
 	_ loader.Committer = (*staged)(nil)
 	_ loader.Inventory = (*staged)(nil)
-	_ loader.Examiner  = (*staged)(nil)
+	_ loader.Checker   = (*staged)(nil)
 )
 
 // staged is the back-end for methods whose batches go into an object store first. What is not below is as for the
@@ -35,13 +35,13 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	return &staged{opened: l, store: store}, nil
 }
 
-// Examine adds what is to be said of the store.
-func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.Examine(ctx, i)
+// CheckServer adds what is to be said of the store.
+func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
-	found, err := l.store.Examine(ctx, i, l.Server().Product)
+	found, err := l.store.CheckServer(ctx, i, l.Server().Product)
 	return append(all, found...), err
 }
 
