@@ -90,7 +90,7 @@ func TestSizes(t *testing.T) {
 		},
 		{
 			name: "giant rows, one a batch", change: func(in *planInput) {
-				in.Contract.BatchRows, in.RowBytes, in.EncodedRowBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
+				in.BatchRows, in.RowBytes, in.EncodedRowBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
 			},
 			distinct: 1024, templates: 1024, batches: 10_000, last: 1, workers: 4, buffers: 1028, memory: 10_280,
 		},
@@ -141,7 +141,7 @@ func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
 		func(in *planInput) { in.Resources.Memory = 1000 },
 		func(in *planInput) { in.Resources.BufferMemory = func(int64) int64 { return 1 } },
 		func(in *planInput) { in.EncodedRowBytes = 7 },
-		func(in *planInput) { in.Contract.Format, in.Contract.Method = "csv", "insert" },
+		func(in *planInput) { in.Format, in.Method = "csv", "insert" },
 		func(in *planInput) { in.FirstKey = 12345 },
 		func(in *planInput) { in.Seed = 99 },
 	} {
@@ -191,10 +191,10 @@ func TestRefusals(t *testing.T) {
 		"--workers: at least 1": func(in *planInput) { in.Resources.Workers = 0 },
 		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *planInput) { in.Resources.Memory = 999 },
 		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *planInput) {
-			in.Contract.BatchRows, in.Resources.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
+			in.BatchRows, in.Resources.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
 		},
 		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *planInput) {
-			in.Contract.BatchRows, in.EncodedRowBytes = 10_000, (4<<30-1<<20)/10_000+1
+			in.BatchRows, in.EncodedRowBytes = 10_000, (4<<30-1<<20)/10_000+1
 		},
 		"0 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)":                   func(in *planInput) { in.Rows = 0 },
 		"9223372036854775807 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)": func(in *planInput) { in.Rows = math.MaxInt64 },
@@ -210,7 +210,7 @@ func TestRefusals(t *testing.T) {
 func TestLongRowsByDuration(t *testing.T) {
 	in := input()
 	in.Rows, in.ByDuration, in.EncodedRowBytes = config.MaxDurationRows, true, 64<<20
-	in.Contract.BatchRows = 1
+	in.BatchRows = 1
 	p, _, err := makePlan(in)
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64/(64<<20), p.Rows)
