@@ -67,7 +67,7 @@ func (a *app) doctor() *cobra.Command {
 			if err := c.Validate(); err != nil {
 				return usage(err)
 			}
-			return a.examine(cmd.Context(), c, int64(math.Round(gbps*1e9)))
+			return a.checkServer(cmd.Context(), c, int64(math.Round(gbps*1e9)))
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
@@ -78,8 +78,8 @@ func (a *app) doctor() *cobra.Command {
 	return cmd
 }
 
-// examine looks at the server first, since only an open connection tells where it is.
-func (a *app) examine(ctx context.Context, c config.Push, bitsPerSecond int64) error {
+// checkServer looks at the server first, since only an open connection tells where it is.
+func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int64) error {
 	stop, release := a.stopping(ctx)
 	defer release()
 	soft, cancel := stop.soft()
@@ -90,7 +90,7 @@ func (a *app) examine(ctx context.Context, c config.Push, bitsPerSecond int64) e
 	if c.Target == "" {
 		want.Workers, want.Memory = push.Resources(soft, &c)
 	} else {
-		e, err := push.Examine(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
+		e, err := push.CheckServer(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
 		if err != nil {
 			return err
 		}

@@ -12,14 +12,14 @@ import (
 // commitGroups commits full groups until there are no more. A failure of the run ends it after the group it has: what
 // is stored stays for the resume. A run that is asked to stop commits the full ones.
 func (r *run) commitGroups(ctx context.Context) {
-	m := &mover{run: r, index: -1, enter: func(event.State) {}, hangUp: func() {}, deadline: &r.groupDeadline}
-	m.load = m.layers(m.committed)
+	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline}
+	d.load = d.layers(d.committed)
 	for {
 		g, ok := r.groups.next(ctx, r.isBroken)
 		if !ok {
 			return
 		}
-		err := m.commit(ctx, g)
+		err := d.commit(ctx, g)
 		switch {
 		case err != nil && othersGoOn(err):
 			r.Log.Error("a commit group is given up, the others go on", "error", err)
@@ -32,18 +32,18 @@ func (r *run) commitGroups(ctx context.Context) {
 }
 
 // commit brings a group into the table and then removes its objects, which are the only copy until the journal has it.
-func (m *mover) commit(ctx context.Context, g *group) error {
-	t := tryOfGroup(g, m.BegunGroup(g.number))
-	_, err := m.load(ctx, t)
-	if err == nil && t.unkept == nil {
-		m.discard(ctx, t)
+func (d *deliverer) commit(ctx context.Context, g *group) error {
+	t := newGroupDelivery(g, d.BegunGroup(g.number))
+	_, err := d.load(ctx, t)
+	if err == nil && t.unrecorded == nil {
+		d.discard(ctx, t)
 	}
 	return err
 }
 
-func tryOfGroup(g *group, begun Begun) *try {
+func newGroupDelivery(g *group, begun Begun) *delivery {
 	first := g.batches[0]
-	t := &try{open: begun.Unknown, Ref: loader.Ref{
+	t := &delivery{unresolved: begun.Unknown, Ref: loader.Ref{
 		ID: batch.ID{Run: first.ID.Run, Number: g.number}, First: first.First, Attempt: begun.Attempt,
 	}}
 	for _, b := range g.batches {
@@ -56,24 +56,24 @@ func tryOfGroup(g *group, begun Begun) *try {
 }
 
 // committed is the innermost layer of a group.
-func (m *mover) committed(ctx context.Context, t *try) (loader.Ack, error) {
-	return m.committer.Commit(ctx, t.group())
+func (d *deliverer) committed(ctx context.Context, t *delivery) (loader.Ack, error) {
+	return d.Features.Committer.Commit(ctx, t.group())
 }
 
 // discardTime bounds the removal of a group's objects, which nothing depends on.
 const discardTime = 2 * time.Minute
 
-func (m *mover) discard(ctx context.Context, t *try) {
+func (d *deliverer) discard(ctx context.Context, t *delivery) {
 	bound, cancel := context.WithTimeout(ctx, discardTime)
 	defer cancel()
-	err := m.committer.Discard(bound, t.group())
+	err := d.Features.Committer.Discard(bound, t.group())
 	if err == nil {
 		return
 	}
-	m.Log.Warn("the objects of a commit group that is in the table stay in the store", "what", t.String(), "error", err)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.kept++; m.keptWhy == nil {
-		m.keptWhy = err
+	d.Log.Warn("the objects of a commit group that is in the table stay in the store", "what", t.String(), "error", err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.kept++; d.keptWhy == nil {
+		d.keptWhy = err
 	}
 }

@@ -51,6 +51,7 @@ type Stored struct {
 // Config is all the engine needs. Deadline, MaxRate and the booleans may be zero.
 type Config struct {
 	Loader   loader.Loader
+	Features loader.Features // of Loader
 	Classify func(error) loader.Verdict
 	Contract loader.Contract
 	Source   Source
@@ -61,7 +62,7 @@ type Config struct {
 	Log    *slog.Logger
 
 	Batches int64
-	// Done tells whether a batch is in already and need not be sent.
+	// Done reports whether a batch is in already and need not be sent.
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
@@ -128,7 +129,7 @@ func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	workers.Wait()
 	if r.groups != nil {
 		c.Stats.Phase(event.Commit)
-		r.groups.noMore(r.end())
+		r.groups.close(r.end())
 		committers.Wait()
 	}
 	end()
@@ -160,14 +161,11 @@ func newRun(running context.Context, c Config) (*run, error) {
 		Config: c, numbers: numbers{end: c.Batches, done: c.Done},
 		deadline: deadline{fixed: c.Deadline}, groupDeadline: deadline{fixed: c.Deadline},
 	}
-	if c.Contract.Staged() {
-		var can bool
-		if r.committer, can = c.Loader.(loader.Committer); !can {
-			return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
-		}
+	if c.Contract.Staged() && c.Features.Committer == nil {
+		return nil, fmt.Errorf("method %s stores batches, and the back-end cannot commit them", c.Contract.Method)
 	}
-	r.patience, r.endPatience = context.WithCancel(running)
-	r.more, r.numbers.noMore = context.WithCancel(running)
+	r.retryCtx, r.endRetries = context.WithCancel(running)
+	r.handoutCtx, r.numbers.ended = context.WithCancel(running)
 	if c.Contract.Staged() {
 		r.groups = newGroups(c)
 		r.numbers.done = func(number int64) bool { return c.Done(number) || r.groups.stored(number) }
@@ -189,7 +187,7 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 		case <-drain:
 			r.asked.Store(true)
 			r.numbers.stop()
-			r.endPatience()
+			r.endRetries()
 			return
 		case <-running.Done():
 			return
@@ -200,18 +198,17 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 // run is what the workers share.
 type run struct {
 	Config
-	numbers   numbers
-	groups    *groups          // nil unless the contract is staged
-	committer loader.Committer // likewise
-	schedule  *schedule        // nil without a rate
-	deadline  deadline
+	numbers  numbers
+	groups   *groups   // nil unless the contract is staged
+	schedule *schedule // nil without a rate
+	deadline deadline
 	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
 	groupDeadline deadline
-	// patience ends when the run is asked to stop: nobody waits for a retry after that. more ends when nothing is left
-	// to hand out, or with the first failure: then others may still retry what they have.
-	patience, more context.Context
-	endPatience    func()
-	asked          atomic.Bool // to stop
+	// retryCtx ends when the run is asked to stop: nobody waits for a retry after that. handoutCtx ends when nothing is
+	// left to hand out, or with the first failure: then others may still retry what they have.
+	retryCtx, handoutCtx context.Context
+	endRetries           func()
+	asked                atomic.Bool // to stop
 
 	mu      sync.Mutex
 	failed  error

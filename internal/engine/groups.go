@@ -45,7 +45,7 @@ func newGroups(c Config) *groups {
 	return g
 }
 
-// stored tells whether an earlier process had put the batch into the store.
+// stored reports whether an earlier process had put the batch into the store.
 func (g *groups) stored(number int64) bool {
 	_, there := g.earlier[number] // written before the first worker starts, and never again
 	return there
@@ -55,17 +55,17 @@ func (g *groups) stored(number int64) bool {
 func (g *groups) add(b Stored) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n, place := b.ID.Number/g.size, int(b.ID.Number%g.size)
+	n, at := b.ID.Number/g.size, int(b.ID.Number%g.size)
 	open := g.open[n]
 	if open == nil {
 		open = &group{number: n}
 		g.open[n] = open
 	}
-	if missing := place + 1 - len(open.batches); missing > 0 {
+	if missing := at + 1 - len(open.batches); missing > 0 {
 		open.batches = append(open.batches, make([]Stored, missing)...)
 	}
-	if open.batches[place].Rows == 0 {
-		open.batches[place] = b
+	if open.batches[at].Rows == 0 {
+		open.batches[at] = b
 		open.there++
 	}
 	g.promote(open)
@@ -80,9 +80,9 @@ func (g *groups) promote(open *group) {
 	}
 }
 
-// noMore says that nothing will be stored any more, and where the run ends; 0 when it was cut off, and groups that are
+// close says that nothing will be stored any more, and where the run ends; 0 when it was cut off, and groups that are
 // not full stay in the store.
-func (g *groups) noMore(end int64) {
+func (g *groups) close(end int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
@@ -100,11 +100,11 @@ func (g *groups) noMore(end int64) {
 	g.signal()
 }
 
-// next waits for a full group; false: there will be none, or enough says that no other one is to be begun.
-func (g *groups) next(ctx context.Context, enough func() bool) (next *group, ok bool) {
+// next waits for a full group. It returns false when there will be none, or when stop says that no other one is to be begun.
+func (g *groups) next(ctx context.Context, stop func() bool) (next *group, ok bool) {
 	g.await(ctx, func() bool {
 		switch {
-		case enough():
+		case stop():
 			return true
 		case len(g.full) == 0:
 			return g.closed
@@ -130,8 +130,8 @@ func (g *groups) hasRoom() bool {
 	return len(g.full)+g.busy < g.limit
 }
 
-// room waits until one more batch may be uploaded; false: ctx has ended.
-func (g *groups) room(ctx context.Context) bool {
+// waitForRoom waits until one more batch may be uploaded. It returns false when ctx has ended.
+func (g *groups) waitForRoom(ctx context.Context) bool {
 	return g.await(ctx, func() bool { return len(g.full)+g.busy < g.limit })
 }
 

@@ -4,9 +4,9 @@ import "sync"
 
 // numbers hands out the batch numbers in order, without those that are done.
 type numbers struct {
-	end    int64
-	done   func(int64) bool
-	noMore func() // called as soon as nothing will be handed out any more, perhaps several times
+	end   int64
+	done  func(int64) bool
+	ended func() // called as soon as nothing will be handed out any more, perhaps several times
 
 	mu      sync.Mutex
 	next    int64
@@ -33,7 +33,7 @@ func (n *numbers) skip() {
 		n.next++
 	}
 	if n.next >= n.end {
-		n.noMore()
+		n.ended()
 	}
 }
 
@@ -43,10 +43,10 @@ func (n *numbers) stop() {
 	defer n.mu.Unlock()
 	n.skip()
 	n.stopped = n.stopped || n.next < n.end
-	n.noMore()
+	n.ended()
 }
 
-// state tells how many numbers were passed, and whether the end was cut off.
+// state returns how many numbers were passed, and whether the end was cut off.
 func (n *numbers) state() (handed int64, stopped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

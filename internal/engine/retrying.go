@@ -19,17 +19,17 @@ import (
 //
 // What is known of a batch is what is known of all its attempts together. Once one is unknown so is the batch, however
 // certain the end of those after it is, until the database was asked.
-func (m *mover) retrying(next loadFunc) loadFunc {
-	return func(ctx context.Context, t *try) (loader.Ack, error) {
-		waits := m.Retry.Waits()
+func (d *deliverer) retrying(next loadFunc) loadFunc {
+	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
+		waits := d.Retry.Waits()
 		applied := loader.No // of all attempts so far
-		if t.open && m.Contract.Dedup == loader.DedupNone && !m.upload {
+		if t.unresolved && d.Contract.Dedup == loader.DedupNone && !d.upload {
 			applied = loader.Unknown // and there is nobody to ask
 		}
-		if m.leftOpen(t) {
-			found, err := m.askFirst(ctx, t, waits)
+		if d.begunEarlier(t) {
+			found, err := d.resolveEarlier(ctx, t, waits)
 			if err != nil {
-				return loader.Ack{}, m.giveUp(t, found, err)
+				return loader.Ack{}, d.giveUp(t, found, err)
 			}
 			if found == loader.Yes {
 				return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
@@ -37,45 +37,45 @@ func (m *mover) retrying(next loadFunc) loadFunc {
 			applied = found
 		}
 		for {
-			if err := m.announce(t); err != nil {
-				return loader.Ack{}, m.giveUp(t, applied, err)
+			if err := d.announce(t); err != nil {
+				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
 			ack, err := next(ctx, t)
 			if err == nil {
 				return ack, nil
 			}
-			v := m.classify(err)
-			applied = together(applied, v.Applied)
-			if applied == loader.Yes || isShort(err) && !m.upload || isNeverSent(err) {
-				return loader.Ack{}, m.giveUp(t, applied, err)
+			v := d.classify(err)
+			applied = combined(applied, v.Applied)
+			if applied == loader.Yes || isRowsError(err) && !d.upload || isNeverSent(err) {
+				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
-			if m.mustResolve(v) {
-				found, ask := m.resolved(ctx, t, waits)
+			if d.mustResolve(v) {
+				found, unanswered := d.resolveWithRetries(ctx, t, waits)
 				switch {
-				case isUndecided(ask): // that is an answer, and about every attempt
-					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, ask)
-				case ask != nil: // what is certainly not in stays so, whether or not somebody can be asked
-					err = fmt.Errorf("%w; %w", err, ask)
+				case isUndecided(unanswered): // that is an answer, and about every attempt
+					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
+				case unanswered != nil: // what is certainly not in stays so, whether or not somebody can be asked
+					err = fmt.Errorf("%w; %w", err, unanswered)
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
 				default:
 					applied = found
 				}
 			}
-			if !v.Retry || !m.maySendAgain(applied) || !m.pause(waits, v.After) {
-				return loader.Ack{}, m.giveUp(t, applied, err)
+			if !v.Retry || !d.maySendAgain(applied) || !d.pause(waits, v.After) {
+				return loader.Ack{}, d.giveUp(t, applied, err)
 			}
-			again := "sending again"
-			if applied == loader.Unknown && m.Contract.Dedup == loader.DedupNone {
-				again = "sending again what may be in already: at least once, so its rows may be there twice"
+			message := "sending again"
+			if applied == loader.Unknown && d.Contract.Dedup == loader.DedupNone {
+				message = "sending again what may be in already: at least once, so its rows may be there twice"
 			}
-			m.Log.Warn(again, "what", t.String(), "attempt", t.Attempt+1, "class", v.Class, "error", err)
+			d.Log.Warn(message, "what", t.String(), "attempt", t.Attempt+1, "class", v.Class, "error", err)
 		}
 	}
 }
 
-// together is what is known of a batch after one more attempt.
-func together(before, newest loader.Applied) loader.Applied {
+// combined is what is known of a batch after one more attempt.
+func combined(before, newest loader.Applied) loader.Applied {
 	switch {
 	case before == loader.Yes || newest == loader.Yes:
 		return loader.Yes
@@ -85,92 +85,83 @@ func together(before, newest loader.Applied) loader.Applied {
 	return loader.No
 }
 
-// isShort tells that the server took another number of rows than it was sent. Neither sending again nor asking helps:
-// the claim would say that the batch is in, and say nothing of the missing rows.
-func isShort(err error) bool {
-	var short *loader.RowsError
-	return errors.As(err, &short)
-}
+// isRowsError reports whether the server took another number of rows than it was sent. Neither sending again nor asking
+// helps: the claim would say that the batch is in, and say nothing of the missing rows.
+func isRowsError(err error) bool { return errors.As(err, new(*loader.RowsError)) }
 
-func isNeverSent(err error) bool {
-	var never *neverSentError
-	return errors.As(err, &never)
-}
+func isNeverSent(err error) bool { return errors.As(err, new(*neverSentError)) }
 
-// leftOpen tells whether an earlier process began an attempt of which only the database knows the end. Claims
+// begunEarlier reports whether an earlier process began an attempt of which only the database knows the end. Claims
 // (DedupTx) tell of a batch that it is in as soon as it is sent again.
-func (m *mover) leftOpen(t *try) bool {
-	announced := t.batch == nil || m.Contract.Dedup == loader.DedupKey || m.Contract.Dedup == loader.DedupRange
-	return t.Attempt > 0 && announced && !m.upload && m.Contract.Dedup != loader.DedupNone
+func (d *deliverer) begunEarlier(t *delivery) bool {
+	announced := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange
+	return t.Attempt > 0 && announced && !d.upload && d.Contract.Dedup != loader.DedupNone
 }
 
-// askFirst finds out what an earlier process left. A label that is a lock needs no question: to send again is to ask.
-func (m *mover) askFirst(ctx context.Context, t *try, waits *retry.Waits) (loader.Applied, error) {
-	if m.labelLocks() {
+// resolveEarlier finds out what an earlier process left. A label that is a lock needs no question: to send again is to ask.
+func (d *deliverer) resolveEarlier(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
+	if d.labelLocks() {
 		return loader.Unknown, nil
 	}
-	if !m.canResolve() {
+	if d.Features.Resolver == nil {
 		return loader.Unknown, fmt.Errorf("an earlier process began %s, and this back-end cannot find out what became of it", t)
 	}
-	return m.resolved(ctx, t, waits)
+	return d.resolveWithRetries(ctx, t, waits)
 }
 
-func (m *mover) canResolve() bool {
-	_, can := m.Loader.(loader.Resolver)
-	return can
+// labelLocks reports whether a label alone keeps two attempts apart: a back-end whose labels do not is a Resolver.
+func (d *deliverer) labelLocks() bool {
+	return d.Contract.Dedup == loader.DedupKey && d.Features.Resolver == nil
 }
 
-// labelLocks tells whether a label alone keeps two attempts apart: a back-end whose labels do not is a Resolver.
-func (m *mover) labelLocks() bool { return m.Contract.Dedup == loader.DedupKey && !m.canResolve() }
-
-// maySendAgain tells whether another attempt is safe.
-func (m *mover) maySendAgain(applied loader.Applied) bool {
-	return applied == loader.No || m.Contract.Dedup == loader.DedupNone || m.labelLocks()
+// maySendAgain reports whether another attempt is safe.
+func (d *deliverer) maySendAgain(applied loader.Applied) bool {
+	return applied == loader.No || d.Contract.Dedup == loader.DedupNone || d.labelLocks()
 }
 
 // announce begins the next attempt. Where no claim row will tell afterwards whether there was one, it is on disk before
 // anything is sent. Of a batch that goes in by parts the first is enough: a resume looks at the rows, not at attempts.
-func (m *mover) announce(t *try) error {
+func (d *deliverer) announce(t *delivery) error {
 	now := time.Now()
 	t.Attempt++
-	t.tried++
+	t.attempts++
 	if t.batch != nil {
 		t.batch.Attempt = t.Attempt
 	}
-	needed := t.batch == nil || m.Contract.Dedup == loader.DedupKey || m.Contract.Dedup == loader.DedupRange && t.tried == 1
-	if m.upload || !needed {
+	needed := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange && t.attempts == 1
+	if d.upload || !needed {
 		return nil
 	}
-	return m.Record(event.Event{
-		Batch: t.first(), Attempt: t.Attempt, Worker: m.index, Members: int64(len(t.members)), Start: now, Outcome: event.Started,
+	return d.Record(event.Event{
+		Batch: t.first(), Attempt: t.Attempt, Worker: d.index, Members: int64(len(t.members)), Start: now, Outcome: event.Started,
 	})
 }
 
-// resolved asks the database until it answers, on the same budget of waits as the attempts. With an error the answer
+// resolveWithRetries asks the database until it answers, on the same budget of waits as the attempts. With an error the answer
 // is Unknown.
-func (m *mover) resolved(ctx context.Context, t *try, waits *retry.Waits) (loader.Applied, error) {
-	m.hangUp()
+func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
+	d.closeSession()
 	for {
-		applied, err := m.resolve(ctx, t)
+		applied, err := d.resolve(ctx, t)
 		if err == nil || isUndecided(err) {
 			return applied, err
 		}
-		if !m.pause(waits, 0) {
+		if !d.pause(waits, 0) {
 			return loader.Unknown, err
 		}
 	}
 }
 
-// pause waits before the next attempt or question, and tells whether there is one: not when the retries are used up,
+// pause waits before the next attempt or question, and reports whether there is one: not when the retries are used up,
 // nor when the run is asked to stop.
-func (m *mover) pause(waits *retry.Waits, atLeast time.Duration) bool {
-	m.enter(event.BackingOff)
-	return waits.Wait(m.patience, atLeast)
+func (d *deliverer) pause(waits *retry.Waits, atLeast time.Duration) bool {
+	d.enter(event.BackingOff)
+	return waits.Wait(d.retryCtx, atLeast)
 }
 
-// mustResolve tells whether the database has to be asked before anything may be sent again.
-func (m *mover) mustResolve(v loader.Verdict) bool {
-	return !m.upload && m.canResolve() && m.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
+// mustResolve reports whether the database has to be asked before anything may be sent again.
+func (d *deliverer) mustResolve(v loader.Verdict) bool {
+	return !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
 // resolveFloor is the least time for an answer: ending the earlier session may mean to wait for its rollback, which has
@@ -178,17 +169,17 @@ func (m *mover) mustResolve(v loader.Verdict) bool {
 const resolveFloor = time.Minute
 
 // resolve asks the database, and records what turned out to be in.
-func (m *mover) resolve(ctx context.Context, t *try) (loader.Applied, error) {
-	m.enter(event.Resolving)
+func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, error) {
+	d.enter(event.Resolving)
 	start := time.Now()
-	bound, cancel := context.WithTimeout(ctx, max(m.deadline.limit(t.batches(), 0), resolveFloor))
+	bound, cancel := context.WithTimeout(ctx, max(d.deadline.limit(t.batches(), 0), resolveFloor))
 	defer cancel()
-	found, err := m.Loader.(loader.Resolver).Resolve(bound, t.Ref)
+	found, err := d.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
 		return loader.Unknown, fmt.Errorf("asking what became of %s: %w", t, err)
 	case found.Applied == loader.Yes:
-		t.unkept = m.record(m.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
+		t.unrecorded = d.record(d.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
 		return loader.Yes, nil
 	case found.Applied == loader.Unknown:
 		return loader.Unknown, &undecidedError{what: t.String(), why: found.Reason}
@@ -214,10 +205,7 @@ func (e *undecidedError) Error() string {
 	return text
 }
 
-func isUndecided(err error) bool {
-	var undecided *undecidedError
-	return errors.As(err, &undecided)
-}
+func isUndecided(err error) bool { return errors.As(err, new(*undecidedError)) }
 
 // gaveUpError is the end of a batch or group.
 type gaveUpError struct {
@@ -228,15 +216,15 @@ type gaveUpError struct {
 func (e *gaveUpError) Error() string { return e.err.Error() }
 func (e *gaveUpError) Unwrap() error { return e.err }
 
-// othersGoOn tells whether what was given up is a matter of itself alone.
+// othersGoOn reports whether what was given up is a matter of itself alone.
 func othersGoOn(err error) bool {
 	var end *gaveUpError
 	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
 }
 
 // giveUp says what is known when nothing more can be done.
-func (m *mover) giveUp(t *try, applied loader.Applied, err error) error {
-	m.abandon(t.first(), t.batches(), applied)
+func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
+	d.abandon(t.first(), t.batches(), applied)
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)
 	return &gaveUpError{applied: applied, err: fmt.Errorf("%s is %s after %d attempts: %w", what, applied, t.Attempt, err)}
 }

@@ -22,36 +22,36 @@ type schedule struct {
 	length int64     // of the newest batch
 }
 
-// place is a batch's in the schedule; the zero value is none.
-type place struct {
+// slot is a batch's place in the schedule; the zero value is none.
+type slot struct {
 	intended time.Time
 	length   int64 // that it was booked with
 }
 
-// book gives the next place. The batch is not known yet; all but the last are alike, so it is taken to be as long as the
+// book returns the next slot. The batch is not known yet; all but the last are alike, so it is taken to be as long as the
 // newest one.
-func (s *schedule) book() place {
+func (s *schedule) book() slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.began.IsZero() {
 		s.began = time.Now()
 	}
 	after := math.Round(float64(s.booked) / float64(s.perSecond) * float64(time.Second))
-	p := place{intended: s.began.Add(time.Duration(after)), length: s.length}
+	p := slot{intended: s.began.Add(time.Duration(after)), length: s.length}
 	s.booked += p.length
 	return p
 }
 
 // settle corrects the schedule by the length that the batch turned out to have.
-func (s *schedule) settle(p place, length int64) {
+func (s *schedule) settle(p slot, length int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.booked += length - p.length
 	s.length = length
 }
 
-// turn waits for the next place; false: ctx has ended.
-func (s *schedule) turn(ctx context.Context) (place, bool) {
+// wait waits for the next slot. It returns false when ctx has ended.
+func (s *schedule) wait(ctx context.Context) (slot, bool) {
 	p := s.book()
 	early := time.Until(p.intended)
 	if early <= 0 {

@@ -11,19 +11,16 @@ import (
 
 // worker holds one session and loads one batch at a time.
 type worker struct {
-	mover
+	deliverer
 	account *stats.Worker
-	session sessionHolder
+	session loader.Session // nil while there is none
 }
 
 func newWorker(r *run, index int) *worker {
 	account := r.Stats.Worker(index)
 	w := &worker{account: account}
-	w.session = sessionHolder{open: func(ctx context.Context) (loader.Session, error) {
-		return r.Loader.Session(ctx, r.Contract)
-	}}
-	w.mover = mover{
-		run: r, index: index, enter: account.Enter, hangUp: w.session.close,
+	w.deliverer = deliverer{
+		run: r, index: index, enter: account.Enter, closeSession: w.endSession,
 		deadline: &r.deadline, upload: r.Contract.Staged(),
 	}
 	w.load = w.layers(w.connected)
@@ -31,26 +28,29 @@ func newWorker(r *run, index int) *worker {
 }
 
 // connected is the innermost layer: it sends the batch over the worker's session, opening one where there is none.
-func (w *worker) connected(ctx context.Context, t *try) (loader.Ack, error) {
+func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
 	w.enter(event.Connecting)
-	s, err := w.session.get(ctx)
-	if err != nil {
-		return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}
+	if w.session == nil {
+		s, err := w.Loader.Session(ctx, w.Contract)
+		if err != nil {
+			return loader.Ack{}, &loader.Error{Op: "connect", Applied: loader.No, Err: err}
+		}
+		w.session = s
 	}
 	w.enter(event.Sending)
-	ack, err := s.Load(ctx, t.batch)
+	ack, err := w.session.Load(ctx, t.batch)
 	if err != nil && w.Classify(err).SessionDead {
-		w.session.close()
+		w.endSession()
 	}
 	return ack, err
 }
 
 // work loads batches until there are no more, or until ctx ends, which is no failure of this worker.
 func (w *worker) work(ctx context.Context) error {
-	defer w.session.close()
+	defer w.endSession()
 	defer w.enter(event.Idle)
-	for w.room() {
-		p, ok := w.pace()
+	for w.waitForRoom() {
+		p, ok := w.waitForSlot()
 		if !ok {
 			break
 		}
@@ -58,7 +58,7 @@ func (w *worker) work(ctx context.Context) error {
 		if !ok || ctx.Err() != nil {
 			break
 		}
-		err := w.one(ctx, number, p)
+		err := w.deliver(ctx, number, p)
 		if err != nil && !othersGoOn(err) {
 			return err
 		}
@@ -70,28 +70,28 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// room waits while the committers have enough to do, and tells whether one more batch is to be uploaded. The database
+// waitForRoom waits while the committers have enough to do, and reports whether one more batch is to be uploaded. The database
 // is what the worker waits for then.
-func (w *worker) room() bool {
+func (w *worker) waitForRoom() bool {
 	if w.groups == nil || w.groups.hasRoom() {
 		return true
 	}
 	w.enter(event.WaitCommit)
-	return w.groups.room(w.more)
+	return w.groups.waitForRoom(w.handoutCtx)
 }
 
-// pace waits until one more batch is to be sent, and tells whether there is to be one. It comes before a number is
+// waitForSlot waits until one more batch is to be sent, and reports whether there is to be one. It comes before a number is
 // handed out, so that a run that is asked to stop has no batches that wait for their turn.
-func (w *worker) pace() (place, bool) {
+func (w *worker) waitForSlot() (slot, bool) {
 	if w.schedule == nil {
-		return place{}, true
+		return slot{}, true
 	}
 	w.enter(event.WaitRate)
-	return w.schedule.turn(w.more)
+	return w.schedule.wait(w.handoutCtx)
 }
 
-// one fetches and loads a batch, and gives its buffer back.
-func (w *worker) one(ctx context.Context, number int64, p place) error {
+// deliver fetches and loads a batch, and gives its buffer back.
+func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	w.enter(event.WaitBuffer)
 	b, err := w.Source.Batch(ctx, number)
 	if err != nil && ctx.Err() != nil {
@@ -104,7 +104,7 @@ func (w *worker) one(ctx context.Context, number int64, p place) error {
 	w.account.Hold(b)
 	defer w.account.Hold(nil)
 	b.AllRead = func() { w.enter(event.WaitAck) }
-	t := tryOf(b, w.Begun(number))
+	t := newDelivery(b, w.Begun(number))
 	if w.schedule != nil {
 		w.schedule.settle(p, t.encoded)
 		t.intended = p.intended
@@ -113,4 +113,12 @@ func (w *worker) one(ctx context.Context, number int64, p place) error {
 		w.groups.add(Stored{Ref: t.Ref, Payload: t.payload, Encoded: t.encoded})
 	}
 	return err
+}
+
+// endSession closes the session. What Close says of a connection that is dead or done is of no use to anybody.
+func (w *worker) endSession() {
+	if w.session != nil {
+		_ = w.session.Close()
+		w.session = nil
+	}
 }

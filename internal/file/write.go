@@ -36,6 +36,39 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, out.Close())
 }
 
+// Replace puts a text into a file of this program's own, durably: a crash leaves the old file or the new one, whole. It
+// writes beside the old file, syncs and renames, then syncs the folder that holds the name. Only one process at a time
+// may replace a file.
+func Replace(path string, text []byte) error {
+	beside := path + ".new"
+	if err := WriteSynced(beside, text); err != nil {
+		return err
+	}
+	if err := os.Rename(beside, path); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// WriteSynced is os.WriteFile, durably but for the name.
+func WriteSynced(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// SyncFolder brings the names in a folder to the disk.
+func SyncFolder(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
 // Writable reports why Write could not write the file, as far as that can be found out without a change to it. A pipe is
 // not opened: its reader would take the closing for the end.
 func Writable(path string) error {

@@ -9,7 +9,7 @@ import (
 )
 
 // card is about the network card that the rows leave by.
-func (e *examination) card() []loader.Finding {
+func (e *checks) card() []loader.Finding {
 	const check = "NIC"
 	if e.Out == loopback {
 		return []loader.Finding{ok(check, "none: the target is on this machine")}
@@ -26,7 +26,7 @@ func (e *examination) card() []loader.Finding {
 
 // speed does not believe interfaces without a device, such as a container's end of a veth pair: that one says 10 Gbps of
 // itself, whatever card is behind it.
-func (e *examination) speed(n NIC) loader.Finding {
+func (e *checks) speed(n NIC) loader.Finding {
 	const check = "NIC speed"
 	switch want := e.want.BitsPerSecond; {
 	case n.Driver == "" && n.BitsPerSecond > 0:
@@ -49,7 +49,7 @@ const fast = 10e9
 // headers is what IP, TCP and its timestamps take of an MTU.
 const headers = 52
 
-func (e *examination) mtu(n NIC) loader.Finding {
+func (e *checks) mtu(n NIC) loader.Finding {
 	const check, jumbo = "MTU", 9000
 	if n.MTU <= headers {
 		return unknown(check, n.Name+" does not tell it")
@@ -68,7 +68,7 @@ func (e *examination) mtu(n NIC) loader.Finding {
 // enough is how many queues carry 50 Gbps; each has its interrupts on one core.
 const enough = 8
 
-func (e *examination) queues(n NIC) loader.Finding {
+func (e *checks) queues(n NIC) loader.Finding {
 	const check = "NIC queues"
 	if n.TxQueues == 0 {
 		return unknown(check, n.Name+" does not tell them")

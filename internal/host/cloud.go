@@ -13,7 +13,7 @@ import (
 )
 
 // cloud is about Amazon EC2; elsewhere it has nothing to say.
-func (e *examination) cloud() []loader.Finding {
+func (e *checks) cloud() []loader.Finding {
 	var all []loader.Finding
 	if e.EC2.Here {
 		all = append(all, e.instance())
@@ -31,9 +31,9 @@ func (e *examination) cloud() []loader.Finding {
 	return all
 }
 
-func (e *examination) instanceID() string { return cmp.Or(e.EC2.ID, "INSTANCE") }
+func (e *checks) instanceID() string { return cmp.Or(e.EC2.ID, "INSTANCE") }
 
-func (e *examination) instance() loader.Finding {
+func (e *checks) instance() loader.Finding {
 	const check = "EC2 instance"
 	i := e.EC2
 	if i.Unknown != "" {
@@ -66,7 +66,7 @@ func (e *examination) instance() loader.Finding {
 // ENA Express, cannot be seen from here.
 const perFlow = 5e9
 
-func (e *examination) flows() loader.Finding {
+func (e *checks) flows() loader.Finding {
 	const check = "connections"
 	need := int((e.want.BitsPerSecond + perFlow - 1) / perFlow)
 	found := fmt.Sprintf("%d of up to 5 Gbps each", e.want.Workers)
@@ -77,7 +77,7 @@ func (e *examination) flows() loader.Finding {
 	return ok(check, found)
 }
 
-func (e *examination) allowances() loader.Finding {
+func (e *checks) allowances() loader.Finding {
 	const check = "ENA allowances"
 	counters, read := e.Allowances[e.Out]
 	if !read {
@@ -97,7 +97,7 @@ func (e *examination) allowances() loader.Finding {
 		strings.Join(slices.Compact(fixes), "; "))
 }
 
-func (e *examination) allowanceFix(counter string) string {
+func (e *checks) allowanceFix(counter string) string {
 	switch {
 	case strings.HasPrefix(counter, "pps_"):
 		return fmt.Sprintf("ip link set dev %s mtu 9001, for fewer packets", e.Out)

@@ -14,7 +14,7 @@ import (
 )
 
 // computer is about cores, memory and clocks.
-func (e *examination) computer() []loader.Finding {
+func (e *checks) computer() []loader.Finding {
 	return []loader.Finding{e.cores(), e.throttling(), e.memory(), e.governor(), e.clock()}
 }
 
@@ -22,7 +22,7 @@ func (e *examination) computer() []loader.Finding {
 // methods, and 0.4 s of TLS. It is a rule of thumb; calibrate measures.
 const bytesPerCore = 1e9
 
-func (e *examination) cores() loader.Finding {
+func (e *checks) cores() loader.Finding {
 	const check = "cores"
 	c := e.Cores
 	if c.Usable <= 0 {
@@ -54,7 +54,7 @@ func moreCores(quota, held bool, need int) string {
 }
 
 // throttling warns from one period of a hundred on.
-func (e *examination) throttling() loader.Finding {
+func (e *checks) throttling() loader.Finding {
 	const check = "CPU throttling"
 	c := e.Cores
 	switch {
@@ -72,7 +72,7 @@ func (e *examination) throttling() loader.Finding {
 	return ok(check, share)
 }
 
-func (e *examination) memory() loader.Finding {
+func (e *checks) memory() loader.Finding {
 	const check = "memory"
 	if e.Memory <= 0 {
 		return unknown(check, "cannot be read")
@@ -91,7 +91,7 @@ func (e *examination) memory() loader.Finding {
 	}
 }
 
-func (e *examination) governor() loader.Finding {
+func (e *checks) governor() loader.Finding {
 	const check = "CPU governor"
 	if len(e.Governors) == 0 {
 		return unknown(check, "no frequency is set here: the hypervisor decides, or the folder is hidden")
@@ -105,7 +105,7 @@ func (e *examination) governor() loader.Finding {
 
 // clock warns of clocks that are read by a call into the hypervisor or a slow device, microseconds each: a push looks at
 // the clock for every write.
-func (e *examination) clock() loader.Finding {
+func (e *checks) clock() loader.Finding {
 	const check = "clock source"
 	switch e.ClockSource {
 	case "":

@@ -60,7 +60,7 @@ func isPath(target string) bool {
 // judge is pure. Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds.
 // Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
 func judge(f Facts, w Want) []loader.Finding {
-	e := examination{f, w}
+	e := checks{f, w}
 	all := append(e.computer(), e.card()...)
 	all = append(all, e.cloud()...)
 	all = append(all, e.tcp()...)
@@ -72,14 +72,14 @@ func judge(f Facts, w Want) []loader.Finding {
 func CheckLimits(w Want) []loader.Finding { return judgeLimits(lookHere(), w) }
 
 func judgeLimits(f Facts, w Want) []loader.Finding {
-	e := examination{f, w}
+	e := checks{f, w}
 	return slices.DeleteFunc(append(e.limits(), e.memory()), func(f loader.Finding) bool {
 		return f.Grade != loader.GradeWarn && f.Grade != loader.GradeFail
 	})
 }
 
-// examination is facts under judgement.
-type examination struct {
+// checks are what is known of this machine, and what a push wants of it.
+type checks struct {
 	Facts
 	want Want
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // limits is about what bounds the number of connections.
-func (e *examination) limits() []loader.Finding {
+func (e *checks) limits() []loader.Finding {
 	return []loader.Finding{e.files(), e.ports(), e.tracking()}
 }
 
@@ -25,7 +25,7 @@ const fewest = 9
 const each = 4
 
 // files compares with the limit in force, which Go has raised to the hard one: only root raises that.
-func (e *examination) files() loader.Finding {
+func (e *checks) files() loader.Finding {
 	const check, plenty = "open files", 65536
 	limit := e.OpenFiles
 	if limit <= 0 {
@@ -44,7 +44,7 @@ func (e *examination) files() loader.Finding {
 
 // ports are those of one address of the target; a connection that was closed keeps its own for a minute. How many addresses
 // a run has is not known here, and a Unix socket takes no port, so that this stops no push.
-func (e *examination) ports() loader.Finding {
+func (e *checks) ports() loader.Finding {
 	const check, name = "local ports", "net.ipv4.ip_local_port_range"
 	span, read := e.Numbers(name, 2)
 	if !read || span[1] < span[0] {
@@ -63,7 +63,7 @@ func (e *examination) ports() loader.Finding {
 	}
 }
 
-func (e *examination) tracking() loader.Finding {
+func (e *checks) tracking() loader.Finding {
 	const check, count, limit = "conntrack", "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max"
 	now, counted := e.Numbers(count, 1)
 	most, limited := e.Numbers(limit, 1)

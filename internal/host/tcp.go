@@ -13,7 +13,7 @@ import (
 )
 
 // tcp is about the way to the target and the kernel's settings for it.
-func (e *examination) tcp() []loader.Finding {
+func (e *checks) tcp() []loader.Finding {
 	var all []loader.Finding
 	if e.want.Target != "" && !isPath(e.want.Target) {
 		all = append(all, e.roundTrip())
@@ -21,7 +21,7 @@ func (e *examination) tcp() []loader.Finding {
 	return append(all, e.buffers(), e.congestion(), e.afterIdle(), e.probing())
 }
 
-func (e *examination) roundTrip() loader.Finding {
+func (e *checks) roundTrip() loader.Finding {
 	const check = "round trip"
 	if e.RoundTrip <= 0 {
 		return unknown(check, fmt.Sprintf("to %s: %s", e.want.Target, e.Unmeasured))
@@ -36,7 +36,7 @@ const assumed = time.Millisecond
 // kernel counts its own overhead into the buffer, and what was sent stays in it for a round trip. wmem_max has no part in
 // it, since it bounds only those who set SO_SNDBUF, which would switch the kernel's own tuning off. tcp_rmem counts at
 // the other end.
-func (e *examination) buffers() loader.Finding {
+func (e *checks) buffers() loader.Finding {
 	const check = "TCP send buffers"
 	limits, read := e.Numbers("net.ipv4.tcp_wmem", 3)
 	if !read || limits[2] == 0 {
@@ -77,7 +77,7 @@ func orWorkers(need int64) string {
 // mention: beyond a region.
 const far = 5 * time.Millisecond
 
-func (e *examination) congestion() loader.Finding {
+func (e *checks) congestion() loader.Finding {
 	const check = "congestion"
 	current := e.Sysctls["net.ipv4.tcp_congestion_control"]
 	if current == "" {
@@ -100,7 +100,7 @@ func (e *examination) congestion() loader.Finding {
 
 // afterIdle matters to workers that wait for an answer longer than a retransmission would: their window begins at ten
 // packets again, and doubles each round trip.
-func (e *examination) afterIdle() loader.Finding {
+func (e *checks) afterIdle() loader.Finding {
 	const check, name = "slow start", "net.ipv4.tcp_slow_start_after_idle"
 	text := e.Sysctls[name]
 	switch {
@@ -117,7 +117,7 @@ func (e *examination) afterIdle() loader.Finding {
 }
 
 // probing is a net for large packets that vanish where some router says nothing: connections hang after the handshake.
-func (e *examination) probing() loader.Finding {
+func (e *checks) probing() loader.Finding {
 	const check, name, plain = "MTU probing", "net.ipv4.tcp_mtu_probing", 1500
 	text := e.Sysctls[name]
 	n, seen := e.NIC(e.Out)

@@ -18,13 +18,13 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// questionTime bounds each question of Examine.
+// questionTime bounds each question of CheckServer.
 const questionTime = 4 * time.Second
 
-// Examine looks at the bucket for what would stop or slow a push down. It lists one key and asks about the bucket, and
+// CheckServer looks at the bucket for what would stop or slow a push down. It lists one key and asks about the bucket, and
 // writes nothing: whether objects may be put, the first one shows. reader is what loads the objects afterwards, such as
 // "Doris"; "" where the objects are the goal. The error is that nobody answers.
-func (s *Store) Examine(ctx context.Context, i loader.Intent, reader string) ([]loader.Finding, error) {
+func (s *Store) CheckServer(ctx context.Context, i loader.Intent, reader string) ([]loader.Finding, error) {
 	first, err := s.examineListing(ctx)
 	if err != nil || first.Grade != loader.GradeOK {
 		return []loader.Finding{first}, err

@@ -163,7 +163,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			})
 			s := open(t, targetOf(t, "s3://bucket/some/prefix", server.URL))
 			opened = true
-			findings, err := s.Examine(t.Context(), loader.Intent{Workers: 8}, c.reader)
+			findings, err := s.CheckServer(t.Context(), loader.Intent{Workers: 8}, c.reader)
 			require.NoError(t, err)
 			if c.want == nil {
 				c.want = map[string]loader.Grade{}
@@ -189,17 +189,17 @@ func TestExamineWithoutAnAnswer(t *testing.T) {
 	server := fakeStore(t, nil)
 	s := open(t, targetOf(t, "s3://bucket/some/prefix", server.URL))
 	server.Close()
-	_, err := s.Examine(t.Context(), loader.Intent{}, "")
+	_, err := s.CheckServer(t.Context(), loader.Intent{}, "")
 	require.ErrorContains(t, err, "connection refused")
 }
 
-// Examine changes nothing, on any store: neither a write nor a removal is sent.
+// CheckServer changes nothing, on any store: neither a write nor a removal is sent.
 func TestExamineOnlyAsks(t *testing.T) {
 	credentials(t)
 	var asked requests
 	server := fakeStore(t, func(_ http.ResponseWriter, r *http.Request) bool { asked.add(r); return false })
 	s := open(t, targetOf(t, "s3://bucket/some/prefix", server.URL))
-	_, err := s.Examine(t.Context(), loader.Intent{}, "Doris")
+	_, err := s.CheckServer(t.Context(), loader.Intent{}, "Doris")
 	require.NoError(t, err)
 	for _, method := range []string{http.MethodPut, http.MethodPost, http.MethodDelete} {
 		require.Empty(t, asked.of(method))
@@ -209,7 +209,7 @@ func TestExamineOnlyAsks(t *testing.T) {
 func TestExamineAStore(t *testing.T) {
 	eachStore(t, func(t *testing.T, target loader.Target) {
 		s := open(t, target)
-		findings, err := s.Examine(t.Context(), loader.Intent{Workers: 8}, "")
+		findings, err := s.CheckServer(t.Context(), loader.Intent{Workers: 8}, "")
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(findings), 6)
 		for _, check := range []string{"bucket", "region", "clock", "addresses", "TLS", "versioning", "lifecycle"} {

@@ -95,7 +95,7 @@ func TestHold(t *testing.T) {
 		require.NoError(t, err)
 	}))
 	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() {
-		_, err := push.Examine(t.Context(), p.job(small+" --append"))
+		_, err := push.CheckServer(t.Context(), p.job(small+" --append"))
 		require.NoError(t, err)
 	}))
 }

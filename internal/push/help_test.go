@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,8 +42,6 @@ type place struct {
 	measured func(ctx context.Context) (map[string]float64, []string)
 	// opened and closed count the sessions of a Measurer.
 	opened, closed atomic.Int64
-	// dial opens the connections of the newest process.
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// cannotTell makes Resolve answer that it does not know, for this reason.
 	cannotTell string
 	shelf      *shelf
@@ -203,7 +200,6 @@ func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l
 	if err := d.place.meddle(ctx, "open", 0); err != nil {
 		return nil, err
 	}
-	d.place.dial = deps.Dial
 	l, err := d.Driver.Open(ctx, t, deps)
 	if err != nil {
 		return nil, err

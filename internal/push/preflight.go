@@ -5,56 +5,42 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
-	"time"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/network"
-	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// preflightTime is how long each question of the preflight may take: the first connection, the look at the table, the
-// probe.
-const preflightTime = 10 * time.Second
-
 // preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
 // run's record. After it nothing about the rows can change any more.
 func (p *push) preflight(ctx context.Context) error {
-	if p.Config.Resume != "" {
-		return p.takeOver(ctx)
-	}
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.fits(); err != nil {
+	if err := p.checkLimits(); err != nil {
 		return err
 	}
 	if err := runlog.Usable(p.Config.State); err != nil {
 		return err
 	}
-	if err := p.open(ctx); err != nil {
+	if err := p.target.open(ctx); err != nil {
 		return err
 	}
 	run := runlog.NewID(p.started)
-	caps := p.loader.Caps()
-	p.heed(caps)
-	if err := p.negotiate(caps); err != nil {
+	caps := p.target.loader.Caps()
+	p.plan.adjustWorkers(caps)
+	if err := p.plan.negotiate(caps); err != nil {
 		return err
 	}
 	// A plan that cannot be made is refused before a table is. What it warns of, the final one will say.
-	draft, _, _, err := p.planFrom(p.Config.FirstKey.Key)
+	draft, _, _, err := p.plan.from(p.Config.FirstKey.Key)
 	if err != nil {
 		return failed(Usage, err)
 	}
-	if err := p.examineAndPrepare(ctx, run, draft); err != nil {
+	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
 	if err := p.unwantedRows(); err != nil {
@@ -67,13 +53,70 @@ func (p *push) preflight(ctx context.Context) error {
 	return nil
 }
 
+// configure finds driver, method and dataset, and refuses what no server could serve: a mistake on the command line is
+// no failure of a server, and is told before one is looked for.
+func (p *push) configure() error {
+	valid := p.Config.Validate()
+	if p.Config.Prices != "" {
+		var err error
+		p.plan.prices, err = host.ReadPrices(p.Config.Prices)
+		valid = joinOnce(valid, err)
+	}
+	caps, err := p.target.configure(p.Drivers)
+	if err := joinOnce(valid, err); err != nil {
+		return err
+	}
+	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
+}
+
+// checkAndPrepare makes the table, unless the server has something that would stop the push. What the making itself comes
+// upon is told first, since that is in the server's own words; but no table is dropped or emptied for a run that cannot be.
+func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
+	mode := loader.CreateMode(p.Config.Create)
+	stops := p.check(ctx, run, draft)
+	if stops != nil && (ctx.Err() != nil || removes(mode)) {
+		return stops
+	}
+	if err := p.target.prepare(ctx, p.preparation(run, mode)); err != nil {
+		return err
+	}
+	return stops
+}
+
+// preparation is what the back-end is asked to make or check.
+func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
+	return loader.Preparation{
+		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
+		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
+		// The claims of a run that is proven are gone.
+		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || !p.state.hasClaims()),
+		Silent: p.silent(), Hold: p.hold(),
+	}
+}
+
+// hold returns which other runs to keep off the table: without --append, all of them.
+func (p *push) hold() loader.Hold {
+	switch {
+	case p.state.resumed && p.state.stage() != runlog.Loading: // it sends nothing any more
+		return loader.HoldNone
+	case p.Config.Append:
+		return loader.HoldShared
+	}
+	return loader.HoldAlone
+}
+
+// silent reports whether the user asked for nothing but the load.
+func (p *push) silent() bool {
+	return p.Config.Create == string(loader.CreateNever) && p.plan.Delivery == loader.AtLeastOnce
+}
+
 // unwantedRows refuses a table that holds rows which nobody has asked to add to.
 func (p *push) unwantedRows() error {
-	if !p.table.HasRows || p.Config.Append {
+	if !p.target.table.HasRows || p.Config.Append {
 		return nil
 	}
 	return &loader.Error{
-		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.table.Name),
+		Op: "prepare", Applied: loader.No, Err: fmt.Errorf("table %s holds rows", p.target.table.Name),
 		Hint: "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made",
 	}
 }
@@ -87,194 +130,82 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	if err := p.proveTransactions(ctx, run, first, caps); err != nil {
 		return err
 	}
-	if err := p.makePlan(first); err != nil {
+	if err := p.plan.fix(first); err != nil {
 		return err
 	}
-	p.ledger, err = runlog.Create(p.Config.State, runlog.Record{
+	p.state.log, err = runlog.Create(p.Config.State, runlog.Record{
 		Run: run, Started: p.started, Stage: runlog.Loading,
-		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name, Identity: p.table.Identity,
-		Plan: p.plan, Flags: p.Given,
+		Target: p.target.String(), Via: p.Config.Via.String(), Table: p.target.table.Name, Identity: p.target.table.Identity,
+		Plan: p.plan.Plan, Flags: p.Given,
 	})
 	return err
 }
 
-// configure finds driver, method and dataset, and refuses what no server could serve: a mistake on the command line is
-// no failure of a server, and is told before one is looked for.
-func (p *push) configure() error {
-	c := &p.Config
-	valid := everything(c.Validate(), p.readPrices())
-	var caps loader.Caps
-	var target error
-	if p.driver, _, p.target, target = c.LoaderTarget(p.Drivers); target == nil {
-		caps, target = p.driver.Check(p.target)
+// firstKey returns the key that was asked for, or the first free one of a table that is appended to.
+func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
+	switch first := p.Config.FirstKey; {
+	case !p.Config.Append:
+		return first.Key, nil
+	case first.Given:
+		return first.Key, p.keysUnused(ctx, first.Key)
 	}
-	if err := everything(valid, target); err != nil {
+	reserver := p.target.can.Reserver
+	if reserver == nil {
+		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key besides --append, behind the table's largest key",
+			p.target.driver.Name())
+	}
+	var first int64
+	err := p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {
+		first, err = reserver.Reserve(ctx, run, p.plan.rows(), config.LargestKey(p.plan.data.Schema().MaxNumber()))
 		return err
-	}
-	var err error
-	p.data, err = dataset.New(c.Dataset, dataset.Options{
-		Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: dataset.Kind(c.PayloadKind),
 	})
-	if err != nil {
-		return err
+	if errors.As(err, new(*loader.RangeError)) {
+		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room behind it",
+			p.target.table.Name, err)
 	}
-	p.hire(caps)
-	// Formats are the method's; about delivery and sizes the server has its say.
-	w := p.want()
-	w.Delivery, w.BatchRows, w.BatchBytes, w.GroupBatches = loader.DeliveryAuto, 0, 0, 0
-	_, _, err = loader.Negotiate(caps, w)
-	return err
+	return first, err
 }
 
-// open connects and probes, once, within the preflight's time.
-func (p *push) open(ctx context.Context) error {
-	err := within(ctx, func(bound context.Context) (err error) {
-		p.loader, err = p.driver.Open(bound, p.target, p.deps())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", p.target, err)
+// keysUnused makes sure that no row has a key that the run would use: neither a lost answer nor the proof of arrival could
+// tell such rows from the run's own. It sets nothing aside; who chooses the keys keeps other runs off them.
+func (p *push) keysUnused(ctx context.Context, first int64) error {
+	if p.target.can.Counter == nil || p.silent() {
+		p.notes.warnf("nobody has looked whether the keys from %d on are free in table %s", first, p.target.table.Name)
+		return nil
 	}
-	if p.uncounted() {
-		p.warn("the target is a sink that drops the data unseen: no row is counted there, and the figures are a ceiling, no database's")
+	keys := loader.KeyRange{First: first, Last: first + p.plan.rows() - 1}
+	found, err := p.target.rowsIn(ctx, "keys", keys, p.plan.BatchRows)
+	if err != nil {
+		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
+	}
+	var there int64
+	for _, rows := range found {
+		there += rows
+	}
+	if there > 0 {
+		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which are to be the run's: choose a larger --first-key",
+			there, p.target.table.Name, keys.First, keys.Last)
 	}
 	return nil
 }
 
-// uncounted reports whether the target says of itself that it does not count rows.
-func (p *push) uncounted() bool { return strings.Contains(p.loader.Server().Version, dropsUnseen) }
-
-// dropsUnseen is in the version of a `terapush sink --no-count`.
-const dropsUnseen = "terapush-sink-no-count"
-
-// retried returns ask with retries where the answer is lost, as for a batch. ask begins anew each time and must be
-// idempotent.
-func (p *push) retried(what string, ask func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		lost := func(err error) { p.Log.Warn("asking again", "what", what, "error", err) }
-		return p.retries().Ask(ctx, p.driver.Classify, lost, ask)
+// giveBack removes the keys that were set aside for a run that has no record, without which nobody can forget it. It is
+// needed after a lost answer, too.
+func (p *push) giveBack(ctx context.Context, run string) {
+	can := p.target.can
+	if can.Claims == nil || can.Reserver == nil || !p.Config.Append || p.Config.FirstKey.Given {
+		return
 	}
-}
-
-func (p *push) retries() retry.Policy { return retry.Policy{Retries: p.Config.Retries} }
-
-// errTooLate is the cause of the end of a step that took too long.
-var errTooLate = fmt.Errorf("no answer within %s", preflightTime)
-
-// within bounds a step of the preflight, and says so where that is what ended it.
-func within(ctx context.Context, step func(context.Context) error) error {
-	bound, cancel := context.WithTimeoutCause(ctx, preflightTime, errTooLate)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime) // an impatient user leaves none behind either
 	defer cancel()
-	err := step(bound)
-	if err != nil && bound.Err() != nil {
-		return fmt.Errorf("%w: %w", context.Cause(bound), err)
+	if _, err := p.target.forget(ctx, run); err != nil {
+		p.notes.warnf("keys may still be set aside for run %s, which did not begin: remove its rows from the claim table (%v)", run, err)
 	}
-	return err
-}
-
-func (p *push) deps() loader.Deps {
-	addresses := network.Spread{Dial: p.wire.DialContext}
-	return loader.Deps{Dial: p.wire.DialContext, Spread: addresses.DialContext, TLS: p.tls, Log: p.Log}
-}
-
-// negotiate agrees on method, format, guarantee and batch size.
-func (p *push) negotiate(caps loader.Caps) error {
-	contract, warnings, err := loader.Negotiate(caps, p.want())
-	if err != nil && p.Config.Delivery == string(loader.ExactlyOnce) && caps.Delivery() != loader.ExactlyOnce {
-		return err // the server's fault, or the table's
-	}
-	if err != nil {
-		return failed(Usage, err)
-	}
-	p.contract = contract
-	for _, w := range warnings {
-		p.warn(w)
-	}
-	return nil
-}
-
-// want is what the configuration asks of a method. Workers and rows have an effect on the batch size only.
-func (p *push) want() loader.Want {
-	c, d := &p.Config, p.data
-	return loader.Want{
-		Method: p.target.Method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
-		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
-		Rows: size(c).RowCount(d.Schema().RowBytes()), Workers: p.crew.workers,
-		Carries: func(f batch.Format) error { return encode.Carries(f, d.Schema()) },
-		RowBytes: func(f batch.Format) int64 {
-			e, err := encode.New(f, d.Schema(), encode.Options{})
-			if err != nil {
-				return 1 // Carries has refused the format already
-			}
-			return int64(e.MaxRow())
-		},
-	}
-}
-
-func size(c *config.Push) plan.Size {
-	s := plan.Size{Rows: c.Rows, Bytes: int64(c.Bytes), ByDuration: c.Duration > 0}
-	if s == (plan.Size{}) {
-		s.Bytes = int64(config.DefaultPayload)
-	}
-	return s
-}
-
-// memory is the budget of all buffers.
-func memory(c *config.Push) int64 {
-	if c.Memory > 0 {
-		return int64(c.Memory)
-	}
-	if m := host.Memory(); m > 0 {
-		return m / 4
-	}
-	return 1 << 30
-}
-
-func (p *push) prepareTable(ctx context.Context, run string, mode loader.CreateMode) error {
-	prepare := func(ctx context.Context) (err error) {
-		p.table, err = p.loader.Prepare(ctx, p.preparation(run, mode))
-		return err
-	}
-	if mode == loader.CreateRecreate || mode == loader.CreateTruncate {
-		return prepare(ctx) // to drop or empty a large table takes as long as it takes
-	}
-	err := within(ctx, p.retried("table", prepare))
-	if errors.Is(err, errTooLate) {
-		return fmt.Errorf("making table %s ready, or looking at it: %w", p.target.Table, err)
-	}
-	return err
-}
-
-// preparation is what the back-end is asked to make or check.
-func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
-	return loader.Preparation{
-		Run: run, Schema: p.data.Schema(), Contract: p.contract,
-		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
-		Resume: p.resumed && (p.ledger.Record().Stage != runlog.Verified || !p.claims()), // the claims of a proven run are gone
-		Silent: p.silent(), Hold: p.hold(),
-	}
-}
-
-// hold returns which other runs to keep off the table: without --append, all of them.
-func (p *push) hold() loader.Hold {
-	switch {
-	case p.resumed && p.ledger.Record().Stage != runlog.Loading: // it sends nothing any more
-		return loader.HoldNone
-	case p.Config.Append:
-		return loader.HoldShared
-	}
-	return loader.HoldAlone
-}
-
-// silent tells that the user asked for nothing but the load.
-func (p *push) silent() bool {
-	return p.Config.Create == string(loader.CreateNever) && p.contract.Delivery == loader.AtLeastOnce
 }
 
 // proveTransactions sends the run's first row, rolls it back, and settles for less when it survives.
 func (p *push) proveTransactions(ctx context.Context, run string, first int64, caps loader.Caps) error {
-	prober, can := p.loader.(loader.Prober)
-	if !can || p.contract.Dedup != loader.DedupTx {
+	if p.target.can.Prober == nil || p.plan.Dedup != loader.DedupTx {
 		return nil
 	}
 	one, free, err := p.probeBatch(ctx, run, first)
@@ -282,16 +213,15 @@ func (p *push) proveTransactions(ctx context.Context, run string, first int64, c
 		return err
 	}
 	defer free()
+	ask := p.target.askSoon
+	if p.target.table.HasRows { // where its key has no index, to look for the row takes as long as a scan does
+		ask = p.target.ask
+	}
 	var proof loader.Proof
-	probe := p.retried("probe", func(ctx context.Context) (err error) {
-		proof, err = prober.Probe(ctx, p.contract, one)
+	err = ask(ctx, "probe", func(ctx context.Context) (err error) {
+		proof, err = p.target.can.Prober.Probe(ctx, p.plan.Contract, one)
 		return err
 	})
-	if p.table.HasRows { // where its key has no index, to look for the row takes as long as a scan does
-		err = probe(ctx)
-	} else {
-		err = within(ctx, probe)
-	}
 	if err != nil {
 		return fmt.Errorf("probing for transactions: %w", err)
 	}
@@ -299,18 +229,18 @@ func (p *push) proveTransactions(ctx context.Context, run string, first int64, c
 		return nil
 	}
 	caps.Dedup, caps.Reason = loader.DedupNone, proof.Reason
-	return p.negotiate(caps)
+	return p.plan.negotiate(caps)
 }
 
 // probeBatch is the run's first row by itself: with any other key an AUTO_INCREMENT would jump, which InnoDB does not take
 // back, and partitions and constraints could refuse what they do not refuse the run. free gives its memory back, unless
 // somebody reads it still.
 func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batch.Batch, free func(), err error) {
-	e, err := feed.NewEncoder(p.contract.Format, p.data, key, p.rows())
+	e, err := feed.NewEncoder(p.plan.Format, p.plan.data, key, p.plan.rows())
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := feed.New(feed.Config{Dataset: p.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
+	f, err := feed.New(feed.Config{Dataset: p.plan.data, Encoder: e, Run: run, FirstKey: key, Rows: 1, BatchRows: 1, Buffers: 1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -322,50 +252,4 @@ func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batc
 		one.Release()
 		_ = f.Close() // it refuses as long as a driver that was cut off reads the row
 	}, nil
-}
-
-// rows is the size of a run that has no plan yet; of one by duration, the most it can have.
-func (p *push) rows() int64 { return size(&p.Config).RowCount(p.data.Schema().RowBytes()) }
-
-// makePlan fixes the run's numbers.
-func (p *push) makePlan(first int64) error {
-	var err error
-	var warnings []string
-	p.plan, p.encoder, warnings, err = p.planFrom(first)
-	for _, w := range warnings {
-		p.warn(w)
-	}
-	return failed(Usage, err)
-}
-
-// planFrom is the plan of a run with a first key, for dry runs too: it changes nothing.
-func (p *push) planFrom(first int64) (plan.Plan, encode.Encoder, []string, error) {
-	c, d := &p.Config, p.data
-	rowBytes := d.Schema().RowBytes()
-	in := plan.Input{
-		Contract: p.contract, Dataset: c.Dataset, Seed: c.Seed, PayloadBytes: c.PayloadBytes, PayloadKind: c.PayloadKind,
-		FirstKey: first, MaxNumber: d.Schema().MaxNumber(), Rows: size(c).RowCount(rowBytes), ByDuration: size(c).ByDuration, RowBytes: rowBytes,
-		DistinctBytes: int64(c.DistinctBytes.Bytes),
-	}
-	if c.DistinctBytes.All {
-		in.DistinctBytes = 0
-	}
-	e, err := feed.NewEncoder(p.contract.Format, d, first, in.Rows)
-	if err != nil {
-		return plan.Plan{}, nil, nil, err
-	}
-	in.EncodedBytes = int64(e.MaxRow())
-	in.Resources = p.resources(e)
-	made, warnings, err := plan.Make(in)
-	return made, e, warnings, err
-}
-
-// resources is what this machine gives a run.
-func (p *push) resources(e encode.Encoder) plan.Resources {
-	return plan.Resources{
-		Workers: p.crew.workers, Default: !p.crew.asked, Memory: memory(&p.Config),
-		BufferMemory: func(batchRows int64) int64 {
-			return feed.Memory(feed.Config{Dataset: p.data, Encoder: e, BatchRows: batchRows, Buffers: 1})
-		},
-	}
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/internal/verify"
@@ -17,44 +15,46 @@ import (
 
 // prove checks that every row arrived, and then lets go of the claims: until here they were the only proof.
 func (p *push) prove(ctx context.Context) error {
-	p.stats.Phase(event.Verify)
 	if err := p.verify(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
 	}
-	if sizer, can := p.loader.(loader.Sizer); can && p.verified.Mode.Scans() > 0 {
-		err := p.retried("size", func(ctx context.Context) (err error) {
+	if sizer := p.target.can.Sizer; sizer != nil && p.verified.Mode.Scans() > 0 {
+		err := p.target.ask(ctx, "size", func(ctx context.Context) (err error) {
 			p.stored, err = sizer.Stored(ctx)
 			return err
-		})(ctx)
+		})
 		if err != nil {
-			p.warn(fmt.Sprintf("the table's size is not known: %v", err))
+			p.notes.warnf("the table's size is not known: %v", err)
 		}
 	}
+	var err error
 	if p.verified.Mode == verify.Count || p.verified.Mode == verify.Full {
-		// A row that was not taken may be there all the same, as somebody else's under the same key.
-		return errors.Join(failed(report.Failed, p.finish(ctx)), p.missing())
+		err = failed(report.Failed, p.finish(ctx))
 	}
-	return p.missing()
+	// A row that the server did not take may be there all the same, as somebody else's under the same key.
+	if n := p.meters.stats.Snapshot().MissingRows; n != 0 {
+		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: fmt.Errorf("the server took %d rows less than it was sent", n)})
+	}
+	return err
 }
 
 func (p *push) verify(ctx context.Context) error {
+	p.meters.stats.Phase(event.Verify)
 	wanted, err := verify.ParseMode(p.Config.Verify)
 	if err != nil {
 		return err
 	}
-	possible := func(m verify.Mode) (verify.Mode, string) { return verify.Possible(p.loader, m) }
-	objects := verify.OnlyObjects(p.loader)
-	if objects {
-		possible = verify.PossibleObjects
-	}
-	mode, weaker := possible(wanted)
+	mode, weaker := verify.Possible(p.target.can, wanted)
 	if weaker != "" {
-		p.warn(weaker)
+		p.notes.warn(weaker)
 	}
-	if objects && mode == verify.Count {
-		err = p.verifyObjects(ctx)
-	} else {
-		p.verified, err = verify.Run(ctx, p.loader, mode, p.expect(), p.stats.Snapshot().Rows)
+	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
+		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
+		Dataset: p.plan.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed,
+		Acked: p.meters.stats.Snapshot().Rows, Run: p.state.run(), Length: p.state.lengths.of, Retry: p.target.ask,
+	})
+	if len(p.verified.Strange) > 0 {
+		p.notes.warnf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(p.verified.Strange, ", "))
 	}
 	if err != nil {
 		return fmt.Errorf("verifying: %w", err)
@@ -62,35 +62,10 @@ func (p *push) verify(ctx context.Context) error {
 	if mode == verify.None {
 		return nil // nothing was looked at, so nothing is said about it
 	}
-	p.stats.Verified(event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows})
-	if !p.verified.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: fmt.Errorf("%s", p.verified.Summary())}
-	}
-	return nil
-}
-
-// verifyObjects compares what lies in the store with what the journal says was acknowledged.
-func (p *push) verifyObjects(ctx context.Context) error {
-	var strange []string
-	var err error
-	p.verified, strange, err = verify.Objects(ctx, p.loader.(loader.Inventory), p.id(), p.expect(), p.lengths.of)
-	if len(strange) > 0 {
-		p.warn(fmt.Sprintf("objects under the run's prefix that are none of its batches, among them %s", strings.Join(strange, ", ")))
-	}
-	return err
-}
-
-func (p *push) expect() verify.Expect {
-	return verify.Expect{
-		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
-		Dataset: p.data, VerifyRows: p.Config.VerifyRows, Seed: p.plan.Seed, Retried: p.retried,
-	}
-}
-
-// missing is the error of a run whose server took fewer rows than it was sent and called it success.
-func (p *push) missing() error {
-	if n := p.stats.Snapshot().MissingRows; n != 0 {
-		return &Error{Outcome: report.Rejected, Err: fmt.Errorf("the server took %d rows less than it was sent", n)}
+	v := event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows}
+	p.meters.stats.Verified(v)
+	if !v.OK {
+		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Summary())}
 	}
 	return nil
 }
@@ -98,157 +73,130 @@ func (p *push) missing() error {
 // finish notes that the run is proven before it removes the claims: the other way round, a crash in between would
 // leave a run whose rows nobody could tell from missing ones.
 func (p *push) finish(ctx context.Context) error {
-	r := p.ledger.Record()
+	r := p.state.log.Record()
 	r.Stage = runlog.Verified
-	if err := p.ledger.Save(r); err != nil {
+	if err := p.state.log.Save(r); err != nil {
 		return err
 	}
-	claims, can := p.loader.(loader.Claims)
-	if !can || !p.claims() {
+	if p.target.can.Claims == nil || !p.state.hasClaims() {
 		return nil
 	}
-	forget := func(ctx context.Context) error {
-		_, err := claims.Forget(ctx, p.id())
-		return err
-	}
-	if err := p.retried("claims", forget)(ctx); err != nil {
-		p.warn(fmt.Sprintf("the run's claims are still in the claim table: %v", err))
+	if err := p.forgetClaims(ctx); err != nil {
+		p.notes.warnf("the run's claims are still in the claim table: %v", err)
 	}
 	return nil
 }
 
-// claims tells whether the claim table holds anything of the run: claims, or the range of keys that was set aside for it.
-func (p *push) claims() bool {
-	return p.contract.Dedup == loader.DedupTx || p.Config.Append && p.ledger.Record().Flag("first-key") == ""
+func (p *push) forgetClaims(ctx context.Context) error {
+	return p.target.ask(ctx, "claims", func(ctx context.Context) error {
+		_, err := p.target.forget(ctx, p.state.run())
+		return err
+	})
 }
 
-// measure asks what the load has cost the server, however it ended. It comes when all clocks stand still, so that the
+// measureCost asks what the load has cost the server, however it ended. It comes when all clocks stand still, so that the
 // answer is in no rate, and asks nothing of a server that the user has no patience with.
-func (p *push) measure(ctx context.Context) {
-	measurer, can := p.loader.(loader.Measurer)
-	if !can || !p.loaded || ctx.Err() != nil {
+func (p *push) measureCost(ctx context.Context) {
+	measurer := p.target.can.Measurer
+	if measurer == nil || !p.loaded || ctx.Err() != nil {
 		return
 	}
 	bound, cancel := context.WithTimeout(ctx, preflightTime)
 	defer cancel()
 	var notes []string
 	p.cost, notes = measurer.Measured(bound)
-	for _, n := range notes {
-		p.warn(n)
-	}
+	p.notes.warnAll(notes)
 }
 
-// report fills in what is known, however far the run came.
-func (p *push) report(err error) *report.Report {
-	r := &report.Report{Warnings: p.warnings, Cost: p.cost}
-	r.Result.Outcome = OutcomeOf(err)
+// Verify proves the arrival of an earlier run again, from its record alone, and changes nothing. Config.Resume names
+// the run, and its flags are in the configuration already.
+func Verify(ctx context.Context, j Job) (*report.Report, error) {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	err := p.verifyEarlier(ctx)
+	err = errors.Join(err, p.close())
+	return p.report(err), err
+}
+
+func (p *push) verifyEarlier(ctx context.Context) error {
+	record, err := p.reopen(ctx, p.state.keepLength, func(r runlog.Record) bool { return r.Plan.Dedup == loader.DedupTx })
+	if err == nil {
+		err = p.target.prepare(ctx, p.preparation(record.Run, loader.CreateNever))
+	}
 	if err != nil {
-		r.Result.Error = err.Error()
+		return p.orInterrupted(report.PreflightFailed, err)
 	}
-	r.Run = report.Run{Started: p.started, Resumed: p.resumed}
-	if p.ledger != nil {
-		r.Run.ID, r.Run.Started, r.Run.Resumable = p.id(), p.ledger.Record().Started, p.resumable(err)
+	if record.Stage == runlog.Loading {
+		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: go on with push --resume first", record.Run))
 	}
-	if p.stats != nil {
-		// Before anything is measured for the report itself, so that only the run is counted.
-		s := p.stats.Snapshot()
-		r.Measure(s, p.stats.Latency(), p.meter.Usage())
-		p.reportBound(r, s)
-		p.reportPrice(r, s)
-		p.warnOfWire(r, s)
-		r.Client.LoadSeconds = p.loadCPU
-		r.Timeline = report.NewTimeline(p.timeline.Stop())
-		p.reportServer(r)
+	if verify.Mode(p.Config.Verify) != verify.Full {
+		p.Config.Verify = string(verify.Count) // what the run itself was content with is no proof
 	}
-	r.Latency.Loop, r.Latency.VisibleSeconds = report.Closed, p.visible.Seconds()
-	if p.Config.MaxRate > 0 {
-		r.Latency.Loop = report.Open
-	}
-	p.reportError(r, err)
-	p.reportTarget(r)
-	p.reportPlan(r)
-	p.reportCeiling(r)
-	if p.stored > 0 {
-		alone := p.plan.Rows // in the table: a run that appends shares it with rows nobody counted
-		if p.Config.Append {
-			alone = 0
-		}
-		r.Stored = report.NewStored(p.stored, alone)
-	}
-	p.reportVerify(r)
-	r.Complete()
-	return r
+	p.startMeters()
+	defer p.meters.stats.Phase(event.Done)
+	return p.orInterrupted(report.Failed, p.verify(ctx))
 }
 
-// reportError counts what ended the run outside of an attempt: a disk that is full when the table is made, or read. What
-// is no error of the database has no class; of a file of ours a back-end would think that it was the network.
-func (p *push) reportError(r *report.Report, err error) {
-	if err == nil || p.driver == nil || r.Result.Outcome == report.Interrupted || r.Result.Outcome == Usage {
-		return
+// Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and it says where.
+// Of a run that the state folder does not know it removes what the claim table has.
+func Forget(ctx context.Context, j Job) error {
+	p, ctx, end := newPush(ctx, j)
+	defer end()
+	record, err := p.reopen(ctx, func(event.Event) {}, func(runlog.Record) bool { return true })
+	if errors.Is(err, runlog.ErrNoRun) {
+		return errors.Join(p.orInterrupted(report.PreflightFailed, p.forgetUnknown(ctx, err)), p.close())
 	}
-	var file *fs.PathError
-	class := p.driver.Classify(err).Class
-	if errors.As(err, &file) || class == "" || class == loader.ClassOther || r.Result.Errors[string(class)] > 0 {
-		return
+	if err == nil {
+		err = p.prepareToForget(ctx, record.Run)
 	}
-	if r.Result.Errors == nil {
-		r.Result.Errors = make(map[string]int64)
+	if err != nil {
+		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
-	r.Result.Errors[string(class)] = 1
-}
-
-func (p *push) reportTarget(r *report.Report) {
-	if p.driver == nil {
-		return
-	}
-	r.Target = report.Target{Backend: p.driver.Name(), URL: p.target.String(), Via: p.Config.Via.String(), Table: p.table.Name}
-	if p.loader != nil {
-		s := p.loader.Server()
-		r.Target.Server, r.Target.Endpoint, r.Target.Settings = strings.TrimSpace(s.Product+" "+s.Version), s.Endpoint, s.Settings
-	}
-}
-
-func (p *push) reportPlan(r *report.Report) {
-	r.Plan = report.Plan{
-		Method: p.contract.Method, Format: string(p.contract.Format), Delivery: string(p.contract.Delivery),
-		Dataset: p.plan.Dataset, Seed: p.plan.Seed, Rows: p.plan.Rows, FirstKey: p.plan.FirstKey,
-		Workers: p.plan.Workers, Buffers: p.plan.Buffers, BatchRows: p.plan.BatchRows,
-		BatchBytes: p.plan.BatchBytes(), GroupBatches: p.contract.GroupBatches, DistinctRows: p.plan.DistinctRows, Distinct: p.plan.DistinctRows * p.plan.RowBytes,
-		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
-	}
-	if p.Config.Duration > 0 { // the plan itself has a number of rows as soon as the time is over
-		r.Plan.Rows = 0
-	}
-	if p.data != nil && p.feed.Load() != nil {
-		// Measured after the run, on rows made again: it costs tens of milliseconds and no one waits for it.
-		if ratio, err := dataset.CompressionRatio(p.data, p.plan.Rows); err == nil {
-			r.Plan.ZstdRatio = ratio
+	p.state.warnOfObjects(ctx)
+	// Of a staged run the database may keep more than claims, under any guarantee.
+	if p.target.can.Claims != nil && (p.state.hasClaims() || p.plan.Staged()) {
+		if err := p.forgetClaims(ctx); err != nil {
+			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", record.Run, err), p.close())
 		}
 	}
+	folder := p.state.log
+	p.state.log = nil
+	return errors.Join(folder.Remove(), p.close())
 }
 
-func (p *push) reportVerify(r *report.Report) {
-	v := p.verified
-	r.Verify = report.Verify{
-		Mode: p.Config.Verify, Ran: v.Mode != "", OK: v.OK && v.Mode != verify.None,
-		ExpectedRows: v.ExpectedRows, FoundRows: v.FoundRows, SampledRows: v.SampledRows, BadCount: v.BadCount,
+// prepareToForget tells the back-end of the run. The table may be gone, and nothing about it matters any more.
+func (p *push) prepareToForget(ctx context.Context, run string) error {
+	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
+		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
+	})
+	return err
+}
+
+// forgetUnknown removes what the claim table has of a run that the state folder does not know, which is why.
+func (p *push) forgetUnknown(ctx context.Context, why error) error {
+	run := p.Config.Resume
+	if !runlog.IsID(run) {
+		return failed(Usage, fmt.Errorf("%w; ids look like %s", why, runlog.NewID(p.started)))
 	}
-	if v.Mode != "" {
-		r.Verify.Mode = string(v.Mode)
+	if err := runlog.RemoveRest(p.Config.State, run); err != nil {
+		return err
 	}
-	for _, b := range v.BadBatches {
-		r.Verify.BadBatches = append(r.Verify.BadBatches, report.BadBatch{
-			Number: b.Number, FirstKey: b.FirstKey, LastKey: b.LastKey, Rows: b.Rows, Found: b.Found,
-			Reason: string(b.Reason), Detail: b.Detail,
-		})
+	if err := p.configure(); err != nil {
+		return failed(Usage, err)
 	}
-	if v.Mode == verify.Full && v.DistinctRows != v.FoundRows {
-		r.Verify.Problems = append(r.Verify.Problems, fmt.Sprintf("%d rows, but only %d different keys", v.FoundRows, v.DistinctRows))
+	if err := p.target.open(ctx); err != nil {
+		return err
 	}
-	for _, b := range v.BadRows {
-		r.Verify.Problems = append(r.Verify.Problems, b.String())
+	if p.target.can.Claims == nil {
+		return failed(Usage, fmt.Errorf("%w; %s keeps no claims to remove", why, p.target.driver.Name()))
 	}
-	if more := v.BadRowCount - int64(len(v.BadRows)); more > 0 {
-		r.Verify.Problems = append(r.Verify.Problems, fmt.Sprintf("%d more rows of the sample are wrong", more))
+	if err := p.prepareToForget(ctx, run); err != nil {
+		return err
 	}
+	rows, err := p.target.forget(ctx, run)
+	if err != nil {
+		return fmt.Errorf("removing the claims of run %s: %w", run, err)
+	}
+	p.Log.Info(fmt.Sprintf("%d rows of run %s removed from the claim table; the state folder has no such run", rows, run))
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -343,4 +344,27 @@ func TestKilledDurationRun(t *testing.T) {
 	p = newPlace(t)
 	run = p.kill("--duration 1h --distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16", 0)
 	p.fails("--resume "+run, report.PreflightFailed, "the run had not begun to load: start a new one")
+}
+
+// A resume neither drops nor empties again: what the first process has loaded is not sent twice, and the table is the same.
+func TestResumeKeepsWhatItsRunHasMade(t *testing.T) {
+	for _, create := range []string{"recreate", "truncate"} {
+		p := newPlace(t)
+		p.memory.Script = func(number int64, attempt int) loadertest.Fault {
+			if number == 10 && attempt == 1 {
+				return loadertest.Fault{Before: syscall.EINVAL}
+			}
+			return loadertest.Fault{}
+		}
+		_, err := p.push(small + " --workers 1 --retries 0 --create " + create)
+		require.Error(t, err)
+		before := len(p.memory.Applied())
+		require.Positive(t, before)
+		require.Equal(t, "table-1/1", p.record().Identity)
+
+		p.succeeds("--resume " + p.run())
+		p.exact(0, 195)
+		require.Len(t, p.memory.Applied(), 20)
+		require.Equal(t, 1, p.memory.Attempts(0), "not sent again")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -48,21 +49,20 @@ func sample(b *testing.B, threads int) {
 			defer c.Close()
 		}
 	})
-	p := &push{wire: new(network.Dialer)}
-	p.stats = stats.New(stats.Options{Workers: 64, Lost: p.lostTime})
+	var m meters
+	m.start(stats.Options{Workers: 64, Start: time.Now()}, nil, new(network.Dialer))
+	defer m.timeline.Stop()
 	for range 64 {
-		c, err := p.wire.DialContext(b.Context(), "tcp", l.Addr().String())
+		c, err := m.wire.DialContext(b.Context(), "tcp", l.Addr().String())
 		require.NoError(b, err)
 		defer c.Close()
 	}
-	p.account = stats.NewBottleneck(p.reading)
-	p.stats.Phase(event.Load)
-	p.account.Sample()
+	m.resume(event.Load)
 	b.ReportAllocs()
 	before := stats.ProcessUsage().CPU()
 	for b.Loop() {
-		p.account.Sample()
-		p.stats.Snapshot()
+		m.account.Sample()
+		m.stats.Snapshot()
 	}
 	b.ReportMetric((stats.ProcessUsage().CPU()-before)/float64(b.N)*1e9, "cpu-ns/op")
 }

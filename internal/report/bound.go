@@ -3,6 +3,7 @@ package report
 import (
 	"math"
 
+	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -38,6 +39,23 @@ func byLimit(lost map[event.Limit]float64) map[string]float64 {
 		named[string(limit)] = math.Round(lost[limit]*1e9) / 1e9 // without what differences of seconds leave behind the nanoseconds
 	}
 	return named
+}
+
+// NewEvidence is what the account of a run with so many batches says; what the machine did is for host.Work to add.
+func NewEvidence(a stats.Account, batches int64) Evidence {
+	t := a.Total
+	return Evidence{
+		Blocked: ratio(t.Sockets.Blocked, t.WorkerSeconds()), Awaited: ratio(t.Sockets.Awaited, t.WorkerSeconds()),
+		RoundTrips: ratio(t.Sockets.RoundTrips, t.WorkerSeconds()),
+		Kernel:     t.Sockets.Kernel, RwndLimited: ratio(t.Sockets.RwndLimited, t.Sockets.Busy),
+		SndbufLimited: ratio(t.Sockets.SndbufLimited, t.Sockets.Busy),
+		TurnsPerBatch: ratio(float64(t.Sockets.Turns), float64(batches)), RTTSeconds: ratio(t.Sockets.RoundTrips, float64(t.Sockets.Turns)),
+		Connections:   a.Sockets.Dialled,
+		Retransmitted: ratio(float64(t.Sockets.Retransmits), float64(t.Sockets.Segments)),
+		FastestBits:   8 * a.Fastest,
+		ClientCPU:     ratio(t.CPU, t.Seconds*float64(t.Cores)), ClientQueued: ratio(t.Queued, t.Seconds*float64(t.Cores)),
+		WirePerPayload: ratio(float64(t.Wire), float64(t.Payload)),
+	}
 }
 
 // complete makes maps without entries {} instead of null.

@@ -304,3 +304,21 @@ func TestNoRatioIsNotShown(t *testing.T) {
 		require.Equal(t, shown, strings.Contains(text.String(), "zstd"), text.String())
 	}
 }
+
+func TestEvidence(t *testing.T) {
+	a := stats.Account{
+		Sockets: event.Sockets{Dialled: 9}, Fastest: 1e6,
+		Total: stats.Window{
+			Seconds: 10, Workers: map[event.State]float64{event.Sending: 30, event.Idle: 10}, CPU: 5, Cores: 2, Payload: 1000, Wire: 1310,
+			Sockets: event.Sockets{
+				Blocked: 20, Awaited: 10, Turns: 50, RoundTrips: 4, Kernel: true, Busy: 25, RwndLimited: 20, SndbufLimited: 1,
+				Retransmits: 3, Segments: 600,
+			},
+		},
+	}
+	require.Equal(t, report.Evidence{
+		Blocked: .5, Awaited: .25, RoundTrips: .1, Kernel: true, RwndLimited: .8, SndbufLimited: .04, TurnsPerBatch: 5, RTTSeconds: .08,
+		Connections: 9, Retransmitted: .005, FastestBits: 8e6, ClientCPU: .25, WirePerPayload: 1.31,
+	}, report.NewEvidence(a, 10))
+	require.Equal(t, report.Evidence{}, report.NewEvidence(stats.Account{}, 0), "nothing is infinite")
+}

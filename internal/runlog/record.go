@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/file"
 )
 
 const recordSchema = "terapush.run/v1"
@@ -38,8 +39,8 @@ type Record struct {
 	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
 	Table   string    `json:"table"`
 	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.
-	Identity string    `json:"identity"`
-	Plan     plan.Plan `json:"plan"`
+	Identity string      `json:"identity"`
+	Plan     config.Plan `json:"plan"`
 	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
 }
@@ -101,4 +102,23 @@ func (r Record) Flag(name string) string {
 		return values[0]
 	}
 	return ""
+}
+
+// room is what a run's folder takes at its start, several times over.
+const room = 64 << 10
+
+// Usable makes the state folder and tries to write a run's worth there: one that could not be kept must not touch a
+// database.
+func Usable(stateDir string) error {
+	err := os.MkdirAll(stateDir, 0o700)
+	if err == nil {
+		var try string
+		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
+			err = errors.Join(file.WriteSynced(filepath.Join(try, recordFile), make([]byte, room)), os.RemoveAll(try))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("the state folder, without which a run cannot be resumed: %w; choose another --state-dir", err)
+	}
+	return nil
 }

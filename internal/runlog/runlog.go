@@ -25,6 +25,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -82,7 +83,7 @@ func Create(stateDir string, r Record) (*Log, error) {
 		return nil, errors.Join(err, os.RemoveAll(unnamed))
 	}
 	l.dir = dir
-	return l.appending(syncFolder(stateDir))
+	return l.appending(file.SyncFolder(stateDir))
 }
 
 // unnamedPrefix holds a character that no id has.
@@ -132,7 +133,7 @@ func fill(dir string, r Record) (*Log, error) {
 func startJournal(dir, run string) error {
 	line, err := event.AppendLine(nil, event.NewHeader(run))
 	if err == nil {
-		err = writeFile(filepath.Join(dir, journalFile), line)
+		err = file.WriteSynced(filepath.Join(dir, journalFile), line)
 	}
 	if err != nil {
 		return fmt.Errorf("starting the journal: %w", err)
@@ -207,7 +208,7 @@ func Renew(stateDir, run string) error {
 	if err == nil {
 		err = startJournal(l.dir, run)
 	}
-	return errors.Join(err, syncFolder(l.dir), l.lock.Unlock())
+	return errors.Join(err, file.SyncFolder(l.dir), l.lock.Unlock())
 }
 
 // damaged is behind the name of a journal that could not be read.
@@ -344,7 +345,7 @@ func (l *Log) Save(r Record) error {
 	r.Schema = recordSchema
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = replaceFile(filepath.Join(l.dir, recordFile), append(text, '\n'))
+		err = file.Replace(filepath.Join(l.dir, recordFile), append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("saving the run's record: %w", err)

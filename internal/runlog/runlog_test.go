@@ -12,7 +12,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/event"
 )
@@ -22,7 +22,7 @@ const run = "20260102-030405-abcdef"
 func record() runlog.Record {
 	return runlog.Record{
 		Run: run, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Stage: runlog.Loading,
-		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: plan.Plan{Rows: 7, Dataset: "documents"},
+		Target: "memory://h/d", Table: "public.documents", Identity: "16384/2", Plan: config.Plan{Rows: 7, Dataset: "documents"},
 		Flags: map[string][]string{"rows": {"7"}, "set": {"a=1", "b=2"}},
 	}
 }

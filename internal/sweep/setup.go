@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/plan"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
@@ -24,7 +23,7 @@ type Sources struct {
 type Setup struct {
 	Config config.Push
 	Given  map[string][]string // flags that were set by any source, by name; the target is not among them
-	Plan   plan.Plan           // without what a server may change about it; zero before Outline
+	Plan   config.Plan         // without what a server may change about it; zero before Outline
 
 	secrets []loader.Secret // values of --set that nobody may see
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -61,10 +62,12 @@ func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *le
 	return nil
 }
 
-func (e Expect) bad(number, found int64, reason Reason, detail string) Bad {
+func (e Expect) bad(number, found int64, reason Reason, detail string) report.BadBatch {
 	first := e.FirstKey + number*e.BatchRows
 	rows := e.size(number)
-	return Bad{Number: number, FirstKey: first, LastKey: first + rows - 1, Rows: rows, Found: found, Reason: reason, Detail: detail}
+	return report.BadBatch{
+		Number: number, FirstKey: first, LastKey: first + rows - 1, Rows: rows, Found: found, Reason: string(reason), Detail: detail,
+	}
 }
 
 // shape is what a bucket of rows 0 … rows−1 looks like when each is there once.
@@ -93,4 +96,56 @@ func (s shape) check(b loader.Bucket) Reason {
 	default:
 		return ""
 	}
+}
+
+// objects checks that every batch of the run is in the store exactly once, with the length that was acknowledged. A row
+// counts as found when its batch's object is as it must be.
+//
+// It proves less than a count of rows: an object of the right length may hold other bytes. The store's own checksum of
+// the upload is what stands against that.
+func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expect) error {
+	const maxStrange = 3
+	batches := e.batches()
+	found := make(map[int64]object)
+	err := inventory.Objects(ctx, e.Run, func(name string, number, bytes int64) error {
+		if number < 0 || number >= batches {
+			if len(r.Strange) < maxStrange {
+				r.Strange = append(r.Strange, name)
+			}
+			return nil
+		}
+		found[number] = object{times: found[number].times + 1, bytes: bytes}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("verify: listing the objects of run %s: %w", e.Run, err)
+	}
+	for n := range batches {
+		acked, known := e.Length(n)
+		if reason, detail := found[n].check(acked, known); reason != "" {
+			r.addBatch(e.bad(n, 0, reason, detail))
+		} else {
+			r.FoundRows += e.size(n)
+		}
+	}
+	return nil
+}
+
+// object is what the store lists of one batch.
+type object struct{ times, bytes int64 }
+
+func (o object) check(acked int64, known bool) (reason Reason, detail string) {
+	switch {
+	case o.times == 0:
+		return Missing, "there is no object of it"
+	case o.times > 1:
+		return Doubled, fmt.Sprintf("%d objects hold it", o.times)
+	case !known:
+		return Differs, fmt.Sprintf("its object has %d bytes, and the journal does not tell how many were acknowledged", o.bytes)
+	case o.bytes < acked:
+		return Short, fmt.Sprintf("its object has %d bytes of the %d that were acknowledged", o.bytes, acked)
+	case o.bytes > acked:
+		return Differs, fmt.Sprintf("its object has %d bytes, more than the %d that were acknowledged", o.bytes, acked)
+	}
+	return "", ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -23,49 +24,49 @@ func documents(t *testing.T, e Expect) Expect {
 
 // Batches of 10 rows, the last of 5, keys from 1000.
 func TestCountNamesEveryBadBatch(t *testing.T) {
-	bad := func(number, first, last, rows, found int64, reason Reason) Bad {
-		return Bad{Number: number, FirstKey: first, LastKey: last, Rows: rows, Found: found, Reason: reason}
+	bad := func(number, first, last, rows, found int64, reason Reason) report.BadBatch {
+		return report.BadBatch{Number: number, FirstKey: first, LastKey: last, Rows: rows, Found: found, Reason: string(reason)}
 	}
 	for _, c := range []struct {
 		name   string
 		damage func(e Expect, t *table)
 		found  int64
-		want   []Bad
+		want   []report.BadBatch
 	}{
-		{"nothing wrong", func(Expect, *table) {}, 45, []Bad{}},
+		{"nothing wrong", func(Expect, *table) {}, 45, nil},
 		{"rows of others do not count", func(_ Expect, t *table) {
 			t.rows = append(t.rows, row{number: 999}, row{number: 1045})
-		}, 45, []Bad{}},
+		}, 45, nil},
 		{"one row short", func(_ Expect, t *table) { t.remove(1013) },
-			44, []Bad{bad(1, 1010, 1019, 10, 9, Short)}},
+			44, []report.BadBatch{bad(1, 1010, 1019, 10, 9, Short)}},
 		{"the first row of a batch", func(_ Expect, t *table) { t.remove(1020) },
-			44, []Bad{bad(2, 1020, 1029, 10, 9, Short)}},
+			44, []report.BadBatch{bad(2, 1020, 1029, 10, 9, Short)}},
 		{"a batch loaded twice", func(e Expect, t *table) {
 			for n := range int64(10) {
 				t.insert(e, 20+n)
 			}
-		}, 55, []Bad{bad(2, 1020, 1029, 10, 20, Doubled)}},
+		}, 55, []report.BadBatch{bad(2, 1020, 1029, 10, 20, Doubled)}},
 		{"one row missing, its neighbour there twice", func(e Expect, t *table) { t.remove(1013); t.insert(e, 14) },
-			45, []Bad{bad(1, 1010, 1019, 10, 10, Wrong)}},
+			45, []report.BadBatch{bad(1, 1010, 1019, 10, 10, Wrong)}},
 		{"two rows missing and two doubled: the sum is right, the squares are not", func(e Expect, t *table) {
 			t.remove(1013)
 			t.remove(1015)
 			t.insert(e, 14)
 			t.insert(e, 14)
-		}, 45, []Bad{bad(1, 1010, 1019, 10, 10, Wrong)}},
+		}, 45, []report.BadBatch{bad(1, 1010, 1019, 10, 10, Wrong)}},
 		{"a row of one batch in place of another's", func(e Expect, t *table) { t.remove(1003); t.insert(e, 33) },
-			45, []Bad{bad(0, 1000, 1009, 10, 9, Short), bad(3, 1030, 1039, 10, 11, Doubled)}},
+			45, []report.BadBatch{bad(0, 1000, 1009, 10, 9, Short), bad(3, 1030, 1039, 10, 11, Doubled)}},
 		{"missing batches", func(_ Expect, t *table) {
 			t.rows = slices.DeleteFunc(t.rows, func(r row) bool { return r.number < 1010 || r.number >= 1040 })
-		}, 30, []Bad{bad(0, 1000, 1009, 10, 0, Missing), bad(4, 1040, 1044, 5, 0, Missing)}},
+		}, 30, []report.BadBatch{bad(0, 1000, 1009, 10, 0, Missing), bad(4, 1040, 1044, 5, 0, Missing)}},
 		{"the last batch shorter than it is anyway", func(_ Expect, t *table) { t.remove(1044) },
-			44, []Bad{bad(4, 1040, 1044, 5, 4, Short)}},
+			44, []report.BadBatch{bad(4, 1040, 1044, 5, 4, Short)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := documents(t, Expect{FirstKey: 1000, Rows: 45, BatchRows: 10})
 			table := load(e)
 			c.damage(e, table)
-			r, err := Run(t.Context(), table, Count, e, 0)
+			r, err := run(t.Context(), table, Count, e, 0)
 			require.NoError(t, err)
 			require.Equal(t, c.want, r.BadBatches)
 			require.EqualValues(t, len(c.want), r.BadCount)
@@ -92,13 +93,13 @@ func TestCountFindsAnyAccident(t *testing.T) {
 			table.insert(e, doubled)
 			bad[doubled/e.BatchRows] = true
 		}
-		r, err := Run(t.Context(), table, Count, e, 0)
+		r, err := run(t.Context(), table, Count, e, 0)
 		named := map[int64]bool{}
 		for _, b := range r.BadBatches {
 			named[b.Number] = true
 		}
 		return err == nil && r.OK == (len(bad) == 0) && len(named) == len(bad) &&
-			!slices.ContainsFunc(r.BadBatches, func(b Bad) bool { return !bad[b.Number] })
+			!slices.ContainsFunc(r.BadBatches, func(b report.BadBatch) bool { return !bad[b.Number] })
 	}
 	require.NoError(t, quick.Check(property, &quick.Config{MaxCount: 300}))
 }
@@ -120,17 +121,16 @@ func TestBatchesBeyond32Bits(t *testing.T) {
 		require.NoError(t, f(last))
 		return f(first)
 	}}
-	r, err := Run(t.Context(), l, Count, e, 0)
+	r, err := run(t.Context(), l, Count, e, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK, r.BadBatches)
 	require.False(t, first.Squares.IsUint64())
 
 	last.Squares.Add(last.Squares, big.NewInt(1))
-	r, err = Run(t.Context(), l, Count, e, 0)
+	r, err = run(t.Context(), l, Count, e, 0)
 	require.NoError(t, err)
-	require.Equal(t, []Bad{{Number: 1, FirstKey: 1<<40 + rows, LastKey: 1<<40 + 5_500_000_000 - 1, Rows: 2_500_000_000,
-		Found: 2_500_000_000, Reason: Wrong}}, r.BadBatches)
-	require.Equal(t, "batch 1 (keys 1102511627776 to 1105011627775) is wrong: 2500000000 of 2500000000 rows", r.BadBatches[0].String())
+	require.Equal(t, []report.BadBatch{{Number: 1, FirstKey: 1<<40 + rows, LastKey: 1<<40 + 5_500_000_000 - 1, Rows: 2_500_000_000,
+		Found: 2_500_000_000, Reason: string(Wrong)}}, r.BadBatches)
 }
 
 func TestShapeOfSmallBatches(t *testing.T) {
@@ -155,7 +155,7 @@ func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
 		}
 		return nil
 	}}
-	r, err := Run(t.Context(), l, Count, Expect{Rows: 10_000, BatchRows: 2}, 0)
+	r, err := run(t.Context(), l, Count, Expect{Rows: 10_000, BatchRows: 2}, 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 5000, r.BadCount)
 	require.Len(t, r.BadBatches, maxKept)
@@ -167,7 +167,7 @@ func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
 
 func TestAnEmptyRun(t *testing.T) {
 	e := documents(t, Expect{Rows: 0, BatchRows: 10})
-	r, err := Run(t.Context(), &table{schema: e.Dataset.Schema()}, Full, e, 0)
+	r, err := run(t.Context(), &table{schema: e.Dataset.Schema()}, Full, e, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 }
@@ -189,7 +189,7 @@ func TestBackendsThatCountNonsense(t *testing.T) {
 			}
 			return nil
 		}}
-		_, err := Run(t.Context(), l, Count, Expect{Rows: 20, BatchRows: 10}, 0)
+		_, err := run(t.Context(), l, Count, Expect{Rows: 20, BatchRows: 10}, 0)
 		require.ErrorContains(t, err, c.message)
 	}
 }

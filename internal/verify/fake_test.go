@@ -10,6 +10,12 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
+// run checks what l can do, of which the server has acknowledged so many rows.
+func run(ctx context.Context, l loader.Loader, m Mode, e Expect, acked int64) (Result, error) {
+	e.Acked = acked
+	return Run(ctx, loader.FeaturesOf(l), m, e)
+}
+
 // mute is a loader that can neither count nor fetch. Its methods are never called.
 type mute struct{ loader.Loader }
 

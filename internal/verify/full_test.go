@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -70,7 +71,7 @@ func TestFull(t *testing.T) {
 	for _, distinct := range []int64{0, 10, 30, 110, 200} {
 		e := raggedRun()
 		e.Distinct = distinct
-		r, err := Run(t.Context(), load(e), Full, e, 0)
+		r, err := run(t.Context(), load(e), Full, e, 0)
 		require.NoError(t, err)
 		require.True(t, r.OK, "%+v", r)
 		require.EqualValues(t, 103, r.SampledRows)
@@ -86,39 +87,39 @@ func TestFullNamesWhatDiffers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		damage  func(values []any)
-		batches []Bad
+		batches []report.BadBatch
 		row     string
 	}{
-		{"one byte of the text", func(v []any) { v[0].([]byte)[2] = 'x' }, []Bad{},
+		{"one byte of the text", func(v []any) { v[0].([]byte)[2] = 'x' }, nil,
 			"row 1047 differs in column a at byte 2: 0x78 instead of 0x72"},
-		{"one byte of the last column", func(v []any) { v[2].([]byte)[0] ^= 0xff }, []Bad{},
+		{"one byte of the last column", func(v []any) { v[2].([]byte)[0] ^= 0xff }, nil,
 			"row 1047 differs in column b at byte 0: 0x8d instead of 0x72"},
-		{"another number", func(v []any) { v[1] = int64(5) }, []Bad{},
+		{"another number", func(v []any) { v[1] = int64(5) }, nil,
 			"row 1047 differs in column id at byte 0: 5 instead of 1047"},
-		{"a byte cut off", func(v []any) { v[0] = v[0].([]byte)[:2] }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
-			Found: 10, Reason: Differs, Detail: "column a holds 32 bytes instead of 33"}},
+		{"a byte cut off", func(v []any) { v[0] = v[0].([]byte)[:2] }, []report.BadBatch{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: string(Differs), Detail: "column a holds 32 bytes instead of 33"}},
 			"row 1047 differs in column a at byte 2: 2 bytes long instead of 3"},
-		{"other and longer", func(v []any) { v[2] = []byte("rqq") }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
-			Found: 10, Reason: Differs, Detail: "column b holds 21 bytes instead of 20"}},
+		{"other and longer", func(v []any) { v[2] = []byte("rqq") }, []report.BadBatch{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: string(Differs), Detail: "column b holds 21 bytes instead of 20"}},
 			"row 1047 differs in column b at byte 1: 0x71 instead of 0x72, 3 bytes long instead of 2"},
-		{"a value lost", func(v []any) { v[2] = nil }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
-			Found: 10, Reason: Differs, Detail: "column b holds 18 bytes instead of 20"}},
+		{"a value lost", func(v []any) { v[2] = nil }, []report.BadBatch{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: string(Differs), Detail: "column b holds 18 bytes instead of 20"}},
 			"row 1047 differs in column b at byte 0: it is NULL"},
-		{"one byte of a derived text", func(v []any) { v[3].([]byte)[2]++ }, []Bad{},
+		{"one byte of a derived text", func(v []any) { v[3].([]byte)[2]++ }, nil,
 			"row 1047 differs in column group at byte 2: 0x33 instead of 0x32"},
-		{"a derived text cut off", func(v []any) { v[3] = v[3].([]byte)[:1] }, []Bad{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
-			Found: 10, Reason: Differs, Detail: "column group holds 28 bytes instead of 30"}},
+		{"a derived text cut off", func(v []any) { v[3] = v[3].([]byte)[:1] }, []report.BadBatch{{Number: 4, FirstKey: 1040, LastKey: 1049, Rows: 10,
+			Found: 10, Reason: string(Differs), Detail: "column group holds 28 bytes instead of 30"}},
 			"row 1047 differs in column group at byte 1: 1 bytes long instead of 3"},
-		{"another day", func(v []any) { v[4] = v[4].(int64) + 1 }, []Bad{},
+		{"another day", func(v []any) { v[4] = v[4].(int64) + 1 }, nil,
 			"row 1047 differs in column day at byte 0: 1972-11-14 instead of 1972-11-13"},
-		{"another time", func(v []any) { v[5] = v[5].(int64) - 1 }, []Bad{},
+		{"another time", func(v []any) { v[5] = v[5].(int64) - 1 }, nil,
 			"row 1047 differs in column at at byte 0: 1970-01-01 00:17:26.999999 instead of 1970-01-01 00:17:27.000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := raggedRun()
 			table := load(e)
 			c.damage(table.rows[place].values)
-			r, err := Run(t.Context(), table, Full, e, 0)
+			r, err := run(t.Context(), table, Full, e, 0)
 			require.NoError(t, err)
 			require.False(t, r.OK)
 			require.Equal(t, c.batches, r.BadBatches)
@@ -134,7 +135,7 @@ func TestFullNamesMissingAndDoubledRows(t *testing.T) {
 	table := load(e)
 	table.remove(1020)
 	table.insert(e, 22)
-	r, err := Run(t.Context(), table, Full, e, 0)
+	r, err := run(t.Context(), table, Full, e, 0)
 	require.NoError(t, err)
 	require.Equal(t, []BadRow{{Key: 1020, Reason: Missing}, {Key: 1022, Reason: Doubled}}, r.BadRows)
 	require.EqualValues(t, 2, r.BadRowCount)
@@ -152,12 +153,12 @@ func TestFullFindsWhatCountCannot(t *testing.T) {
 		table.remove(1000 + n)
 		table.insert(e, []int64{11, 12, 16}[i])
 	}
-	r, err := Run(t.Context(), table, Count, e, 0)
+	r, err := run(t.Context(), table, Count, e, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 
 	e.VerifyRows = 1
-	r, err = Run(t.Context(), table, Full, e, 0)
+	r, err = run(t.Context(), table, Full, e, 0)
 	require.NoError(t, err)
 	require.False(t, r.OK)
 	require.EqualValues(t, 100, r.DistinctRows)
@@ -179,7 +180,7 @@ func TestMeasureKeepsToItsBound(t *testing.T) {
 func TestMeasureStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Run(ctx, load(raggedRun()), Full, raggedRun(), 0)
+	_, err := run(ctx, load(raggedRun()), Full, raggedRun(), 0)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -229,7 +230,7 @@ func TestBackendsThatFetchNonsense(t *testing.T) {
 		{1000, []any{a, int64(1000), a, g, []byte("1972-09-27"), nil}, "returned bytes for column day of type date"},
 		{1000, []any{a, int64(1000), a, g, int64(1000), time.Unix(1000, 0)}, "returned a time.Time for column at"},
 	} {
-		_, err := Run(t.Context(), fetches{load(e), c.number, c.values}, Full, e, 0)
+		_, err := run(t.Context(), fetches{load(e), c.number, c.values}, Full, e, 0)
 		require.ErrorContains(t, err, c.message)
 	}
 }
@@ -258,7 +259,7 @@ func TestFullOfEveryDataset(t *testing.T) {
 		require.NoError(t, err)
 		e := Expect{FirstKey: 4_000_003, Rows: 250, BatchRows: 40, Distinct: 120, Dataset: d, VerifyRows: 250, Seed: 1}
 		table := load(e)
-		r, err := Run(t.Context(), table, Full, e, 0)
+		r, err := run(t.Context(), table, Full, e, 0)
 		require.NoError(t, err)
 		require.True(t, r.OK, "%s: %+v", name, r)
 		for c, column := range d.Schema().Columns {
@@ -266,7 +267,7 @@ func TestFullOfEveryDataset(t *testing.T) {
 				table.rows[9].values[c] = table.rows[9].values[c].(int64) - 1
 			}
 		}
-		r, err = Run(t.Context(), table, Full, e, 0)
+		r, err = run(t.Context(), table, Full, e, 0)
 		require.NoError(t, err)
 		require.Equal(t, name != "lineitem", r.OK)
 	}
@@ -313,21 +314,19 @@ func TestQuestionsArePutAgain(t *testing.T) {
 	e := raggedRun()
 	whole := load(e)
 	whole.remove(e.FirstKey + 17)
-	want, err := Run(t.Context(), whole, Full, e, 0)
+	want, err := run(t.Context(), whole, Full, e, 0)
 	require.NoError(t, err)
 
 	var again []string
-	e.Retried = func(what string, ask func(context.Context) error) func(context.Context) error {
-		return func(ctx context.Context) error {
-			err := ask(ctx)
-			if errors.Is(err, io.ErrUnexpectedEOF) {
-				again = append(again, what)
-				err = ask(ctx)
-			}
-			return err
+	e.Retry = func(ctx context.Context, what string, ask func(context.Context) error) error {
+		err := ask(ctx)
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			again = append(again, what)
+			err = ask(ctx)
 		}
+		return err
 	}
-	got, err := Run(t.Context(), broken{whole, map[string]bool{}}, Full, e, 0)
+	got, err := run(t.Context(), broken{whole, map[string]bool{}}, Full, e, 0)
 	require.NoError(t, err)
 	require.Equal(t, []string{"rows", "different rows", "sample"}, again)
 	got.Seconds, want.Seconds = 0, 0

@@ -1,4 +1,4 @@
-package verify_test
+package verify
 
 import (
 	"context"
@@ -7,11 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/verify"
+	"github.com/terapush/terapush/internal/report"
 )
 
 // shelf is a store that lists what a test puts there.
 type shelf struct {
+	mute
 	objects []thing
 	err     error
 }
@@ -44,62 +45,51 @@ func TestObjects(t *testing.T) {
 		name    string
 		objects []thing
 		found   int64
-		bad     []verify.Bad
+		bad     []report.BadBatch
 		strange []string
 	}{
 		{name: "all there", objects: whole, found: 33},
-		{name: "one missing", objects: without(1), found: 23, bad: []verify.Bad{
-			{Number: 1, FirstKey: 110, LastKey: 119, Rows: 10, Reason: verify.Missing, Detail: "there is no object of it"},
+		{name: "one missing", objects: without(1), found: 23, bad: []report.BadBatch{
+			{Number: 1, FirstKey: 110, LastKey: 119, Rows: 10, Reason: string(Missing), Detail: "there is no object of it"},
 		}},
-		{name: "one too short", objects: without(3, thing{"3", 3, 29}), found: 30, bad: []verify.Bad{
-			{Number: 3, FirstKey: 130, LastKey: 132, Rows: 3, Reason: verify.Short, Detail: "its object has 29 bytes of the 30 that were acknowledged"},
+		{name: "one too short", objects: without(3, thing{"3", 3, 29}), found: 30, bad: []report.BadBatch{
+			{Number: 3, FirstKey: 130, LastKey: 132, Rows: 3, Reason: string(Short), Detail: "its object has 29 bytes of the 30 that were acknowledged"},
 		}},
-		{name: "one too long", objects: without(0, thing{"0", 0, 101}), found: 23, bad: []verify.Bad{
-			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: verify.Differs, Detail: "its object has 101 bytes, more than the 100 that were acknowledged"},
+		{name: "one too long", objects: without(0, thing{"0", 0, 101}), found: 23, bad: []report.BadBatch{
+			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: string(Differs), Detail: "its object has 101 bytes, more than the 100 that were acknowledged"},
 		}},
-		{name: "one twice", objects: append(without(0), thing{"0", 0, 100}, thing{"00", 0, 100}), found: 23, bad: []verify.Bad{
-			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: verify.Doubled, Detail: "2 objects hold it"},
+		{name: "one twice", objects: append(without(0), thing{"0", 0, 100}, thing{"00", 0, 100}), found: 23, bad: []report.BadBatch{
+			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: string(Doubled), Detail: "2 objects hold it"},
 		}},
 		{name: "others beside", objects: append(without(0, whole[0]), thing{"a", -1, 7}, thing{"9", 9, 100}), found: 33,
 			strange: []string{"r/a", "r/9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := verify.Expect{FirstKey: 100, Rows: 33, BatchRows: 10}
-			got, strange, err := verify.Objects(t.Context(), shelf{objects: c.objects}, "r", e, acked)
+			e := Expect{FirstKey: 100, Rows: 33, BatchRows: 10, Run: "r", Length: acked}
+			got, err := run(t.Context(), shelf{objects: c.objects}, Count, e, 0)
 			require.NoError(t, err)
-			require.Equal(t, verify.Count, got.Mode)
+			require.Equal(t, Count, got.Mode)
 			require.Equal(t, len(c.bad) == 0, got.OK)
 			require.Equal(t, c.found, got.FoundRows)
 			require.EqualValues(t, len(c.bad), got.BadCount)
 			if len(c.bad) > 0 {
 				require.Equal(t, c.bad, got.BadBatches)
 			}
-			require.Equal(t, c.strange, strange)
+			require.Equal(t, c.strange, got.Strange)
 		})
 	}
 }
 
 func TestObjectsOfUnknownLengthAreNoProof(t *testing.T) {
-	e := verify.Expect{Rows: 10, BatchRows: 10}
-	got, _, err := verify.Objects(t.Context(), shelf{objects: []thing{{"0", 0, 5}}}, "r", e, func(int64) (int64, bool) { return 0, false })
+	e := Expect{Rows: 10, BatchRows: 10, Length: func(int64) (int64, bool) { return 0, false }}
+	got, err := run(t.Context(), shelf{objects: []thing{{"0", 0, 5}}}, Count, e, 0)
 	require.NoError(t, err)
 	require.False(t, got.OK)
 	require.Zero(t, got.FoundRows)
 }
 
 func TestObjectsThatCannotBeListed(t *testing.T) {
-	e := verify.Expect{Rows: 10, BatchRows: 10}
-	_, _, err := verify.Objects(t.Context(), shelf{err: errors.New("access denied")}, "r", e, acked)
+	e := Expect{Rows: 10, BatchRows: 10, Run: "r", Length: acked}
+	_, err := run(t.Context(), shelf{err: errors.New("access denied")}, Count, e, 0)
 	require.EqualError(t, err, "verify: listing the objects of run r: access denied")
-}
-
-func TestPossibleObjects(t *testing.T) {
-	for _, m := range []verify.Mode{verify.None, verify.Ack, verify.Count} {
-		got, warning := verify.PossibleObjects(m)
-		require.Equal(t, m, got)
-		require.Empty(t, warning)
-	}
-	got, warning := verify.PossibleObjects(verify.Full)
-	require.Equal(t, verify.Count, got)
-	require.Contains(t, warning, "not read back")
 }

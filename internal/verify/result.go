@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Reason says in one word what is wrong with a batch or a row.
@@ -18,35 +20,15 @@ const (
 	Differs Reason = "differs" // the right rows, but with other values than were sent
 )
 
-// Bad is a batch that did not arrive as it was sent.
-type Bad struct {
-	Number   int64  `json:"number"`
-	FirstKey int64  `json:"first_key"` // row numbers, both ends included
-	LastKey  int64  `json:"last_key"`
-	Rows     int64  `json:"rows"` // sent
-	Found    int64  `json:"found"`
-	Reason   Reason `json:"reason"`
-	Detail   string `json:"detail,omitempty"`
-}
-
-// String is the batch as a person reads it.
-func (b Bad) String() string {
-	text := fmt.Sprintf("batch %d (keys %d to %d) is %s: %d of %d rows", b.Number, b.FirstKey, b.LastKey, b.Reason, b.Found, b.Rows)
-	if b.Detail != "" {
-		text += ", " + b.Detail
-	}
-	return text
-}
-
 // BadRow is a row of the sample that is not in the table as it was sent.
 type BadRow struct {
-	Key    int64  `json:"key"` // its row number
-	Reason Reason `json:"reason"`
+	Key    int64 // its row number
+	Reason Reason
 	// Of a row that differs: the first column that does, at which byte, and how. Values are never shown whole; they
 	// may be long, and another program's.
-	Column string `json:"column,omitempty"`
-	Offset int    `json:"offset"`
-	Detail string `json:"detail,omitempty"`
+	Column string
+	Offset int
+	Detail string
 }
 
 // String is the row as a person reads it.
@@ -61,36 +43,33 @@ func (b BadRow) String() string {
 
 // Result is what was found.
 type Result struct {
-	Mode Mode `json:"mode"`
+	Mode Mode // "" when nothing was looked at
 	// OK says that nothing is wrong as far as the mode looks; None does not look.
-	OK           bool  `json:"ok"`
-	ExpectedRows int64 `json:"expected_rows"`
-	FoundRows    int64 `json:"found_rows"`    // Ack: acknowledged; Count, Full: in the table, of this run
-	DistinctRows int64 `json:"distinct_rows"` // different row numbers among them; Full only
+	OK           bool
+	ExpectedRows int64
+	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
+	DistinctRows int64 // different row numbers among them; Full only
 	// MeasuredBatches had the bytes of their variable columns compared with regenerated ones; Full only. It is less
 	// than all where regenerating would take longer than it is worth.
-	MeasuredBatches int64 `json:"measured_batches"`
-	SampledRows     int64 `json:"sampled_rows"` // asked for and compared byte for byte; Full only
+	MeasuredBatches int64
+	SampledRows     int64 // asked for and compared byte for byte; Full only
 
-	// The lists keep the first maxKept by number and are never nil, the counts are of all.
-	BadBatches  []Bad    `json:"bad_batches"`
-	BadCount    int64    `json:"bad_batch_count"`
-	BadRows     []BadRow `json:"bad_rows"`
-	BadRowCount int64    `json:"bad_row_count"`
+	// The lists keep the first maxKept by number, the counts are of all.
+	BadBatches  []report.BadBatch
+	BadCount    int64
+	BadRows     []BadRow
+	BadRowCount int64
 
-	Seconds float64 `json:"seconds"`
+	Strange []string // some objects of the run's folder that are none of its batches
+	Seconds float64
 }
 
 // maxKept bounds the lists of a Result: who has a hundred bad batches needs no more to act.
 const maxKept = 100
 
-func newResult(m Mode, rows int64) Result {
-	return Result{Mode: m, ExpectedRows: rows, BadBatches: []Bad{}, BadRows: []BadRow{}}
-}
-
-func (r *Result) addBatch(b Bad) {
+func (r *Result) addBatch(b report.BadBatch) {
 	r.BadCount++
-	r.BadBatches = keep(r.BadBatches, b, func(x, y Bad) int { return cmp.Compare(x.Number, y.Number) })
+	r.BadBatches = keep(r.BadBatches, b, func(x, y report.BadBatch) int { return cmp.Compare(x.Number, y.Number) })
 }
 
 func (r *Result) addRow(b BadRow) {
@@ -135,4 +114,23 @@ func (r *Result) Summary() string {
 		return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
 			r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 	}
+}
+
+// Report is the result as a report has it.
+func (r *Result) Report() report.Verify {
+	v := report.Verify{
+		Mode: string(r.Mode), Ran: r.Mode != "", OK: r.OK && r.Mode != None,
+		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
+		BadBatches: r.BadBatches, BadCount: r.BadCount,
+	}
+	if r.Mode == Full && r.DistinctRows != r.FoundRows {
+		v.Problems = append(v.Problems, fmt.Sprintf("%d rows, but only %d different keys", r.FoundRows, r.DistinctRows))
+	}
+	for _, b := range r.BadRows {
+		v.Problems = append(v.Problems, b.String())
+	}
+	if more := r.BadRowCount - int64(len(r.BadRows)); more > 0 {
+		v.Problems = append(v.Problems, fmt.Sprintf("%d more rows of the sample are wrong", more))
+	}
+	return v
 }

@@ -61,15 +61,19 @@ func (m Mode) Scans() int {
 	}
 }
 
-// Possible is the most that can be proven through l of what m asks, and, where that is less, a warning that says why.
-func Possible(l loader.Loader, m Mode) (Mode, string) {
-	if m != Count && m != Full {
+// Possible returns the most of what m asks that the features allow to prove, and, where that is less, a warning that says
+// why.
+func Possible(can loader.Features, m Mode) (Mode, string) {
+	switch {
+	case m != Count && m != Full:
 		return m, ""
-	}
-	if _, ok := l.(loader.Counter); !ok {
+	case can.OnlyObjects() && m == Full:
+		return Count, "verify full is not possible: objects are not read back; their number and lengths are compared instead"
+	case can.OnlyObjects():
+		return m, ""
+	case can.Counter == nil:
 		return Ack, fmt.Sprintf("verify %s is not possible: this back-end cannot count rows; the server's acknowledgements are compared instead", m)
-	}
-	if _, ok := l.(loader.Fetcher); m == Full && !ok {
+	case m == Full && can.Fetcher == nil:
 		return Count, "verify full is not possible: this back-end cannot read single rows back; rows are counted by batch instead"
 	}
 	return m, ""
@@ -91,16 +95,21 @@ type Expect struct {
 	VerifyRows int    // rows to read back, at most Rows of them; 0 = DefaultVerifyRows. Full only
 	Seed       uint64 // of the choice of those rows: the same seed reads the same rows
 
-	// Retried makes a question of one that is put again where its answer is lost; nil: it is put once.
-	Retried func(what string, ask func(context.Context) error) func(context.Context) error
+	Acked int64 // rows that the server acknowledged; Ack only
+
+	// Of a run that has only objects: its id, and the length of a batch's object as it was acknowledged, if that is known.
+	Run    string
+	Length func(number int64) (bytes int64, known bool)
+
+	// Retry asks again where an answer was lost; f begins anew each time. nil: nothing is asked twice.
+	Retry func(ctx context.Context, what string, f func(context.Context) error) error
 }
 
-// ask puts a question, which begins anew each time that it is put.
-func (e Expect) ask(ctx context.Context, what string, ask func(context.Context) error) error {
-	if e.Retried != nil {
-		ask = e.Retried(what, ask)
+func (e Expect) ask(ctx context.Context, what string, f func(context.Context) error) error {
+	if e.Retry != nil {
+		return e.Retry(ctx, what, f)
 	}
-	return ask(ctx)
+	return f(ctx)
 }
 
 func (e Expect) batches() int64 {
@@ -143,28 +152,30 @@ func (e Expect) validate(m Mode) error {
 	return nil
 }
 
-// Run checks the table that l is opened on. acked is how many rows the server acknowledged, for Ack; the other modes
-// do not believe it. An error means that nothing could be found out; what was found wrong stands in the Result.
-func Run(ctx context.Context, l loader.Loader, m Mode, e Expect, acked int64) (Result, error) {
+// Run checks the table, or the objects, that the features belong to. An error means that nothing could be found out; what
+// was found wrong is in the Result.
+func Run(ctx context.Context, can loader.Features, m Mode, e Expect) (Result, error) {
 	start := time.Now()
-	if possible, warning := Possible(l, m); possible != m {
+	if possible, warning := Possible(can, m); possible != m {
 		return Result{}, errors.New(warning)
 	}
-	r := newResult(m, e.Rows)
+	r := Result{Mode: m, ExpectedRows: e.Rows}
 	if m == Count || m == Full {
 		if err := e.validate(m); err != nil {
 			return Result{}, err
 		}
 	}
 	var err error
-	switch m {
-	case None:
-	case Ack:
-		r.FoundRows = acked
-	case Count:
-		err = r.count(ctx, l.(loader.Counter), e, nil)
-	case Full:
-		err = r.full(ctx, l, e)
+	switch {
+	case m == None:
+	case m == Ack:
+		r.FoundRows = e.Acked
+	case m == Count && can.OnlyObjects():
+		err = r.objects(ctx, can.Inventory, e)
+	case m == Count:
+		err = r.count(ctx, can.Counter, e, nil)
+	case m == Full:
+		err = r.full(ctx, can, e)
 	default:
 		_, err = ParseMode(string(m))
 	}
@@ -174,23 +185,4 @@ func Run(ctx context.Context, l loader.Loader, m Mode, e Expect, acked int64) (R
 	r.OK = r.holds()
 	r.Seconds = time.Since(start).Seconds()
 	return r, nil
-}
-
-func (r *Result) full(ctx context.Context, l loader.Loader, e Expect) error {
-	counter := l.(loader.Counter)
-	expected, err := measure(ctx, e, measureBytes)
-	if err != nil {
-		return err
-	}
-	if err := r.count(ctx, counter, e, expected); err != nil {
-		return err
-	}
-	err = e.ask(ctx, "different rows", func(ctx context.Context) (err error) {
-		r.DistinctRows, err = counter.Distinct(ctx, e.keys())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("verify: counting different rows: %w", err)
-	}
-	return r.compare(ctx, l.(loader.Fetcher), e)
 }

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -34,15 +33,17 @@ func TestPossible(t *testing.T) {
 		{counter{}, Count, Count, ""},
 		{counter{}, Full, Count, "cannot read single rows back"},
 		{&table{}, Full, Full, ""},
+		{shelf{}, Count, Count, ""},
+		{shelf{}, Full, Count, "objects are not read back"},
 	} {
-		get, warning := Possible(c.loader, c.want)
+		get, warning := Possible(loader.FeaturesOf(c.loader), c.want)
 		require.Equal(t, c.get, get)
 		if c.warning == "" {
 			require.Empty(t, warning)
 			continue
 		}
 		require.Contains(t, warning, c.warning)
-		_, err := Run(t.Context(), c.loader, c.want, Expect{}, 0)
+		_, err := run(t.Context(), c.loader, c.want, Expect{}, 0)
 		require.EqualError(t, err, warning)
 	}
 }
@@ -52,24 +53,24 @@ func TestScans(t *testing.T) {
 	for _, name := range Modes() {
 		e := documents(t, Expect{Rows: 10, BatchRows: 3})
 		table := load(e)
-		_, err := Run(t.Context(), table, Mode(name), e, 10)
+		_, err := run(t.Context(), table, Mode(name), e, 10)
 		require.NoError(t, err)
 		require.Equal(t, Mode(name).Scans(), table.scans, name)
 	}
 }
 
 func TestAckComparesWhatTheServerSaid(t *testing.T) {
-	r, err := Run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 10)
+	r, err := run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 10)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 	require.Equal(t, "verify ok: all 10 rows were acknowledged", r.Summary())
 
-	r, err = Run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 11)
+	r, err = run(t.Context(), mute{}, Ack, Expect{Rows: 10}, 11)
 	require.NoError(t, err)
 	require.False(t, r.OK)
 	require.Equal(t, "verify failed: 11 of 10 rows were acknowledged", r.Summary())
 
-	r, err = Run(t.Context(), mute{}, None, Expect{Rows: 10}, 0)
+	r, err = run(t.Context(), mute{}, None, Expect{Rows: 10}, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK)
 	require.Equal(t, "not verified", r.Summary())
@@ -87,32 +88,16 @@ func TestExpectationsThatContradictThemselves(t *testing.T) {
 		{Expect{Rows: 10, BatchRows: 1, VerifyRows: -1}, "-1 rows to read back"},
 		{Expect{Rows: 10, BatchRows: 1}, "no dataset"},
 	} {
-		_, err := Run(t.Context(), &table{}, Full, c.expect, 0)
+		_, err := run(t.Context(), &table{}, Full, c.expect, 0)
 		require.ErrorContains(t, err, c.problem)
 	}
-	_, err := Run(t.Context(), &table{}, "some", Expect{}, 0)
+	_, err := run(t.Context(), &table{}, "some", Expect{}, 0)
 	require.ErrorContains(t, err, `verify mode "some" does not exist`)
 }
 
 func TestServerErrorsKeepTheirWords(t *testing.T) {
 	down := errors.New("server closed the connection")
 	l := counter{count: func(loader.Grouping, func(loader.Bucket) error) error { return down }}
-	_, err := Run(t.Context(), l, Count, Expect{Rows: 10, BatchRows: 3}, 10)
+	_, err := run(t.Context(), l, Count, Expect{Rows: 10, BatchRows: 3}, 10)
 	require.ErrorIs(t, err, down)
-}
-
-// Scripts read the lists with a subscript: an empty one is [], never null.
-func TestResultAsJSON(t *testing.T) {
-	e := Expect{Rows: 5, BatchRows: 5}
-	r, err := Run(t.Context(), counter{count: func(loader.Grouping, func(loader.Bucket) error) error { return nil }}, Count, e, 0)
-	require.NoError(t, err)
-	r.Seconds = 0.5
-	text, err := json.Marshal(r)
-	require.NoError(t, err)
-	require.JSONEq(t, `{
-		"mode": "count", "ok": false, "expected_rows": 5, "found_rows": 0, "distinct_rows": 0,
-		"measured_batches": 0, "sampled_rows": 0, "seconds": 0.5,
-		"bad_batches": [{"number": 0, "first_key": 0, "last_key": 4, "rows": 5, "found": 0, "reason": "missing"}],
-		"bad_batch_count": 1, "bad_rows": [], "bad_row_count": 0
-	}`, string(text))
 }

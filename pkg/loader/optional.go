@@ -8,8 +8,44 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// The interfaces of this file are implemented by a Loader that can; the engine asks once, at the start. Loaders are
-// never wrapped, so nothing can hide them.
+// The interfaces of this file are implemented by a Loader that can.
+
+// Features are what a Loader can do besides loading: one field for each interface, nil where it cannot.
+type Features struct {
+	Resolver  Resolver
+	Committer Committer
+	Inventory Inventory
+	Finisher  Finisher
+	Claims    Claims
+	Prober    Prober
+	Reserver  Reserver
+	Counter   Counter
+	Fetcher   Fetcher
+	Sizer     Sizer
+	Measurer  Measurer
+	Checker   Checker
+}
+
+// FeaturesOf returns what l can do. It is asked once, after Driver.Open, and is the only place that looks: a Loader must
+// not be wrapped before, since a wrapper would hide its interfaces.
+func FeaturesOf(l Loader) (f Features) {
+	f.Resolver, _ = l.(Resolver)
+	f.Committer, _ = l.(Committer)
+	f.Inventory, _ = l.(Inventory)
+	f.Finisher, _ = l.(Finisher)
+	f.Claims, _ = l.(Claims)
+	f.Prober, _ = l.(Prober)
+	f.Reserver, _ = l.(Reserver)
+	f.Counter, _ = l.(Counter)
+	f.Fetcher, _ = l.(Fetcher)
+	f.Sizer, _ = l.(Sizer)
+	f.Measurer, _ = l.(Measurer)
+	f.Checker, _ = l.(Checker)
+	return f
+}
+
+// OnlyObjects reports whether objects are all there is of a run: a store, and no table that could be counted.
+func (f Features) OnlyObjects() bool { return f.Inventory != nil && f.Counter == nil }
 
 // Resolver finds out what became of an attempt whose answer was lost, and of batches an earlier process left behind.
 type Resolver interface {

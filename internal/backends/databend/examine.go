@@ -13,12 +13,12 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var _ loader.Examiner = (*database)(nil)
+var _ loader.Checker = (*database)(nil)
 
-// questionTime bounds each question of Examine: a server whose query queue is full lets even small ones wait.
+// questionTime bounds each question of CheckServer: a server whose query queue is full lets even small ones wait.
 const questionTime = 4 * time.Second
 
-// examination is one call of Examine with what the server has said.
+// examination is one call of CheckServer with what the server has said.
 type examination struct {
 	db       *database
 	intent   loader.Intent
@@ -27,8 +27,8 @@ type examination struct {
 	refused  error             // why they cannot be read
 }
 
-// Examine asks for the limits that a push meets on this server, for rights, and for the way to its storage.
-func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+// CheckServer asks for the limits that a push meets on this server, for rights, and for the way to its storage.
+func (db *database) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	x := &examination{db: db, intent: i}
 	var all []loader.Finding
 	for _, look := range []func(context.Context) ([]loader.Finding, error){
@@ -48,7 +48,7 @@ func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Find
 	if db.objects == nil {
 		return all, nil
 	}
-	found, err := db.objects.Examine(ctx, i, "Databend")
+	found, err := db.objects.CheckServer(ctx, i, "Databend")
 	return append(all, found...), err
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// healthy makes the server answer what Examine asks, with nothing wrong.
+// healthy makes the server answer what CheckServer asks, with nothing wrong.
 func (f *fake) healthy() {
 	f.on("SELECT name, value FROM system.settings WHERE name IN ('"+queueTimeout, say(result([]any{queueTimeout, "0"},
 		[]any{executeTimeout, "0"}, []any{resultTimeout, "60"}, []any{fileMemory, "24"})))
@@ -152,7 +152,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			if c.broken != nil {
 				c.broken(f)
 			}
-			findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{Workers: 6})
+			findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 6})
 			require.NoError(t, err)
 			want := map[string]loader.Finding{}
 			if c.want.Check != "" {
@@ -171,7 +171,7 @@ func TestExamineWithoutTheConfiguration(t *testing.T) {
 	l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{Workers: 6})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 6})
 	require.NoError(t, err)
 	found := troubles(findings)
 	require.Len(t, found, 2)
@@ -188,7 +188,7 @@ func TestExamineOfAServerThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	f.Close()
-	_, err = l.(loader.Examiner).Examine(t.Context(), loader.Intent{})
+	_, err = l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
 	require.ErrorContains(t, err, "examine 127.0.0.1:")
 }
 
@@ -203,7 +203,7 @@ func TestExamineOfABusyServer(t *testing.T) {
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	f.on(selectNodes, func(seen) string { <-held; return result() })
-	findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"version", "answers"}, []string{findings[0].Check, findings[1].Check})
 	require.Empty(t, f.asked("SHOW GRANTS"))
@@ -253,7 +253,7 @@ func examine(t *testing.T, target loader.Target) []loader.Finding {
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{Workers: 4})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 4})
 	require.NoError(t, err)
 	return findings
 }

@@ -15,14 +15,14 @@ import (
 )
 
 var (
-	_ loader.Examiner = (*database)(nil)
-	_ loader.Examiner = staged{}
+	_ loader.Checker = (*database)(nil)
+	_ loader.Checker = staged{}
 )
 
-// questionTime bounds each question of Examine.
+// questionTime bounds each question of CheckServer.
 const questionTime = 4 * time.Second
 
-// examination is one call of Examine with what the cluster has said. What could not be asked is nil, with the reason.
+// examination is one call of CheckServer with what the cluster has said. What could not be asked is nil, with the reason.
 type examination struct {
 	db       *database
 	intent   loader.Intent
@@ -33,8 +33,8 @@ type examination struct {
 	loaded   bool                // a frontend sent a load on, so the right to load is there
 }
 
-// Examine asks for the limits that a push meets in this cluster, for rights, and whether the backends can be reached.
-func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+// CheckServer asks for the limits that a push meets in this cluster, for rights, and whether the backends can be reached.
+func (db *database) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	x := &examination{db: db, intent: i, refused: make(map[string]error)}
 	if err := x.read(ctx); err != nil {
 		return nil, failed("examine "+db.frontends[0].address, err)
@@ -53,13 +53,13 @@ func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Find
 	return append(all, x.disks()...), nil
 }
 
-// Examine adds what is to be said of the store.
-func (db staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := db.database.Examine(ctx, i)
+// CheckServer adds what is to be said of the store.
+func (db staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := db.database.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
-	found, err := db.store.Examine(ctx, i, "Doris")
+	found, err := db.store.CheckServer(ctx, i, "Doris")
 	return append(all, found...), err
 }
 

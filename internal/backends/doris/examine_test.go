@@ -28,7 +28,7 @@ func examine(t *testing.T, target loader.Target, i loader.Intent) []loader.Findi
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Examiner).Examine(t.Context(), i)
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
 	require.NoError(t, err)
 	for _, f := range findings {
 		t.Logf("%-7s %-18s %s", f.Grade, f.Check, f.Found)
@@ -268,7 +268,7 @@ func TestExamineThroughAStore(t *testing.T) {
 	require.Contains(t, found["versioning"].Found, "removed when Doris has loaded them")
 }
 
-// Examine asks: no statement of it, and no request, changes anything.
+// CheckServer asks: no statement of it, and no request, changes anything.
 func TestExamineChangesNothing(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	before := len(s.Requests())
@@ -288,7 +288,7 @@ func TestExamineOfAClusterThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	s.Close()
-	_, err = l.(loader.Examiner).Examine(t.Context(), intended())
+	_, err = l.(loader.Checker).CheckServer(t.Context(), intended())
 	var gone *net.OpError
 	require.ErrorAs(t, err, &gone)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var _ loader.Examiner = (*database)(nil)
+var _ loader.Checker = (*database)(nil)
 
 // examination looks at the host of the control connections for one push.
 type examination struct {
@@ -28,8 +28,8 @@ type examination struct {
 	findings []loader.Finding
 }
 
-// Examine asks in a dozen short statements; what Open has read of the variables is not read again.
-func (db *database) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+// CheckServer asks in a dozen short statements; what Open has read of the variables is not read again.
+func (db *database) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	e := &examination{database: db, intent: i, vars: make(map[string]string), statements: newStatements(db.name, db.server.flavour, i.Schema)}
 	for name, value := range db.server.vars {
 		e.vars[name] = value

@@ -31,7 +31,7 @@ func examine(t testing.TB, to loader.Target, i loader.Intent) []loader.Finding {
 	l, err := New().Open(t.Context(), to, testDeps())
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	findings, err := l.(loader.Examiner).Examine(t.Context(), i)
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
 	require.NoError(t, err)
 	require.NotEmpty(t, findings)
 	for _, f := range findings {
@@ -230,7 +230,7 @@ func TestExamineEnds(t *testing.T) {
 	defer func() { _ = l.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = l.(loader.Examiner).Examine(ctx, intentOf(t, loadData))
+	_, err = l.(loader.Checker).CheckServer(ctx, intentOf(t, loadData))
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -254,7 +254,7 @@ func TestExamineOfAServerThatHangs(t *testing.T) {
 			defer cancel()
 			i := intentOf(t, loadData)
 			i.Create = loader.CreateIfMissing
-			findings, err := l.(loader.Examiner).Examine(ctx, i)
+			findings, err := l.(loader.Checker).CheckServer(ctx, i)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			for _, f := range findings {
 				require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
@@ -543,7 +543,7 @@ func TestExamineSingleStore(t *testing.T) {
 				return nil
 			})
 			s.fakeServer.mu.Unlock()
-			findings, err := p.Examine(t.Context(), intentOf(t, pipeline))
+			findings, err := p.CheckServer(t.Context(), intentOf(t, pipeline))
 			require.NoError(t, err)
 			findings = slices.DeleteFunc(findings, func(f loader.Finding) bool { return f.Check == "store from the server" }) // never known
 			if c.check == "" {

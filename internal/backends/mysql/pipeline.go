@@ -39,13 +39,13 @@ func (p *pipelines) Prepare(ctx context.Context, want loader.Preparation) (loade
 	return p.database.Prepare(ctx, want)
 }
 
-// Examine adds what is to be said of the store.
-func (p *pipelines) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := p.database.Examine(ctx, i)
+// CheckServer adds what is to be said of the store.
+func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := p.database.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
-	found, err := p.store.Examine(ctx, i, p.Server().Product)
+	found, err := p.store.CheckServer(ctx, i, p.Server().Product)
 	return append(all, found...), err
 }
 

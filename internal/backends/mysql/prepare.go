@@ -16,7 +16,7 @@ func (db *database) Prepare(ctx context.Context, p loader.Preparation) (loader.T
 	s := newStatements(db.name, db.server.flavour, p.Schema)
 	db.schema.Store(&s)
 	t := loader.Table{Name: db.name.String()}
-	// Not in Open: Examine is to name this among everything else that is wrong.
+	// Not in Open: CheckServer is to name this among everything else that is wrong.
 	if db.method.Name == loadData {
 		if err := db.server.localInfile(); err != nil {
 			return t, err

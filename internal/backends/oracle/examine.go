@@ -12,14 +12,14 @@ import (
 )
 
 var (
-	_ loader.Examiner = (*opened)(nil)
-	_ loader.Examiner = (*staged)(nil)
+	_ loader.Checker = (*opened)(nil)
+	_ loader.Checker = (*staged)(nil)
 )
 
 // examineTime bounds all of an examination: its questions are a dozen small ones on one connection.
 const examineTime = 8 * time.Second
 
-// examination is one call of Examine on its connection.
+// examination is one call of CheckServer on its connection.
 type examination struct {
 	*opened
 	link   *link
@@ -31,9 +31,9 @@ type examination struct {
 	there  bool // the table
 }
 
-// Examine asks for the limits that a push meets on this server, and for rights. What takes a privilege to see is unknown
+// CheckServer asks for the limits that a push meets on this server, and for rights. What takes a privilege to see is unknown
 // without it; most are views of the instance.
-func (l *opened) Examine(ctx context.Context, i loader.Intent) (all []loader.Finding, err error) {
+func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (all []loader.Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, examineTime)
 	defer cancel()
 	err = l.somewhere(ctx, func(k *link) error {
@@ -70,13 +70,13 @@ func (l *opened) examine(ctx context.Context, k *link, i loader.Intent) ([]loade
 	return all, nil
 }
 
-// Examine adds what is to be said of the store.
-func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.Examine(ctx, i)
+// CheckServer adds what is to be said of the store.
+func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
-	found, err := l.store.Examine(ctx, i, "Oracle")
+	found, err := l.store.CheckServer(ctx, i, "Oracle")
 	return append(all, found...), err
 }
 

@@ -31,7 +31,7 @@ func (s *standIn) examine(t *testing.T, target loader.Target, change func(*loade
 	l, err := s.backend.Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Examiner).Examine(t.Context(), i)
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
 	require.NoError(t, err)
 	for _, f := range findings {
 		t.Logf("%-7s %-18s %s", f.Grade, f.Check, f.Found)
@@ -220,11 +220,11 @@ func TestExamineOfAServerThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	s.Close()
-	_, err = l.(loader.Examiner).Examine(t.Context(), loader.Intent{})
+	_, err = l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
 	require.Error(t, err)
 }
 
-// Examine asks, and changes nothing.
+// CheckServer asks, and changes nothing.
 func TestExamineChangesNothing(t *testing.T) {
 	s := startStandIn(t, false, fake.Options{})
 	s.examine(t, s.table(methodArray), nil)

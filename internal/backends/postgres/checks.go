@@ -23,8 +23,8 @@ type doctor struct {
 	of       *sqlload.Checked // the table
 }
 
-// Examine implements loader.Examiner. Of several hosts the first that answers stands for all.
-func (l *opened) Examine(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
+// CheckServer implements loader.Checker. Of several hosts the first that answers stands for all.
+func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, at endpoint) error {
 		d := &doctor{opened: l, intent: i, conn: c, at: at}
 		if err := d.look(ctx); err != nil {

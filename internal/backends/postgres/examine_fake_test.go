@@ -85,7 +85,7 @@ func TestExamineOfAServerThatHangs(t *testing.T) {
 			defer func() { _ = l.Close() }()
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			findings, err := l.(loader.Examiner).Examine(ctx, i)
+			findings, err := l.(loader.Checker).CheckServer(ctx, i)
 			require.Error(t, err)
 			for _, f := range findings {
 				require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)

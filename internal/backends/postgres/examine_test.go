@@ -36,7 +36,7 @@ func examine(t testing.TB, to loader.Target, i loader.Intent) []loader.Finding {
 	l, err := postgres.New().Open(t.Context(), to, deps())
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	findings, err := l.(loader.Examiner).Examine(t.Context(), i)
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
 	require.NoError(t, err)
 	require.NotEmpty(t, findings)
 	for _, f := range findings {
@@ -294,7 +294,7 @@ func TestExamineEnds(t *testing.T) {
 	l, err := postgres.New().Open(t.Context(), to, deps())
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	_, err = l.(loader.Examiner).Examine(expired(t), intent(t))
+	_, err = l.(loader.Checker).CheckServer(expired(t), intent(t))
 	require.Error(t, err)
 }
 

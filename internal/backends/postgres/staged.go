@@ -28,13 +28,13 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
-// Examine adds what is to be said of the store.
-func (l *staged) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.Examine(ctx, i)
+// CheckServer adds what is to be said of the store.
+func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
-	found, err := l.Store.Examine(ctx, i, l.Server().Product)
+	found, err := l.Store.CheckServer(ctx, i, l.Server().Product)
 	return append(all, found...), err
 }
 

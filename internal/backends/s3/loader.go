@@ -17,7 +17,7 @@ var _ interface {
 	loader.Resolver
 	loader.Inventory
 	loader.Sizer
-	loader.Examiner
+	loader.Checker
 } = (*opened)(nil)
 
 // opened is a store with the run that Prepare was told.
@@ -114,7 +114,7 @@ func (o *opened) Stored(ctx context.Context) (total int64, err error) {
 	return total, err
 }
 
-// Examine asks about the bucket and the way to it.
-func (o *opened) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	return o.store.Examine(ctx, i, "")
+// CheckServer asks about the bucket and the way to it.
+func (o *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	return o.store.CheckServer(ctx, i, "")
 }

@@ -368,7 +368,7 @@ func TestExamine(t *testing.T) {
 		l, err := New().Open(t.Context(), target(t), deps())
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = l.Close() })
-		findings, err := l.(loader.Examiner).Examine(t.Context(), loader.Intent{Workers: 4})
+		findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 4})
 		require.NoError(t, err)
 		checks := map[string]loader.Grade{}
 		for _, f := range findings {

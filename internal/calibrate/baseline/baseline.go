@@ -18,6 +18,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -190,7 +191,7 @@ func Save(state string, made []Measurement) error {
 }
 
 // write puts a new file in the place of the old one, whole or not at all.
-func write(state string, all []Measurement) (err error) {
+func write(state string, all []Measurement) error {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
 	out.SetIndent("", " ")
@@ -198,18 +199,5 @@ func write(state string, all []Measurement) (err error) {
 	if err := out.Encode(form{schema, all}); err != nil {
 		return err
 	}
-	beside, err := os.CreateTemp(state, ".ceilings-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(beside.Name())
-		}
-	}()
-	_, err = beside.Write(text.Bytes())
-	if err = errors.Join(err, beside.Sync(), beside.Close()); err != nil {
-		return err
-	}
-	return os.Rename(beside.Name(), Path(state))
+	return file.Replace(Path(state), text.Bytes())
 }

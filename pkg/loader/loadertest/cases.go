@@ -52,8 +52,8 @@ func rowsArrive(f *fixture) {
 // fetches reads the ends of both batches back, and no row behind them.
 func (f *fixture) fetches(a, b *batch.Batch) {
 	f.Helper()
-	fetcher, can := f.loader.(loader.Fetcher)
-	if !can {
+	fetcher := f.can.Fetcher
+	if fetcher == nil {
 		return
 	}
 	wanted := []int64{a.First, a.Last(), b.First, b.Last(), b.Last() + 1} // there is no such last one
@@ -223,8 +223,8 @@ func (f *fixture) recovers(s loader.Session, v loader.Verdict, b *batch.Batch) {
 }
 
 func probe(f *fixture) {
-	p, can := f.loader.(loader.Prober)
-	if !can || f.Contract.Dedup != loader.DedupTx { // the preflight asks for nothing else
+	p := f.can.Prober
+	if p == nil || f.Contract.Dedup != loader.DedupTx { // the preflight asks for nothing else
 		f.Skip("the loader is no Prober, or the contract knows no claims")
 	}
 	proof, err := p.Probe(f.ctx, f.Contract, f.Batch(f.T, batch.ID{Run: f.run, Number: 0}, 7, 1))
@@ -237,8 +237,8 @@ func probe(f *fixture) {
 }
 
 func forget(f *fixture) {
-	c, can := f.loader.(loader.Claims)
-	if !can {
+	c := f.can.Claims
+	if c == nil {
 		f.Skip("the loader keeps no claims")
 	}
 	s, mine := f.session(), f.batch(0)
@@ -253,12 +253,12 @@ func forget(f *fixture) {
 }
 
 func reserve(f *fixture) {
-	r, can := f.loader.(loader.Reserver)
-	if !can {
+	r := f.can.Reserver
+	if r == nil {
 		f.Skip("the loader is no Reserver")
 	}
-	claims, can := f.loader.(loader.Claims)
-	if !can {
+	claims := f.can.Claims
+	if claims == nil {
 		f.Fatal("a Reserver whose reservations nobody can take back: it is no Claims")
 	}
 	there := f.batch(0)
@@ -295,8 +295,8 @@ func reserve(f *fixture) {
 }
 
 func stored(f *fixture) {
-	s, can := f.loader.(loader.Sizer)
-	if !can {
+	s := f.can.Sizer
+	if s == nil {
 		f.Skip("the loader is no Sizer")
 	}
 	b := f.batch(0)

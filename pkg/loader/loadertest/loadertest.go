@@ -78,6 +78,7 @@ type fixture struct {
 	target loader.Target
 	faults *Faults
 	loader loader.Loader
+	can    loader.Features // of loader
 
 	mu       sync.Mutex
 	attempts map[batch.ID]int // as many as the engine would have counted
@@ -94,6 +95,7 @@ func newFixture(t *testing.T, h Harness) *fixture {
 		f.Deps.Dial = f.faults.Dial
 	}
 	f.loader = f.open(f.run)
+	f.can = loader.FeaturesOf(f.loader)
 	return f
 }
 
@@ -191,7 +193,7 @@ func (f *fixture) reloads(s loader.Session, b *batch.Batch) {
 	f.Helper()
 	ack, err := f.load(f.ctx, s, b)
 	f.must(err, "load again")
-	replaced := f.onlyObjects() && !ack.AlreadyApplied // an object of the same name and bytes takes the place of the first
+	replaced := f.can.OnlyObjects() && !ack.AlreadyApplied // an object of the same name and bytes takes the place of the first
 	if !ack.AlreadyApplied && !replaced || ack.Rows != b.Rows {
 		f.Fatalf("ack %+v for a batch of %d rows that is there already", ack, b.Rows)
 	}
@@ -220,11 +222,11 @@ func (f *fixture) resolved(l loader.Loader, b *batch.Batch, want loader.Applied)
 
 func (f *fixture) resolvedRef(l loader.Loader, ref loader.Ref, want loader.Applied) {
 	f.Helper()
-	r, can := l.(loader.Resolver)
-	if !can && f.Contract.Dedup == loader.DedupKey {
+	r := loader.FeaturesOf(l).Resolver
+	if r == nil && f.Contract.Dedup == loader.DedupKey {
 		return // its label is a lock: sending again is asking
 	}
-	if !can {
+	if r == nil {
 		f.Fatal("the loader recognises batches but is no Resolver")
 	}
 	began := time.Now()
@@ -244,18 +246,18 @@ func (f *fixture) resolvedRef(l loader.Loader, ref loader.Ref, want loader.Appli
 // holds checks that the table has exactly the rows of the batches, and of each batch every row once.
 func (f *fixture) holds(batches ...*batch.Batch) {
 	f.Helper()
-	if f.onlyObjects() {
+	if f.can.OnlyObjects() {
 		f.lies(batches...)
 		return
 	}
-	c, can := f.loader.(loader.Counter)
-	if !can {
+	c := f.can.Counter
+	if c == nil {
 		f.Skip("the loader is no Counter: nothing to compare with")
 	}
 	got := make(map[int64]loader.Bucket)
 	size := f.Contract.BatchRows
 	all := loader.KeyRange{First: 0, Last: 100*size - 1}
-	if w, waits := f.loader.(loader.Finisher); waits {
+	if w := f.can.Finisher; w != nil {
 		notes, err := w.Finish(f.ctx, all, int64(len(batches))*size)
 		f.must(err, "finish")
 		for _, n := range notes {
@@ -280,18 +282,11 @@ func (f *fixture) holds(batches ...*batch.Batch) {
 	}
 }
 
-// onlyObjects tells that objects are all there is: a store and no table behind it.
-func (f *fixture) onlyObjects() bool {
-	_, inventory := f.loader.(loader.Inventory)
-	_, counter := f.loader.(loader.Counter)
-	return inventory && !counter
-}
-
 // lies checks that the batches, and no others of the fixture's run, lie in the store with all their bytes.
 func (f *fixture) lies(batches ...*batch.Batch) {
 	f.Helper()
-	i, can := f.loader.(loader.Inventory)
-	if !can {
+	i := f.can.Inventory
+	if i == nil {
 		return
 	}
 	got := make(map[int64]int64)
@@ -316,8 +311,8 @@ func (f *fixture) lies(batches ...*batch.Batch) {
 // claims checks which batches of the fixture's run are claimed.
 func (f *fixture) claims(want ...int64) {
 	f.Helper()
-	c, can := f.loader.(loader.Claims)
-	if !can {
+	c := f.can.Claims
+	if c == nil {
 		return
 	}
 	got := make(map[int64]int64)

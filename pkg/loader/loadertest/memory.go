@@ -30,17 +30,13 @@ type Memory struct {
 	Row func(number int64) []any
 	// Identity is what Prepare says of the table, with a number behind it once it has been dropped or emptied.
 	Identity string
-	// Foreign says that the table is there, made by somebody else: it bears no mark, and Prepare drops or empties it only
-	// by its name, "memory".
-	Foreign bool
 	// Unprovable is the reason why Probe finds the table not transactional; "": it is.
 	Unprovable string
 
 	mu       sync.Mutex
 	schema   rows.Schema
 	applied  []loader.Ref
-	owned    bool // the table bears the mark, since Prepare has dropped the foreign one and made it anew
-	remade   int  // how often it was dropped or emptied
+	remade   int // how often it was dropped or emptied
 	claims   map[batch.ID]loader.Ref
 	reserved map[string]loader.KeyRange
 	attempts map[int64]int
@@ -149,31 +145,15 @@ func (l *memoryLoader) Prepare(_ context.Context, p loader.Preparation) (loader.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !p.Silent && (p.Create == loader.CreateRecreate || p.Create == loader.CreateTruncate) {
-		if err := l.remove(p); err != nil {
-			return loader.Table{}, err
-		}
+		l.applied = nil // claims are in a table of their own and stay
+		l.remade++
 	}
 	l.schema = p.Schema
-	created := len(l.applied) == 0 && (!l.Foreign || l.owned)
+	created := len(l.applied) == 0
 	return loader.Table{Name: memoryTable, Identity: l.identity(), Created: created, HasRows: len(l.applied) > 0}, nil
 }
 
 const memoryTable = "memory"
-
-// remove takes the rows away, and with a dropped table what it was. Claims are in a table of their own and stay.
-func (l *memoryLoader) remove(p loader.Preparation) error {
-	if l.Foreign && !l.owned {
-		if err := p.MayRemove(memoryTable, "", memoryTable); err != nil {
-			return err
-		}
-	}
-	if p.Create == loader.CreateRecreate {
-		l.owned = true
-	}
-	l.applied = nil
-	l.remade++
-	return nil
-}
 
 func (m *Memory) identity() string {
 	if m.Identity == "" || m.remade == 0 {

@@ -150,8 +150,8 @@ func anotherProcessCommits(f *fixture) {
 }
 
 func forgetGroups(f *fixture) {
-	c, can := f.loader.(loader.Claims)
-	if !can {
+	c := f.can.Claims
+	if c == nil {
 		f.Skip("the loader keeps no claims")
 	}
 	a, b := f.twoStored()
@@ -192,8 +192,8 @@ func (f *fixture) asked(g loader.Group) loader.Ref {
 
 func (f *fixture) committer(l loader.Loader) loader.Committer {
 	f.Helper()
-	c, can := l.(loader.Committer)
-	if !can {
+	c := loader.FeaturesOf(l).Committer
+	if c == nil {
 		f.Fatal("the contract is staged but the loader is no Committer")
 	}
 	return c
@@ -234,8 +234,8 @@ func (f *fixture) discards(g loader.Group) {
 // groupClaimed checks that the group, and no other one, is claimed.
 func (f *fixture) groupClaimed(g loader.Group) {
 	f.Helper()
-	c, can := f.loader.(loader.Claims)
-	if !can || f.Contract.Dedup != loader.DedupTx {
+	c := f.can.Claims
+	if c == nil || f.Contract.Dedup != loader.DedupTx {
 		return
 	}
 	got := make(map[int64]int64)

@@ -1,11 +1,11 @@
-package plan_test
+package config_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -31,29 +31,29 @@ func TestWorkers(t *testing.T) {
 		{name: "a link that nobody has yet", cores: 4, link: 3200 * gbps, database: 640, store: 640},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.database, plan.Workers(c.cores, c.link, loader.Caps{}))
-			require.Equal(t, c.store, plan.Workers(c.cores, c.link, loader.Caps{Objects: true}))
-			require.Equal(t, c.store, plan.Workers(c.cores, c.link, loader.Caps{Staged: true}), "staged batches are objects")
+			require.Equal(t, c.database, config.DefaultWorkers(c.cores, c.link, loader.Caps{}))
+			require.Equal(t, c.store, config.DefaultWorkers(c.cores, c.link, loader.Caps{Objects: true}))
+			require.Equal(t, c.store, config.DefaultWorkers(c.cores, c.link, loader.Caps{Staged: true}), "staged batches are objects")
 		})
 	}
 }
 
 func TestWorkersThatNobodyAskedForFitIntoMemory(t *testing.T) {
 	in := input()
-	in.Workers, in.Memory = 40, 7_500 // seven buffers
-	p, warnings, err := plan.Make(in)
+	in.Resources.Workers, in.Resources.Memory = 40, 7_500 // seven buffers
+	p, warnings, err := makePlan(in)
 	require.NoError(t, err)
 	require.Len(t, warnings, 1)
 	require.Contains(t, warnings[0], "only 7 of 40 workers")
 	require.Equal(t, [2]int{40, 7}, [2]int{p.Workers, p.Buffers})
 
-	in.Default = true
-	p, warnings, err = plan.Make(in)
+	in.Resources.Default = true
+	p, warnings, err = makePlan(in)
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, [2]int{7, 7}, [2]int{p.Workers, p.Buffers})
 
-	in.Memory = 999
-	_, _, err = plan.Make(in)
+	in.Resources.Memory = 999
+	_, _, err = makePlan(in)
 	require.ErrorContains(t, err, "raise --memory or lower --batch-rows", "not even one")
 }

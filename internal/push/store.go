@@ -3,16 +3,45 @@ package push
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
+
+// findStored finds the batches that earlier processes had put into the store and that need no second upload: those that
+// the journal knows and the store still has with the same length. Everything else is uploaded again.
+func (s *state) findStored(ctx context.Context) error {
+	inventory := s.target.can.Inventory
+	if inventory == nil || !s.plan.Staged() || len(s.history.stored) == 0 {
+		return nil
+	}
+	found := make(map[int64]bool)
+	err := inventory.Objects(ctx, s.run(), func(_ string, number, bytes int64) error {
+		e, stored := s.history.stored[number]
+		found[number] = stored && e.Encoded == bytes
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("looking for what run %s has in the store: %w", s.run(), err)
+	}
+	for _, number := range slices.Sorted(maps.Keys(s.history.stored)) {
+		e := s.history.stored[number]
+		if found[number] && !s.done.Has(number) && number < s.plan.Batches() {
+			s.stored = append(s.stored, engine.Stored{Ref: s.ref(number), Payload: e.Payload, Encoded: e.Encoded})
+			s.inStore.Add(number)
+		}
+	}
+	return nil
+}
 
 // leftovers is what lies in a run's folder of the store.
 type leftovers struct {
@@ -26,10 +55,8 @@ type objects struct {
 	names        []string // the first few
 }
 
-// someNames is how many objects a warning names.
-const someNames = 3
-
 func (o *objects) add(name string, bytes int64) {
+	const someNames = 3
 	o.count++
 	o.bytes += bytes
 	if len(o.names) < someNames {
@@ -49,16 +76,16 @@ func (o *objects) named() string {
 	return text
 }
 
-func (p *push) list(ctx context.Context, inventory loader.Inventory, moved func()) (leftovers, error) {
+func (s *state) list(ctx context.Context, inventory loader.Inventory, moved func()) (leftovers, error) {
 	var l leftovers
-	err := inventory.Objects(ctx, p.id(), func(name string, number, bytes int64) error {
+	err := inventory.Objects(ctx, s.run(), func(name string, number, bytes int64) error {
 		moved()
 		if number < 0 {
 			l.foreign.add(name, bytes)
 			return nil
 		}
 		l.own.add(name, bytes)
-		if p.done.Has(number) || p.acked.Has(number) {
+		if s.done.Has(number) || s.acked.Has(number) {
 			l.done.Add(number)
 		}
 		return nil
@@ -87,19 +114,19 @@ func whileMoving(ctx context.Context) (bound context.Context, moved, stop func()
 
 // tidy removes the objects of groups that are in, which a process may have died before, and warns of those that are
 // left after that. However the run ended, it is asked for, unless the user is in a hurry.
-func (p *push) tidy(ctx context.Context, ended bool) {
-	inventory, can := p.loader.(loader.Inventory)
-	if !can || !p.contract.Staged() || ctx.Err() != nil {
+func (s *state) tidy(ctx context.Context, ended bool) {
+	inventory := s.target.can.Inventory
+	if inventory == nil || !s.plan.Staged() || ctx.Err() != nil {
 		return
 	}
 	ctx, moved, stop := whileMoving(ctx)
 	defer stop()
-	l, err := p.list(ctx, inventory, moved)
-	if err == nil && l.done.Len() > 0 && p.discard(ctx, &l.done, moved) {
-		l, err = p.list(ctx, inventory, moved)
+	l, err := s.list(ctx, inventory, moved)
+	if err == nil && l.done.Len() > 0 && s.discard(ctx, &l.done, moved) {
+		l, err = s.list(ctx, inventory, moved)
 	}
 	if err != nil {
-		p.warn(fmt.Sprintf("what the run left in the object store is not known: %v", err))
+		s.notes.warnf("what the run left in the object store is not known: %v", err)
 		return
 	}
 	if l.own.count > 0 {
@@ -107,22 +134,22 @@ func (p *push) tidy(ctx context.Context, ended bool) {
 		if !ended {
 			why = "a resume goes on with them"
 		}
-		p.warn(fmt.Sprintf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why))
+		s.notes.warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
 	}
 	if l.foreign.count > 0 {
-		p.warn(fmt.Sprintf("%s in the run's folder of the object store are none of its batches, and are left alone (%s)",
-			l.foreign.size(), l.foreign.named()))
+		s.notes.warnf("%s in the run's folder of the object store are none of its batches, and are left alone (%s)",
+			l.foreign.size(), l.foreign.named())
 	}
 }
 
-// discard removes the objects of the groups that hold the batches, and tells whether it could.
-func (p *push) discard(ctx context.Context, batches *runlog.Done, moved func()) bool {
-	committer, can := p.loader.(loader.Committer)
-	if !can {
+// discard removes the objects of the groups that hold the batches, and reports whether it could.
+func (s *state) discard(ctx context.Context, batches *runlog.Done, moved func()) bool {
+	committer := s.target.can.Committer
+	if committer == nil {
 		return false
 	}
-	for number := int64(0); number*p.contract.GroupBatches <= batches.Last(); number++ {
-		g := p.group(number)
+	for number := int64(0); number*s.plan.GroupBatches <= batches.Last(); number++ {
+		g := s.group(number)
 		holds := false
 		for _, m := range g.Members {
 			holds = holds || batches.Has(m.ID.Number)
@@ -135,23 +162,23 @@ func (p *push) discard(ctx context.Context, batches *runlog.Done, moved func()) 
 	return true
 }
 
-// warnOfObjects tells where the objects of a run are that is about to be forgotten: nothing leads to them afterwards.
-func (p *push) warnOfObjects(ctx context.Context) {
-	inventory, can := p.loader.(loader.Inventory)
-	if !can || !p.contract.Staged() {
+// warnOfObjects says where the objects of a run are that is about to be forgotten: nothing leads to them afterwards.
+func (s *state) warnOfObjects(ctx context.Context) {
+	inventory := s.target.can.Inventory
+	if inventory == nil || !s.plan.Staged() {
 		return // a back-end can of all its methods what one of them needs
 	}
 	ctx, moved, stop := whileMoving(ctx)
 	defer stop()
-	l, err := p.list(ctx, inventory, moved)
+	l, err := s.list(ctx, inventory, moved)
 	if err != nil {
-		p.warn(fmt.Sprintf("whether objects of the run are left in the object store is not known: %v", err))
+		s.notes.warnf("whether objects of the run are left in the object store is not known: %v", err)
 		return
 	}
 	for _, o := range []objects{l.own, l.foreign} {
 		if o.count > 0 {
-			p.warn(fmt.Sprintf("%s of run %s stay in the object store under %s: nothing else leads to them when the run is forgotten",
-				o.size(), p.id(), folderOf(o.names[0], p.id())))
+			s.notes.warnf("%s of run %s stay in the object store under %s: nothing else leads to them when the run is forgotten",
+				o.size(), s.run(), folderOf(o.names[0], s.run()))
 		}
 	}
 }

@@ -23,7 +23,7 @@ type Finding struct {
 	Fix string `json:"fix"`
 }
 
-// Intent is the push that a server is examined for.
+// Intent is the push that a server is checked for.
 type Intent struct {
 	Preparation
 	Workers int
@@ -31,11 +31,11 @@ type Intent struct {
 	BatchBytes, TotalBytes int64
 }
 
-// Examiner looks at a server for what would stop or slow a push down. It is implemented by a Loader that can; nothing is
+// Checker looks at a server for what would stop or slow a push down. It is implemented by a Loader that can; nothing is
 // changed, and nothing is waited for longer than a few seconds.
-type Examiner interface {
-	// Examine comes after Open and before Prepare. Findings come in the order in which a reader wants them. What could
+type Checker interface {
+	// CheckServer comes after Open and before Prepare. Findings come in the order in which a reader wants them. What could
 	// not be found out, for want of a privilege or since the server is of another kind, is a finding of GradeUnknown and
 	// no error; an error says that the connection is gone.
-	Examine(ctx context.Context, i Intent) ([]Finding, error)
+	CheckServer(ctx context.Context, i Intent) ([]Finding, error)
 }

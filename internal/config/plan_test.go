@@ -1,30 +1,46 @@
-package plan_test
+package config_test
 
 import (
 	"encoding/json"
 	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/plan"
+	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
+// planInput is what a plan is fixed with.
+type planInput struct {
+	config.Plan
+	MaxNumber, DistinctBytes int64
+	Resources                config.Resources
+}
+
+func makePlan(in planInput) (config.Plan, []string, error) {
+	warnings, err := in.Fix(in.MaxNumber, in.DistinctBytes, in.Resources)
+	return in.Plan, warnings, err
+}
+
 // input is a run of 10,000 rows in batches of 100, a hundred of them, on 4 workers. A buffer takes 1,000 bytes.
-func input() plan.Input {
-	return plan.Input{
-		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
-		MaxNumber: math.MaxInt64, Rows: 10_000, RowBytes: 520, EncodedBytes: 530, DistinctBytes: 520 * 1000,
-		Resources: plan.Resources{Workers: 4, Memory: 1 << 20, BufferMemory: func(rows int64) int64 { return 10 * rows }},
+func input() planInput {
+	return planInput{
+		Plan: config.Plan{
+			Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
+			Rows: 10_000, RowBytes: 520, EncodedRowBytes: 530,
+		},
+		MaxNumber: math.MaxInt64, DistinctBytes: 520 * 1000,
+		Resources: config.Resources{Workers: 4, Memory: 1 << 20, BufferMemory: func(rows int64) int64 { return 10 * rows }},
 	}
 }
 
 func TestMake(t *testing.T) {
-	p, warnings, err := plan.Make(input())
+	p, warnings, err := makePlan(input())
 	require.NoError(t, err)
 	require.Empty(t, warnings)
-	require.Equal(t, plan.Plan{
+	require.Equal(t, config.Plan{
 		Contract: loader.Contract{BatchRows: 100}, Dataset: "documents", Seed: 1, PayloadBytes: 512, PayloadKind: "bytes",
 		Rows: 10_000, KeyRows: 10_000, DistinctRows: 1000, RowBytes: 520, EncodedRowBytes: 530, Workers: 4, Buffers: 14, Memory: 14_000,
 	}, p)
@@ -39,67 +55,67 @@ func TestMake(t *testing.T) {
 func TestSizes(t *testing.T) {
 	for _, c := range []struct {
 		name                                              string
-		change                                            func(*plan.Input)
+		change                                            func(*planInput)
 		distinct, templates, batches, last, memory, first int64
 		workers, buffers                                  int
 		warning                                           string
 	}{
 		{
-			name: "distinct rows are rounded up to whole batches", change: func(in *plan.Input) { in.DistinctBytes++ },
+			name: "distinct rows are rounded up to whole batches", change: func(in *planInput) { in.DistinctBytes++ },
 			distinct: 1100, templates: 11, batches: 100, last: 100, workers: 4, buffers: 15, memory: 15_000,
 		},
 		{
-			name: "and at least to one", change: func(in *plan.Input) { in.DistinctBytes = 1 },
+			name: "and at least to one", change: func(in *planInput) { in.DistinctBytes = 1 },
 			distinct: 100, templates: 1, batches: 100, last: 100, workers: 4, buffers: 5, memory: 5_000,
 		},
 		{
-			name: "as many as there are rows", change: func(in *plan.Input) { in.DistinctBytes = math.MaxInt64 },
+			name: "as many as there are rows", change: func(in *planInput) { in.DistinctBytes = math.MaxInt64 },
 			distinct: 10_000, templates: 100, batches: 100, last: 100, workers: 4, buffers: 100, memory: 100_000,
 		},
 		{
-			name: "the last batch is short", change: func(in *plan.Input) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
+			name: "the last batch is short", change: func(in *planInput) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
 			distinct: 10_000, templates: 100, batches: 100, last: 1, workers: 4, buffers: 100, memory: 100_000,
 		},
 		{
-			name: "all rows distinct: two buffers a worker", change: func(in *plan.Input) { in.DistinctBytes = 0 },
+			name: "all rows distinct: two buffers a worker", change: func(in *planInput) { in.DistinctBytes = 0 },
 			distinct: 0, templates: 0, batches: 100, last: 100, workers: 4, buffers: 8, memory: 8_000,
 		},
 		{
-			name: "one batch", change: func(in *plan.Input) { in.Rows = 100 },
+			name: "one batch", change: func(in *planInput) { in.Rows = 100 },
 			distinct: 100, templates: 1, batches: 1, last: 100, workers: 1, buffers: 1, memory: 1_000,
 		},
 		{
-			name: "one row in a larger batch", change: func(in *plan.Input) { in.Rows = 1 },
+			name: "one row in a larger batch", change: func(in *planInput) { in.Rows = 1 },
 			distinct: 100, templates: 1, batches: 1, last: 1, workers: 1, buffers: 1, memory: 1_000,
 		},
 		{
-			name: "giant rows, one a batch", change: func(in *plan.Input) {
-				in.Contract.BatchRows, in.RowBytes, in.EncodedBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
+			name: "giant rows, one a batch", change: func(in *planInput) {
+				in.BatchRows, in.RowBytes, in.EncodedRowBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
 			},
 			distinct: 1024, templates: 1024, batches: 10_000, last: 1, workers: 4, buffers: 1028, memory: 10_280,
 		},
 		{
-			name: "less memory than templates", change: func(in *plan.Input) { in.Memory = 7_999 },
+			name: "less memory than templates", change: func(in *planInput) { in.Resources.Memory = 7_999 },
 			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 7, memory: 7_000,
 		},
 		{
-			name: "less memory than workers", change: func(in *plan.Input) { in.Memory = 3_000 },
+			name: "less memory than workers", change: func(in *planInput) { in.Resources.Memory = 3_000 },
 			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 3, memory: 3_000,
 			warning: "--memory 2.9 KiB holds 3 batches of 1000 B, so only 3 of 4 workers can have one at a time",
 		},
 		{
-			name: "by duration", change: func(in *plan.Input) { in.Rows, in.ByDuration = plan.MaxDurationRows, true },
-			distinct: 1000, templates: 10, batches: plan.MaxDurationRows / 100, last: 100, workers: 4, buffers: 14, memory: 14_000,
+			name: "by duration", change: func(in *planInput) { in.Rows, in.ByDuration = config.MaxDurationRows, true },
+			distinct: 1000, templates: 10, batches: config.MaxDurationRows / 100, last: 100, workers: 4, buffers: 14, memory: 14_000,
 		},
 		{
-			name: "the largest keys", change: func(in *plan.Input) { in.FirstKey = 1<<62 - 10_000 },
+			name: "the largest keys", change: func(in *planInput) { in.FirstKey = 1<<62 - 10_000 },
 			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 14, memory: 14_000, first: 1<<62 - 10_000,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := input()
 			c.change(&in)
-			p, warnings, err := plan.Make(in)
+			p, warnings, err := makePlan(in)
 			require.NoError(t, err)
 			if c.warning == "" {
 				require.Empty(t, warnings)
@@ -120,18 +136,18 @@ func TestSizes(t *testing.T) {
 
 // D is fixed by what the rows are, and by nothing that a resume on another machine would bring along.
 func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
-	for _, change := range []func(*plan.Input){
-		func(in *plan.Input) { in.Workers = 64 },
-		func(in *plan.Input) { in.Memory = 1000 },
-		func(in *plan.Input) { in.BufferMemory = func(int64) int64 { return 1 } },
-		func(in *plan.Input) { in.EncodedBytes = 7 },
-		func(in *plan.Input) { in.Contract.Format, in.Contract.Method = "csv", "insert" },
-		func(in *plan.Input) { in.FirstKey = 12345 },
-		func(in *plan.Input) { in.Seed = 99 },
+	for _, change := range []func(*planInput){
+		func(in *planInput) { in.Resources.Workers = 64 },
+		func(in *planInput) { in.Resources.Memory = 1000 },
+		func(in *planInput) { in.Resources.BufferMemory = func(int64) int64 { return 1 } },
+		func(in *planInput) { in.EncodedRowBytes = 7 },
+		func(in *planInput) { in.Format, in.Method = "csv", "insert" },
+		func(in *planInput) { in.FirstKey = 12345 },
+		func(in *planInput) { in.Seed = 99 },
 	} {
 		in := input()
 		change(&in)
-		p, _, err := plan.Make(in)
+		p, _, err := makePlan(in)
 		require.NoError(t, err)
 		require.EqualValues(t, 1000, p.DistinctRows)
 	}
@@ -144,18 +160,18 @@ func TestJSON(t *testing.T) {
 		Method: "copy", Format: "pgbinary", Delivery: loader.ExactlyOnce, Dedup: loader.DedupRange, BatchRows: 100,
 	}
 	in.Seed, in.FirstKey, in.ByDuration = math.MaxUint64, 1<<61+1, true
-	p, _, err := plan.Make(in)
+	p, _, err := makePlan(in)
 	require.NoError(t, err)
 	text, err := json.Marshal(p)
 	require.NoError(t, err)
-	var again plan.Plan
+	var again config.Plan
 	require.NoError(t, json.Unmarshal(text, &again))
 	require.Equal(t, p, again)
 	require.Contains(t, string(text), `"batch_rows":100`, "the contract lies beside the numbers, not below them")
 }
 
 func TestFitAgain(t *testing.T) {
-	p, _, err := plan.Make(input())
+	p, _, err := makePlan(input())
 	require.NoError(t, err)
 	before := p
 	r := input().Resources
@@ -169,23 +185,23 @@ func TestFitAgain(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	for want, change := range map[string]func(*plan.Input){
-		"--first-key -1 with 10000 rows: keys of documents run from 0 to 4611686018427387903":                  func(in *plan.Input) { in.FirstKey = -1 },
-		"--first-key 4611686018427377905 with 10000 rows: keys of documents run from 0 to 4611686018427387903": func(in *plan.Input) { in.FirstKey = 1<<62 - 9_999 },
-		"--workers: at least 1": func(in *plan.Input) { in.Workers = 0 },
-		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *plan.Input) { in.Memory = 999 },
-		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *plan.Input) {
-			in.Contract.BatchRows, in.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
+	for want, change := range map[string]func(*planInput){
+		"--first-key -1 with 10000 rows: keys of documents run from 0 to 4611686018427387903":                  func(in *planInput) { in.FirstKey = -1 },
+		"--first-key 4611686018427377905 with 10000 rows: keys of documents run from 0 to 4611686018427387903": func(in *planInput) { in.FirstKey = 1<<62 - 9_999 },
+		"--workers: at least 1": func(in *planInput) { in.Resources.Workers = 0 },
+		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *planInput) { in.Resources.Memory = 999 },
+		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *planInput) {
+			in.BatchRows, in.Resources.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
 		},
-		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *plan.Input) {
-			in.Contract.BatchRows, in.EncodedBytes = 10_000, (4<<30-1<<20)/10_000+1
+		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *planInput) {
+			in.BatchRows, in.EncodedRowBytes = 10_000, (4<<30-1<<20)/10_000+1
 		},
-		"0 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)":                   func(in *plan.Input) { in.Rows = 0 },
-		"9223372036854775807 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)": func(in *plan.Input) { in.Rows = math.MaxInt64 },
+		"0 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)":                   func(in *planInput) { in.Rows = 0 },
+		"9223372036854775807 rows: a run has from 1 to 17402588748782595 of them where a row takes up to 530 bytes (--rows, --bytes)": func(in *planInput) { in.Rows = math.MaxInt64 },
 	} {
 		in := input()
 		change(&in)
-		_, _, err := plan.Make(in)
+		_, _, err := makePlan(in)
 		require.EqualError(t, err, want)
 	}
 }
@@ -193,29 +209,30 @@ func TestRefusals(t *testing.T) {
 // A run by duration has as many rows as can be counted in bytes, however long a row is: nobody has asked for a number.
 func TestLongRowsByDuration(t *testing.T) {
 	in := input()
-	in.Rows, in.ByDuration, in.EncodedBytes = plan.MaxDurationRows, true, 64<<20
-	in.Contract.BatchRows = 1
-	p, _, err := plan.Make(in)
+	in.Rows, in.ByDuration, in.EncodedRowBytes = config.MaxDurationRows, true, 64<<20
+	in.BatchRows = 1
+	p, _, err := makePlan(in)
 	require.NoError(t, err)
 	require.EqualValues(t, math.MaxInt64/(64<<20), p.Rows)
-	require.EqualValues(t, plan.MaxDurationRows, p.KeyRows, "the encoder was made for as many")
+	require.EqualValues(t, config.MaxDurationRows, p.KeyRows, "the encoder was made for as many")
 	require.Positive(t, p.BatchBytes()*p.Batches())
 }
 
 func TestRowCount(t *testing.T) {
 	for _, c := range []struct {
-		size plan.Size
+		push config.Push
 		want int64
 	}{
-		{plan.Size{Rows: 7}, 7},
-		{plan.Size{Bytes: 1}, 1},
-		{plan.Size{Bytes: 520}, 1},
-		{plan.Size{Bytes: 521}, 2},
-		{plan.Size{Bytes: 1 << 30}, 2064889},
-		{plan.Size{Bytes: math.MaxInt64}, math.MaxInt64/520 + 1},
-		{plan.Size{ByDuration: true}, plan.MaxDurationRows},
+		{config.Push{Rows: 7}, 7},
+		{config.Push{}, int64(config.DefaultPayload)/520 + 1},
+		{config.Push{Bytes: 1}, 1},
+		{config.Push{Bytes: 520}, 1},
+		{config.Push{Bytes: 521}, 2},
+		{config.Push{Bytes: 1 << 30}, 2064889},
+		{config.Push{Bytes: math.MaxInt64}, math.MaxInt64/520 + 1},
+		{config.Push{Duration: time.Second}, config.MaxDurationRows},
 	} {
-		require.Equal(t, c.want, c.size.RowCount(520), "%+v", c.size)
+		require.Equal(t, c.want, c.push.RowCount(520))
 	}
 }
 
@@ -225,10 +242,10 @@ func TestKeysOfADataset(t *testing.T) {
 	in := input()
 	in.Dataset, in.MaxNumber = "httplogs", most
 	in.FirstKey = most/2 - in.Rows + 1
-	p, _, err := plan.Make(in)
+	p, _, err := makePlan(in)
 	require.NoError(t, err)
 	require.EqualValues(t, most/2, p.LastKey())
 	in.FirstKey++
-	_, _, err = plan.Make(in)
+	_, _, err = makePlan(in)
 	require.EqualError(t, err, "--first-key 125817537599990001 with 10000 rows: keys of httplogs run from 0 to 125817537599999999")
 }

@@ -1,9 +1,7 @@
-// Package plan turns what the user wants and what the database can do into numbers: rows, batches, distinct rows,
-// buffers, memory. It is pure; nothing is opened and nothing is asked here, so the same input gives the same plan in a
-// dry run and in a push.
-package plan
+package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -13,7 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Plan is a run in numbers. It is kept with the run and is the part of it that a resume may not change, except for
+// Plan is a run in numbers: rows, batches, distinct rows, buffers, memory. To make it nothing is opened and nothing is
+// asked, so the same input gives the same plan in a dry run and in a push. It is kept with the run and is the part of it that a resume may not change, except for
 // Workers, Buffers and Memory.
 type Plan struct {
 	loader.Contract
@@ -48,23 +47,15 @@ const maxBatchBytes = 4<<30 - 1<<20
 // it will get.
 const MaxDurationRows = 1_000_000_000_000
 
-// Size says how long a run is. Exactly one of the fields is set.
-type Size struct {
-	Rows       int64
-	Bytes      int64 // of column data
-	ByDuration bool
-}
-
-// RowCount is the number of rows of a run of the size.
-func (s Size) RowCount(rowBytes int64) int64 {
+// RowCount returns the number of rows of a run of rows that hold so many bytes; of one by duration, the most it can have.
+func (p *Push) RowCount(rowBytes int64) int64 {
 	switch {
-	case s.ByDuration:
+	case p.Duration > 0:
 		return MaxDurationRows
-	case s.Rows > 0:
-		return s.Rows
-	default:
-		return max(divideUp(s.Bytes, rowBytes), 1)
+	case p.Rows > 0:
+		return p.Rows
 	}
+	return max(divideUp(cmp.Or(int64(p.Bytes), int64(DefaultPayload)), rowBytes), 1)
 }
 
 // Resources is what the machine gives.
@@ -77,65 +68,37 @@ type Resources struct {
 	BufferMemory func(batchRows int64) int64
 }
 
-// Input is all that a plan is made of.
-type Input struct {
-	Contract     loader.Contract
-	Dataset      string
-	Seed         uint64
-	PayloadBytes int
-	PayloadKind  string
-	FirstKey     int64
-	// MaxNumber is the largest row number that the dataset's keys carry: rows.Schema.MaxNumber.
-	MaxNumber    int64
-	Rows         int64
-	ByDuration   bool
-	RowBytes     int64
-	EncodedBytes int64
-	// DistinctBytes is how much column data is drawn before it repeats; 0 for all of it.
-	DistinctBytes int64
-	Resources
-}
-
-// Make fixes the numbers. Warnings say where the machine made the plan smaller than what was asked for.
-func Make(in Input) (Plan, []string, error) {
-	p := Plan{
-		Contract: in.Contract,
-		Dataset:  in.Dataset, Seed: in.Seed, PayloadBytes: in.PayloadBytes, PayloadKind: in.PayloadKind,
-		FirstKey: in.FirstKey, Rows: in.Rows, ByDuration: in.ByDuration, KeyRows: in.Rows,
-		RowBytes: in.RowBytes, EncodedRowBytes: in.EncodedBytes,
-	}
+// Fix sets what follows from the contract, the dataset, the keys and the number of rows: KeyRows, DistinctRows and what Fit
+// sets. maxNumber is the largest row number that the dataset's keys carry (rows.Schema.MaxNumber), distinctBytes how much
+// column data is drawn before it repeats, 0 for all of it. Warnings say where the machine made the plan smaller than what
+// was asked for.
+func (p *Plan) Fix(maxNumber, distinctBytes int64, r Resources) ([]string, error) {
+	p.KeyRows = p.Rows
 	widest := max(p.RowBytes, p.EncodedRowBytes, 1)
 	most := math.MaxInt64 / widest // all sizes are counted in bytes
 	if p.ByDuration {
 		p.Rows = min(p.Rows, most) // which no time is long enough for; KeyRows stays, since the encoder was made for it
 	}
 	if p.Rows < 1 || p.Rows > most {
-		return p, nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
+		return nil, fmt.Errorf("%d rows: a run has from 1 to %d of them where a row takes up to %d bytes (--rows, --bytes)", p.Rows, most, widest)
 	}
-	if last := LargestKey(in.MaxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
-		return p, nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
+	if last := LargestKey(maxNumber); p.FirstKey < 0 || p.FirstKey > last-(p.Rows-1) {
+		return nil, fmt.Errorf("--first-key %d with %d rows: keys of %s run from 0 to %d", p.FirstKey, p.Rows, p.Dataset, last)
 	}
 	if p.BatchRows > maxBatchBytes/max(p.EncodedRowBytes, 1) {
-		return p, nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
+		return nil, fmt.Errorf("a batch of %d rows of up to %d bytes is more than 4 GiB: lower --batch-rows or --batch-bytes",
 			p.BatchRows, p.EncodedRowBytes)
 	}
-	p.DistinctRows = distinctRows(in)
-	warnings, err := p.Fit(in.Resources)
-	return p, warnings, err
+	if distinctBytes > 0 { // whole batches, so that a template is always a whole batch of distinct rows
+		wanted := max(divideUp(distinctBytes, p.RowBytes), 1)
+		p.DistinctRows = divideUp(min(wanted, p.KeyRows), p.BatchRows) * p.BatchRows
+	}
+	return p.Fit(r)
 }
 
 // LargestKey is the largest key of any run, of a dataset whose row numbers go up to maxNumber. Half of them are left out,
 // so that neither here nor in SQL a sum of a key and a number of rows is beyond 64 bits.
 func LargestKey(maxNumber int64) int64 { return maxNumber / 2 }
-
-// distinctRows rounds up to whole batches, so that a template is always a whole batch of distinct rows.
-func distinctRows(in Input) int64 {
-	if in.DistinctBytes == 0 {
-		return 0
-	}
-	wanted := max(divideUp(in.DistinctBytes, in.RowBytes), 1)
-	return divideUp(min(wanted, in.Rows), in.Contract.BatchRows) * in.Contract.BatchRows
-}
 
 // Fit sets workers and buffers to what the machine gives. A resume calls it again, on another machine perhaps: nothing
 // it changes has an effect on the rows.
@@ -198,4 +161,39 @@ func divideUp(n, by int64) int64 {
 		quotient++
 	}
 	return quotient
+}
+
+// What one connection is reckoned to carry, in bits a second, where the link's speed decides how many there are.
+const (
+	// flowBits is the most that one TCP connection carries on EC2 outside of a cluster placement group, however fast the
+	// instance is.
+	flowBits = 5_000_000_000
+	// connectionBits is what a connection to a database carries. A server has one process or thread for each, whose parser
+	// takes from 220 MB/s (MariaDB, LOAD DATA) to 600 MB/s (PostgreSQL, binary COPY), and nothing moves while it commits.
+	// So 50 Gbit/s are 40 connections.
+	connectionBits = flowBits / 4
+	// requestBits is what a connection to an object store carries. Amazon reckons with a request for every 85 to 90 MB/s,
+	// 72 of them at 50 Gbit/s; half as many again, since a worker that waits for its answer sends nothing. So 105.
+	requestBits = 480_000_000
+)
+
+// Bounds of the number of workers that nobody asked for.
+const (
+	fewest = 4
+	// A connection costs a database memory, and PostgreSQL takes a hundred by default. A store does not care: there it is
+	// the memory of this machine that bounds them.
+	mostConnections, mostRequests = 64, 256
+)
+
+// DefaultWorkers is how many connections load at the same time where the user does not say. It is two a core, 4 to 64: one sends
+// while the other waits for its answer. On a link whose speed is known, in bits a second, there are at least as many as it
+// takes to fill it; 0 is not known. Memory and the server may lower the number: see Plan.Fit and loader.Caps.MaxInFlight.
+func DefaultWorkers(cores int, linkBits int64, caps loader.Caps) int {
+	each, most := int64(connectionBits), int64(mostConnections)
+	if caps.StoresObjects() {
+		each, most = requestBits, mostRequests
+	}
+	most = max(most, divideUp(linkBits, flowBits))
+	byCores := min(max(2*cores, fewest), mostConnections)
+	return max(byCores, int(min(divideUp(linkBits, each), most)))
 }

@@ -1,0 +1,69 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// twoCards is a machine with a slow interface to all the world and a fast one to 10.1.2.3; asked notes the addresses.
+func twoCards(asked *[]string) Link {
+	return Link{
+		route: func(address string) string {
+			*asked = append(*asked, address)
+			switch address {
+			case "":
+				return "eth0"
+			case "10.1.2.3:9", "[fd00::1]:9":
+				return "eth1"
+			}
+			return ""
+		},
+		nics: func() []NIC {
+			return []NIC{{Name: "lo"}, {Name: "eth0", BitsPerSecond: 1_000_000_000}, {Name: "eth1", BitsPerSecond: 50_000_000_000}, {Name: "eth2"}}
+		},
+	}
+}
+
+// Amazon's driver tells no speed, and without one nobody knows how full the card was.
+func TestCards(t *testing.T) {
+	l := Link{nics: func() []NIC {
+		return []NIC{{Name: "lo"}, {Name: "docker0", BitsPerSecond: 10_000_000_000}, {Name: "ens5", Driver: "ena"}, {Name: "eth1", Driver: "virtio_net"}}
+	}}
+	require.Equal(t, l.nics(), l.Cards(), "nobody is asked")
+	l.instance = func() int64 { return 50_000_000_000 }
+	want := l.nics()
+	want[2].BitsPerSecond = 50_000_000_000
+	require.Equal(t, want, l.Cards())
+}
+
+func TestTheSpeedOfTheLink(t *testing.T) {
+	for to, c := range map[string]struct {
+		bits  int64
+		route []string
+	}{
+		"10.1.2.3":       {bits: 50_000_000_000, route: []string{"10.1.2.3:9"}},
+		"fd00::1":        {bits: 50_000_000_000, route: []string{"[fd00::1]:9"}},
+		"db.example.org": {bits: 1_000_000_000, route: []string{""}}, // names are not looked up
+		"10.9.9.9":       {route: []string{"10.9.9.9:9"}},            // nobody leads there
+		"127.0.0.1":      {},
+		"localhost":      {},
+		"":               {}, // a socket of this machine
+	} {
+		var asked []string
+		require.Equal(t, c.bits, twoCards(&asked).Bits(to), to)
+		require.Equal(t, c.route, asked, to)
+	}
+}
+
+func TestTheInstanceKnowsBetterThanTheCard(t *testing.T) {
+	var asked []string
+	l := twoCards(&asked)
+	l.instance = func() int64 { return 100_000_000_000 }
+	require.EqualValues(t, 100_000_000_000, l.Bits("10.1.2.3"))
+	require.Zero(t, l.Bits("127.0.0.1"), "which is no link of the instance's")
+	l.instance = func() int64 { return 0 }
+	require.EqualValues(t, 50_000_000_000, l.Bits("10.1.2.3"), "of a type that nobody knows")
+	require.Nil(t, LocalLink(t.Context()).instance, "a dry run asks nobody")
+	require.Zero(t, Link{}.Bits("10.1.2.3"), "nothing is known")
+}

@@ -1,0 +1,119 @@
+package push
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+func TestDestination(t *testing.T) {
+	for _, c := range []struct{ name, target, via, want string }{
+		{name: "an address", target: "postgres://u@10.1.2.3:5432/d", want: "10.1.2.3"},
+		{name: "an address of version 6", target: "mysql://u@[fd00::1]/d", want: "fd00::1"},
+		{name: "the first host counts", target: "mysql://u@10.1.2.3,other/d", want: "10.1.2.3"},
+		{name: "this machine", target: "mysql://u@127.0.0.1/d", want: "127.0.0.1"},
+		{name: "and its name", target: "mysql://u@localhost:3306/d", want: "localhost"},
+		{name: "a socket", target: "postgres:///d?host=/run/postgresql", want: ""},
+		{name: "nothing is sent", target: "discard://", want: ""},
+		{name: "a bucket of Amazon's", target: "s3://bucket/p", want: "bucket"},
+		{name: "a store of somebody else's", target: "s3://bucket/p?endpoint=http://10.1.2.3:9000", want: "10.1.2.3"},
+		{name: "a store on this machine", target: "s3://bucket/p?endpoint=http://127.0.0.1:9000", want: "127.0.0.1"},
+		{name: "a detour is what is filled", target: "databend://u@127.0.0.1/d", via: "s3://bucket/p?endpoint=http://10.1.2.3:9000", want: "10.1.2.3"},
+	} {
+		target, err := loader.ParseTarget(c.target)
+		require.NoError(t, err)
+		if c.via != "" {
+			via, err := loader.ParseTarget(c.via)
+			require.NoError(t, err)
+			target.Via = &via
+		}
+		require.Equal(t, c.want, destination(target), c.name)
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	chosen := func(workers int, caps loader.Caps) *plan {
+		p := &plan{config: &config.Push{Workers: workers}, notes: new(notes)}
+		p.chooseWorkers(caps, func() int64 { return 50_000_000_000 })
+		return p
+	}
+	require.GreaterOrEqual(t, chosen(0, loader.Caps{}).workers, 40, "what fills the link")
+	require.LessOrEqual(t, chosen(0, loader.Caps{}).workers, 64)
+	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers)
+	p := chosen(3, loader.Caps{})
+	require.Equal(t, 3, p.workers, "what the user says")
+	require.True(t, p.asked)
+
+	few := loader.Caps{MaxInFlight: 8}
+	p = chosen(0, few)
+	for range 2 {
+		p.adjustWorkers(few)
+		require.Equal(t, 8, p.workers)
+		require.Len(t, p.notes.list, 1)
+		require.Contains(t, p.notes.list[0], "workers are lowered to the 8 loads that the server runs at a time")
+	}
+	staged := loader.Caps{Staged: true, MaxInFlight: 8}
+	p = chosen(0, staged)
+	p.adjustWorkers(staged)
+	require.Empty(t, p.notes.list, "they take no load's place")
+	require.Equal(t, 105, p.workers)
+}
+
+func TestWarnOfLoss(t *testing.T) {
+	s := &state{notes: new(notes)}
+	s.warnOfLoss(1)
+	s.warnOfLoss(2)
+	require.Equal(t, []string{
+		"the server lost a batch that it had acknowledged; it is sent again",
+		"the server lost 2 batches that it had acknowledged; they are sent again",
+	}, s.notes.list)
+}
+
+func TestWireAndEncodedBytes(t *testing.T) {
+	const mib = 1 << 20
+	for name, c := range map[string]struct {
+		s       event.Snapshot
+		resumed bool
+		staged  bool
+		want    string
+	}{
+		"as many":                  {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 104 * mib}},
+		"more":                     {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 131 * mib}, want: "the sockets took 131.0 MiB for 100.0 MiB of encoded bytes, +31 %"},
+		"less":                     {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 50 * mib}, want: "-50 %"},
+		"a small run":              {s: event.Snapshot{EncodedBytes: 1000, WireBytes: 90_000}},
+		"another library's socket": {s: event.Snapshot{EncodedBytes: 100 * mib}},
+		"nothing acknowledged":     {s: event.Snapshot{WireBytes: 100 * mib}},
+		"of this process": {
+			s:       event.Snapshot{EncodedBytes: 300 * mib, ResumedRows: 2 * mib, ResumedBatches: 2, WireBytes: 101 * mib},
+			resumed: true,
+		},
+		"of another process": {
+			s:       event.Snapshot{EncodedBytes: 300 * mib, ResumedRows: mib, ResumedBatches: 1, WireBytes: 101 * mib},
+			resumed: true, want: "-50 %",
+		},
+		"stored":    {s: event.Snapshot{StoredBytes: 100 * mib, WireBytes: 100 * mib}, staged: true},
+		"stored up": {s: event.Snapshot{EncodedBytes: 100 * mib, StoredBytes: 200 * mib, WireBytes: 110 * mib}, staged: true, want: "-45 %"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &push{plan: plan{Plan: config.Plan{EncodedRowBytes: 100}}}
+			p.state.resumed = c.resumed
+			if c.staged {
+				p.plan.GroupBatches = 1
+			}
+			var r report.Report
+			p.warnOfWire(&r, c.s)
+			if c.want == "" {
+				require.Empty(t, r.Warnings)
+				return
+			}
+			require.Len(t, r.Warnings, 1)
+			require.Contains(t, r.Warnings[0], c.want)
+			require.Contains(t, r.Warnings[0], "TLS")
+		})
+	}
+}

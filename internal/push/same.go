@@ -1,0 +1,145 @@
+package push
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// sameDatabase refuses a target of another back-end than the run's, before its methods and its tables are looked for there.
+func (p *push) sameDatabase(r runlog.Record) error {
+	is, err := loader.ParseTarget(p.Config.Target)
+	if err != nil {
+		return err
+	}
+	was, err := loader.ParseTarget(r.Target)
+	if err != nil {
+		return fmt.Errorf("the target of run %s: %w", r.Run, err)
+	}
+	its, known := p.Drivers.Lookup(was.Scheme)
+	if given, ok := p.Drivers.Lookup(is.Scheme); !known || !ok || given.Name() == its.Name() {
+		return nil // what is wrong with a scheme is said where its driver is looked for
+	}
+	return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
+}
+
+// tableOf returns the table as the user names it.
+func tableOf(r runlog.Record) string {
+	if name := r.Flag("table"); name != "" {
+		return name
+	}
+	return r.Plan.Dataset
+}
+
+// sameTable makes sure that the table is the one that the run was filling. Its identity tells; where that has changed, by
+// VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, its rows tell, by one scan: those
+// of every batch that is in are there, and no others, which another run may have put into a table of the same name.
+func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
+	table := s.target.table
+	if table.Identity == r.Identity {
+		return nil
+	}
+	changed := fmt.Sprintf("table %s has changed since run %s was filling it (it was %s, now it is %s)", table.Name, r.Run, r.Identity, table.Identity)
+	were, in := s.done.Len(), s.done.Has
+	if r.Stage == runlog.Verified {
+		were, in = s.plan.Batches(), func(int64) bool { return true }
+	}
+	if s.target.can.Counter == nil || were == 0 {
+		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", changed))
+	}
+	// Without claims a batch that was on its way may be in. Batches are handed out in order.
+	onTheWay := s.lastKnown() + int64(s.plan.Workers)
+	there, err := s.rowsThere(ctx)
+	if err != nil {
+		return err
+	}
+	var whole, others int64
+	for number, rows := range there {
+		switch {
+		case in(number):
+			if rows == s.plan.BatchSize(number) || s.plan.Delivery == loader.AtLeastOnce {
+				whole++
+			}
+		case s.plan.Dedup == loader.DedupTx || number > onTheWay:
+			others++
+		}
+	}
+	switch {
+	case whole < were:
+		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are not there, or not whole, so it was made anew or emptied; start a new run",
+			changed, were-whole, were))
+	case others > 0:
+		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))
+	}
+	s.notes.warnf("table %s was rewritten since the earlier process (it was %s, now it is %s); the batches that were in still are",
+		table.Name, r.Identity, table.Identity)
+	r.Identity = table.Identity
+	return s.log.Save(*r)
+}
+
+// refuseChanges names every flag that would make other rows, or put them elsewhere.
+func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
+	if explicit == nil {
+		return nil
+	}
+	was := r.Plan
+	rows, delivery := any(was.Rows), c.Delivery
+	if d := r.Flag("duration"); d != "" {
+		rows = "--duration " + d
+	}
+	if delivery == string(loader.DeliveryAuto) {
+		delivery = string(was.Delivery) // as a wish it fits every guarantee
+	}
+	planned := config.Bytes(was.BatchBytes())
+	batchBytes, given := cmp.Or(r.Flag("batch-bytes"), planned.String()), c.BatchBytes.String()
+	if max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1) == was.BatchRows {
+		given = batchBytes // other bytes, and the same rows
+	}
+	var distinct config.DistinctBytes
+	distinct.Bytes = config.DefaultDistinct
+	type frozen struct {
+		flag    string
+		was, is any
+	}
+	all := []frozen{
+		{"dataset", was.Dataset, c.Dataset},
+		{"seed", was.Seed, c.Seed},
+		{"payload-bytes", was.PayloadBytes, c.PayloadBytes},
+		{"payload-kind", was.PayloadKind, c.PayloadKind},
+		{"distinct-bytes", cmp.Or(r.Flag("distinct-bytes"), distinct.String()), c.DistinctBytes.String()},
+		{"table", tableOf(r), c.Table},
+		{"method", was.Method, c.Method},
+		{"format", string(was.Format), c.Format},
+		{"rows", rows, c.Rows},
+		{"bytes", rows, c.RowCount(was.RowBytes)},
+		{"duration", cmp.Or(r.Flag("duration"), "none"), c.Duration.String()},
+		{"first-key", was.FirstKey, c.FirstKey.Key},
+		{"append", cmp.Or(r.Flag("append"), "false"), fmt.Sprint(c.Append)},
+		{"batch-rows", was.BatchRows, c.BatchRows},
+		{"batch-bytes", batchBytes, given},
+		{"commit-batches", was.GroupBatches, c.CommitBatches},
+		{"delivery", string(was.Delivery), delivery},
+		{"create", cmp.Or(r.Flag("create"), string(loader.CreateIfMissing)), c.Create},
+		{"primary-key", cmp.Or(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
+	}
+	if via := c.Via.String(); !config.SameStore(r.Via, via) {
+		all = append(all, frozen{"via", cmp.Or(r.Via, "none"), via})
+	}
+	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
+		all = append(all, frozen{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
+	}
+	var problems []error
+	for _, f := range all {
+		if explicit(f.flag) && f.was != f.is {
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", f.flag, f.was, f.is))
+		}
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,274 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func (r *Result) full(ctx context.Context, can loader.Features, e Expect) error {
+	expected, err := measure(ctx, e, measureBytes)
+	if err != nil {
+		return err
+	}
+	if err := r.count(ctx, can.Counter, e, expected); err != nil {
+		return err
+	}
+	err = e.ask(ctx, "different rows", func(ctx context.Context) (err error) {
+		r.DistinctRows, err = can.Counter.Distinct(ctx, e.keys())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("verify: counting different rows: %w", err)
+	}
+	return r.compare(ctx, can.Fetcher, e)
+}
+
+const (
+	// measureBytes bounds the column data that Full regenerates to know how long the values of a batch are. It is one
+	// or two seconds' work, and covers every template of a run with the default number of distinct rows.
+	measureBytes = 2 << 30
+	// pieceBytes is how much of it is regenerated at once: little enough for the CPU's caches.
+	pieceBytes = 1 << 20
+)
+
+// lengths knows how many bytes the variable columns of a batch hold in sum.
+//
+// Batches repeat every cycle of them, so only so many are regenerated, and where even those are more than the bound
+// allows (a terabyte of all distinct rows) an even spread of them. Trusting the schema's MaxBytes instead would be
+// free, and wrong for every dataset whose values are not all of one length.
+type lengths struct {
+	columns  []int    // the variable columns' places in the schema
+	names    []string // and names
+	cycle    int64
+	template map[int64][]int64 // by batch number modulo cycle: bytes of each variable column
+	last     int64             // number of the last batch, …
+	lastSums []int64           // … which may be short and has sums of its own; nil when it is not measured
+}
+
+func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
+	schema := e.Dataset.Schema()
+	l := &lengths{cycle: e.batches(), last: e.batches() - 1, template: make(map[int64][]int64)}
+	if e.Distinct > 0 && e.Distinct < e.Rows {
+		l.cycle = e.Distinct / e.BatchRows
+	}
+	for i, c := range schema.Columns {
+		if c.Type.Variable() {
+			l.columns, l.names = append(l.columns, i), append(l.names, c.Name)
+		}
+	}
+	affordable := bound / schema.MaxRowBytes() / e.BatchRows
+	if len(l.columns) == 0 || affordable == 0 || e.Rows == 0 {
+		return l, nil
+	}
+
+	block := rows.NewBlock(schema)
+	var err error
+	for _, t := range spread(l.cycle, affordable, e.Seed) {
+		if l.template[t], err = l.sum(ctx, e, block, t*e.BatchRows, e.size(t)); err != nil {
+			return nil, err
+		}
+	}
+	l.lastSums, err = l.sum(ctx, e, block, l.last%l.cycle*e.BatchRows, e.size(l.last))
+	return l, err
+}
+
+// sum regenerates n rows from dataset row first on and sums the bytes of each variable column. Derived ones belong to
+// the run's row number, which is another in every cycle; their values are of one length (rows.Column.Derived), so that
+// of the first cycle tells them all.
+func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n int64) ([]int64, error) {
+	sums := make([]int64, len(l.columns))
+	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
+	for n > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("verify: regenerating rows: %w", err)
+		}
+		m := min(n, piece)
+		e.Dataset.Fill(block, first, int(m))
+		e.Dataset.Derive(block, e.FirstKey+first)
+		for i, c := range l.columns {
+			sums[i] += int64(len(block.Columns[c].Data))
+		}
+		first, n = first+m, n-m
+	}
+	return sums, nil
+}
+
+// check compares a bucket that holds the right rows. It returns "" when all bytes are there, and false when the batch
+// is not among the measured ones. A nil receiver measured none.
+func (l *lengths) check(b loader.Bucket) (detail string, measured bool, err error) {
+	if l == nil {
+		return "", false, nil
+	}
+	want := l.template[b.Number%l.cycle]
+	if b.Number == l.last {
+		want = l.lastSums
+	}
+	if want == nil {
+		return "", false, nil
+	}
+	if len(b.Lengths) != len(want) {
+		return "", false, fmt.Errorf("the back-end summed %d columns where %d are of variable length", len(b.Lengths), len(want))
+	}
+	for i, bytes := range want {
+		if b.Lengths[i] != bytes {
+			return fmt.Sprintf("column %s holds %d bytes instead of %d", l.names[i], b.Lengths[i], bytes), true, nil
+		}
+	}
+	return "", true, nil
+}
+
+// spread chooses k different numbers below n, ascending: one out of each of k stretches of nearly equal length, so
+// that no part of the table is left out by chance. k ≥ n gives all.
+func spread(n, k int64, seed uint64) []int64 {
+	if k > n {
+		k = n
+	}
+	if k <= 0 {
+		return nil
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	chosen := make([]int64, k)
+	length, longer := n/k, n%k // the first n mod k stretches are longer by one
+	start := int64(0)
+	for i := range chosen {
+		m := length
+		if int64(i) < longer {
+			m++
+		}
+		chosen[i] = start + random.Int64N(m)
+		start += m
+	}
+	return chosen
+}
+
+// compare reads a sample of rows back in one statement, since a table without an index is scanned for every
+// statement, and compares each with the row made anew.
+func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error {
+	keys := spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
+	if len(keys) == 0 {
+		return nil
+	}
+	for i := range keys {
+		keys[i] += e.FirstKey
+	}
+	r.SampledRows = int64(len(keys))
+	before := *r
+	return e.ask(ctx, "sample", func(ctx context.Context) error {
+		*r = before
+		return r.fetch(ctx, f, e, keys)
+	})
+}
+
+func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []int64) error {
+	times := make([]int, len(keys)) // how often each row was there
+	wanted := rows.NewBlock(e.Dataset.Schema())
+	err := f.Fetch(ctx, keys, func(key int64, values []any) error {
+		i, asked := slices.BinarySearch(keys, key)
+		if !asked {
+			return fmt.Errorf("the back-end returned row %d, which nobody asked for", key)
+		}
+		times[i]++
+		dataset.Row(wanted, e.Dataset, e.FirstKey, key-e.FirstKey, e.Distinct)
+		difference, err := differ(e.Dataset.Schema(), wanted, values)
+		if difference != nil {
+			difference.Key = key
+			r.addRow(*difference)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("verify: reading rows back: %w", err)
+	}
+	for i, n := range times {
+		switch {
+		case n == 0:
+			r.addRow(BadRow{Key: keys[i], Reason: Missing})
+		case n > 1:
+			r.addRow(BadRow{Key: keys[i], Reason: Doubled})
+		}
+	}
+	return nil
+}
+
+// differ finds the first column in which values is not the row in the block; nil when they are the same.
+func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
+	if len(values) != len(s.Columns) {
+		return nil, fmt.Errorf("the back-end returned %d columns instead of %d", len(values), len(s.Columns))
+	}
+	for i, c := range s.Columns {
+		detail, offset := "", 0
+		switch found := values[i].(type) {
+		case nil:
+			detail = "it is NULL"
+		case int64:
+			if c.Type.Variable() {
+				return nil, fmt.Errorf("the back-end returned a number for column %s of type %s", c.Name, c.Type)
+			}
+			if w := want.Columns[i].Ints[0]; found != w {
+				detail = fmt.Sprintf("%s instead of %s", shown(c, found), shown(c, w))
+			}
+		case []byte:
+			if !c.Type.Variable() {
+				return nil, fmt.Errorf("the back-end returned bytes for column %s of type %s", c.Name, c.Type)
+			}
+			detail, offset = differBytes(want.Columns[i].Value(0), found)
+		default:
+			return nil, fmt.Errorf("the back-end returned a %T for column %s", found, c.Name)
+		}
+		if detail != "" {
+			return &BadRow{Reason: Differs, Column: c.Name, Offset: offset, Detail: detail}, nil
+		}
+	}
+	return nil, nil
+}
+
+// shown is a value that is not of variable length, as people write it.
+func shown(c rows.Column, v int64) string {
+	switch c.Type {
+	case rows.Date:
+		return time.Unix(v*24*60*60, 0).UTC().Format(time.DateOnly)
+	case rows.Timestamp:
+		return time.UnixMicro(v).UTC().Format("2006-01-02 15:04:05.000000")
+	case rows.Decimal:
+		sign, all := "", uint64(v)
+		if v < 0 {
+			sign, all = "-", -all
+		}
+		digits := fmt.Sprintf("%0*d", c.Scale+1, all)
+		point := len(digits) - c.Scale
+		return sign + digits[:point] + "." + digits[point:]
+	default:
+		return strconv.FormatInt(v, 10)
+	}
+}
+
+// differBytes names the first byte that is not as wanted; "" when all are.
+func differBytes(want, found []byte) (detail string, offset int) {
+	if bytes.Equal(want, found) {
+		return "", 0
+	}
+	for offset < min(len(want), len(found)) && want[offset] == found[offset] {
+		offset++
+	}
+	if offset < min(len(want), len(found)) {
+		detail = fmt.Sprintf("0x%02x instead of 0x%02x", found[offset], want[offset])
+	}
+	if len(want) != len(found) {
+		length := fmt.Sprintf("%d bytes long instead of %d", len(found), len(want))
+		if detail == "" {
+			return length, offset
+		}
+		detail += ", " + length
+	}
+	return detail, offset
+}

@@ -1,0 +1,35 @@
+package loader_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// A feature that is not filled in would be a Loader's that cannot, and nobody would say so.
+func TestFeaturesOf(t *testing.T) {
+	type plain struct{ loader.Loader }
+	require.Zero(t, loader.FeaturesOf(plain{}))
+
+	f := reflect.ValueOf(loader.FeaturesOf(struct {
+		plain
+		loader.Resolver
+		loader.Committer
+		loader.Inventory
+		loader.Finisher
+		loader.Claims
+		loader.Prober
+		loader.Reserver
+		loader.Counter
+		loader.Fetcher
+		loader.Sizer
+		loader.Measurer
+		loader.Checker
+	}{}))
+	for i := range f.NumField() {
+		require.False(t, f.Field(i).IsNil(), f.Type().Field(i).Name)
+	}
+}
