@@ -102,17 +102,10 @@ func (s server) before(major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// localInfile tells whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
+// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
 // show the variable for compatibility.
-func (s server) localInfile() error {
-	if s.vars["local_infile"] != "OFF" || s.flavour == tiDB || s.flavour == singleStore {
-		return nil
-	}
-	return &loader.Error{
-		Op: "probe", Applied: loader.No,
-		Err:  fmt.Errorf("local_infile is OFF on this %s, so it refuses LOAD DATA LOCAL", s.flavour),
-		Hint: localInfileHint,
-	}
+func (s server) infileOff() bool {
+	return s.vars["local_infile"] == "OFF" && (s.flavour == mySQL || s.flavour == mariaDB)
 }
 
 const localInfileHint = "run SET GLOBAL local_infile = 1 as an administrator, or set local_infile to 1 in the parameter" +

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
 )
 
 // grants are an account's privileges, as SHOW GRANTS tells them: with those of the roles that are active, in MySQL and
@@ -103,15 +105,24 @@ func privileges(list string) (all []string) {
 	return all
 }
 
-// account is whose connections these are, quoted as GRANT wants it.
-func (db *database) account(ctx context.Context) (string, error) {
-	var name string
-	err := db.control.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&name)
-	user, host := name, ""
-	if at := strings.LastIndexByte(name, '@'); at >= 0 {
-		user, host = name[:at], name[at+1:]
+const currentUser = "SELECT CURRENT_USER()"
+
+// accountOf is whose connection this is, quoted as GRANT wants it.
+func accountOf(ctx context.Context, c sqlload.Conn) (string, error) {
+	found, err := sqlload.Rows(ctx, c, currentUser)
+	return accountIn(found), err
+}
+
+// accountIn reads the answer to currentUser.
+func accountIn(found [][]string) string {
+	user, host := "", ""
+	if len(found) > 0 {
+		user = found[0][0]
 	}
-	return literal(user) + "@" + literal(host), err
+	if at := strings.LastIndexByte(user, '@'); at >= 0 {
+		user, host = user[:at], user[at+1:]
+	}
+	return literal(user) + "@" + literal(host)
 }
 
 // known is false where nothing could be read: every account has at least USAGE.

@@ -134,9 +134,10 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 	t.Cleanup(func() { _ = l.Close() })
 	p := l.(*pipelines)
 	contract := contractOf(pipeline, rowsPerFile)
-	p.known.Store(true)
-	text := newStatements(p.name, singleStore, documents(t, 10).Schema())
-	p.schema.Store(&text)
+	prepared := preparation(documents(t, 10), contract)
+	prepared.Silent = true
+	_, err = p.Prepare(t.Context(), prepared)
+	require.NoError(t, err)
 	session, err := p.Session(t.Context(), contract)
 	require.NoError(t, err)
 	for n := range int64(5) { // group 1 is 3, 4
