@@ -181,7 +181,9 @@ func computed(s rows.Schema, c rows.Column) bool {
 }
 
 // Fits implements sqlload.Catalog: a table whose columns fit will do. What its engine cannot do Caps say.
-func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error { return nil }
+func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
+	return nil
+}
 
 // Create implements sqlload.Catalog.
 func (l catalog) Create(s *sqlload.State) []string {
@@ -193,11 +195,11 @@ func (catalog) Exists(error) bool { return false }
 
 // Grant implements sqlload.Catalog. TRUNCATE takes the privilege to drop.
 func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table string) string {
-	account, err := accountOf(ctx, c)
+	to, err := account(ctx, c)
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("GRANT %s ON %s TO %s", strings.ReplaceAll(privileges, "TRUNCATE", "DROP"), table, account)
+	return fmt.Sprintf("GRANT %s ON %s TO %s", strings.ReplaceAll(privileges, "TRUNCATE", "DROP"), table, to)
 }
 
 // Stored implements sqlload.Catalog: the table with its indexes. InnoDB counts it when it takes statistics, which after a

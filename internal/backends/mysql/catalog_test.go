@@ -47,7 +47,9 @@ func TestTakes(t *testing.T) {
 // Row numbers must not be computed from columns that are unsigned.
 func TestComputed(t *testing.T) {
 	order, line := rows.Column{Name: "o", Type: rows.Int64, Derived: true}, rows.Column{Name: "l", Type: rows.Int64, Derived: true}
-	of := func(terms ...rows.Term) rows.Schema { return rows.Schema{Columns: []rows.Column{order, line}, Number: terms} }
+	of := func(terms ...rows.Term) rows.Schema {
+		return rows.Schema{Columns: []rows.Column{order, line}, Number: terms}
+	}
 	both := of(rows.Term{Column: 0, Minus: 1, Times: 4}, rows.Term{Column: 1, Minus: 1, Times: 1})
 	assert.False(t, computed(of(rows.Term{Column: 0, Times: 1}), order))
 	assert.True(t, computed(of(rows.Term{Column: 1, Minus: 1, Times: 1}), line))
