@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,25 +76,20 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 // the table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
-	query := "SELECT table_id FROM information_schema.%s WHERE name = " + literal(name) +
-		" OR name LIKE " + literal(name+"#p#%") + " ORDER BY 1" // a partition is a table of its own to InnoDB
-	switch l.server.flavour {
-	case tiDB:
-		query = "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where()
-	case mariaDB:
-		query = strings.Replace(query, "%s", "innodb_sys_tables", 1)
-	case mySQL:
-		query = strings.Replace(query, "%s", "innodb_tables", 1)
-	default:
-		query = ""
+	// A partition is a table of its own to InnoDB.
+	named := " WHERE name = " + literal(name) + " OR name LIKE " + literal(name+"#p#%") + " ORDER BY 1"
+	queries := map[flavour]string{
+		tiDB:    "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where(),
+		mariaDB: "SELECT table_id FROM information_schema.innodb_sys_tables" + named,
+		mySQL:   "SELECT table_id FROM information_schema.innodb_tables" + named,
 	}
-	if query != "" {
+	if query := queries[l.server.flavour]; query != "" {
 		found, err := sqlload.Rows(ctx, c, query)
 		if err != nil && !is(err, accessDenied...) {
 			return "", err
 		}
-		if ids := firsts(found); len(ids) > 0 {
-			return "table id " + strings.Join(ids, ","), nil
+		if len(found) > 0 {
+			return "table id " + strings.Join(firsts(found), ","), nil
 		}
 	}
 	if created == "" {
@@ -140,8 +136,8 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 		columns[i] = sqlload.Column{
 			Name: row[0], Type: row[1], Optional: row[4] == "1",
 			Takes: func(want rows.Column) bool {
-				unsigned := strings.Contains(full, "unsigned")
-				return takes(full, row[2], length, want) && !(unsigned && computed(s.Schema, want))
+				signed := !strings.Contains(full, "unsigned")
+				return takes(full, row[2], length, want) && (signed || !computed(s.Schema, want))
 			},
 		}
 	}
@@ -172,12 +168,7 @@ func computed(s rows.Schema, c rows.Column) bool {
 	if len(s.Number) == 1 && s.Number[0].Minus == 0 {
 		return false
 	}
-	for _, term := range s.Number {
-		if s.Columns[term.Column].Name == c.Name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Number, func(t rows.Term) bool { return s.Columns[t.Column].Name == c.Name })
 }
 
 // Fits implements sqlload.Catalog: a table whose columns fit will do. What its engine cannot do Caps say.

@@ -45,9 +45,9 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	}
 	return true, &loader.Error{
 		Op: "check the claim table", Applied: loader.No,
-		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Statements.Claims, strings.Join(wrong, "; ")),
+		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, strings.Join(wrong, "; ")),
 		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
-			s.Statements.Claims, strings.Join(repairs, ", ")),
+			s.Claims, strings.Join(repairs, ", ")),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"slices"
@@ -36,48 +35,40 @@ type endpoint struct {
 
 // endpoints makes one driver configuration for each host. They are built field by field and never written as a DSN,
 // so that no string exists that holds the password among other things.
-func endpoints(t loader.Target, d loader.Deps) ([]endpoint, error) {
-	if err := checkParams(t); err != nil {
-		return nil, err
-	}
+func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 	mode, err := tlsMode(t)
 	if err != nil {
 		return nil, err
 	}
-	if path := t.Params.Get("socket"); path != "" {
-		e, err := newEndpoint(t, d, mode, "unix", path, path)
-		return []endpoint{e}, err
+	socket := t.Params.Get("socket")
+	addresses := []string{socket}
+	if socket == "" {
+		addresses = nil
+		for i := range max(len(t.Hosts), 1) {
+			addresses = append(addresses, t.Address(i, defaultPort))
+		}
 	}
-	var all []endpoint
-	for i := range max(len(t.Hosts), 1) {
-		address := t.Address(i, defaultPort)
-		host, _, err := net.SplitHostPort(address)
-		if err != nil {
-			return nil, fmt.Errorf("host %q of the target: %w", t.Hosts[i], err)
+	for _, address := range addresses {
+		c := mysql.NewConfig()
+		c.Net, c.Addr = "unix", address
+		c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
+		c.DialFunc = d.Dial
+		c.Logger = &mysql.NopLogger{} // it would tell stderr of errors that are returned as well
+		// RejectReadOnly stays off: it reconnects after a failover by hiding the server's answer, and Classify does as much
+		// with the answer.
+		host := address
+		if socket == "" {
+			c.Net = "tcp"
+			if host, _, err = net.SplitHostPort(address); err != nil {
+				return nil, fmt.Errorf("host %q of the target: %w", address, err)
+			}
 		}
-		e, err := newEndpoint(t, d, mode, "tcp", address, host)
-		if err != nil {
-			return nil, err
+		if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(mode, host); err != nil {
+			return nil, fmt.Errorf("TLS for %s: %w", address, err)
 		}
-		all = append(all, e)
+		all = append(all, endpoint{address: address, config: c, dialAny: d.DialAny()})
 	}
 	return all, nil
-}
-
-func newEndpoint(t loader.Target, d loader.Deps, mode loader.TLSMode, network, address, host string) (endpoint, error) {
-	c := mysql.NewConfig()
-	c.Net, c.Addr = network, address
-	c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
-	c.DialFunc = d.Dial
-	c.Logger = driverLog{d.Log}
-	// RejectReadOnly stays off: it reconnects after a failover by hiding the server's answer, and Classify does as much
-	// with the answer.
-	var err error
-	c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(mode, host)
-	if err != nil {
-		return endpoint{}, fmt.Errorf("TLS for %s: %w", address, err)
-	}
-	return endpoint{address: address, config: c, dialAny: d.DialAny()}, nil
 }
 
 // checkParams refuses what it does not know: a parameter that is silently ignored is a setting that somebody trusts.
@@ -101,40 +92,29 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
-	switch value := t.Params.Get("tls"); value {
-	case "":
-		return loader.TLSAuto, nil
-	case "false":
-		return loader.TLSOff, nil
-	case "preferred":
-		return loader.TLSPrefer, nil
-	case "skip-verify":
-		return loader.TLSRequire, nil
-	case "true":
-		return loader.TLSVerify, nil
-	default:
-		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", value)
+	modes := map[string]loader.TLSMode{
+		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer, "skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
 	}
+	mode, known := modes[t.Params.Get("tls")]
+	if !known {
+		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", t.Params.Get("tls"))
+	}
+	return mode, nil
 }
 
 // dialer is the type of loader.Deps.Dial and of the driver's DialFunc.
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// driverLog takes what the driver would print to stderr. It repeats errors that are returned as well.
-type driverLog struct{ log *slog.Logger }
-
-func (l driverLog) Print(v ...any) { l.log.Debug("mysql driver", "message", fmt.Sprint(v...)) }
-
-// loadingConfig is an endpoint's configuration for sessions that load. Where all servers behind its name can do without
-// each other they are taken in turn.
+// loadingConfig is an endpoint's configuration for sessions that load. Of TiDB every server that a name stands for takes
+// writes, and Resolve finds and ends a session of any of them from any other, so they are taken in turn. A name of the
+// others may stand for a primary and its copies, or for servers of which each knows its own connections only.
 func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	c := e.config.Clone()
 	c.DialFunc = coalesced(e.config.DialFunc)
-	if f.alike() {
+	if f == tiDB {
 		c.DialFunc = coalesced(e.dialAny)
 	}
-	// The driver's own bound. The server's is in Caps.MaxBytes.
-	c.MaxAllowedPacket = math.MaxInt32
+	c.MaxAllowedPacket = math.MaxInt32 // the driver's own bound; the server's is in Caps.MaxBytes
 	return c
 }
 
@@ -203,8 +183,8 @@ func (l *opened) connect(ctx context.Context) (sqlload.Conn, error) {
 	return sqlload.SQL{Conn: c}, nil
 }
 
-// ask reads the rows of a query over a control connection.
-func (l *opened) ask(ctx context.Context, query string) ([][]string, error) {
+// rows reads the rows of a query over a control connection.
+func (l *opened) rows(ctx context.Context, query string) ([][]string, error) {
 	c, err := l.connect(ctx)
 	if err != nil {
 		return nil, err

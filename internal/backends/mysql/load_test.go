@@ -214,37 +214,6 @@ func TestAutoIncrement(t *testing.T) {
 	})
 }
 
-// The server does not know that the client of the first attempt is gone, and would wait for it for minutes with the
-// claim locked. The verdict makes the engine ask Resolve, which ends it.
-func TestResolveEndsAbandonedAttempt(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		faults := loadertest.NewFaults(s.deps.Dial)
-		defer faults.Close()
-		s.deps.Dial = faults.Dial
-		d, contract := documents(t, 512), contractOf(loadData, 4000)
-		db := s.open(t, s.table("t"), preparation(d, contract))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		hit := faults.VanishAfter(1 << 20)
-		go func() {
-			<-hit
-			cancel()
-		}()
-		_, err := db.testSession(t, contract).Load(ctx, batchOf(t, d, contract.Format, id(0), 0, 4000))
-		require.ErrorIs(t, err, context.Canceled)
-		require.True(t, New().Classify(err).SessionDead)
-		began := time.Now()
-		r, err := db.Resolve(t.Context(), loader.Ref{ID: id(0), First: 0, Rows: 4000})
-		require.NoError(t, err)
-		assert.Equal(t, loader.No, r.Applied)
-		ack, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 4000))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Ack{Rows: 4000}, ack)
-		assert.Less(t, time.Since(began), lockWait*time.Second/2)
-		assert.EqualValues(t, 4000, s.rowsIn(t, "t"))
-	})
-}
-
 func TestStoredIsNotStale(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 512), contractOf(loadData, 10000)

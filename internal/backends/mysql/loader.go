@@ -3,7 +3,6 @@ package mysql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -38,21 +37,15 @@ type opened struct {
 
 // Open connects to the first host that answers and finds out what is there.
 func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
-	method, found := loader.FindMethod(New(), t.Method)
-	if !found {
-		return nil, fmt.Errorf("mysql: method %q does not exist", t.Method)
-	}
 	t, err := complete(t)
 	if err != nil {
 		return nil, err
 	}
-	name, err := targetTable(t)
-	if err != nil {
+	if _, err := (Driver{}).Check(t); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(checkSettings(t.Settings), checkVia(t, method)); err != nil {
-		return nil, err
-	}
+	method, _ := loader.FindMethod(New(), t.Method)
+	name, _ := targetTable(t)
 	all, err := endpoints(t, d)
 	if err != nil {
 		return nil, err

@@ -26,6 +26,7 @@ type pipe struct {
 	into   string // the table, without its database
 	folder string // of the group's objects within the bucket
 	access objstore.Access
+	known  bool // the contract wants groups recognised that are in already
 }
 
 // The states of a pipeline and of a file that decide anything; others are Stopped, Error and Unloaded.
@@ -95,7 +96,7 @@ func (p *pipe) about() string {
 
 // state is the pipeline's, or absent.
 func (p *pipe) state(ctx context.Context) (string, error) {
-	found, err := p.l.ask(ctx, "SELECT state FROM information_schema.pipelines"+p.about())
+	found, err := p.l.rows(ctx, "SELECT state FROM information_schema.pipelines"+p.about())
 	if err != nil || len(found) == 0 {
 		return absent, err
 	}
@@ -104,7 +105,7 @@ func (p *pipe) state(ctx context.Context) (string, error) {
 
 // files are those that the pipeline has found so far, with their states.
 func (p *pipe) files(ctx context.Context) (map[string]string, error) {
-	found, err := p.l.ask(ctx, "SELECT file_name, file_state FROM information_schema.pipelines_files"+p.about())
+	found, err := p.l.rows(ctx, "SELECT file_name, file_state FROM information_schema.pipelines_files"+p.about())
 	files := make(map[string]string, len(found))
 	for _, row := range found {
 		files[row[0]] = row[1]
@@ -114,7 +115,7 @@ func (p *pipe) files(ctx context.Context) (map[string]string, error) {
 
 // errors are the newest of what the pipeline complains of.
 func (p *pipe) errors(ctx context.Context) []string {
-	found, err := p.l.ask(ctx, "SELECT error_message FROM information_schema.pipelines_errors"+p.about()+
+	found, err := p.l.rows(ctx, "SELECT error_message FROM information_schema.pipelines_errors"+p.about()+
 		" ORDER BY error_unix_timestamp DESC LIMIT 3")
 	if err != nil {
 		return []string{"its errors cannot be read: " + err.Error()}
@@ -127,12 +128,12 @@ func (p *pipe) errors(ctx context.Context) []string {
 }
 
 // begin makes the pipeline, or mends the one that an earlier attempt has left, and starts it. false: the group is in.
-func (p *pipe) begin(ctx context.Context, ref loader.Ref, known bool) (bool, error) {
+func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 	state, err := p.state(ctx)
 	if err != nil {
 		return false, unknown("look for the pipeline", err)
 	}
-	if state == absent && known { // it was never begun, or is complete
+	if state == absent && p.known { // it was never begun, or is complete
 		switch rows, err := p.count(ctx, ref); {
 		case err != nil:
 			return false, err
@@ -285,7 +286,7 @@ func dropPipeline(name string) string { return "DROP PIPELINE IF EXISTS " + quot
 
 // count counts the rows of the group's key range. The sort key lets the server pass over all other segments.
 func (p *pipe) count(ctx context.Context, ref loader.Ref) (n int64, err error) {
-	found, err := p.l.ask(ctx, p.SelectCount(loader.KeyRange{First: ref.First, Last: ref.First + ref.Rows - 1}))
+	found, err := p.l.rows(ctx, p.SelectCount(loader.KeyRange{First: ref.First, Last: ref.First + ref.Rows - 1}))
 	if err == nil {
 		n, err = strconv.ParseInt(found[0][0], 10, 64)
 	}

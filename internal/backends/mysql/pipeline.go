@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"sync/atomic"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
@@ -22,7 +21,6 @@ import (
 type pipelines struct {
 	*opened
 	store *objstore.Store
-	known atomic.Bool // whether the contract wants groups recognised that are in already
 }
 
 func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
@@ -32,12 +30,6 @@ func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader
 		return nil, err
 	}
 	return &pipelines{opened: l, store: store}, nil
-}
-
-// Prepare is the table's; claims there are none.
-func (p *pipelines) Prepare(ctx context.Context, want loader.Preparation) (loader.Table, error) {
-	p.known.Store(want.Contract.Dedup != loader.DedupNone)
-	return p.opened.Prepare(ctx, want)
 }
 
 // Examine adds what is to be said of the store.
@@ -76,7 +68,7 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	}
 	objects := p.store.Run(g.ID.Run).Group(g.ID.Number)
 	pipe.folder = objects.Folder()
-	begun, err := pipe.begin(ctx, g.Ref, p.known.Load())
+	begun, err := pipe.begin(ctx, g.Ref)
 	if err == nil && begun {
 		members := make([]string, len(g.Members))
 		for i, m := range g.Members {
@@ -97,7 +89,7 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	switch {
 	case err != nil:
 		return loader.Ack{}, err
-	case rows != g.Rows && p.known.Load():
+	case rows != g.Rows && pipe.known:
 		return loader.Ack{}, &loader.Error{Op: "load by pipeline", Err: &loader.RowsError{Sent: g.Rows, Acknowledged: rows},
 			Hint: "every object was loaded: look for others who write these keys; then DROP PIPELINE " + quote(pipe.name)}
 	}
@@ -114,7 +106,10 @@ func (p *pipelines) pipe(group batch.ID) (*pipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pipe{statements: p.statements(s), l: p.opened, name: pipelineName(group), into: p.name.table}, nil
+	return &pipe{
+		statements: p.statements(s), l: p.opened, name: pipelineName(group), into: p.name.table,
+		known: s.Want.Contract.Dedup != loader.DedupNone,
+	}, nil
 }
 
 // Resolve ends the group's pipeline and counts its rows. A pipeline that has loaded some objects only is not applied:
@@ -150,7 +145,7 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 
 // Forget drops the pipelines that the run has left: with them the server forgets the credentials that they hold.
 func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
-	found, err := p.ask(ctx, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = "+literal(p.target.Database))
+	found, err := p.rows(ctx, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = "+literal(p.target.Database))
 	if err != nil {
 		return 0, withHint("look for the run's pipelines", err)
 	}

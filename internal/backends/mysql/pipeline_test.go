@@ -361,7 +361,10 @@ func TestResolveWithoutPipeline(t *testing.T) {
 // At least once asks the table nothing before it loads.
 func TestPipelineAtLeastOnce(t *testing.T) {
 	s, p := newPipelineServer(t)
-	p.known.Store(false)
+	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
+	prepared.Silent, prepared.Contract.Dedup = true, loader.DedupNone
+	_, err := p.Prepare(t.Context(), prepared)
+	require.NoError(t, err)
 	s.rows = 5
 	ack, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)

@@ -35,22 +35,6 @@ func TestMyISAM(t *testing.T) {
 	})
 }
 
-func TestProbeLeavesClaimsAlone(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(insert, 10)
-		target := s.table("probed")
-		target.Method = insert
-		db := s.open(t, target, preparation(d, contract))
-		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.Values, id(0), 0, 10))
-		require.NoError(t, err)
-		proof, err := db.Probe(t.Context(), contract, batchOf(t, d, batch.Values, id(99), 1000, 1))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Proof{Transactional: true}, proof)
-		assert.EqualValues(t, 10, s.rowsIn(t, "probed"))
-		assert.EqualValues(t, 1, s.rowsIn(t, "terapush_claims"))
-	})
-}
-
 func TestPrepare(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
