@@ -39,8 +39,8 @@ func (l *opened) selectTable(n tableName) string {
 	if f := l.server.flavour; f == tiDB || f == singleStore {
 		transactional = "'YES'"
 	}
-	return "SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), " + transactional + ", COALESCE(create_time, '')" +
-		" FROM information_schema.tables t WHERE " + n.where()
+	return "SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), " + transactional +
+		", COALESCE(create_time, '') FROM information_schema.tables t WHERE " + n.where()
 }
 
 // look finds the table without its identity.

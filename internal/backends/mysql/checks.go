@@ -175,9 +175,12 @@ func (d *doctor) writable() []check {
 
 func (d *doctor) product([]string) loader.Finding {
 	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.address)
-	for _, name := range []string{"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only"} {
+	const fix = "name the primary in the target, or SET GLOBAL %s = OFF"
+	for _, name := range []string{
+		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only",
+	} {
 		if d.on(name) {
-			return fail(found+" takes no rows: "+name+" is ON; is it a replica?", "name the primary in the target, or SET GLOBAL "+name+" = OFF")
+			return fail(found+" takes no rows: "+name+" is ON; is it a replica?", fmt.Sprintf(fix, name))
 		}
 	}
 	switch value := strings.ToUpper(d.vars["read_only"]); { // MariaDB 12 has more values than two
@@ -190,7 +193,7 @@ func (d *doctor) product([]string) loader.Finding {
 		}
 	default:
 		return fail(found+" takes no rows from this account: read_only is "+value+"; is it a replica?",
-			"name the primary in the target, or SET GLOBAL read_only = OFF")
+			fmt.Sprintf(fix, "read_only"))
 	}
 }
 

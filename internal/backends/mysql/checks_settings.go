@@ -50,7 +50,8 @@ func (d *doctor) settings() []check {
 			judge: d.tidbTransaction, grant: "GRANT CONFIG ON *.* TO " + d.account + " shows txn-total-size-limit",
 		})
 	case d.method.Name == pipeline:
-		query := "SELECT num_partitions FROM information_schema.distributed_databases WHERE database_name = " + literal(d.target.Database)
+		query := "SELECT num_partitions FROM information_schema.distributed_databases" +
+			" WHERE database_name = " + literal(d.target.Database)
 		checks = append(checks, check{name: "partitions", query: query, judge: d.partitions})
 	}
 	return checks
@@ -63,7 +64,8 @@ func (d *doctor) packet([]string) (none loader.Finding) {
 	}
 	switch found := fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", ibytes(packet), ibytes(batch)); {
 	case batch > d.caps.MaxBytes:
-		return fail(found, fmt.Sprintf("--batch-bytes %d, or %s", d.caps.MaxBytes, d.change("max_allowed_packet", batch+packetRoom)))
+		return fail(found, fmt.Sprintf("--batch-bytes %d, or %s",
+			d.caps.MaxBytes, d.change("max_allowed_packet", batch+packetRoom)))
 	case packet < d.method.Caps.DefaultBatchBytes+packetRoom:
 		return warn(found+": small ones cost more round trips", d.change("max_allowed_packet", 64<<20))
 	default:
@@ -96,12 +98,12 @@ func (d *doctor) binaryLog([]string) (none loader.Finding) {
 	case !d.on("log_bin") || set && !d.on("sql_log_bin"):
 		return none
 	case most > 0 && batch > most:
-		return warn(fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log, which the server refuses beyond it",
-			ibytes(most), ibytes(batch)),
+		return warn(fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log,"+
+			" which the server refuses beyond it", ibytes(most), ibytes(batch)),
 			fmt.Sprintf("%s, or --batch-bytes %d", d.change("max_binlog_cache_size", 4*batch), most/2))
 	case batch > cache:
-		return warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s, and a batch of %s goes through a temporary file first",
-			ibytes(cache), ibytes(batch)),
+		return warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s,"+
+			" and a batch of %s goes through a temporary file first", ibytes(cache), ibytes(batch)),
 			fmt.Sprintf("%s (of each session: %s for %d workers), or --set sql_log_bin=0 where no replica needs the rows",
 				d.change("binlog_cache_size", batch), ibytes(batch*int64(workers)), workers))
 	}
@@ -155,8 +157,8 @@ func (d *doctor) flushed([]string) (none loader.Finding) {
 	case "0":
 		after = "a crash of the server"
 	}
-	return warn(fmt.Sprintf("%s is %s: %s takes away about a second of what was acknowledged, claims and all", name, d.vars[name], after),
-		d.change(name, 1))
+	return warn(fmt.Sprintf("%s is %s: %s takes away about a second of what was acknowledged, claims and all",
+		name, d.vars[name], after), d.change(name, 1))
 }
 
 func (d *doctor) synced([]string) (none loader.Finding) {
@@ -164,7 +166,7 @@ func (d *doctor) synced([]string) (none loader.Finding) {
 	if sync == "1" || !d.on("log_bin") {
 		return none
 	}
-	return warn(fmt.Sprintf("sync_binlog is %s: after a power cut replicas may lack, or have, other rows than the server", sync),
+	return warn("sync_binlog is "+sync+": after a power cut replicas may lack, or have, other rows than the server",
 		d.change("sync_binlog", 1))
 }
 
@@ -188,7 +190,8 @@ func (d *doctor) timeouts([]string) (none loader.Finding) {
 	if after <= 0 || after > patience {
 		return ok("nothing ends a statement within two minutes")
 	}
-	found, fix := fmt.Sprintf("max_statement_time is %s for this account, and ends loads that take longer", after), "--set max_statement_time=0"
+	const fix = "--set max_statement_time=0"
+	found := fmt.Sprintf("max_statement_time is %s for this account, and ends loads that take longer", after)
 	rate := float64(d.intent.BatchBytes) / seconds
 	if rate > 0 {
 		found += fmt.Sprintf(": each session would have to load %s/s, whatever it waits for", ibytes(int64(rate)))
@@ -206,8 +209,8 @@ func (d *doctor) timeouts([]string) (none loader.Finding) {
 func (d *doctor) tidbTransaction(config []string) loader.Finding {
 	batch, quota := d.intent.BatchBytes, d.number("tidb_mem_quota_query")
 	if quota > 0 && batch > quota {
-		return warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction, held in memory: beyond it the server may end the statement",
-			ibytes(quota), ibytes(batch)),
+		return warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction, held in memory:"+
+			" beyond it the server may end the statement", ibytes(quota), ibytes(batch)),
 			fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6))
 	}
 	var limit int64
@@ -218,7 +221,8 @@ func (d *doctor) tidbTransaction(config []string) loader.Finding {
 		return ok(fmt.Sprintf("a batch of %s is one transaction; tidb_mem_quota_query allows %s", ibytes(batch), ibytes(quota)))
 	}
 	found := fmt.Sprintf("txn-total-size-limit is %s, and a batch of %s is one transaction", ibytes(limit), ibytes(batch))
-	fix := fmt.Sprintf("--batch-bytes %d, or performance.txn-total-size-limit = %d in the configuration of every tidb-server", limit/5*4, 2*batch)
+	fix := fmt.Sprintf("--batch-bytes %d, or performance.txn-total-size-limit = %d in the configuration of every tidb-server",
+		limit/5*4, 2*batch)
 	switch {
 	case batch > limit:
 		return warn(found+" of about that size, which the server refuses beyond it", fix)

@@ -20,13 +20,14 @@ func (d *doctor) table() (checks []check) {
 	}
 	// SingleStore lists its shard and sort keys as indexes: they are how the table is stored, and cost nothing besides.
 	if d.server.flavour != singleStore {
-		query := "SELECT (SELECT GROUP_CONCAT(DISTINCT index_name ORDER BY index_name SEPARATOR '\\n') FROM information_schema.statistics" +
-			" WHERE " + d.name.where() + " AND index_name <> 'PRIMARY')," +
-			" (SELECT GROUP_CONCAT(trigger_name ORDER BY trigger_name SEPARATOR '\\n') FROM information_schema.triggers" +
-			" WHERE event_object_schema = " + literal(d.name.schema) + " AND event_object_table = " + literal(d.name.table) +
-			" AND event_manipulation = 'INSERT')," +
-			" (SELECT GROUP_CONCAT(constraint_name ORDER BY constraint_name SEPARATOR '\\n') FROM information_schema.table_constraints" +
-			" WHERE " + d.name.where() + " AND constraint_type = 'FOREIGN KEY')"
+		list := func(name, table, where string) string {
+			return fmt.Sprintf("(SELECT GROUP_CONCAT(DISTINCT %[1]s ORDER BY %[1]s SEPARATOR '\\n') FROM information_schema.%s WHERE %s)",
+				name, table, where)
+		}
+		query := "SELECT " + list("index_name", "statistics", d.name.where()+" AND index_name <> 'PRIMARY'") + ", " +
+			list("trigger_name", "triggers", "event_object_schema = "+literal(d.name.schema)+
+				" AND event_object_table = "+literal(d.name.table)+" AND event_manipulation = 'INSERT'") + ", " +
+			list("constraint_name", "table_constraints", d.name.where()+" AND constraint_type = 'FOREIGN KEY'")
 		checks = append(checks, check{name: "indexes, triggers", query: query, judge: d.burden})
 	}
 	if d.server.flavour == tiDB {
@@ -85,7 +86,8 @@ func (d *doctor) privileges([]string) (none loader.Finding) {
 	}
 	switch {
 	case len(missing) == 0 && claiming && !d.grants.hold("DELETE", claims):
-		return warn("this account lacks DELETE on "+claims.String()+": the run works, and terapush forget cannot remove its claims afterwards",
+		return warn("this account lacks DELETE on "+claims.String()+
+			": the run works, and terapush forget cannot remove its claims afterwards",
 			fmt.Sprintf("GRANT DELETE ON %s TO %s", claims.quoted(), d.account))
 	case len(missing) == 0:
 		return ok("this account may do what the run does")
@@ -111,8 +113,9 @@ func (d *doctor) burden(row []string) (none loader.Finding) {
 			}
 		}
 	}
+	table := d.name.quoted()
 	note("foreign key", row[2], func(string) string { return "--set foreign_key_checks=0, which checks none" })
-	note("index", row[0], func(name string) string { return "ALTER TABLE " + d.name.quoted() + " DROP INDEX " + quote(name) })
+	note("index", row[0], func(name string) string { return "ALTER TABLE " + table + " DROP INDEX " + quote(name) })
 	note("trigger", row[1], func(name string) string { return "DROP TRIGGER " + tableName{d.name.schema, name}.quoted() })
 	if len(has) == 0 {
 		return ok(d.name.String() + " has no secondary index, no trigger on INSERT and no foreign key")
@@ -132,7 +135,8 @@ func (d *doctor) regions(row []string) (none loader.Finding) {
 		return warn(d.name.String()+" numbers its rows in order (NOT_SHARDED): all sessions write to one region at a time",
 			"ALTER TABLE "+d.name.quoted()+" SHARD_ROW_ID_BITS = 4")
 	case "NOT_SHARDED(PK_IS_HANDLE)":
-		return warn(d.name.String()+" is stored in the order of its key (PK_IS_HANDLE), and rows come in that order: all sessions write to few regions",
+		return warn(d.name.String()+" is stored in the order of its key (PK_IS_HANDLE), and rows come in that order:"+
+			" all sessions write to few regions",
 			"make the table with PRIMARY KEY … NONCLUSTERED and SHARD_ROW_ID_BITS = 4")
 	}
 	return ok(fmt.Sprintf("%s spreads its rows (%s)", d.name, row[0]))

@@ -93,11 +93,13 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 		return t.TLS, nil
 	}
 	modes := map[string]loader.TLSMode{
-		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer, "skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
+		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer,
+		"skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
 	}
-	mode, known := modes[t.Params.Get("tls")]
+	value := t.Params.Get("tls")
+	mode, known := modes[value]
 	if !known {
-		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", t.Params.Get("tls"))
+		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", value)
 	}
 	return mode, nil
 }

@@ -67,7 +67,8 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 			return nil, err
 		}
 		// The run whose connection it is; "" where nobody wrote it down.
-		run, _ := answer(ctx, c, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %s", l.name.claims().quoted(), holding, holder))
+		run, _ := answer(ctx, c, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %s",
+			l.name.claims().quoted(), holding, holder))
 		end := "KILL " + holder
 		switch {
 		case time.Since(began) < holdPatience:
@@ -149,6 +150,6 @@ func (l *opened) signHold(ctx context.Context, s sqlload.Statements, run string)
 	}
 	l.unsign = s.DeleteClaim(run, holding) // by its key: a scan would wait for the claims of sessions that hang
 	_, _ = l.held.ExecContext(ctx, l.unsign)
-	_, _ = l.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, 0, CONNECTION_ID())",
-		s.Claims, run, holding))
+	_, _ = l.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection)"+
+		" VALUES ('%s', %d, 0, 0, CONNECTION_ID())", s.Claims, run, holding))
 }

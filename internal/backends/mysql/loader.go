@@ -66,7 +66,8 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	l.control = sql.OpenDB(connector{l.home.config, l.server.flavour.controlSetup(t.Settings)})
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
-		Name: name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect, Failed: withHint, Classify: Driver{}.Classify,
+		Name: name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect,
+		Failed: withHint, Classify: Driver{}.Classify,
 	}
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too
@@ -190,7 +191,6 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 
 // Probe implements loader.Prober.
 func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	c.Dedup = loader.DedupTx
 	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
 		s, err := l.open(ctx, c)
 		return s, func(ctx context.Context) (int64, []string, error) { return s.Rows(ctx, b) }, err

@@ -59,7 +59,8 @@ func (p *pipe) create() string {
 	}
 	return fmt.Sprintf("CREATE PIPELINE %s AS LOAD DATA S3 %s CONFIG %s CREDENTIALS %s STOP_ON_ERROR ON INTO TABLE %s"+
 		` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (%s)`,
-		quote(p.name), literal(p.access.Bucket+"/"+p.folder), literal(object(config)), p.credentials(), quote(p.into), p.Columns(p.Schema))
+		quote(p.name), literal(p.access.Bucket+"/"+p.folder), literal(object(config)), p.credentials(), quote(p.into),
+		p.Columns(p.Schema))
 }
 
 func (p *pipe) start() string { return "START PIPELINE IF NOT RUNNING " + quote(p.name) }

@@ -145,7 +145,8 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 
 // Forget drops the pipelines that the run has left: with them the server forgets the credentials that they hold.
 func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
-	found, err := p.rows(ctx, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = "+literal(p.target.Database))
+	found, err := p.rows(ctx, "SELECT pipeline_name FROM information_schema.pipelines"+
+		" WHERE database_name = "+literal(p.target.Database))
 	if err != nil {
 		return 0, withHint("look for the run's pipelines", err)
 	}

@@ -42,7 +42,9 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &session{statements: l.statements(st), owner: l, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text()}
+	s := &session{
+		statements: l.statements(st), owner: l, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text(),
+	}
 	s.send = s.loadData
 	if l.method.Name == insert {
 		s.send = s.insert
@@ -64,7 +66,8 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
-	if err == nil { // with autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip
+	if err == nil {
+		// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
 		_, err = s.conn.Exec(ctx, autocommit(!s.claims))
 	}
 	if err != nil {
