@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"database/sql"
 	"fmt"
 	"net"
 	"os"
@@ -108,16 +107,16 @@ func benchSession(b *testing.B, target loader.Target, batches []*batch.Batch, co
 	l, err := New().Open(b.Context(), target, testDeps())
 	require.NoError(b, err)
 	defer func() { _ = l.Close() }()
-	db := l.(*database)
-	text := newStatements(db.name, mySQL, documents(b, 512).Schema())
-	db.schema.Store(&text)
+	db := l.(*opened)
+	p := preparation(documents(b, 512), contractOf(loadData, 1))
+	p.Silent = true
+	_, err = db.Prepare(b.Context(), p)
+	require.NoError(b, err)
 	s, err := db.open(b.Context(), loader.Contract{Method: loadData})
 	require.NoError(b, err)
 	defer func() { _ = s.Close() }()
 	if !coalesce {
-		pool := sql.OpenDB(connector{config: db.endpoints[0].config})
-		defer func() { _ = pool.Close() }()
-		s.conn, err = pool.Conn(b.Context())
+		s.conn, err = dial(b.Context(), db.endpoints[0].config, nil)
 		require.NoError(b, err)
 	}
 	perGiB(b, batches, func(x *batch.Batch) {

@@ -1,142 +1,199 @@
 package mysql
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
-	"database/sql"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
-// claimStatements are those that need no schema, so that forget works without Prepare.
-func (db *database) claimStatements() statements {
-	return newStatements(db.name, db.server.flavour, rows.Schema{})
-}
+// CreateClaims implements sqlload.Claims.
+func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).createClaims() }
 
-// Claimed lists the run's claims.
-func (db *database) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
-	list, err := db.control.QueryContext(ctx, db.claimStatements().SelectClaims(run))
+// CheckClaims implements sqlload.Claims. A claim table must let no batch in twice: without its key a second claim meets no
+// first one, and where a rollback keeps rows, claims of batches stay that are not in.
+func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (there bool, err error) {
+	name := l.name.claims()
+	found, err := sqlload.Rows(ctx, c, l.selectTable(name))
+	if err != nil || len(found) == 0 {
+		return false, err
+	}
+	// A part of a column, or an expression, which has no name, is not the column.
+	keys, err := sqlload.Rows(ctx, c, "SELECT GROUP_CONCAT(CONCAT(COALESCE(column_name, 'an expression'),"+
+		" COALESCE(CONCAT('(', sub_part, ')'), '')) ORDER BY seq_in_index SEPARATOR ', ') FROM information_schema.statistics"+
+		" WHERE "+name.where()+" AND non_unique = 0 GROUP BY index_name")
 	if err != nil {
-		return failed("read the claims", err)
+		return true, err
 	}
-	defer func() { _ = list.Close() }()
-	for list.Next() {
-		var number, rows int64
-		if err := list.Scan(&number, &rows); err != nil {
-			return failed("read the claims", err)
-		}
-		if err := f(number, rows); err != nil {
-			return err
-		}
+	var wrong, repairs []string
+	if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
+		wrong = append(wrong, "no primary or unique key is (run, batch)")
+		repairs = append(repairs, "ADD UNIQUE KEY (run, batch)")
 	}
-	return failed("read the claims", list.Err())
+	if traits := found[0][2:]; traits[traitTransactional] != "YES" {
+		wrong = append(wrong, fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]))
+		repairs = append(repairs, "ENGINE = InnoDB")
+	}
+	if len(wrong) == 0 {
+		return true, nil
+	}
+	return true, &loader.Error{
+		Op: "check the claim table", Applied: loader.No,
+		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, strings.Join(wrong, "; ")),
+		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
+			s.Claims, strings.Join(repairs, ", ")),
+	}
 }
 
-// Forget removes the run's claims. Without a claim table there are none.
-func (db *database) Forget(ctx context.Context, run string) (int64, error) {
-	rows, err := affected(db.control.ExecContext(ctx, db.claimStatements().DeleteClaims(run)))
-	if is(err, noSuchTable) {
-		return 0, nil
-	}
-	return rows, failed("remove the claims", err)
-}
-
-// Probe loads one row under a claim and rolls back.
-func (db *database) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	c.Dedup = loader.DedupTx
-	s, err := db.open(ctx, c)
-	if err != nil {
-		return loader.Proof{}, err
-	}
-	defer func() { _ = s.Close() }()
-	ref := loader.RefOf(b)
-	ref.ID.Number = sqlload.Probe
-	proof, err := s.Probe(ctx, ref, sqlload.Trial{
-		// On a table without an index on the key this is a scan.
-		Look: func(ctx context.Context, rows, _ string) (foundRows, foundClaims int64, err error) {
-			if err := db.control.QueryRowContext(ctx, rows).Scan(&foundRows); err != nil {
-				return 0, 0, err
-			}
-			found, err := db.claimedForSure(ctx, s.statements, ref)
-			if found.Applied != loader.No {
-				foundClaims = 1
-			}
-			return foundRows, foundClaims, err
-		},
-		Send: func(ctx context.Context) error { return s.tryAndRollBack(ctx, ref, b) },
-		Remove: func(ctx context.Context, statement string) error {
-			_, err := db.control.ExecContext(ctx, statement)
-			return err
-		},
-	})
-	return proof, failed("probe", err)
-}
-
-// tryAndRollBack does what a batch does, up to the commit.
-func (s *session) tryAndRollBack(ctx context.Context, ref loader.Ref, b *batch.Batch) error {
-	if _, _, err := s.Claim(ctx, ref); err != nil {
-		return err
-	}
-	rows, warnings, err := s.Rows(ctx, b)
-	if err == nil && (rows != b.Wanted() || len(warnings) > 0) {
-		err = &loader.RowsError{Sent: b.Wanted(), Acknowledged: rows, Detail: warnings}
-	}
-	return errors.Join(err, s.Rollback(ctx))
-}
-
-// Reserve sets a key range aside, under a lock that the server keeps for all who append to this table.
-func (db *database) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
-	s, err := db.prepared()
-	if err != nil {
-		return 0, err
-	}
-	if err := db.ensureClaims(ctx, s, false); err != nil {
-		return 0, err
-	}
-	conn, err := db.control.Conn(ctx)
-	if err != nil {
-		return 0, failed("reserve", err)
-	}
-	defer func() { _ = conn.Close() }()
-	lock := reservationLock(db.name)
-	var got sql.NullInt64
-	if err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", lock, lockWait).Scan(&got); err != nil {
-		return 0, failed("reserve", err)
-	}
-	if got.Int64 != 1 {
-		return 0, &loader.Error{Op: "reserve", Applied: loader.No,
-			Err:  fmt.Errorf("another run has held the lock %s for more than %d s", lock, lockWait),
-			Hint: "wait until it has found its first key, which takes one scan of the table"}
-	}
-	// The lock ends with the connection too, so only a failing connection can leave it behind, and not for long.
-	defer func() { _, _ = conn.ExecContext(context.WithoutCancel(ctx), "DO RELEASE_LOCK(?)", lock) }()
-	first, err = reserve(ctx, conn, s, run, rows, last)
-	return first, failed("reserve", err)
-}
-
-func reserve(ctx context.Context, conn *sql.Conn, s statements, run string, rows, last int64) (first int64, err error) {
-	err = conn.QueryRowContext(ctx, s.SelectReservation(run)).Scan(&first)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return first, err
-	}
-	if err := conn.QueryRowContext(ctx, s.SelectNextFree()).Scan(&first); err != nil {
-		return 0, err
-	}
-	if err := loader.Fits(first, rows, last); err != nil {
-		return 0, err
-	}
-	_, err = conn.ExecContext(ctx, s.InsertReservation(run, first, rows))
-	return first, err
-}
-
-// reservationLock names the lock: of all databases of a server, and 64 characters at most. To some servers names that
-// differ in the case of letters are one.
+// reservationLock names the lock of those who append to the table: of all databases of a server, and 64 characters at
+// most. To some servers names that differ in the case of letters are one.
 func reservationLock(n tableName) string {
 	return fmt.Sprintf("%s-%x", sqlload.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
+}
+
+// InTurn implements sqlload.Claims by a lock that the server keeps for a connection.
+func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
+	lock := reservationLock(l.name)
+	got, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT GET_LOCK('%s', %d)", lock, lockWait))
+	if err != nil {
+		return err
+	}
+	if len(got) != 1 || got[0][0] != "1" {
+		return &loader.Error{
+			Op: "reserve row numbers", Applied: loader.No,
+			Err:  fmt.Errorf("another run has held the lock %s for more than %d s", lock, lockWait),
+			Hint: "wait until it has found its first key, which takes one scan of the table",
+		}
+	}
+	// The lock ends with the connection too, so only a failing connection can leave it behind, and not for long.
+	defer func() { _, _ = c.Exec(context.WithoutCancel(ctx), "DO RELEASE_LOCK('"+lock+"')") }()
+	return reserve()
+}
+
+// endPatience is how long a host may take to end a session: it rolls back first.
+const endPatience = 30 * time.Second
+
+// EndOthers implements sqlload.Claims.
+//
+// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind:
+// a server shows every user the user's own connections, and a claim that is not committed names its connection. The
+// connection of a claim that is committed has long gone on to other batches, or is another's by now: so it is looked for
+// first, and then nothing is ended.
+func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref) error {
+	c, err := l.connect(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	_ = c.Close()
+	if err != nil || len(found) > 0 {
+		return err
+	}
+	for _, e := range l.endpoints {
+		// A session there that still runs holds its claim, which Settled waits for.
+		if err := l.endOthersOn(ctx, e, s, ref); err != nil {
+			l.log.Warn("earlier attempts may still run", "host", e.address, "error", err)
+		}
+	}
+	return nil
+}
+
+// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take as
+// long as their rollback. It uses a connection of its own: those of the pool lead to one host, and may all be busy with
+// scans.
+func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, ref loader.Ref) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	f := l.server.flavour
+	c, err := dial(ctx, e.config, append(f.controlSetup(l.target.Settings), f.dirtyReads()...))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	for {
+		ids, err := atWork(ctx, c, l.statements(s), ref)
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		for _, id := range ids {
+			if _, err := c.Exec(ctx, "KILL "+id); err != nil && !is(err, noSuchThread) {
+				return err
+			}
+		}
+		if err := wait(ctx, 50*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// atWork finds this user's connections that work on the batch: by the tag of the statement they are at, and by the
+// connection that the claim names. The tag alone misses a connection that waits for its client between two statements
+// or in the middle of a long one; the claim, read before it is committed, does not. A claim that was committed just
+// now would name a connection that has gone on to another batch, which then fails and is sent again: a waste, no harm.
+//
+// MySQL's information_schema.processlist fails with error 3854 while any session is at a statement that is no UTF-8, as an
+// INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; the list in performance_schema would,
+// too, and is empty where that is switched off.
+func atWork(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (ids []string, err error) {
+	holder := "0"
+	if len(s.flavour.dirtyReads()) > 0 {
+		found, err := sqlload.Rows(ctx, c, s.selectHolder(ref))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			holder = found[0][0]
+		}
+	}
+	if s.flavour == mySQL {
+		user, err := sqlload.Rows(ctx, c, "SELECT SUBSTRING_INDEX(USER(), '@', 1)")
+		if err != nil {
+			return nil, err
+		}
+		err = c.Query(ctx, "SHOW PROCESSLIST", func(row [][]byte) error { // Id, User, Host, db, Command, Time, State, Info
+			if string(row[1]) == user[0][0] && (string(row[0]) == holder || bytes.HasPrefix(row[7], []byte(tag(ref.ID)))) {
+				ids = append(ids, string(row[0]))
+			}
+			return nil
+		})
+		return ids, err
+	}
+	list := "information_schema.processlist"
+	if s.flavour == tiDB { // where every server of a cluster has a list of its own
+		list = "information_schema.cluster_processlist"
+	}
+	found, err := sqlload.Rows(ctx, c, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
+		" AND id <> CONNECTION_ID() AND (info LIKE "+literal(tag(ref.ID)+"%")+" OR id = "+holder+")")
+	return firsts(found), err
+}
+
+// Settled implements sqlload.Claims. It looks with a locking read, which waits for whoever has inserted the claim and
+// neither committed nor rolled back: only then is "not there" final.
+func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
+		return loader.Resolution{}, err
+	}
+	// The connection goes back to the pool, so the transaction must not stay: a ROLLBACK whose time is up closes it.
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+		defer cancel()
+		_, _ = c.Exec(ctx, "ROLLBACK")
+	}()
+	return s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
+}
+
+// wait sleeps, or returns when ctx ends.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -1,11 +1,12 @@
 package mysql
 
 import (
-	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"maps"
+	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -22,7 +23,18 @@ func complete(t loader.Target) (loader.Target, error) {
 		return t, err
 	}
 	if len(t.Hosts) == 0 && t.Params.Get("socket") == "" {
-		t = atHostOf(t, file)
+		switch host, port := file["host"], file["port"]; {
+		case host == "" && file["socket"] != "":
+			t.Params = maps.Clone(t.Params)
+			if t.Params == nil {
+				t.Params = make(url.Values)
+			}
+			t.Params.Set("socket", file["socket"])
+		case port != "":
+			t.Hosts = []string{cmp.Or(host, "127.0.0.1") + ":" + port}
+		case host != "":
+			t.Hosts = []string{host}
+		}
 	}
 	if t.User == "" {
 		t.User = file["user"]
@@ -41,68 +53,38 @@ func complete(t loader.Target) (loader.Target, error) {
 	return t, nil
 }
 
-func atHostOf(t loader.Target, file map[string]string) loader.Target {
-	switch {
-	case file["host"] != "" && file["port"] != "":
-		t.Hosts = []string{file["host"] + ":" + file["port"]}
-	case file["host"] != "":
-		t.Hosts = []string{file["host"]}
-	case file["socket"] != "":
-		params := map[string][]string{"socket": {file["socket"]}}
-		for name, values := range t.Params {
-			params[name] = values
-		}
-		t.Params = params
-	case file["port"] != "":
-		t.Hosts = []string{"127.0.0.1:" + file["port"]}
-	}
-	return t
-}
-
 func readClientFile() (map[string]string, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return nil, nil // no home, no file: a service account
+		return nil, nil //nolint:nilerr // no home, no file: a service account
 	}
-	path := filepath.Join(home, ".my.cnf")
-	f, err := os.Open(path)
+	text, err := os.ReadFile(filepath.Join(home, ".my.cnf"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading MySQL's client settings: %w", err)
 	}
-	defer func() { _ = f.Close() }()
-	settings, err := parseClientFile(f)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	return settings, nil
+	return parseClientFile(string(text)), nil
 }
 
 // parseClientFile reads the [client] group by the rules of the MySQL manual, "Using Option Files". Later lines win.
 // !include is not followed.
-func parseClientFile(r io.Reader) (map[string]string, error) {
+func parseClientFile(text string) map[string]string {
 	settings := make(map[string]string)
 	group := ""
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		if line[0] == '[' {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line[0] == '#' || line[0] == ';':
+		case line[0] == '[':
 			group = strings.TrimSpace(strings.Trim(line, "[]"))
-			continue
+		case group == "client":
+			name, value, _ := strings.Cut(line, "=")
+			settings[strings.ReplaceAll(strings.TrimSpace(name), "_", "-")] = clientValue(strings.TrimSpace(value))
 		}
-		if group != "client" {
-			continue
-		}
-		name, value, _ := strings.Cut(line, "=")
-		name = strings.ReplaceAll(strings.TrimSpace(name), "_", "-")
-		settings[name] = clientValue(strings.TrimSpace(value))
 	}
-	return settings, lines.Err()
+	return settings
 }
 
 // clientValue undoes quotes and escapes. Outside quotes a # begins a comment, which is why MySQL's manual wants

@@ -23,7 +23,7 @@ type coalescer struct {
 	buf []byte     // what is held back; its capacity never changes
 }
 
-func coalesced(open dial) dial {
+func coalesced(open dialer) dialer {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := open(ctx, network, address)
 		if err != nil {

@@ -85,3 +85,32 @@ func TestDates(t *testing.T) {
 		}
 	})
 }
+
+// Microseconds are exact wherever a timestamp may be, in the years far from 1970, too.
+func TestMicroseconds(t *testing.T) {
+	eachServer(t, func(t *testing.T, s *testServer) {
+		const first = -62_135_596_800_000_000 // 0001-01-01 00:00:00
+		schema := rows.Schema{
+			Columns: []rows.Column{{Name: "at", Type: rows.Timestamp, Derived: true}},
+			Number:  []rows.Term{{Minus: first, Times: 1}},
+		}
+		db := s.open(t, s.table("t"), loader.Preparation{
+			Run: "test", Schema: schema, Contract: contractOf(loadData, 2), Create: loader.CreateIfMissing, PrimaryKey: true,
+		})
+		last := schema.MaxNumber()
+		numbers := []int64{0, 1, 999_999, -first - 1, -first, 64_386_966_896_789_013, last - 1, last}
+		for _, n := range numbers {
+			s.exec(t, "INSERT INTO "+db.name.quoted()+" VALUES ('"+time.UnixMicro(n+first).UTC().Format("2006-01-02 15:04:05.000000")+"')")
+		}
+		var found []int64
+		require.NoError(t, db.Fetch(t.Context(), numbers, func(n int64, values []any) error {
+			found = append(found, n)
+			assert.Equal(t, n+first, values[0])
+			return nil
+		}))
+		assert.ElementsMatch(t, numbers, found)
+		n, err := db.Distinct(t.Context(), loader.KeyRange{Last: last})
+		require.NoError(t, err)
+		assert.EqualValues(t, len(numbers), n)
+	})
+}

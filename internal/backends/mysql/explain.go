@@ -37,10 +37,10 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable(p.PrimaryKey))
 	}
 	if p.Create == loader.CreateTruncate {
-		add("once", s.truncate())
+		add("once", s.Truncate())
 	}
 	if c.Method == pipeline {
-		add("per group", explainPipeline(s, t)...)
+		add("per group", explainPipeline(s, name, t)...)
 		add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
 		return all
 	}
@@ -68,18 +68,18 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 }
 
 // explainPipeline lists what is said about the first group. Region and keys are found out when the store is opened.
-func explainPipeline(s statements, t loader.Target) []string {
-	a := objstore.Access{Region: "…", KeyID: "…", Secret: "…"}
-	folder := "RUN/g000000000000/"
-	if t.Via != nil {
-		a.Bucket = strings.Join(t.Via.Hosts, ",")
-		a.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
-		a.Region = cmp.Or(t.Via.Params.Get("region"), a.Region)
-		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
+func explainPipeline(s statements, name tableName, t loader.Target) []string {
+	p := pipe{
+		statements: s, name: pipelineName(batch.ID{Run: "RUN"}), into: name.table, folder: "RUN/g000000000000/",
+		access: objstore.Access{Region: "…", KeyID: "…", Secret: "…"},
 	}
-	p := pipe{statements: s, name: pipelineName(batch.ID{Run: "RUN"})}
+	if t.Via != nil {
+		p.access.Bucket = strings.Join(t.Via.Hosts, ",")
+		p.access.Endpoint = cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint"))
+		p.access.Region = cmp.Or(t.Via.Params.Get("region"), p.access.Region)
+		p.folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + p.folder
+	}
 	return []string{
-		p.create(folder, a), "START PIPELINE IF NOT RUNNING " + quote(p.name),
-		"SELECT file_name, file_state FROM information_schema.pipelines_files …", "DROP PIPELINE IF EXISTS " + quote(p.name),
+		p.create(), p.start(), "SELECT file_name, file_state FROM information_schema.pipelines_files …", dropPipeline(p.name),
 	}
 }

@@ -249,3 +249,8 @@ func appendLength(p []byte, n uint64) []byte {
 	}
 	return binary.LittleEndian.AppendUint64(append(p, 0xfe), n)
 }
+
+// documentsColumns answers for a table that takes documents.
+func documentsColumns() *fakeAnswer {
+	return &fakeAnswer{rows: [][]string{{"document_id", "bigint(20)", "", "0", "0"}, {"payload", "longblob", "", "4294967295", "0"}}}
+}

@@ -53,22 +53,8 @@ func (s server) fits(scheme string) error {
 
 // ofScheme is the flavour that a URL's scheme promises.
 func ofScheme(scheme string) flavour {
-	switch scheme {
-	case "mariadb":
-		return mariaDB
-	case "tidb":
-		return tiDB
-	case "singlestore":
-		return singleStore
-	default:
-		return mySQL
-	}
+	return map[string]flavour{"mysql": mySQL, "mariadb": mariaDB, "tidb": tiDB, "singlestore": singleStore}[scheme]
 }
-
-// alike tells whether any server that a name stands for will do for a session that loads. Of TiDB every server takes
-// writes, and Resolve finds and ends a session of any of them from any other. A name of the others may stand for a
-// primary and its copies, or for servers of which each knows its own connections only.
-func (f flavour) alike() bool { return f == tiDB }
 
 // caps narrows what the method can do to what it can do on this server.
 func (s server) caps(m loader.Method) loader.Caps {
@@ -102,17 +88,10 @@ func (s server) before(major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// localInfile tells whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
+// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
 // show the variable for compatibility.
-func (s server) localInfile() error {
-	if s.vars["local_infile"] != "OFF" || s.flavour == tiDB || s.flavour == singleStore {
-		return nil
-	}
-	return &loader.Error{
-		Op: "probe", Applied: loader.No,
-		Err:  fmt.Errorf("local_infile is OFF on this %s, so it refuses LOAD DATA LOCAL", s.flavour),
-		Hint: localInfileHint,
-	}
+func (s server) infileOff() bool {
+	return s.vars["local_infile"] == "OFF" && (s.flavour == mySQL || s.flavour == mariaDB)
 }
 
 const localInfileHint = "run SET GLOBAL local_infile = 1 as an administrator, or set local_infile to 1 in the parameter" +

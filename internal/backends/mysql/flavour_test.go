@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -98,7 +99,7 @@ func TestLocalInfileOff(t *testing.T) {
 	target.Method = insert // needs no such thing
 	require.NoError(t, prepare())
 
-	assert.NoError(t, probed(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).localInfile())
+	assert.False(t, probed(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
 }
 
 // What cannot be installed is at least spoken to: these are the statements that a run on it consists of.
@@ -112,16 +113,26 @@ func TestFlavoursWithoutServer(t *testing.T) {
 	} {
 		t.Run(c.scheme, func(t *testing.T) {
 			s := &fakeServer{vars: c.vars}
+			s.answer = func(query string) *fakeAnswer {
+				switch made := strings.Contains(lines(s.statements()), "CREATE TABLE IF NOT EXISTS `db`.`documents`"); {
+				case made && strings.Contains(query, "table_type") && strings.Contains(query, "documents"):
+					return &fakeAnswer{rows: [][]string{{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"}}}
+				case strings.Contains(query, "tidb_table_id"):
+					return &fakeAnswer{rows: [][]string{{"77"}}}
+				case strings.Contains(query, "column_type"):
+					return documentsColumns()
+				}
+				return nil
+			}
 			target := s.start(t, c.scheme)
 			d := documents(t, 10)
 			contract := contractOf(loadData, 3)
 			l, err := New().Open(t.Context(), target, testDeps())
 			require.NoError(t, err)
 			defer func() { _ = l.Close() }()
-			db := l.(*database)
-			text := newStatements(db.name, db.server.flavour, d.Schema())
-			db.schema.Store(&text)
-			require.NoError(t, db.ensureClaims(t.Context(), text, false))
+			db := l.(*opened)
+			_, err = db.Prepare(t.Context(), preparation(d, contract))
+			require.NoError(t, err)
 
 			session := db.testSession(t, contract)
 			session.reader = "reader"
@@ -145,15 +156,17 @@ func TestHostsInTurn(t *testing.T) {
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	db, d := l.(*database), documents(t, 10)
-	text := newStatements(db.name, singleStore, d.Schema())
-	db.schema.Store(&text)
+	db, d := l.(*opened), documents(t, 10)
+	p := preparation(d, contractOf(loadData, 1))
+	p.Silent = true
+	_, err = db.Prepare(t.Context(), p)
+	require.NoError(t, err)
 	before := len(master.statements())
 	for range 4 {
 		db.testSession(t, contractOf(loadData, 1))
 	}
 	assert.Len(t, master.statements()[before:], len(child.statements()), "sessions are spread evenly")
-	_, err = db.control.ExecContext(t.Context(), text.createTable(false))
+	_, err = db.control.ExecContext(t.Context(), newStatements(db.name, singleStore, d.Schema()).createTable(false))
 	require.NoError(t, err)
 	assert.NotContains(t, lines(child.statements()), "CREATE TABLE", "DDL goes to the first host")
 }

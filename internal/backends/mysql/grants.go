@@ -5,7 +5,19 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
 )
+
+// account is whose connection this is, quoted as GRANT wants it.
+func account(ctx context.Context, c sqlload.Conn) (string, error) {
+	user, err := answer(ctx, c, "SELECT CURRENT_USER()")
+	host := ""
+	if at := strings.LastIndexByte(user, '@'); at >= 0 {
+		user, host = user[:at], user[at+1:]
+	}
+	return literal(user) + "@" + literal(host), err
+}
 
 // grants are an account's privileges, as SHOW GRANTS tells them: with those of the roles that are active, in MySQL and
 // MariaDB (tried on 9.7 and 10.11).
@@ -22,29 +34,32 @@ type grant struct {
 
 const everything = "*"
 
+var (
+	// grantLine takes privileges, schema and table from a line. A partial REVOKE comes from MySQL 8.0.16 and later.
+	grantLine = regexp.MustCompile("^(GRANT|REVOKE) (.+?) ON (" + identifier + `)\.(` + identifier + ")")
+	// columnList is what stands behind a privilege on some columns, whose names may hold commas and parentheses.
+	columnList = regexp.MustCompile(`\((` + quotedName + `|[^)])*\)`)
+)
+
+const (
+	quotedName = "`(?:[^`]|``)*`|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
+	identifier = quotedName + "|[^`'\". ]+"
+)
+
 // parseGrants leaves out what is about no table: proxies, routines, what follows WITH.
 func parseGrants(lines []string) (g grants) {
 	for _, line := range lines {
-		words, revoked := strings.CutPrefix(line, "REVOKE ") // a partial revoke, MySQL 8.0.16 and later
-		if !revoked {
-			var isGrant bool
-			if words, isGrant = strings.CutPrefix(line, "GRANT "); !isGrant {
-				continue
-			}
-		}
-		list, object, onSomething := strings.Cut(words, " ON ")
-		if !onSomething {
-			g.roles = true
+		line = columnList.ReplaceAllString(line, "")
+		found := grantLine.FindStringSubmatch(line)
+		if found == nil {
+			g.roles = g.roles || strings.HasPrefix(line, "GRANT ") && !strings.Contains(line, " ON ")
 			continue
 		}
-		schema, rest := identifier(object)
-		rest, dotted := strings.CutPrefix(rest, ".")
-		if !dotted {
-			continue
+		one := grant{schema: bare(found[3]), table: bare(found[4])}
+		for privilege := range strings.SplitSeq(found[2], ",") {
+			one.privileges = append(one.privileges, strings.ToUpper(strings.TrimSpace(privilege)))
 		}
-		table, _ := identifier(rest)
-		one := grant{privileges: privileges(list), schema: schema, table: table}
-		if revoked {
+		if found[1] == "REVOKE" {
 			g.revoked = append(g.revoked, one)
 		} else {
 			g.given = append(g.given, one)
@@ -53,83 +68,27 @@ func parseGrants(lines []string) (g grants) {
 	return g
 }
 
-// identifier reads a name with or without quotes, and what follows it.
-func identifier(text string) (name, rest string) {
-	if text == "" {
-		return "", ""
+// bare is an identifier without its quotation marks.
+func bare(name string) string {
+	if mark := name[:1]; strings.Contains("`'\"", mark) {
+		return strings.ReplaceAll(name[1:len(name)-1], mark+mark, mark)
 	}
-	quote := text[:1]
-	if !strings.Contains("`'\"", quote) {
-		if end := strings.IndexAny(text, ". "); end >= 0 {
-			return text[:end], text[end:]
-		}
-		return text, ""
-	}
-	var b strings.Builder
-	for i := 1; i < len(text); i++ {
-		if text[i:i+1] != quote {
-			b.WriteByte(text[i])
-			continue
-		}
-		if i+1 < len(text) && text[i+1:i+2] == quote { // doubled
-			i++
-			b.WriteString(quote)
-			continue
-		}
-		return b.String(), text[i+1:]
-	}
-	return b.String(), ""
-}
-
-// privileges splits a list, whose column names may hold commas.
-func privileges(list string) (all []string) {
-	depth, from := 0, 0
-	add := func(one string) {
-		one, _, _ = strings.Cut(one, "(")
-		all = append(all, strings.ToUpper(strings.TrimSpace(one)))
-	}
-	for i, r := range list {
-		switch {
-		case r == '(':
-			depth++
-		case r == ')':
-			depth--
-		case r == ',' && depth == 0:
-			add(list[from:i])
-			from = i + 1
-		}
-	}
-	add(list[from:])
-	return all
-}
-
-// account is whose connections these are, quoted as GRANT wants it.
-func (db *database) account(ctx context.Context) (string, error) {
-	var name string
-	err := db.control.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&name)
-	user, host := name, ""
-	if at := strings.LastIndexByte(name, '@'); at >= 0 {
-		user, host = name[:at], name[at+1:]
-	}
-	return literal(user) + "@" + literal(host), err
+	return name
 }
 
 // known is false where nothing could be read: every account has at least USAGE.
 func (g grants) known() bool { return len(g.given) > 0 || g.roles }
 
-// hold tells whether a privilege is there on a table, or on everything where the table's name is empty.
+// hold reports whether a privilege is there on a table, or on everything where the table's name is empty.
 func (g grants) hold(privilege string, name tableName) bool {
+	covers := func(o grant) bool { return o.has(privilege) && o.covers(name) }
 	return slices.ContainsFunc(g.given, func(o grant) bool {
-		return o.has(privilege) && o.covers(name) && (o.schema != everything || !g.takenBack(privilege, name))
+		return covers(o) && (o.schema != everything || name.schema == "" || !slices.ContainsFunc(g.revoked, covers))
 	})
 }
 
-func (g grants) takenBack(privilege string, name tableName) bool {
-	return name.schema != "" && slices.ContainsFunc(g.revoked, func(o grant) bool { return o.has(privilege) && o.covers(name) })
-}
-
 func (g grant) has(privilege string) bool {
-	return slices.Contains(g.privileges, privilege) || slices.Contains(g.privileges, "ALL PRIVILEGES") || slices.Contains(g.privileges, "ALL")
+	return slices.ContainsFunc(g.privileges, func(p string) bool { return p == privilege || p == "ALL PRIVILEGES" || p == "ALL" })
 }
 
 func (g grant) covers(name tableName) bool {
@@ -139,27 +98,27 @@ func (g grant) covers(name tableName) bool {
 	case name.schema == "":
 		return false
 	case g.table == everything:
-		return like(strings.ToLower(g.schema), strings.ToLower(name.schema))
+		return like(g.schema, name.schema)
 	}
 	return strings.EqualFold(g.schema, name.schema) && strings.EqualFold(g.table, name.table)
 }
 
-// like matches a pattern with %, _ and a backslash before those that mean themselves.
+// likePart is a character of a pattern, with the backslash before those that mean themselves.
+var likePart = regexp.MustCompile(`(?s)\\.|.`)
+
+// like matches a pattern with % and _, whatever the case of letters.
 func like(pattern, text string) bool {
-	var b strings.Builder
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; {
-		case c == '%':
-			b.WriteString("(?s:.*)")
-		case c == '_':
-			b.WriteString("(?s:.)")
-		case c == '\\' && i+1 < len(pattern):
-			i++
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
-		default:
-			b.WriteString(regexp.QuoteMeta(pattern[i : i+1]))
+	matcher, err := regexp.Compile("(?is)^" + likePart.ReplaceAllStringFunc(pattern, func(part string) string {
+		switch part {
+		case "%":
+			return ".*"
+		case "_":
+			return "."
 		}
-	}
-	matcher, err := regexp.Compile("^" + b.String() + "$")
+		if len(part) > 1 && part[0] == '\\' {
+			part = part[1:]
+		}
+		return regexp.QuoteMeta(part)
+	}) + "$")
 	return err == nil && matcher.MatchString(text)
 }

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -27,24 +26,24 @@ const (
 
 // hold keeps other runs off the table until Close, by locks that the server keeps for a connection. Where it knows no such
 // locks nobody is kept off.
-func (db *database) hold(ctx context.Context, p loader.Preparation) error {
-	db.release() // of a Prepare that is retried
+func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
+	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone {
 		return nil
 	}
-	conn, err := db.control.Conn(ctx)
+	conn, err := l.control.Conn(ctx)
 	if err != nil {
 		return failed("prepare", err)
 	}
-	busy, err := db.lock(ctx, conn, p)
+	busy, err := l.lock(ctx, sqlload.SQL{Conn: conn}, p)
 	if err == nil && busy == nil {
-		db.held = conn
+		l.held = conn
 		return nil
 	}
 	// Closed for good, and not given back to the pool: it may have got some of the locks.
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
-		db.log.Debug("other runs cannot be kept off the table", "error", err)
+		l.log.Debug("other runs cannot be kept off the table", "error", err)
 		return nil
 	}
 	if err != nil {
@@ -53,107 +52,104 @@ func (db *database) hold(ctx context.Context, p loader.Preparation) error {
 	return busy
 }
 
-// lock takes the locks on conn. busy says who has them.
-func (db *database) lock(ctx context.Context, conn *sql.Conn, p loader.Preparation) (busy, err error) {
-	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 31536000"); err != nil { // the most there is, a year
+// lock takes the locks on c. busy says who has them.
+func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation) (busy, err error) {
+	if _, err := c.Exec(ctx, "SET SESSION wait_timeout = 31536000"); err != nil { // the most there is, a year
 		return nil, err
 	}
 	for began := time.Now(); ; {
-		got, err := db.take(ctx, conn, p.Hold)
+		got, err := l.take(ctx, c, p.Hold)
 		if err != nil || got {
 			return nil, err
 		}
-		var holder sql.NullInt64
-		used := "SELECT COALESCE(" + db.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0) + ")"
-		if err := conn.QueryRowContext(ctx, used).Scan(&holder); err != nil {
+		holder, err := answer(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)+", 0)")
+		if err != nil {
 			return nil, err
 		}
-		run, end := db.holder(ctx, conn, holder.Int64), fmt.Sprintf("KILL %d", holder.Int64)
+		// The run whose connection it is; "" where nobody wrote it down.
+		run, _ := answer(ctx, c, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %s",
+			l.name.claims().quoted(), holding, holder))
+		end := "KILL " + holder
 		switch {
 		case time.Since(began) < holdPatience:
 		case p.Resume && run == "": // it may be what an earlier process of this run has left
 			return nil, nil
 		default:
-			return loader.Busy(db.name.String(), run, end), nil
+			return loader.Busy(l.name.String(), run, end), nil
 		}
 		if p.Resume && run == p.Run { // which has left it: its folder is locked, so none of its processes lives
-			if _, err := conn.ExecContext(ctx, end); err != nil && !is(err, noSuchThread) {
+			if _, err := c.Exec(ctx, end); err != nil && !is(err, noSuchThread) {
 				return nil, err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(20 * time.Millisecond):
+		if err := wait(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }
 
 // take tries once. What it gets it keeps, also if that is not all.
-func (db *database) take(ctx context.Context, conn *sql.Conn, how loader.Hold) (all bool, err error) {
-	try := func(query string) (n int64, err error) {
-		var got sql.NullInt64
-		err = conn.QueryRowContext(ctx, query).Scan(&got)
-		return got.Int64, err
-	}
+func (l *opened) take(ctx context.Context, c sqlload.Conn, how loader.Hold) (all bool, err error) {
 	if how == loader.HoldShared {
-		if n, err := try("SELECT COALESCE(" + db.eachLock("NULLIF(GET_LOCK('%s', 0), 0)", ", ", 1) + ")"); err != nil || n > 0 {
-			return n > 0, err
+		got, err := answer(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(GET_LOCK('%s', 0), 0)", ", ", 1)+")")
+		if err == nil && got != "1" { // then all others are taken by runs that share
+			got, err = answer(ctx, c, "SELECT IS_FREE_LOCK('"+l.lockName(0)+"')")
 		}
-		n, err := try("SELECT IS_FREE_LOCK('" + db.lockName(0) + "')") // then all others are taken by runs that share
-		return n > 0, err
+		return got == "1", err
 	}
-	n, err := try("SELECT GET_LOCK('" + db.lockName(0) + "', 0)")
-	if err != nil || n == 0 {
+	got, err := answer(ctx, c, "SELECT GET_LOCK('"+l.lockName(0)+"', 0)")
+	if err != nil || got != "1" {
 		return false, err
 	}
-	n, err = try("SELECT " + db.eachLock("GET_LOCK('%s', 0)", " + ", 1))
-	return n == slots-1, err
+	got, err = answer(ctx, c, "SELECT "+l.eachLock("GET_LOCK('%s', 0)", " + ", 1))
+	return got == fmt.Sprint(slots-1), err
+}
+
+// answer is the only value of a query, "" where that is NULL or there is no row.
+func answer(ctx context.Context, c sqlload.Conn, query string) (string, error) {
+	found, err := sqlload.Rows(ctx, c, query)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0][0], nil
 }
 
 // release gives the table back at once: after the connection has ended the server takes its time.
-func (db *database) release() {
-	if db.held == nil {
+func (l *opened) release() {
+	if l.held == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if db.heldFor != "" { // by its key: a scan would wait for the claims of sessions that hang
-		_, _ = db.held.ExecContext(ctx, db.claimStatements().DeleteClaim(db.heldFor, holding))
+	if l.unsign != "" {
+		_, _ = l.held.ExecContext(ctx, l.unsign)
 	}
-	_, _ = db.held.ExecContext(ctx, "DO "+db.eachLock("RELEASE_LOCK('%s')", ", ", 0))
-	_ = db.held.Close()
-	db.held, db.heldFor = nil, ""
+	_, _ = l.held.ExecContext(ctx, "DO "+l.eachLock("RELEASE_LOCK('%s')", ", ", 0))
+	_ = l.held.Close()
+	l.held, l.unsign = nil, ""
 }
 
-func (db *database) lockName(slot int) string {
-	return fmt.Sprintf("%s-%d", reservationLock(db.name), slot)
+func (l *opened) lockName(slot int) string {
+	return fmt.Sprintf("%s-%d", reservationLock(l.name), slot)
 }
 
 // eachLock writes an expression for every lock from one on.
-func (db *database) eachLock(format, between string, from int) string {
+func (l *opened) eachLock(format, between string, from int) string {
 	var all []string
 	for slot := from; slot < slots; slot++ {
-		all = append(all, fmt.Sprintf(format, db.lockName(slot)))
+		all = append(all, fmt.Sprintf(format, l.lockName(slot)))
 	}
 	return strings.Join(all, between)
 }
 
-// holder is the run whose connection it is, "" where nobody wrote it down.
-func (db *database) holder(ctx context.Context, conn *sql.Conn, connection int64) (run string) {
-	_ = conn.QueryRowContext(ctx, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %d",
-		db.claimStatements().Claims, holding, connection)).Scan(&run)
-	return run
-}
-
 // signHold writes down whose connection holds the table. Only the message that others get needs it: without it that names
 // just the connection.
-func (db *database) signHold(ctx context.Context, s statements, run string) {
-	if db.held == nil {
+func (l *opened) signHold(ctx context.Context, s sqlload.Statements, run string) {
+	if l.held == nil {
 		return
 	}
-	_, _ = db.control.ExecContext(ctx, s.DeleteClaim(run, holding))
-	_, _ = db.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, 0, 0, CONNECTION_ID())",
-		s.Claims, run, holding))
-	db.heldFor = run
+	l.unsign = s.DeleteClaim(run, holding) // by its key: a scan would wait for the claims of sessions that hang
+	_, _ = l.held.ExecContext(ctx, l.unsign)
+	_, _ = l.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection)"+
+		" VALUES ('%s', %d, 0, 0, CONNECTION_ID())", s.Claims, run, holding))
 }

@@ -146,14 +146,14 @@ func TestTagFindsStatement(t *testing.T) {
 		}()
 		time.Sleep(200 * time.Millisecond)
 		ref := loader.Ref{ID: id(11), Rows: 2}
-		require.NoError(t, db.end(t.Context(), db.endpoints[0], *db.schema.Load(), ref), "another batch")
+		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref), "another batch")
 		select {
 		case err := <-ended:
 			t.Fatalf("ended too soon: %v", err)
 		case <-time.After(100 * time.Millisecond):
 		}
 		ref.ID = id(1)
-		require.NoError(t, db.end(t.Context(), db.endpoints[0], *db.schema.Load(), ref))
+		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref))
 		assert.True(t, New().Classify(<-ended).SessionDead)
 	})
 }
@@ -211,37 +211,6 @@ func TestAutoIncrement(t *testing.T) {
 		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
 		require.NoError(t, err)
 		assert.EqualValues(t, 0, s.count(t, "SELECT MIN(document_id) FROM "+db.name.quoted()))
-	})
-}
-
-// The server does not know that the client of the first attempt is gone, and would wait for it for minutes with the
-// claim locked. The verdict makes the engine ask Resolve, which ends it.
-func TestResolveEndsAbandonedAttempt(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		faults := loadertest.NewFaults(s.deps.Dial)
-		defer faults.Close()
-		s.deps.Dial = faults.Dial
-		d, contract := documents(t, 512), contractOf(loadData, 4000)
-		db := s.open(t, s.table("t"), preparation(d, contract))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		hit := faults.VanishAfter(1 << 20)
-		go func() {
-			<-hit
-			cancel()
-		}()
-		_, err := db.testSession(t, contract).Load(ctx, batchOf(t, d, contract.Format, id(0), 0, 4000))
-		require.ErrorIs(t, err, context.Canceled)
-		require.True(t, New().Classify(err).SessionDead)
-		began := time.Now()
-		r, err := db.Resolve(t.Context(), loader.Ref{ID: id(0), First: 0, Rows: 4000})
-		require.NoError(t, err)
-		assert.Equal(t, loader.No, r.Applied)
-		ack, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 4000))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Ack{Rows: 4000}, ack)
-		assert.Less(t, time.Since(began), lockWait*time.Second/2)
-		assert.EqualValues(t, 4000, s.rowsIn(t, "t"))
 	})
 }
 

@@ -3,7 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
+	"path"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
@@ -19,29 +19,22 @@ import (
 // its group have been counted. A group whose pipeline is not there either was never begun or is complete, and a count
 // of its keys tells which.
 type pipelines struct {
-	*database
+	*opened
 	store *objstore.Store
-	known atomic.Bool // whether the contract wants groups recognised that are in already
 }
 
-func openPipelines(ctx context.Context, db *database, d loader.Deps) (loader.Loader, error) {
-	store, err := objstore.Open(ctx, *db.target.Via, d)
+func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
+	store, err := objstore.Open(ctx, *l.target.Via, d)
 	if err != nil {
-		_ = db.Close()
+		_ = l.Close()
 		return nil, err
 	}
-	return &pipelines{database: db, store: store}, nil
-}
-
-// Prepare is the table's; claims there are none.
-func (p *pipelines) Prepare(ctx context.Context, want loader.Preparation) (loader.Table, error) {
-	p.known.Store(want.Contract.Dedup != loader.DedupNone)
-	return p.database.Prepare(ctx, want)
+	return &pipelines{opened: l, store: store}, nil
 }
 
 // CheckServer adds what is to be said of the store.
 func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := p.database.CheckServer(ctx, i)
+	all, err := p.opened.CheckServer(ctx, i)
 	if err != nil {
 		return all, err
 	}
@@ -52,7 +45,7 @@ func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.
 // Close closes the connections to the store, too.
 func (p *pipelines) Close() error {
 	_ = p.store.Close()
-	return p.database.Close()
+	return p.opened.Close()
 }
 
 // Session puts every batch into the folder of its group: a pipeline takes a folder, and no list of names.
@@ -65,20 +58,23 @@ func (p *pipelines) Session(_ context.Context, c loader.Contract) (loader.Sessio
 
 // Commit lets the group's pipeline load its objects, and waits.
 func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
-	s, err := p.prepared()
+	pipe, err := p.pipe(g.ID)
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	access, err := p.store.Access(ctx)
+	pipe.access, err = p.store.Access(ctx)
 	if err != nil {
 		return loader.Ack{}, err
 	}
 	objects := p.store.Run(g.ID.Run).Group(g.ID.Number)
-	pipe := p.pipe(s, g.ID)
-	pipe.folder, pipe.access = objects.Folder(), access
-	begun, err := pipe.begin(ctx, g, p.known.Load())
+	pipe.folder = objects.Folder()
+	begun, err := pipe.begin(ctx, g.Ref)
 	if err == nil && begun {
-		err = pipe.wait(ctx, names(objects, g))
+		members := make([]string, len(g.Members))
+		for i, m := range g.Members {
+			members[i] = path.Base(objects.Name(m.ID.Number, batch.TSV))
+		}
+		err = pipe.wait(ctx, members)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -92,8 +88,8 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	rows, err := pipe.count(ctx, g.Ref)
 	switch {
 	case err != nil:
-		return loader.Ack{}, unknown("count the group's rows", err)
-	case rows != g.Rows && p.known.Load():
+		return loader.Ack{}, err
+	case rows != g.Rows && pipe.known:
 		return loader.Ack{}, &loader.Error{Op: "load by pipeline", Err: &loader.RowsError{Sent: g.Rows, Acknowledged: rows},
 			Hint: "every object was loaded: look for others who write these keys; then DROP PIPELINE " + quote(pipe.name)}
 	}
@@ -105,18 +101,24 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	return ack, nil
 }
 
-func (p *pipelines) pipe(s statements, group batch.ID) *pipe {
-	return &pipe{statements: s, name: pipelineName(group), database: p.target.Database, control: p.control, log: p.log}
+func (p *pipelines) pipe(group batch.ID) (*pipe, error) {
+	s, err := p.State()
+	if err != nil {
+		return nil, err
+	}
+	return &pipe{
+		statements: p.statements(s), l: p.opened, name: pipelineName(group), into: p.name.table,
+		known: s.Want.Contract.Dedup != loader.DedupNone,
+	}, nil
 }
 
 // Resolve ends the group's pipeline and counts its rows. A pipeline that has loaded some objects only is not applied:
 // Commit goes on with what is missing.
 func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
-	s, err := p.prepared()
+	pipe, err := p.pipe(ref.ID)
 	if err != nil {
 		return loader.Resolution{}, err
 	}
-	pipe := p.pipe(s, ref.ID)
 	state, err := pipe.state(ctx)
 	if err != nil {
 		return loader.Resolution{}, unknown("look for the pipeline", err)
@@ -129,7 +131,7 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	rows, err := pipe.count(ctx, ref)
 	switch {
 	case err != nil:
-		return loader.Resolution{}, unknown("count the group's rows", err)
+		return loader.Resolution{}, err
 	case rows == 0, rows < ref.Rows && state != absent:
 		return loader.Resolution{Applied: loader.No}, nil
 	case rows != ref.Rows:
@@ -143,19 +145,20 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 
 // Forget drops the pipelines that the run has left: with them the server forgets the credentials that they hold.
 func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
-	all, err := column[string](ctx, p.control, "SELECT pipeline_name FROM information_schema.pipelines WHERE database_name = ?", p.target.Database)
+	found, err := p.rows(ctx, "SELECT pipeline_name FROM information_schema.pipelines"+
+		" WHERE database_name = "+literal(p.target.Database))
 	if err != nil {
 		return 0, failed("look for the run's pipelines", err)
 	}
-	for _, name := range all {
+	for _, name := range firsts(found) {
 		if !ofRun(name, run) {
 			continue
 		}
-		if _, err := p.control.ExecContext(ctx, "DROP PIPELINE IF EXISTS "+quote(name)); err != nil {
+		if _, err := p.control.ExecContext(ctx, dropPipeline(name)); err != nil {
 			return 0, failed("drop pipeline "+name, err)
 		}
 	}
-	return p.database.Forget(ctx, run)
+	return p.opened.Forget(ctx, run)
 }
 
 // Discard removes the group's objects.
@@ -166,8 +169,4 @@ func (p *pipelines) Discard(ctx context.Context, g loader.Group) error {
 // Objects lists what lies in the run's folder.
 func (p *pipelines) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
 	return p.store.Run(run).GroupObjects(ctx, f)
-}
-
-func unknown(op string, err error) error {
-	return &loader.Error{Op: op, Applied: loader.Unknown, Err: err, Hint: hint(err)}
 }

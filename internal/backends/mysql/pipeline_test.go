@@ -134,9 +134,10 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 	t.Cleanup(func() { _ = l.Close() })
 	p := l.(*pipelines)
 	contract := contractOf(pipeline, rowsPerFile)
-	p.known.Store(true)
-	text := newStatements(p.name, singleStore, documents(t, 10).Schema())
-	p.schema.Store(&text)
+	prepared := preparation(documents(t, 10), contract)
+	prepared.Silent = true
+	_, err = p.Prepare(t.Context(), prepared)
+	require.NoError(t, err)
 	session, err := p.Session(t.Context(), contract)
 	require.NoError(t, err)
 	for n := range int64(5) { // group 1 is 3, 4
@@ -360,7 +361,10 @@ func TestResolveWithoutPipeline(t *testing.T) {
 // At least once asks the table nothing before it loads.
 func TestPipelineAtLeastOnce(t *testing.T) {
 	s, p := newPipelineServer(t)
-	p.known.Store(false)
+	prepared := preparation(documents(t, 10), contractOf(pipeline, rowsPerFile))
+	prepared.Silent, prepared.Contract.Dedup = true, loader.DedupNone
+	_, err := p.Prepare(t.Context(), prepared)
+	require.NoError(t, err)
 	s.rows = 5
 	ack, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)

@@ -35,22 +35,6 @@ func TestMyISAM(t *testing.T) {
 	})
 }
 
-func TestProbeLeavesClaimsAlone(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(insert, 10)
-		target := s.table("probed")
-		target.Method = insert
-		db := s.open(t, target, preparation(d, contract))
-		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.Values, id(0), 0, 10))
-		require.NoError(t, err)
-		proof, err := db.Probe(t.Context(), contract, batchOf(t, d, batch.Values, id(99), 1000, 1))
-		require.NoError(t, err)
-		assert.Equal(t, loader.Proof{Transactional: true}, proof)
-		assert.EqualValues(t, 10, s.rowsIn(t, "probed"))
-		assert.EqualValues(t, 1, s.rowsIn(t, "terapush_claims"))
-	})
-}
-
 func TestPrepare(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
@@ -98,8 +82,8 @@ func TestPrepare(t *testing.T) {
 		require.NoError(t, err)
 
 		s.exec(t, "CREATE VIEW "+tableName{s.target.Database, "view"}.quoted()+" AS SELECT 1")
-		_, err = New().Open(t.Context(), s.table("view"), s.deps)
-		assert.ErrorContains(t, err, "is a view; rows go into tables")
+		_, err = prepare("view", p)
+		assert.ErrorContains(t, err, "is a view, and rows go into tables")
 	})
 }
 
@@ -174,22 +158,25 @@ func TestRecreateWithoutClaims(t *testing.T) {
 		defer func() { _ = l.Close() }()
 		p.Create = loader.CreateRecreate
 		_, err = l.Prepare(t.Context(), p)
-		assert.ErrorContains(t, err, "make the claim table: ")
+		assert.ErrorContains(t, err, "create the claim table `"+s.target.Database+"`.`terapush_claims`: ")
 		assert.EqualValues(t, 1, s.rowsIn(t, "t"), "the old table stays")
 	})
+}
+
+func identityOf(t *testing.T, db *opened) string {
+	c, err := db.connect(t.Context())
+	require.NoError(t, err)
+	defer func() { _ = c.Close() }()
+	found, err := db.Catalog.Locate(t.Context(), c, nil)
+	require.NoError(t, err)
+	return found.Identity
 }
 
 func TestIdentity(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
 		d, contract := documents(t, 20), contractOf(loadData, 2)
 		db := s.open(t, s.table("t-1"), preparation(d, contract))
-		now := func() string {
-			f, err := db.inspect(t.Context())
-			require.NoError(t, err)
-			identity, err := db.identity(t.Context(), f)
-			require.NoError(t, err)
-			return identity
-		}
+		now := func() string { return identityOf(t, db) }
 		first := now()
 		assert.Regexp(t, `^table id \d+$`, first)
 		s.exec(t, "ALTER TABLE "+db.name.quoted()+" ADD INDEX (document_id)")
@@ -198,7 +185,7 @@ func TestIdentity(t *testing.T) {
 		emptied := now()
 		assert.NotEqual(t, first, emptied)
 		s.exec(t, "DROP TABLE "+db.name.quoted())
-		s.exec(t, db.schema.Load().createTable(true))
+		s.exec(t, newStatements(db.name, mySQL, d.Schema()).createTable(true))
 		assert.NotEqual(t, emptied, now())
 	})
 }
@@ -227,9 +214,9 @@ func TestUser(t *testing.T) {
 			require.NoError(t, err, mode)
 			_, err = l.Prepare(t.Context(), preparation(d, contract))
 			require.NoError(t, l.Close())
-			assert.ErrorContains(t, err, "make the claim table: ")
+			assert.ErrorContains(t, err, "create the claim table `"+s.target.Database+"`.`terapush_claims`: ")
 			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO '"+user+"'@'%',"+
-				" or take --delivery at-least-once, which claims nothing)")
+				" or do without exactly once: --delivery at-least-once)")
 			assert.Equal(t, loader.ClassPermission, New().Classify(err).Class)
 		}
 
@@ -244,11 +231,7 @@ func TestUser(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want, r.Applied)
 		}
-		f, err := db.inspect(t.Context())
-		require.NoError(t, err)
-		identity, err := db.identity(t.Context(), f)
-		require.NoError(t, err)
-		assert.Regexp(t, `^created `, identity)
+		assert.Regexp(t, `^created `, identityOf(t, db))
 
 		wrong := target
 		wrong.Password += "!"

@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -56,7 +57,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 	all, err := endpoints(target, s.deps)
 	require.NoError(t, err)
 	config := all[0].config.Clone()
-	config.DBName = ""
+	config.DBName, config.InterpolateParams = "", true
 	s.db = sql.OpenDB(connector{config: config})
 	t.Cleanup(func() { _ = s.db.Close() })
 	s.target.Database = "tp-" + strings.ToLower(rand.Text()[:10]) // a dash: names need their quotes
@@ -96,17 +97,17 @@ func (s *testServer) table(name string) loader.Target {
 }
 
 // open opens and prepares a table.
-func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparation) *database {
+func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparation) *opened {
 	t.Helper()
 	l, err := New().Open(t.Context(), target, s.deps)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	return l.(*database)
+	return l.(*opened)
 }
 
-func (db *database) testSession(t testing.TB, c loader.Contract) *session {
+func (db *opened) testSession(t testing.TB, c loader.Contract) *session {
 	t.Helper()
 	s, err := db.open(t.Context(), c)
 	require.NoError(t, err)
@@ -173,4 +174,10 @@ func id(number int64) batch.ID { return batch.ID{Run: "test", Number: number} }
 // direct lists the methods that every server of the family has.
 func direct() []loader.Method {
 	return slices.DeleteFunc(New().Methods(), func(m loader.Method) bool { return m.Caps.Staged })
+}
+
+func stateOf(t *testing.T, db *opened) *sqlload.State {
+	s, err := db.State()
+	require.NoError(t, err)
+	return s
 }

@@ -3,8 +3,6 @@ package mysql
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -16,17 +14,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// session is one worker's connection: a pinned sql.Conn of a pool of its own. Unlike a pool a pinned connection is
-// never replaced behind the caller's back, which would lose the transaction, and statements are never sent again; the
-// driver's bare connection would do the same and leave us to scan rows by hand.
+// session is one worker's connection.
 type session struct {
 	statements
-	db     *database
-	claims bool   // batches go in under a claim; else every statement commits by itself
-	id     uint64 // the server's number of the connection, if it claims
+	owner  *opened
+	claims bool  // batches go in under a claim; else every statement commits by itself
+	id     int64 // the server's number of the connection, if it claims
 
-	pool *sql.DB
-	conn *sql.Conn
+	conn link
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
 
 	reader string      // name in the driver's registry, which all of the process share
@@ -34,30 +29,28 @@ type session struct {
 }
 
 // Session connects one worker to the next host that answers.
-func (db *database) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := db.open(ctx, c)
+func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-func (db *database) open(ctx context.Context, c loader.Contract) (*session, error) {
-	text, err := db.prepared()
+func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
+	st, err := l.State()
 	if err != nil {
 		return nil, err
 	}
-	s := &session{statements: text, db: db, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text()}
+	s := &session{
+		statements: l.statements(st), owner: l, claims: c.Dedup == loader.DedupTx, reader: "terapush-" + rand.Text(),
+	}
 	s.send = s.loadData
-	if db.method.Name == insert {
+	if l.method.Name == insert {
 		s.send = s.insert
 	}
-	err = loader.FirstOf(ctx, db.endpoints, int(db.turn.Add(1)-1), func(ctx context.Context, e endpoint) error {
-		err := s.connect(ctx, e)
-		if err != nil {
-			_ = s.Close()
-		}
-		return loader.ConnectError(e.address, err, faultOf)
+	err = loader.FirstOf(ctx, l.endpoints, int(l.turn.Add(1)-1), func(ctx context.Context, e endpoint) error {
+		return loader.ConnectError(e.address, s.connect(ctx, e), faultOf)
 	})
 	if err != nil {
 		return nil, err
@@ -67,17 +60,19 @@ func (db *database) open(ctx context.Context, c loader.Contract) (*session, erro
 }
 
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
-	s.pool = sql.OpenDB(connector{e.loadingConfig(s.flavour), s.flavour.setup(s.db.target.Settings)})
-	if s.conn, err = s.pool.Conn(ctx); err != nil {
+	if s.conn, err = dial(ctx, e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings)); err != nil {
 		return err
 	}
 	if s.claims {
-		if err := s.conn.QueryRowContext(ctx, "SELECT CONNECTION_ID()").Scan(&s.id); err != nil {
-			return err
-		}
+		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
-	// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
-	_, err = s.conn.ExecContext(ctx, autocommit(!s.claims))
+	if err == nil {
+		// With autocommit off a claim begins its transaction by itself, which saves START TRANSACTION's round trip.
+		_, err = s.conn.Exec(ctx, autocommit(!s.claims))
+	}
+	if err != nil {
+		_ = s.conn.Close()
+	}
 	return err
 }
 
@@ -99,11 +94,11 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 // The rows are committed by then, so warnings are for the report and fail nothing.
 func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	rows, err := s.send(ctx, b)
-	if err != nil && !s.db.caps.Atomic {
+	if err != nil && !s.owner.caps.Atomic {
 		// What a statement had done before it failed stays, on such a table.
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
 	}
-	if err != nil || rows == b.Wanted() && s.db.method.Name == insert {
+	if err != nil || rows == b.Wanted() && s.owner.method.Name == insert {
 		return loader.Ack{Rows: rows}, err
 	}
 	warnings, err := s.warnings(ctx)
@@ -116,12 +111,11 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 // Claim inserts the claim row, which begins the transaction. Where another session holds the claim uncommitted, the
 // server lets this one wait, lockWait at most.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
-	_, err = s.conn.ExecContext(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
-	var failed *mysql.MySQLError
-	if !errors.As(err, &failed) || failed.Number != duplicateKey {
+	_, err = s.conn.Exec(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
+	if !is(err, duplicateKey) {
 		return false, 0, err
 	}
-	err = s.conn.QueryRowContext(ctx, s.SelectClaim(ref.ID.Run, ref.ID.Number)).Scan(&rows)
+	rows, err = sqlload.Number(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	return true, rows, err
 }
 
@@ -140,7 +134,7 @@ func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
 	defer func() { _ = body.Close() }() // the driver has done it, if the server asked for the reader
 	s.body = body
 	defer func() { s.body = nil }()
-	return affected(s.conn.ExecContext(ctx, tag(b.ID)+s.statements.loadData(s.reader)))
+	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader))
 }
 
 // handOut gives out the body once. A server, or a driver that resends, would otherwise get the end of it or all of it
@@ -165,14 +159,7 @@ func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	if _, err := body.WriteTo(&text); err != nil {
 		return 0, err
 	}
-	return affected(s.conn.ExecContext(ctx, text.String()))
-}
-
-func affected(r sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
+	return s.conn.Exec(ctx, text.String())
 }
 
 // maxWarnings is how many of the server's warnings an answer carries.
@@ -181,43 +168,34 @@ const maxWarnings = 5
 // warnings reads what the last statement left, without its notes. Asking for @@warning_count first would be no cheaper,
 // and MySQL (9.7, unlike MariaDB) forgets the warnings over that question.
 func (s *session) warnings(ctx context.Context) ([]string, error) {
-	kept, err := s.conn.QueryContext(ctx, "SHOW WARNINGS")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = kept.Close() }()
 	var found []string
 	more := 0
-	for kept.Next() {
-		var level, message string
-		var number int
-		if err := kept.Scan(&level, &number, &message); err != nil {
-			return nil, err
-		}
+	err := s.conn.Query(ctx, "SHOW WARNINGS", func(row [][]byte) error { // level, number, message
 		switch {
-		case level == "Note":
+		case string(row[0]) == "Note":
 		case len(found) < maxWarnings:
-			found = append(found, fmt.Sprintf("%s %d: %s", level, number, message))
+			found = append(found, fmt.Sprintf("%s %s: %s", row[0], row[1], row[2]))
 		default:
 			more++
 		}
-	}
+		return nil
+	})
 	if more > 0 {
 		found = append(found, fmt.Sprintf("%d more, perhaps not all: the server keeps max_error_count of them", more))
 	}
-	return found, kept.Err()
+	return found, err
 }
 
 // Commit ends the transaction of a batch.
 func (s *session) Commit(ctx context.Context) error {
-	_, err := s.conn.ExecContext(ctx, "COMMIT")
+	_, err := s.conn.Exec(ctx, "COMMIT")
 	return err
 }
 
 // Rollback gives up the transaction of a batch. Where it cannot be sent, as after ctx has ended between two
 // statements, the connection is closed: the next batch would become part of the same transaction.
 func (s *session) Rollback(ctx context.Context) error {
-	_, err := s.conn.ExecContext(ctx, "ROLLBACK")
+	_, err := s.conn.Exec(ctx, "ROLLBACK")
 	if err != nil {
 		_ = s.Close()
 	}
@@ -227,8 +205,11 @@ func (s *session) Rollback(ctx context.Context) error {
 // Close ends the connection; a second Close does nothing.
 func (s *session) Close() error {
 	mysql.DeregisterReaderHandler(s.reader)
-	if s.conn != nil {
-		_ = s.conn.Close() // back to the pool, which closes it
-	}
-	return s.pool.Close()
+	return s.conn.Close()
+}
+
+// tag goes in front of a batch's statements, so that a process list shows who they belong to, and Resolve finds
+// sessions that a process left behind which is gone.
+func tag(id batch.ID) string {
+	return fmt.Sprintf("/* terapush run=%s batch=%d */ ", id.Run, id.Number)
 }

@@ -111,7 +111,7 @@ func checkSettings(settings []loader.Setting) error {
 	return nil
 }
 
-// locksEmptyTable tells whether the settings are the pair that SettingsHelp warns of.
+// locksEmptyTable reports whether the settings are the pair that SettingsHelp warns of.
 func (f flavour) locksEmptyTable(settings []loader.Setting) bool {
 	off := make(map[string]bool)
 	for _, s := range settings {

@@ -1,8 +1,17 @@
 SET SESSION sql_select_limit = 18446744073709551615;
 SET SESSION sql_mode = 'STRICT_ALL_TABLES';
 SET SESSION autocommit = 1;
-SELECT table_type, COALESCE(engine, ''), COALESCE(table_comment, ''), COALESCE(create_time, '') FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents';
-SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'db' AND table_name = 'terapush_claims';
+SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
+SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
+CREATE TABLE IF NOT EXISTS `db`.`documents` (
+  `document_id` BIGINT NOT NULL,
+  `payload` LONGBLOB NOT NULL,
+  SHARD KEY (`document_id`),
+  SORT KEY (`document_id`)
+) COMMENT = 'made by terapush';
+SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents';
+SELECT column_name, column_type, COALESCE(character_set_name, ''), COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> '' FROM information_schema.columns WHERE table_schema = 'db' AND table_name = 'documents' ORDER BY ordinal_position;
+SELECT table_type, COALESCE(table_comment, ''), COALESCE(engine, ''), 'YES', COALESCE(create_time, '') FROM information_schema.tables t WHERE table_schema = 'db' AND table_name = 'terapush_claims';
 CREATE ROWSTORE TABLE IF NOT EXISTS `db`.`terapush_claims` (
   run VARCHAR(64) NOT NULL,
   batch BIGINT NOT NULL,

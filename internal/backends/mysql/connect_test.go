@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,7 +48,7 @@ func TestParameters(t *testing.T) {
 		target, err := loader.ParseTarget("mysql://h/d?" + c.query)
 		require.NoError(t, err)
 		_, err = endpoints(target, testDeps())
-		assert.EqualError(t, err, c.want)
+		assert.EqualError(t, errors.Join(checkParams(target), err), c.want)
 	}
 }
 
@@ -123,7 +122,7 @@ func TestLocksEmptyTable(t *testing.T) {
 }
 
 func TestClientFile(t *testing.T) {
-	settings, err := parseClientFile(strings.NewReader(`
+	settings := parseClientFile(`
 [mysqld]
 user = mysql
 ; a comment
@@ -137,8 +136,7 @@ quick
 ssl_ca=/x
 [mysqldump]
 user=bob
-`))
-	require.NoError(t, err)
+`)
 	assert.Equal(t, map[string]string{
 		"user": "alice", "password": `p#a'ss\w d`, "host": "db.example.org", "port": "3310", "quick": "", "ssl-ca": "/x",
 	}, settings)

@@ -38,6 +38,14 @@ func (n tableName) String() string { return n.schema + "." + n.table }
 
 func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
 
+// claims is the claim table beside it.
+func (n tableName) claims() tableName { return tableName{n.schema, sqlload.ClaimsTable} }
+
+// where is the condition that finds the table in information_schema.
+func (n tableName) where() string {
+	return "table_schema = " + literal(n.schema) + " AND table_name = " + literal(n.table)
+}
+
 // quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
 func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
@@ -48,6 +56,7 @@ func literal(text string) string {
 
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
+		Type: columnType, Fold: true,
 		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS SIGNED)", Decimal: "DECIMAL(65, 0)", Leading: true,
 		TimeNumber: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', %s)", TimeLiteral: "CAST('%s' AS DATETIME(6))",
 	}
@@ -56,16 +65,13 @@ func dialect() sqlload.Dialect {
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
 type statements struct {
 	sqlload.Statements
-	name    tableName
 	flavour flavour
 }
 
 func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	return statements{
-		Statements: sqlload.Statements{
-			Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: tableName{n.schema, sqlload.ClaimsTable}.quoted(),
-		},
-		name: n, flavour: f,
+		Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted(), Claims: n.claims().quoted()},
+		flavour:    f,
 	}
 }
 
@@ -132,8 +138,6 @@ func columnType(c rows.Column) string {
 	}
 }
 
-func (s statements) truncate() string { return "TRUNCATE TABLE " + s.Table }
-
 // loadData is the statement that asks for the registered reader. There are no FIELDS and LINES clauses, since the
 // defaults are what batch.TSV is. The character set of the connection means nothing here; without the clause it would
 // be the database's, and gbk, big5 or sjis would take raw bytes for escapes.
@@ -154,7 +158,7 @@ func (s statements) insertHead() string {
 }
 
 // insertClaim is sqlload's, with the number of the connection.
-func (s statements) insertClaim(r loader.Ref, connection uint64) string {
+func (s statements) insertClaim(r loader.Ref, connection int64) string {
 	return fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection) VALUES ('%s', %d, %d, %d, %d)",
 		s.Claims, r.ID.Run, r.ID.Number, r.First, r.Rows, connection)
 }

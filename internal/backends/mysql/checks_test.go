@@ -115,7 +115,7 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 		},
 		"table is missing": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.Create = loader.CreateNever },
-			check:  "table", grade: loader.GradeFail, found: "there is no table $d.t", fix: "--create if-missing",
+			check:  "table", grade: loader.GradeFail, found: "table $s.`t` does not exist", fix: "--create if-missing",
 		},
 		"another table": {
 			given: "CREATE TABLE $s.t (document_id INT, payload LONGBLOB) ENGINE = InnoDB",
@@ -136,8 +136,8 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 		},
 		"account's connections": {
 			given: "ALTER USER $a WITH MAX_USER_CONNECTIONS 5", check: "connection limit", grade: loader.GradeWarn,
-			found: "5 free (this account has max_user_connections 5, 0 in use), and the run opens 8: 4 workers",
-			fix:   "ALTER USER $a WITH MAX_USER_CONNECTIONS 8, or --workers 1",
+			// A connection that Open has just closed may still be listed.
+			found: "free (this account has max_user_connections 5, ", fix: "ALTER USER $a WITH MAX_USER_CONNECTIONS ",
 		},
 		"server's connections": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.Workers = 500 },
@@ -350,7 +350,7 @@ func scratch(t *testing.T) *testServer {
 	return newTestServer(t, regexp.MustCompile(`mariadb://\S+`).FindString(script("scratch", "mariadb", home)))
 }
 
-// fakeGrants answers the questions of an examination on a server that is none: everything is allowed, nothing is there.
+// fakeGrants answers the doctor on a server that is none: everything is allowed, nothing is there.
 func fakeGrants(more func(query string) *fakeAnswer) func(string) *fakeAnswer {
 	return func(query string) *fakeAnswer {
 		if a := more(query); a != nil {
@@ -452,7 +452,7 @@ func TestExamineVariables(t *testing.T) {
 
 // TiDB, scripted: what it answers follows its manual.
 func TestExamineTiDB(t *testing.T) {
-	const table = "information_schema.tables WHERE table_schema = 'db' AND table_name = 'documents'"
+	const table = "information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents'"
 	for name, c := range map[string]struct {
 		version, limit, quota, sharding, grants string
 		check, found, fix                       string
@@ -492,11 +492,9 @@ func TestExamineTiDB(t *testing.T) {
 				case strings.Contains(query, "tidb_row_id_sharding_info"):
 					return &fakeAnswer{rows: [][]string{{c.sharding}}}
 				case strings.Contains(query, "table_type") && strings.Contains(query, table) && c.sharding != "":
-					return &fakeAnswer{rows: [][]string{{"BASE TABLE", "InnoDB", "", "2026-01-01"}}}
-				case strings.Contains(query, "data_type"):
-					return &fakeAnswer{rows: [][]string{
-						{"document_id", "bigint", "bigint(20)", "", "0", "0"}, {"payload", "longblob", "longblob", "", "4294967295", "0"},
-					}}
+					return &fakeAnswer{rows: [][]string{{"BASE TABLE", "", "InnoDB", "YES", "2026-01-01"}}}
+				case strings.Contains(query, "column_type"):
+					return documentsColumns()
 				}
 				return nil
 			})
