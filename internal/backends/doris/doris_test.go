@@ -78,14 +78,14 @@ func contractOf(method string, f batch.Format, batchRows int64) loader.Contract 
 	return c
 }
 
-// unconnected is a loader with a schema and without a server.
-func unconnected(t testing.TB, target loader.Target, d dataset.Dataset) *database {
+// silent is a loader with a schema that has asked no server.
+func silent(t testing.TB, target loader.Target, d dataset.Dataset) *opened {
 	t.Helper()
-	db, err := newDatabase(target, testDeps())
+	db, err := unconnected(target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	s := newStatements(db.name, d.Schema())
-	db.schema.Store(&s)
+	_, err = db.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Silent: true})
+	require.NoError(t, err)
 	return db
 }
 

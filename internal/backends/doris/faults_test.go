@@ -168,7 +168,7 @@ func firstOnly(kind fake.Kind, fault fake.Fault) func(fake.Request) fake.Fault {
 }
 
 // oneBatch loads batch 0 against a script and returns what came of the first attempt.
-func oneBatch(t *testing.T, method string, options map[string]string, script func(fake.Request) fake.Fault) (*standIn, *database, *batch.Batch, loader.Contract, error) {
+func oneBatch(t *testing.T, method string, options map[string]string, script func(fake.Request) fake.Fault) (*standIn, *opened, *batch.Batch, loader.Contract, error) {
 	d := documents(t)
 	s := startStandIn(t, fake.Options{Script: script})
 	format := batch.DorisCSV
@@ -176,7 +176,7 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 		format = batch.Values
 	}
 	c := contractOf(method, format, 10)
-	if options[optGroupCommit] != "" {
+	if g := options[optGroupCommit]; g != "" && g != "off" {
 		c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	}
 	db := s.open(t, s.table(method, options), d, c)
@@ -344,7 +344,7 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, notes)
 			assert.EqualValues(t, 10, s.Rows(db.name.String()))
-			assert.Equal(t, int64(50), db.groupInterval.Load())
+			assert.Equal(t, 50*time.Millisecond, db.interval())
 
 			silent := func(fake.Request) fake.Fault { return fake.Fault{NoGroup: true} }
 			_, _, _, _, err = oneBatch(t, method, map[string]string{optGroupCommit: "sync"}, silent)

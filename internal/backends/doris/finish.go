@@ -3,6 +3,7 @@ package doris
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -19,24 +20,20 @@ const (
 // can be read. It looks, rather than remember the answers: those of an earlier process of the run are nobody's to remember.
 // It takes no longer than that, as the time until rows can be read is a measurement; only where rows may be there twice it
 // waits for what nobody can look for.
-func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
-	s, err := db.prepared()
-	if err != nil {
-		return nil, err
-	}
+func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()
-	if db.options.group == groupAsync && db.doubted.Load() {
+	if l.options.group == groupAsync && l.doubted.Load() {
 		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
-		if err := wait(ctx, db.interval()); err != nil {
+		if err := wait(ctx, l.interval()); err != nil {
 			return nil, err
 		}
 	}
-	found, err := db.awaitRows(ctx, s, all, rows, db.patience())
+	found, err := l.awaitRows(ctx, all, rows, l.patience())
 	if err != nil || found >= rows {
 		return nil, withHint("wait for rows to become visible", err)
 	}
 	where := "their versions are still being published, or they are not in"
-	if db.options.group == groupAsync {
+	if l.options.group == groupAsync {
 		where = "they are in the write-ahead log, on one disk of one backend each, or lost"
 	}
 	return []string{fmt.Sprintf("%d of %d acknowledged rows cannot be read after %s: %s",
@@ -44,19 +41,19 @@ func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64)
 }
 
 // patience is how long rows may take: several of the table's intervals, as far as it is known here.
-func (db *database) patience() time.Duration {
-	if db.most > 0 {
-		return db.most
+func (l *opened) patience() time.Duration {
+	if l.most > 0 {
+		return l.most
 	}
-	if !db.options.group.on() {
+	if !l.options.group.on() {
 		return publishPatience
 	}
-	return max(publishPatience, groupIntervals*db.interval())
+	return max(publishPatience, groupIntervals*l.interval())
 }
 
 // interval is the time after which a merged load is committed at the latest, as far as it is known here.
-func (db *database) interval() time.Duration {
-	if ms := db.groupInterval.Load(); ms > 0 {
+func (l *opened) interval() time.Duration {
+	if ms, err := strconv.ParseInt(l.tableProperty(propInterval), 10, 64); err == nil && ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}
 	return groupInterval
@@ -64,13 +61,13 @@ func (db *database) interval() time.Duration {
 
 // awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A merged
 // load is looked for at least ten times in its interval, or its wait would be measured in pauses.
-func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
+func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
 	end, longest := time.Now().Add(most), lastPause
-	if db.options.group.on() {
-		longest = min(longest, max(firstPause, db.interval()/10))
+	if l.options.group.on() {
+		longest = min(longest, max(firstPause, l.interval()/10))
 	}
 	for pause := firstPause; ; pause = min(2*pause, longest) {
-		found, err := db.readable(ctx, s, all)
+		found, err := l.readable(ctx, all)
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err
 		}
@@ -81,12 +78,11 @@ func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyR
 }
 
 // readable counts the rows. Under group commit some may be there twice, and must not make up for others.
-func (db *database) readable(ctx context.Context, s statements, all loader.KeyRange) (n int64, err error) {
-	if !db.options.group.on() {
-		return db.visible(ctx, s, all)
+func (l *opened) readable(ctx context.Context, all loader.KeyRange) (int64, error) {
+	if l.options.group.on() {
+		return l.Distinct(ctx, all)
 	}
-	err = db.control.QueryRowContext(ctx, s.SelectDistinct(all)).Scan(&n)
-	return n, err
+	return l.CountRows(ctx, all)
 }
 
 func wait(ctx context.Context, d time.Duration) error {
