@@ -68,7 +68,8 @@ func (r *refusal) Error() string {
 	return b.String()
 }
 
-// shownAddress is an address without what may give access to it: user and password, or the signature of an object store.
+// shownAddress is an address without what may give access to it: user and password, or the signature of an object
+// store.
 func shownAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -112,27 +113,32 @@ func readAnswer(status int, body []byte) (answer, error) {
 		return a, &refusal{http: status, message: excerpt(body)}
 	case err != nil:
 		return a, &unreadable{err}
-	case a.Status == "" || a.Msg != "" && a.Message == "" && !strings.EqualFold(a.Status, "success") && !strings.EqualFold(a.Status, "ok"):
-		return a, &refusal{http: status, status: a.Status, code: a.Code, message: cmp.Or(a.Msg, string(a.Data), excerpt(body))}
+	}
+	good := strings.EqualFold(a.Status, "success") || strings.EqualFold(a.Status, "ok")
+	if a.Status == "" || a.Msg != "" && a.Message == "" && !good {
+		words := cmp.Or(a.Msg, string(a.Data), excerpt(body))
+		return a, &refusal{http: status, status: a.Status, code: a.Code, message: words}
 	}
 	return a, nil
 }
 
-// judge says what an answer to a load means for the batch. Rows that are in need not be visible yet: Finish waits for them.
+// judge says what an answer to a load means for the batch. Rows that are in need not be visible yet: Finish waits for
+// them.
 //
-// "Success" alone proves nothing: a server may drop the label, load without group commit, or have read another number of
-// rows.
+// "Success" alone proves nothing: a server may drop the label, load without group commit, or have read another number
+// of rows.
 func (s sent) judge(status int, body []byte) (ack loader.Ack, err error) {
 	a, err := readAnswer(status, body)
 	if err != nil {
 		return ack, err
 	}
 	switch {
-	case a.Status == statusExists && a.ExistingJobStatus == "FINISHED" && s.label != "": // which is committed, visible or not
+	case a.Status == statusExists && a.ExistingJobStatus == "FINISHED" && s.label != "": // committed, visible or not
 		return loader.Ack{Rows: s.rows, AlreadyApplied: true, Detail: []string{a.Message}}, nil
-	case a.Status != "Success" && a.Status != "Publish Timeout": // of a label that exists nobody knows how its load will end
+	case a.Status != "Success" && a.Status != "Publish Timeout": // where a label exists nobody knows how its load ends
 		return ack, &refusal{
-			http: http.StatusOK, status: a.Status, job: a.ExistingJobStatus, message: cmp.Or(a.Message, a.Msg), url: a.ErrorURL, rows: a.FirstErrorMsg,
+			http: status, status: a.Status, job: a.ExistingJobStatus, message: cmp.Or(a.Message, a.Msg),
+			url: a.ErrorURL, rows: a.FirstErrorMsg,
 		}
 	case s.label != "" && a.Label != s.label:
 		return ack, &replacedError{sent: s.label, got: a.Label}
@@ -140,16 +146,18 @@ func (s sent) judge(status int, body []byte) (ack loader.Ack, err error) {
 		return ack, &notMergedError{label: a.Label}
 	}
 	ack.Rows = a.NumberLoadedRows
-	if a.NumberFilteredRows > 0 || a.NumberUnselectedRows > 0 {
-		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered, %d not selected", a.NumberFilteredRows, a.NumberUnselectedRows))
+	filtered, unselected := a.NumberFilteredRows, a.NumberUnselectedRows
+	if filtered > 0 || unselected > 0 {
+		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered, %d not selected", filtered, unselected))
 	}
 	for _, words := range []string{a.FirstErrorMsg, a.Message} {
 		if words != "" && words != "OK" {
 			ack.Detail = append(ack.Detail, words)
 		}
 	}
-	if read := a.NumberLoadedRows + a.NumberFilteredRows + a.NumberUnselectedRows; read != s.rows {
-		err = &loader.RowsError{Sent: s.rows, Acknowledged: a.NumberLoadedRows, Detail: append(ack.Detail, fmt.Sprintf("%d rows read", read))}
+	if read := ack.Rows + filtered + unselected; read != s.rows {
+		detail := append(ack.Detail, fmt.Sprintf("%d rows read", read))
+		err = &loader.RowsError{Sent: s.rows, Acknowledged: ack.Rows, Detail: detail}
 	}
 	return ack, err
 }

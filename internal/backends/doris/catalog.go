@@ -17,18 +17,21 @@ import (
 type catalog struct{ *opened }
 
 // Plan implements sqlload.Catalog.
-func (l catalog) Plan(p loader.Preparation) sqlload.Statements { return newStatements(l.name, p.Schema).Statements }
+func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
+	return newStatements(l.name, p.Schema).Statements
+}
 
 // from reads a table of information_schema about the target table.
 func (l catalog) from(table string) string {
-	return fmt.Sprintf(" FROM information_schema.%s WHERE table_schema = %s AND table_name = %s", table, literal(l.name.schema), literal(l.name.table))
+	return fmt.Sprintf(" FROM information_schema.%s WHERE table_schema = %s AND table_name = %s",
+		table, literal(l.name.schema), literal(l.name.table))
 }
 
 // Locate implements sqlload.Catalog.
 //
 // Partitions tell a table from another one of the same name, and from itself before a TRUNCATE: they get new ids with
-// both, and keep them under loads. Tables whose partitions come and go by themselves, with the rows (AUTO) or with the days
-// (dynamic), have the creation time only, and so has one that may not be looked at.
+// both, and keep them under loads. Tables whose partitions come and go by themselves, with the rows (AUTO) or with
+// the days (dynamic), have the creation time only, and so has one that may not be looked at.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT table_type, table_comment, create_time"+l.from("tables"))
 	if err != nil || len(found) == 0 {
@@ -64,7 +67,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 
 // ownPartitions reports whether the server makes and drops partitions of the table by itself.
 func ownPartitions(definition string) bool {
-	return regexp.MustCompile(`(?i)\bAUTO\s+PARTITION\s+BY\b|"dynamic_partition\.enable"\s*=\s*"true"`).MatchString(definition)
+	auto := regexp.MustCompile(`(?i)\bAUTO\s+PARTITION\s+BY\b`)
+	return auto.MatchString(definition) || strings.EqualFold(property(definition, "dynamic_partition.enable"), "true")
 }
 
 // definition is the table's CREATE TABLE as the server writes it.
@@ -94,9 +98,10 @@ func (l *opened) tableProperty(name string) string {
 }
 
 // Columns implements sqlload.Catalog.
-func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) (all []sqlload.Column, err error) {
-	query := "SELECT column_name, column_type, data_type, is_nullable, column_default" + l.from("columns") + " ORDER BY ordinal_position"
-	err = c.Query(ctx, query, func(row [][]byte) error {
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+	var all []sqlload.Column
+	const what = "SELECT column_name, column_type, data_type, is_nullable, column_default"
+	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
 		kind := strings.ToLower(string(row[1]))
 		if kind == "" {
 			kind = strings.ToLower(string(row[2]))
@@ -136,7 +141,9 @@ func takes(full string, want rows.Column) bool {
 }
 
 // Fits implements sqlload.Catalog: the columns are all that matters.
-func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error { return nil }
+func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
+	return nil
+}
 
 // Create implements sqlload.Catalog. To see the backends takes an administrator's rights in some releases.
 func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
@@ -174,7 +181,8 @@ func (l *opened) grant(rights string) string {
 	return fmt.Sprintf("GRANT %s ON %s.* TO %s", rights, l.name.schema, literal(l.target.User))
 }
 
-// Stored implements sqlload.Catalog: the size with all replicas as the frontend counts it, which it does every few minutes.
+// Stored implements sqlload.Catalog: the size with all replicas as the frontend counts it, which it does every few
+// minutes.
 func (l catalog) Stored(*sqlload.State) []string {
 	return []string{"SELECT COALESCE(SUM(data_length), 0)" + l.from("tables")}
 }

@@ -25,7 +25,7 @@ type examination struct {
 	intent   loader.Intent
 	backends []map[string]string // SHOW BACKENDS
 	config   map[string]string   // of the frontend; of the backends the least of each
-	refused  map[string]error    // by what was asked: "backends", "frontend", "backend", "grants"
+	refused  map[string]string   // by what was asked: "backends", "frontend", "backend", "grants"
 	loaded   bool                // a frontend sent a load on, so the right to load is there
 	makes    bool                // the run makes the table
 	findings []loader.Finding
@@ -33,8 +33,10 @@ type examination struct {
 
 // Examine asks for the limits that a push meets in this cluster, for rights, and whether the backends can be reached.
 func (l *opened) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	x := &examination{opened: l, intent: i, config: make(map[string]string), refused: make(map[string]error)}
-	for _, step := range []func(context.Context) error{x.read, x.cluster, x.route, x.settings, x.table, x.privileges, x.disks} {
+	x := &examination{opened: l, intent: i, config: make(map[string]string), refused: make(map[string]string)}
+	for _, step := range [...]func(context.Context) error{
+		x.read, x.cluster, x.route, x.settings, x.table, x.privileges, x.disks,
+	} {
 		if err := step(ctx); err != nil {
 			return x.findings, withHint("examine "+l.frontends[0].address, err)
 		}
@@ -56,8 +58,10 @@ func (x *examination) add(check string, g loader.Grade, found, fix string) {
 	x.findings = append(x.findings, loader.Finding{Check: check, Grade: g, Found: found, Fix: fix})
 }
 
-func (x *examination) ok(check, found string)           { x.add(check, loader.GradeOK, found, "") }
-func (x *examination) unknown(check, found, fix string) { x.add(check, loader.GradeUnknown, found, fix) }
+func (x *examination) ok(check, found string) { x.add(check, loader.GradeOK, found, "") }
+func (x *examination) unknown(check, found, fix string) {
+	x.add(check, loader.GradeUnknown, found, fix)
+}
 
 // ask reads the answer of a SHOW. A refusal is nobody's error: it is kept, and the answer empty.
 func (x *examination) ask(ctx context.Context, what, query string) ([]map[string]string, error) {
@@ -65,7 +69,7 @@ func (x *examination) ask(ctx context.Context, what, query string) ([]map[string
 	defer cancel()
 	found, refused, err := ask(ctx, x.control, query)
 	if refused != nil {
-		x.refused[what] = refused
+		x.refused[what] = refused.Error()
 	}
 	return found, err
 }
@@ -81,9 +85,9 @@ func (x *examination) read(ctx context.Context) (err error) {
 		return err
 	}
 	settings, err := x.ask(ctx, "frontend", "SHOW FRONTEND CONFIG")
-	if refused := x.refused["frontend"]; err == nil && refused != nil { // before 2.1 it was a statement of administrators
+	if refused := x.refused["frontend"]; err == nil && refused != "" { // before 2.1 it was a statement of administrators
 		delete(x.refused, "frontend")
-		if settings, err = x.ask(ctx, "frontend", "ADMIN SHOW FRONTEND CONFIG"); x.refused["frontend"] != nil {
+		if settings, err = x.ask(ctx, "frontend", "ADMIN SHOW FRONTEND CONFIG"); x.refused["frontend"] != "" {
 			x.refused["frontend"] = refused
 		}
 	}
@@ -137,7 +141,7 @@ func takesLoads(b map[string]string) bool {
 
 // alive is how many backends take loads; −1 where nobody may say.
 func (x *examination) alive() int64 {
-	if x.refused["backends"] != nil {
+	if x.refused["backends"] != "" {
 		return -1
 	}
 	n := int64(0)
@@ -162,8 +166,8 @@ func (x *examination) cluster(context.Context) error {
 	x.add("version", grade, found, fix)
 
 	const check = "backends"
-	if err := x.refused["backends"]; err != nil {
-		x.unknown(check, "the backends cannot be listed: "+err.Error(), x.admin("NODE_PRIV")+", or ADMIN_PRIV")
+	if refused := x.refused["backends"]; refused != "" {
+		x.unknown(check, "the backends cannot be listed: "+refused, x.admin("NODE_PRIV")+", or ADMIN_PRIV")
 		return nil
 	}
 	found, grade, fix = fmt.Sprintf("%d of %d take loads", x.alive(), len(x.backends)), loader.GradeOK, ""

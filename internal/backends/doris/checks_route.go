@@ -48,8 +48,9 @@ func (x *examination) route(ctx context.Context) error {
 		if several { // the next load is sent to another, and whether all are out of reach the ports say
 			grade = loader.GradeWarn
 		}
-		x.add(checkRoute, grade, fmt.Sprintf("frontend %s sends loads to %s, where nobody answers from here: %v", from, be.Host, err),
-			fmt.Sprintf("--%s public, or --%s %s=HOST:PORT with the address that is reachable from here", optRedirectPolicy, optBackends, be.Host))
+		x.add(checkRoute, grade,
+			fmt.Sprintf("frontend %s sends loads to %s, where nobody answers from here: %v", from, be.Host, err),
+			fmt.Sprintf("--%s public, or %s", optRedirectPolicy, replacing(be.Host)))
 	}
 	if listed && (err == nil || several) {
 		x.ports(ctx, addresses)
@@ -124,9 +125,15 @@ func (x *examination) ports(ctx context.Context, addresses []string) {
 	if len(silent) == len(addresses) {
 		grade = loader.GradeFail
 	}
-	fix := fmt.Sprintf("--%s %s=HOST:PORT with the address that is reachable from here, or open the port", optBackends, silent[0])
+	fix := replacing(silent[0]) + ", or open the port"
 	if slices.Contains(x.options.direct, silent[0]) {
 		fix = fmt.Sprintf("take %s out of --%s, or open the port", silent[0], optBackends)
 	}
-	x.add(check, grade, found+", and not "+strings.Join(silent, ", ")+": every load that is sent there has to be sent again", fix)
+	found += ", and not " + strings.Join(silent, ", ") + ": every load that is sent there has to be sent again"
+	x.add(check, grade, found, fix)
+}
+
+// replacing is the option that replaces a backend's address.
+func replacing(address string) string {
+	return fmt.Sprintf("--%s %s=HOST:PORT with the address that is reachable from here", optBackends, address)
 }

@@ -22,46 +22,50 @@ type setting struct {
 // leastLoadTime is what a load of a large batch may take on a busy cluster, in seconds.
 const leastLoadTime = 300
 
-// settings compares what frontends and backends bound with the run. Bodies of JSON have a line for each row, to which the
-// smaller bound streaming_load_json_max_mb does not apply. A frontend forgets labels by age, and by number. Each load is a
-// new version of every tablet that it touches, and loads are refused (-235) where compaction does not merge them as fast
-// as they come.
+// settings compares what frontends and backends bound with the run. Bodies of JSON have a line for each row, to which
+// the smaller bound streaming_load_json_max_mb does not apply. A frontend forgets labels by age, and by number. Each
+// load is a new version of every tablet that it touches, and loads are refused (-235) where compaction does not merge
+// them as fast as they come.
 func (x *examination) settings(context.Context) error {
 	const (
 		running, age, number = "max_running_txn_num_per_db", "streaming_label_keep_max_second", "label_num_threshold"
 		longest, usual       = "max_stream_load_timeout_second", "stream_load_default_timeout_second"
+		fine, warn           = loader.GradeOK, loader.GradeWarn
 	)
 	streams, merges := x.method.Name == streamLoad, x.options.group.on()
 	workers, batch, loads := int64(x.intent.Workers), x.intent.BatchBytes, x.transactions()
 	_, numbered := x.config[number]
-	x.compare("frontend", "how long labels are kept, and how many transactions run at a time,", x.admin("ADMIN_PRIV"), []setting{
+	const secret = "how long labels are kept, and how many transactions run at a time,"
+	x.compare("frontend", secret, x.admin("ADMIN_PRIV"), []setting{
 		{"transactions", running, true, func(n int64) (loader.Grade, string, string) {
 			switch {
 			case workers > n:
-				return loader.GradeWarn, fmt.Sprintf(", for %d workers: what comes above it is refused, and sent again later", workers), set(running, 2*workers)
+				const means = ", for %d workers: what comes above it is refused, and sent again later"
+				return warn, fmt.Sprintf(means, workers), set(running, 2*workers)
 			case workers == 0:
-				return loader.GradeOK, "", ""
+				return fine, "", ""
 			}
-			return loader.GradeOK, fmt.Sprintf(", for %d workers and all others", workers), ""
+			return fine, fmt.Sprintf(", for %d workers and all others", workers), ""
 		}},
 		{"labels", age, !merges, func(n int64) (loader.Grade, string, string) {
 			if wanted := int64(labelLife.Seconds()); n < wanted {
-				return loader.GradeWarn, fmt.Sprintf(", and a run counts on %d: one that is resumed later than that loads batches twice", wanted), set(age, wanted)
+				const means = ", and a run counts on %d: one that is resumed later than that loads batches twice"
+				return warn, fmt.Sprintf(means, wanted), set(age, wanted)
 			}
-			return loader.GradeOK, "", ""
+			return fine, "", ""
 		}},
 		{"labels", number, !merges && numbered, func(n int64) (loader.Grade, string, string) {
 			if n > 0 && loads > n {
-				return loader.GradeWarn, fmt.Sprintf(" labels are kept of a database, and the run is %d loads: "+
+				return warn, fmt.Sprintf(" labels are kept of a database, and the run is %d loads: "+
 					"a batch that is resolved more than %d loads later is not recognised", loads, n), set(number, 2*loads)
 			}
-			return loader.GradeOK, "", ""
+			return fine, "", ""
 		}},
 		{"load timeout", longest, streams, func(n int64) (loader.Grade, string, string) {
 			if n < leastLoadTime {
-				return loader.GradeWarn, ": a load that takes longer is refused or ended", set(longest, 259200)
+				return warn, ": a load that takes longer is refused or ended", set(longest, 259200)
 			}
-			return loader.GradeOK, fmt.Sprintf("; each load brings its own (%s s where none is given)", x.config[usual]), ""
+			return fine, fmt.Sprintf("; each load brings its own (%s s where none is given)", x.config[usual]), ""
 		}},
 	})
 	if x.method.Name == insert {
@@ -72,22 +76,25 @@ func (x *examination) settings(context.Context) error {
 			{"body size", streamMegabytes, streams, func(n int64) (loader.Grade, string, string) {
 				switch {
 				case batch > n<<20:
-					return loader.GradeFail, fmt.Sprintf(", and batches have %s: every load is refused", mebibytes(batch)), fmt.Sprintf("--batch-bytes %dMiB, "+
-						"or on every backend: curl -X POST 'http://BACKEND:8040/api/update_config?%s=%d&persist=true'", n, streamMegabytes, batch>>20+1)
+					const fix = "--batch-bytes %dMiB, or on every backend: " +
+						"curl -X POST 'http://BACKEND:8040/api/update_config?%s=%d&persist=true'"
+					return loader.GradeFail, ", and batches have " + mebibytes(batch) + ": every load is refused",
+						fmt.Sprintf(fix, n, streamMegabytes, batch>>20+1)
 				case batch <= 0:
-					return loader.GradeOK, "", ""
+					return fine, "", ""
 				}
-				return loader.GradeOK, ", for batches of " + mebibytes(batch), ""
+				return fine, ", for batches of " + mebibytes(batch), ""
 			}},
 			{"tablet versions", tabletVersions, true, func(n int64) (loader.Grade, string, string) {
 				switch {
 				case merges:
-					return loader.GradeOK, "; group commit merges loads into fewer versions", ""
+					return fine, "; group commit merges loads into fewer versions", ""
 				case n > 0 && loads > n:
-					return loader.GradeWarn, fmt.Sprintf(", and %d loads are as many versions of each tablet: "+
-						"compaction has to merge %d of them while the run goes on, or loads are refused (-235)", loads, loads-n), x.fewer(n)
+					const means = ", and %d loads are as many versions of each tablet: " +
+						"compaction has to merge %d of them while the run goes on, or loads are refused (-235)"
+					return warn, fmt.Sprintf(means, loads, loads-n), x.fewer(n)
 				}
-				return loader.GradeOK, fmt.Sprintf(", and each of %d loads is a version of each tablet", loads), ""
+				return fine, fmt.Sprintf(", and each of %d loads is a version of each tablet", loads), ""
 			}},
 		})
 	return nil
@@ -95,8 +102,8 @@ func (x *examination) settings(context.Context) error {
 
 // compare holds the settings of an owner against the run. secret and fix are for an owner that does not tell them.
 func (x *examination) compare(owner, secret, fix string, all []setting) {
-	if err := x.refused[owner]; err != nil {
-		x.unknown(owner+" settings", secret+" cannot be read: "+err.Error(), fix)
+	if refused := x.refused[owner]; refused != "" {
+		x.unknown(owner+" settings", secret+" cannot be read: "+refused, fix)
 		return
 	}
 	for _, s := range all {
@@ -158,7 +165,8 @@ func (x *examination) disks(context.Context) error {
 		}
 		return otherwise
 	}
-	high, flood := bound("storage_high_watermark_usage_percent", highUse), bound("storage_flood_stage_usage_percent", floodUse)
+	high := bound("storage_high_watermark_usage_percent", highUse)
+	flood := bound("storage_flood_stage_usage_percent", floodUse)
 	var fullest, free float64
 	where := ""
 	for _, b := range x.backends {
@@ -177,12 +185,13 @@ func (x *examination) disks(context.Context) error {
 	switch {
 	case fullest >= flood:
 		// A backend refuses loads when little is left besides, 1 GB by default, and others may hold enough replicas.
-		x.add(check, loader.GradeWarn, found, fmt.Sprintf("make room on %s: from %.0f %% on loads are refused there (storage_flood_stage_usage_percent)", where, flood))
+		const fix = "make room on %s: from %.0f %% on loads are refused there (storage_flood_stage_usage_percent)"
+		x.add(check, loader.GradeWarn, found, fmt.Sprintf(fix, where, flood))
 	case fullest >= high:
 		x.add(check, loader.GradeWarn, found, fmt.Sprintf("make room on %s: from %.0f %% on no load is taken", where, flood))
 	case need > free:
-		x.add(check, loader.GradeWarn, found+fmt.Sprintf(", for %.0f GB of rows times the replicas, less what compression saves", need),
-			"add backends or disks, or push less with --bytes")
+		found += fmt.Sprintf(", for %.0f GB of rows times the replicas, less what compression saves", need)
+		x.add(check, loader.GradeWarn, found, "add backends or disks, or push less with --bytes")
 	default:
 		x.ok(check, found)
 	}
@@ -202,5 +211,6 @@ func gigabytes(text string) float64 {
 	if err != nil {
 		return 0
 	}
-	return n * map[string]float64{"PB": 1 << 20, "TB": 1 << 10, "GB": 1, "MB": 1.0 / (1 << 10), "KB": 1.0 / (1 << 20)}[unit]
+	const k = 1 << 10
+	return n * map[string]float64{"PB": k * k, "TB": k, "GB": 1, "MB": 1.0 / k, "KB": 1.0 / (k * k)}[unit]
 }

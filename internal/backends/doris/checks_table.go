@@ -80,8 +80,9 @@ func (x *examination) planned() {
 // replicas compares a table that is there with the backends.
 func (x *examination) replicas(definition string) {
 	replicas, _ := strconv.ParseInt(property(definition, "replication_num"), 10, 64)
-	for _, m := range regexp.MustCompile(`:\s*(\d+)`).FindAllStringSubmatch(property(definition, "replication_allocation"), -1) {
-		n, _ := strconv.ParseInt(m[1], 10, 64)
+	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
+		_, number, _ := strings.Cut(part, ":")
+		n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
 		replicas += n
 	}
 	buckets := "an unknown number of"
@@ -98,15 +99,18 @@ func (x *examination) replicas(definition string) {
 	case replicas > 0 && alive < replicas/2+1:
 		grade := loader.GradeFail
 		least, _ := x.number("min_load_replica_num")
-		if lowered := property(definition, "min_load_replica_num"); least > 0 || lowered != "" && lowered != "-1" { // which may let fewer do
+		lowered := property(definition, "min_load_replica_num")
+		if least > 0 || lowered != "" && lowered != "-1" { // which may let fewer do
 			grade = loader.GradeWarn
 		}
-		x.add(checkShape, grade, found+fmt.Sprintf(", and %d backends take loads: a load needs more than half of the replicas", alive), back)
+		found += fmt.Sprintf(", and %d backends take loads: a load needs more than half of the replicas", alive)
+		x.add(checkShape, grade, found, back)
 	case replicas > alive:
-		x.add(checkShape, loader.GradeWarn, found+fmt.Sprintf(", and %d backends take loads: replicas are behind until the others are back", alive), back)
+		found += fmt.Sprintf(", and %d backends take loads: replicas are behind until the others are back", alive)
+		x.add(checkShape, loader.GradeWarn, found, back)
 	case n > 0 && n*max(replicas, 1) < alive:
-		x.add(checkShape, loader.GradeWarn, found+fmt.Sprintf(", which is fewer than the %d backends: some take no rows", alive),
-			fmt.Sprintf("make it anew with --%s %d", optBuckets, bucketsPerBackend*alive))
+		found += fmt.Sprintf(", which is fewer than the %d backends: some take no rows", alive)
+		x.add(checkShape, loader.GradeWarn, found, fmt.Sprintf("make it anew with --%s %d", optBuckets, bucketsPerBackend*alive))
 	default:
 		x.ok(checkShape, found)
 	}
@@ -120,10 +124,12 @@ func (x *examination) groupCommit(interval, bytes string) {
 	const check = "group commit"
 	o := x.options
 	interval = cmp.Or(interval, strconv.FormatInt(o.groupInterval, 10))
-	found := fmt.Sprintf("%s, every %s ms or %s bytes (0 or nothing: the server's default, 10000 ms)", o.group, interval, cmp.Or(bytes, fmt.Sprint(o.groupBytes)))
+	bytes = cmp.Or(bytes, strconv.FormatInt(o.groupBytes, 10))
+	found := fmt.Sprintf("%s, every %s ms or %s bytes (0: the server's default, 10000 ms)", o.group, interval, bytes)
 	if ms, err := strconv.ParseInt(interval, 10, 64); o.group == groupSync && err == nil && (ms == 0 || ms > slowCommit) {
-		x.add(check, loader.GradeWarn, found+": a load is answered when its interval is over, so that workers wait for most of the time",
-			fmt.Sprintf(`ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`, propInterval, slowCommit, optGroupCommit))
+		found += ": a load is answered when its interval is over, so that workers wait for most of the time"
+		const fix = `ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`
+		x.add(check, loader.GradeWarn, found, fmt.Sprintf(fix, propInterval, slowCommit, optGroupCommit))
 		return
 	}
 	x.ok(check, found)
@@ -155,8 +161,8 @@ func (x *examination) privileges(ctx context.Context) error {
 	switch why := x.refused["grants"]; {
 	case strings.HasPrefix(x.config["access_controller_type"], "ranger"):
 		x.unknown(check, found+", and Apache Ranger decides here", fix)
-	case why != nil:
-		x.unknown(check, "the grants cannot be listed: "+why.Error(), fix)
+	case why != "":
+		x.unknown(check, "the grants cannot be listed: "+why, fix)
 	case x.loaded && !granted(rows, "LOAD_PRIV", x.name):
 		// The frontend has let a load pass that the list does not allow: somebody else decides, such as Ranger.
 		x.unknown(check, found+", and a load was let pass all the same: rights are given elsewhere", fix)
@@ -166,8 +172,8 @@ func (x *examination) privileges(ctx context.Context) error {
 	return nil
 }
 
-// granted reads the rows of SHOW GRANTS, which hold what all roles of the user bring: lists of rights for everything, and
-// for catalogues, databases and tables "name: right,right; name: …".
+// granted reads the rows of SHOW GRANTS, which hold what all roles of the user bring: lists of rights for everything,
+// and for catalogues, databases and tables "name: right,right; name: …".
 func granted(rows []map[string]string, right string, on tableName) bool {
 	has := func(list string) bool {
 		for p := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {

@@ -29,19 +29,18 @@ const (
 type frontend struct {
 	address string // host:port of the MySQL protocol
 	config  *mysql.Config
-	loading *mysql.Config // for sessions of insert, by any frontend that the host's name stands for: labels are the cluster's
+	loading *mysql.Config // for insert, by any frontend that the host's name stands for: labels are the cluster's
 	http    url.URL       // scheme and host
 }
 
-// frontends makes the configuration of every host. MySQL's is built field by field and never written as a DSN, so that
-// no string exists that holds the password among other things.
-func frontends(t loader.Target, d loader.Deps) ([]frontend, error) {
-	var all []frontend
+// frontends makes the configuration of every host, and that of TLS for every https server. MySQL's is built field by
+// field and never written as a DSN, so that no string exists that holds the password among other things.
+func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
 	for i := range max(len(t.Hosts), 1) {
 		address := t.Address(i, queryPort)
 		host, _, err := net.SplitHostPort(address)
 		if err != nil {
-			return nil, fmt.Errorf("host %q of the target: %w", t.Hosts[i], err)
+			return nil, nil, fmt.Errorf("host %q of the target: %w", t.Hosts[i], err)
 		}
 		c := mysql.NewConfig()
 		c.Net, c.Addr = "tcp", address
@@ -51,14 +50,20 @@ func frontends(t loader.Target, d loader.Deps) ([]frontend, error) {
 		c.MaxAllowedPacket = 1 << 30
 		config, plain, err := d.TLS(t.TLS, host)
 		if err != nil {
-			return nil, fmt.Errorf("TLS for %s: %w", address, err)
+			return nil, nil, fmt.Errorf("TLS for %s: %w", address, err)
 		}
 		c.TLS, c.AllowFallbackToPlaintext = config, plain
+		if secure == nil && config != nil {
+			if secure = config.Clone(); secure.ServerName == host {
+				secure.ServerName = "" // the transport fills it in: backends have names that nobody knows before the redirect
+			}
+		}
 		loading := c.Clone()
 		loading.DialFunc = d.DialAny()
-		all = append(all, frontend{address: address, config: c, loading: loading, http: httpURL(t, host, config != nil && !plain)})
+		web := httpURL(t, host, config != nil && !plain)
+		all = append(all, frontend{address: address, config: c, loading: loading, http: web})
 	}
-	return all, nil
+	return all, secure, nil
 }
 
 // httpURL is a frontend's HTTP server. Where TLS is only a preference it is asked in the clear: one that wants TLS
@@ -72,24 +77,6 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 		port = given
 	}
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
-}
-
-// httpTLS is the configuration for every https host: the server's name is filled in by the transport, since backends
-// have names that nobody knows before the redirect.
-func httpTLS(t loader.Target, d loader.Deps) (*tls.Config, error) {
-	host, _, err := net.SplitHostPort(t.Address(0, queryPort))
-	if err != nil {
-		return nil, err
-	}
-	config, _, err := d.TLS(t.TLS, host)
-	if err != nil || config == nil {
-		return nil, err
-	}
-	config = config.Clone()
-	if config.ServerName == host {
-		config.ServerName = ""
-	}
-	return config, nil
 }
 
 // connector makes connections to the first frontend that can be reached, from a given one on, and says the setup
@@ -145,7 +132,8 @@ func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // loadingSetup lists what a loading session says first. The user's settings come later and win.
 func loadingSetup(g groupCommit, settings []loader.Setting) []string {
-	return append([]string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}, sessionSettings(settings)...)
+	ours := []string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}
+	return append(ours, sessionSettings(settings)...)
 }
 
 // sessionSettings sets the variables of --set, for the proof as well as for the load.

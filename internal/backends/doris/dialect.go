@@ -12,13 +12,14 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// dialect is how Doris writes what sqlload leaves open. The SUM of BIGINT is BIGINT, and wraps around in silence where the
-// squares of a large batch's offsets pass 64 bits; LARGEINT has 128. LENGTH counts bytes.
+// dialect is how Doris writes what sqlload leaves open. The SUM of BIGINT is BIGINT, and wraps around in silence
+// where the squares of a large batch's offsets pass 64 bits; LARGEINT has 128. LENGTH counts bytes.
 //
-// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone (vdatetime_value.h).
-// MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a DECIMAL besides. A text that is
-// compared with a column of times becomes one when the statement is planned, with as many digits behind the second as it
-// has: hence six of them in both. A table's rows are sorted by its key, so its first column alone narrows what is read.
+// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone
+// (vdatetime_value.h). MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a
+// DECIMAL besides. A text that is compared with a column of times becomes one when the statement is planned, with as
+// many digits behind the second as it has: hence six of them in both. A table's rows are sorted by its key, so its
+// first column alone narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Type: columnType, Fold: true,
@@ -94,10 +95,10 @@ func (h shape) fill(alive int64) shape {
 	return h
 }
 
-// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem alone
-// is that of four rows, of which a UNIQUE KEY would keep one. Doris wants the key's columns to be the table's first ones,
-// in its order, so they are moved there; nothing depends on their places, since every load names the columns it brings.
-// One column is enough to spread the rows, and keeps the lines of an order together.
+// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem
+// alone is that of four rows, of which a UNIQUE KEY would keep one. Doris wants the key's columns to be the table's
+// first ones, in its order, so they are moved there; nothing depends on their places, since every load names the
+// columns it brings. One column is enough to spread the rows, and keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
 	var lines []string
 	for _, c := range s.keyFirst() {
@@ -107,8 +108,9 @@ func (s statements) createTable(h shape) string {
 	if h.unique {
 		model = "UNIQUE"
 	}
-	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\nDISTRIBUTED BY HASH(%s) BUCKETS %d",
-		s.Table, strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy, quote(s.Schema.Key().Name), h.buckets)
+	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\n", s.Table,
+		strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
+		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(s.Schema.Key().Name), h.buckets)
 	all := map[string]string{}
 	maps.Copy(all, h.properties)
 	if h.replication > 0 {
@@ -146,7 +148,8 @@ func properties(all map[string]string) string {
 // maxVarchar is the most bytes a VARCHAR holds.
 const maxVarchar = 65533
 
-// columnType is a column's type. Doris counts bytes in VARCHAR. A text that is a key is one, since a STRING can be none.
+// columnType is a column's type. Doris counts bytes in VARCHAR. A text that is a key is one, since a STRING can be
+// none.
 func columnType(c rows.Column) string {
 	length := max(c.Declared, c.MaxBytes, 1)
 	switch {
@@ -170,8 +173,8 @@ func refuseBytes(s rows.Schema) error {
 	for _, c := range s.Columns {
 		if c.Type == rows.Bytes {
 			return &loader.Error{
-				Op: "prepare", Applied: loader.No, Err: fmt.Errorf("column %s holds raw bytes, and Doris has no type for them", c.Name),
-				Hint: "take --payload-kind text",
+				Op: "prepare", Applied: loader.No, Hint: "take --payload-kind text",
+				Err: fmt.Errorf("column %s holds raw bytes, and Doris has no type for them", c.Name),
 			}
 		}
 	}

@@ -40,10 +40,6 @@ func journal(t testing.TB) dataset.Dataset {
 	return d
 }
 
-// tables are the datasets whose keys and columns are others: two small integers, a number of two terms with decimals, and
-// a timestamp as key.
-func tables() []string { return []string{"pairs", "lineitem", "httplogs"} }
-
 func named(t testing.TB, name string) dataset.Dataset {
 	d, err := dataset.New(name, dataset.Options{Seed: 1})
 	require.NoError(t, err)
@@ -189,7 +185,7 @@ func TestFrontendURLs(t *testing.T) {
 		if c.port != "" {
 			target.Params.Set("http_port", c.port)
 		}
-		all, err := frontends(target, testDeps())
+		all, _, err := frontends(target, testDeps())
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, all[0].http.String(), name)
 	}

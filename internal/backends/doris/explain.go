@@ -50,13 +50,15 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			add("per batch", "SHOW LAST INSERT")
 		}
 		if label != "" {
-			add("per batch", "GET "+name.labelPath()+"?label="+label+" where the frontend has no last INSERT: one that is not the master")
+			add("per batch", "GET "+name.labelPath()+"?label="+label+
+				" where the frontend has no last INSERT: one that is not the master")
 		}
 	case s3Load:
 		add("per batch", fmt.Sprintf("PUT %s%012d.%s", folderOf(t), 0, c.Format))
 		add("per group", "HEAD of every object")
 		add("per group", loadingSetup(o.group, t.Settings)...)
-		add("per group", strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`).Replace(s.loadObjects(label, shownSource(t, c.Format))))
+		printed := strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`)
+		add("per group", printed.Replace(s.loadObjects(label, shownSource(t, c.Format))))
 	default:
 		add("per batch", "PUT "+name.loadPath()+" to a frontend, without a body; it redirects to a backend")
 		headers := o.headers(s, c.Format)

@@ -16,10 +16,10 @@ const (
 	groupIntervals  = 6                // how many of them a merged load may take
 )
 
-// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group commit,
-// can be read. It looks, rather than remember the answers: those of an earlier process of the run are nobody's to remember.
-// It takes no longer than that, as the time until rows can be read is a measurement; only where rows may be there twice it
-// waits for what nobody can look for.
+// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group
+// commit, can be read. It looks, rather than remember the answers: those of an earlier process of the run are
+// nobody's to remember. It takes no longer than that, as the time until rows can be read is a measurement; only where
+// rows may be there twice it waits for what nobody can look for.
 func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()
 	if l.options.group == groupAsync && l.doubted.Load() {
@@ -59,15 +59,17 @@ func (l *opened) interval() time.Duration {
 	return groupInterval
 }
 
-// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A merged
-// load is looked for at least ten times in its interval, or its wait would be measured in pauses.
+// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A
+// merged load is looked for at least ten times in its interval, or its wait would be measured in pauses. Some of its
+// rows may be there twice, and must not make up for others.
 func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
-	end, longest := time.Now().Add(most), lastPause
+	end, longest, count := time.Now().Add(most), lastPause, l.CountRows
 	if l.options.group.on() {
+		count = l.Distinct
 		longest = min(longest, max(firstPause, l.interval()/10))
 	}
 	for pause := firstPause; ; pause = min(2*pause, longest) {
-		found, err := l.readable(ctx, all)
+		found, err := count(ctx, all)
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err
 		}
@@ -75,14 +77,6 @@ func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64,
 			return found, err
 		}
 	}
-}
-
-// readable counts the rows. Under group commit some may be there twice, and must not make up for others.
-func (l *opened) readable(ctx context.Context, all loader.KeyRange) (int64, error) {
-	if l.options.group.on() {
-		return l.Distinct(ctx, all)
-	}
-	return l.CountRows(ctx, all)
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -43,10 +43,12 @@ func (f frontend) at(path, label string) *url.URL {
 // follow sends a request with our own credentials and goes where it is redirected, with a body of its own each time. It
 // returns the answer that is no redirect, and from where it came; an error has the address that it is about.
 //
-// A PUT without a batch asks a frontend for a backend, and ends where that is named: the answer is nil then. What a frontend
-// reads of a body is lost, and net/http cannot be kept from sending one after a second or so of silence; an empty body
-// costs nothing, and the connection stays usable.
-func (l *opened) follow(ctx context.Context, method string, to *url.URL, headers map[string]string, b *batch.Batch) (*httpload.Response, *url.URL, error) {
+// A PUT without a batch asks a frontend for a backend, and ends where that is named: the answer is nil then. What a
+// frontend reads of a body is lost, and net/http cannot be kept from sending one after a second or so of silence; an
+// empty body costs nothing, and the connection stays usable.
+func (l *opened) follow(
+	ctx context.Context, method string, to *url.URL, headers map[string]string, b *batch.Batch,
+) (*httpload.Response, *url.URL, error) {
 	asks := method == http.MethodPut && b == nil
 	for range maxHops {
 		r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
@@ -74,7 +76,7 @@ func (l *opened) follow(ctx context.Context, method string, to *url.URL, headers
 		switch {
 		case err != nil || next == nil:
 			return answer, to, err
-		case asks && (to.Scheme != "http" || next.Scheme != "https"): // else the frontend's own https port (enable_https): ask there
+		case asks && (to.Scheme != "http" || next.Scheme != "https"): // else its own https port (enable_https): ask there
 			return nil, next, nil
 		}
 		to = next
@@ -84,10 +86,12 @@ func (l *opened) follow(ctx context.Context, method string, to *url.URL, headers
 
 // redirected reads where an answer leads; nil if it is no redirect. Doris writes user and password into it: they are
 // cut off at once, and errors never repeat what the header says. The path is kept as it is: it may lead to
-// _stream_load_forward with parameters of its own. An address that cannot be reached from here is replaced as --be says.
+// _stream_load_forward with parameters of its own. An address that cannot be reached from here is replaced as --be
+// says.
 func (l *opened) redirected(from *url.URL, answer *httpload.Response) (*url.URL, error) {
 	switch answer.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 	default:
 		return nil, nil
 	}
@@ -101,10 +105,11 @@ func (l *opened) redirected(from *url.URL, answer *httpload.Response) (*url.URL,
 	if to.Scheme != "http" && to.Scheme != "https" {
 		return nil, &refusal{http: answer.Status, message: "a redirect to neither http nor https"}
 	}
-	if from.Scheme == "https" && to.Scheme == "http" && l.frontends[0].http.Scheme == "https" { // of --tls prefer it is http
+	encrypted := l.frontends[0].http.Scheme == "https" // not for --tls prefer, see httpURL
+	if encrypted && from.Scheme == "https" && to.Scheme == "http" {
+		const leak = "frontend %s redirects to %s without TLS, where the password would go in the clear"
 		return nil, &loader.Error{
-			Op: "follow the redirect", Applied: loader.No,
-			Err:  fmt.Errorf("frontend %s redirects to %s without TLS, where the password would go in the clear", from.Host, to.Host),
+			Op: "follow the redirect", Applied: loader.No, Err: fmt.Errorf(leak, from.Host, to.Host),
 			Hint: "switch enable_https on for the backends; or take --tls prefer, which goes on without",
 		}
 	}
@@ -120,8 +125,8 @@ func (l *opened) reached(address string) string {
 	return address
 }
 
-// question asks a frontend about a label, and follows redirects: only the master knows labels. It begins with the one that
-// answered the last question. What is asked may be asked twice.
+// question asks a frontend about a label, and follows redirects: only the master knows labels. It begins with the one
+// that answered the last question. What is asked may be asked twice.
 func (l *opened) question(ctx context.Context, method, path, label string) (a answer, err error) {
 	i, err := l.anyFrontend(ctx, int(l.spoke.Load()), func(ctx context.Context, fe frontend) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
@@ -136,8 +141,9 @@ func (l *opened) question(ctx context.Context, method, path, label string) (a an
 	return a, err
 }
 
-// anyFrontend calls f with one frontend after the other, from the first on, until one has spoken, and tells which. One that
-// hangs, or has nothing to say but that it cannot, is passed over; a refusal is what another one would say too.
+// anyFrontend calls f with one frontend after the other, from the first on, until one has spoken, and tells which.
+// One that hangs, or has nothing to say but that it cannot, is passed over; a refusal is what another one would say
+// too.
 func (l *opened) anyFrontend(ctx context.Context, first int, f func(context.Context, frontend) error) (i int, all error) {
 	for n := range l.frontends {
 		i = (first + n) % len(l.frontends)
@@ -151,8 +157,8 @@ func (l *opened) anyFrontend(ctx context.Context, first int, f func(context.Cont
 			return i, nil
 		}
 		all = and(all, fmt.Errorf("frontend %s: %w", l.frontends[i].http.Host, err))
-		known := verdict(err).Class
-		if ctx.Err() != nil || known != loader.ClassConnection && known != loader.ClassTimeout && known != loader.ClassShutdown {
+		silent := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
+		if ctx.Err() != nil || !slices.Contains(silent, verdict(err).Class) {
 			break
 		}
 	}
@@ -166,10 +172,10 @@ func (l *opened) unreachable(be *url.URL, err error) error {
 	if !errors.As(err, &op) || op.Op != "dial" {
 		return err
 	}
-	hint := fmt.Sprintf("if the cluster knows the backend by an address that leads nowhere from here: --%s public, or --%s %s=HOST:PORT",
-		optRedirectPolicy, optBackends, be.Host)
+	hint := fmt.Sprintf("if the cluster knows the backend by an address that leads nowhere from here: "+
+		"--%s public, or --%s %s=HOST:PORT", optRedirectPolicy, optBackends, be.Host)
 	if slices.Contains(l.options.direct, be.Host) {
-		hint = fmt.Sprintf("--%s names it: give the address of its HTTP server, port 8040 by default, or leave it out", optBackends)
+		hint = "--" + optBackends + " names it: give the address of its HTTP server, port 8040 by default, or leave it out"
 	}
 	return &loader.Error{Op: "connect to backend " + be.Host, Applied: loader.No, Err: err, Hint: hint}
 }

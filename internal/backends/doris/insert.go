@@ -22,8 +22,8 @@ type insertSession struct {
 	merged bool // an INSERT of the session went in by group commit, or nobody can tell: it is not asked about again
 }
 
-// insertSession connects to the next frontend.
-func (l *opened) insertSession(ctx context.Context, text statements, labels bool) (*insertSession, error) {
+// openInsert connects to the next frontend.
+func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
 	first := l.nextFrontend()
 	setup := loadingSetup(l.options.group, l.target.Settings)
 	s := &insertSession{
@@ -83,8 +83,8 @@ func affected(r sql.Result, err error) (int64, error) {
 // INSERT repeats it: group commit shows by a label of the server's. The rows are in by now, so that a question without
 // an answer is no reason to send them again: the ack says what is not known.
 //
-// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of the
-// statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
+// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of
+// the statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
 func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label string) error {
 	if s.merged {
 		return nil
@@ -111,7 +111,8 @@ func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label stri
 	return nil
 }
 
-// known asks the master for the label where the session's frontend cannot tell: one that is not known there was replaced.
+// known asks the master for the label where the session's frontend cannot tell: one that is not known there was
+// replaced.
 func (s *insertSession) known(ctx context.Context, ack *loader.Ack, label string) error {
 	if label == "" {
 		ack.Detail = append(ack.Detail, "SHOW LAST INSERT does not tell whether the rows went in by group commit")

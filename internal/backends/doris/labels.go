@@ -51,8 +51,8 @@ func (l *opened) pending(s txnState) bool {
 	return s.underWay() || s == stateCommitted && l.caps.Staged
 }
 
-// earlierPatience is how long a load waits for an earlier one under its label. One that takes longer may hang, and is for
-// Resolve to end.
+// earlierPatience is how long a load waits for an earlier one under its label. One that takes longer may hang, and is
+// for Resolve to end.
 const earlierPatience = 5 * time.Second
 
 // maxSends bounds how often a label that an earlier load has given back is tried.
@@ -77,7 +77,7 @@ func (e *replacedError) Error() string {
 type labelSpentError struct{ label string }
 
 func (e *labelSpentError) Error() string {
-	return fmt.Sprintf("label %s was used by a load that is over and put no rows in, and nothing can go in under it any more", e.label)
+	return "label " + e.label + " was used by a load that is over and put no rows in, and nothing can go in under it any more"
 }
 
 // once sends what goes in under the label of a batch or a group; "" is none.
@@ -85,13 +85,16 @@ func (e *labelSpentError) Error() string {
 // An earlier attempt may turn up late: its request lay in a backend's socket while Resolve looked for it, and found
 // nothing. It then has the label, and nothing of this attempt was taken. So this one waits for what becomes of the
 // other, and sends again only what the server has certainly thrown away.
-func (l *opened) once(ctx context.Context, ref loader.Ref, label string, send func() (loader.Ack, error)) (ack loader.Ack, err error) {
+func (l *opened) once(
+	ctx context.Context, ref loader.Ref, label string, send func() (loader.Ack, error),
+) (ack loader.Ack, err error) {
 	if label == "" {
 		return send()
 	}
 	if earlier := l.replaced.Load(); earlier != nil {
 		// That batch was counted; from here on nothing would recognise one that is sent twice.
-		return ack, &loader.Error{Op: "load", Applied: loader.No, Err: fmt.Errorf("of an earlier batch, %w", earlier), Hint: hint(earlier)}
+		err = fmt.Errorf("of an earlier batch, %w", earlier)
+		return ack, &loader.Error{Op: "load", Applied: loader.No, Err: err, Hint: hint(earlier)}
 	}
 	for range maxSends {
 		ack, err = send()
@@ -138,15 +141,16 @@ func (l *opened) earlier(ctx context.Context, ref loader.Ref, label string) (loa
 // Resolve asks the frontend about the label, ends the load if it is still under way, and asks again. "Not applied" is
 // final: nothing of the batch is in, and nothing that was sent so far will be.
 //
-// Its client has given the load up, and until the server notices, which may be its timeout, nobody else gets the label. A
-// load that is committed by then stays.
+// Its client has given the load up, and until the server notices, which may be its timeout, nobody else gets the
+// label. A load that is committed by then stays.
 func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Resolution, err error) {
 	label := l.name.label(ref, l.caps.Staged)
 	state, err := l.labelState(ctx, label)
 	if err == nil && state.underWay() {
 		// CancelLoadAction; it needs LOAD_PRIV on the database.
 		if _, err := l.question(ctx, http.MethodPost, l.name.cancelPath(), label); err != nil {
-			l.log.Warn("a load that was given up cannot be cancelled; waiting for the server to end it", "label", label, "error", err)
+			l.log.Warn("a load that was given up cannot be cancelled; waiting for the server to end it",
+				"label", label, "error", err)
 		}
 	}
 	if err == nil && l.pending(state) {
@@ -160,10 +164,11 @@ func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Reso
 
 // meaning is what the state of a label says about the rows, once nothing is under way any more.
 //
-// A label that is not known was never used, or is forgotten: twelve hours are the default, streaming_label_keep_max_second
-// is often lowered, and label_num_threshold cuts in on a busy day. Nobody can ask for either without an administrator's
-// rights, so the rows themselves are asked. They are asked about a group as well: a statement that found some of its
-// objects, or none, used its label up all the same, and a group that counts as in loses its objects.
+// A label that is not known was never used, or is forgotten: twelve hours are the default,
+// streaming_label_keep_max_second is often lowered, and label_num_threshold cuts in on a busy day. Nobody can ask for
+// either without an administrator's rights, so the rows themselves are asked. They are asked about a group as well: a
+// statement that found some of its objects, or none, used its label up all the same, and a group that counts as in
+// loses its objects.
 func (l *opened) meaning(ctx context.Context, ref loader.Ref, state txnState) (loader.Resolution, error) {
 	switch {
 	case state == stateAborted:
@@ -205,9 +210,9 @@ func (l *opened) ended(ctx context.Context, label string) (txnState, error) {
 func (n tableName) labelPath() string  { return n.path("get_load_state") }
 func (n tableName) cancelPath() string { return n.path("_cancel") }
 
-// labelState asks a frontend, which asks the master: GET /api/{db}/get_load_state, which every release has, and which needs
-// no more than the load itself. SHOW TRANSACTION wants an administrator, and SHOW LOAD does not list stream loads. It
-// tells the state of the label's newest transaction, and UNKNOWN for a label that it does not know.
+// labelState asks a frontend, which asks the master: GET /api/{db}/get_load_state, which every release has, and which
+// needs no more than the load itself. SHOW TRANSACTION wants an administrator, and SHOW LOAD does not list stream
+// loads. It tells the state of the label's newest transaction, and UNKNOWN for a label that it does not know.
 func (l *opened) labelState(ctx context.Context, label string) (txnState, error) {
 	a, err := l.question(ctx, http.MethodGet, l.name.labelPath(), label)
 	if err != nil {

@@ -85,11 +85,7 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	method, _ := loader.FindMethod(New(), t.Method)
 	name, _ := targetTable(t)
 	o, _ := readOptions(t)
-	all, err := frontends(t, d)
-	if err != nil {
-		return nil, err
-	}
-	config, err := httpTLS(t, d)
+	all, config, err := frontends(t, d)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +101,8 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	return l, nil
 }
 
-// probe asks what is at the other end. The version alone is MySQL's to every client: it is the comment that names Doris.
+// probe asks what is at the other end. The version alone is MySQL's to every client: it is the comment that names
+// Doris.
 func (l *opened) probe(ctx context.Context) error {
 	var comment, packet string
 	if err := l.control.QueryRowContext(ctx, "SELECT @@version_comment").Scan(&comment); err != nil {
@@ -124,7 +121,9 @@ func (l *opened) probe(ctx context.Context) error {
 	} else {
 		l.log.Debug("max_allowed_packet cannot be read", "error", err)
 	}
-	l.server = loader.Server{Product: "Apache Doris", Version: version(comment), Endpoint: l.frontends[0].address, Settings: settings}
+	l.server = loader.Server{
+		Product: "Apache Doris", Version: version(comment), Endpoint: l.frontends[0].address, Settings: settings,
+	}
 	return nil
 }
 
@@ -162,7 +161,8 @@ func (l *opened) boundPacket(packet string) {
 // packetRoom is what a statement needs in bytes besides the rows: label, table name, column list.
 const packetRoom = 64 << 10
 
-// Server says what was found, and behind Prepare the table's number of replicas, in the word that the server has for it.
+// Server says what was found, and behind Prepare the table's number of replicas, in the word that the server has for
+// it.
 func (l *opened) Server() loader.Server {
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
@@ -199,14 +199,9 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		return t, err
 	}
 	t.Name = l.name.String()
-	if !t.Created && !p.Silent && l.options.group.on() {
-		l.compareProperties()
+	if t.Created || p.Silent || !l.options.group.on() {
+		return t, nil
 	}
-	return t, nil
-}
-
-// compareProperties warns where the table's group commit is set otherwise than the options say.
-func (l *opened) compareProperties() {
 	want := l.options.properties()
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if is := l.tableProperty(name); is != want[name] {
@@ -214,6 +209,7 @@ func (l *opened) compareProperties() {
 				"property", name, "table", cmp.Or(is, "the server's default"), "wanted", want[name])
 		}
 	}
+	return t, nil
 }
 
 // Session connects one worker to the next frontend, or for s3-load to the store.
@@ -227,7 +223,7 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 	case s3Load:
 		return objstore.StagingSession(l.store.Run(s.Want.Run)), nil
 	case insert:
-		return l.insertSession(ctx, text, labels)
+		return l.openInsert(ctx, text, labels)
 	}
 	return &streamSession{opened: l, text: text, labels: labels, first: l.nextFrontend()}, nil
 }

@@ -27,26 +27,33 @@ const (
 
 func tableOptions() []loader.Option {
 	return []loader.Option{
-		{Name: optBuckets, Kind: loader.IntOption, Default: "0", Help: "buckets of a table that is made; 0: four for each alive backend"},
-		{Name: optReplication, Kind: loader.IntOption, Default: "0", Help: "replicas of a table that is made; 0: one for each alive backend, at most three"},
+		number(optBuckets, "buckets of a table that is made; 0: four for each alive backend"),
+		number(optReplication, "replicas of a table that is made; 0: one for each alive backend, at most three"),
 	}
+}
+
+func number(name, help string) loader.Option {
+	return loader.Option{Name: name, Kind: loader.IntOption, Default: "0", Help: help}
 }
 
 func groupCommitOptions() []loader.Option {
 	return []loader.Option{
 		{Name: optGroupCommit, Kind: loader.StringOption, Default: "off",
-			Help: "let the server merge loads: off, sync (answer after the merged commit), async (answer after the write-ahead log); at least once unless off"},
-		{Name: optGroupInterval, Kind: loader.IntOption, Default: "0", Help: "group_commit_interval_ms of a table that is made; 0: the server's default"},
-		{Name: optGroupBytes, Kind: loader.IntOption, Default: "0", Help: "group_commit_data_bytes of a table that is made; 0: the server's default"},
+			Help: "let the server merge loads: off, sync (answer after the merged commit), " +
+				"async (answer after the write-ahead log); at least once unless off"},
+		number(optGroupInterval, propInterval+" of a table that is made; 0: the server's default"),
+		number(optGroupBytes, propBytes+" of a table that is made; 0: the server's default"),
 	}
 }
 
 func routeOptions() []loader.Option {
 	return []loader.Option{
 		{Name: optRedirectPolicy, Kind: loader.StringOption,
-			Help: "which address of a backend the frontend names: direct, public, private, public-private, random-be (Doris 3.1 and later)"},
+			Help: "which address of a backend the frontend names: " +
+				"direct, public, private, public-private, random-be (Doris 3.1 and later)"},
 		{Name: optBackends, Kind: loader.StringOption,
-			Help: "backends' HTTP addresses: host:port,… sends straight to them in turn; named=reachable,… replaces what a redirect names"},
+			Help: "backends' HTTP addresses: host:port,… sends straight to them in turn; " +
+				"named=reachable,… replaces what a redirect names"},
 	}
 }
 
@@ -89,20 +96,16 @@ func readOptions(t loader.Target) (o options, err error) {
 	}
 	o.buckets, o.replication = number(optBuckets, 768), number(optReplication, 32767)
 	o.groupInterval, o.groupBytes = number(optGroupInterval, 1<<31-1), number(optGroupBytes, 1<<40)
-	switch mode := t.Options[optGroupCommit]; mode {
-	case "", "off":
-		o.group = groupOff
-	case "sync":
-		o.group = groupSync
-	case "async":
-		o.group = groupAsync
-	default:
+	modes := map[string]groupCommit{"": groupOff, "off": groupOff, "sync": groupSync, "async": groupAsync}
+	mode := t.Options[optGroupCommit]
+	if o.group = modes[mode]; o.group == "" {
 		problems = append(problems, fmt.Errorf("--%s %s: there is off, sync, async", optGroupCommit, mode))
 	}
 	o.redirectPolicy = t.Options[optRedirectPolicy]
 	known := []string{"", "direct", "public", "private", "public-private", "random-be"}
 	if !slices.Contains(known, o.redirectPolicy) {
-		problems = append(problems, fmt.Errorf("--%s %s: there is %s", optRedirectPolicy, o.redirectPolicy, strings.Join(known[1:], ", ")))
+		problems = append(problems,
+			fmt.Errorf("--%s %s: there is %s", optRedirectPolicy, o.redirectPolicy, strings.Join(known[1:], ", ")))
 	}
 	problems = append(problems, o.readBackends(t.Options[optBackends]))
 	return o, errors.Join(problems...)
@@ -140,7 +143,8 @@ func (o *options) readBackends(text string) error {
 func (o options) refine(c loader.Caps) loader.Caps {
 	if o.group.on() {
 		c.Dedup, c.Window = loader.DedupNone, 0
-		c.Reason = "group commit merges loads under labels of the server's own, so nobody can tell whether a batch whose answer was lost is in"
+		c.Reason = "group commit merges loads under labels of the server's own, " +
+			"so nobody can tell whether a batch whose answer was lost is in"
 	}
 	return c
 }
@@ -183,7 +187,8 @@ func checkParams(t loader.Target) error {
 	const port = "http_port"
 	for name := range t.Params {
 		if name != port {
-			return fmt.Errorf("parameter %q of the target is not known; there are: %s; session variables go into --set %s=…", name, port, name)
+			return fmt.Errorf("parameter %q of the target is not known; there are: %s; session variables go into --set %s=…",
+				name, port, name)
 		}
 	}
 	if given := t.Params.Get(port); given != "" {
@@ -200,11 +205,13 @@ func checkSettings(t loader.Target) error {
 	for _, s := range t.Settings {
 		switch {
 		case t.Method == streamLoad:
-			return fmt.Errorf("--set %s: a stream load has no session to set it in; it is for methods %s and %s", s.Name, insert, s3Load)
+			return fmt.Errorf("--set %s: a stream load has no session to set it in; it is for methods %s and %s",
+				s.Name, insert, s3Load)
 		case !name.MatchString(s.Name):
 			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
 		case strings.EqualFold(s.Name, "group_commit"):
-			return fmt.Errorf("--set group_commit is refused: take --%s, which knows what it does to the guarantee", optGroupCommit)
+			return errors.New("--set group_commit is refused: take --" + optGroupCommit +
+				", which knows what it does to the guarantee")
 		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
 			return fmt.Errorf("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}
@@ -223,10 +230,13 @@ func checkVia(t loader.Target, method string) error {
 	case t.Via == nil:
 		return fmt.Errorf("method %s needs an object store that Doris can read from: --via s3://bucket/prefix", s3Load)
 	}
+	if err := objstore.Check(*t.Via); err != nil {
+		return err
+	}
 	path := t.Via.Hosts[0] + "/" + t.Via.Database
 	if i := strings.IndexAny(path, "*?[]{}\\\"'`\n"); i >= 0 {
-		return errors.Join(objstore.Check(*t.Via),
-			fmt.Errorf("--via: Doris reads %q in a path as part of a pattern or of a literal: choose a prefix without", path[i]))
+		return fmt.Errorf("--via: Doris reads %q in a path as part of a pattern or of a literal: "+
+			"choose a prefix without", path[i])
 	}
-	return objstore.Check(*t.Via)
+	return nil
 }

@@ -66,7 +66,7 @@ func (l staged) withoutObject(ctx context.Context, g loader.Group, name string, 
 
 // read makes Doris read the objects of the group once, by a session of its own.
 func (l staged) read(ctx context.Context, g loader.Group, statement string, access objstore.Access) (loader.Ack, error) {
-	session, err := l.insertSession(ctx, statements{}, false)
+	session, err := l.openInsert(ctx, statements{}, false)
 	if err != nil {
 		return loader.Ack{}, err
 	}
@@ -107,8 +107,9 @@ type source struct {
 	format batch.Format
 }
 
-// alternatives writes names in one folder as folder{a,b,…}. Releases from 4.1 on ask for each by HEAD (apache/doris#60414); earlier
-// ones list what begins like the first wildcard's left side, here the run's folder, and pick. One name is written as it is.
+// alternatives writes names in one folder as folder{a,b,…}. Releases from 4.1 on ask for each by HEAD
+// (apache/doris#60414); earlier ones list what begins like the first wildcard's left side, here the run's folder, and
+// pick. One name is written as it is.
 func alternatives(folder string, names []string) string {
 	if len(names) == 1 {
 		return names[0]

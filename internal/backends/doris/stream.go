@@ -13,7 +13,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// streamSession is one worker of stream-load. Its connections are the client's; what it holds is which frontend is its first.
+// streamSession is one worker of stream-load. Its connections are the client's; what it holds is which frontend is
+// its first.
 type streamSession struct {
 	*opened
 	text   statements
@@ -65,8 +66,8 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	return ack, err
 }
 
-// backend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is certainly
-// not applied, since no row was sent.
+// backend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is
+// certainly not applied, since no row was sent.
 func (l *opened) backend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
 	if direct := l.options.direct; len(direct) > 0 {
 		// The turn is the loader's: a session that met a dead backend is replaced, and its successor must not begin there.

@@ -222,20 +222,6 @@ func TestNoWayBackFromTLS(t *testing.T) {
 	}
 }
 
-// Once a server has loaded under a label of its own, nothing would recognise a batch sent twice: no more are sent.
-func TestReplacedLabelEndsTheRun(t *testing.T) {
-	be := listen(t, says(`{"Label":"e3b0c442","Status":"Success","Message":"OK","NumberTotalRows":10,"NumberLoadedRows":10}`))
-	fe := listen(t, redirect(be.URL))
-	db := pointed(t, nil, fe.address())
-	_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
-	require.ErrorContains(t, err, `"e3b0c442"`)
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err), "unknown, and no retry")
-	_, err = load(t.Context(), session(t, db, loader.DedupKey), ten(t))
-	require.Error(t, err)
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
-	assert.Len(t, be.all(), 1)
-}
-
 func TestGroupCommit(t *testing.T) {
 	be := listen(t, says(`{"Label":"group_commit_1","GroupCommit":true,"Status":"Success","Message":"OK","NumberTotalRows":10,"NumberLoadedRows":10}`))
 	fe := listen(t, redirect(be.URL))
