@@ -1,6 +1,7 @@
 package httpload
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 
@@ -12,7 +13,7 @@ import (
 func Attach(r *http.Request, head []byte, b *batch.Batch, tail []byte) {
 	body := b.Open()
 	r.ContentLength = int64(len(head)) + body.Size() + int64(len(tail))
-	r.Body = &framed{head: head, body: body, tail: tail, left: r.ContentLength}
+	r.Body = &framed{body: body, parts: [...]part{bytes.NewReader(head), body, bytes.NewReader(tail)}, left: r.ContentLength}
 	r.GetBody = nil // the transport never sends a body twice by itself: a retry is an attempt of its own
 	if r.ContentLength == 0 {
 		body.Close()
@@ -22,30 +23,26 @@ func Attach(r *http.Request, head []byte, b *batch.Batch, tail []byte) {
 
 // framed is a batch with something around it, such as the part of a multipart form that it is.
 type framed struct {
-	head []byte
-	body *batch.Body
-	tail []byte
-	left int64 // of all three
+	body  io.Closer
+	parts [3]part // with what is still to come of each
+	left  int64   // of all of them
+}
+
+type part interface {
+	io.Reader
+	io.WriterTo
 }
 
 func (f *framed) Read(p []byte) (n int, err error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	n = copy(p, f.head)
-	f.head = f.head[n:]
-	for n < len(p) {
-		m, err := f.body.Read(p[n:])
-		n += m
-		if err != nil { // the end; a body knows no other error
-			break
+	for _, part := range f.parts {
+		for err = nil; n < len(p) && err == nil; { // the end is the only error of a part
+			var m int
+			m, err = part.Read(p[n:])
+			n += m
 		}
 	}
-	m := copy(p[n:], f.tail)
-	f.tail = f.tail[m:]
-	n += m
 	f.left -= int64(n)
-	if n == 0 {
+	if n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
 	return n, nil
@@ -54,24 +51,13 @@ func (f *framed) Read(p []byte) (n int, err error) {
 // WriteTo hands the bytes over where they lie, in large pieces: see patient.ReadFrom.
 func (f *framed) WriteTo(w io.Writer) (sent int64, err error) {
 	defer func() { f.left -= sent }()
-	if sent, err = writePart(w, &f.head); err != nil {
-		return sent, err
+	for _, part := range f.parts {
+		n, err := part.WriteTo(w)
+		if sent += n; err != nil {
+			return sent, err
+		}
 	}
-	n, err := f.body.WriteTo(w)
-	if sent += n; err != nil {
-		return sent, err
-	}
-	n, err = writePart(w, &f.tail)
-	return sent + n, err
-}
-
-func writePart(w io.Writer, part *[]byte) (int64, error) {
-	if len(*part) == 0 {
-		return 0, nil
-	}
-	n, err := w.Write(*part)
-	*part = (*part)[n:]
-	return int64(n), err
+	return sent, nil
 }
 
 func (f *framed) Close() error { return f.body.Close() }

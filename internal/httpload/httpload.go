@@ -78,9 +78,9 @@ const MaxAnswer = 16 << 20
 // the request may have been carried out, unless loader.NotSent says otherwise. The request's body is closed as soon as
 // nothing reads it any more, which may be after Do has returned: it must keep its bytes until then, as batch.Body does.
 func (c *Client) Do(r *http.Request) (*Response, error) {
-	answer, err := c.RoundTrip(r)
+	answer, err := c.transport.RoundTrip(r)
 	if err != nil {
-		return nil, err
+		return nil, &brokenError{err}
 	}
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, MaxAnswer+1))

@@ -17,8 +17,9 @@ type Catalog interface {
 	Columns(ctx context.Context, c Conn, s *State, r *Relation) ([]Column, error)
 	// Fits says why the run cannot use the relation, or must not, beyond its columns.
 	Fits(ctx context.Context, c Conn, s *State, r *Relation) error
-	// Create lists the statements that make the table, with the comment loader.MadeBy.
-	Create(s *State) []string
+	// Create lists the statements that make the table, with the comment loader.MadeBy. Some servers have to be asked first:
+	// how many buckets a table of Doris has follows from the number of its backends. c is nil for Explain, which asks nobody.
+	Create(ctx context.Context, c Conn, s *State) ([]string, error)
 	// Exists reports whether a statement of Create or CreateClaims failed since another process was quicker.
 	Exists(err error) bool
 	// Grant is the statement that gives this user a privilege on a table, there or not: "CREATE", "TRUNCATE" or a list.

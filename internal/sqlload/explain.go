@@ -1,6 +1,10 @@
 package sqlload
 
-import "github.com/terapush/terapush/pkg/loader"
+import (
+	"context"
+
+	"github.com/terapush/terapush/pkg/loader"
+)
 
 // Explain lists what a run says to the server, beginning without a table: loads are the statements that load a batch or a
 // group, of which the table knows nothing.
@@ -18,7 +22,8 @@ func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) (all []l
 		add("once", "DROP TABLE "+s.Table)
 	}
 	if p.Create != loader.CreateNever {
-		add("once", t.Catalog.Create(s)...)
+		create, _ := t.Catalog.Create(context.Background(), nil, s) // asks nothing without a connection
+		add("once", create...)
 	}
 	if p.Create == loader.CreateTruncate { // the table that is there, of which what stands above is not said
 		add("once", s.Truncate())

@@ -182,7 +182,10 @@ func (t *Table) mayRemove(s *State, found *Relation) error {
 
 // create makes the table, in the place of another where there is one.
 func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*Relation, error) {
-	statements := t.Catalog.Create(s)
+	statements, err := t.Catalog.Create(ctx, c, s)
+	if err != nil {
+		return nil, t.Failed("create the table "+s.Table, err)
+	}
 	if old != nil {
 		statements = append([]string{"DROP TABLE " + s.Table}, statements...)
 	}

@@ -2,6 +2,7 @@ package doris
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -67,7 +68,8 @@ func (r *refusal) Error() string {
 	return b.String()
 }
 
-// shownAddress is an address without what may give access to it: user and password, or the signature of an object store.
+// shownAddress is an address without what may give access to it: user and password, or the signature of an object
+// store.
 func shownAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -81,13 +83,6 @@ type unreadable struct{ err error }
 
 func (u *unreadable) Error() string { return "the answer cannot be read: " + u.err.Error() }
 func (u *unreadable) Unwrap() error { return u.err }
-
-// replacedError says that the server loads under another label than it was given.
-type replacedError struct{ sent, got string }
-
-func (e *replacedError) Error() string {
-	return fmt.Sprintf("the server loaded under label %q what was sent under %q", e.got, e.sent)
-}
 
 // notMergedError says that a load was not merged although it had to be.
 type notMergedError struct{ label string }
@@ -113,66 +108,72 @@ func readAnswer(status int, body []byte) (answer, error) {
 	err := json.Unmarshal(body, &a)
 	switch {
 	case status != http.StatusOK && err == nil:
-		return a, &refusal{http: status, status: a.Status, code: a.Code, message: firstOf(a.Message, a.Msg, excerpt(body))}
+		return a, &refusal{http: status, status: a.Status, code: a.Code, message: cmp.Or(a.Message, a.Msg, excerpt(body))}
 	case status != http.StatusOK:
 		return a, &refusal{http: status, message: excerpt(body)}
 	case err != nil:
 		return a, &unreadable{err}
-	case a.Status == "" || a.Msg != "" && a.Message == "" && !strings.EqualFold(a.Status, "success") && !strings.EqualFold(a.Status, "ok"):
-		return a, &refusal{http: status, status: a.Status, code: a.Code, message: firstOf(a.Msg, string(a.Data), excerpt(body))}
+	}
+	good := strings.EqualFold(a.Status, "success") || strings.EqualFold(a.Status, "ok")
+	if a.Status == "" || a.Msg != "" && a.Message == "" && !good {
+		words := cmp.Or(a.Msg, string(a.Data), excerpt(body))
+		return a, &refusal{http: status, status: a.Status, code: a.Code, message: words}
 	}
 	return a, nil
 }
 
-// judge says what an answer means for the batch. Rows that are in need not be visible yet: Finish waits for them.
-func (s sent) judge(a answer) (loader.Ack, error) {
-	refused := &refusal{http: http.StatusOK, status: a.Status, job: a.ExistingJobStatus,
-		message: firstOf(a.Message, a.Msg), url: a.ErrorURL, rows: a.FirstErrorMsg}
-	switch a.Status {
-	case "Success", "Publish Timeout":
-		return s.count(a)
-	case statusExists:
-		// While a load runs, or waits for the second phase of a commit, nobody knows how it will end.
-		if a.ExistingJobStatus != "FINISHED" || s.label == "" {
-			return loader.Ack{}, refused
-		}
-		return loader.Ack{Rows: s.rows, AlreadyApplied: true, Detail: []string{a.Message}}, nil // finished is committed, visible or not
-	default:
-		return loader.Ack{}, refused
+// judge says what an answer to a load means for the batch. Rows that are in need not be visible yet: Finish waits for
+// them.
+//
+// "Success" alone proves nothing: a server may drop the label, load without group commit, or have read another number
+// of rows.
+func (s sent) judge(status int, body []byte) (ack loader.Ack, err error) {
+	a, err := readAnswer(status, body)
+	if err != nil {
+		return ack, err
 	}
-}
-
-// count compares label, mode and rows of a load that is in. "Success" alone proves nothing: a server may drop the label,
-// load without group commit, or have read another number of rows.
-func (s sent) count(a answer) (loader.Ack, error) {
 	switch {
+	case a.Status == statusExists && a.ExistingJobStatus == "FINISHED" && s.label != "": // committed, visible or not
+		return loader.Ack{Rows: s.rows, AlreadyApplied: true, Detail: []string{a.Message}}, nil
+	case a.Status != "Success" && a.Status != "Publish Timeout": // where a label exists nobody knows how its load ends
+		return ack, &refusal{
+			http: status, status: a.Status, job: a.ExistingJobStatus, message: cmp.Or(a.Message, a.Msg),
+			url: a.ErrorURL, rows: a.FirstErrorMsg,
+		}
 	case s.label != "" && a.Label != s.label:
-		return loader.Ack{}, &replacedError{sent: s.label, got: a.Label}
+		return ack, &replacedError{sent: s.label, got: a.Label}
 	case s.group.on() && !a.GroupCommit:
-		return loader.Ack{}, &notMergedError{label: a.Label}
+		return ack, &notMergedError{label: a.Label}
 	}
-	ack := loader.Ack{Rows: a.NumberLoadedRows}
-	if a.NumberFilteredRows > 0 || a.NumberUnselectedRows > 0 {
-		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered, %d not selected", a.NumberFilteredRows, a.NumberUnselectedRows))
+	ack.Rows = a.NumberLoadedRows
+	filtered, unselected := a.NumberFilteredRows, a.NumberUnselectedRows
+	if filtered > 0 || unselected > 0 {
+		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered, %d not selected", filtered, unselected))
 	}
 	for _, words := range []string{a.FirstErrorMsg, a.Message} {
 		if words != "" && words != "OK" {
 			ack.Detail = append(ack.Detail, words)
 		}
 	}
-	if read := a.NumberLoadedRows + a.NumberFilteredRows + a.NumberUnselectedRows; read != s.rows {
-		return ack, &loader.RowsError{Sent: s.rows, Acknowledged: a.NumberLoadedRows, Detail: append(ack.Detail, fmt.Sprintf("%d rows read", read))}
+	if read := ack.Rows + filtered + unselected; read != s.rows {
+		detail := append(ack.Detail, fmt.Sprintf("%d rows read", read))
+		err = &loader.RowsError{Sent: s.rows, Acknowledged: ack.Rows, Detail: detail}
 	}
-	return ack, nil
+	return ack, err
 }
 
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
+// readReply reads what a frontend answers to a question: {"msg":"success","code":0,"data":…}.
+func readReply(status int, body []byte) (a answer, err error) {
+	err = json.Unmarshal(body, &a)
+	switch {
+	case status != http.StatusOK:
+		return a, &refusal{http: status, code: a.Code, message: cmp.Or(a.Msg, excerpt(body))}
+	case err != nil:
+		return a, &unreadable{err}
+	case a.Code != 0:
+		return a, &refusal{http: status, code: a.Code, message: cmp.Or(string(a.Data), a.Msg) + ": " + a.Msg}
 	}
-	return ""
+	return a, nil
 }
 
 // excerpt is the beginning of a body that may be anything.

@@ -17,15 +17,6 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// judged is what a session makes of an answer.
-func judged(s sent, status int, body string) (loader.Ack, error) {
-	a, err := readAnswer(status, []byte(body))
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	return s.judge(a)
-}
-
 func success(label string, total, loaded, filtered, unselected int) string {
 	return fmt.Sprintf(`{"TxnId":7,"Label":%q,"Comment":"","TwoPhaseCommit":"false","Status":"Success","Message":"OK","NumberTotalRows":%d,`+
 		`"NumberLoadedRows":%d,"NumberFilteredRows":%d,"NumberUnselectedRows":%d,"LoadBytes":10}`, label, total, loaded, filtered, unselected)
@@ -51,7 +42,7 @@ func TestAnswersThatAreSuccess(t *testing.T) {
 			loader.Ack{Rows: 10}},
 		"no label": {sent{rows: 10, group: groupOff}, success("random", 10, 10, 0, 0), loader.Ack{Rows: 10}},
 	} {
-		ack, err := judged(c.sent, http.StatusOK, c.body)
+		ack, err := c.sent.judge(http.StatusOK, []byte(c.body))
 		require.NoError(t, err, name)
 		assert.Equal(t, c.ack, ack, name)
 	}
@@ -111,7 +102,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"504, a proxy's":        {labelled, 504, `<html>`, verdict{Class: loader.ClassShutdown, Retry: true}, ""},
 		"success with a 500":    {labelled, 500, success("l", 10, 10, 0, 0), verdict{Class: loader.ClassShutdown, Retry: true}, ""},
 	} {
-		_, err := judged(c.sent, c.status, c.body)
+		_, err := c.sent.judge(c.status, []byte(c.body))
 		require.Error(t, err, name)
 		assert.Contains(t, err.Error(), c.text, name)
 		assert.Equal(t, c.want, New().Classify(failed("load", err)), name)

@@ -107,7 +107,7 @@ const benchBytes = 64 << 20
 func BenchmarkStreamLoad(b *testing.B) {
 	address := startSink(b)
 	target := loader.Target{Scheme: "doris", Hosts: []string{"127.0.0.1"}, Database: "d", Table: "t", Method: streamLoad, TLS: loader.TLSOff}
-	db := unconnected(b, target, documents(b))
+	db := silent(b, target, documents(b))
 	db.frontends[0].http.Host = address
 	s, err := db.Session(b.Context(), contractOf(streamLoad, batch.DorisCSV, 1000))
 	require.NoError(b, err)

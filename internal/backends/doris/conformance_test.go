@@ -81,7 +81,7 @@ func TestConformanceOnAServer(t *testing.T) {
 				require.NoError(t, err)
 				target.Method, target.Table, target.TLS = method, "t_"+strings.ToLower(rand.Text()), loader.TLSOff
 				t.Cleanup(func() {
-					db := unconnected(t, target, people(t))
+					db := silent(t, target, people(t))
 					_, _ = db.control.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+db.name.quoted())
 				})
 				return target

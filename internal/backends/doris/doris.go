@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -116,17 +115,4 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	o, err := readOptions(t)
 	_, name := targetTable(t)
 	return o.refine(method.Caps), errors.Join(err, name, checkParams(t), checkSettings(t), checkVia(t, method.Name))
-}
-
-// checkVia refuses an object store where none is used, or none where one is.
-func checkVia(t loader.Target, method string) error {
-	switch {
-	case method != s3Load && t.Via != nil:
-		return fmt.Errorf("method %s sends rows itself: leave --via out, or take --method %s", method, s3Load)
-	case method != s3Load:
-		return nil
-	case t.Via == nil:
-		return fmt.Errorf("method %s needs an object store that Doris can read from: --via s3://bucket/prefix", s3Load)
-	}
-	return errors.Join(objstore.Check(*t.Via), checkPrefix(t.Via.Hosts[0]+"/"+t.Via.Database))
 }

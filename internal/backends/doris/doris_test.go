@@ -40,10 +40,6 @@ func journal(t testing.TB) dataset.Dataset {
 	return d
 }
 
-// tables are the datasets whose keys and columns are others: two small integers, a number of two terms with decimals, and
-// a timestamp as key.
-func tables() []string { return []string{"pairs", "lineitem", "httplogs"} }
-
 func named(t testing.TB, name string) dataset.Dataset {
 	d, err := dataset.New(name, dataset.Options{Seed: 1})
 	require.NoError(t, err)
@@ -78,14 +74,14 @@ func contractOf(method string, f batch.Format, batchRows int64) loader.Contract 
 	return c
 }
 
-// unconnected is a loader with a schema and without a server.
-func unconnected(t testing.TB, target loader.Target, d dataset.Dataset) *database {
+// silent is a loader with a schema that has asked no server.
+func silent(t testing.TB, target loader.Target, d dataset.Dataset) *opened {
 	t.Helper()
-	db, err := newDatabase(target, testDeps())
+	db, err := unconnected(target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = db.Close() })
-	s := newStatements(db.name, d.Schema())
-	db.schema.Store(&s)
+	_, err = db.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Silent: true})
+	require.NoError(t, err)
 	return db
 }
 
@@ -189,7 +185,7 @@ func TestFrontendURLs(t *testing.T) {
 		if c.port != "" {
 			target.Params.Set("http_port", c.port)
 		}
-		all, err := frontends(target, testDeps())
+		all, _, err := frontends(target, testDeps())
 		require.NoError(t, err, name)
 		assert.Equal(t, c.want, all[0].http.String(), name)
 	}

@@ -34,7 +34,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable(plannedShape(o, p).fill(1)))
 	}
 	if p.Create == loader.CreateTruncate {
-		add("once, where the table was there", s.truncateTable())
+		add("once, where the table was there", s.Truncate())
 	}
 	label := ""
 	if c.Dedup == loader.DedupKey || c.Staged() { // a group has its label under every guarantee
@@ -42,7 +42,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	}
 	switch c.Method {
 	case insert:
-		add("per session", setup(o.group, t.Settings)...)
+		add("per session", loadingSetup(o.group, t.Settings)...)
 		add("per batch", s.insertHead(label)+"(…), …")
 		if o.group.on() {
 			add("per session", "SHOW LAST INSERT")
@@ -50,16 +50,22 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			add("per batch", "SHOW LAST INSERT")
 		}
 		if label != "" {
-			add("per batch", "GET "+name.labelPath()+"?label="+label+" where the frontend has no last INSERT: one that is not the master")
+			add("per batch", "GET "+name.labelPath()+"?label="+label+
+				" where the frontend has no last INSERT: one that is not the master")
 		}
 	case s3Load:
 		add("per batch", fmt.Sprintf("PUT %s%012d.%s", folderOf(t), 0, c.Format))
 		add("per group", "HEAD of every object")
-		add("per group", setup(o.group, t.Settings)...)
-		add("per group", strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`).Replace(s.loadObjects(label, shownSource(t, c.Format))))
+		add("per group", loadingSetup(o.group, t.Settings)...)
+		printed := strings.NewReplacer("\x01", `\x01`, "\x02", `\x02`)
+		add("per group", printed.Replace(s.loadObjects(label, shownSource(t, c.Format))))
 	default:
 		add("per batch", "PUT "+name.loadPath()+" to a frontend, without a body; it redirects to a backend")
-		add("per batch", "PUT "+name.loadPath()+" to the backend\n"+shownHeaders(o.headers(s, c.Format, label)))
+		headers := o.headers(s, c.Format)
+		if label != "" {
+			headers["label"] = label
+		}
+		add("per batch", "PUT "+name.loadPath()+" to the backend\n"+shownHeaders(headers))
 	}
 	rows := loader.KeyRange{Last: c.BatchRows - 1}
 	if label != "" {

@@ -75,89 +75,7 @@ func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.
 	return false, asked, err
 }
 
-// A thousand small batches, of which one in five loses an answer: labels make them go in once.
-func TestLostAnswersEndExact(t *testing.T) {
-	const batches, size, workers = 1000, 5, 8
-	d := documents(t)
-	for _, method := range []string{streamLoad, insert} {
-		t.Run(method, func(t *testing.T) {
-			t.Parallel()
-			s := startStandIn(t, fake.Options{Backends: 3, Script: lossy})
-			format := batch.DorisCSV
-			if method == insert {
-				format = batch.Values
-			}
-			c := contractOf(method, format, size)
-			target := s.table(method, nil)
-			db := s.open(t, target, d, c)
-			asked := inParallel(t, workers, batches, func(n int64) int {
-				acked, asked, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: n}, n*size, size))
-				require.NoError(t, err)
-				assert.True(t, acked)
-				return asked
-			})
-			assert.Greater(t, asked, batches/10, "the script was to lose answers")
-			counts := s.KeyCounts("d." + target.Table)
-			assert.Len(t, counts, batches*size)
-			for key, n := range counts {
-				require.Equal(t, 1, n, "row %s", key)
-			}
-		})
-	}
-}
-
-// With group commit nothing recognises a batch: the same losses end in duplicates, and never in missing rows.
-func TestLostAnswersWithGroupCommit(t *testing.T) {
-	const batches, size = 60, 5
-	d := documents(t)
-	script := func(r fake.Request) fake.Fault {
-		return fake.Fault{CutAnswer: r.Kind == fake.Load && r.Attempt%5 == 0}
-	}
-	s := startStandIn(t, fake.Options{Script: script})
-	target := s.table(streamLoad, map[string]string{optGroupCommit: "sync", optGroupInterval: "10"})
-	caps, err := New().Check(target)
-	require.NoError(t, err)
-	assert.Equal(t, loader.AtLeastOnce, caps.Delivery())
-	c := contractOf(streamLoad, batch.DorisCSV, size)
-	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
-	db := s.open(t, target, d, c)
-	inParallel(t, 4, batches, func(n int64) int {
-		acked, _, err := attempts(t.Context(), db, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: n}, n*size, size))
-		require.NoError(t, err)
-		assert.True(t, acked)
-		return 0
-	})
-	counts := s.KeyCounts("d." + target.Table)
-	assert.Len(t, counts, batches*size)
-	assert.Greater(t, s.Rows("d."+target.Table), int64(batches*size))
-}
-
-func inParallel(t *testing.T, workers, n int, f func(n int64) int) int {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	next, sum := 0, 0
-	for range workers {
-		wg.Go(func() {
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= n || t.Failed() {
-					return
-				}
-				got := f(int64(i))
-				mu.Lock()
-				sum += got
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	return sum
-}
-
-// once lets a fault happen to the first request of the kind.
+// firstOnly lets a fault happen to the first request of the kind.
 func firstOnly(kind fake.Kind, fault fake.Fault) func(fake.Request) fake.Fault {
 	return func(r fake.Request) fake.Fault {
 		if r.Kind == kind && r.Attempt == 1 && (kind != fake.Statement || r.Label != "") {
@@ -168,7 +86,7 @@ func firstOnly(kind fake.Kind, fault fake.Fault) func(fake.Request) fake.Fault {
 }
 
 // oneBatch loads batch 0 against a script and returns what came of the first attempt.
-func oneBatch(t *testing.T, method string, options map[string]string, script func(fake.Request) fake.Fault) (*standIn, *database, *batch.Batch, loader.Contract, error) {
+func oneBatch(t *testing.T, method string, options map[string]string, script func(fake.Request) fake.Fault) (*standIn, *opened, *batch.Batch, loader.Contract, error) {
 	d := documents(t)
 	s := startStandIn(t, fake.Options{Script: script})
 	format := batch.DorisCSV
@@ -176,7 +94,7 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 		format = batch.Values
 	}
 	c := contractOf(method, format, 10)
-	if options[optGroupCommit] != "" {
+	if g := options[optGroupCommit]; g != "" && g != "off" {
 		c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	}
 	db := s.open(t, s.table(method, options), d, c)
@@ -344,7 +262,7 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			require.NoError(t, err)
 			assert.Empty(t, notes)
 			assert.EqualValues(t, 10, s.Rows(db.name.String()))
-			assert.Equal(t, int64(50), db.groupInterval.Load())
+			assert.Equal(t, 50*time.Millisecond, db.interval())
 
 			silent := func(fake.Request) fake.Fault { return fake.Fault{NoGroup: true} }
 			_, _, _, _, err = oneBatch(t, method, map[string]string{optGroupCommit: "sync"}, silent)

@@ -3,6 +3,7 @@ package doris
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -15,28 +16,24 @@ const (
 	groupIntervals  = 6                // how many of them a merged load may take
 )
 
-// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group commit,
-// can be read. It looks, rather than remember the answers: those of an earlier process of the run are nobody's to remember.
-// It takes no longer than that, as the time until rows can be read is a measurement; only where rows may be there twice it
-// waits for what nobody can look for.
-func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
-	s, err := db.prepared()
-	if err != nil {
-		return nil, err
-	}
+// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group
+// commit, can be read. It looks, rather than remember the answers: those of an earlier process of the run are
+// nobody's to remember. It takes no longer than that, as the time until rows can be read is a measurement; only where
+// rows may be there twice it waits for what nobody can look for.
+func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()
-	if db.options.group == groupAsync && db.doubted.Load() {
+	if l.options.group == groupAsync && l.doubted.Load() {
 		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
-		if err := wait(ctx, db.interval()); err != nil {
+		if err := wait(ctx, l.interval()); err != nil {
 			return nil, err
 		}
 	}
-	found, err := db.awaitRows(ctx, s, all, rows, db.patience())
+	found, err := l.awaitRows(ctx, all, rows, l.patience())
 	if err != nil || found >= rows {
 		return nil, failed("wait for rows to become visible", err)
 	}
 	where := "their versions are still being published, or they are not in"
-	if db.options.group == groupAsync {
+	if l.options.group == groupAsync {
 		where = "they are in the write-ahead log, on one disk of one backend each, or lost"
 	}
 	return []string{fmt.Sprintf("%d of %d acknowledged rows cannot be read after %s: %s",
@@ -44,33 +41,35 @@ func (db *database) Finish(ctx context.Context, all loader.KeyRange, rows int64)
 }
 
 // patience is how long rows may take: several of the table's intervals, as far as it is known here.
-func (db *database) patience() time.Duration {
-	if db.most > 0 {
-		return db.most
+func (l *opened) patience() time.Duration {
+	if l.most > 0 {
+		return l.most
 	}
-	if !db.options.group.on() {
+	if !l.options.group.on() {
 		return publishPatience
 	}
-	return max(publishPatience, groupIntervals*db.interval())
+	return max(publishPatience, groupIntervals*l.interval())
 }
 
 // interval is the time after which a merged load is committed at the latest, as far as it is known here.
-func (db *database) interval() time.Duration {
-	if ms := db.groupInterval.Load(); ms > 0 {
+func (l *opened) interval() time.Duration {
+	if ms, err := strconv.ParseInt(l.tableProperty(propInterval), 10, 64); err == nil && ms > 0 {
 		return time.Duration(ms) * time.Millisecond
 	}
 	return groupInterval
 }
 
-// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A merged
-// load is looked for at least ten times in its interval, or its wait would be measured in pauses.
-func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
-	end, longest := time.Now().Add(most), lastPause
-	if db.options.group.on() {
-		longest = min(longest, max(firstPause, db.interval()/10))
+// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A
+// merged load is looked for at least ten times in its interval, or its wait would be measured in pauses. Some of its
+// rows may be there twice, and must not make up for others.
+func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
+	end, longest, count := time.Now().Add(most), lastPause, l.CountRows
+	if l.options.group.on() {
+		count = l.Distinct
+		longest = min(longest, max(firstPause, l.interval()/10))
 	}
 	for pause := firstPause; ; pause = min(2*pause, longest) {
-		found, err := db.readable(ctx, s, all)
+		found, err := count(ctx, all)
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err
 		}
@@ -78,15 +77,6 @@ func (db *database) awaitRows(ctx context.Context, s statements, all loader.KeyR
 			return found, err
 		}
 	}
-}
-
-// readable counts the rows. Under group commit some may be there twice, and must not make up for others.
-func (db *database) readable(ctx context.Context, s statements, all loader.KeyRange) (n int64, err error) {
-	if !db.options.group.on() {
-		return db.visible(ctx, s, all)
-	}
-	err = db.control.QueryRowContext(ctx, s.SelectDistinct(all)).Scan(&n)
-	return n, err
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -21,9 +21,7 @@ func TestPublishTimeout(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.Yes, found.Applied, "committed is in, to be seen or not")
 
-	text, err := db.prepared()
-	require.NoError(t, err)
-	n, err := db.awaitRows(t.Context(), text, loader.KeyRange{Last: 9}, 10, 0)
+	n, err := db.awaitRows(t.Context(), loader.KeyRange{Last: 9}, 10, 0)
 	require.NoError(t, err)
 	assert.Zero(t, n)
 	close(visible)
@@ -68,21 +66,22 @@ func TestFinishGivesUp(t *testing.T) {
 }
 
 func TestPatience(t *testing.T) {
-	db := &database{options: options{group: groupOff}}
-	assert.Equal(t, time.Minute, db.patience())
-	db.options.group = groupAsync
-	assert.Equal(t, time.Minute, db.patience())
-	db.groupInterval.Store(60_000)
-	assert.Equal(t, 6*time.Minute, db.patience())
+	for options, want := range map[[2]string]time.Duration{
+		{"off", ""}: time.Minute, {"async", ""}: time.Minute, {"async", "60000"}: 6 * time.Minute,
+	} {
+		_, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: options[0], optGroupInterval: options[1]}, nil)
+		require.NoError(t, err)
+		assert.Equal(t, want, db.patience(), options)
+	}
 }
 
 // How long rows take until they can be read is measured, so nothing else is waited for. Only where an attempt has failed,
 // here or in an earlier process, a second copy of its rows may be in the log still, for an hour here.
 func TestFinishWaitsForSecondCopies(t *testing.T) {
-	for name, change := range map[string]func(*database){
+	for name, change := range map[string]func(*opened){
 		"nothing failed":     nil,
-		"an attempt failed":  func(db *database) { db.doubted.Store(true) },
-		"an earlier process": func(db *database) { resumes(t, db) },
+		"an attempt failed":  func(db *opened) { db.doubted.Store(true) },
+		"an earlier process": func(db *opened) { resumes(t, db) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, db, _, _, err := oneBatch(t, insert, map[string]string{optGroupCommit: "async", optGroupInterval: "3600000"}, nil)
@@ -107,7 +106,7 @@ func TestFinishWaitsForSecondCopies(t *testing.T) {
 	}
 }
 
-func resumes(t *testing.T, db *database) {
+func resumes(t *testing.T, db *opened) {
 	_, err := db.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateNever, Resume: true})
 	require.NoError(t, err)
 }

@@ -14,7 +14,7 @@ import (
 // insertSession is one worker of insert: a pinned connection of a pool of its own, which is never replaced behind the
 // caller's back and keeps its session variables.
 type insertSession struct {
-	db     *database
+	*opened
 	text   statements
 	labels bool
 	pool   *sql.DB
@@ -22,30 +22,20 @@ type insertSession struct {
 	merged bool // an INSERT of the session went in by group commit, or nobody can tell: it is not asked about again
 }
 
-func (db *database) insertSession(ctx context.Context, text statements, c loader.Contract, first int) (loader.Session, error) {
+// openInsert connects to the next frontend.
+func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
+	first := l.nextFrontend()
+	setup := loadingSetup(l.options.group, l.target.Settings)
 	s := &insertSession{
-		db: db, text: text, labels: c.Dedup == loader.DedupKey,
-		pool: sql.OpenDB(db.connector(first, setup(db.options.group, db.target.Settings)).forLoading()),
+		opened: l, text: text, labels: labels,
+		pool: sql.OpenDB(connector{frontends: l.frontends, first: first, setup: setup, loads: true}),
 	}
 	var err error
 	if s.conn, err = s.pool.Conn(ctx); err != nil {
 		_ = s.Close()
-		return nil, loader.ConnectError(db.frontends[first].address, err, faultOf)
+		return nil, loader.ConnectError(l.frontends[first].address, err, faultOf)
 	}
 	return s, nil
-}
-
-// setup lists what a loading session says first. The user's settings come later and win.
-func setup(g groupCommit, settings []loader.Setting) []string {
-	return append([]string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}, sessionSettings(settings)...)
-}
-
-// sessionSettings sets the variables of --set, for the proof as well as for the load.
-func sessionSettings(settings []loader.Setting) (all []string) {
-	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET %s = %s", s.Name, settingValue(s.Value)))
-	}
-	return all
 }
 
 // Load sends the rows in one statement, as text: Doris prepares only some statements, and the driver would lose its
@@ -53,9 +43,9 @@ func sessionSettings(settings []loader.Setting) (all []string) {
 func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	ref, label := loader.RefOf(b), ""
 	if s.labels {
-		label = s.db.name.label(ref, false)
+		label = s.name.label(ref, false)
 	}
-	ack, err := s.db.once(ctx, s.text, ref, label, func() (loader.Ack, error) {
+	ack, err := s.once(ctx, ref, label, func() (loader.Ack, error) {
 		rows, err := s.insert(ctx, b, label)
 		if err != nil {
 			return loader.Ack{}, err
@@ -64,7 +54,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		return ack, s.compare(ctx, &ack, label)
 	})
 	if err != nil {
-		s.db.doubted.Store(true)
+		s.doubted.Store(true)
 	}
 	return ack, failed("load", err)
 }
@@ -93,15 +83,15 @@ func affected(r sql.Result, err error) (int64, error) {
 // INSERT repeats it: group commit shows by a label of the server's. The rows are in by now, so that a question without
 // an answer is no reason to send them again: the ack says what is not known.
 //
-// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of the
-// statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
+// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of
+// the statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
 func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label string) error {
 	if s.merged {
 		return nil
 	}
-	s.merged = s.db.options.group.on()
+	s.merged = s.options.group.on()
 	last, err := shown(ctx, s.conn, "SHOW LAST INSERT")
-	group := s.db.options.group
+	group := s.options.group
 	switch {
 	case err != nil:
 		ack.Detail = append(ack.Detail, "SHOW LAST INSERT: "+err.Error())
@@ -121,13 +111,14 @@ func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label stri
 	return nil
 }
 
-// known asks the master for the label where the session's frontend cannot tell: one that is not known there was replaced.
+// known asks the master for the label where the session's frontend cannot tell: one that is not known there was
+// replaced.
 func (s *insertSession) known(ctx context.Context, ack *loader.Ack, label string) error {
 	if label == "" {
 		ack.Detail = append(ack.Detail, "SHOW LAST INSERT does not tell whether the rows went in by group commit")
 		return nil
 	}
-	state, err := s.db.labelState(ctx, label)
+	state, err := s.labelState(ctx, label)
 	switch {
 	case err != nil:
 		ack.Detail = append(ack.Detail, "the label is not confirmed: "+err.Error())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,13 +48,13 @@ func TestOtherServersAreRefused(t *testing.T) {
 }
 
 func TestBoundPacket(t *testing.T) {
-	db := &database{method: loader.Method{Name: insert}, caps: insertCaps()}
+	db := &opened{method: loader.Method{Name: insert}, caps: insertCaps()}
 	db.boundPacket("524288")
 	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
 	assert.Equal(t, db.caps.MaxBytes, db.caps.DefaultBatchBytes)
 	db.boundPacket("none")
 	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
-	db = &database{method: loader.Method{Name: streamLoad}, caps: streamCaps()}
+	db = &opened{method: loader.Method{Name: streamLoad}, caps: streamCaps()}
 	db.boundPacket("524288")
 	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
 }
@@ -66,7 +67,7 @@ func TestPrepare(t *testing.T) {
 	require.NoError(t, err)
 	defer l.Close()
 	_, err = l.Session(t.Context(), loader.Contract{})
-	require.ErrorContains(t, err, "Prepare comes first")
+	require.ErrorContains(t, err, "was not prepared")
 	p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateNever}
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "--create if-missing makes it")
@@ -137,8 +138,6 @@ func TestOtherPeoplesTables(t *testing.T) {
 	p.Create = loader.CreateTruncate
 	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1)")
 	require.NoError(t, err)
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	p.MayDrop = target.Table
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
@@ -179,7 +178,7 @@ func TestPropertiesOfATableThatIsThere(t *testing.T) {
 	c := contractOf(streamLoad, batch.DorisCSV, 10)
 	target := s.table(streamLoad, map[string]string{optGroupCommit: "sync", optGroupInterval: "1000"})
 	db := s.open(t, target, d, c)
-	assert.Equal(t, int64(1000), db.groupInterval.Load())
+	assert.Equal(t, time.Second, db.interval())
 
 	var logged bytes.Buffer
 	deps := testDeps()
@@ -197,19 +196,24 @@ func TestPropertiesOfATableThatIsThere(t *testing.T) {
 // Partitions that come with rows or days are no identity: it would change under the run's own loads.
 func TestIdentity(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	db := s.open(t, s.table(streamLoad, nil), documents(t), contractOf(streamLoad, batch.DorisCSV, 10))
-	id, err := db.identity(t.Context(), &found{created: "today"})
-	require.NoError(t, err)
-	assert.Regexp(t, `^partitions \d+$`, id)
-	assert.Equal(t, "tag.location.default: 1", db.Server().Settings["replication_allocation"])
+	prepared := func(target loader.Target) (loader.Table, map[string]string) {
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		defer l.Close()
+		table, err := l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateIfMissing})
+		require.NoError(t, err)
+		return table, l.Server().Settings
+	}
+	table, settings := prepared(s.table(streamLoad, nil))
+	assert.Regexp(t, `^partitions \d+$`, table.Identity)
+	assert.Equal(t, "tag.location.default: 1", settings["replication_allocation"])
 
 	target := s.table(streamLoad, nil)
-	_, err = s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
+	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
 		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1", "dynamic_partition.enable" = "true")`)
 	require.NoError(t, err)
-	id, err = s.open(t, target, documents(t), contractOf(streamLoad, batch.DorisCSV, 10)).identity(t.Context(), &found{created: "today"})
-	require.NoError(t, err)
-	assert.Equal(t, "created today", id)
+	table, _ = prepared(target)
+	assert.Regexp(t, "^created 20", table.Identity)
 
 	for definition, want := range map[string]bool{
 		"AUTO PARTITION BY RANGE (date_trunc(`d`, 'day'))\n()": true,
@@ -222,15 +226,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestReplicationIsReported(t *testing.T) {
-	for definition, want := range map[string]map[string]string{
-		"PROPERTIES (\n\"replication_num\" = \"2\",\n\"in_memory\" = \"false\"\n)":  {"replication_num": "2"},
-		"PROPERTIES (\n\"replication_allocation\" = \"tag.location.default: 3\"\n)": {"replication_allocation": "tag.location.default: 3"},
-		"PROPERTIES (\n\"dynamic_partition.replication_num\" = \"2\"\n)":            {},
-		"": {},
-	} {
-		db := &database{found: loader.Server{Settings: map[string]string{}}}
-		db.keepReplication(definition)
-		assert.Equal(t, want, db.Server().Settings, definition)
-	}
+func TestProperties(t *testing.T) {
+	definition := "PROPERTIES (\n\"dynamic_partition.replication_num\" = \"2\",\n\"replication_allocation\" = \"tag.location.default: 3\"\n)"
+	assert.Equal(t, "tag.location.default: 3", property(definition, "replication_allocation"))
+	assert.Empty(t, property(definition, "replication_num"))
 }

@@ -168,11 +168,11 @@ func TestIdleConnectionClosedUnderALoad(t *testing.T) {
 		conn.Conn = inner
 		return conn, err
 	}
-	db, err := newDatabase(target, deps)
+	db, err := unconnected(target, deps)
 	require.NoError(t, err)
 	defer db.Close()
-	text := newStatements(db.name, documents(t).Schema())
-	db.schema.Store(&text)
+	_, err = db.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: documents(t).Schema(), Silent: true})
+	require.NoError(t, err)
 	s := session(t, db, loader.DedupKey)
 	_, err = load(t.Context(), s, ten(t))
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,40 +16,41 @@ import (
 )
 
 // staged is the loader of s3-load: sessions store objects, and Commit makes Doris read them.
-type staged struct{ *database }
+type staged struct{ *opened }
 
 // Commit loads the objects of a group by one statement, which is one transaction under the group's label.
-func (db staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
-	s, err := db.prepared()
+func (l staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	s, err := l.State()
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	if missing, err := db.missing(ctx, s, g); missing != "" || err != nil {
-		return db.withoutObject(ctx, s, g, missing, err)
-	}
-	label := db.name.label(g.Ref, true)
-	return db.once(ctx, s, g.Ref, label, func() (loader.Ack, error) { return db.read(ctx, s, label, g) })
-}
-
-// missing names the first object of the group that is not there with all its rows. Doris loads what it finds of a list,
-// and calls it success.
-func (db staged) missing(ctx context.Context, s statements, g loader.Group) (string, error) {
-	run := db.store.Run(g.ID.Run)
-	for _, m := range g.Members {
-		there, err := run.Holds(ctx, m, s.format)
-		if err != nil || !there {
-			return run.Name(m.ID.Number, s.format), err
+	run, format := l.store.Run(g.ID.Run), s.Want.Contract.Format
+	names := make([]string, len(g.Members))
+	for i, m := range g.Members {
+		names[i] = run.Name(m.ID.Number, format)
+		// Doris loads what it finds of a list, and calls it success.
+		if there, err := run.Holds(ctx, m, format); err != nil || !there {
+			return l.withoutObject(ctx, g, names[i], err)
 		}
 	}
-	return "", nil
+	label := l.name.label(g.Ref, true)
+	return l.once(ctx, g.Ref, label, func() (loader.Ack, error) {
+		access, err := l.store.Access(ctx) // anew for every attempt: keys of a role expire
+		if err != nil {
+			return loader.Ack{}, err
+		}
+		// Every object is named: a pattern could match what somebody else puts there, or half of a group.
+		from := source{uri: "s3://" + access.Bucket + "/" + alternatives(run.Folder(), names), access: access, format: format}
+		return l.read(ctx, g, statements{s.Statements}.loadObjects(label, from), access)
+	})
 }
 
 // withoutObject answers for a group that cannot be loaded: unless it was, and its objects are discarded already.
-func (db staged) withoutObject(ctx context.Context, s statements, g loader.Group, name string, cause error) (loader.Ack, error) {
+func (l staged) withoutObject(ctx context.Context, g loader.Group, name string, cause error) (loader.Ack, error) {
 	if cause != nil {
 		return loader.Ack{}, &loader.Error{Op: "look for " + name, Applied: loader.No, Err: cause}
 	}
-	found, err := db.outcome(ctx, s, g.Ref)
+	found, err := l.Resolve(ctx, g.Ref)
 	if err == nil && found.Applied == loader.Yes {
 		return loader.Ack{Rows: g.Rows, AlreadyApplied: true}, nil
 	}
@@ -62,53 +64,40 @@ func (db staged) withoutObject(ctx context.Context, s statements, g loader.Group
 	return loader.Ack{}, &loader.Error{Op: "commit", Applied: found.Applied, Err: cause}
 }
 
-// read makes Doris read the objects of the group once.
-func (db staged) read(ctx context.Context, s statements, label string, g loader.Group) (loader.Ack, error) {
-	access, err := db.store.Access(ctx) // anew for every attempt: keys of a role expire
+// read makes Doris read the objects of the group once, by a session of its own.
+func (l staged) read(ctx context.Context, g loader.Group, statement string, access objstore.Access) (loader.Ack, error) {
+	session, err := l.openInsert(ctx, statements{}, false)
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	conn, err := db.loading(ctx)
-	if err != nil {
-		return loader.Ack{}, failed("connect", err)
-	}
-	defer func() { _ = conn.Close() }()
-	n, err := affected(conn.conn.ExecContext(ctx, s.loadObjects(label, db.source(access, s.format, g))))
+	defer func() { _ = session.Close() }()
+	n, err := affected(session.conn.ExecContext(ctx, statement))
 	if err != nil {
 		return loader.Ack{}, failed("commit", conceal(err, access))
 	}
 	// Some objects that are not there are no error to Doris. None at all may be one or not, depending on the release
 	// (apache/doris#25280).
 	if n != g.Rows {
-		return loader.Ack{}, &loader.Error{Op: "commit", Applied: loader.Unknown,
-			Err:  &loader.RowsError{Sent: g.Rows, Acknowledged: n},
-			Hint: "can Doris reach the object store, as ?server_endpoint= names it?"}
+		return loader.Ack{}, &loader.Error{
+			Op: "commit", Applied: loader.Unknown, Err: &loader.RowsError{Sent: g.Rows, Acknowledged: n},
+			Hint: "can Doris reach the object store, as ?server_endpoint= names it?",
+		}
 	}
 	return loader.Ack{Rows: n}, nil
 }
 
-// loading is a connection for one statement, on the next frontend, with the setup of loading sessions.
-func (db staged) loading(ctx context.Context) (*insertSession, error) {
-	first := int((db.turn.Add(1) - 1) % uint64(len(db.frontends)))
-	session, err := db.insertSession(ctx, statements{}, loader.Contract{}, first)
-	if err != nil {
-		return nil, err
-	}
-	return session.(*insertSession), nil
-}
-
 // Discard removes the objects of a group that is in the table.
-func (db staged) Discard(ctx context.Context, g loader.Group) error {
-	s, err := db.prepared()
+func (l staged) Discard(ctx context.Context, g loader.Group) error {
+	s, err := l.State()
 	if err != nil {
 		return err
 	}
-	return db.store.Run(g.ID.Run).Delete(ctx, g.Members, s.format)
+	return l.store.Run(g.ID.Run).Delete(ctx, g.Members, s.Want.Contract.Format)
 }
 
 // Objects lists what lies in the store of a run.
-func (db staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	return db.store.Run(run).Objects(ctx, f)
+func (l staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	return l.store.Run(run).Objects(ctx, f)
 }
 
 // source is where a statement reads from.
@@ -118,18 +107,9 @@ type source struct {
 	format batch.Format
 }
 
-// source names every object of the group: a pattern could match what somebody else puts there, or half of a group.
-func (db staged) source(access objstore.Access, f batch.Format, g loader.Group) source {
-	run := db.store.Run(g.ID.Run)
-	names := make([]string, len(g.Members))
-	for i, m := range g.Members {
-		names[i] = run.Name(m.ID.Number, f)
-	}
-	return source{uri: "s3://" + access.Bucket + "/" + alternatives(run.Folder(), names), access: access, format: f}
-}
-
-// alternatives writes names in one folder as folder{a,b,…}. Releases from 4.1 on ask for each by HEAD (apache/doris#60414); earlier
-// ones list what begins like the first wildcard's left side, here the run's folder, and pick. One name is written as it is.
+// alternatives writes names in one folder as folder{a,b,…}. Releases from 4.1 on ask for each by HEAD
+// (apache/doris#60414); earlier ones list what begins like the first wildcard's left side, here the run's folder, and
+// pick. One name is written as it is.
 func alternatives(folder string, names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -139,14 +119,6 @@ func alternatives(folder string, names []string) string {
 		short[i] = strings.TrimPrefix(n, folder)
 	}
 	return folder + "{" + strings.Join(short, ",") + "}"
-}
-
-// checkPrefix refuses what Doris would read as a pattern, and what would end the literal.
-func checkPrefix(path string) error {
-	if i := strings.IndexAny(path, "*?[]{}\\\"'`\n"); i >= 0 {
-		return fmt.Errorf("--via: Doris reads %q in a path as part of a pattern or of a literal: choose a prefix without", path[i])
-	}
-	return nil
 }
 
 // loadObjects is the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, and of parquet what the
@@ -176,12 +148,12 @@ func castType(c rows.Column) string {
 func (f source) properties() string {
 	a := f.access
 	all := map[string]string{
-		"uri": f.uri, "s3.endpoint": a.Endpoint, "s3.region": firstOf(a.Region, "us-east-1"),
+		"uri": f.uri, "s3.endpoint": a.Endpoint, "s3.region": cmp.Or(a.Region, "us-east-1"),
 		"s3.access_key": a.KeyID, "s3.secret_key": a.Secret.Reveal(),
 		"use_path_style": fmt.Sprint(a.PathStyle),
 	}
 	if a.Endpoint == "" {
-		all["s3.endpoint"] = "https://s3." + firstOf(a.Region, "us-east-1") + ".amazonaws.com"
+		all["s3.endpoint"] = "https://s3." + cmp.Or(a.Region, "us-east-1") + ".amazonaws.com"
 	}
 	if a.Token != "" {
 		all["s3.session_token"] = a.Token.Reveal()

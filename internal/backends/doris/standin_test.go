@@ -54,7 +54,7 @@ func (s *standIn) table(method string, options map[string]string) loader.Target 
 }
 
 // open opens and prepares a table.
-func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *database {
+func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *opened {
 	t.Helper()
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
@@ -62,7 +62,7 @@ func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c 
 	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
 	require.NoError(t, err)
 	if s, ok := l.(staged); ok {
-		return s.database
+		return s.opened
 	}
-	return l.(*database)
+	return l.(*opened)
 }

@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// streamSession is one worker of stream-load. Its connections are the client's; what it holds is which frontend is its first.
+// streamSession is one worker of stream-load. Its connections are the client's; what it holds is which frontend is
+// its first.
 type streamSession struct {
-	db     *database
+	*opened
 	text   statements
 	labels bool // batches go in under labels
 	first  int  // the frontend that is asked first
@@ -25,81 +25,67 @@ type streamSession struct {
 
 // Load sends the batch, under its label if there is one.
 func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	ack, err := s.load(ctx, b)
+	if s.dead {
+		return loader.Ack{}, failed("load", errDead)
+	}
+	want := sent{rows: b.Wanted(), group: s.options.group}
+	if s.labels {
+		want.label = s.name.label(loader.RefOf(b), false)
+	}
+	ack, err := s.once(ctx, loader.RefOf(b), want.label, func() (loader.Ack, error) { return s.send(ctx, b, want) })
 	if err != nil {
-		s.db.doubted.Store(true)
+		s.doubted.Store(true)
 		err = failed("load", err)
-		s.dead = s.dead || New().Classify(err).SessionDead
+		s.dead = verdict(err).SessionDead
 	}
 	return ack, err
 }
 
-func (s *streamSession) load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	want := sent{rows: b.Wanted(), group: s.db.options.group}
-	if s.labels {
-		want.label = s.db.name.label(loader.RefOf(b), false)
-	}
-	if s.dead {
-		return loader.Ack{}, errDead
-	}
-	return s.db.once(ctx, s.text, loader.RefOf(b), want.label, func() (loader.Ack, error) { return s.send(ctx, b, want) })
-}
-
-// send asks for a backend and sends it the batch once.
+// send asks for a backend, sends it the batch once, and holds its answer against what was sent. The label stays out of
+// the question, so that a backend which is asked by mistake loads no rows under it.
 func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (loader.Ack, error) {
-	headers := s.headers(ctx, b, want.label)
-	be, err := s.route(ctx, headers)
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	answered, err := s.put(ctx, be, headers, b)
-	if err != nil {
-		return loader.Ack{}, s.db.unreachable(be, err)
-	}
-	a, err := readAnswer(answered.Status, answered.Body)
-	if err != nil {
-		return loader.Ack{}, err
-	}
-	ack, err := want.judge(a)
-	return ack, s.db.explained(ctx, be, err)
-}
-
-// put sends the rows, and follows a backend that sends them on to another with a body of its own for each.
-func (s *streamSession) put(ctx context.Context, be *url.URL, headers http.Header, b *batch.Batch) (*httpload.Response, error) {
-	for range maxHops {
-		answer, err := s.db.do(ctx, http.MethodPut, be, headers, b)
-		if err != nil {
-			return nil, err
-		}
-		next, err := s.db.redirected(be, answer.Status, answer.Header)
-		if err != nil || next == nil {
-			return answer, err
-		}
-		be = s.db.mapped(next)
-	}
-	return nil, &refusal{http: http.StatusTemporaryRedirect, message: "redirects without end"}
-}
-
-// explained fetches the rows that the server could not read.
-func (db *database) explained(ctx context.Context, be *url.URL, err error) error {
-	var refused *refusal
-	if errors.As(err, &refused) && refused.url != "" && refused.rows == "" {
-		refused.rows = db.errorRows(ctx, be, refused.url)
-	}
-	return err
-}
-
-// headers are those of a load, under the names that Doris' manual gives them. Every one is said, also where it is the
-// default: defaults are settings of the server.
-func (s *streamSession) headers(ctx context.Context, b *batch.Batch, label string) http.Header {
-	h := http.Header{}
-	for name, value := range s.db.options.headers(s.text, b.Format, label) {
-		h[name] = []string{value}
-	}
+	headers := s.options.headers(s.text, b.Format)
 	if deadline, bounded := ctx.Deadline(); bounded {
-		h["timeout"] = []string{strconv.Itoa(loadSeconds(time.Until(deadline)))}
+		headers["timeout"] = strconv.Itoa(loadSeconds(time.Until(deadline)))
 	}
-	return h
+	be, err := s.backend(ctx, s.first, headers)
+	if err != nil {
+		return loader.Ack{}, err
+	}
+	if want.label != "" {
+		headers["label"] = want.label
+	}
+	answer, be, err := s.follow(ctx, http.MethodPut, be, headers, b)
+	if err != nil {
+		return loader.Ack{}, s.unreachable(be, err)
+	}
+	ack, err := want.judge(answer.Status, answer.Body)
+	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.url != "" && refused.rows == "" {
+		refused.rows = s.errorRows(ctx, be, refused.url)
+	}
+	return ack, err
+}
+
+// backend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is
+// certainly not applied, since no row was sent.
+func (l *opened) backend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
+	if direct := l.options.direct; len(direct) > 0 {
+		// The turn is the loader's: a session that met a dead backend is replaced, and its successor must not begin there.
+		be := direct[(l.loads.Add(1)-1)%uint64(len(direct))]
+		return url.Parse(l.frontends[0].http.Scheme + "://" + be + l.name.loadPath())
+	}
+	_, err = l.anyFrontend(ctx, first, func(ctx context.Context, fe frontend) error {
+		answer, at, err := l.follow(ctx, http.MethodPut, fe.at(l.name.loadPath(), ""), headers, nil)
+		if err == nil && answer != nil { // no redirect: fine of something that takes loads without one
+			_, err = readAnswer(answer.Status, answer.Body)
+		}
+		be = at
+		return err
+	})
+	if err != nil {
+		return nil, &loader.Error{Op: "ask for a backend", Applied: loader.No, Err: err, Hint: hint(err)}
+	}
+	return be, nil
 }
 
 // loadSeconds is how long the server may work on a load: no longer than anybody waits for it, and within its bounds.
@@ -107,8 +93,9 @@ func loadSeconds(d time.Duration) int {
 	return int(min(max(math.Ceil(d.Seconds()), 30), 259200))
 }
 
-// headers are those that follow from the options.
-func (o options) headers(s statements, f batch.Format, label string) map[string]string {
+// headers are those of a load that follow from the options, under the names that Doris' manual gives them. Every one is
+// said, also where it is the default: defaults are settings of the server.
+func (o options) headers(s statements, f batch.Format) map[string]string {
 	h := map[string]string{
 		"columns":          s.Columns(s.Schema),
 		"max_filter_ratio": "0",
@@ -116,9 +103,6 @@ func (o options) headers(s statements, f batch.Format, label string) map[string]
 		"timezone":         "UTC",
 		// Releases of 2026 drop the label of some loads that do not say this.
 		"group_commit": string(o.group),
-	}
-	if label != "" {
-		h["label"] = label
 	}
 	switch f {
 	case batch.NDJSON:

@@ -79,7 +79,7 @@ func loads(n int) http.HandlerFunc {
 
 // pointed is a target whose frontends are at the given addresses. The ports of HTTP differ between frontends in tests
 // only, so they are set behind the target's back.
-func pointed(t *testing.T, options map[string]string, fes ...string) *database {
+func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	target := loader.Target{
 		Scheme: "doris", User: "admin", Password: password, Database: "shop", Table: "docu ments", Method: streamLoad,
 		TLS: loader.TLSOff, Options: options, Hosts: make([]string, len(fes)), Params: map[string][]string{},
@@ -87,14 +87,14 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *database {
 	for i := range fes {
 		target.Hosts[i] = "127.0.0.1"
 	}
-	db := unconnected(t, target, documents(t))
+	db := silent(t, target, documents(t))
 	for i, fe := range fes {
 		db.frontends[i].http.Host = fe
 	}
 	return db
 }
 
-func session(t *testing.T, db *database, dedup loader.Dedup) loader.Session {
+func session(t *testing.T, db *opened, dedup loader.Dedup) loader.Session {
 	s, err := db.Session(t.Context(), loader.Contract{Method: streamLoad, Format: batch.DorisCSV, Dedup: dedup})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
@@ -145,12 +145,12 @@ func TestStreamLoad(t *testing.T) {
 
 func TestFormatsHaveTheirHeaders(t *testing.T) {
 	s := newStatements(tableName{"d", "t"}, documents(t).Schema())
-	json := options{group: groupOff}.headers(s, batch.NDJSON, "l")
+	json := options{group: groupOff}.headers(s, batch.NDJSON)
 	assert.Equal(t, "json", json["format"])
 	assert.Equal(t, "true", json["read_json_by_line"])
 	assert.NotContains(t, json, "column_separator")
-	assert.Equal(t, "parquet", options{}.headers(s, batch.Parquet, "l")["format"])
-	merged := options{group: groupAsync}.headers(s, batch.NDJSON, "")
+	assert.Equal(t, "parquet", options{}.headers(s, batch.Parquet)["format"])
+	merged := options{group: groupAsync}.headers(s, batch.NDJSON)
 	assert.Equal(t, "async_mode", merged["group_commit"])
 	assert.NotContains(t, merged, "label")
 	assert.NotContains(t, merged, "redirect-policy")
@@ -204,7 +204,7 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		fe := httptest.NewTLSServer(redirect(be.URL))
 		t.Cleanup(fe.Close)
 		target := loader.Target{Scheme: "doris", Hosts: []string{"127.0.0.1"}, Database: "d", Table: "t", Method: streamLoad, TLS: mode}
-		db := unconnected(t, target, documents(t))
+		db := silent(t, target, documents(t))
 		entry := listen(t, redirect(fe.URL)) // prefer: an http frontend that sends to its https port
 		db.frontends[0].http.Host = entry.address()
 		if refused {
@@ -220,20 +220,6 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, be.all(), 1)
 	}
-}
-
-// Once a server has loaded under a label of its own, nothing would recognise a batch sent twice: no more are sent.
-func TestReplacedLabelEndsTheRun(t *testing.T) {
-	be := listen(t, says(`{"Label":"e3b0c442","Status":"Success","Message":"OK","NumberTotalRows":10,"NumberLoadedRows":10}`))
-	fe := listen(t, redirect(be.URL))
-	db := pointed(t, nil, fe.address())
-	_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
-	require.ErrorContains(t, err, `"e3b0c442"`)
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err), "unknown, and no retry")
-	_, err = load(t.Context(), session(t, db, loader.DedupKey), ten(t))
-	require.Error(t, err)
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
-	assert.Len(t, be.all(), 1)
 }
 
 func TestGroupCommit(t *testing.T) {

@@ -177,8 +177,8 @@ func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Rela
 }
 
 // Create implements sqlload.Catalog.
-func (l catalog) Create(s *sqlload.State) []string {
-	return []string{l.statements(s).createTable(s.Want.PrimaryKey)}
+func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	return []string{l.statements(s).createTable(s.Want.PrimaryKey)}, nil
 }
 
 // Exists implements sqlload.Catalog. IF NOT EXISTS leaves no such error.

@@ -167,9 +167,9 @@ func refuse(hint, format string, values ...any) error {
 }
 
 // Create implements sqlload.Catalog.
-func (l catalog) Create(s *sqlload.State) []string {
+func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
 	st := l.statements(s)
-	return []string{st.createTable(), st.markTable()}
+	return []string{st.createTable(), st.markTable()}, nil
 }
 
 // Exists implements sqlload.Catalog: table or type exist, or, with IF NOT EXISTS in two sessions at once, the catalog's own

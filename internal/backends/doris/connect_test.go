@@ -18,7 +18,7 @@ func TestWhichConnectionsTakeAnyFrontendOfAName(t *testing.T) {
 	deps := testDeps()
 	deps.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("the one") }
 	deps.Spread = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("any") }
-	all, err := frontends(target, deps)
+	all, _, err := frontends(target, deps)
 	require.NoError(t, err)
 	_, err = all[0].connect(t.Context(), false, nil)
 	require.ErrorContains(t, err, "the one")

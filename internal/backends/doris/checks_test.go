@@ -10,6 +10,7 @@ import (
 	fakebucket "github.com/terapush/terapush/internal/fake/bucket"
 	fake "github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // troubles are the findings that are not all right, by check.
@@ -38,7 +39,8 @@ func examine(t *testing.T, target loader.Target, i loader.Intent) []loader.Findi
 
 // intended is a push of 64 GiB in a thousand batches.
 func intended() loader.Intent {
-	return loader.Intent{Workers: 16, BatchBytes: 64 << 20, TotalBytes: 64 << 30}
+	ids := rows.Schema{Columns: []rows.Column{{Name: "id", Type: rows.Int64, Derived: true}}, Number: []rows.Term{{Times: 1}}}
+	return loader.Intent{Preparation: loader.Preparation{Schema: ids}, Workers: 16, BatchBytes: 64 << 20, TotalBytes: 64 << 30}
 }
 
 func TestExamineNamesWhatIsWrong(t *testing.T) {
@@ -72,7 +74,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		"more loads than versions": {
 			cluster: config("max_tablet_version_num", "500"),
 			want: loader.Finding{Check: "tablet versions", Grade: loader.GradeWarn,
-				Found: "1024 loads are as many versions of each tablet, and max_tablet_version_num = 500: compaction has to merge 524 of them while the run goes on, or loads are refused (-235)",
+				Found: "max_tablet_version_num = 500, and 1024 loads are as many versions of each tablet: compaction has to merge 524 of them while the run goes on, or loads are refused (-235)",
 				Fix:   "--batch-bytes 263MiB"},
 		},
 		"more loads than labels": {
@@ -121,13 +123,18 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"more replicas than backends": {
 			options: map[string]string{optReplication: "3"},
-			want: loader.Finding{Check: "table", Grade: loader.GradeFail, Found: " will be made with 4 buckets and 3 replicas, and 1 backends take loads: the server refuses to make it",
+			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeFail, Found: " will be made with 4 buckets and 3 replicas, and 1 backends take loads: the server refuses to make it",
 				Fix: "--replication 1"},
 		},
 		"fewer buckets than backends": {
 			cluster: fake.Options{Backends: 3}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 2 PROPERTIES (\"replication_num\" = \"1\")",
-			want: loader.Finding{Check: "table", Grade: loader.GradeWarn, Found: " has 2 buckets a partition and 1 replicas, which is fewer than the 3 backends: some take no rows",
+			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: " has 2 buckets a partition and 1 replicas, which is fewer than the 3 backends: some take no rows",
 				Fix: "make it anew with --buckets 12"},
+		},
+		"a table of other columns": {
+			create: ", v INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")",
+			want: loader.Finding{Check: "table", Grade: loader.GradeFail, Found: "column v (int) is unknown to the dataset and has no default",
+				Fix: "choose another --table, or use --create recreate"},
 		},
 		"group commit that makes workers wait": {
 			options: map[string]string{optGroupCommit: "sync"}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")",
@@ -314,6 +321,6 @@ func TestGranted(t *testing.T) {
 		"another right":        {map[string]string{"DatabasePrivs": "internal.d: Select_priv"}, false},
 		"nothing":              {map[string]string{}, false},
 	} {
-		require.Equal(t, c.want, granted([]map[string]string{c.row}, "LOAD", on), name)
+		require.Equal(t, c.want, granted([]map[string]string{c.row}, "LOAD_PRIV", on), name)
 	}
 }

@@ -1,0 +1,188 @@
+package doris
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// catalog asks the server about the target table.
+type catalog struct{ *opened }
+
+// Plan implements sqlload.Catalog.
+func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
+	return newStatements(l.name, p.Schema).Statements
+}
+
+// from reads a table of information_schema about the target table.
+func (l catalog) from(table string) string {
+	return fmt.Sprintf(" FROM information_schema.%s WHERE table_schema = %s AND table_name = %s",
+		table, literal(l.name.schema), literal(l.name.table))
+}
+
+// Locate implements sqlload.Catalog.
+//
+// Partitions tell a table from another one of the same name, and from itself before a TRUNCATE: they get new ids with
+// both, and keep them under loads. Tables whose partitions come and go by themselves, with the rows (AUTO) or with
+// the days (dynamic), have the creation time only, and so has one that may not be looked at.
+func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
+	found, err := sqlload.Rows(ctx, c, "SELECT table_type, table_comment, create_time"+l.from("tables"))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	kind, comment, created := found[0][0], found[0][1], found[0][2]
+	r := &sqlload.Relation{Schema: l.name.schema, Name: l.name.table, Table: l.name.quoted(), Comment: comment}
+	if strings.Contains(strings.ToUpper(kind), "VIEW") {
+		r.Kind = "view"
+		return r, nil
+	}
+	if created != "" {
+		r.Identity = "created " + created
+	}
+	definition, refused, err := l.definition(ctx, c)
+	r.Traits = []string{definition}
+	if err != nil || refused != nil || ownPartitions(definition) {
+		return r, err
+	}
+	partitions, _, err := ask(ctx, c.(sqlload.SQL), "SHOW PARTITIONS FROM "+r.Table)
+	var ids []string
+	for _, p := range partitions {
+		if id := p["PartitionId"]; id != "" {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > 0 {
+		slices.Sort(ids)
+		r.Identity = "partitions " + strings.Join(ids, ",")
+	}
+	return r, err
+}
+
+// ownPartitions reports whether the server makes and drops partitions of the table by itself.
+func ownPartitions(definition string) bool {
+	auto := regexp.MustCompile(`(?i)\bAUTO\s+PARTITION\s+BY\b`)
+	return auto.MatchString(definition) || strings.EqualFold(property(definition, "dynamic_partition.enable"), "true")
+}
+
+// definition is the table's CREATE TABLE as the server writes it.
+func (l catalog) definition(ctx context.Context, c sqlload.Conn) (text string, refused, err error) {
+	created, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW CREATE TABLE "+l.name.quoted())
+	for _, t := range created {
+		text = t["Create Table"]
+	}
+	return text, refused, err
+}
+
+// property reads one of a table's PROPERTIES; "" if it is not among them.
+func property(definition, name string) string {
+	m := regexp.MustCompile(`"` + name + `"\s*=\s*"([^"]*)"`).FindStringSubmatch(definition)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
+
+// tableProperty reads one of the table that Prepare has settled.
+func (l *opened) tableProperty(name string) string {
+	if s, err := l.State(); err == nil && s.Relation != nil {
+		return property(s.Relation.Traits[0], name)
+	}
+	return ""
+}
+
+// Columns implements sqlload.Catalog.
+func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+	var all []sqlload.Column
+	const what = "SELECT column_name, column_type, data_type, is_nullable, column_default"
+	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
+		kind := strings.ToLower(string(row[1]))
+		if kind == "" {
+			kind = strings.ToLower(string(row[2]))
+		}
+		all = append(all, sqlload.Column{
+			Name: string(row[0]), Type: kind, Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil,
+			Takes: func(want rows.Column) bool { return takes(kind, want) },
+		})
+		return nil
+	})
+	return all, err
+}
+
+// takes reports whether a column of a type, in lower case and with its arguments, gives values back as they went in.
+func takes(full string, want rows.Column) bool {
+	kind, length, scale := full, -1, 0
+	if m := regexp.MustCompile(`^(\w+)\((-?\d+)(?:, ?(\d+))?\)`).FindStringSubmatch(full); m != nil {
+		kind = m[1]
+		length, _ = strconv.Atoi(m[2])
+		scale, _ = strconv.Atoi(m[3])
+	}
+	switch want.Type {
+	case rows.Int64:
+		return kind == "bigint" || kind == "largeint"
+	case rows.Text:
+		unbounded := kind == "string" || kind == "text" || kind == "varchar" && length < 0 // VARCHAR(*)
+		return unbounded || kind == "varchar" && length >= want.MaxBytes
+	case rows.Date:
+		return kind == "date" || kind == "datev2"
+	case rows.Timestamp:
+		return (kind == "datetime" || kind == "datetimev2") && length == 6
+	case rows.Decimal: // information_schema calls it decimalv3, whatever it was made as
+		return (kind == "decimal" || kind == "decimalv3") && length == want.Digits && scale == want.Scale
+	default:
+		return false
+	}
+}
+
+// Fits implements sqlload.Catalog: the columns are all that matters.
+func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
+	return nil
+}
+
+// Create implements sqlload.Catalog. To see the backends takes an administrator's rights in some releases.
+func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
+	h := plannedShape(l.options, s.Want)
+	if c != nil && (h.buckets == 0 || h.replication == 0) {
+		backends, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW BACKENDS")
+		if err != nil {
+			return nil, err
+		}
+		alive := int64(0)
+		for _, b := range backends {
+			if strings.EqualFold(b["Alive"], "true") {
+				alive++
+			}
+		}
+		if refused != nil {
+			l.log.Debug("backends cannot be listed", "error", refused)
+			alive = -1
+		}
+		h = h.fill(alive)
+	}
+	return []string{statements{s.Statements}.createTable(h)}, nil
+}
+
+// Exists implements sqlload.Catalog: IF NOT EXISTS is never refused for that.
+func (catalog) Exists(error) bool { return false }
+
+// Grant implements sqlload.Catalog. TRUNCATE takes the right to load.
+func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) string {
+	return l.grant(map[string]string{"CREATE": "CREATE_PRIV", "TRUNCATE": "LOAD_PRIV"}[privileges])
+}
+
+// grant is the statement that gives the user rights on the table's database, which need not have the table yet.
+func (l *opened) grant(rights string) string {
+	return fmt.Sprintf("GRANT %s ON %s.* TO %s", rights, l.name.schema, literal(l.target.User))
+}
+
+// Stored implements sqlload.Catalog: the size with all replicas as the frontend counts it, which it does every few
+// minutes.
+func (l catalog) Stored(*sqlload.State) []string {
+	return []string{"SELECT COALESCE(SUM(data_length), 0)" + l.from("tables")}
+}

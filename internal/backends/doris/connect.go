@@ -1,0 +1,200 @@
+package doris
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Ports of a frontend.
+const (
+	queryPort = "9030" // the MySQL protocol
+	httpPort  = "8030"
+	httpsPort = "8050"
+)
+
+// frontend is one FE of the target: how to reach its MySQL protocol and its HTTP server.
+type frontend struct {
+	address string // host:port of the MySQL protocol
+	config  *mysql.Config
+	loading *mysql.Config // for insert, by any frontend that the host's name stands for: labels are the cluster's
+	http    url.URL       // scheme and host
+}
+
+// frontends makes the configuration of every host, and that of TLS for every https server. MySQL's is built field by
+// field and never written as a DSN, so that no string exists that holds the password among other things.
+func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
+	for i := range max(len(t.Hosts), 1) {
+		address := t.Address(i, queryPort)
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, nil, fmt.Errorf("host %q of the target: %w", t.Hosts[i], err)
+		}
+		c := mysql.NewConfig()
+		c.Net, c.Addr = "tcp", address
+		c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
+		c.DialFunc = d.Dial
+		c.Logger = driverLog{d.Log}
+		c.MaxAllowedPacket = 1 << 30
+		config, plain, err := d.TLS(t.TLS, host)
+		if err != nil {
+			return nil, nil, fmt.Errorf("TLS for %s: %w", address, err)
+		}
+		c.TLS, c.AllowFallbackToPlaintext = config, plain
+		if secure == nil && config != nil {
+			if secure = config.Clone(); secure.ServerName == host {
+				secure.ServerName = "" // the transport fills it in: backends have names that nobody knows before the redirect
+			}
+		}
+		loading := c.Clone()
+		loading.DialFunc = d.DialAny()
+		web := httpURL(t, host, config != nil && !plain)
+		all = append(all, frontend{address: address, config: c, loading: loading, http: web})
+	}
+	return all, secure, nil
+}
+
+// httpURL is a frontend's HTTP server. Where TLS is only a preference it is asked in the clear: one that wants TLS
+// redirects, and one that has none could not say so otherwise.
+func httpURL(t loader.Target, host string, encrypted bool) url.URL {
+	scheme, port := "http", httpPort
+	if encrypted {
+		scheme, port = "https", httpsPort
+	}
+	if given := t.Params.Get("http_port"); given != "" {
+		port = given
+	}
+	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
+}
+
+// connector makes connections to the first frontend that can be reached, from a given one on, and says the setup
+// statements there: session variables belong to a connection, and a pool would lose them.
+type connector struct {
+	frontends []frontend
+	first     int
+	setup     []string
+	loads     bool // by any address of a frontend's name; else what one statement did the next one must find
+}
+
+// Connect implements driver.Connector.
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	var all error
+	for i := range c.frontends {
+		conn, err := c.frontends[(c.first+i)%len(c.frontends)].connect(ctx, c.loads, c.setup)
+		if err == nil {
+			return conn, nil
+		}
+		if all = and(all, err); !loader.NotSent(err) {
+			break
+		}
+	}
+	return nil, all
+}
+
+// connect makes the driver's connector anew each time: it switches TLS off in its own configuration when the server has
+// none, which would be a data race between two connections.
+func (f frontend) connect(ctx context.Context, loads bool, setup []string) (driver.Conn, error) {
+	config := f.config
+	if loads {
+		config = f.loading
+	}
+	inner, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := inner.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range setup {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return conn, nil
+}
+
+// Driver implements driver.Connector.
+func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
+
+// loadingSetup lists what a loading session says first. The user's settings come later and win.
+func loadingSetup(g groupCommit, settings []loader.Setting) []string {
+	ours := []string{"SET enable_insert_strict = true", "SET group_commit = " + string(g)}
+	return append(ours, sessionSettings(settings)...)
+}
+
+// sessionSettings sets the variables of --set, for the proof as well as for the load.
+func sessionSettings(settings []loader.Setting) (all []string) {
+	for _, s := range settings {
+		all = append(all, fmt.Sprintf("SET %s = %s", s.Name, settingValue(s.Value)))
+	}
+	return all
+}
+
+// connect takes a connection for all but the rows out of the pool, which looks whether it is still alive.
+func (l *opened) connect(ctx context.Context) (sqlload.Conn, error) {
+	c, err := l.control.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return sqlload.SQL{Conn: c}, nil
+}
+
+// querier is a *sql.DB, a *sql.Conn or a sqlload.SQL.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// ask is shown, with what the server itself refuses apart from what keeps it from answering.
+func ask(ctx context.Context, from querier, query string) (found []map[string]string, refused, err error) {
+	found, err = shown(ctx, from, query)
+	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
+		return nil, server, nil
+	}
+	return found, nil, err
+}
+
+// shown reads the answer of a SHOW statement by the columns' names: there are others in every release.
+func shown(ctx context.Context, from querier, query string) (all []map[string]string, err error) {
+	list, err := from.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = list.Close() }()
+	names, err := list.Columns()
+	if err != nil {
+		return nil, err
+	}
+	values, to := make([]sql.NullString, len(names)), make([]any, len(names))
+	for i := range values {
+		to[i] = &values[i]
+	}
+	for list.Next() {
+		if err := list.Scan(to...); err != nil {
+			return nil, err
+		}
+		row := make(map[string]string, len(names))
+		for i, name := range names {
+			row[name] = values[i].String
+		}
+		all = append(all, row)
+	}
+	return all, list.Err()
+}
+
+// driverLog takes what the driver would print to stderr. It repeats errors that are returned as well.
+type driverLog struct{ log *slog.Logger }
+
+func (l driverLog) Print(v ...any) { l.log.Debug("mysql driver", "message", fmt.Sprint(v...)) }

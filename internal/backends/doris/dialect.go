@@ -1,0 +1,194 @@
+package doris
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// dialect is how Doris writes what sqlload leaves open. The SUM of BIGINT is BIGINT, and wraps around in silence
+// where the squares of a large batch's offsets pass 64 bits; LARGEINT has 128. LENGTH counts bytes.
+//
+// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone
+// (vdatetime_value.h). MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a
+// DECIMAL besides. A text that is compared with a column of times becomes one when the statement is planned, with as
+// many digits behind the second as it has: hence six of them in both. A table's rows are sorted by its key, so its
+// first column alone narrows what is read.
+func dialect() sqlload.Dialect {
+	return sqlload.Dialect{
+		Type: columnType, Fold: true,
+		Quote: "`", Divide: "%s DIV %d", TextNumber: "CAST(%s AS BIGINT)", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT",
+		TimeNumber: "MICROSECONDS_DIFF(%s, '1970-01-01 00:00:00.000000')", TimeLiteral: "'%s'", Leading: true,
+		TextLength: "LENGTH", BytesLength: "LENGTH",
+	}
+}
+
+// tableName is a table with its database, as the server writes them, unquoted.
+type tableName struct{ schema, table string }
+
+// String is the name as Table.Name shows it and Preparation.MayDrop gives it.
+func (n tableName) String() string { return n.schema + "." + n.table }
+
+func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
+
+// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
+func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// literal quotes a string. Doris knows no NO_BACKSLASH_ESCAPES that is on by default, and the sessions do not set it.
+func literal(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}
+
+// settingValue writes a session variable's value as the server wants it: numbers bare, anything else as a string.
+func settingValue(value string) string {
+	if regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`).MatchString(value) {
+		return value
+	}
+	return literal(value)
+}
+
+// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+type statements struct{ sqlload.Statements }
+
+func newStatements(n tableName, s rows.Schema) statements {
+	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
+}
+
+// shape is what CREATE TABLE says besides the columns.
+type shape struct {
+	unique      bool // UNIQUE KEY in place of DUPLICATE KEY
+	buckets     int64
+	replication int64             // 0: the server's default
+	properties  map[string]string // others
+}
+
+// Defaults of a table's shape.
+const (
+	bucketsPerBackend = 4
+	bucketsUnknown    = 16
+	maxReplication    = 3
+)
+
+// plannedShape is the shape as far as the options say it.
+func plannedShape(o options, p loader.Preparation) shape {
+	return shape{unique: p.PrimaryKey, buckets: o.buckets, replication: o.replication, properties: o.properties()}
+}
+
+// fill takes what is open from the number of alive backends. Where nobody knows it the server's own default says how
+// many replicas there are: three, which it refuses with the number that it has.
+func (h shape) fill(alive int64) shape {
+	if h.buckets == 0 {
+		h.buckets = bucketsUnknown
+		if alive > 0 {
+			h.buckets = bucketsPerBackend * alive
+		}
+	}
+	if h.replication == 0 && alive > 0 {
+		h.replication = min(alive, maxReplication)
+	}
+	return h
+}
+
+// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem
+// alone is that of four rows, of which a UNIQUE KEY would keep one. Doris wants the key's columns to be the table's
+// first ones, in its order, so they are moved there; nothing depends on their places, since every load names the
+// columns it brings. One column is enough to spread the rows, and keeps the lines of an order together.
+func (s statements) createTable(h shape) string {
+	var lines []string
+	for _, c := range s.keyFirst() {
+		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c)+" NOT NULL")
+	}
+	model := "DUPLICATE"
+	if h.unique {
+		model = "UNIQUE"
+	}
+	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\n", s.Table,
+		strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
+		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(s.Schema.Key().Name), h.buckets)
+	all := map[string]string{}
+	maps.Copy(all, h.properties)
+	if h.replication > 0 {
+		all["replication_num"] = fmt.Sprint(h.replication)
+	}
+	if len(all) > 0 {
+		text += "\nPROPERTIES (" + properties(all) + ")"
+	}
+	return text
+}
+
+// keyFirst is the schema's columns with those in front that a row's number is read from.
+func (s statements) keyFirst() []rows.Column {
+	var key, rest []rows.Column
+	for _, t := range s.Schema.Number {
+		key = append(key, s.Schema.Columns[t.Column])
+	}
+	for i, c := range s.Schema.Columns {
+		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
+			rest = append(rest, c)
+		}
+	}
+	return append(key, rest...)
+}
+
+// properties writes "name" = "value" pairs in the order of their names. Values are ours or checked: none holds a quote.
+func properties(all map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		pairs = append(pairs, fmt.Sprintf(`"%s" = "%s"`, name, all[name]))
+	}
+	return strings.Join(pairs, ", ")
+}
+
+// maxVarchar is the most bytes a VARCHAR holds.
+const maxVarchar = 65533
+
+// columnType is a column's type. Doris counts bytes in VARCHAR. A text that is a key is one, since a STRING can be
+// none.
+func columnType(c rows.Column) string {
+	length := max(c.Declared, c.MaxBytes, 1)
+	switch {
+	case c.Type == rows.Text && length <= maxVarchar:
+		return fmt.Sprintf("VARCHAR(%d)", length)
+	case c.Type == rows.Text:
+		return "STRING"
+	case c.Type == rows.Date:
+		return "DATE"
+	case c.Type == rows.Timestamp:
+		return "DATETIME(6)"
+	case c.Type == rows.Decimal:
+		return fmt.Sprintf("DECIMAL(%d, %d)", c.Digits, c.Scale)
+	default:
+		return "BIGINT"
+	}
+}
+
+// refuseBytes says that Doris has no column for raw bytes: STRING is UTF-8, and what is none of it comes back changed.
+func refuseBytes(s rows.Schema) error {
+	for _, c := range s.Columns {
+		if c.Type == rows.Bytes {
+			return &loader.Error{
+				Op: "prepare", Applied: loader.No, Hint: "take --payload-kind text",
+				Err: fmt.Errorf("column %s holds raw bytes, and Doris has no type for them", c.Name),
+			}
+		}
+	}
+	return nil
+}
+
+// insertHead is what stands in front of a body of batch.Values.
+func (s statements) insertHead(label string) string {
+	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))
+}
+
+func withLabel(label string) string {
+	if label == "" {
+		return ""
+	}
+	return " WITH LABEL " + quote(label)
+}
