@@ -36,7 +36,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable())
 	}
 	if p.Create == loader.CreateTruncate {
-		add("once, where the table was there", s.truncateTable())
+		add("once, where the table was there", s.Truncate())
 	}
 	file := folder + "/RUN/" + fileName(0, c.Format)
 	attached := "@" + stage + "/" + folder + "/RUN/ATTEMPT-" + fileName(0, c.Format)

@@ -180,7 +180,7 @@ func preparation(method string) loader.Preparation {
 }
 
 // open opens the table and one session of the method.
-func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*database, loader.Session) {
+func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
 	t.Helper()
 	target := f.target(method)
 	for _, c := range change {
@@ -193,7 +193,7 @@ func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target))
 	require.NoError(t, err)
 	s, err := l.Session(t.Context(), contractOf(method))
 	require.NoError(t, err)
-	return l.(*database), s
+	return l.(*opened), s
 }
 
 const threeRows = "6,a\n7,b\n8,\"\"\n"

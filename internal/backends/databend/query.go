@@ -68,7 +68,7 @@ type queryPage struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	} `json:"error"`
-	Data  []row `json:"data"`
+	Data  [][]*string `json:"data"` // nil is NULL
 	Stats *struct {
 		Written struct {
 			Rows int64 `json:"rows"`
@@ -78,20 +78,27 @@ type queryPage struct {
 	Final string `json:"final_uri"`
 }
 
-// last tells whether there is nothing more to come: the end of the pages is none.
+// last reports whether there is nothing more to come: the end of the pages is none.
 func (p *queryPage) last() bool { return p.Next == "" || strings.HasSuffix(p.Next, "/final") }
 
-// row is one row of a result: every value is text, nil is NULL.
-type row []*string
-
-// run sends a statement and calls f with every row of its result, until f returns an error. f may be nil.
-func (n *node) run(ctx context.Context, s statement, f func(row) error) error {
-	_, err := n.write(ctx, s, f)
-	return err
+func (p *queryPage) rows(each func(row [][]byte) error) error {
+	for _, values := range p.Data {
+		row := make([][]byte, len(values))
+		for i, v := range values {
+			if v != nil {
+				row[i] = []byte(*v)
+			}
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// write is run for statements that write: it returns how many rows the server says they wrote.
-func (n *node) write(ctx context.Context, s statement, f func(row) error) (written int64, err error) {
+// run sends a statement, calls each for every row of its result, until that returns an error, and returns how many rows
+// the server says it wrote. A nil value is NULL; each may be nil.
+func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
 	page, err := n.start(ctx, s)
 	for {
 		if err != nil {
@@ -100,11 +107,8 @@ func (n *node) write(ctx context.Context, s statement, f func(row) error) (writt
 		if page.Stats != nil {
 			written = page.Stats.Written.Rows
 		}
-		for _, values := range page.Data {
-			if f == nil {
-				break
-			}
-			if err := f(values); err != nil {
+		if each != nil {
+			if err := page.rows(each); err != nil {
 				return written, err
 			}
 		}
@@ -230,15 +234,4 @@ func shorten(text string) string {
 		return strings.ToValidUTF8(text[:maxWords], "") + "…"
 	}
 	return text
-}
-
-// texts reads a row with NULL as "".
-func (r row) texts() []string {
-	all := make([]string, len(r))
-	for i, v := range r {
-		if v != nil {
-			all[i] = *v
-		}
-	}
-	return all
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -31,11 +32,11 @@ type files interface {
 	close() error
 }
 
-func (db *database) filesOf(p loader.Preparation) files {
-	if db.objects != nil {
-		return newBucket(db, p)
+func (l *opened) filesOf(p loader.Preparation) files {
+	if l.store != nil {
+		return newBucket(l, p)
 	}
-	return &ownStage{db: db, name: db.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
+	return &ownStage{of: l, name: l.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
 }
 
 // storing is the session of a staged contract: what it loads is in the store, and in no table.
@@ -46,7 +47,7 @@ func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if s.left {
 		return loader.Ack{}, &loader.Error{Op: "store", Applied: loader.No, Err: errLeft}
 	}
-	if err := s.files.store(ctx, s.node, b); err != nil {
+	if err := s.owner.files.store(ctx, s.node, b); err != nil {
 		s.leave(err)
 		return loader.Ack{}, failed("store", err)
 	}
@@ -55,7 +56,7 @@ func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 
 // ownStage is a stage of the server itself, reached through its nodes.
 type ownStage struct {
-	db     *database
+	of     *opened
 	name   string // ~ is the user's own
 	folder string
 	format batch.Format
@@ -104,7 +105,7 @@ func (o *ownStage) discard(ctx context.Context, members []loader.Ref) error {
 	for i, m := range members {
 		numbers[i] = fmt.Sprintf("%012d", m.ID.Number)
 	}
-	return o.db.run(ctx, statement{sql: o.removeStatement(numbers)}, nil)
+	return o.of.exec(ctx, o.removeStatement(numbers))
 }
 
 func (o *ownStage) removeStatement(numbers []string) string {
@@ -116,17 +117,17 @@ func (o *ownStage) objects(ctx context.Context, f func(name string, number, byte
 }
 
 func (o *ownStage) list(ctx context.Context, path string, f func(name string, number, bytes int64) error) error {
-	return o.db.run(ctx, statement{sql: o.listStatement(path)}, func(r row) error {
-		v := r.texts()
-		if len(v) < 2 {
-			return fmt.Errorf("the server lists a file in %d values", len(v))
-		}
-		size, err := strconv.ParseInt(v[1], 10, 64)
+	found, err := o.of.rows(ctx, o.listStatement(path))
+	for _, row := range found {
+		size, err := strconv.ParseInt(row[1], 10, 64)
 		if err != nil {
-			return fmt.Errorf("the size of file %s: %w", v[0], err)
+			return fmt.Errorf("the size of file %s: %w", row[0], err)
 		}
-		return f(v[0], o.number(v[0]), size)
-	})
+		if err := f(row[0], o.number(row[0]), size); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (o *ownStage) listStatement(path string) string { return "LIST @" + o.name + "/" + path }
@@ -139,4 +140,115 @@ func (o *ownStage) number(name string) int64 {
 		return n
 	}
 	return -1
+}
+
+// Commit loads the files of a group with one COPY, which is atomic.
+func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	s, err := l.staged()
+	if err != nil {
+		return loader.Ack{}, err
+	}
+	stage, err := l.files.stage(ctx)
+	if err != nil {
+		return loader.Ack{}, failed("make the stage", err)
+	}
+	paths := make([]string, len(g.Members))
+	for i, m := range g.Members {
+		paths[i] = l.files.path(m.ID.Number)
+	}
+	var m marks
+	if s.Want.Contract.Dedup == loader.DedupKey {
+		m = l.marksOf(ofGroup, g.ID, max(g.Attempt, 1))
+	}
+	var loaded []loadedFile
+	sql := statements{s.Statements}.copyInto(stage, paths, s.Want.Contract.Format)
+	_, err = l.run(ctx, statement{sql: sql, marks: m}, func(row [][]byte) error {
+		f, err := readLoaded(row)
+		loaded = append(loaded, f)
+		return err
+	})
+	if err != nil {
+		return loader.Ack{}, withHint("copy", l.files.clean(err))
+	}
+	if len(loaded) == 0 {
+		// The label is taken, or every file was loaded before.
+		return l.skipped(ctx, ofGroup, m, g.Ref)
+	}
+	return checkLoaded(g, paths, loaded)
+}
+
+// loadedFile is one row of COPY's result.
+type loadedFile struct {
+	name         string
+	rows, errors int64
+	firstError   string
+}
+
+// readLoaded reads File, Rows_loaded, Errors_seen, First_error and First_error_line.
+func readLoaded(row [][]byte) (f loadedFile, err error) {
+	if len(row) < 4 {
+		return f, &unreadableError{fmt.Errorf("COPY describes a file in %d values", len(row))}
+	}
+	f.name, f.firstError = string(row[0]), string(row[3])
+	if f.rows, err = strconv.ParseInt(string(row[1]), 10, 64); err == nil {
+		f.errors, err = strconv.ParseInt(string(row[2]), 10, 64)
+	}
+	if err != nil {
+		return f, &unreadableError{err}
+	}
+	return f, nil
+}
+
+// checkLoaded compares the rows of every file. A file that is not in the answer was skipped, and then the group as a
+// whole is neither in nor out, as far as the answer tells.
+func checkLoaded(g loader.Group, paths []string, loaded []loadedFile) (loader.Ack, error) {
+	byName := make(map[string]loadedFile, len(loaded))
+	var sum int64
+	for _, f := range loaded {
+		byName[f.name] = f
+		sum += f.rows
+	}
+	var wrong []string
+	for i, m := range g.Members {
+		switch f, found := byName[paths[i]]; {
+		case !found:
+			wrong = append(wrong, fmt.Sprintf("file %s was skipped", paths[i]))
+		case f.rows != m.Rows || f.errors != 0:
+			wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("file %s: %d of %d rows, %d errors %s", f.name, f.rows, m.Rows, f.errors, f.firstError)))
+		}
+	}
+	if len(wrong) == 0 && sum == g.Rows {
+		return loader.Ack{Rows: sum}, nil
+	}
+	return loader.Ack{}, &loader.Error{Op: "copy", Applied: loader.Unknown,
+		Err:  &loader.RowsError{Sent: g.Rows, Acknowledged: sum, Detail: wrong},
+		Hint: "a file of this name was loaded into the table within a day? look at the table's rows before going on"}
+}
+
+// Discard removes the files of a group that is in the table.
+func (l *opened) Discard(ctx context.Context, g loader.Group) error {
+	if _, err := l.staged(); err != nil {
+		return err
+	}
+	return withHint("remove the files", l.files.discard(ctx, g.Members))
+}
+
+// Objects lists the files of a run that still lie in the stage or the store.
+func (l *opened) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	s, err := l.staged()
+	if err != nil {
+		return err
+	}
+	if run != s.Want.Run {
+		return fmt.Errorf("databend: run %s was prepared, and the files of run %s are asked for", s.Want.Run, run)
+	}
+	return withHint("list the files", l.files.objects(ctx, f))
+}
+
+func (l *opened) staged() (*sqlload.State, error) {
+	s, err := l.State()
+	if err == nil && l.files == nil {
+		err = fmt.Errorf("databend: method %s stores nothing", l.plan.method.Name)
+	}
+	return s, err
 }

@@ -86,7 +86,7 @@ func (s *session) endFirst(ctx context.Context, m marks) (sending context.Contex
 		if m.queryID == "" {
 			return
 		}
-		limit, enough := context.WithTimeout(sending, min(killPatience, s.node.grace))
+		limit, enough := context.WithTimeout(sending, min(killPatience, s.owner.grace))
 		defer enough()
 		// Resolve does it again, and tells when it cannot.
 		if s.node.kill(limit, []string{m.queryID}) == nil {
@@ -114,4 +114,27 @@ func gaveUp(ended error, answer *httpload.Response, err error) error {
 		ended = fmt.Errorf("%w: %s", ended, refusal(answer).Error())
 	}
 	return &loader.Error{Op: "load", Applied: loader.Unknown, Err: ended}
+}
+
+// probeStreaming asks for the route with a request that has no statement. A server that knows it misses the statement.
+func (l *opened) probeStreaming(ctx context.Context) error {
+	r, err := l.host().request(ctx, http.MethodPut, "/v1/streaming_load")
+	if err != nil {
+		return err
+	}
+	nothing := newForm("")
+	nothing.empty(r)
+	answer, err := l.host().http.Do(r)
+	if err != nil {
+		return err
+	}
+	switch answer.Status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &loader.Error{Op: "look for /v1/streaming_load", Applied: loader.No,
+			Err:  fmt.Errorf("this server (%s) has no streaming load: %w", l.server.Version, refusal(answer)),
+			Hint: "it came with version 1.2.782; take --method " + insertNoPresign + ", which every server has"}
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return refusal(answer)
+	}
+	return nil
 }

@@ -2,10 +2,14 @@ package databend
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/terapush/terapush/internal/httpload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -48,3 +52,45 @@ const folder = "terapush"
 
 // fileName is the name of a batch's file in its run's folder.
 func fileName(number int64, f batch.Format) string { return fmt.Sprintf("%012d.%s", number, f) }
+
+// upload lets the node put the batch into a stage.
+func (n *node) upload(ctx context.Context, stage, path string, b *batch.Batch) error {
+	r, err := n.request(ctx, http.MethodPut, "/v1/upload_to_stage")
+	if err != nil {
+		return err
+	}
+	slash := strings.LastIndexByte(path, '/')
+	file := path[slash+1:]
+	r.Header.Set("X-DATABEND-STAGE-NAME", stage)
+	r.Header.Set("X-DATABEND-RELATIVE-PATH", path[:slash])
+	newForm(file).attach(r, b)
+	answer, err := n.http.Do(r)
+	if err != nil {
+		return err
+	}
+	if answer.Status != http.StatusOK {
+		return refusal(answer)
+	}
+	var body struct {
+		State string   `json:"state"`
+		Files []string `json:"files"`
+	}
+	if err := json.Unmarshal(answer.Body, &body); err != nil {
+		return &unreadableError{err}
+	}
+	// A form that ends too early is no error to the server: it answers with the files it has seen.
+	if !slices.Equal(body.Files, []string{file}) || !strings.EqualFold(body.State, "SUCCESS") {
+		return &missingFileError{files: body.Files, state: body.State, sent: file}
+	}
+	return nil
+}
+
+// missingFileError says that the server has not seen the end of an upload: it can be sent again.
+type missingFileError struct {
+	files       []string
+	state, sent string
+}
+
+func (e *missingFileError) Error() string {
+	return fmt.Sprintf("the server stored the files %q (%s), and was sent %q", e.files, e.state, e.sent)
+}

@@ -38,23 +38,17 @@ func literals(texts []string) string {
 func dialect() sqlload.Dialect {
 	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
 	return sqlload.Dialect{
-		Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
+		Type: columnType, Hex: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'",
 		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
 	}
 }
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
-type statements struct {
-	sqlload.Statements
-	name tableName
-}
+type statements struct{ sqlload.Statements }
 
 func newStatements(n tableName, s rows.Schema) statements {
-	return statements{
-		Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()},
-		name:       n,
-	}
+	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
 // createTable makes the target table. Databend has no primary keys. Every column is NOT NULL: a NULL that a CSV would be
@@ -164,9 +158,6 @@ func (s statements) copyInto(stage string, files []string, f batch.Format) strin
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
 		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
 }
-
-// truncateTable empties the table, which keeps its id.
-func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
 
 // deleteRows removes the rows with numbers of a batch.
 func (s statements) deleteRows(r loader.KeyRange) string {

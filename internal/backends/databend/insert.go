@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/httpload"
@@ -27,7 +26,7 @@ func (s *session) insertPresigned(ctx context.Context, b *batch.Batch, m marks) 
 // insertUploaded lets the node put the batch into the stage, and inserts it.
 func (s *session) insertUploaded(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
 	path := attachedPath(b)
-	if err := s.node.upload(ctx, s.db.plan.stage, path, b); err != nil {
+	if err := s.node.upload(ctx, s.owner.plan.stage, path, b); err != nil {
 		return 0, failed("upload", err)
 	}
 	return s.insertAttachment(ctx, path, b, m)
@@ -48,16 +47,16 @@ func removeAttempts(stage string, id batch.ID, f batch.Format) string {
 // insertAttachment inserts the rows of an uploaded file. The server removes it when they are in; otherwise it is removed
 // here, unless the statement may still be reading it.
 func (s *session) insertAttachment(ctx context.Context, path string, b *batch.Batch, m marks) (int64, error) {
-	written, err := s.node.write(ctx, statement{
+	written, err := s.node.run(ctx, statement{
 		sql: s.insertAttached(), marks: m,
 		attachment: &attachment{
-			Location: "@" + s.db.plan.stage + "/" + path,
+			Location: "@" + s.owner.plan.stage + "/" + path,
 			Format:   attachedFormat(b.Format),
 			Copy:     map[string]string{"purge": "true"},
 		},
 	}, nil)
 	if err == nil && written == 0 || err != nil && verdict(err).Applied == loader.No {
-		_ = s.db.run(ctx, statement{sql: "REMOVE @" + s.db.plan.stage + "/" + path}, nil)
+		_ = s.owner.exec(ctx, "REMOVE @"+s.owner.plan.stage+"/"+path)
 	}
 	return written, err
 }
@@ -65,8 +64,10 @@ func (s *session) insertAttachment(ctx context.Context, path string, b *batch.Ba
 // presign asks for a URL that a file may be put to without credentials.
 func (n *node) presign(ctx context.Context, stage, path string) (to *url.URL, headers map[string]string, err error) {
 	var answer []string
-	err = n.run(ctx, statement{sql: "PRESIGN UPLOAD @" + stage + "/" + path}, func(r row) error {
-		answer = r.texts()
+	_, err = n.run(ctx, statement{sql: "PRESIGN UPLOAD @" + stage + "/" + path}, func(row [][]byte) error {
+		for _, value := range row {
+			answer = append(answer, string(value))
+		}
 		return nil
 	})
 	if err != nil {
@@ -87,11 +88,11 @@ func (n *node) presign(ctx context.Context, stage, path string) (to *url.URL, he
 
 // putPresigned puts the batch into the object store behind the stage.
 func (s *session) putPresigned(ctx context.Context, path string, b *batch.Batch) error {
-	to, headers, err := s.node.presign(ctx, s.db.plan.stage, path)
+	to, headers, err := s.node.presign(ctx, s.owner.plan.stage, path)
 	if err != nil {
 		return err
 	}
-	client, err := s.db.clients.of(to)
+	client, err := s.owner.clients.of(to)
 	if err != nil {
 		return err
 	}
@@ -134,44 +135,32 @@ func storeRefusal(r *httpload.Response) error {
 	return e
 }
 
-// upload lets the node put the batch into a stage.
-func (n *node) upload(ctx context.Context, stage, path string, b *batch.Batch) error {
-	r, err := n.request(ctx, http.MethodPut, "/v1/upload_to_stage")
+// probePresign asks for a URL, and whether somebody listens where it leads: a store may have a name that only the
+// server can reach.
+func (l *opened) probePresign(ctx context.Context) error {
+	advice := "take --method " + insertNoPresign + ", which uploads through the node"
+	u, _, err := l.host().presign(ctx, l.plan.stage, folder+"/preflight")
+	if is(err, storageUnsupported) {
+		return &loader.Error{Op: "presign an upload", Applied: loader.No,
+			Err: fmt.Errorf("the storage behind stage @%s knows no presigned URLs: %w", l.plan.stage, err), Hint: advice}
+	}
 	if err != nil {
 		return err
 	}
-	slash := strings.LastIndexByte(path, '/')
-	file := path[slash+1:]
-	r.Header.Set("X-DATABEND-STAGE-NAME", stage)
-	r.Header.Set("X-DATABEND-RELATIVE-PATH", path[:slash])
-	newForm(file).attach(r, b)
-	answer, err := n.http.Do(r)
+	conn, err := l.clients.deps.Dial(ctx, "tcp", hostPort(u))
 	if err != nil {
-		return err
+		return &loader.Error{Op: "connect to " + u.Host, Applied: loader.No,
+			Err: fmt.Errorf("presigned uploads go there: %w", err), Hint: advice}
 	}
-	if answer.Status != http.StatusOK {
-		return refusal(answer)
-	}
-	var body struct {
-		State string   `json:"state"`
-		Files []string `json:"files"`
-	}
-	if err := json.Unmarshal(answer.Body, &body); err != nil {
-		return &unreadableError{err}
-	}
-	// A form that ends too early is no error to the server: it answers with the files it has seen.
-	if !slices.Equal(body.Files, []string{file}) || !strings.EqualFold(body.State, "SUCCESS") {
-		return &missingFileError{files: body.Files, state: body.State, sent: file}
-	}
-	return nil
+	return conn.Close()
 }
 
-// missingFileError says that the server has not seen the end of an upload: it can be sent again.
-type missingFileError struct {
-	files       []string
-	state, sent string
-}
-
-func (e *missingFileError) Error() string {
-	return fmt.Sprintf("the server stored the files %q (%s), and was sent %q", e.files, e.state, e.sent)
+func hostPort(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Host
+	case u.Scheme == "https":
+		return u.Host + ":443"
+	}
+	return u.Host + ":80"
 }

@@ -29,6 +29,7 @@ type plan struct {
 	name   tableName
 	stage  string // of the server, where no object store is named
 	user   string // who logs in
+	tls    loader.TLSMode
 }
 
 // planOf reads a target and refuses what cannot work on any server, all of it at once.
@@ -66,6 +67,9 @@ func planOf(t loader.Target) (plan, error) {
 		bad = append(bad, objstore.Check(*t.Via))
 	}
 	bad = append(bad, checkParams(t), checkSettings(t.Settings))
+	if p.tls, err = tlsMode(t); err != nil {
+		bad = append(bad, err)
+	}
 	return p, errors.Join(bad...)
 }
 
@@ -88,8 +92,7 @@ func checkParams(t loader.Target) error {
 			return fmt.Errorf("parameter %s of the target: %q does not fit into an HTTP header", name, value)
 		}
 	}
-	_, err := tlsMode(t)
-	return err
+	return nil
 }
 
 // checkSettings refuses what would break the promises of a load, and what is no setting's name.
@@ -111,7 +114,7 @@ func checkSettings(settings []loader.Setting) error {
 	return nil
 }
 
-// isASCII tells whether a text fits into an HTTP header of this server, which takes visible ASCII and nothing else.
+// isASCII reports whether a text fits into an HTTP header of this server, which takes visible ASCII and nothing else.
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
