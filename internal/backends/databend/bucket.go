@@ -43,11 +43,6 @@ func (b *bucket) store(ctx context.Context, _ *node, batch *batch.Batch) error {
 	return b.run.Put(ctx, batch)
 }
 
-func (b *bucket) open(ctx context.Context) error {
-	_, err := b.stage(ctx)
-	return err
-}
-
 // stage makes the stage, and makes it anew when the credentials have changed since: those of a role do every few hours.
 func (b *bucket) stage(ctx context.Context) (string, error) {
 	access, err := b.of.store.Access(ctx)

@@ -98,5 +98,6 @@ func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64
 	if err != nil {
 		return err
 	}
-	return l.FetchOver(ctx, l.control(max(fetchBytes/max(s.Schema.MaxRowBytes(), 1), 1)), numbers, f)
+	page := statement{pageRows: max(fetchBytes/max(s.Schema.MaxRowBytes(), 1), 1)}
+	return l.FetchOver(ctx, l.control(page), numbers, f)
 }

@@ -237,7 +237,7 @@ func (e *examination) timeouts(context.Context) error {
 	return nil
 }
 
-// memory tells for how long the server recognises what it has loaded.
+// memory says for how long the server recognises what it has loaded.
 func (e *examination) memory(context.Context) error {
 	const check = "file names"
 	hours, known := number(e.limits, fileMemory)

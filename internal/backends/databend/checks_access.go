@@ -68,7 +68,7 @@ func (e *examination) presigned(ctx context.Context) error {
 
 // table checks the table as Prepare would.
 func (e *examination) table(ctx context.Context) error {
-	of, err := e.Check(ctx, conn{e.opened, 0}, e.intent)
+	of, err := e.Check(ctx, conn{of: e.opened}, e.intent)
 	e.findings = append(e.findings, of.Findings...)
 	e.there = len(of.Missing) == 0
 	return err

@@ -208,7 +208,7 @@ func (l *opened) exec(ctx context.Context, sql string) error {
 
 // rows reads all rows of a query as text; NULL is "".
 func (l *opened) rows(ctx context.Context, query string) ([][]string, error) {
-	return sqlload.Rows(ctx, conn{l, 0}, query)
+	return sqlload.Rows(ctx, conn{of: l}, query)
 }
 
 // value reads a single value; "" where there is no row.
@@ -231,23 +231,25 @@ func unreachable(err error) bool {
 
 // conn is how sqlload asks. Every statement is a request that stands for itself, so there is nothing to open or to close.
 type conn struct {
-	of       *opened
-	pageRows int64
+	of   *opened
+	like statement // all but the SQL
 }
 
-// control returns what opens a conn whose answers have at most so many rows; 0 is the server's default.
-func (l *opened) control(pageRows int64) sqlload.Connect {
-	return func(context.Context) (sqlload.Conn, error) { return conn{l, pageRows}, nil }
+// control returns what opens a conn.
+func (l *opened) control(like statement) sqlload.Connect {
+	return func(context.Context) (sqlload.Conn, error) { return conn{l, like}, nil }
 }
 
 // Exec implements sqlload.Conn.
 func (c conn) Exec(ctx context.Context, sql string) (int64, error) {
-	return c.of.run(ctx, statement{sql: sql}, nil)
+	c.like.sql = sql
+	return c.of.run(ctx, c.like, nil)
 }
 
 // Query implements sqlload.Conn.
 func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
-	_, err := c.of.run(ctx, statement{sql: query, pageRows: c.pageRows}, each)
+	c.like.sql = query
+	_, err := c.of.run(ctx, c.like, each)
 	return err
 }
 

@@ -53,37 +53,19 @@ func (Driver) Schemes() []string { return []string{"databend"} }
 
 // Methods lists streaming load, the default, the two inserts and stage load.
 func (Driver) Methods() []loader.Method {
-	return []loader.Method{
-		{
-			Name: streamingLoad,
-			Help: "the rows in the body of one request; needs a server newer than 1.2.781",
-			Caps: capsOf(streamingLoad),
-		},
-		{
-			Name:    insert,
-			Help:    "a file put to a presigned URL, then INSERT; needs an object store behind the stage",
-			Caps:    capsOf(insert),
-			Options: []loader.Option{stageOption()},
-		},
-		{
-			Name:    insertNoPresign,
-			Help:    "a file uploaded through the node, then INSERT; works on every server",
-			Caps:    capsOf(insertNoPresign),
-			Options: []loader.Option{stageOption()},
-		},
-		{
-			Name:    stageLoad,
-			Help:    "files put into an object store (--via s3://…) or a stage of the server, then COPY INTO of many at once",
-			Caps:    capsOf(stageLoad),
-			Options: []loader.Option{stageOption()},
-		},
-	}
-}
-
-func stageOption() loader.Option {
-	return loader.Option{
+	stage := loader.Option{
 		Name: optionStage, Default: userStage,
 		Help: "stage of the server that files are uploaded to; ~ is the user's own",
+	}
+	method := func(name, help string, options ...loader.Option) loader.Method {
+		return loader.Method{Name: name, Help: help, Caps: capsOf(name), Options: options}
+	}
+	return []loader.Method{
+		method(streamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781"),
+		method(insert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
+		method(insertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
+		method(stageLoad,
+			"files put into an object store (--via s3://…) or a stage of the server, then COPY INTO of many at once", stage),
 	}
 }
 

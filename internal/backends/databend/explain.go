@@ -1,6 +1,7 @@
 package databend
 
 import (
+	"cmp"
 	"path"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -99,12 +100,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 
 // explainedAccess is what is known of a store without asking anybody.
 func explainedAccess(via loader.Target) objstore.Access {
-	a := objstore.Access{
-		Bucket: via.Hosts[0], Prefix: via.Database, Region: via.Params.Get("region"),
-		Endpoint: via.Params.Get("server_endpoint"), PathStyle: via.Params.Get("path_style") == "true",
+	p := via.Params
+	return objstore.Access{
+		Bucket: via.Hosts[0], Prefix: via.Database, Region: p.Get("region"),
+		Endpoint: cmp.Or(p.Get("server_endpoint"), p.Get("endpoint")), PathStyle: p.Get("path_style") == "true",
 	}
-	if a.Endpoint == "" {
-		a.Endpoint = via.Params.Get("endpoint")
-	}
-	return a
 }

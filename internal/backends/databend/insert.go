@@ -1,12 +1,13 @@
 package databend
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"net"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/terapush/terapush/internal/httpload"
@@ -14,22 +15,26 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// insertPresigned puts the batch into the stage's object store itself, and inserts it.
-func (s *session) insertPresigned(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
-	path := attachedPath(b)
-	if err := s.putPresigned(ctx, path, b); err != nil {
+// insertFile puts the batch into the stage, through the node or straight into the store behind the stage, and inserts its
+// rows. The server removes the file when they are in; otherwise it is removed here, unless the statement may still be
+// reading it.
+func (s *session) insertFile(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
+	stage, path, put := s.owner.plan.stage, attachedPath(b), s.node.upload
+	if s.owner.plan.method.Name == insert {
+		put = s.putPresigned
+	}
+	if err := put(ctx, stage, path, b); err != nil {
 		return 0, failed("upload", err)
 	}
-	return s.insertAttachment(ctx, path, b, m)
-}
-
-// insertUploaded lets the node put the batch into the stage, and inserts it.
-func (s *session) insertUploaded(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
-	path := attachedPath(b)
-	if err := s.node.upload(ctx, s.owner.plan.stage, path, b); err != nil {
-		return 0, failed("upload", err)
+	at := "@" + stage + "/" + path
+	written, err := s.node.run(ctx, statement{
+		sql: s.insertAttached(), marks: m,
+		attachment: &attachment{Location: at, Format: attachedFormat(b.Format), Copy: map[string]string{"purge": "true"}},
+	}, nil)
+	if err == nil && written == 0 || err != nil && verdict(err).Applied == loader.No {
+		_ = s.owner.exec(ctx, "REMOVE "+at)
 	}
-	return s.insertAttachment(ctx, path, b, m)
+	return written, err
 }
 
 // attachedPath is a name that no other attempt uses: an upload that is still on its way must not change a file that is
@@ -44,63 +49,29 @@ func removeAttempts(stage string, id batch.ID, f batch.Format) string {
 		literal(strings.Replace("[0-9]+-"+fileName(id.Number, f), ".", "[.]", 1)))
 }
 
-// insertAttachment inserts the rows of an uploaded file. The server removes it when they are in; otherwise it is removed
-// here, unless the statement may still be reading it.
-func (s *session) insertAttachment(ctx context.Context, path string, b *batch.Batch, m marks) (int64, error) {
-	written, err := s.node.run(ctx, statement{
-		sql: s.insertAttached(), marks: m,
-		attachment: &attachment{
-			Location: "@" + s.owner.plan.stage + "/" + path,
-			Format:   attachedFormat(b.Format),
-			Copy:     map[string]string{"purge": "true"},
-		},
-	}, nil)
-	if err == nil && written == 0 || err != nil && verdict(err).Applied == loader.No {
-		_ = s.owner.exec(ctx, "REMOVE @"+s.owner.plan.stage+"/"+path)
-	}
-	return written, err
-}
-
-// presign asks for a URL that a file may be put to without credentials.
-func (n *node) presign(ctx context.Context, stage, path string) (to *url.URL, headers map[string]string, err error) {
+// presign asks for a request that a file may be put with without credentials. Its body is still to come.
+func (n *node) presign(ctx context.Context, stage, path string) (*http.Request, error) {
 	var answer []string
-	_, err = n.run(ctx, statement{sql: "PRESIGN UPLOAD @" + stage + "/" + path}, func(row [][]byte) error {
+	_, err := n.run(ctx, statement{sql: "PRESIGN UPLOAD @" + stage + "/" + path}, func(row [][]byte) error {
 		for _, value := range row {
 			answer = append(answer, string(value))
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(answer) < 3 || !strings.EqualFold(answer[0], http.MethodPut) {
-		return nil, nil, fmt.Errorf("PRESIGN answered with %d values, and not with PUT, headers and a URL", len(answer))
+		return nil, fmt.Errorf("PRESIGN answered with %d values, and not with PUT, headers and a URL", len(answer))
 	}
+	var headers map[string]string
 	if err := json.Unmarshal([]byte(answer[1]), &headers); err != nil {
-		return nil, nil, &unreadableError{err}
+		return nil, &unreadableError{err}
 	}
-	to, err = url.Parse(answer[2])
-	if err != nil || to.Host == "" {
-		return nil, nil, fmt.Errorf("PRESIGN answered with something that is no URL") // it may hold a signature
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, answer[2], nil)
+	if err != nil || r.URL.Host == "" {
+		return nil, fmt.Errorf("PRESIGN answered with something that is no URL") // it may hold a signature
 	}
-	return to, headers, nil
-}
-
-// putPresigned puts the batch into the object store behind the stage.
-func (s *session) putPresigned(ctx context.Context, path string, b *batch.Batch) error {
-	to, headers, err := s.node.presign(ctx, s.owner.plan.stage, path)
-	if err != nil {
-		return err
-	}
-	client, err := s.owner.clients.of(to)
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://presigned/", nil)
-	if err != nil {
-		return err
-	}
-	r.URL, r.Host = to, to.Host
 	for name, value := range headers {
 		switch http.CanonicalHeaderKey(name) {
 		case "Host":
@@ -109,6 +80,19 @@ func (s *session) putPresigned(ctx context.Context, path string, b *batch.Batch)
 		default:
 			r.Header.Set(name, value)
 		}
+	}
+	return r, nil
+}
+
+// putPresigned puts the batch into the object store behind the stage.
+func (s *session) putPresigned(ctx context.Context, stage, path string, b *batch.Batch) error {
+	r, err := s.node.presign(ctx, stage, path)
+	if err != nil {
+		return err
+	}
+	client, err := s.owner.clients.of(r.URL)
+	if err != nil {
+		return err
 	}
 	httpload.Attach(r, nil, b, nil)
 	answer, err := client.Do(r)
@@ -139,7 +123,7 @@ func storeRefusal(r *httpload.Response) error {
 // server can reach.
 func (l *opened) probePresign(ctx context.Context) error {
 	advice := "take --method " + insertNoPresign + ", which uploads through the node"
-	u, _, err := l.host().presign(ctx, l.plan.stage, folder+"/preflight")
+	r, err := l.host().presign(ctx, l.plan.stage, folder+"/preflight")
 	if is(err, storageUnsupported) {
 		return &loader.Error{Op: "presign an upload", Applied: loader.No,
 			Err: fmt.Errorf("the storage behind stage @%s knows no presigned URLs: %w", l.plan.stage, err), Hint: advice}
@@ -147,20 +131,11 @@ func (l *opened) probePresign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := l.clients.deps.Dial(ctx, "tcp", hostPort(u))
+	port := cmp.Or(r.URL.Port(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
+	conn, err := l.clients.deps.Dial(ctx, "tcp", net.JoinHostPort(r.URL.Hostname(), port))
 	if err != nil {
-		return &loader.Error{Op: "connect to " + u.Host, Applied: loader.No,
+		return &loader.Error{Op: "connect to " + r.URL.Host, Applied: loader.No,
 			Err: fmt.Errorf("presigned uploads go there: %w", err), Hint: advice}
 	}
 	return conn.Close()
-}
-
-func hostPort(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Host
-	case u.Scheme == "https":
-		return u.Host + ":443"
-	}
-	return u.Host + ":80"
 }

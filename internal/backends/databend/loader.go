@@ -46,7 +46,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace), log: deps.Log, caps: p.method.Caps,
 	}
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Connect: l.control(0), Failed: failed, Classify: d.Classify,
+		Name: t.Table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failed, Classify: d.Classify,
 	}
 	if err := l.open(ctx, t, deps); err != nil {
 		_ = l.Close()
@@ -135,7 +135,7 @@ func (l *opened) probeMethod(ctx context.Context) error {
 	return nil
 }
 
-// Server tells what was found.
+// Server returns what was found.
 func (l *opened) Server() loader.Server {
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
@@ -172,7 +172,7 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 			return loader.Table{}, err
 		}
 		if l.files != nil {
-			if err := l.files.open(ctx); err != nil {
+			if _, err := l.files.stage(ctx); err != nil {
 				return loader.Table{}, failed("make the stage", err)
 			}
 		}

@@ -124,20 +124,15 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
-	switch value := t.Params.Get("sslmode"); value {
-	case "":
-		return loader.TLSAuto, nil
-	case "disable":
-		return loader.TLSOff, nil
-	case "prefer":
-		return loader.TLSPrefer, nil
-	case "require":
-		return loader.TLSRequire, nil
-	case "enable", "verify-full":
-		return loader.TLSVerify, nil
-	default:
+	value := t.Params.Get("sslmode")
+	mode, known := map[string]loader.TLSMode{
+		"": loader.TLSAuto, "disable": loader.TLSOff, "prefer": loader.TLSPrefer, "require": loader.TLSRequire,
+		"enable": loader.TLSVerify, "verify-full": loader.TLSVerify,
+	}[value]
+	if !known {
 		return "", fmt.Errorf("sslmode=%s of the target is not known; there are disable, prefer, require, verify-full", value)
 	}
+	return mode, nil
 }
 
 // tableName is a table with its database, as the server writes them, unquoted.
@@ -148,12 +143,9 @@ func targetTable(t loader.Target) (tableName, error) {
 	if strings.Contains(t.Table, ",") {
 		return tableName{}, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
 	}
-	name := tableName{database: t.Database, table: t.Table}
+	name := tableName{database: cmp.Or(t.Database, defaultDatabase), table: t.Table}
 	if database, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{database: database, table: table}
-	}
-	if name.database == "" {
-		name.database = defaultDatabase
+		name = tableName{database: cmp.Or(database, defaultDatabase), table: table}
 	}
 	if name.table == "" || strings.Contains(name.table, ".") {
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)

@@ -37,12 +37,10 @@ func (m marks) set(h http.Header) {
 type queryRequest struct {
 	SQL        string          `json:"sql"`
 	Session    json.RawMessage `json:"session"`
-	Pagination pagination      `json:"pagination"`
-	Attachment *attachment     `json:"stage_attachment,omitempty"`
-}
-
-type pagination struct {
-	MaxRows int64 `json:"max_rows_per_page,omitempty"`
+	Pagination struct {
+		MaxRows int64 `json:"max_rows_per_page,omitempty"`
+	} `json:"pagination"`
+	Attachment *attachment `json:"stage_attachment,omitempty"`
 }
 
 // attachment is a file whose rows are the values of an INSERT.
@@ -62,13 +60,10 @@ type sessionState struct {
 
 // queryPage is one answer about a statement.
 type queryPage struct {
-	Node  string `json:"node_id"`
-	State string `json:"state"`
-	Error *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-	Data  [][]*string `json:"data"` // nil is NULL
+	Node  string       `json:"node_id"`
+	State string       `json:"state"`
+	Error *serverWords `json:"error"`
+	Data  [][]*string  `json:"data"` // nil is NULL
 	Stats *struct {
 		Written struct {
 			Rows int64 `json:"rows"`
@@ -127,9 +122,9 @@ func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) err
 }
 
 func (n *node) start(ctx context.Context, s statement) (*queryPage, error) {
-	body, err := json.Marshal(queryRequest{
-		SQL: s.sql, Session: n.login.session, Pagination: pagination{s.pageRows}, Attachment: s.attachment,
-	})
+	request := queryRequest{SQL: s.sql, Session: n.login.session, Attachment: s.attachment}
+	request.Pagination.MaxRows = s.pageRows
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -182,15 +177,12 @@ func (n *node) answer(r *http.Request) (*queryPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer.Status != http.StatusOK {
-		return nil, refusal(answer)
-	}
 	page := new(queryPage)
-	if err := json.Unmarshal(answer.Body, page); err != nil {
-		return nil, &unreadableError{err}
+	if err := read(answer, page); err != nil {
+		return nil, err
 	}
 	if page.Error != nil {
-		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: words(page.Error.Message)}
+		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: page.Error.said()}
 	}
 	if page.State == "Failed" {
 		return nil, &serverError{status: http.StatusOK, message: "the query failed, and the server does not say why"}
@@ -198,40 +190,49 @@ func (n *node) answer(r *http.Request) (*queryPage, error) {
 	return page, nil
 }
 
-// refusal reads an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything at all when a
-// proxy made it.
+// read reads the JSON of an answer, or the error that it is.
+func read(answer *httpload.Response, into any) error {
+	if answer.Status != http.StatusOK {
+		return refusal(answer)
+	}
+	if err := json.Unmarshal(answer.Body, into); err != nil {
+		return &unreadableError{err}
+	}
+	return nil
+}
+
+// serverWords is how the server describes an error.
+type serverWords struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// said is the message without the stack of the server's own functions, which its storage errors end with: forty lines
+// that say nothing to whoever reads the others.
+func (w serverWords) said() string {
+	said, _, _ := strings.Cut(w.Message, "\n\nBacktrace:")
+	return strings.TrimSpace(said)
+}
+
+// maxWords is how much of an answer an error repeats, in bytes.
+const maxWords = 2000
+
+// refusal is the error of an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything at all
+// when a proxy made it.
 func refusal(r *httpload.Response) error {
 	var body struct {
-		Error struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
+		Error serverWords `json:"error"`
 	}
 	e := &serverError{status: r.Status}
 	if json.Unmarshal(r.Body, &body) == nil && body.Error.Message != "" {
-		e.message = words(body.Error.Message)
+		e.message = body.Error.said()
 		if body.Error.Code != r.Status { // a streaming load repeats the status there
 			e.code = body.Error.Code
 		}
 		return e
 	}
-	e.message = shorten(strings.TrimSpace(string(r.Body)))
-	return e
-}
-
-// words leaves out the stack of the server's own functions, which its storage errors end with: forty lines that say
-// nothing to whoever reads the others.
-func words(message string) string {
-	said, _, _ := strings.Cut(message, "\n\nBacktrace:")
-	return strings.TrimSpace(said)
-}
-
-// maxWords is how much of a server's words an error repeats, in bytes.
-const maxWords = 2000
-
-func shorten(text string) string {
-	if len(text) > maxWords {
-		return strings.ToValidUTF8(text[:maxWords], "") + "…"
+	if e.message = strings.TrimSpace(string(r.Body)); len(e.message) > maxWords {
+		e.message = strings.ToValidUTF8(e.message[:maxWords], "") + "…"
 	}
-	return text
+	return e
 }

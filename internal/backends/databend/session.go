@@ -18,7 +18,7 @@ type session struct {
 	left     bool // an attempt was given up: what comes next goes through another session, to the next host
 }
 
-// Session gives one worker the next host.
+// Session returns the session of one worker, on the next host.
 func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
 	st, err := l.State()
 	if err != nil {
@@ -31,10 +31,8 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 	switch l.plan.method.Name {
 	case stageLoad:
 		return &storing{s}, nil
-	case insert:
-		s.send = s.insertPresigned
-	case insertNoPresign:
-		s.send = s.insertUploaded
+	case insert, insertNoPresign:
+		s.send = s.insertFile
 	default:
 		s.send = s.streamingLoad
 	}

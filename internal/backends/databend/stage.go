@@ -17,11 +17,9 @@ import (
 // COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day, whatever
 // stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
 type files interface {
-	// open makes the stage, if there has to be one.
-	open(ctx context.Context) error
 	// store puts a batch where COPY finds it. To put the same batch again changes nothing.
 	store(ctx context.Context, n *node, b *batch.Batch) error
-	// stage is the name of the stage, which can be read from now on.
+	// stage makes the stage, where there has to be one of the run's own, and returns its name.
 	stage(ctx context.Context) (string, error)
 	// path is a batch's file, from the root of the stage.
 	path(number int64) string
@@ -62,8 +60,7 @@ type ownStage struct {
 	format batch.Format
 }
 
-func (o *ownStage) open(context.Context) error            { return nil } // Open has looked for it
-func (o *ownStage) stage(context.Context) (string, error) { return o.name, nil }
+func (o *ownStage) stage(context.Context) (string, error) { return o.name, nil } // Open has looked for it
 func (o *ownStage) path(number int64) string              { return o.folder + "/" + fileName(number, o.format) }
 func (o *ownStage) clean(err error) error                 { return err }
 func (o *ownStage) close() error                          { return nil }
@@ -160,13 +157,8 @@ func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	if s.Want.Contract.Dedup == loader.DedupKey {
 		m = l.marksOf(ofGroup, g.ID, max(g.Attempt, 1))
 	}
-	var loaded []loadedFile
 	sql := statements{s.Statements}.copyInto(stage, paths, s.Want.Contract.Format)
-	_, err = l.run(ctx, statement{sql: sql, marks: m}, func(row [][]byte) error {
-		f, err := readLoaded(row)
-		loaded = append(loaded, f)
-		return err
-	})
+	loaded, err := sqlload.Rows(ctx, conn{l, statement{marks: m}}, sql)
 	if err != nil {
 		return loader.Ack{}, withHint("copy", l.files.clean(err))
 	}
@@ -177,44 +169,30 @@ func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	return checkLoaded(g, paths, loaded)
 }
 
-// loadedFile is one row of COPY's result.
-type loadedFile struct {
-	name         string
-	rows, errors int64
-	firstError   string
-}
-
-// readLoaded reads File, Rows_loaded, Errors_seen, First_error and First_error_line.
-func readLoaded(row [][]byte) (f loadedFile, err error) {
-	if len(row) < 4 {
-		return f, &unreadableError{fmt.Errorf("COPY describes a file in %d values", len(row))}
-	}
-	f.name, f.firstError = string(row[0]), string(row[3])
-	if f.rows, err = strconv.ParseInt(string(row[1]), 10, 64); err == nil {
-		f.errors, err = strconv.ParseInt(string(row[2]), 10, 64)
-	}
-	if err != nil {
-		return f, &unreadableError{err}
-	}
-	return f, nil
-}
-
-// checkLoaded compares the rows of every file. A file that is not in the answer was skipped, and then the group as a
-// whole is neither in nor out, as far as the answer tells.
-func checkLoaded(g loader.Group, paths []string, loaded []loadedFile) (loader.Ack, error) {
-	byName := make(map[string]loadedFile, len(loaded))
+// checkLoaded compares the rows of every file with COPY's answer, which is File, Rows_loaded, Errors_seen, First_error and
+// First_error_line. A file that is not in it was skipped, and then nothing says whether the group as a whole is in.
+func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack, error) {
+	files := make(map[string][]string, len(loaded))
 	var sum int64
-	for _, f := range loaded {
-		byName[f.name] = f
-		sum += f.rows
+	for _, row := range loaded {
+		if len(row) < 4 {
+			return loader.Ack{}, withHint("copy", &unreadableError{fmt.Errorf("COPY describes a file in %d values", len(row))})
+		}
+		n, err := strconv.ParseInt(row[1], 10, 64)
+		if err != nil {
+			return loader.Ack{}, withHint("copy", &unreadableError{err})
+		}
+		files[row[0]] = row
+		sum += n
 	}
 	var wrong []string
 	for i, m := range g.Members {
-		switch f, found := byName[paths[i]]; {
-		case !found:
+		switch f := files[paths[i]]; {
+		case f == nil:
 			wrong = append(wrong, fmt.Sprintf("file %s was skipped", paths[i]))
-		case f.rows != m.Rows || f.errors != 0:
-			wrong = append(wrong, strings.TrimSpace(fmt.Sprintf("file %s: %d of %d rows, %d errors %s", f.name, f.rows, m.Rows, f.errors, f.firstError)))
+		case f[1] != strconv.FormatInt(m.Rows, 10) || f[2] != "0":
+			text := fmt.Sprintf("file %s: %s of %d rows, %s errors %s", f[0], f[1], m.Rows, f[2], f[3])
+			wrong = append(wrong, strings.TrimSpace(text))
 		}
 	}
 	if len(wrong) == 0 && sum == g.Rows {

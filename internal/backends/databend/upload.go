@@ -1,12 +1,9 @@
 package databend
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,36 +12,16 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// form is a multipart form with one part, around a batch's bytes. It is written by hand because mime/multipart would
-// copy the batch into it, and the length has to be known before.
-type form struct {
-	contentType string
-	head, tail  []byte
-}
-
-// newForm makes a form for a file of the name. The part is called "upload", as a streaming load insists on, and has a
-// file name, as both routes do. The boundary is as good as never among the rows: it has 130 random bits.
-func newForm(file string) form {
+// attachForm makes a multipart form with one part, the batch as a file of the name, the request's body. It is written by
+// hand because mime/multipart would copy the batch into it, and the length has to be known before. The part is called
+// "upload", as a streaming load insists on, and has a file name, as both routes do. The boundary is as good as never among
+// the rows: it has 130 random bits.
+func attachForm(r *http.Request, file string, b *batch.Batch) {
 	boundary := "terapush" + rand.Text()
-	return form{
-		contentType: "multipart/form-data; boundary=" + boundary,
-		head: fmt.Appendf(nil, "--%s\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"%s\"\r\n"+
-			"Content-Type: application/octet-stream\r\n\r\n", boundary, file),
-		tail: fmt.Appendf(nil, "\r\n--%s--\r\n", boundary),
-	}
-}
-
-// attach makes the form with the batch in it the request's body.
-func (f form) attach(r *http.Request, b *batch.Batch) {
-	r.Header.Set("Content-Type", f.contentType)
-	httpload.Attach(r, f.head, b, f.tail)
-}
-
-// empty makes a form without any part the request's body.
-func (f form) empty(r *http.Request) {
-	r.Header.Set("Content-Type", f.contentType)
-	end := bytes.TrimPrefix(f.tail, []byte("\r\n"))
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(end)), int64(len(end))
+	r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
+	head := fmt.Appendf(nil, "--%s\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"%s\"\r\n"+
+		"Content-Type: application/octet-stream\r\n\r\n", boundary, file)
+	httpload.Attach(r, head, b, fmt.Appendf(nil, "\r\n--%s--\r\n", boundary))
 }
 
 // folder is where files lie in a stage of the server; below it the runs.
@@ -63,20 +40,17 @@ func (n *node) upload(ctx context.Context, stage, path string, b *batch.Batch) e
 	file := path[slash+1:]
 	r.Header.Set("X-DATABEND-STAGE-NAME", stage)
 	r.Header.Set("X-DATABEND-RELATIVE-PATH", path[:slash])
-	newForm(file).attach(r, b)
+	attachForm(r, file, b)
 	answer, err := n.http.Do(r)
 	if err != nil {
 		return err
-	}
-	if answer.Status != http.StatusOK {
-		return refusal(answer)
 	}
 	var body struct {
 		State string   `json:"state"`
 		Files []string `json:"files"`
 	}
-	if err := json.Unmarshal(answer.Body, &body); err != nil {
-		return &unreadableError{err}
+	if err := read(answer, &body); err != nil {
+		return err
 	}
 	// A form that ends too early is no error to the server: it answers with the files it has seen.
 	if !slices.Equal(body.Files, []string{file}) || !strings.EqualFold(body.State, "SUCCESS") {
