@@ -92,8 +92,8 @@ func explainStage(name string, a objstore.Access) string {
 	return createStage(name, a)
 }
 
-// cleanStage takes the credentials out of an error of createStage: the server repeats the statement that it cannot read,
-// in pieces and with its own escapes. So everything from them on is cut off.
+// cleanStage takes the credentials out of an error of createStage: the server repeats the statement that it cannot
+// read, in pieces and with its own escapes. So everything from them on is cut off.
 func cleanStage(err error, a objstore.Access) error {
 	return reworded(err, func(words string) string {
 		before, _, found := strings.Cut(words, connection)

@@ -18,8 +18,8 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return newStatements(l.plan.name, p.Schema).Statements
 }
 
-// Locate implements sqlload.Catalog. The id changes when the table is dropped and made anew, and stays when it is emptied
-// (tried on 1.2.895): that the proof of arrival finds out.
+// Locate implements sqlload.Catalog. The id changes when the table is dropped and made anew, and stays when it is
+// emptied (tried on 1.2.895): that the proof of arrival finds out.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	n := l.plan.name
 	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT table_id, engine, comment FROM system.tables"+
@@ -29,7 +29,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	}
 	id, engine, comment := found[0][0], found[0][1], found[0][2]
 	r := &sqlload.Relation{
-		Schema: n.database, Name: n.table, Table: n.quoted(), Identity: "table id " + id, Comment: comment, Traits: []string{engine},
+		Schema: n.database, Name: n.table, Table: n.quoted(),
+		Identity: "table id " + id, Comment: comment, Traits: []string{engine},
 	}
 	if engine == "VIEW" {
 		r.Kind = "view"
@@ -37,7 +38,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog. A decimal of another precision or scale would round, or keep digits that nobody sent.
+// Columns implements sqlload.Catalog. A decimal of another precision or scale would round, or keep digits that nobody
+// sent.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {

@@ -35,7 +35,8 @@ type examination struct {
 func (l *opened) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	e := &examination{opened: l, intent: i}
 	for _, step := range [...]func(context.Context) error{
-		e.product, e.readLimits, e.readConfigs, e.cluster, e.slots, e.timeouts, e.route, e.memory, e.table, e.privileges, e.storage,
+		e.product, e.readLimits, e.readConfigs, e.cluster, e.slots, e.timeouts, e.route, e.memory, e.table,
+		e.privileges, e.storage,
 	} {
 		bound, cancel := context.WithTimeout(ctx, questionTime)
 		err := step(bound)
@@ -135,8 +136,9 @@ func (e *examination) notShown(check, what string) {
 		"GRANT ROLE account_admin TO USER …; hosted servers hide their configuration from everybody")
 }
 
-// cluster compares the hosts of the target with those of the cluster, and warns where nodes are left out: rows are parsed
-// on the node that they are sent to. A target whose host is none of the nodes' is a balancer, or a name for them.
+// cluster compares the hosts of the target with those of the cluster, and warns where nodes are left out: rows are
+// parsed on the node that they are sent to. A target whose host is none of the nodes' is a balancer, or a name for
+// them.
 func (e *examination) cluster(ctx context.Context) error {
 	const check = "cluster"
 	nodes, err := e.rows(ctx, selectNodes)
@@ -205,8 +207,8 @@ func (e *examination) slots(context.Context) error {
 	return nil
 }
 
-// timeouts are settings that would end a load which is only slow. An answer is asked for again within ten seconds, so it
-// has to be kept for some time longer.
+// timeouts looks for settings that would end a load which is only slow. An answer is asked for again within ten seconds, so
+// it has to be kept for some time longer.
 func (e *examination) timeouts(context.Context) error {
 	const check = "timeouts"
 	if len(e.limits) == 0 {
@@ -232,7 +234,8 @@ func (e *examination) timeouts(context.Context) error {
 		}
 	}
 	if len(e.findings) == before {
-		e.ok(check, fmt.Sprintf("statements may wait and run for as long as they need; answers are kept for %s s", e.limits[resultTimeout]))
+		e.ok(check, fmt.Sprintf("statements may wait and run for as long as they need; answers are kept for %s s",
+			e.limits[resultTimeout]))
 	}
 	return nil
 }
@@ -244,7 +247,8 @@ func (e *examination) memory(context.Context) error {
 	found := fmt.Sprintf("COPY remembers for %d hours which files it has loaded", hours)
 	switch window := int64(labelWindow.Hours()); {
 	case !e.caps.Staged:
-		e.ok("labels", "a batch's label is remembered for 24 hours; a run that is resumed later has to look for the rows themselves")
+		e.ok("labels", "a batch's label is remembered for 24 hours; "+
+			"a run that is resumed later has to look for the rows themselves")
 	case !known:
 		e.unknown(check, fileMemory+" cannot be read", "")
 	case hours < window:
@@ -256,14 +260,15 @@ func (e *examination) memory(context.Context) error {
 	return nil
 }
 
-// storage is where the server keeps tables and stages.
+// storage looks at where the server keeps tables and stages.
 func (e *examination) storage(context.Context) error {
 	const check = "storage"
 	switch kind := e.configs["storage.type"]; kind {
 	case "":
 		e.notShown(check, "what lies below tables and stages")
 	case "memory":
-		e.warn(check, "type memory: the rows are gone when the server ends", `[storage] type = "s3" (or fs) in databend-query.toml`)
+		e.warn(check, "type memory: the rows are gone when the server ends",
+			`[storage] type = "s3" (or fs) in databend-query.toml`)
 	case "fs":
 		e.ok(check, "type fs: files of that machine, whose disk is part of what is measured")
 	default:

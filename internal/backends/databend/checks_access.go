@@ -103,7 +103,8 @@ func (e *examination) privileges(ctx context.Context) error {
 		e.ok(check, fmt.Sprintf("%s on %s", strings.Join(want, ", "), name))
 		return nil
 	}
-	notListed := fmt.Sprintf("SHOW GRANTS lists no %s on %s: a role may have it all the same", strings.Join(missing, ", "), name)
+	notListed := fmt.Sprintf("SHOW GRANTS lists no %s on %s: a role may have it all the same",
+		strings.Join(missing, ", "), name)
 	if refused != nil {
 		notListed = "the grants cannot be listed: " + refused.Error()
 	}
@@ -137,8 +138,8 @@ type grant struct{ privilege, database, table string }
 
 var grantShape = regexp.MustCompile(`^GRANT (.+?) ON (\S+) TO `)
 
-// readGrant reads a line such as GRANT SELECT,INSERT ON 'default'.'db'.'t' TO 'user'@'%'. What is about other things than
-// tables gives nothing.
+// readGrant reads a line such as GRANT SELECT,INSERT ON 'default'.'db'.'t' TO 'user'@'%'. What is about other things
+// than tables gives nothing.
 func readGrant(text string) (all []grant) {
 	m := grantShape.FindStringSubmatch(text)
 	if m == nil {

@@ -61,9 +61,9 @@ func newLogin(t loader.Target) (*login, error) {
 	return &login{header: r.Header, session: session}, err
 }
 
-// pinned are the settings that nobody may change, because what terapush says would no longer be true:
-// timestamps have no zone of their own in a dataset, and would be read in the server's; rows that are counted have to be
-// those of the table and not of an earlier answer; and a result has to be all of it.
+// pinned are the settings that nobody may change, because what terapush says would no longer be true: timestamps have
+// no zone of their own in a dataset, and would be read in the server's; rows that are counted have to be those of the
+// table and not of an earlier answer; and a result has to be all of it.
 func pinned() map[string]string {
 	return map[string]string{"timezone": "UTC", "enable_query_result_cache": "0", "max_result_rows": "0"}
 }
@@ -220,8 +220,8 @@ func (l *opened) value(ctx context.Context, query string) (string, error) {
 	return found[0][0], nil
 }
 
-// unreachable reports whether nobody listens at a host, so that another may be asked: not a byte of the request was sent.
-// A host that has the wrong certificate is no such thing, nor is one that is lost while a statement runs there.
+// unreachable reports whether nobody listens at a host, so that another may be asked: not a byte of the request was
+// sent. A host that has the wrong certificate is no such thing, nor is one that is lost while a statement runs there.
 func unreachable(err error) bool {
 	var lost *lostError
 	var certificate *tls.CertificateVerificationError
@@ -229,7 +229,8 @@ func unreachable(err error) bool {
 	return httpload.NotSent(err) && !errors.As(err, &lost) && !errors.As(err, &certificate) && !errors.As(err, &record)
 }
 
-// conn is how sqlload asks. Every statement is a request that stands for itself, so there is nothing to open or to close.
+// conn is how sqlload asks. Every statement is a request that stands for itself, so there is nothing to open or to
+// close.
 type conn struct {
 	of   *opened
 	like statement // all but the SQL

@@ -17,9 +17,9 @@
 //   - The SQL of an error is echoed to the client. So errors of statements that hold a secret are cleaned (bucket.go).
 //
 // Everything is sent over internal/httpload, and the few types of the wire are in query.go. The official driver,
-// databend-go, is not used (v0.9.1): it has no way to send a label, dials by itself, ignores its own TLS configuration,
-// turns the server's errors into text, and prints to the standard output when a query is cancelled. It is the client that
-// tests the stand-in.
+// databend-go, is not used (v0.9.1): it has no way to send a label, dials by itself, ignores its own TLS
+// configuration, turns the server's errors into text, and prints to the standard output when a query is cancelled. It
+// is the client that tests the stand-in.
 package databend
 
 import (
@@ -81,8 +81,8 @@ const maxFiles = 15_000
 // The batch sizes follow from measurements of others (766-byte rows on one connection): a streaming load costs 0.27 s
 // and 6.5 µs a row, an insert 0.5 s and 15 to 19 µs a row, an object put 0.02 s and 2 µs a row. At 64 MiB the fixed
 // part is a third of a streaming load's time and a fifth of an insert's, and eight of them hide it from each other;
-// larger batches would cost more memory than they save. An object's fixed part is small, so its size is chosen for COPY,
-// which reads files in parallel. A COPY costs about a second whatever it loads, hence groups of a gigabyte.
+// larger batches would cost more memory than they save. An object's fixed part is small, so its size is chosen for
+// COPY, which reads files in parallel. A COPY costs about a second whatever it loads, hence groups of a gigabyte.
 func capsOf(method string) loader.Caps {
 	c := loader.Caps{
 		Formats:           []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet},

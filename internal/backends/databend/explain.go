@@ -45,7 +45,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		if c.Dedup != loader.DedupKey {
 			return ""
 		}
-		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, first.ID) + "\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
+		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, first.ID) +
+			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
 	}
 	switch asked.method.Name {
 	case streamingLoad:

@@ -15,9 +15,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// insertFile puts the batch into the stage, through the node or straight into the store behind the stage, and inserts its
-// rows. The server removes the file when they are in; otherwise it is removed here, unless the statement may still be
-// reading it.
+// insertFile puts the batch into the stage, through the node or straight into the store behind the stage, and inserts
+// its rows. The server removes the file when they are in; otherwise it is removed here, unless the statement may
+// still be reading it.
 func (s *session) insertFile(ctx context.Context, b *batch.Batch, m marks) (int64, error) {
 	stage, path, put := s.owner.plan.stage, attachedPath(b), s.node.upload
 	if s.owner.plan.method.Name == insert {

@@ -16,10 +16,10 @@ import (
 //   - kill says KILL QUERY to the sessions that the list of processes shows, and does not wait;
 //   - end does both on every host, and waits until the list shows none.
 
-// killGrace is how long the query of a streaming load is waited for that the server has agreed to kill. What stays listed
-// longer is the request that waits for a client which is gone, and would do so until the server's kernel gives up the
-// connection; killed, its statement commits nothing when the rows end. This trusts that a commit which was under way
-// when the server agreed is over by then: it writes one snapshot, which takes a second or so.
+// killGrace is how long to wait for the query of a streaming load that the server has agreed to kill. What stays
+// listed longer is the request that waits for a client which is gone, and would do so until the server's kernel gives
+// up the connection; killed, its statement commits nothing when the rows end. This trusts that a commit which was
+// under way when the server agreed is over by then: it writes one snapshot, which takes a second or so.
 //
 // An INSERT and a COPY have their rows, so one that is still listed may be committing, however long that takes, and
 // is waited for to the end.
@@ -40,8 +40,8 @@ func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt i
 	return l.end(ctx, removals, 0)
 }
 
-// end ends queries on all hosts and waits until none of them is left. One that a server has agreed to kill is waited for
-// as long as grace, or as long as it takes with a grace of 0.
+// end ends queries on all hosts and waits until none of them is left. One that a server has agreed to kill is waited
+// for as long as grace, or as long as it takes with a grace of 0.
 //
 // A host that cannot be reached is passed over if another one has shown its list. This trusts that nothing runs on a
 // host where nobody listens, or that the other host lists it: a list is that of all nodes of a warehouse. Hosts of
@@ -120,8 +120,8 @@ func (n *node) kill(ctx context.Context, ids []string) error {
 
 func killQuery(session string) string { return "KILL QUERY " + literal(session) }
 
-// cancel ends a query of /v1/query. A node that knows no such query, which is the rule, answers with 404; one that knows
-// it keeps it for a minute after its end.
+// cancel ends a query of /v1/query. A node that knows no such query, which is the rule, answers with 404; one that
+// knows it keeps it for a minute after its end.
 func (n *node) cancel(ctx context.Context, id string) error {
 	r, err := n.request(ctx, http.MethodGet, cancelPath(id))
 	if err != nil {

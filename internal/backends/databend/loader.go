@@ -43,7 +43,8 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 		return nil, err
 	}
 	l := &opened{
-		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace), log: deps.Log, caps: p.method.Caps,
+		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace),
+		log: deps.Log, caps: p.method.Caps,
 	}
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failed, Classify: d.Classify,
@@ -110,8 +111,8 @@ func (l *opened) settings(ctx context.Context, query string) (map[string]string,
 }
 
 // maxRunning is max_running_queries, how many queries a node runs at a time; 0 is no bound. Not everybody may read
-// configurations, and hosted servers hide them: then no bound is known either, since behind a balancer may be any number
-// of nodes.
+// configurations, and hosted servers hide them: then no bound is known either, since behind a balancer may be any
+// number of nodes.
 func (l *opened) maxRunning(ctx context.Context) int {
 	text, err := l.value(ctx, selectRunning)
 	n, notANumber := strconv.Atoi(text)
@@ -184,8 +185,8 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	return t, err
 }
 
-// tryProcesses asks once for what a lost answer makes necessary later, when it is too late to find out that the right to
-// it is missing.
+// tryProcesses asks once for what a lost answer makes necessary later, when it is too late to find out that the right
+// to it is missing.
 func (l *opened) tryProcesses(ctx context.Context, p loader.Preparation) error {
 	if p.Contract.Dedup != loader.DedupKey {
 		return nil

@@ -85,7 +85,8 @@ func (l *labels) current(first string) string {
 	return first
 }
 
-// spend notes that the label that is used now is taken. The rows that it was written with are gone, and their tries too.
+// spend notes that the label that is used now is taken. The rows that it was written with are gone, and their tries
+// too.
 func (l *labels) spend(first string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -108,7 +108,8 @@ func checkSettings(settings []loader.Setting) error {
 		case strings.EqualFold(s.Name, "timezone"):
 			return fmt.Errorf("--set timezone is refused: timestamps are sent and read back in UTC")
 		case pinned()[strings.ToLower(s.Name)] != "":
-			return fmt.Errorf("--set %s is refused: rows that are counted and read back have to be all of those in the table", s.Name)
+			return fmt.Errorf("--set %s is refused: "+
+				"rows that are counted and read back have to be all of those in the table", s.Name)
 		}
 	}
 	return nil

@@ -148,8 +148,8 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-// page asks for what comes next. Only the node that runs the query knows it, and a balancer may lie in between. An error
-// of the statement itself is a serverError as from start, everything else a lostError.
+// page asks for what comes next. Only the node that runs the query knows it, and a balancer may lie in between. An
+// error of the statement itself is a serverError as from start, everything else a lostError.
 func (n *node) page(ctx context.Context, last *queryPage) (*queryPage, error) {
 	r, err := n.request(ctx, http.MethodGet, last.Next)
 	if err != nil {

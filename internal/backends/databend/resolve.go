@@ -57,15 +57,17 @@ const maxRemovals = 4
 
 // removePart deletes the rows that a streaming load left whose connection broke.
 //
-// Every connection that breaks in the middle of a body leaves some (see endFirst), so this is no rare accident. No query
-// of the batch is at work any more; the rows have numbers of this batch; the table is one that terapush made, so nobody
-// else has put rows of such numbers there; and they were never acknowledged. Their label is spent: it was written with
-// them.
+// Every connection that breaks in the middle of a body leaves some (see endFirst), so this is no rare accident. No
+// query of the batch is at work any more; the rows have numbers of this batch; the table is one that terapush made,
+// so nobody else has put rows of such numbers there; and they were never acknowledged. Their label is spent: it was
+// written with them.
 //
 // The deletion can lose its answer like any statement, and would then delete what a later attempt has put in. So it is
 // marked as an attempt is: the id lets Resolve end it, and the label, one for each attempt that it follows, lets no
 // second one run after it. An error is no answer, and Resolve is asked again.
-func (l *opened) removePart(ctx context.Context, s *sqlload.State, ref loader.Ref, found int64) (loader.Resolution, error) {
+func (l *opened) removePart(
+	ctx context.Context, s *sqlload.State, ref loader.Ref, found int64,
+) (loader.Resolution, error) {
 	deletion := statements{s.Statements}.deleteRows(keysOf(ref))
 	// Of a table that nobody has looked at it is not known who made it.
 	ours := s.Relation != nil && s.Relation.Comment == loader.MadeBy
@@ -76,7 +78,8 @@ func (l *opened) removePart(ctx context.Context, s *sqlload.State, ref loader.Re
 	first := label(l.plan.name, ofBatch, ref.ID)
 	try := l.labels.removes(first)
 	if try > maxRemovals {
-		return undecided(ref, found, fmt.Sprintf("to delete them failed %d times: %s, and resume", maxRemovals, deletion)), nil
+		return undecided(ref, found,
+			fmt.Sprintf("to delete them failed %d times: %s, and resume", maxRemovals, deletion)), nil
 	}
 	l.log.Warn("removing the rows that a broken streaming load left behind, to send the batch again",
 		"batch", ref.ID.Number, "rows", found, "of", ref.Rows)
@@ -99,8 +102,8 @@ func (l *opened) removePart(ctx context.Context, s *sqlload.State, ref loader.Re
 	return loader.Resolution{Applied: loader.No}, nil
 }
 
-// removeAttached removes the files that earlier attempts at a batch have left in the stage: whoever was killed, or had no
-// answer, could not. No query reads them any more. What cannot be removed is in nobody's way.
+// removeAttached removes the files that earlier attempts at a batch have left in the stage: whoever was killed, or
+// had no answer, could not. No query reads them any more. What cannot be removed is in nobody's way.
 func (l *opened) removeAttached(ctx context.Context, s *sqlload.State, ref loader.Ref) {
 	if m := l.plan.method.Name; m != insert && m != insertNoPresign {
 		return
@@ -149,12 +152,12 @@ type spentError struct {
 
 func (e *spentError) Error() string {
 	const nothing = "the server took the statement and wrote no row"
+	theirs := fmt.Sprintf("%d rows with the keys of the batch are in the table, which this run has not sent", e.rows)
 	switch {
 	case e.rows > 0 && e.label == "":
-		return fmt.Sprintf("%s: %d rows with the keys of the batch are in the table, which this run has not sent", nothing, e.rows)
+		return nothing + ": " + theirs
 	case e.rows > 0:
-		return fmt.Sprintf("%s: label %s is taken at the first attempt, and %d rows with the keys of the batch are in the table, "+
-			"which this run has not sent", nothing, e.label, e.rows)
+		return fmt.Sprintf("%s: label %s is taken at the first attempt, and %s", nothing, e.label, theirs)
 	case e.label == "":
 		return nothing
 	}
@@ -183,7 +186,8 @@ const partlyHint = "find out who put them there; with the rows of these keys del
 
 // partly is the error of an attempt that has found a part of its rows there. Resolve is what comes next.
 func partly(ref loader.Ref, found int64) error {
-	return &loader.Error{Op: "look for the rows", Applied: loader.Unknown, Err: &partlyError{ref.First, ref.Rows, found}, Hint: partlyHint}
+	return &loader.Error{Op: "look for the rows", Applied: loader.Unknown, Hint: partlyHint,
+		Err: &partlyError{ref.First, ref.Rows, found}}
 }
 
 // undecided is Resolve's answer where a part of the rows is there that stays. advice says why and what to do.

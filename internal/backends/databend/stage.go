@@ -14,8 +14,8 @@ import (
 // files is where the batches of a staged run lie between their upload and their COPY: a stage of the server, or an
 // object store that a stage leads to.
 //
-// COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day, whatever
-// stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
+// COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day,
+// whatever stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
 type files interface {
 	// store puts a batch where COPY finds it. To put the same batch again changes nothing.
 	store(ctx context.Context, n *node, b *batch.Batch) error
@@ -106,7 +106,8 @@ func (o *ownStage) discard(ctx context.Context, members []loader.Ref) error {
 }
 
 func (o *ownStage) removeStatement(numbers []string) string {
-	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", o.name, o.folder, literal("("+strings.Join(numbers, "|")+")[.]"+string(o.format)))
+	pattern := "(" + strings.Join(numbers, "|") + ")[.]" + string(o.format)
+	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", o.name, o.folder, literal(pattern))
 }
 
 func (o *ownStage) objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
@@ -169,8 +170,9 @@ func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	return checkLoaded(g, paths, loaded)
 }
 
-// checkLoaded compares the rows of every file with COPY's answer, which is File, Rows_loaded, Errors_seen, First_error and
-// First_error_line. A file that is not in it was skipped, and then nothing says whether the group as a whole is in.
+// checkLoaded compares the rows of every file with COPY's answer, which is File, Rows_loaded, Errors_seen,
+// First_error and First_error_line. A file that is not in it was skipped, and then nothing says whether the group as
+// a whole is in.
 func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack, error) {
 	files := make(map[string][]string, len(loaded))
 	var sum int64

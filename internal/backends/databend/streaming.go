@@ -31,7 +31,8 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, m marks) (r
 		return 0, err
 	}
 	r.Header.Set("X-DATABEND-SQL", s.insertStreamed(b.Format))
-	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session)) // else the database is "default", without settings
+	// Without it the database is "default", and there are no settings.
+	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session))
 	r.Header.Set("Expect", "100-continue")
 	m.set(r.Header)
 	attachForm(r, b.ID.Run+"-"+fileName(b.ID.Number, b.Format), b)

@@ -12,10 +12,10 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// attachForm makes a multipart form with one part, the batch as a file of the name, the request's body. It is written by
-// hand because mime/multipart would copy the batch into it, and the length has to be known before. The part is called
-// "upload", as a streaming load insists on, and has a file name, as both routes do. The boundary is as good as never among
-// the rows: it has 130 random bits.
+// attachForm makes a multipart form with one part, the batch as a file of the name, the request's body. It is written
+// by hand because mime/multipart would copy the batch into it, and the length has to be known before. The part is
+// called "upload", as a streaming load insists on, and has a file name, as both routes do. The boundary is as good as
+// never among the rows: it has 130 random bits.
 func attachForm(r *http.Request, file string, b *batch.Batch) {
 	boundary := "terapush" + rand.Text()
 	r.Header.Set("Content-Type", "multipart/form-data; boundary="+boundary)
