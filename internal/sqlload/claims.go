@@ -17,7 +17,7 @@ func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, ro
 	if err != nil {
 		return err
 	}
-	return t.query(ctx, "read the claims of run "+run, s.SelectClaims(run), func(row [][]byte) error {
+	return t.query(ctx, t.Connect, "read the claims of run "+run, s.SelectClaims(run), func(row [][]byte) error {
 		number, err := parseNumber(string(row[0]))
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ type Table struct {
 	Catalog Catalog
 	Claims  Claims // nil where there are none
 	// Connect opens a connection to the first host that answers.
-	Connect func(ctx context.Context) (Conn, error)
+	Connect Connect
 	// Failed says what was being done, with a hint; nil stays nil.
 	Failed   func(op string, err error) error
 	Classify func(error) loader.Verdict

@@ -7,15 +7,20 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// query hands the rows of a query to f, whose error comes back as it is.
-func (t *Table) query(ctx context.Context, op, query string, f func(row [][]byte) error) error {
+// Connect opens a connection.
+type Connect func(ctx context.Context) (Conn, error)
+
+// query hands the rows of a query over a connection of its own to f, whose error comes back as it is.
+func (t *Table) query(ctx context.Context, connect Connect, op, query string, f func(row [][]byte) error) error {
 	var stopped error
-	err := t.on(ctx, func(c Conn) error {
-		return c.Query(ctx, query, func(row [][]byte) error {
+	c, err := connect(ctx)
+	if err == nil {
+		defer func() { _ = c.Close() }()
+		err = c.Query(ctx, query, func(row [][]byte) error {
 			stopped = f(row)
 			return stopped
 		})
-	})
+	}
 	if stopped != nil {
 		return stopped
 	}
@@ -37,7 +42,7 @@ func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Buck
 	if err != nil {
 		return err
 	}
-	return t.query(ctx, "count", s.SelectBuckets(g), func(row [][]byte) error {
+	return t.query(ctx, t.Connect, "count", s.SelectBuckets(g), func(row [][]byte) error {
 		b, err := readBucket(row)
 		if err != nil {
 			return fmt.Errorf("count: %w", err)
@@ -66,18 +71,25 @@ func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error)
 
 // Fetch implements loader.Fetcher in one statement, where the server takes it.
 func (t *Table) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	return t.FetchOver(ctx, t.Connect, numbers, f)
+}
+
+// FetchOver is Fetch over a connection of another kind, for a server that has to be told how large rows are.
+func (t *Table) FetchOver(
+	ctx context.Context, connect Connect, numbers []int64, f func(number int64, values []any) error,
+) error {
 	s, err := t.State()
 	if err != nil || len(numbers) == 0 {
 		return err
 	}
 	if n := len(numbers) / 2; n > 0 && t.MaxStatement > 0 && int64(len(s.SelectRows(numbers))) > t.MaxStatement {
-		if err := t.Fetch(ctx, numbers[:n], f); err != nil {
+		if err := t.FetchOver(ctx, connect, numbers[:n], f); err != nil {
 			return err
 		}
-		return t.Fetch(ctx, numbers[n:], f)
+		return t.FetchOver(ctx, connect, numbers[n:], f)
 	}
 	values := make([]any, len(s.Schema.Columns))
-	return t.query(ctx, "fetch rows", s.SelectRows(numbers), func(row [][]byte) error {
+	return t.query(ctx, connect, "fetch rows", s.SelectRows(numbers), func(row [][]byte) error {
 		number, err := s.readRow(row, values)
 		if err != nil {
 			return fmt.Errorf("fetch: %w", err)

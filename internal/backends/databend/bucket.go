@@ -16,7 +16,7 @@ import (
 
 // bucket is an object store with a stage of the run's own that leads to it.
 type bucket struct {
-	db     *database
+	of     *opened
 	run    *objstore.Run
 	format batch.Format
 	name   string // of the stage
@@ -25,8 +25,8 @@ type bucket struct {
 	made objstore.Access // what the stage was made with; zero before
 }
 
-func newBucket(db *database, p loader.Preparation) *bucket {
-	return &bucket{db: db, run: db.objects.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run)}
+func newBucket(l *opened, p loader.Preparation) *bucket {
+	return &bucket{of: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run)}
 }
 
 // stageName makes a name of a run's id: a stage's takes letters, digits and underscores.
@@ -43,14 +43,9 @@ func (b *bucket) store(ctx context.Context, _ *node, batch *batch.Batch) error {
 	return b.run.Put(ctx, batch)
 }
 
-func (b *bucket) open(ctx context.Context) error {
-	_, err := b.stage(ctx)
-	return err
-}
-
 // stage makes the stage, and makes it anew when the credentials have changed since: those of a role do every few hours.
 func (b *bucket) stage(ctx context.Context) (string, error) {
-	access, err := b.db.objects.Access(ctx)
+	access, err := b.of.store.Access(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +54,7 @@ func (b *bucket) stage(ctx context.Context) (string, error) {
 	if access == b.made {
 		return b.name, nil
 	}
-	if err := b.db.run(ctx, statement{sql: createStage(b.name, access)}, nil); err != nil {
+	if err := b.of.exec(ctx, createStage(b.name, access)); err != nil {
 		return "", cleanStage(err, access)
 	}
 	b.made = access
@@ -97,8 +92,8 @@ func explainStage(name string, a objstore.Access) string {
 	return createStage(name, a)
 }
 
-// cleanStage takes the credentials out of an error of createStage: the server repeats the statement that it cannot read,
-// in pieces and with its own escapes. So everything from them on is cut off.
+// cleanStage takes the credentials out of an error of createStage: the server repeats the statement that it cannot
+// read, in pieces and with its own escapes. So everything from them on is cut off.
 func cleanStage(err error, a objstore.Access) error {
 	return reworded(err, func(words string) string {
 		before, _, found := strings.Cut(words, connection)
@@ -153,5 +148,5 @@ func (b *bucket) close() error {
 	defer cancel()
 	b.made = objstore.Access{}
 	return failed("drop the stage "+b.name+", which holds credentials",
-		b.db.run(ctx, statement{sql: "DROP STAGE IF EXISTS " + b.name}, nil))
+		b.of.exec(ctx, "DROP STAGE IF EXISTS "+b.name))
 }

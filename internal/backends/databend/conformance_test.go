@@ -106,22 +106,22 @@ func (d patientDriver) Open(ctx context.Context, t loader.Target, deps loader.De
 	if err != nil {
 		return nil, err
 	}
-	return patientLoader{l.(*database)}, nil
+	return patientLoader{l.(*opened)}, nil
 }
 
-type patientLoader struct{ *database }
+type patientLoader struct{ *opened }
 
 func (l patientLoader) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.database.Session(ctx, c)
+	s, err := l.opened.Session(ctx, c)
 	if err != nil || !c.Staged() {
 		return s, err
 	}
-	return patientSession{s, l.database}, nil
+	return patientSession{s, l.opened}, nil
 }
 
 type patientSession struct {
 	loader.Session
-	db *database
+	db *opened
 }
 
 // Load waits before a second attempt until something of the first lies there, or the server has had the time for it.
@@ -267,7 +267,8 @@ func statementOn(t *testing.T, target loader.Target, sql string) {
 	defer c.close()
 	nodes, err := c.nodes(t.Context(), target)
 	require.NoError(t, err)
-	require.NoError(t, nodes[0].run(context.WithoutCancel(t.Context()), statement{sql: sql}, nil))
+	_, err = nodes[0].run(context.WithoutCancel(t.Context()), statement{sql: sql}, nil)
+	require.NoError(t, err)
 }
 
 // batchOf encodes rows first … first+n−1.

@@ -1,20 +1,21 @@
 package databend
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -30,24 +31,25 @@ type node struct {
 	base    string // http://host:port
 	http    *httpload.Client
 	login   *login
-	grace   time.Duration // killGrace, or less in tests
 }
 
 // login is what every request to a node carries.
 type login struct {
-	authorization     string // a secret
-	tenant, warehouse string
-	session           json.RawMessage
+	header  http.Header     // with the password
+	session json.RawMessage // a sessionState, for statements
 }
 
 func newLogin(t loader.Target) (*login, error) {
-	user := t.User
-	if user == "" {
-		user = defaultUser
+	// An agent that looks like a browser's would change how sessions are kept.
+	r := http.Request{Header: http.Header{"User-Agent": {"terapush"}}}
+	r.SetBasicAuth(cmp.Or(t.User, defaultUser), t.Password.Reveal())
+	for _, name := range [...]string{"tenant", "warehouse"} {
+		if value := t.Params.Get(name); value != "" {
+			r.Header.Set("X-DATABEND-"+name, value)
+		}
 	}
-	state := sessionState{Database: defaultDatabase, Role: t.Params.Get("role"), Settings: pinned()}
-	if t.Database != "" {
-		state.Database = t.Database
+	state := sessionState{
+		Database: cmp.Or(t.Database, defaultDatabase), Role: t.Params.Get("role"), Settings: pinned(),
 	}
 	if state.Role != "" {
 		state.SecondaryRoles = &[]string{}
@@ -56,15 +58,12 @@ func newLogin(t loader.Target) (*login, error) {
 		state.Settings[s.Name] = s.Value
 	}
 	session, err := json.Marshal(state)
-	return &login{
-		authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+t.Password.Reveal())),
-		tenant:        t.Params.Get("tenant"), warehouse: t.Params.Get("warehouse"), session: session,
-	}, err
+	return &login{header: r.Header, session: session}, err
 }
 
-// pinned are the settings that nobody may change, because what terapush says would no longer be true:
-// timestamps have no zone of their own in a dataset, and would be read in the server's; rows that are counted have to be
-// those of the table and not of an earlier answer; and a result has to be all of it.
+// pinned are the settings that nobody may change, because what terapush says would no longer be true: timestamps have
+// no zone of their own in a dataset, and would be read in the server's; rows that are counted have to be those of the
+// table and not of an earlier answer; and a result has to be all of it.
 func pinned() map[string]string {
 	return map[string]string{"timezone": "UTC", "enable_query_result_cache": "0", "max_result_rows": "0"}
 }
@@ -79,24 +78,15 @@ func (n *node) request(ctx context.Context, method, path string) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
-	h := r.Header
-	h.Set("Authorization", n.login.authorization)
-	h.Set("User-Agent", "terapush") // one that looks like a browser's would change how sessions are kept
-	if n.login.tenant != "" {
-		h.Set("X-DATABEND-TENANT", n.login.tenant)
-	}
-	if n.login.warehouse != "" {
-		h.Set("X-DATABEND-WAREHOUSE", n.login.warehouse)
-	}
+	r.Header = n.login.header.Clone()
 	return r, nil
 }
 
 // clients keeps one HTTP client for each server: a TLS configuration is good for one host name only, and presigned
 // URLs lead to others than the target's.
 type clients struct {
-	deps  loader.Deps
-	mode  loader.TLSMode
-	grace time.Duration
+	deps loader.Deps
+	mode loader.TLSMode
 
 	mu   sync.Mutex
 	made map[string]*httpload.Client
@@ -106,7 +96,7 @@ type clients struct {
 // is not known yet, and a bound below that would open a new connection for nearly every batch.
 const idleConnections = 1024
 
-// of gives the client for a URL.
+// of returns the client for a URL.
 func (c *clients) of(u *url.URL) (*httpload.Client, error) {
 	key := u.Scheme + "://" + u.Host
 	c.mu.Lock()
@@ -116,8 +106,12 @@ func (c *clients) of(u *url.URL) (*httpload.Client, error) {
 	}
 	var config *tls.Config
 	if u.Scheme == "https" {
+		mode := c.mode
+		if mode == loader.TLSOff { // the target goes without, and a presigned URL need not
+			mode = loader.TLSAuto
+		}
 		var err error
-		if config, _, err = c.deps.TLS(secured(c.mode), u.Hostname()); err != nil {
+		if config, _, err = c.deps.TLS(mode, u.Hostname()); err != nil {
 			return nil, fmt.Errorf("TLS for %s: %w", u.Host, err)
 		}
 	}
@@ -128,14 +122,6 @@ func (c *clients) of(u *url.URL) (*httpload.Client, error) {
 		Dial: c.deps.Dial, TLS: config, Connections: idleConnections, ExpectContinue: expectPatience,
 	})
 	return c.made[key], nil
-}
-
-// secured is the mode for a URL that says https although the target goes without TLS, as a presigned one may.
-func secured(mode loader.TLSMode) loader.TLSMode {
-	if mode == loader.TLSOff {
-		return loader.TLSAuto
-	}
-	return mode
 }
 
 func (c *clients) close() {
@@ -152,13 +138,11 @@ func (c *clients) nodes(ctx context.Context, t loader.Target) ([]*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []*node
-	for i := range max(len(t.Hosts), 1) {
-		n, err := c.node(ctx, t, i, l)
-		if err != nil {
+	all := make([]*node, max(len(t.Hosts), 1))
+	for i := range all {
+		if all[i], err = c.node(ctx, t, i, l); err != nil {
 			return nil, err
 		}
-		all = append(all, n)
 	}
 	return all, nil
 }
@@ -181,9 +165,8 @@ func (c *clients) node(ctx context.Context, t loader.Target, i int, l *login) (*
 	if err != nil || !plain {
 		return n, err
 	}
-	err = n.run(ctx, statement{sql: "SELECT 1"}, nil)
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) {
+	_, err = n.run(ctx, statement{sql: "SELECT 1"}, nil)
+	if record := (tls.RecordHeaderError{}); errors.As(err, &record) {
 		return c.newNode("http", t.Address(i, plainPort), l)
 	}
 	return n, nil // any other failure is the probe's to report
@@ -195,5 +178,81 @@ func (c *clients) newNode(scheme, address string, l *login) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &node{address: address, base: u.String(), http: client, login: l, grace: c.grace}, nil
+	return &node{address: address, base: u.String(), http: client, login: l}, nil
 }
+
+// host is the server for everything but loads: the first until it cannot be reached.
+func (l *opened) host() *node { return l.hosts[l.moved.Load()%uint64(len(l.hosts))] }
+
+// after is the host that follows one.
+func (l *opened) after(n *node) *node { return l.hosts[(slices.Index(l.hosts, n)+1)%len(l.hosts)] }
+
+// run is node.run on a host that can be reached.
+func (l *opened) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
+	for range l.hosts {
+		at := l.moved.Load()
+		written, err = l.hosts[at%uint64(len(l.hosts))].run(ctx, s, each)
+		if !unreachable(err) || ctx.Err() != nil {
+			break
+		}
+		l.moved.CompareAndSwap(at, at+1)
+	}
+	return written, err
+}
+
+// exec runs a statement that answers nothing.
+func (l *opened) exec(ctx context.Context, sql string) error {
+	_, err := l.run(ctx, statement{sql: sql}, nil)
+	return err
+}
+
+// rows reads all rows of a query as text; NULL is "".
+func (l *opened) rows(ctx context.Context, query string) ([][]string, error) {
+	return sqlload.Rows(ctx, conn{of: l}, query)
+}
+
+// value reads a single value; "" where there is no row.
+func (l *opened) value(ctx context.Context, query string) (string, error) {
+	found, err := l.rows(ctx, query)
+	if err != nil || len(found) == 0 || len(found[0]) == 0 {
+		return "", err
+	}
+	return found[0][0], nil
+}
+
+// unreachable reports whether nobody listens at a host, so that another may be asked: not a byte of the request was
+// sent. A host that has the wrong certificate is no such thing, nor is one that is lost while a statement runs there.
+func unreachable(err error) bool {
+	var lost *lostError
+	var certificate *tls.CertificateVerificationError
+	var record tls.RecordHeaderError
+	return loader.NotSent(err) && !errors.As(err, &lost) && !errors.As(err, &certificate) && !errors.As(err, &record)
+}
+
+// conn is how sqlload asks. Every statement is a request that stands for itself, so there is nothing to open or to
+// close.
+type conn struct {
+	of   *opened
+	like statement // all but the SQL
+}
+
+// control returns what opens a conn.
+func (l *opened) control(like statement) sqlload.Connect {
+	return func(context.Context) (sqlload.Conn, error) { return conn{l, like}, nil }
+}
+
+// Exec implements sqlload.Conn.
+func (c conn) Exec(ctx context.Context, sql string) (int64, error) {
+	c.like.sql = sql
+	return c.of.run(ctx, c.like, nil)
+}
+
+// Query implements sqlload.Conn.
+func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+	c.like.sql = query
+	_, err := c.of.run(ctx, c.like, each)
+	return err
+}
+
+// Close implements sqlload.Conn.
+func (c conn) Close() error { return nil }

@@ -17,9 +17,9 @@
 //   - The SQL of an error is echoed to the client. So errors of statements that hold a secret are cleaned (bucket.go).
 //
 // Everything is sent over internal/httpload, and the few types of the wire are in query.go. The official driver,
-// databend-go, is not used (v0.9.1): it has no way to send a label, dials by itself, ignores its own TLS configuration,
-// turns the server's errors into text, and prints to the standard output when a query is cancelled. It is the client that
-// tests the stand-in.
+// databend-go, is not used (v0.9.1): it has no way to send a label, dials by itself, ignores its own TLS
+// configuration, turns the server's errors into text, and prints to the standard output when a query is cancelled. It
+// is the client that tests the stand-in.
 package databend
 
 import (
@@ -53,37 +53,19 @@ func (Driver) Schemes() []string { return []string{"databend"} }
 
 // Methods lists streaming load, the default, the two inserts and stage load.
 func (Driver) Methods() []loader.Method {
-	return []loader.Method{
-		{
-			Name: streamingLoad,
-			Help: "the rows in the body of one request; needs a server newer than 1.2.781",
-			Caps: capsOf(streamingLoad),
-		},
-		{
-			Name:    insert,
-			Help:    "a file put to a presigned URL, then INSERT; needs an object store behind the stage",
-			Caps:    capsOf(insert),
-			Options: []loader.Option{stageOption()},
-		},
-		{
-			Name:    insertNoPresign,
-			Help:    "a file uploaded through the node, then INSERT; works on every server",
-			Caps:    capsOf(insertNoPresign),
-			Options: []loader.Option{stageOption()},
-		},
-		{
-			Name:    stageLoad,
-			Help:    "files put into an object store (--via s3://…) or a stage of the server, then COPY INTO of many at once",
-			Caps:    capsOf(stageLoad),
-			Options: []loader.Option{stageOption()},
-		},
-	}
-}
-
-func stageOption() loader.Option {
-	return loader.Option{
+	stage := loader.Option{
 		Name: optionStage, Default: userStage,
 		Help: "stage of the server that files are uploaded to; ~ is the user's own",
+	}
+	method := func(name, help string, options ...loader.Option) loader.Method {
+		return loader.Method{Name: name, Help: help, Caps: capsOf(name), Options: options}
+	}
+	return []loader.Method{
+		method(streamingLoad, "the rows in the body of one request; needs a server newer than 1.2.781"),
+		method(insert, "a file put to a presigned URL, then INSERT; needs an object store behind the stage", stage),
+		method(insertNoPresign, "a file uploaded through the node, then INSERT; works on every server", stage),
+		method(stageLoad,
+			"files put into an object store (--via s3://…) or a stage of the server, then COPY INTO of many at once", stage),
 	}
 }
 
@@ -99,8 +81,8 @@ const maxFiles = 15_000
 // The batch sizes follow from measurements of others (766-byte rows on one connection): a streaming load costs 0.27 s
 // and 6.5 µs a row, an insert 0.5 s and 15 to 19 µs a row, an object put 0.02 s and 2 µs a row. At 64 MiB the fixed
 // part is a third of a streaming load's time and a fifth of an insert's, and eight of them hide it from each other;
-// larger batches would cost more memory than they save. An object's fixed part is small, so its size is chosen for COPY,
-// which reads files in parallel. A COPY costs about a second whatever it loads, hence groups of a gigabyte.
+// larger batches would cost more memory than they save. An object's fixed part is small, so its size is chosen for
+// COPY, which reads files in parallel. A COPY costs about a second whatever it loads, hence groups of a gigabyte.
 func capsOf(method string) loader.Caps {
 	c := loader.Caps{
 		Formats:           []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet},

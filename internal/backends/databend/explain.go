@@ -1,6 +1,7 @@
 package databend
 
 import (
+	"cmp"
 	"path"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -36,7 +37,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		add("once", s.createTable())
 	}
 	if p.Create == loader.CreateTruncate {
-		add("once, where the table was there", s.truncateTable())
+		add("once, where the table was there", s.Truncate())
 	}
 	file := folder + "/RUN/" + fileName(0, c.Format)
 	attached := "@" + stage + "/" + folder + "/RUN/ATTEMPT-" + fileName(0, c.Format)
@@ -44,7 +45,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		if c.Dedup != loader.DedupKey {
 			return ""
 		}
-		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, first.ID) + "\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
+		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, first.ID) +
+			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
 	}
 	switch asked.method.Name {
 	case streamingLoad:
@@ -99,12 +101,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 
 // explainedAccess is what is known of a store without asking anybody.
 func explainedAccess(via loader.Target) objstore.Access {
-	a := objstore.Access{
-		Bucket: via.Hosts[0], Prefix: via.Database, Region: via.Params.Get("region"),
-		Endpoint: via.Params.Get("server_endpoint"), PathStyle: via.Params.Get("path_style") == "true",
+	p := via.Params
+	return objstore.Access{
+		Bucket: via.Hosts[0], Prefix: via.Database, Region: p.Get("region"),
+		Endpoint: cmp.Or(p.Get("server_endpoint"), p.Get("endpoint")), PathStyle: p.Get("path_style") == "true",
 	}
-	if a.Endpoint == "" {
-		a.Endpoint = via.Params.Get("endpoint")
-	}
-	return a
 }

@@ -39,6 +39,7 @@ type seen struct {
 	sql          string
 	attachment   map[string]any
 	session      map[string]any
+	pageRows     int64
 }
 
 func newFake(t *testing.T) *fake {
@@ -98,9 +99,12 @@ func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 		SQL        string         `json:"sql"`
 		Session    map[string]any `json:"session"`
 		Attachment map[string]any `json:"stage_attachment"`
+		Pagination struct {
+			Rows int64 `json:"max_rows_per_page"`
+		} `json:"pagination"`
 	}
 	_ = json.NewDecoder(r.Body).Decode(&body)
-	s.sql, s.session, s.attachment = body.SQL, body.Session, body.Attachment
+	s.sql, s.session, s.attachment, s.pageRows = body.SQL, body.Session, body.Attachment, body.Pagination.Rows
 	f.note(s)
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, f.answer(s))
@@ -180,7 +184,7 @@ func preparation(method string) loader.Preparation {
 }
 
 // open opens the table and one session of the method.
-func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*database, loader.Session) {
+func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
 	t.Helper()
 	target := f.target(method)
 	for _, c := range change {
@@ -193,7 +197,7 @@ func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target))
 	require.NoError(t, err)
 	s, err := l.Session(t.Context(), contractOf(method))
 	require.NoError(t, err)
-	return l.(*database), s
+	return l.(*opened), s
 }
 
 const threeRows = "6,a\n7,b\n8,\"\"\n"

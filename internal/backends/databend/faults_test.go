@@ -15,7 +15,7 @@ import (
 )
 
 // openStandIn prepares table t of the stand-in and opens a session. Killed queries are waited for no time at all.
-func openStandIn(t *testing.T, f *standin.Fake, method string) (*database, loader.Session) {
+func openStandIn(t *testing.T, f *standin.Fake, method string) (*opened, loader.Session) {
 	t.Helper()
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
@@ -23,7 +23,7 @@ func openStandIn(t *testing.T, f *standin.Fake, method string) (*database, loade
 	return openHosts(t, method, strings.TrimPrefix(server.URL, "http://"))
 }
 
-func openHosts(t *testing.T, method string, hosts ...string) (*database, loader.Session) {
+func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Session) {
 	t.Helper()
 	target := loader.Target{Hosts: hosts, Database: "default", Table: "t", Method: method, TLS: loader.TLSOff}
 	l, err := Driver{grace: time.Nanosecond}.Open(t.Context(), target, testDeps())
@@ -33,7 +33,7 @@ func openHosts(t *testing.T, method string, hosts ...string) (*database, loader.
 	require.NoError(t, err)
 	s, err := l.Session(t.Context(), contractOf(method))
 	require.NoError(t, err)
-	return l.(*database), s
+	return l.(*opened), s
 }
 
 // once gives a fault to the first request of a kind.
@@ -142,22 +142,18 @@ func TestALateDeletion(t *testing.T) {
 	require.Len(t, f.Rows("t"), 3)
 
 	// One that was held up on its way even longer finds its label taken.
-	deletion := p(t, db).deleteRows(rangeOf(ref))
+	state, err := db.State()
+	require.NoError(t, err)
+	deletion := statements{state.Statements}.deleteRows(keysOf(ref))
 	m := marks{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
-	require.NoError(t, db.run(t.Context(), statement{sql: deletion, marks: m}, nil))
+	_, err = db.run(t.Context(), statement{sql: deletion, marks: m}, nil)
+	require.NoError(t, err)
 	require.Len(t, f.Rows("t"), 3)
 }
 
-func put(t *testing.T, db *database, values string) {
+func put(t *testing.T, db *opened, values string) {
 	t.Helper()
-	require.NoError(t, db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES " + values}, nil))
-}
-
-func p(t *testing.T, db *database) *prepared {
-	t.Helper()
-	all, err := db.prepared()
-	require.NoError(t, err)
-	return all
+	require.NoError(t, db.exec(t.Context(), "INSERT INTO t (id, s) VALUES "+values))
 }
 
 // A deletion that fails again and again ends with its statement in the user's hands.
@@ -229,7 +225,7 @@ func TestGraceDoesNotAddUp(t *testing.T) {
 	db, _ := f.open(t, streamingLoad, func(t *loader.Target) {
 		t.Hosts = append(t.Hosts, strings.TrimPrefix(other.URL, "http://"))
 	})
-	db.clients.grace = pollEvery / 2
+	db.grace = pollEvery / 2
 	ids := queryIDs(ofBatch, testBatch(1).ID, 1)
 	for _, server := range []*fake{f, other} {
 		server.on(selectAtWork(ids), say(result([]any{"s1"})))
@@ -262,7 +258,7 @@ func TestRowsOfOthersStay(t *testing.T) {
 			change(f, &preparation)
 			_, err = l.Prepare(t.Context(), preparation)
 			require.NoError(t, err)
-			r, err := l.(*database).Resolve(t.Context(), loader.RefOf(testBatch(1)))
+			r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
 			require.NoError(t, err)
 			require.Equal(t, loader.Unknown, r.Applied)
 			require.Contains(t, r.Reason, "1 rows with keys 6 to 8")
@@ -277,8 +273,9 @@ func TestAPartUnderATakenLabel(t *testing.T) {
 	f := standin.New(standin.Options{})
 	db, s := openStandIn(t, f, streamingLoad)
 	label := label(db.plan.name, ofBatch, testBatch(1).ID)
-	require.NoError(t, db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES (6, 'a')", marks: marks{label: label}}, nil))
-	_, err := s.Load(t.Context(), testBatch(2))
+	_, err := db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES (6, 'a')", marks: marks{label: label}}, nil)
+	require.NoError(t, err)
+	_, err = s.Load(t.Context(), testBatch(2))
 	require.ErrorContains(t, err, "1 rows with keys 6 to 8")
 	require.Equal(t, loader.Verdict{Class: loader.ClassRows, Retry: true}, New().Classify(err))
 	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(2)))

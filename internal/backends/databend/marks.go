@@ -27,8 +27,8 @@ func removal(try int) kind { return kind(fmt.Sprintf("removal-%d", try)) }
 // whatever makes the batch unique. The query id names the attempt, so that Resolve, in this process or in a later one,
 // finds the query without anything having been kept: it follows from run, number and attempt. A server that is given
 // one id twice answers with the earlier query's result and runs nothing.
-func (db *database) marksOf(k kind, id batch.ID, attempt int) marks {
-	return marks{label: db.labels.of(label(db.plan.name, k, id)), queryID: queryID(k, id, attempt)}
+func (l *opened) marksOf(k kind, id batch.ID, attempt int) marks {
+	return marks{label: l.labels.of(label(l.plan.name, k, id)), queryID: queryID(k, id, attempt)}
 }
 
 // queryID has the form that the server makes ids of: 32 hexadecimal digits.
@@ -85,7 +85,8 @@ func (l *labels) current(first string) string {
 	return first
 }
 
-// spend notes that the label that is used now is taken. The rows that it was written with are gone, and their tries too.
+// spend notes that the label that is used now is taken. The rows that it was written with are gone, and their tries
+// too.
 func (l *labels) spend(first string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

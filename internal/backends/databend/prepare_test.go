@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 func TestPrepare(t *testing.T) {
@@ -33,26 +32,17 @@ func TestPrepare(t *testing.T) {
 		"emptied": {
 			change: func(p *loader.Preparation) { p.Create = loader.CreateTruncate },
 			want:   loader.Table{Name: "db.t", Identity: "table id 7"}, empties: 1},
-		"a table of somebody's that is not to be emptied": {
-			inspect: table("7", "FUSE", ""),
-			change:  func(p *loader.Preparation) { p.Create = loader.CreateTruncate }, says: "so it is not emptied"},
-		"emptied, since the user names it": {
-			inspect: table("7", "FUSE", ""),
-			change: func(p *loader.Preparation) {
-				p.Create, p.MayDrop = loader.CreateTruncate, "t"
-			}, want: loader.Table{Name: "db.t", Identity: "table id 7"}, empties: 1},
 		"not emptied, since it cannot take the rows": {
 			columns: say(result([]any{"id", "BIGINT", "0"}, []any{"s", "DECIMAL(15, 2)", "0"})),
 			change:  func(p *loader.Preparation) { p.Create = loader.CreateTruncate }, says: "column s is DECIMAL(15, 2), want VARCHAR"},
 		"a view":         {inspect: table("7", "VIEW", ""), says: "is a view"},
 		"another engine": {inspect: table("7", "MEMORY", ""), says: "need FUSE"},
-		"missing, never": {
-			inspect: say(result()),
-			change:  func(p *loader.Preparation) { p.Create = loader.CreateNever }, says: "--create if-missing makes it"},
-		"made and not there": {inspect: say(result()), creates: 1, says: "allowed to SELECT"},
 		"columns": {
 			columns: say(result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"})),
 			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown"},
+		"a decimal of another scale": {
+			columns: say(result([]any{"price", "DECIMAL(15, 3)", "0"})),
+			change:  func(p *loader.Preparation) { p.Schema = everyType() }, says: "column price is DECIMAL(15, 3), want DECIMAL(15, 2)"},
 		"silent": {change: func(p *loader.Preparation) { p.Silent = true }, want: loader.Table{Name: "db.t"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,16 +100,6 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPrepareFindsRows(t *testing.T) {
-	f := newFake(t)
-	f.on("SELECT 1 FROM `db`.`t` LIMIT 1", say(result([]any{"1"})))
-	l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
-	require.NoError(t, err)
-	got, err := l.Prepare(t.Context(), preparation(insertNoPresign))
-	require.NoError(t, err)
-	require.True(t, got.HasRows)
-}
-
 func TestServer(t *testing.T) {
 	f := newFake(t)
 	f.on(selectRunning, say(failure(1063, "not allowed")))
@@ -135,57 +115,22 @@ func TestServer(t *testing.T) {
 	}
 }
 
-func TestReading(t *testing.T) {
+// Rows are read back as they went in, and the wider they are, the fewer come in one answer.
+func TestFetch(t *testing.T) {
 	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
-	db.ready.Store(&prepared{statements: newStatements(db.plan.name, everyType()), contract: contractOf(streamingLoad)})
-
-	f.on("SELECT bucket", say(result([]any{"2", "3", "0", "2", "3", "99999999999999999999", "7", "8"})))
-	var buckets []loader.Bucket
-	require.NoError(t, db.Count(t.Context(), loader.Grouping{KeyRange: loader.KeyRange{Last: 9}, Size: 3, Lengths: true},
-		func(b loader.Bucket) error { buckets = append(buckets, b); return nil }))
-	require.Len(t, buckets, 1)
-	require.Equal(t, []int64{7, 8}, buckets[0].Lengths)
-	require.Equal(t, "99999999999999999999", buckets[0].Squares.String())
-
-	f.on("SELECT COUNT(DISTINCT", say(result([]any{"3"})))
-	n, err := db.Distinct(t.Context(), loader.KeyRange{Last: 9})
+	l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
 	require.NoError(t, err)
-	require.Equal(t, int64(3), n)
-
-	f.on("SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)",
-		say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"})))
-	require.NoError(t, db.Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
+	p := preparation(streamingLoad)
+	p.Schema, p.Silent = everyType(), true
+	p.Schema.Columns[1].MaxBytes = 1 << 20
+	_, err = l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)"
+	f.on(query, say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"})))
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
 		require.Equal(t, int64(5), number)
 		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}, values)
 		return nil
 	}))
-
-	f.on("SELECT COALESCE(data_compressed_size", say(result([]any{"4096"})))
-	size, err := db.Stored(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, int64(4096), size)
-
-	f.on("SELECT bucket", say(result([]any{"2", "three", "0", "2", "3", "5"})))
-	require.ErrorContains(t, db.Count(t.Context(), loader.Grouping{Size: 3}, nil), "three")
-}
-
-func TestColumnTypes(t *testing.T) {
-	want := map[string]rows.Column{
-		"BIGINT": {Type: rows.Int64}, "VARCHAR": {Type: rows.Text}, "BINARY": {Type: rows.Bytes}, "DATE": {Type: rows.Date},
-		"TIMESTAMP": {Type: rows.Timestamp}, "DECIMAL(15, 2)": {Type: rows.Decimal, Digits: 15, Scale: 2},
-	}
-	for name, column := range want {
-		require.Equal(t, name, columnType(column))
-	}
-}
-
-// Decimals of another precision or scale would round, or keep digits that nobody sent.
-func TestDecimalColumns(t *testing.T) {
-	want := []rows.Column{{Name: "p", Type: rows.Decimal, Digits: 15, Scale: 2}}
-	require.Empty(t, compareColumns(want, []columnInfo{{name: "p", dataType: "DECIMAL(15, 2)"}}))
-	for _, other := range []string{"DECIMAL(15, 3)", "DECIMAL(16, 2)", "DECIMAL(38, 10)", "DOUBLE", "BIGINT"} {
-		require.Equal(t, []string{"column p is " + other + ", want DECIMAL(15, 2)"},
-			compareColumns(want, []columnInfo{{name: "p", dataType: other}}))
-	}
+	require.Equal(t, int64(1), f.asked(query)[0].pageRows)
 }

@@ -37,12 +37,10 @@ func (m marks) set(h http.Header) {
 type queryRequest struct {
 	SQL        string          `json:"sql"`
 	Session    json.RawMessage `json:"session"`
-	Pagination pagination      `json:"pagination"`
-	Attachment *attachment     `json:"stage_attachment,omitempty"`
-}
-
-type pagination struct {
-	MaxRows int64 `json:"max_rows_per_page,omitempty"`
+	Pagination struct {
+		MaxRows int64 `json:"max_rows_per_page,omitempty"`
+	} `json:"pagination"`
+	Attachment *attachment `json:"stage_attachment,omitempty"`
 }
 
 // attachment is a file whose rows are the values of an INSERT.
@@ -62,13 +60,10 @@ type sessionState struct {
 
 // queryPage is one answer about a statement.
 type queryPage struct {
-	Node  string `json:"node_id"`
-	State string `json:"state"`
-	Error *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	} `json:"error"`
-	Data  []row `json:"data"`
+	Node  string       `json:"node_id"`
+	State string       `json:"state"`
+	Error *serverWords `json:"error"`
+	Data  [][]*string  `json:"data"` // nil is NULL
 	Stats *struct {
 		Written struct {
 			Rows int64 `json:"rows"`
@@ -78,20 +73,27 @@ type queryPage struct {
 	Final string `json:"final_uri"`
 }
 
-// last tells whether there is nothing more to come: the end of the pages is none.
+// last reports whether there is nothing more to come: the end of the pages is none.
 func (p *queryPage) last() bool { return p.Next == "" || strings.HasSuffix(p.Next, "/final") }
 
-// row is one row of a result: every value is text, nil is NULL.
-type row []*string
-
-// run sends a statement and calls f with every row of its result, until f returns an error. f may be nil.
-func (n *node) run(ctx context.Context, s statement, f func(row) error) error {
-	_, err := n.write(ctx, s, f)
-	return err
+func (p *queryPage) rows(each func(row [][]byte) error) error {
+	for _, values := range p.Data {
+		row := make([][]byte, len(values))
+		for i, v := range values {
+			if v != nil {
+				row[i] = []byte(*v)
+			}
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// write is run for statements that write: it returns how many rows the server says they wrote.
-func (n *node) write(ctx context.Context, s statement, f func(row) error) (written int64, err error) {
+// run sends a statement, calls each for every row of its result, until that returns an error, and returns how many rows
+// the server says it wrote. A nil value is NULL; each may be nil.
+func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
 	page, err := n.start(ctx, s)
 	for {
 		if err != nil {
@@ -100,11 +102,8 @@ func (n *node) write(ctx context.Context, s statement, f func(row) error) (writt
 		if page.Stats != nil {
 			written = page.Stats.Written.Rows
 		}
-		for _, values := range page.Data {
-			if f == nil {
-				break
-			}
-			if err := f(values); err != nil {
+		if each != nil {
+			if err := page.rows(each); err != nil {
 				return written, err
 			}
 		}
@@ -123,9 +122,9 @@ func (n *node) write(ctx context.Context, s statement, f func(row) error) (writt
 }
 
 func (n *node) start(ctx context.Context, s statement) (*queryPage, error) {
-	body, err := json.Marshal(queryRequest{
-		SQL: s.sql, Session: n.login.session, Pagination: pagination{s.pageRows}, Attachment: s.attachment,
-	})
+	request := queryRequest{SQL: s.sql, Session: n.login.session, Attachment: s.attachment}
+	request.Pagination.MaxRows = s.pageRows
+	body, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +148,8 @@ func (e *lostError) Error() string {
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-// page asks for what comes next. Only the node that runs the query knows it, and a balancer may lie in between. An error
-// of the statement itself is a serverError as from start, everything else a lostError.
+// page asks for what comes next. Only the node that runs the query knows it, and a balancer may lie in between. An
+// error of the statement itself is a serverError as from start, everything else a lostError.
 func (n *node) page(ctx context.Context, last *queryPage) (*queryPage, error) {
 	r, err := n.request(ctx, http.MethodGet, last.Next)
 	if err != nil {
@@ -178,15 +177,12 @@ func (n *node) answer(r *http.Request) (*queryPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if answer.Status != http.StatusOK {
-		return nil, refusal(answer)
-	}
 	page := new(queryPage)
-	if err := json.Unmarshal(answer.Body, page); err != nil {
-		return nil, &unreadableError{err}
+	if err := read(answer, page); err != nil {
+		return nil, err
 	}
 	if page.Error != nil {
-		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: words(page.Error.Message)}
+		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: page.Error.said()}
 	}
 	if page.State == "Failed" {
 		return nil, &serverError{status: http.StatusOK, message: "the query failed, and the server does not say why"}
@@ -194,51 +190,49 @@ func (n *node) answer(r *http.Request) (*queryPage, error) {
 	return page, nil
 }
 
-// refusal reads an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything at all when a
-// proxy made it.
+// read reads the JSON of an answer, or the error that it is.
+func read(answer *httpload.Response, into any) error {
+	if answer.Status != http.StatusOK {
+		return refusal(answer)
+	}
+	if err := json.Unmarshal(answer.Body, into); err != nil {
+		return &unreadableError{err}
+	}
+	return nil
+}
+
+// serverWords is how the server describes an error.
+type serverWords struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// said is the message without the stack of the server's own functions, which its storage errors end with: forty lines
+// that say nothing to whoever reads the others.
+func (w serverWords) said() string {
+	said, _, _ := strings.Cut(w.Message, "\n\nBacktrace:")
+	return strings.TrimSpace(said)
+}
+
+// maxWords is how much of an answer an error repeats, in bytes.
+const maxWords = 2000
+
+// refusal is the error of an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything at all
+// when a proxy made it.
 func refusal(r *httpload.Response) error {
 	var body struct {
-		Error struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		} `json:"error"`
+		Error serverWords `json:"error"`
 	}
 	e := &serverError{status: r.Status}
 	if json.Unmarshal(r.Body, &body) == nil && body.Error.Message != "" {
-		e.message = words(body.Error.Message)
+		e.message = body.Error.said()
 		if body.Error.Code != r.Status { // a streaming load repeats the status there
 			e.code = body.Error.Code
 		}
 		return e
 	}
-	e.message = shorten(strings.TrimSpace(string(r.Body)))
+	if e.message = strings.TrimSpace(string(r.Body)); len(e.message) > maxWords {
+		e.message = strings.ToValidUTF8(e.message[:maxWords], "") + "…"
+	}
 	return e
-}
-
-// words leaves out the stack of the server's own functions, which its storage errors end with: forty lines that say
-// nothing to whoever reads the others.
-func words(message string) string {
-	said, _, _ := strings.Cut(message, "\n\nBacktrace:")
-	return strings.TrimSpace(said)
-}
-
-// maxWords is how much of a server's words an error repeats, in bytes.
-const maxWords = 2000
-
-func shorten(text string) string {
-	if len(text) > maxWords {
-		return strings.ToValidUTF8(text[:maxWords], "") + "…"
-	}
-	return text
-}
-
-// texts reads a row with NULL as "".
-func (r row) texts() []string {
-	all := make([]string, len(r))
-	for i, v := range r {
-		if v != nil {
-			all[i] = *v
-		}
-	}
-	return all
 }

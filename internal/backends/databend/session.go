@@ -10,31 +10,29 @@ import (
 // session is one worker's use of one node. There is nothing to connect: every request stands for itself, and idle
 // connections are kept by the node's client.
 type session struct {
-	*prepared
-	db       *database
+	statements
+	owner    *opened
 	node     *node
 	labelled bool
 	send     func(ctx context.Context, b *batch.Batch, m marks) (rows int64, err error)
 	left     bool // an attempt was given up: what comes next goes through another session, to the next host
 }
 
-// Session gives one worker the next host.
-func (db *database) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	p, err := db.prepared()
+// Session returns the session of one worker, on the next host.
+func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
+	st, err := l.State()
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		prepared: p, db: db, labelled: c.Dedup == loader.DedupKey,
-		node: db.nodes[(db.turn.Add(1)-1)%uint64(len(db.nodes))],
+		statements: statements{st.Statements}, owner: l, labelled: c.Dedup == loader.DedupKey,
+		node: l.hosts[(l.sessions.Add(1)-1)%uint64(len(l.hosts))],
 	}
-	switch db.plan.method.Name {
+	switch l.plan.method.Name {
 	case stageLoad:
-		return &storing{session: s}, nil
-	case insert:
-		s.send = s.insertPresigned
-	case insertNoPresign:
-		s.send = s.insertUploaded
+		return &storing{s}, nil
+	case insert, insertNoPresign:
+		s.send = s.insertFile
 	default:
 		s.send = s.streamingLoad
 	}
@@ -48,7 +46,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	}
 	var m marks
 	if s.labelled {
-		m = s.db.marksOf(ofBatch, b.ID, max(b.Attempt, 1))
+		m = s.owner.marksOf(ofBatch, b.ID, max(b.Attempt, 1))
 	}
 	rows, err := s.send(ctx, b, m)
 	if err != nil {
@@ -56,7 +54,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 		return loader.Ack{}, failed("load", err)
 	}
 	if rows == 0 {
-		return s.db.skipped(ctx, s.prepared, ofBatch, m, loader.RefOf(b))
+		return s.owner.skipped(ctx, ofBatch, m, loader.RefOf(b))
 	}
 	return loader.Ack{Rows: rows}, nil
 }
@@ -65,7 +63,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 // to be looked for: nothing was sent.
 func (s *session) leave(err error) {
 	if unreachable(err) {
-		s.node = s.db.after(s.node)
+		s.node = s.owner.after(s.node)
 	}
 	s.left = verdict(err).SessionDead
 }

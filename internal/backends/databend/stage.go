@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -13,14 +14,12 @@ import (
 // files is where the batches of a staged run lie between their upload and their COPY: a stage of the server, or an
 // object store that a stage leads to.
 //
-// COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day, whatever
-// stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
+// COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day,
+// whatever stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
 type files interface {
-	// open makes the stage, if there has to be one.
-	open(ctx context.Context) error
 	// store puts a batch where COPY finds it. To put the same batch again changes nothing.
 	store(ctx context.Context, n *node, b *batch.Batch) error
-	// stage is the name of the stage, which can be read from now on.
+	// stage makes the stage, where there has to be one of the run's own, and returns its name.
 	stage(ctx context.Context) (string, error)
 	// path is a batch's file, from the root of the stage.
 	path(number int64) string
@@ -31,11 +30,11 @@ type files interface {
 	close() error
 }
 
-func (db *database) filesOf(p loader.Preparation) files {
-	if db.objects != nil {
-		return newBucket(db, p)
+func (l *opened) filesOf(p loader.Preparation) files {
+	if l.store != nil {
+		return newBucket(l, p)
 	}
-	return &ownStage{db: db, name: db.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
+	return &ownStage{of: l, name: l.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
 }
 
 // storing is the session of a staged contract: what it loads is in the store, and in no table.
@@ -46,7 +45,7 @@ func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if s.left {
 		return loader.Ack{}, &loader.Error{Op: "store", Applied: loader.No, Err: errLeft}
 	}
-	if err := s.files.store(ctx, s.node, b); err != nil {
+	if err := s.owner.files.store(ctx, s.node, b); err != nil {
 		s.leave(err)
 		return loader.Ack{}, failedBefore("store", err)
 	}
@@ -55,14 +54,13 @@ func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 
 // ownStage is a stage of the server itself, reached through its nodes.
 type ownStage struct {
-	db     *database
+	of     *opened
 	name   string // ~ is the user's own
 	folder string
 	format batch.Format
 }
 
-func (o *ownStage) open(context.Context) error            { return nil } // Open has looked for it
-func (o *ownStage) stage(context.Context) (string, error) { return o.name, nil }
+func (o *ownStage) stage(context.Context) (string, error) { return o.name, nil } // Open has looked for it
 func (o *ownStage) path(number int64) string              { return o.folder + "/" + fileName(number, o.format) }
 func (o *ownStage) clean(err error) error                 { return err }
 func (o *ownStage) close() error                          { return nil }
@@ -104,11 +102,12 @@ func (o *ownStage) discard(ctx context.Context, members []loader.Ref) error {
 	for i, m := range members {
 		numbers[i] = fmt.Sprintf("%012d", m.ID.Number)
 	}
-	return o.db.run(ctx, statement{sql: o.removeStatement(numbers)}, nil)
+	return o.of.exec(ctx, o.removeStatement(numbers))
 }
 
 func (o *ownStage) removeStatement(numbers []string) string {
-	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", o.name, o.folder, literal("("+strings.Join(numbers, "|")+")[.]"+string(o.format)))
+	pattern := "(" + strings.Join(numbers, "|") + ")[.]" + string(o.format)
+	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", o.name, o.folder, literal(pattern))
 }
 
 func (o *ownStage) objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
@@ -116,17 +115,17 @@ func (o *ownStage) objects(ctx context.Context, f func(name string, number, byte
 }
 
 func (o *ownStage) list(ctx context.Context, path string, f func(name string, number, bytes int64) error) error {
-	return o.db.run(ctx, statement{sql: o.listStatement(path)}, func(r row) error {
-		v := r.texts()
-		if len(v) < 2 {
-			return fmt.Errorf("the server lists a file in %d values", len(v))
-		}
-		size, err := strconv.ParseInt(v[1], 10, 64)
+	found, err := o.of.rows(ctx, o.listStatement(path))
+	for _, row := range found {
+		size, err := strconv.ParseInt(row[1], 10, 64)
 		if err != nil {
-			return fmt.Errorf("the size of file %s: %w", v[0], err)
+			return fmt.Errorf("the size of file %s: %w", row[0], err)
 		}
-		return f(v[0], o.number(v[0]), size)
-	})
+		if err := f(row[0], o.number(row[0]), size); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 func (o *ownStage) listStatement(path string) string { return "LIST @" + o.name + "/" + path }
@@ -139,4 +138,97 @@ func (o *ownStage) number(name string) int64 {
 		return n
 	}
 	return -1
+}
+
+// Commit loads the files of a group with one COPY, which is atomic.
+func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	s, err := l.staged()
+	if err != nil {
+		return loader.Ack{}, err
+	}
+	stage, err := l.files.stage(ctx)
+	if err != nil {
+		return loader.Ack{}, failedBefore("make the stage", err)
+	}
+	paths := make([]string, len(g.Members))
+	for i, m := range g.Members {
+		paths[i] = l.files.path(m.ID.Number)
+	}
+	var m marks
+	if s.Want.Contract.Dedup == loader.DedupKey {
+		m = l.marksOf(ofGroup, g.ID, max(g.Attempt, 1))
+	}
+	sql := statements{s.Statements}.copyInto(stage, paths, s.Want.Contract.Format)
+	loaded, err := sqlload.Rows(ctx, conn{l, statement{marks: m}}, sql)
+	if err != nil {
+		return loader.Ack{}, failed("copy", l.files.clean(err))
+	}
+	if len(loaded) == 0 {
+		// The label is taken, or every file was loaded before.
+		return l.skipped(ctx, ofGroup, m, g.Ref)
+	}
+	return checkLoaded(g, paths, loaded)
+}
+
+// checkLoaded compares the rows of every file with COPY's answer, which is File, Rows_loaded, Errors_seen,
+// First_error and First_error_line. A file that is not in it was skipped, and then nothing says whether the group as
+// a whole is in.
+func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack, error) {
+	files := make(map[string][]string, len(loaded))
+	var sum int64
+	for _, row := range loaded {
+		if len(row) < 4 {
+			return loader.Ack{}, failed("copy", &unreadableError{fmt.Errorf("COPY describes a file in %d values", len(row))})
+		}
+		n, err := strconv.ParseInt(row[1], 10, 64)
+		if err != nil {
+			return loader.Ack{}, failed("copy", &unreadableError{err})
+		}
+		files[row[0]] = row
+		sum += n
+	}
+	var wrong []string
+	for i, m := range g.Members {
+		switch f := files[paths[i]]; {
+		case f == nil:
+			wrong = append(wrong, fmt.Sprintf("file %s was skipped", paths[i]))
+		case f[1] != strconv.FormatInt(m.Rows, 10) || f[2] != "0":
+			text := fmt.Sprintf("file %s: %s of %d rows, %s errors %s", f[0], f[1], m.Rows, f[2], f[3])
+			wrong = append(wrong, strings.TrimSpace(text))
+		}
+	}
+	if len(wrong) == 0 && sum == g.Rows {
+		return loader.Ack{Rows: sum}, nil
+	}
+	return loader.Ack{}, &loader.Error{Op: "copy", Applied: loader.Unknown,
+		Err:  &loader.RowsError{Sent: g.Rows, Acknowledged: sum, Detail: wrong},
+		Hint: "a file of this name was loaded into the table within a day? look at the table's rows before going on"}
+}
+
+// Discard removes the files of a group that is in the table.
+func (l *opened) Discard(ctx context.Context, g loader.Group) error {
+	if _, err := l.staged(); err != nil {
+		return err
+	}
+	return failed("remove the files", l.files.discard(ctx, g.Members))
+}
+
+// Objects lists the files of a run that still lie in the stage or the store.
+func (l *opened) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	s, err := l.staged()
+	if err != nil {
+		return err
+	}
+	if run != s.Want.Run {
+		return fmt.Errorf("databend: run %s was prepared, and the files of run %s are asked for", s.Want.Run, run)
+	}
+	return failed("list the files", l.files.objects(ctx, f))
+}
+
+func (l *opened) staged() (*sqlload.State, error) {
+	s, err := l.State()
+	if err == nil && l.files == nil {
+		err = fmt.Errorf("databend: method %s stores nothing", l.plan.method.Name)
+	}
+	return s, err
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/httpload"
@@ -29,10 +31,11 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, m marks) (r
 		return 0, err
 	}
 	r.Header.Set("X-DATABEND-SQL", s.insertStreamed(b.Format))
-	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session)) // else the database is "default", without settings
+	// Without it the database is "default", and there are no settings.
+	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session))
 	r.Header.Set("Expect", "100-continue")
 	m.set(r.Header)
-	newForm(b.ID.Run+"-"+fileName(b.ID.Number, b.Format)).attach(r, b)
+	attachForm(r, b.ID.Run+"-"+fileName(b.ID.Number, b.Format), b)
 	answer, err := s.node.http.Do(r)
 	if ended := ctx.Err(); ended != nil {
 		return 0, gaveUp(ended, answer, err)
@@ -45,17 +48,14 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, m marks) (r
 
 // streamed reads the answer to a streaming load.
 func streamed(answer *httpload.Response) (rows int64, err error) {
-	if answer.Status != http.StatusOK {
-		return 0, refusal(answer)
-	}
 	var body struct {
 		Stats *struct {
 			Rows int64 `json:"rows"`
 		} `json:"stats"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(answer.Body, &body); err != nil {
-		return 0, &unreadableError{err}
+	if err := read(answer, &body); err != nil {
+		return 0, err
 	}
 	if len(body.Error) > 0 && string(body.Error) != "null" {
 		return 0, refusal(answer)
@@ -73,7 +73,7 @@ const expectPatience = 5 * time.Second
 // killPatience bounds the attempt to end a query before its connection is closed.
 const killPatience = 5 * time.Second
 
-// endFirst gives the context to send with. When ctx ends, the query is ended before the connection is.
+// endFirst returns the context to send with. When ctx ends, the query is ended before the connection is.
 //
 // The server (43b24ec0, streaming_load.rs) hands the rows from the connection to the statement through a channel, and a
 // connection that breaks closes it, which to the statement is the end of the rows: it commits what has come. A query
@@ -86,9 +86,9 @@ func (s *session) endFirst(ctx context.Context, m marks) (sending context.Contex
 		if m.queryID == "" {
 			return
 		}
-		limit, enough := context.WithTimeout(sending, min(killPatience, s.node.grace))
+		limit, enough := context.WithTimeout(sending, min(killPatience, s.owner.grace))
 		defer enough()
-		// Resolve does it again, and tells when it cannot.
+		// Resolve does it again, and says when it cannot.
 		if s.node.kill(limit, []string{m.queryID}) == nil {
 			select { // a killed query answers, unless its client can no longer be heard
 			case <-answered:
@@ -114,4 +114,28 @@ func gaveUp(ended error, answer *httpload.Response, err error) error {
 		ended = fmt.Errorf("%w: %s", ended, refusal(answer).Error())
 	}
 	return &loader.Error{Op: "load", Applied: loader.Unknown, Err: ended}
+}
+
+// probeStreaming asks for the route with a request that has no statement. A server that knows it misses the statement.
+func (l *opened) probeStreaming(ctx context.Context) error {
+	r, err := l.host().request(ctx, http.MethodPut, "/v1/streaming_load")
+	if err != nil {
+		return err
+	}
+	const noParts = "--terapush--\r\n"
+	r.Header.Set("Content-Type", "multipart/form-data; boundary=terapush")
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(noParts)), int64(len(noParts))
+	answer, err := l.host().http.Do(r)
+	if err != nil {
+		return err
+	}
+	switch answer.Status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		return &loader.Error{Op: "look for /v1/streaming_load", Applied: loader.No,
+			Err:  fmt.Errorf("this server (%s) has no streaming load: %w", l.server.Version, refusal(answer)),
+			Hint: "it came with version 1.2.782; take --method " + insertNoPresign + ", which every server has"}
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests:
+		return refusal(answer)
+	}
+	return nil
 }

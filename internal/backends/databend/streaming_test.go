@@ -213,14 +213,6 @@ func TestALeftSessionStaysLeft(t *testing.T) {
 	require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
 }
 
-func TestOldServersAreFoundOutBeforehand(t *testing.T) {
-	f := newFake(t)
-	delete(f.routes, "/v1/streaming_load")
-	_, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
-	require.ErrorContains(t, err, insertNoPresign)
-	require.Equal(t, loader.No, New().Classify(err).Applied)
-}
-
 func TestHeadersAreVisibleASCII(t *testing.T) {
 	for _, b := range []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet} {
 		sql := newStatements(tableName{"d", "t"}, testSchema()).insertStreamed(b)

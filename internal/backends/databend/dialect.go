@@ -26,45 +26,44 @@ func literals(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// dialect: DIV and // divide integers, / does not. DECIMAL has 76 digits at most; 38 fit into 128 bits and are faster.
-// SUM of integers stays an integer of 64 bits, which the squares of a batch of three million rows go beyond. OCTET_LENGTH
-// takes strings only. Values are read in the form that Fetch gives them back in: days, microseconds, and bytes as
-// hexadecimal digits, which the server's own output of them depends on a setting for.
+// dialect is how Databend writes what sqlload leaves open.
 //
-// A timestamp as BIGINT is its microseconds, which no time zone changes. It is compared with plain texts, which are read
-// in the session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and 0.21 s as
-// TIMESTAMP '…'. Leading is not for Databend: it leaves out the blocks in whose range of values an expression cannot be
-// true (range pruning, tried on 1.2.895), so the first column of a number needs no condition of its own.
+// DIV and // divide integers, / does not. DECIMAL has 76 digits at most; 38 fit into 128 bits and are faster. SUM of
+// integers stays an integer of 64 bits, which the squares of a batch of three million rows go beyond. OCTET_LENGTH takes
+// strings only. Values are read in the form that Fetch gives them back in: days, microseconds, and bytes as hexadecimal
+// digits; the server's own output of bytes depends on a setting.
+//
+// A timestamp as BIGINT is its microseconds, which no time zone changes. It is compared with plain texts, which are
+// read in the session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and
+// 0.21 s as TIMESTAMP '…'. Leading is not for Databend: it leaves out the blocks in whose range of values an
+// expression cannot be true (range pruning, tried on 1.2.895), so the first column of a number needs no condition of
+// its own.
 func dialect() sqlload.Dialect {
 	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
 	return sqlload.Dialect{
-		Quote: "`", Divide: "%s DIV %d", TextNumber: whole, Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
+		Type: columnType, Hex: true, Quote: "`", Divide: "%s DIV %d", TextNumber: whole,
+		Decimal: decimal, Wide: decimal, BytesLength: "LENGTH",
 		TimeNumber: whole, TimeLiteral: "'%s'",
 		Reads: map[rows.Type]string{rows.Date: whole, rows.Timestamp: whole, rows.Bytes: "TO_HEX(%s)"},
 	}
 }
 
 // statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
-type statements struct {
-	sqlload.Statements
-	name tableName
-}
+type statements struct{ sqlload.Statements }
 
 func newStatements(n tableName, s rows.Schema) statements {
-	return statements{
-		Statements: sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()},
-		name:       n,
-	}
+	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
-// createTable makes the target table. Databend has no primary keys. Every column is NOT NULL: a NULL that a CSV would be
-// read into by accident is an error then.
+// createTable makes the target table. Databend has no primary keys. Every column is NOT NULL: a NULL that a CSV would
+// be read into by accident is an error then.
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
 		lines[i] = "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
 	}
-	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'", s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
+	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n) COMMENT = '%s'",
+		s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
 }
 
 // columnType is a column's type, as the server writes it itself.
@@ -164,9 +163,6 @@ func (s statements) copyInto(stage string, files []string, f batch.Format) strin
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
 		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
 }
-
-// truncateTable empties the table, which keeps its id.
-func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
 
 // deleteRows removes the rows with numbers of a batch.
 func (s statements) deleteRows(r loader.KeyRange) string {

@@ -29,6 +29,7 @@ type plan struct {
 	name   tableName
 	stage  string // of the server, where no object store is named
 	user   string // who logs in
+	tls    loader.TLSMode
 }
 
 // planOf reads a target and refuses what cannot work on any server, all of it at once.
@@ -66,6 +67,9 @@ func planOf(t loader.Target) (plan, error) {
 		bad = append(bad, objstore.Check(*t.Via))
 	}
 	bad = append(bad, checkParams(t), checkSettings(t.Settings))
+	if p.tls, err = tlsMode(t); err != nil {
+		bad = append(bad, err)
+	}
 	return p, errors.Join(bad...)
 }
 
@@ -88,8 +92,7 @@ func checkParams(t loader.Target) error {
 			return fmt.Errorf("parameter %s of the target: %q does not fit into an HTTP header", name, value)
 		}
 	}
-	_, err := tlsMode(t)
-	return err
+	return nil
 }
 
 // checkSettings refuses what would break the promises of a load, and what is no setting's name.
@@ -105,13 +108,14 @@ func checkSettings(settings []loader.Setting) error {
 		case strings.EqualFold(s.Name, "timezone"):
 			return fmt.Errorf("--set timezone is refused: timestamps are sent and read back in UTC")
 		case pinned()[strings.ToLower(s.Name)] != "":
-			return fmt.Errorf("--set %s is refused: rows that are counted and read back have to be all of those in the table", s.Name)
+			return fmt.Errorf("--set %s is refused: "+
+				"rows that are counted and read back have to be all of those in the table", s.Name)
 		}
 	}
 	return nil
 }
 
-// isASCII tells whether a text fits into an HTTP header of this server, which takes visible ASCII and nothing else.
+// isASCII reports whether a text fits into an HTTP header of this server, which takes visible ASCII and nothing else.
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
@@ -121,20 +125,15 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
-	switch value := t.Params.Get("sslmode"); value {
-	case "":
-		return loader.TLSAuto, nil
-	case "disable":
-		return loader.TLSOff, nil
-	case "prefer":
-		return loader.TLSPrefer, nil
-	case "require":
-		return loader.TLSRequire, nil
-	case "enable", "verify-full":
-		return loader.TLSVerify, nil
-	default:
+	value := t.Params.Get("sslmode")
+	mode, known := map[string]loader.TLSMode{
+		"": loader.TLSAuto, "disable": loader.TLSOff, "prefer": loader.TLSPrefer, "require": loader.TLSRequire,
+		"enable": loader.TLSVerify, "verify-full": loader.TLSVerify,
+	}[value]
+	if !known {
 		return "", fmt.Errorf("sslmode=%s of the target is not known; there are disable, prefer, require, verify-full", value)
 	}
+	return mode, nil
 }
 
 // tableName is a table with its database, as the server writes them, unquoted.
@@ -145,12 +144,9 @@ func targetTable(t loader.Target) (tableName, error) {
 	if strings.Contains(t.Table, ",") {
 		return tableName{}, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
 	}
-	name := tableName{database: t.Database, table: t.Table}
+	name := tableName{database: cmp.Or(t.Database, defaultDatabase), table: t.Table}
 	if database, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{database: database, table: table}
-	}
-	if name.database == "" {
-		name.database = defaultDatabase
+		name = tableName{database: cmp.Or(database, defaultDatabase), table: table}
 	}
 	if name.table == "" || strings.Contains(name.table, ".") {
 		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)

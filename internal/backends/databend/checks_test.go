@@ -19,6 +19,10 @@ func (f *fake) healthy() {
 	f.on("PRESIGN", say(result([]any{"PUT", `{"host":"x"}`, f.URL + "/bucket/x"})))
 }
 
+func intent(workers int) loader.Intent {
+	return loader.Intent{Preparation: preparation(streamingLoad), Workers: workers}
+}
+
 func configured(running, sessions, storage string) string {
 	return result([]any{"query", "max_running_queries", running}, []any{"query", "max_active_sessions", sessions}, []any{"storage", "type", storage})
 }
@@ -152,7 +156,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			if c.broken != nil {
 				c.broken(f)
 			}
-			findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 6})
+			findings, err := l.(loader.Checker).CheckServer(t.Context(), intent(6))
 			require.NoError(t, err)
 			want := map[string]loader.Finding{}
 			if c.want.Check != "" {
@@ -171,7 +175,7 @@ func TestExamineWithoutTheConfiguration(t *testing.T) {
 	l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 6})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), intent(6))
 	require.NoError(t, err)
 	found := troubles(findings)
 	require.Len(t, found, 2)
@@ -188,7 +192,7 @@ func TestExamineOfAServerThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	f.Close()
-	_, err = l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
+	_, err = l.(loader.Checker).CheckServer(t.Context(), intent(0))
 	require.ErrorContains(t, err, "examine 127.0.0.1:")
 }
 
@@ -203,7 +207,7 @@ func TestExamineOfABusyServer(t *testing.T) {
 	held := make(chan struct{})
 	t.Cleanup(func() { close(held) })
 	f.on(selectNodes, func(seen) string { <-held; return result() })
-	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), intent(0))
 	require.NoError(t, err)
 	require.Equal(t, []string{"version", "answers"}, []string{findings[0].Check, findings[1].Check})
 	require.Empty(t, f.asked("SHOW GRANTS"))
@@ -253,7 +257,7 @@ func examine(t *testing.T, target loader.Target) []loader.Finding {
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 4})
+	findings, err := l.(loader.Checker).CheckServer(t.Context(), intent(4))
 	require.NoError(t, err)
 	return findings
 }

@@ -85,7 +85,7 @@ func TestPreferenceForTLS(t *testing.T) {
 	target.TLS = loader.TLSPrefer
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
-	require.Equal(t, f.URL, l.(*database).nodes[0].base)
+	require.Equal(t, f.URL, l.(*opened).hosts[0].base)
 }
 
 func TestMarks(t *testing.T) {

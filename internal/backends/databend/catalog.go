@@ -1,0 +1,105 @@
+package databend
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// catalog asks the server about the target table.
+type catalog struct{ *opened }
+
+// Plan implements sqlload.Catalog.
+func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
+	return newStatements(l.plan.name, p.Schema).Statements
+}
+
+// Locate implements sqlload.Catalog. The id changes when the table is dropped and made anew, and stays when it is
+// emptied (tried on 1.2.895): that the proof of arrival finds out.
+func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
+	n := l.plan.name
+	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT table_id, engine, comment FROM system.tables"+
+		" WHERE database = %s AND name = %s", literal(n.database), literal(n.table)))
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	id, engine, comment := found[0][0], found[0][1], found[0][2]
+	r := &sqlload.Relation{
+		Schema: n.database, Name: n.table, Table: n.quoted(),
+		Identity: "table id " + id, Comment: comment, Traits: []string{engine},
+	}
+	if engine == "VIEW" {
+		r.Kind = "view"
+	}
+	return r, nil
+}
+
+// Columns implements sqlload.Catalog. A decimal of another precision or scale would round, or keep digits that nobody
+// sent.
+func (l catalog) Columns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
+) ([]sqlload.Column, error) {
+	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT name, data_type, is_nullable = 'YES' OR default_kind <> ''"+
+		" FROM system.columns WHERE database = %s AND `table` = %s", literal(r.Schema), literal(r.Name)))
+	columns := make([]sqlload.Column, len(found))
+	for i, row := range found {
+		columns[i] = sqlload.Column{
+			Name: row[0], Type: row[1], Optional: row[2] == "1" || strings.EqualFold(row[2], "true"),
+			Takes: func(want rows.Column) bool { return strings.EqualFold(row[1], columnType(want)) },
+		}
+	}
+	return columns, err
+}
+
+// Fits implements sqlload.Catalog. Other engines keep rows in the memory of one node, or nowhere, and know no labels.
+func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) error {
+	if engine := r.Traits[0]; engine != "FUSE" {
+		return &loader.Error{
+			Op: "check the table", Applied: loader.No, Hint: "choose another --table, or use --create recreate",
+			Err: fmt.Errorf("table %s has engine %s; labels and atomic loads need FUSE", r, engine),
+		}
+	}
+	return nil
+}
+
+// Create implements sqlload.Catalog.
+func (catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	return []string{statements{s.Statements}.createTable()}, nil
+}
+
+// Exists implements sqlload.Catalog: CREATE TABLE has IF NOT EXISTS.
+func (catalog) Exists(error) bool { return false }
+
+// Grant implements sqlload.Catalog. Privileges to make tables are those of a database; TRUNCATE takes that of DELETE
+// (privilege_access.rs).
+func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) string {
+	return l.grant(strings.Replace(privileges, "TRUNCATE", "DELETE", 1))
+}
+
+func (l *opened) grant(privileges string) string {
+	return fmt.Sprintf("GRANT %s ON %s.* TO USER %s", privileges, l.plan.name.database, literal(l.plan.user))
+}
+
+// Stored implements sqlload.Catalog: the table with its indexes, as it lies in the object store.
+func (l catalog) Stored(*sqlload.State) []string {
+	return []string{fmt.Sprintf("SELECT COALESCE(data_compressed_size, 0) + COALESCE(index_size, 0)"+
+		" FROM system.tables WHERE database = %s AND name = %s", literal(l.plan.name.database), literal(l.plan.name.table))}
+}
+
+// fetchBytes is how much one answer of Fetch may hold, in bytes of column data. JSON makes up to six bytes of one, and
+// an answer has 16 MiB at most.
+const fetchBytes = 2 << 20
+
+// Fetch implements loader.Fetcher, with fewer rows in an answer the wider they are.
+func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	s, err := l.State()
+	if err != nil {
+		return err
+	}
+	page := statement{pageRows: max(fetchBytes/max(s.Schema.MaxRowBytes(), 1), 1)}
+	return l.FetchOver(ctx, l.control(page), numbers, f)
+}
