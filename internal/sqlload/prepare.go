@@ -243,7 +243,9 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 
 // differences lists what keeps the dataset's rows out of a table. More columns may be there where the server fills them.
 func (s *State) differences(have []Column) (wrong []string) {
-	same := func(a, b string) bool { return a == b || (s.Fold || s.Upper) && strings.EqualFold(a, b) }
+	same := func(have, name string) bool {
+		return have == name || s.Fold && strings.EqualFold(have, name) || s.Upper && have == strings.ToUpper(name)
+	}
 	for _, w := range s.Schema.Columns {
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
 		if i < 0 {
