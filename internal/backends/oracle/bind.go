@@ -65,7 +65,7 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 			a.texts[i] = valuesOf(a.texts[i], v, c.From, textOf)
 			a.args = append(a.args, a.texts[i])
 		case rows.Bytes:
-			a.raws[i] = valuesOf(a.raws[i], v, c.From, same)
+			a.raws[i] = valuesOf(a.raws[i], v, c.From, bytesOf)
 			a.args = append(a.args, a.raws[i])
 		case rows.Date, rows.Timestamp:
 			values, unit := v.Ints[c.From:], unitOf(v.Type)
@@ -144,4 +144,4 @@ func valuesOf[T any](all []T, v *rows.Vector, from int, of func([]byte) T) []T {
 // textOf is the bytes as a text without a copy: nobody writes to a batch that is being read.
 func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
-func same(value []byte) []byte { return value }
+func bytesOf(value []byte) []byte { return value }

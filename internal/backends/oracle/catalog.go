@@ -50,9 +50,9 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner AND d.object_name = o.object_name "+
 		"AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
 		"(SELECT MAX(c.comments) FROM all_tab_comments c WHERE c.owner = o.owner AND c.table_name = o.object_name), "+
-		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+literal(name)+
-		" AND o.object_type IN ('FUNCTION', 'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', "+
-		"'TYPE', 'VIEW') ORDER BY o.object_type")
+		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o "+
+		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+literal(name)+" AND o.object_type IN ('FUNCTION', "+
+		"'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -68,7 +68,9 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 }
 
 // Columns implements sqlload.Catalog. A default has a length.
-func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
+func (l catalog) Columns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
+) ([]sqlload.Column, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), TO_CHAR(c.data_precision), "+
 		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+literal(r.Schema)+
 		" AND c.table_name = "+literal(r.Name)+" ORDER BY c.column_id")
@@ -137,7 +139,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 		return err
 	}
 	if len(traits) != 1 {
-		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User), "this user may not see it in ALL_TABLES")
+		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
+			"this user may not see it in ALL_TABLES")
 	}
 	if err := l.unfit(r.Table, traits[0]); err != nil {
 		return err
@@ -151,7 +154,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	}
 	there, err := keyed(ctx, c, r, names...)
 	if err == nil && !there {
-		err = refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", strings.Join(names, ", "))
+		err = refuse("add it, or use --create recreate",
+			"a primary key was asked for, and its is not (%s)", strings.Join(names, ", "))
 	}
 	return err
 }
@@ -160,7 +164,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 // foreign keys, external; and for Fast Ingest whether the table is made for it, in a column that ALL_TABLES has since 18c.
 func (l catalog) selectTraits(r *sqlload.Relation) string {
 	count := func(of, owner, condition string) string {
-		return fmt.Sprintf("(SELECT TO_CHAR(COUNT(*)) FROM %s x WHERE x.%s = t.owner AND x.table_name = t.table_name%s)", of, owner, condition)
+		return fmt.Sprintf("(SELECT TO_CHAR(COUNT(*)) FROM %s x WHERE x.%s = t.owner AND x.table_name = t.table_name%s)",
+			of, owner, condition)
 	}
 	columns := []string{
 		"t.temporary", "t.iot_type", "t.cluster_name",
@@ -201,7 +206,8 @@ func (l catalog) unfit(table string, row []string) error {
 	default:
 		return nil
 	}
-	return refuse(hint+", or use method "+methodArray, "%s, so that method %s would insert conventionally and nobody would say so", reason, l.method)
+	return refuse(hint+", or use method "+methodArray,
+		"%s, so that method %s would insert conventionally and nobody would say so", reason, l.method)
 }
 
 // partitionThere looks for the partition of option partition.
@@ -210,8 +216,8 @@ func (l catalog) partitionThere(ctx context.Context, c sqlload.Conn, r *sqlload.
 		return nil
 	}
 	name := strings.ToUpper(l.options.partition)
-	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+literal(r.Schema)+
-		" AND p.table_name = "+literal(r.Name)+" AND p.partition_name = "+literal(name))
+	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+
+		literal(r.Schema)+" AND p.table_name = "+literal(r.Name)+" AND p.partition_name = "+literal(name))
 	if err == nil && n == 0 {
 		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
 	}
@@ -222,10 +228,11 @@ func (l catalog) partitionThere(ctx context.Context, c sqlload.Conn, r *sqlload.
 // unique, and finds duplicates at the commit only: too late to tell a claim that is taken. The status of a partitioned
 // index is that of its partitions, N/A, and one that is unusable takes no rows.
 func keyed(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...string) (bool, error) {
-	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i JOIN all_ind_columns c "+
-		"ON c.index_owner = i.owner AND c.index_name = i.index_name WHERE i.table_owner = "+literal(r.Schema)+
-		" AND i.table_name = "+literal(r.Name)+" AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') GROUP BY i.owner, i.index_name "+
-		fmt.Sprintf("HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[1]d)", len(columns), literals(columns)))
+	n, err := sqlload.Number(ctx, c, fmt.Sprintf("SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i "+
+		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name "+
+		"WHERE i.table_owner = %s AND i.table_name = %s AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') "+
+		"GROUP BY i.owner, i.index_name HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
+		literal(r.Schema), literal(r.Name), len(columns), literals(columns)))
 	return n > 0, err
 }
 
@@ -247,7 +254,8 @@ func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table stri
 	schema, _ := unquoted(table)
 	switch anothers := schema != "" && !strings.EqualFold(schema, l.target.User); {
 	case privileges == "TRUNCATE":
-		return "GRANT DROP ANY TABLE TO " + l.target.User + " for a table in another user's schema, or have the owner empty it and use --create never"
+		return "GRANT DROP ANY TABLE TO " + l.target.User + " for a table in another user's schema, or have the owner empty it " +
+			"and use --create never"
 	case anothers:
 		return "GRANT CREATE ANY TABLE TO " + l.target.User
 	}

@@ -49,7 +49,7 @@ func (l *opened) Examine(ctx context.Context, i loader.Intent) ([]loader.Finding
 }
 
 func (x *examination) all(ctx context.Context) error {
-	who, err := sqlload.Rows(ctx, x.link, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') FROM DUAL")
+	who, err := sqlload.Rows(ctx, x.link, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), "+ownerOf("")+" FROM DUAL")
 	if err != nil || len(who) != 1 {
 		return err
 	}
@@ -73,7 +73,8 @@ func (x *examination) all(ctx context.Context) error {
 		case x.link.dead || ctx.Err() != nil:
 			return err
 		case c.view != "":
-			x.add(c.name, loader.GradeUnknown, c.what+" cannot be read: "+err.Error(), fmt.Sprintf("GRANT SELECT ON %s TO %s", c.view, x.user))
+			x.add(c.name, loader.GradeUnknown, c.what+" cannot be read: "+err.Error(),
+				fmt.Sprintf("GRANT SELECT ON %s TO %s", c.view, x.user))
 		}
 	}
 	x.commits()
@@ -113,7 +114,8 @@ func (x *examination) onTable() []check {
 	rights := check{name: "privileges", what: "the rights on the table", view: "ALL_TAB_PRIVS", judge: x.granted, skip: true}
 	if r := x.of.Relation; r != nil && r.Schema != x.user {
 		rights.skip = false
-		rights.query = "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + literal(r.Schema) + " AND p.table_name = " + literal(r.Name)
+		rights.query = "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + literal(r.Schema) +
+			" AND p.table_name = " + literal(r.Name)
 	}
 	return []check{
 		{
@@ -125,8 +127,10 @@ func (x *examination) onTable() []check {
 		{
 			// Of another's table it is the owner's that counts, which nobody else may see.
 			name: "quota", what: "the quota on the default tablespace", view: "USER_TS_QUOTAS", skip: x.owner != x.user,
-			query: "SELECT u.default_tablespace, (SELECT TO_CHAR(MAX(q.bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace), " +
-				"(SELECT TO_CHAR(MAX(q.max_bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace) FROM user_users u",
+			query: "SELECT u.default_tablespace, " +
+				"(SELECT TO_CHAR(MAX(q.bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace), " +
+				"(SELECT TO_CHAR(MAX(q.max_bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace) " +
+				"FROM user_users u",
 			judge: x.quota,
 		},
 	}
@@ -152,8 +156,8 @@ func (x *examination) privileges(rows [][]string) {
 		strings.Join(x.of.Missing, " and "), x.owner, x.user, create), fix)
 }
 
-// elsewhere grades a right that is not listed. On the schema of somebody else it may have been granted as a whole (Oracle 23ai,
-// SESSION_SCHEMA_PRIVS), which is not looked at.
+// elsewhere grades a right that is not listed. On the schema of somebody else it may have been granted as a whole (Oracle
+// 23ai, SESSION_SCHEMA_PRIVS), which is not looked at.
 func (x *examination) elsewhere() loader.Grade {
 	if x.owner != x.user {
 		return loader.GradeWarn
@@ -169,7 +173,8 @@ func (x *examination) granted(rows [][]string) {
 		return
 	}
 	table := x.of.Relation.String()
-	x.add("privileges", x.elsewhere(), fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, table, cmp.Or(strings.Join(all, ", "), "nothing")),
+	has := cmp.Or(strings.Join(all, ", "), "nothing")
+	x.add("privileges", x.elsewhere(), fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, table, has),
 		fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", table, x.user))
 }
 
@@ -188,7 +193,8 @@ func (x *examination) quota(rows [][]string) {
 	case left > 0 && left >= x.intent.TotalBytes:
 		x.ok("quota", fmt.Sprintf("%s left on %s", sized(left), space))
 	case rows[0][2] != "" && left < x.intent.TotalBytes:
-		x.warn("quota", fmt.Sprintf("%s of quota are left on %s, for %s of rows", sized(left), space, sized(x.intent.TotalBytes)), fix)
+		x.warn("quota",
+			fmt.Sprintf("%s of quota are left on %s, for %s of rows", sized(left), space, sized(x.intent.TotalBytes)), fix)
 	default:
 		grade := loader.GradeFail
 		if x.of.Relation != nil { // in another tablespace, perhaps

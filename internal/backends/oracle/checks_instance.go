@@ -55,9 +55,10 @@ func (x *examination) profile(rows [][]string) {
 	}
 	found, need := "SESSIONS_PER_USER of the profile is "+rows[0][0], x.workers()+spareSessions
 	if n := number(rows[0][0]); n > 0 && need > n {
-		x.warn("sessions per user", fmt.Sprintf("%s, for %d workers and %d sessions besides (ORA-02391)", found, x.workers(), spareSessions),
-			fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), or --workers %d",
-				need, x.user, max(n-spareSessions, 1)))
+		x.warn("sessions per user",
+			fmt.Sprintf("%s, for %d workers and %d sessions besides (ORA-02391)", found, x.workers(), spareSessions),
+			fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), "+
+				"or --workers %d", need, x.user, max(n-spareSessions, 1)))
 		return
 	}
 	x.ok("sessions per user", found)
@@ -73,7 +74,8 @@ func (x *examination) resources(rows [][]string) {
 		case most == 0: // UNLIMITED
 			x.ok(name, found)
 		case now+workers+spareSessions > most:
-			x.warn(name, fmt.Sprintf("%s, and %d workers need as many, and %d besides (ORA-00018, ORA-00020)", found, workers, spareSessions),
+			x.warn(name,
+				fmt.Sprintf("%s, and %d workers need as many, and %d besides (ORA-00018, ORA-00020)", found, workers, spareSessions),
 				fmt.Sprintf("ALTER SYSTEM SET %s = %d SCOPE = SPFILE, and a restart; or --workers %d",
 					name, 2*(now+workers), max(most-now-spareSessions, 1)))
 		default:
@@ -110,14 +112,16 @@ func (x *examination) commits() {
 		fix = "ALTER SYSTEM SET commit_wait = WAIT"
 		fallthrough
 	case "NOWAIT":
-		x.warn("commit", fmt.Sprintf("commit_wait = %s, commit_logging = %s: a commit is answered before it is durable, and a crash loses batches that were acknowledged",
+		x.warn("commit", fmt.Sprintf("commit_wait = %s, commit_logging = %s: a commit is answered before it is durable, "+
+			"and a crash loses batches that were acknowledged",
 			wait, cmp.Or(x.server.Settings["commit_logging"], "IMMEDIATE")), fix)
 	default:
 		if known {
 			x.ok("commit", "a commit is answered when it is durable")
 			return
 		}
-		x.add("commit", loader.GradeUnknown, "commit_wait and commit_logging cannot be read: the view is not to be seen", "GRANT SELECT ON V_$PARAMETER TO "+x.user)
+		x.add("commit", loader.GradeUnknown, "commit_wait and commit_logging cannot be read: the view is not to be seen",
+			"GRANT SELECT ON V_$PARAMETER TO "+x.user)
 	}
 }
 
@@ -149,15 +153,17 @@ func (x *examination) characters() {
 			if x.of.Relation != nil { // its columns may be of another type
 				grade = loader.GradeWarn
 			}
-			x.add("max_string_size", grade, fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
-				fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode with utl32k.sql", most))
+			x.add("max_string_size", grade,
+				fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
+				fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode "+
+					"with utl32k.sql", most))
 			return
 		}
 	}
 }
 
-// onStorage is where the changes are logged, and how the rows of a transaction can be taken back. Redo is the ceiling of every
-// insert but direct ones; a managed service sizes it, and undo, itself.
+// onStorage is where the changes are logged, and how the rows of a transaction can be taken back. Redo is the ceiling of
+// every insert but direct ones; a managed service sizes it, and undo, itself.
 func (x *examination) onStorage() []check {
 	return []check{
 		{
@@ -169,13 +175,15 @@ func (x *examination) onStorage() []check {
 			query: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", judge: x.redo,
 		},
 		{
-			name: "undo", what: "the size of the undo tablespace", view: "DBA_DATA_FILES", skip: x.managed() || x.method == methodDirect,
+			name: "undo", what: "the size of the undo tablespace", view: "DBA_DATA_FILES",
+			skip: x.managed() || x.method == methodDirect,
 			query: "SELECT TO_CHAR(SUM(GREATEST(f.bytes, f.maxbytes))) FROM dba_data_files f " +
 				"WHERE f.tablespace_name = (SELECT p.value FROM v$parameter p WHERE p.name = 'undo_tablespace')",
 			judge: x.undo,
 		},
 		{
-			name: "fast ingest", what: "the memory of Fast Ingest", view: "V_$MEMOPTIMIZE_WRITE_AREA", skip: x.method != methodFast,
+			name: "fast ingest", what: "the memory of Fast Ingest", view: "V_$MEMOPTIMIZE_WRITE_AREA",
+			skip:  x.method != methodFast,
 			query: "SELECT TO_CHAR(a.total_size), TO_CHAR(a.free_space), TO_CHAR(a.num_writes) FROM v$memoptimize_write_area a",
 			judge: x.writeArea,
 		},
@@ -216,7 +224,8 @@ func (x *examination) redo(rows [][]string) {
 	}
 	if rounds > manyRounds && size < smallLog {
 		x.warn("redo logs", found+": loads wait at each switch until a log is free (\"log file switch\" in V$SESSION_EVENT)",
-			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
+			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, "+
+				"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
 		return
 	}
 	x.ok("redo logs", found)

@@ -26,14 +26,14 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	key, err := keyed(ctx, c, r, "RUN", "BATCH")
 	if err == nil && !key {
 		err = refuse("drop it if no run needs it any more, and the next one makes it anew",
-			"the claim table %s has no unique key on exactly (run, batch) that is checked at once: a batch could be claimed twice",
-			s.Claims)
+			"the claim table %s has no unique key on exactly (run, batch) that is checked at once: a batch could be claimed "+
+				"twice", s.Claims)
 	}
 	return true, err
 }
 
-// InTurn implements sqlload.Claims: a run holds the claim table to itself from the first look to the commit. What other runs
-// have in the memory of Fast Ingest counts, and is not seen there.
+// InTurn implements sqlload.Claims: a run holds the claim table to itself from the first look to the commit. What other
+// runs have in the memory of Fast Ingest counts, and is not seen there.
 func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
 	k := c.(*link)
 	if l.method == methodFast {
@@ -90,8 +90,8 @@ func batchRange(r loader.Ref) loader.KeyRange {
 	return loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1}
 }
 
-// insertClaim begins a transaction with the claim of a batch, and reports whether it is taken. It waits as long as an earlier
-// transaction holds the claim: the key itself does.
+// insertClaim begins a transaction with the claim of a batch, and reports whether it is taken. It waits as long as an
+// earlier transaction holds the claim: the key itself does.
 func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
 	if err := k.begin(ctx); err != nil {
 		return false, err

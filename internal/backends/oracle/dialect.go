@@ -27,8 +27,8 @@ func dialect() sqlload.Dialect {
 		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
 		MaxList: 1000, // ORA-01795
 		Reads: map[rows.Type]string{
-			rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
-			rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
+			rows.Int64: "TO_CHAR(%s)", rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
+			rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
 		},
 	}
 }
@@ -44,8 +44,10 @@ const (
 const withPoint = "'NLS_NUMERIC_CHARACTERS=''.,'''"
 
 // microsSince1970 is a timestamp's microseconds.
-const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + EXTRACT(HOUR FROM (%[1]s - " + year1970 +
-	")) * 3600000000 + EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + EXTRACT(SECOND FROM (%[1]s - " + year1970 + ")) * 1000000)"
+const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + " +
+	"EXTRACT(HOUR FROM (%[1]s - " + year1970 + ")) * 3600000000 + " +
+	"EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + " +
+	"EXTRACT(SECOND FROM (%[1]s - " + year1970 + ")) * 1000000)"
 
 const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
 

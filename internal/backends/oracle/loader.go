@@ -55,8 +55,9 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
 	l.warnOfTCP()
-	if err := l.failed("look at the server", l.somewhere(ctx, func(k *link) error { return l.lookAtServer(ctx, k) })); err != nil {
-		return nil, err
+	err = l.somewhere(ctx, func(k *link) error { return l.lookAtServer(ctx, k) })
+	if err != nil {
+		return nil, l.failed("look at the server", err)
 	}
 	if l.Caps().Staged {
 		return openStaged(ctx, l)
@@ -146,8 +147,8 @@ func (l *opened) warnOfTCP() {
 		if ip := net.ParseIP(name); err != nil || name == "localhost" || ip.IsLoopback() {
 			continue
 		}
-		l.deps.Log.Warn(fmt.Sprintf("rows and what is asked about them go to %s unencrypted: to have them encrypted name its TCPS port "+
-			"(2484 as a rule) with ?%s=true, or use --tls verify", address, paramSSL))
+		l.deps.Log.Warn(fmt.Sprintf("rows and what is asked about them go to %s unencrypted: to have them encrypted name its "+
+			"TCPS port (2484 as a rule) with ?%s=true, or use --tls verify", address, paramSSL))
 		return
 	}
 }
@@ -174,8 +175,8 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if s, _ := l.State(); err == nil && s.Relation != nil && s.Relation.Schema != s.Relation.Traits[traitUser] &&
 		(l.method == methodFast || l.method == methodDirect) {
 		// ALL_TRIGGERS, where Fits looks, has those of other users' tables for nobody but holders of CREATE ANY TRIGGER.
-		l.deps.Log.Warn("the table is another user's, so its triggers may be invisible: with an enabled one the server inserts conventionally",
-			"table", s.Table, "method", l.method)
+		l.deps.Log.Warn("the table is another user's, so its triggers may be invisible: with an enabled one the server "+
+			"inserts conventionally", "table", s.Table, "method", l.method)
 	}
 	return table, err
 }
@@ -209,7 +210,9 @@ func carries(s rows.Schema) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return &loader.Error{Op: "prepare", Applied: loader.No, Err: errors.Join(bad...), Hint: "make rows smaller with --payload-bytes"}
+	return &loader.Error{
+		Op: "prepare", Applied: loader.No, Err: errors.Join(bad...), Hint: "make rows smaller with --payload-bytes",
+	}
 }
 
 // Probe implements loader.Prober.

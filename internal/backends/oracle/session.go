@@ -47,7 +47,8 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		return nil, err
 	}
 	s := &session{
-		link: k, statements: l.statements(st), owner: l, contract: c, binds: newBinds(l.client, st.Schema), unmeasured: st.Want.Silent,
+		link: k, statements: l.statements(st), owner: l, contract: c,
+		binds: newBinds(l.client, st.Schema), unmeasured: st.Want.Silent,
 	}
 	s.text = s.insert()
 	if err := s.setUp(ctx); err != nil {
@@ -90,7 +91,8 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if s.method == methodSingle {
 		ack, err = s.singles(ctx, b)
 	} else {
-		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) })
+		send := func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) }
+		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), send)
 	}
 	if err != nil {
 		return loader.Ack{}, s.explain(err)

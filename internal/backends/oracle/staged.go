@@ -24,7 +24,8 @@ type staged struct {
 }
 
 // selectCloudPackage finds out whether this user sees DBMS_CLOUD.
-const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' AND o.object_type IN ('PACKAGE', 'SYNONYM')"
+const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' " +
+	"AND o.object_type IN ('PACKAGE', 'SYNONYM')"
 
 func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	const op = "look for DBMS_CLOUD"
