@@ -244,7 +244,10 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 // differences lists what keeps the dataset's rows out of a table. More columns may be there where the server fills them.
 func (s *State) differences(have []Column) (wrong []string) {
 	same := func(have, name string) bool {
-		return have == name || s.Fold && strings.EqualFold(have, name) || s.Upper && have == strings.ToUpper(name)
+		if s.Upper {
+			return have == strings.ToUpper(name)
+		}
+		return have == name || s.Fold && strings.EqualFold(have, name)
 	}
 	for _, w := range s.Schema.Columns {
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })

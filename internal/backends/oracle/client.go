@@ -29,11 +29,11 @@ type client struct {
 	// about it; it returns "" for all other errors.
 	explain func(err error) string
 
-	// directPath tells that arrays are never sent in the mode in which the server keeps the good rows of one that fails,
+	// directPath says that arrays are never sent in the mode in which the server keeps the good rows of one that fails,
 	// and refuses direct path (ORA-38910).
 	directPath bool
 
-	// endsByStatement tells that transactions are ended by the statements COMMIT and ROLLBACK, since the driver.Tx cannot
+	// endsByStatement says that transactions are ended by the statements COMMIT and ROLLBACK, since the driver.Tx cannot
 	// be interrupted, and neither can the end of a connection.
 	endsByStatement bool
 

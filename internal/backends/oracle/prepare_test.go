@@ -222,6 +222,25 @@ func TestNamesAreTaken(t *testing.T) {
 			require.ErrorContains(t, err, cmp.Or(c.says, "is this user allowed to SELECT from it?"))
 		})
 	}
+	t.Run("a table made meanwhile is not marked", func(t *testing.T) {
+		s := startStandIn(t, false, fake.Options{})
+		target := s.table(methodArray)
+		var once sync.Once
+		s.SetScript(func(st fake.Statement) fake.Fault {
+			if st.Is("CREATE TABLE " + qualified("", name(target))) {
+				once.Do(func() { s.say(t, strings.Replace(st.Text, "CREATE TABLE ", "CREATE  TABLE ", 1)) })
+			}
+			return fake.Fault{}
+		})
+		_, table, err := s.prepare(t, target, nil)
+		require.NoError(t, err)
+		assert.True(t, table.Created)
+		for _, text := range s.sent(0) {
+			assert.NotContains(t, text, "COMMENT ON")
+		}
+		_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create = loader.CreateRecreate })
+		require.ErrorContains(t, err, "was not made by terapush")
+	})
 	t.Run("made meanwhile, without a key", func(t *testing.T) {
 		s := startStandIn(t, false, fake.Options{})
 		var once sync.Once
