@@ -187,7 +187,7 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 		return nil, t.Failed("create the table "+s.Table, err)
 	}
 	if old != nil {
-		statements = append([]string{"DROP TABLE " + s.Table}, statements...)
+		statements = append([]string{s.DropTable()}, statements...)
 	}
 	switch {
 	case s.AtomicDDL && old != nil: // what keeps the new one from being made leaves the old one alone
@@ -196,7 +196,11 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 		statements = []string{strings.Join(statements, "; ")}
 	}
 	for _, statement := range statements {
-		if _, err := c.Exec(ctx, statement); err != nil && (old != nil || !t.Catalog.Exists(err)) {
+		_, err := c.Exec(ctx, statement)
+		if err != nil && old == nil && t.Catalog.Exists(err) {
+			break // whoever was quicker says what it is: to mark it as ours would let a later run drop somebody's table
+		}
+		if err != nil {
 			hint := "make the table with the statements of --dry-run and use --create never"
 			return nil, t.denied(ctx, c, "create the table "+s.Table, err, "CREATE", s.Table, hint)
 		}
@@ -255,7 +259,12 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 
 // differences lists what keeps the dataset's rows out of a table. More columns may be there where the server fills them.
 func (s *State) differences(have []Column) (wrong []string) {
-	same := func(a, b string) bool { return a == b || (s.Fold || s.Upper) && strings.EqualFold(a, b) }
+	same := func(have, name string) bool {
+		if s.Upper {
+			return have == strings.ToUpper(name)
+		}
+		return have == name || s.Fold && strings.EqualFold(have, name)
+	}
 	for _, w := range s.Schema.Columns {
 		i := slices.IndexFunc(have, func(h Column) bool { return same(h.Name, w.Name) })
 		if i < 0 {
@@ -292,7 +301,13 @@ func (t *Table) ensureClaims(ctx context.Context, c Conn, s *State) error {
 	case s.Want.Resume:
 		return loader.NoClaims(claims)
 	}
-	if _, err := c.Exec(ctx, t.Claims.CreateClaims(s)); err != nil && !t.Catalog.Exists(err) {
+	_, err = c.Exec(ctx, t.Claims.CreateClaims(s))
+	if err != nil && t.Catalog.Exists(err) { // another process was quicker, or something that this user cannot see has the name
+		if there, wrong := t.Claims.CheckClaims(ctx, c, s); there || wrong != nil {
+			return t.Failed("check the claim table "+claims, wrong)
+		}
+	}
+	if err != nil {
 		return t.denied(ctx, c, "create the claim table "+claims, err, "CREATE, SELECT, INSERT, DELETE", claims,
 			"do without exactly once: --delivery at-least-once")
 	}

@@ -33,6 +33,8 @@ type Dialect struct {
 	Type func(rows.Column) string
 	// AtomicDDL says that a transaction can drop a table and make another one.
 	AtomicDDL bool
+	// Drop has a format of %s that removes a table; "" is DROP TABLE.
+	Drop string
 	// Any has a format of %s that reads one row of a table; "" is LIMIT 1.
 	Any string
 	// Divide and Modulo are the quotient and the remainder of two integers, as formats of %s and %d. A Modulo of "" is
@@ -145,6 +147,9 @@ type Statements struct {
 	// OtherClaims is the claim table it would be if the table is of another kind than it seems; "" once that is known.
 	OtherClaims string
 }
+
+// DropTable removes the table.
+func (s Statements) DropTable() string { return fmt.Sprintf(cmp.Or(s.Drop, "DROP TABLE %s"), s.Table) }
 
 // Truncate empties the table.
 func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.Table }

@@ -62,10 +62,10 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 		case rows.Int64, rows.Decimal:
 			a.args = append(a.args, v.Ints[c.From:])
 		case rows.Text:
-			a.texts[i] = texts(a.texts[i], v, c.From)
+			a.texts[i] = valuesOf(a.texts[i], v, c.From, textOf)
 			a.args = append(a.args, a.texts[i])
 		case rows.Bytes:
-			a.raws[i] = raws(a.raws[i], v, c.From)
+			a.raws[i] = valuesOf(a.raws[i], v, c.From, bytesOf)
 			a.args = append(a.args, a.raws[i])
 		case rows.Date, rows.Timestamp:
 			values, unit := v.Ints[c.From:], unitOf(v.Type)
@@ -128,14 +128,15 @@ func unitOf(t rows.Type) int64 {
 	return 1
 }
 
-func texts(all []string, v *rows.Vector, from int) []string {
+// valuesOf are the values of a column from a row on, in all where there is room.
+func valuesOf[T any](all []T, v *rows.Vector, from int, of func([]byte) T) []T {
 	n := len(v.Ends) - from
 	if cap(all) < n {
-		all = make([]string, n)
+		all = make([]T, n)
 	}
 	all = all[:n]
 	for i := range all {
-		all[i] = textOf(v.Value(from + i))
+		all[i] = of(v.Value(from + i))
 	}
 	return all
 }
@@ -143,14 +144,4 @@ func texts(all []string, v *rows.Vector, from int) []string {
 // textOf is the bytes as a text without a copy: nobody writes to a batch that is being read.
 func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
-func raws(all [][]byte, v *rows.Vector, from int) [][]byte {
-	n := len(v.Ends) - from
-	if cap(all) < n {
-		all = make([][]byte, n)
-	}
-	all = all[:n]
-	for i := range all {
-		all[i] = v.Value(from + i)
-	}
-	return all
-}
+func bytesOf(value []byte) []byte { return value }

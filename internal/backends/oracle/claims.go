@@ -2,173 +2,111 @@ package oracle
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
-	"strconv"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// transaction is a connection as sqlload sees it, which loads under claims.
-type transaction struct {
-	*link
-	*ready
-	insertClaim *sql.Stmt // nil before the first
+// codeNameTaken is what CREATE TABLE fails with where something has the name.
+const codeNameTaken = 955
+
+// CreateClaims implements sqlload.Claims.
+func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).createClaims() }
+
+// CheckClaims implements sqlload.Claims.
+func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (bool, error) {
+	r, err := relationOf(ctx, c, s.Claims)
+	if err != nil || r == nil {
+		return false, err
+	}
+	if r.Kind != "" {
+		return false, refuse("rename or drop it, or choose another schema", "the claim table %s is a %s", s.Claims, r.Kind)
+	}
+	key, err := keyed(ctx, c, r, "RUN", "BATCH")
+	if err == nil && !key {
+		err = refuse("drop it if no run needs it any more, and the next one makes it anew",
+			"the claim table %s has no unique key on exactly (run, batch) that is checked at once: a batch could be claimed "+
+				"twice", s.Claims)
+	}
+	return true, err
 }
 
-// Claim implements sqlload.Transaction. An earlier transaction that holds the claim is waited for by the key itself.
-func (t *transaction) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
-	if err := t.begin(ctx); err != nil {
-		return false, 0, err
+// InTurn implements sqlload.Claims: a run holds the claim table to itself from the first look to the commit. What other
+// runs have in the memory of Fast Ingest counts, and is not seen there.
+func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
+	k := c.(*link)
+	if l.method == methodFast {
+		_, _ = k.exec(ctx, flushWrites)
 	}
-	_, err = t.execPrepared(ctx, &t.insertClaim, t.claim(), ref.ID.Run, ref.ID.Number, ref.First, ref.Rows)
-	if err == nil {
-		return false, 0, nil
+	if err := k.begin(ctx); err != nil {
+		return err
 	}
-	if !t.is(err, codeUnique) {
-		return false, 0, err
+	if _, err := k.exec(ctx, l.statements(s).lockClaims()); err != nil {
+		return err
 	}
-	found, err := t.texts(ctx, "read the claim", t.SelectClaim(ref.ID.Run, ref.ID.Number))
-	if err != nil {
-		return false, 0, err
+	if err := reserve(); err != nil {
+		return err
 	}
-	if len(found) == 0 {
-		return false, 0, errors.New("the claim is taken and cannot be read: was it removed just now?")
-	}
-	rows, err = parseInt(found[0][0])
-	return true, rows, err
+	return k.commit(ctx)
 }
 
-// Commit implements sqlload.Transaction. Most errors leave open what the server did; some say that it rolled back.
-func (t *transaction) Commit(ctx context.Context) error {
-	err := t.commit(ctx)
-	number, _, said := numberOf(err)
-	if errors.Is(err, errNotSent) || said && rolledBack(number) {
-		return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
-	}
-	return err
-}
+// EndOthers implements sqlload.Claims. It ends no sessions, which would take the privilege ALTER SYSTEM.
+func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { return nil }
 
-// Rollback implements sqlload.Transaction.
-func (t *transaction) Rollback(ctx context.Context) error { return t.rollback(ctx) }
-
-// unclaimed is a session whose contract knows no claims.
-type unclaimed struct{ *session }
-
-// Claim only begins the transaction.
-func (u unclaimed) Claim(ctx context.Context, _ loader.Ref) (bool, int64, error) {
-	return false, 0, u.begin(ctx)
-}
-
-// execPrepared runs a statement that is prepared once, and after an error anew.
-func (k *link) execPrepared(ctx context.Context, s **sql.Stmt, text string, args ...any) (rows int64, err error) {
-	if *s == nil {
-		if *s, err = k.conn.PrepareContext(ctx, text); err != nil {
-			*s = nil
-			return 0, k.outcome(ctx, err)
-		}
-	}
-	result, err := (*s).ExecContext(ctx, args...)
-	if rows, err = k.affected(ctx, result, err); err == nil {
-		return rows, nil
-	}
-	if !k.dead {
-		_ = (*s).Close()
-	}
-	*s = nil
-	return 0, err
-}
-
-// Resolve waits until no earlier attempt can change anything any more, and then looks. It ends no sessions, which would
-// take the privilege ALTER SYSTEM.
+// Settled implements sqlload.Claims. It waits until no earlier attempt can change anything any more, and then looks.
 //
 // What it finds is final because a session sends COMMIT only after the answers to everything before it: an attempt that
-// may still commit holds its claim, or its row, already.
-func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
-	r, err := l.prepared()
-	if err != nil {
-		return res, err
-	}
-	err = l.somewhere(ctx, func(k *link) error {
-		t := &transaction{link: k, ready: r}
-		defer func() { _ = t.rollback(ctx) }()
-		if r.contract.Dedup == loader.DedupRange {
-			res, err = t.front(ctx, ref)
-			return err
+// may still commit holds its claim, or its row, already. A claim that goes in says that none has committed, and none can any
+// more: a transaction which comes later waits for this one, or finds no claim and is new. The lock on the table, where there
+// are no claims, waits for all who have uncommitted rows there. Both are taken back when the connection is closed.
+func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+	k, st := c.(*link), l.statements(s)
+	if s.Want.Contract.Dedup == loader.DedupRange {
+		err := k.begin(ctx)
+		if err == nil {
+			_, err = k.exec(ctx, st.lockTable())
 		}
-		res.Applied, err = t.claimed(ctx, ref)
-		return err
-	})
-	if err != nil {
-		return loader.Resolution{}, leaveOpen(failed("look for the batch", err))
+		if err != nil {
+			return loader.Resolution{}, k.inVain("wait for those who write to "+s.Table, err)
+		}
+		return s.Front(ctx, c, s.SelectSpan(batchRange(ref)), ref)
 	}
-	return res, nil
-}
-
-// leaveOpen takes back what an error may say about the rows: the look's failure is not the batch's.
-func leaveOpen(err error) error {
-	if known := (*loader.Error)(nil); errors.As(err, &known) {
-		known.Applied = loader.Unknown
-	}
-	return err
-}
-
-// claimed inserts the batch's claim, which waits as long as an earlier transaction holds it. Where that goes in, none has
-// committed, and none can any more: a transaction which comes later waits for this one, or finds no claim and is new.
-func (t *transaction) claimed(ctx context.Context, ref loader.Ref) (loader.Applied, error) {
-	taken, _, err := t.Claim(ctx, ref)
+	taken, err := k.insertClaim(ctx, st, ref)
 	switch {
 	case err != nil:
-		return loader.Unknown, t.inVain("wait for the claim of the batch", err)
-	case taken:
-		return loader.Yes, nil
+		return loader.Resolution{}, k.inVain("wait for the claim of the batch", err)
+	case !taken:
+		return loader.Resolution{Applied: loader.No}, nil
 	}
-	return loader.No, t.Rollback(ctx)
+	found, err := s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	if err == nil && found.Applied == loader.No {
+		err = sqlload.ErrVanished
+	}
+	return found, err
 }
 
-// front finds how many rows at the front of the batch are in the table, once nobody writes to it any more: the lock waits
-// for all who have uncommitted rows there. If what is there is no front part, something else has written these keys.
-func (t *transaction) front(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
-	if err := t.begin(ctx); err != nil {
-		return loader.Resolution{}, err
+func batchRange(r loader.Ref) loader.KeyRange {
+	return loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1}
+}
+
+// insertClaim begins a transaction with the claim of a batch, and reports whether it is taken. It waits as long as an
+// earlier transaction holds the claim: the key itself does.
+func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
+	if err := k.begin(ctx); err != nil {
+		return false, err
 	}
-	if _, err := t.exec(ctx, t.lockTable()); err != nil {
-		return loader.Resolution{}, t.inVain("wait for those who write to "+t.Table, err)
+	_, err = k.execPrepared(ctx, &k.claim, s.claim(), ref.ID.Run, ref.ID.Number, ref.First, ref.Rows)
+	if k.is(err, codeUnique) {
+		return true, nil
 	}
-	found, err := t.texts(ctx, "look for the batch's rows", t.selectBatch(ref))
-	if err != nil {
-		return loader.Resolution{}, err
-	}
-	if len(found) != 1 || len(found[0]) != 3 {
-		return loader.Resolution{}, errors.New("the server answered no count")
-	}
-	n, err := parseInt(found[0][0])
-	if err != nil || n == 0 {
-		return loader.Resolution{Applied: loader.No}, err
-	}
-	first, err := parseInt(found[0][1])
-	if err != nil {
-		return loader.Resolution{}, err
-	}
-	last, err := parseInt(found[0][2])
-	switch {
-	case err != nil:
-		return loader.Resolution{}, err
-	case first != ref.First || last != ref.First+n-1:
-		return loader.Resolution{Reason: fmt.Sprintf("batch %v: %d rows from %d to %d are there, which is not the front of %d to %d "+
-			"(something else writes to the table: load the range again into an empty table)",
-			ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1)}, nil
-	case n == ref.Rows:
-		return loader.Resolution{Applied: loader.Yes, Rows: n}, nil
-	}
-	return loader.Resolution{Applied: loader.No, Rows: n}, nil
+	return false, err
 }
 
 // inVain is the error of a look that waits for an earlier attempt. Where that has not ended in time, the server may not
 // have noticed that its client is gone: nothing but these two settings makes it look, or end a session that others wait for.
-func (t *transaction) inVain(op string, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) && !t.is(err, codeBusy, codeWaitedForLock) {
+func (k *link) inVain(op string, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) && !k.is(err, codeBusy, codeWaitedForLock) {
 		return failed(op, err)
 	}
 	return &loader.Error{
@@ -176,52 +114,4 @@ func (t *transaction) inVain(op string, err error) error {
 		Hint: "an earlier attempt is still open on the server: SQLNET.EXPIRE_TIME in its sqlnet.ora has it notice that a client is " +
 			"gone, and MAX_IDLE_BLOCKER_TIME has it end idle sessions that others wait for",
 	}
-}
-
-// Claimed lists the claims of a run.
-func (l *opened) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
-	r, err := l.prepared()
-	if err != nil {
-		return err
-	}
-	return l.somewhere(ctx, func(k *link) error {
-		return k.each(ctx, "read the claims of run "+run, r.SelectClaims(run), func(row []string) error {
-			number, err := parseInt(row[0])
-			if err != nil {
-				return err
-			}
-			rows, err := parseInt(row[1])
-			if err != nil {
-				return err
-			}
-			return f(number, rows)
-		})
-	})
-}
-
-// Forget removes the run's claims and its reservation.
-func (l *opened) Forget(ctx context.Context, run string) (rows int64, err error) {
-	r, err := l.prepared()
-	if err != nil {
-		return 0, err
-	}
-	err = l.somewhere(ctx, func(k *link) error {
-		if err := k.begin(ctx); err != nil {
-			return err
-		}
-		rows, err = k.exec(ctx, r.DeleteClaims(run))
-		if err == nil {
-			err = k.commit(ctx)
-		}
-		return failed("remove the claims of run "+run, err)
-	})
-	return rows, err
-}
-
-func parseInt(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
-	}
-	return n, nil
 }

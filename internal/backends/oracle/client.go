@@ -29,11 +29,11 @@ type client struct {
 	// about it; it returns "" for all other errors.
 	explain func(err error) string
 
-	// directPath tells that arrays are never sent in the mode in which the server keeps the good rows of one that fails,
+	// directPath says that arrays are never sent in the mode in which the server keeps the good rows of one that fails,
 	// and refuses direct path (ORA-38910).
 	directPath bool
 
-	// endsByStatement tells that transactions are ended by the statements COMMIT and ROLLBACK, since the driver.Tx cannot
+	// endsByStatement says that transactions are ended by the statements COMMIT and ROLLBACK, since the driver.Tx cannot
 	// be interrupted, and neither can the end of a connection.
 	endsByStatement bool
 
@@ -54,6 +54,47 @@ type watcher interface {
 	watch(ctx context.Context) (stop func())
 	// onAnswer calls f once, when the driver next reads after it has written.
 	onAnswer(f func())
+}
+
+// prompt is a connector for drivers whose Connect cannot be interrupted, such as godror's: the library's looks at no
+// context, and waits for a listener that accepts and says nothing as long as its own bounds are. Who connects goes on when
+// the context ends; what comes of it later is closed.
+type prompt struct{ driver.Connector }
+
+// Connect implements driver.Connector.
+func (p prompt) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	type outcome struct {
+		conn driver.Conn
+		err  error
+	}
+	done := make(chan outcome) // without room, so that a connection is either taken or closed here
+	go func() {
+		var o outcome
+		func() {
+			defer func() {
+				if r := recover(); r != nil { // on this goroutine nobody else could
+					o = outcome{err: driverPanic{r}}
+				}
+			}()
+			o.conn, o.err = p.Connector.Connect(ctx)
+		}()
+		select {
+		case done <- o:
+		case <-ctx.Done():
+			if o.err == nil {
+				_ = o.conn.Close()
+			}
+		}
+	}()
+	select {
+	case o := <-done:
+		return o.conn, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // times and timeOf bind dates and timestamps as time.Time in UTC, for drivers that leave those as they are.

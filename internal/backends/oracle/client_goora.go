@@ -96,7 +96,7 @@ func gooraURL(t loader.Target, mode loader.TLSMode, address string) string {
 	return u.String()
 }
 
-// encrypted tells whether a connection begins with TLS. A port speaks TCP or TCPS and never both: what nobody asked for
+// encrypted reports whether a connection begins with TLS. A port speaks TCP or TCPS and never both: what nobody asked for
 // is not tried, and a preference is TCP.
 func encrypted(mode loader.TLSMode) bool {
 	return mode == loader.TLSRequire || mode == loader.TLSVerify

@@ -23,7 +23,7 @@ func externalPrefix(run string) string {
 	return "TERAPUSH_" + strings.ToUpper(strings.ReplaceAll(run, "-", "_")) + "_G"
 }
 
-// isExternal tells whether a table has the name of an external table of the run, and not of one whose id begins alike.
+// isExternal reports whether a table has the name of an external table of the run, and not of one whose id begins alike.
 func isExternal(name, run string) bool {
 	group, found := strings.CutPrefix(name, externalPrefix(run))
 	return found && len(group) == 12 && strings.Trim(group, "0123456789") == ""

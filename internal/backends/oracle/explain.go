@@ -13,8 +13,9 @@ import (
 func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	c := p.Contract
 	_, o, _ := planOf(b.client, t) // what is wrong with the target Check says
-	s := statementsFor(cmp.Or(t.Table, p.Schema.Dataset), p.Schema, c.Method, o)
-	s.primaryKey = p.PrimaryKey
+	s := statements{
+		Statements: planned(cmp.Or(t.Table, p.Schema.Dataset), p.Schema), method: c.Method, options: o, primaryKey: p.PrimaryKey,
+	}
 
 	if err := carries(p.Schema); err != nil {
 		// No schema is known to Check, so here is the place to say that nothing of it will be sent.
@@ -32,7 +33,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		add("once", s.createClaims())
 	}
 	if p.Create == loader.CreateRecreate {
-		add("once", s.dropTable())
+		add("once", s.DropTable())
 	}
 	if p.Create != loader.CreateNever && o.partition == "" {
 		add("once", s.createTable(), s.markTable())
@@ -41,7 +42,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		if s.method == methodFast {
 			add("once", flushWrites)
 		}
-		add("once", s.truncateTable())
+		add("once", s.Truncate())
 	}
 	if c.Staged() {
 		s.explainGroup(t, c, add)
@@ -53,7 +54,7 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	case loader.DedupTx:
 		add("after a lost answer", s.claim(), s.SelectClaim("RUN", 0), "ROLLBACK")
 	case loader.DedupRange:
-		add("after a lost answer", s.lockTable(), s.selectBatch(first), "ROLLBACK")
+		add("after a lost answer", s.lockTable(), s.SelectSpan(batchRange(first)), "ROLLBACK")
 	}
 	const end = "when a session ends"
 	if s.method == methodFast {

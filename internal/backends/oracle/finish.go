@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -36,7 +37,7 @@ func (l *opened) noteFast(ctx context.Context, s *session) {
 	var written *big.Int
 	asked := false
 	if !s.dead {
-		if found, err := s.texts(ctx, "ask for what was written", selectWritten); err == nil && len(found) == 1 {
+		if found, err := sqlload.Rows(ctx, s, selectWritten); err == nil && len(found) == 1 {
 			asked, written = true, numbered(found[0][0])
 		}
 	}
@@ -111,7 +112,7 @@ func (k *link) drain(ctx context.Context, highest *big.Int) (notes []string, err
 	var last *big.Int
 	advanced := time.Now()
 	for pause := drainPause; ; pause = min(2*pause, drainMaxPause) {
-		found, err := k.texts(ctx, "ask for what is on disk", selectApplied)
+		found, err := sqlload.Rows(ctx, k, selectApplied)
 		if err != nil {
 			return notes, err
 		}

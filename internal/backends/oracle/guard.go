@@ -172,10 +172,18 @@ func (c *guarded) ExecContext(ctx context.Context, query string, args []driver.N
 	return r, err
 }
 
+// QueryContext keeps its watch until the rows are closed: they are read by calls without a context.
 func (c *guarded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	return c.query(ctx, func(ctx context.Context) (driver.Rows, error) {
-		return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	r := &guardedRows{conn: c, stop: c.watch(ctx)}
+	err := c.call(ctx, func(ctx context.Context) (err error) {
+		r.Rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+		return err
 	})
+	if err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
 }
 
 // counted asks a result for its rows while panics are still caught, and refuses one that is none.
@@ -188,20 +196,6 @@ func counted(r driver.Result, err error) (driver.Result, error) {
 	}
 	n, err := r.RowsAffected()
 	return driver.RowsAffected(n), err
-}
-
-// query keeps its watch until the rows are closed: they are read by calls without a context.
-func (c *guarded) query(ctx context.Context, f func(context.Context) (driver.Rows, error)) (driver.Rows, error) {
-	r := &guardedRows{conn: c, stop: c.watch(ctx)}
-	err := c.call(ctx, func(ctx context.Context) (err error) {
-		r.Rows, err = f(ctx)
-		return err
-	})
-	if err != nil {
-		r.stop()
-		return nil, err
-	}
-	return r, nil
 }
 
 // Close says goodbye, but not for long.
@@ -249,12 +243,6 @@ func (s *guardedStmt) ExecContext(ctx context.Context, args []driver.NamedValue)
 		return err
 	})
 	return r, err
-}
-
-func (s *guardedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	return s.conn.query(ctx, func(ctx context.Context) (driver.Rows, error) {
-		return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
-	})
 }
 
 func (s *guardedStmt) Close() error {

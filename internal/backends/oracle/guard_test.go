@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -180,7 +181,7 @@ func TestGuardEndsCalls(t *testing.T) {
 			_, err := k.execPrepared(ctx, &s, "X")
 			return err
 		},
-		"rows": func(ctx context.Context, k *link) error { _, err := k.texts(ctx, "read", "X"); return err },
+		"rows": func(ctx context.Context, k *link) error { _, err := sqlload.Rows(ctx, k, "X"); return err },
 		"commit": func(ctx context.Context, k *link) error {
 			if err := k.begin(ctx); err != nil {
 				return err
@@ -207,7 +208,7 @@ func TestGuardEndsCalls(t *testing.T) {
 func TestGuardRecovers(t *testing.T) {
 	for name, call := range map[string]func(*link) error{
 		"exec":   func(k *link) error { _, err := k.exec(context.Background(), "X"); return err },
-		"rows":   func(k *link) error { _, err := k.texts(context.Background(), "read", "X"); return err },
+		"rows":   func(k *link) error { _, err := sqlload.Rows(context.Background(), k, "X"); return err },
 		"commit": func(k *link) error { _ = k.begin(context.Background()); return k.commit(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,7 +218,7 @@ func TestGuardRecovers(t *testing.T) {
 			require.ErrorContains(t, err, "the database driver panicked: slice bounds out of range")
 			assert.True(t, k.dead)
 			closedAt(t, server)
-			require.NoError(t, k.close(), "closing hangs or fails")
+			require.NoError(t, k.Close(), "closing hangs or fails")
 		})
 	}
 }
@@ -360,7 +361,7 @@ func TestNoGoodbyeWithinATransaction(t *testing.T) {
 			k, server := linkOver(t, b)
 			require.NoError(t, k.begin(t.Context()))
 			require.NoError(t, c.end(k))
-			require.NoError(t, k.close())
+			require.NoError(t, k.Close())
 			closedAt(t, server)
 			assert.Equal(t, c.logoffs, b.logoffs.Load())
 		})

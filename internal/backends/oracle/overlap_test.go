@@ -174,7 +174,8 @@ func TestSingleWithAHole(t *testing.T) {
 	_, err := o.attempt(t.Context(), t)
 	require.NoError(t, err)
 	err = o.loader.(*opened).somewhere(t.Context(), func(k *link) error {
-		return k.alone(t.Context(), "delete", "DELETE FROM "+o.loader.(*opened).ready.Load().Table+" WHERE document_id = 5")
+		_, err := k.exec(t.Context(), "DELETE FROM "+settled(t, o.loader.(*opened)).Table+" WHERE document_id = 5")
+		return err
 	})
 	require.NoError(t, err)
 	found, err := o.loader.(loader.Resolver).Resolve(t.Context(), loader.RefOf(o.batch))

@@ -208,40 +208,6 @@ func TestPushIsResumed(t *testing.T) {
 	}
 }
 
-func TestPushAppends(t *testing.T) {
-	t.Parallel()
-	s := startStandIn(t, false, fake.Options{})
-	p := newProduct(t, s)
-	p.succeeds(t, "--method array --dataset journal --rows 100 --batch-rows 10")
-	require.NoError(t, os.RemoveAll(p.state))
-	run := p.kill(t, "--method array --dataset journal --rows 100 --batch-rows 10 --append --verify full", `INTO "TERA"."JOURNAL"`, 5)
-	r := p.succeeds(t, "--resume "+run)
-	assert.EqualValues(t, 100, r.Plan.FirstKey)
-	assert.Equal(t, 200, s.Rows("JOURNAL"))
-	assert.Len(t, s.Keys("JOURNAL"), 200)
-}
-
-func TestPushForSoLong(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{methodArray, methodFast} {
-		s := startStandIn(t, false, fake.Options{})
-		r := newProduct(t, s).succeeds(t, "--method "+method+" --dataset journal --duration 300ms --distinct-bytes 64KiB --batch-rows 20 --workers 2 --verify full")
-		assert.Positive(t, r.Result.Rows)
-		assert.EqualValues(t, r.Result.Rows, s.Rows("JOURNAL"), method)
-		assert.Len(t, s.Keys("JOURNAL"), s.Rows("JOURNAL"))
-	}
-}
-
-// The seed's way: a table without a key and a run without claims, which says nothing to the server but the load.
-func TestPushAtLeastOnce(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
-	newProduct(t, s).succeeds(t, "--method array --dataset journal --rows 200 --batch-rows 20 --workers 2 --delivery at-least-once")
-	assert.Equal(t, 200, s.Rows("JOURNAL"))
-	for _, st := range s.Log() {
-		assert.False(t, st.Is("terapush_claims"), st.Text)
-	}
-}
-
 // Groups whose answers are lost are asked about, and loaded again only where they are not in.
 func TestPushThroughAStore(t *testing.T) {
 	t.Parallel()
@@ -284,24 +250,4 @@ func TestPushEveryDataset(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A run that has emptied its table is resumed on what it has put in since, and on no table that was emptied once more.
-func TestPushIsResumedAfterTruncate(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{IdleBlocker: idleBlocker})
-	p := newProduct(t, s)
-	const args = "--method array --dataset lineitem --table t --rows 200 --batch-rows 33 --verify full"
-	p.succeeds(t, args)
-	p.state = filepath.Join(t.TempDir(), "other")
-	run := p.kill(t, args+" --create truncate", "COMMIT", 3)
-	left := s.Rows("T")
-	assert.Less(t, left, 200)
-	assert.Positive(t, left)
-	p.succeeds(t, "--resume "+run)
-	assert.Equal(t, 200, s.Rows("T"))
-
-	s.say(t, "TRUNCATE TABLE T")
-	_, err := p.push(t.Context(), t, "--resume "+run)
-	require.ErrorContains(t, err, "emptied")
-	assert.Zero(t, s.Rows("T"))
 }

@@ -74,7 +74,7 @@ func runThrough(t *testing.T, b backend, to loader.Target, d dataset.Dataset) {
 	})
 	require.NoError(t, err)
 	require.NotEmpty(t, table.Identity)
-	run := o.ready.Load().run
+	run := settled(t, o).Want.Run
 
 	if c.Dedup == loader.DedupTx {
 		proof, err := o.Probe(ctx, c, held(encoded(t, d, c.Format, batch.ID{Run: run}, 0, 1)))

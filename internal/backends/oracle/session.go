@@ -13,16 +13,18 @@ import (
 
 // session is one worker's connection.
 type session struct {
-	*transaction
-	owner    *opened
-	contract loader.Contract
-	binds    *binds
-	text     string    // of the INSERT
-	insert   *sql.Stmt // the same, prepared for one row at a time; nil before the first
-	sent     bool      // rows may have reached the server
-	acked    int64     // rows that it has acknowledged
-	probing  bool      // the session is no part of what the run costs
-	notes    []string  // for the next ack
+	*link
+	statements
+	owner      *opened
+	contract   loader.Contract
+	binds      *binds
+	text       string    // of the INSERT
+	prepared   *sql.Stmt // the same for one row at a time; nil before the first
+	external   string    // the external table that was made for the session, which Close drops; "" is none
+	sent       bool      // rows may have reached the server
+	acked      int64     // rows that it has acknowledged
+	unmeasured bool      // what the session costs is no part of the run's, or not to be asked
+	notes      []string  // for the next ack
 }
 
 // Session connects to the next host.
@@ -35,19 +37,21 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 }
 
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
-	r, err := l.prepared()
+	st, err := l.State()
 	if err != nil {
 		return nil, err
 	}
-	k, err := l.connect(ctx, int(l.next.Add(1)-1)%l.hosts())
+	k, err := l.dial(ctx, int(l.next.Add(1)-1))
 	if err != nil {
 		return nil, err
 	}
 	s := &session{
-		transaction: &transaction{link: k, ready: r}, owner: l, contract: c, binds: newBinds(l.client, r.Schema), text: r.insert(),
+		link: k, statements: l.statements(st), owner: l, contract: c,
+		binds: newBinds(l.client, st.Schema), unmeasured: st.Want.Silent,
 	}
+	s.text = s.insert()
 	if err := s.setUp(ctx); err != nil {
-		_ = k.close()
+		_ = k.Close()
 		return nil, err
 	}
 	return s, nil
@@ -65,8 +69,7 @@ func (s *session) setUp(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		const op = "set up the session: " + useHints
-		return failed(op, loader.Mark(op, loader.No, err))
+		return failed("set up the session: "+useHints, loader.Mark("set up the session: "+useHints, loader.No, err))
 	}
 	return nil
 }
@@ -82,11 +85,14 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if err := ctx.Err(); err != nil {
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
 	}
-	ack := loader.Ack{}
-	err := s.reading(b, func(c *batch.Columns) (err error) {
-		ack, err = s.load(ctx, b, c)
-		return err
-	})
+	var ack loader.Ack
+	var err error
+	if s.method == methodSingle {
+		ack, err = s.singles(ctx, b)
+	} else {
+		send := func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) }
+		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), send)
+	}
 	if err != nil {
 		return loader.Ack{}, s.explain(err)
 	}
@@ -95,54 +101,58 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	return ack, nil
 }
 
-// reading runs f with the batch's columns, of which nothing is kept.
-func (s *session) reading(b *batch.Batch, f func(*batch.Columns) error) error {
-	columns, err := b.Columns(s.Schema)
-	if err != nil {
-		return &loader.Error{Op: "load", Applied: loader.No, Err: &bindError{err.Error()}}
-	}
-	defer func() {
-		s.binds.release()
-		_ = columns.Close()
-	}()
-	return f(columns)
-}
-
-func (s *session) load(ctx context.Context, b *batch.Batch, c *batch.Columns) (loader.Ack, error) {
-	if s.method == methodSingle {
-		return s.singles(ctx, b, c)
-	}
-	var conn sqlload.Transaction = s
+// Claim implements sqlload.Transaction. Where the contract knows no claims it only begins the transaction.
+func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	if s.contract.Dedup != loader.DedupTx {
-		conn = unclaimed{s}
+		return false, 0, s.begin(ctx)
 	}
-	return sqlload.Load(ctx, conn, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-		rows, err := s.send(ctx, c)
-		return rows, nil, err
-	})
+	if taken, err = s.insertClaim(ctx, s.statements, ref); taken {
+		rows, err = sqlload.Number(ctx, s, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	}
+	return taken, rows, err
 }
 
-// Rows sends the batch's rows into the open transaction, by the method.
-func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, err error) {
-	err = s.reading(b, func(c *batch.Columns) (err error) {
-		rows, err = s.send(ctx, c)
-		return err
-	})
-	return rows, err
+// Commit implements sqlload.Transaction. Most errors leave open what the server did; some say that it rolled back.
+func (s *session) Commit(ctx context.Context) error {
+	err := s.commit(ctx)
+	number, _, said := numberOf(err)
+	if errors.Is(err, errNotSent) || said && rolledBack(number) {
+		return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
+	}
+	return err
 }
 
-func (s *session) send(ctx context.Context, c *batch.Columns) (rows int64, err error) {
+// Rollback implements sqlload.Transaction.
+func (s *session) Rollback(ctx context.Context) error { return s.rollback(ctx) }
+
+// columns are the batch's, of which nothing is kept behind done.
+func (s *session) columns(b *batch.Batch) (c *batch.Columns, done func(), err error) {
+	if c, err = b.Columns(s.Schema); err != nil {
+		return nil, nil, &bindError{err.Error()}
+	}
+	return c, func() {
+		s.binds.release()
+		_ = c.Close()
+	}, nil
+}
+
+// rows sends the wanted rows into the open transaction, by the method.
+func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
+	c, done, err := s.columns(b)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer done()
 	if s.method != methodSingle && s.method != methodBatch {
-		return s.array(ctx, c)
+		rows, err = s.array(ctx, c)
+		return rows, nil, err
 	}
-	for i := c.From; i < c.Rows; i++ {
-		n, err := s.row(ctx, c, i)
+	for i := c.From; i < c.Rows && err == nil; i++ {
+		var n int64
+		n, err = s.row(ctx, c, i)
 		rows += n
-		if err != nil {
-			return rows, err
-		}
 	}
-	return rows, nil
+	return rows, nil, err
 }
 
 // array sends all wanted rows in one call, which parses the statement each time. A prepared one would be cheaper by a soft
@@ -168,12 +178,17 @@ func (s *session) row(ctx context.Context, c *batch.Columns, i int) (int64, erro
 	}
 	s.sent = true
 	defer s.passes(c, i+1)()
-	return s.execPrepared(ctx, &s.insert, s.text, args...)
+	return s.execPrepared(ctx, &s.prepared, s.text, args...)
 }
 
 // singles commits every row by itself, in the order of their numbers and by one session, so that what is there after a
 // failure is a front part of the batch. Its length is Resolve's to find.
-func (s *session) singles(ctx context.Context, b *batch.Batch, c *batch.Columns) (loader.Ack, error) {
+func (s *session) singles(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	c, done, err := s.columns(b)
+	if err != nil {
+		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+	}
+	defer done()
 	for i := c.From; i < c.Rows; i++ {
 		if err := s.begin(ctx); err != nil {
 			return loader.Ack{}, s.partly(ctx, "begin", i-c.From, err)
@@ -224,11 +239,22 @@ func (s *session) explain(err error) error {
 	return err
 }
 
+// leaveOpen takes back what an error may say about the rows of a batch.
+func leaveOpen(err error) error {
+	if known := (*loader.Error)(nil); errors.As(err, &known) {
+		known.Applied = loader.Unknown
+	}
+	return err
+}
+
 // Close asks what the session has cost, and ends the connection.
 func (s *session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), connectPatience)
 	defer cancel()
 	_ = s.rollback(ctx)
+	if s.external != "" && !s.dead {
+		_, _ = s.exec(ctx, dropExternal(s.external))
+	}
 	s.owner.settle(ctx, s)
-	return s.close()
+	return s.link.Close()
 }

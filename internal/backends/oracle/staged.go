@@ -24,27 +24,39 @@ type staged struct {
 }
 
 // selectCloudPackage finds out whether this user sees DBMS_CLOUD.
-const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' AND o.object_type IN ('PACKAGE', 'SYNONYM')"
+const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' " +
+	"AND o.object_type IN ('PACKAGE', 'SYNONYM')"
 
 func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
+	const op = "look for DBMS_CLOUD"
 	err := l.somewhere(ctx, func(k *link) error {
-		n, err := k.number(ctx, "look for DBMS_CLOUD", selectCloudPackage)
+		n, err := sqlload.Number(ctx, k, selectCloudPackage)
 		if err == nil && n == 0 {
 			err = &loader.Error{
-				Op: "look for DBMS_CLOUD", Applied: loader.No, Err: errors.New("this user sees no such package"),
+				Op: op, Applied: loader.No, Err: errors.New("this user sees no such package"),
 				Hint: "GRANT EXECUTE ON DBMS_CLOUD TO " + l.target.User + " on an Autonomous Database; elsewhere it has to be installed",
 			}
 		}
 		return err
 	})
 	if err != nil {
-		return nil, failed("look for DBMS_CLOUD", err)
+		return nil, failed(op, err)
 	}
 	store, err := objstore.Open(ctx, *l.target.Via, l.deps)
 	if err != nil {
 		return nil, err
 	}
 	return &staged{opened: l, store: store}, nil
+}
+
+// CheckServer adds what is to be said of the store.
+func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.CheckServer(ctx, i)
+	if err != nil {
+		return all, err
+	}
+	found, err := l.store.CheckServer(ctx, i, "Oracle")
+	return append(all, found...), err
 }
 
 // Close closes the connections to the store.
@@ -60,27 +72,17 @@ func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, 
 
 // Commit has the server read the group's objects in a transaction that claims the group first, on a connection of its
 // own.
-func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
-	r, err := l.prepared()
+func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+	st, err := l.State()
 	if err != nil {
-		return ack, err
+		return loader.Ack{}, err
 	}
-	s, err := l.open(ctx, r.contract)
+	s, err := l.over(ctx, st.Want.Contract, g.ID, g.Members)
 	if err != nil {
-		return ack, err
+		return loader.Ack{}, failed("load", err)
 	}
 	defer func() { _ = s.Close() }()
-	var c sqlload.Transaction = s
-	if r.contract.Dedup != loader.DedupTx {
-		c = unclaimed{s}
-	}
-	err = l.overObjects(ctx, s, g.ID, g.Members, func(external string) error {
-		ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
-			rows, err := s.exec(ctx, s.fromExternal(external))
-			return rows, nil, err
-		})
-		return err
-	})
+	ack, err := sqlload.Load(ctx, s, g.Ref, g.Rows, s.readObjects)
 	if err != nil {
 		return loader.Ack{}, failed("load", err)
 	}
@@ -88,17 +90,21 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	return ack, nil
 }
 
-// overObjects runs f with an external table over the objects of a group. Making one is DDL and commits, so it stands
+// over opens a session with an external table over the objects of a group. Making one is DDL and commits, so it stands
 // before the transaction. What is left of it after a crash is in nobody's way: the next attempt, and Forget, remove it.
-func (l *staged) overObjects(ctx context.Context, s *session, id batch.ID, members []loader.Ref, f func(external string) error) error {
+func (l *staged) over(ctx context.Context, c loader.Contract, id batch.ID, members []loader.Ref) (*session, error) {
 	access, err := l.store.Access(ctx)
 	if err != nil { // the server has been told nothing yet
-		return &loader.Error{Op: "ask for the credentials of the object store", Applied: loader.No, Err: err}
+		return nil, &loader.Error{Op: "ask for the credentials of the object store", Applied: loader.No, Err: err}
+	}
+	s, err := l.open(ctx, c)
+	if err != nil {
+		return nil, err
 	}
 	objects := l.store.Run(id.Run).Group(id.Number)
 	uris := make([]string, len(members))
 	for i, m := range members {
-		uris[i] = uriOf(access, objects.Name(m.ID.Number, s.contract.Format))
+		uris[i] = uriOf(access, objects.Name(m.ID.Number, c.Format))
 	}
 	external := externalTable(id.Run, id.Number)
 	create := s.createExternal(external, uris)
@@ -110,36 +116,35 @@ func (l *staged) overObjects(ctx context.Context, s *session, id batch.ID, membe
 		}
 	}
 	if err != nil {
-		return &loader.Error{Op: "make an external table over the group's objects", Applied: loader.No, Err: err}
+		_ = s.Close()
+		return nil, &loader.Error{Op: "make an external table over the group's objects", Applied: loader.No, Err: err}
 	}
-	defer func() {
-		if s.dead {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
-		defer cancel()
-		_, _ = s.exec(ctx, dropExternal(external))
-	}()
-	return f(external)
+	s.external = external
+	return s, nil
+}
+
+// readObjects has the server load the rows of the external table.
+func (s *session) readObjects(ctx context.Context) (int64, []string, error) {
+	rows, err := s.exec(ctx, s.fromExternal(s.external))
+	return rows, nil, err
 }
 
 // Discard removes the group's objects.
 func (l *staged) Discard(ctx context.Context, g loader.Group) error {
-	r, err := l.prepared()
+	st, err := l.State()
 	if err != nil {
 		return err
 	}
-	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, r.contract.Format)
+	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, st.Want.Contract.Format)
 }
 
-// Forget removes the external tables of attempts that broke, and the run's claims. These come last: a run at least once
-// may have no claim table, and to find none is no reason to leave the others.
+// Forget removes the external tables of attempts that broke, and then the run's claims.
 func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 	err := l.somewhere(ctx, func(k *link) error {
-		found, err := k.texts(ctx, "look for external tables of run "+run, selectExternals(run))
+		found, err := sqlload.Rows(ctx, k, selectExternals(run))
 		for _, row := range found {
 			if isExternal(row[0], run) && err == nil {
-				err = k.run(ctx, "drop the external table "+row[0], dropExternal(row[0]))
+				_, err = k.exec(ctx, dropExternal(row[0]))
 			}
 		}
 		return err
@@ -166,10 +171,12 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	defer func() { // what stays is listed at the run's end
 		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{ref}, b.Format)
 	}()
-	group := batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}
-	return l.prove(ctx, c, ref, func(s *session, try func(send func() (int64, error)) error) error {
-		return l.overObjects(ctx, s, group, []loader.Ref{ref}, func(external string) error {
-			return try(func() (int64, error) { return s.exec(ctx, s.fromExternal(external)) })
-		})
+	return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+		s, err := l.over(ctx, c, batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}, []loader.Ref{ref})
+		if err != nil {
+			return nil, nil, err
+		}
+		s.unmeasured = true
+		return s, s.readObjects, nil
 	})
 }

@@ -287,7 +287,8 @@ func TestCommitWithoutCredentials(t *testing.T) {
 	bare, err := s.backend.Open(t.Context(), target, testDeps())
 	if err == nil { // else the store says so when it is opened
 		defer bare.Close()
-		bare.(*staged).ready.Store(l.ready.Load())
+		_, err = bare.Prepare(t.Context(), settled(t, l.opened).Want)
+		require.NoError(t, err)
 		_, err = bare.(*staged).Commit(t.Context(), g)
 	}
 	require.Error(t, err)
@@ -313,7 +314,7 @@ func TestGoodbyeCommitsNothing(t *testing.T) {
 				require.NoError(t, k.begin(t.Context()))
 				_, err = k.exec(t.Context(), "INSERT INTO T (ID) VALUES (1)")
 				require.NoError(t, err)
-				_ = k.close()
+				_ = k.Close()
 				s.quiet(t)
 				assert.Zero(t, s.Rows("T"))
 			})

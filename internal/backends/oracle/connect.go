@@ -6,16 +6,18 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // connectPatience bounds one attempt to connect, for listeners that accept and then say nothing.
 const connectPatience = 10 * time.Second
 
-// link is one connection: a pool of its own that holds nothing else. Pinned, package sql repeats nothing on another one.
+// link is one connection, a sqlload.Conn: a pool of its own that holds nothing else. Pinned, package sql repeats nothing on
+// another one.
 type link struct {
 	client client
 	pool   *sql.DB
@@ -23,8 +25,32 @@ type link struct {
 	where  string
 
 	// tx is the driver's transaction, if one is open; where transactions end by statements it stays.
-	tx   driver.Tx
-	dead bool
+	tx    driver.Tx
+	claim *sql.Stmt // the INSERT of a claim; nil before the first
+	dead  bool
+}
+
+// somewhere runs f on a connection of its own to the first host that answers.
+func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
+	k, err := l.dial(ctx, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = k.Close() }()
+	return f(k)
+}
+
+// dial connects to the first host that answers, from the one numbered first on.
+func (l *opened) dial(ctx context.Context, first int) (k *link, err error) {
+	hosts := make([]int, max(len(l.target.Hosts), 1))
+	for i := range hosts {
+		hosts[i] = i
+	}
+	err = loader.FirstOf(ctx, hosts, first, func(ctx context.Context, host int) (err error) {
+		k, err = l.connect(ctx, host)
+		return err
+	})
+	return k, err
 }
 
 // connect opens a connection to one host of the target. What --set says holds for all of them: those that load, those that
@@ -45,9 +71,8 @@ func (l *opened) connect(ctx context.Context, host int) (*link, error) {
 	}
 	for _, statement := range alterSession(l.target.Settings) {
 		if _, err := k.exec(ctx, statement); err != nil {
-			_ = k.close()
-			op := "set up the session: " + statement
-			return nil, failed(op, loader.Mark(op, loader.No, err))
+			_ = k.Close()
+			return nil, failed("set up the session: "+statement, loader.Mark("set up the session: "+statement, loader.No, err))
 		}
 	}
 	return k, nil
@@ -92,14 +117,49 @@ func affectedBy(result sql.Result) (rows int64, err error) {
 	return result.RowsAffected()
 }
 
-// texts reads all rows of a query as texts.
-func (k *link) texts(ctx context.Context, op, query string) ([][]string, error) {
-	var all [][]string
-	err := k.each(ctx, op, query, func(row []string) error {
-		all = append(all, slices.Clone(row))
-		return nil
-	})
-	return all, err
+// Exec implements sqlload.Conn. A DELETE has a transaction of its own, and DDL commits by itself.
+func (k *link) Exec(ctx context.Context, statement string) (rows int64, err error) {
+	if !strings.HasPrefix(statement, "DELETE ") {
+		return k.exec(ctx, statement)
+	}
+	if err = k.begin(ctx); err == nil {
+		rows, err = k.exec(ctx, statement)
+	}
+	if err == nil {
+		err = k.commit(ctx)
+	}
+	return rows, err
+}
+
+// Query implements sqlload.Conn. To Oracle an empty value is a NULL, whatever a driver makes of it.
+func (k *link) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+	return k.outcome(ctx, sqlload.SQL{Conn: k.conn}.Query(ctx, query, func(row [][]byte) error {
+		for i, value := range row {
+			if len(value) == 0 {
+				row[i] = nil
+			}
+		}
+		return each(row)
+	}))
+}
+
+// execPrepared runs a statement that is prepared once, and after an error anew.
+func (k *link) execPrepared(ctx context.Context, s **sql.Stmt, text string, args ...any) (rows int64, err error) {
+	if *s == nil {
+		if *s, err = k.conn.PrepareContext(ctx, text); err != nil {
+			*s = nil
+			return 0, k.outcome(ctx, err)
+		}
+	}
+	result, err := (*s).ExecContext(ctx, args...)
+	if rows, err = k.affected(ctx, result, err); err == nil {
+		return rows, nil
+	}
+	if !k.dead {
+		_ = (*s).Close()
+	}
+	*s = nil
+	return 0, err
 }
 
 // begin opens a transaction. Oracle begins one at the first change by itself: what this is for is that the driver sends
@@ -214,9 +274,9 @@ func (k *link) giveUp() {
 	end()
 }
 
-// close ends the connection, after a rollback: to Oracle a session that says goodbye is done with its work, and what it has
-// not committed is committed.
-func (k *link) close() error {
+// Close implements sqlload.Conn. It rolls back first: to Oracle a session that says goodbye is done with its work, and what
+// it has not committed is committed.
+func (k *link) Close() error {
 	if k.dead {
 		return nil
 	}
@@ -226,24 +286,3 @@ func (k *link) close() error {
 	}
 	return errors.Join(k.conn.Close(), k.pool.Close())
 }
-
-// somewhere runs f on a connection of its own to the first host that answers.
-func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
-	hosts := make([]int, l.hosts())
-	for i := range hosts {
-		hosts[i] = i
-	}
-	var k *link
-	err := loader.FirstOf(ctx, hosts, 0, func(ctx context.Context, host int) (err error) {
-		k, err = l.connect(ctx, host)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = k.close() }()
-	return f(k)
-}
-
-// hosts is how many the target names.
-func (l *opened) hosts() int { return max(len(l.target.Hosts), 1) }

@@ -58,13 +58,13 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		"healthy, direct": {method: methodDirect, intent: func(i *loader.Intent) { i.Workers = 1000 }},
 		"no right to make a table": {
 			server: says("SESSION_PRIVS", []any{"UNLIMITED TABLESPACE"}),
-			want: loader.Finding{Check: "privileges", Grade: loader.GradeFail, Found: "TERA may not make table TERA.T: CREATE TABLE is missing",
+			want: loader.Finding{Check: "privileges", Grade: loader.GradeFail, Found: `the run makes "T" in schema TERA, and TERA may not: CREATE TABLE is missing`,
 				Fix: "GRANT CREATE TABLE TO TERA"},
 			table: "t",
 		},
 		"no right to make one for another": {
 			table: "other.t",
-			want: loader.Finding{Check: "privileges", Grade: loader.GradeWarn, Found: "TERA may not make table OTHER.T: CREATE ANY TABLE is missing",
+			want: loader.Finding{Check: "privileges", Grade: loader.GradeWarn, Found: `the run makes "OTHER"."T" in schema OTHER, and TERA may not: CREATE ANY TABLE is missing`,
 				Fix: "GRANT CREATE ANY TABLE TO TERA"},
 		},
 		"no quota": {
@@ -190,6 +190,7 @@ func TestExamineAnothersTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := startStandIn(t, false, fake.Options{Owner: "OWNER", Views: map[string][][]any{
 				"ALL_OBJECTS":   {{"OWNER", "T", nil, int64(1), int64(1), "TABLE", "VALID"}},
+				"ALL_TABLES":    {{"OWNER", "T", "N", nil, nil, "DISABLED", nil, "YES", "NO", "NO", "DISABLED", "VALID"}},
 				"ALL_TAB_PRIVS": c.granted, "SESSION_PRIVS": {{"CREATE ANY TABLE"}},
 			}})
 			target := s.table(methodArray)

@@ -14,43 +14,6 @@ import (
 // stays in the queue for the lock, and behind it every INSERT of the other workers. Who asked in vain asks again.
 const lockWait = 45
 
-// maxValueBytes is the longest VARCHAR2 or RAW there is, with MAX_STRING_SIZE = EXTENDED; 4000 and 2000 without.
-const maxValueBytes = 32767
-
-// dialect is Oracle's SQL. Every number is read as its digits, and dates in a format of their own: of what the two
-// drivers make of NUMBER, DATE and TIMESTAMP no two things are alike. VSIZE counts bytes of texts and of RAW.
-//
-// The difference of two timestamps is an interval, whose fields are whole numbers but for the seconds, and those are exact.
-// That of two dates would be a fraction of a day, which is not.
-func dialect() sqlload.Dialect {
-	return sqlload.Dialect{
-		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)",
-		TextNumber: "TO_NUMBER(%s)", Dual: " FROM DUAL", TextLength: "VSIZE", BytesLength: "VSIZE",
-		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
-		MaxList: 1000, // ORA-01795
-		Reads: map[rows.Type]string{
-			rows.Int64: "TO_CHAR(%s)", rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
-			rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
-		},
-	}
-}
-
-// How dates and timestamps are written and read as text.
-const (
-	secondsMask = "YYYY-MM-DD HH24:MI:SS"
-	microsMask  = secondsMask + ".FF6"
-)
-
-// withPoint makes a conversion's decimal point a point. It is the session's otherwise: a comma where the client's country,
-// NLS_LANG or --set has one.
-const withPoint = "'NLS_NUMERIC_CHARACTERS=''.,'''"
-
-// microsSince1970 is a timestamp's microseconds.
-const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + EXTRACT(HOUR FROM (%[1]s - " + year1970 +
-	")) * 3600000000 + EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + EXTRACT(SECOND FROM (%[1]s - " + year1970 + ")) * 1000000)"
-
-const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
-
 // statements writes the SQL about one table. It is pure; Explain and the loader share it.
 type statements struct {
 	sqlload.Statements
@@ -59,56 +22,25 @@ type statements struct {
 	primaryKey bool
 }
 
-// statementsFor plans the statements before the server was asked. table is schema.name, or a name alone.
-func statementsFor(table string, s rows.Schema, method string, o options) statements {
+// statements are those about the table that Prepare has settled, or is about to.
+func (l *opened) statements(s *sqlload.State) statements {
+	return statements{Statements: s.Statements, method: l.method, options: l.options, primaryKey: s.Want.PrimaryKey}
+}
+
+// planned are the statements before the server was asked. table is schema.name, or a name alone.
+func planned(table string, s rows.Schema) sqlload.Statements {
 	d := dialect()
 	schema, _, found := strings.Cut(strings.ToUpper(table), ".")
 	if !found {
 		schema = ""
 	}
-	return statements{
-		Statements: sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table), Claims: claimsTable(schema)},
-		method:     method, options: o,
-	}
+	return sqlload.Statements{Dialect: d, Schema: s, Table: d.Identifier(table), Claims: claimsTable(schema)}
 }
 
 // claimsTable is the claim table in a schema, quoted.
 func claimsTable(schema string) string {
 	return qualified(schema, strings.ToUpper(sqlload.ClaimsTable))
 }
-
-// qualified quotes schema and name as the catalog has them; schema may be empty.
-func qualified(schema, name string) string {
-	if schema == "" {
-		return `"` + name + `"`
-	}
-	return `"` + schema + `"."` + name + `"`
-}
-
-// literal quotes a text. Oracle knows no backslash escapes.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
-// columnType is the server's type for a column. Lengths count bytes whatever NLS_LENGTH_SEMANTICS says, and timestamps
-// have no time zone, or the session's would move them.
-func columnType(c rows.Column) string {
-	switch c.Type {
-	case rows.Int64:
-		return "NUMBER(19)"
-	case rows.Decimal:
-		return fmt.Sprintf("NUMBER(%d,%d)", c.Digits, c.Scale)
-	case rows.Date:
-		return "DATE"
-	case rows.Timestamp:
-		return "TIMESTAMP(6)"
-	case rows.Bytes:
-		return fmt.Sprintf("RAW(%d)", lengthOf(c))
-	default:
-		return fmt.Sprintf("VARCHAR2(%d BYTE)", lengthOf(c))
-	}
-}
-
-// lengthOf is what a variable column declares.
-func lengthOf(c rows.Column) int { return max(c.MaxBytes, c.Declared, 1) }
 
 // createTable makes the target. Values that may be empty stay nullable, since to Oracle an empty text is a NULL.
 //
@@ -140,12 +72,6 @@ func (s statements) createTable() string {
 func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
 }
-
-// dropTable leaves nothing in the recycle bin, where the space of a recreated table would stay taken.
-func (s statements) dropTable() string { return "DROP TABLE " + s.Table + " PURGE" }
-
-// truncateTable empties the table and gives its space back. As all DDL it commits, and nothing brings the rows back.
-func (s statements) truncateTable() string { return "TRUNCATE TABLE " + s.Table }
 
 // createClaims makes the claim table. Not compressed, since in a compressed unit one claim would lock its neighbours.
 func (s statements) createClaims() string {
@@ -193,11 +119,6 @@ func (s statements) lockTable() string {
 // lockClaims keeps everybody else out of the claim table until the transaction ends.
 func (s statements) lockClaims() string {
 	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", s.Claims, lockWait)
-}
-
-// selectBatch counts the rows of a batch that are there, with the smallest and the largest of their numbers.
-func (s statements) selectBatch(r loader.Ref) string {
-	return s.SelectSpan(loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1})
 }
 
 // useHints makes the server look at the hints on which fast, direct and cloud-copy rest. Autonomous databases ignore

@@ -1,0 +1,273 @@
+package oracle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// catalog asks the server's dictionary about the target table.
+type catalog struct{ *opened }
+
+// traitUser is the trait of a relation that says who has logged on, whatever current_schema is.
+const traitUser = 0
+
+const anotherTable = "choose another --table"
+
+// Plan implements sqlload.Catalog.
+func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
+	return planned(cmp.Or(l.target.Table, p.Schema.Dataset), p.Schema)
+}
+
+// Locate implements sqlload.Catalog. It refuses what a run into one partition must not do.
+func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
+	r, err := relationOf(ctx, c, s.Table)
+	switch create := s.Want.Create; {
+	case err != nil || l.options.partition == "":
+	case r == nil && create != loader.CreateNever || create == loader.CreateRecreate:
+		return nil, refuse("make the table yourself, and use --create never",
+			"option %s names a partition, and the tables that terapush makes have none", optionPartition)
+	case create == loader.CreateTruncate && r.Kind == "":
+		return nil, refuse(fmt.Sprintf("ALTER TABLE %s TRUNCATE PARTITION %s yourself, and use --create never",
+			r.Table, s.Identifier(l.options.partition)),
+			"option %s names a partition, and TRUNCATE TABLE would empty all of them", optionPartition)
+	}
+	return r, err
+}
+
+// relationOf finds what has the name among all that shares one namespace with tables; indexes do not. DROP changes the first
+// part of the identity, and TRUNCATE the second: of a partitioned table the data objects are its partitions', and the lowest
+// of them stays when partitions are added. A materialized view is a table as well, and comes before it.
+func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Relation, error) {
+	schema, name := unquoted(table)
+	found, err := sqlload.Rows(ctx, c, "SELECT o.owner, o.object_name, o.object_type, TO_CHAR(o.object_id), "+
+		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner AND d.object_name = o.object_name "+
+		"AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
+		"(SELECT MAX(c.comments) FROM all_tab_comments c WHERE c.owner = o.owner AND c.table_name = o.object_name), "+
+		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o "+
+		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+literal(name)+" AND o.object_type IN ('FUNCTION', "+
+		"'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	row := found[0]
+	r := &sqlload.Relation{
+		Schema: row[0], Name: row[1], Table: qualified(row[0], row[1]), Identity: row[3] + "/" + row[4], Comment: row[5],
+		Claims: claimsTable(row[0]), Traits: row[6:],
+	}
+	if row[2] != "TABLE" {
+		r.Kind = strings.ToLower(row[2])
+	}
+	return r, nil
+}
+
+// Columns implements sqlload.Catalog. A default has a length.
+func (l catalog) Columns(
+	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
+) ([]sqlload.Column, error) {
+	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), TO_CHAR(c.data_precision), "+
+		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+literal(r.Schema)+
+		" AND c.table_name = "+literal(r.Name)+" ORDER BY c.column_id")
+	columns := make([]sqlload.Column, len(found))
+	for i, row := range found {
+		t := typeOf(row[1], row[2], row[3], row[4])
+		columns[i] = sqlload.Column{Name: row[0], Type: t.String(), Optional: row[5] == "Y" || row[6] != "", Takes: t.takes}
+	}
+	return columns, err
+}
+
+// existingType is the type of a column that is there.
+type existingType struct {
+	name, precision      string // precision is "" where a NUMBER has none
+	bytes, digits, scale int
+	anyScale             bool
+}
+
+// typeOf reads the type as ALL_TAB_COLUMNS has it, with "" for what it does not have. A NUMBER has 38 digits where none are
+// given.
+func typeOf(name, bytes, precision, scale string) existingType {
+	t := existingType{name: name, precision: precision, digits: 38, anyScale: scale == ""}
+	t.bytes, _ = strconv.Atoi(bytes)
+	t.scale, _ = strconv.Atoi(scale)
+	if precision != "" {
+		t.digits, _ = strconv.Atoi(precision)
+	}
+	return t
+}
+
+func (t existingType) String() string {
+	switch {
+	case t.name == "NUMBER" && (t.precision != "" || !t.anyScale):
+		return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.scale)
+	case t.name == "VARCHAR2" || t.name == "CHAR":
+		return fmt.Sprintf("%s(%d BYTE)", t.name, t.bytes)
+	case t.name == "RAW" || t.name == "NVARCHAR2" || t.name == "NCHAR":
+		return fmt.Sprintf("%s(%d)", t.name, t.bytes)
+	}
+	return t.name
+}
+
+// takes reports whether a column takes values of ours as they are: without padding, rounding or a conversion.
+func (t existingType) takes(want rows.Column) bool {
+	switch want.Type {
+	case rows.Int64: // a negative scale rounds to tens
+		return t.name == "NUMBER" && (t.precision == "" && t.anyScale || t.scale >= 0 && t.digits-t.scale >= 19)
+	case rows.Decimal: // another scale would round, or be read back otherwise
+		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.scale == want.Scale
+	case rows.Bytes:
+		return t.name == "RAW" && t.bytes >= want.MaxBytes
+	case rows.Text:
+		return t.name == "VARCHAR2" && t.bytes >= want.MaxBytes
+	case rows.Date:
+		return t.name == "DATE"
+	default:
+		digits, isTimestamp := strings.CutPrefix(t.name, "TIMESTAMP(")
+		return isTimestamp && (digits == "6)" || digits == "7)" || digits == "8)" || digits == "9)")
+	}
+}
+
+// Fits implements sqlload.Catalog.
+func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
+	traits, err := sqlload.Rows(ctx, c, l.selectTraits(r))
+	if err != nil {
+		return err
+	}
+	if len(traits) != 1 {
+		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
+			"this user may not see it in ALL_TABLES")
+	}
+	if err := l.unfit(r.Table, traits[0]); err != nil {
+		return err
+	}
+	if err := l.partitionThere(ctx, c, r); err != nil || !s.Want.PrimaryKey {
+		return err
+	}
+	names := make([]string, len(s.Schema.Number))
+	for i, t := range s.Schema.Number {
+		names[i] = strings.ToUpper(s.Schema.Columns[t.Column].Name)
+	}
+	there, err := keyed(ctx, c, r, names...)
+	if err == nil && !there {
+		err = refuse("add it, or use --create recreate",
+			"a primary key was asked for, and its is not (%s)", strings.Join(names, ", "))
+	}
+	return err
+}
+
+// selectTraits reads what decides how rows can go in: temporary, index-organized, cluster, enabled triggers, enabled
+// foreign keys, external; and for Fast Ingest whether the table is made for it, in a column that ALL_TABLES has since 18c.
+func (l catalog) selectTraits(r *sqlload.Relation) string {
+	count := func(of, owner, condition string) string {
+		return fmt.Sprintf("(SELECT TO_CHAR(COUNT(*)) FROM %s x WHERE x.%s = t.owner AND x.table_name = t.table_name%s)",
+			of, owner, condition)
+	}
+	columns := []string{
+		"t.temporary", "t.iot_type", "t.cluster_name",
+		count("all_triggers", "table_owner", " AND x.status = 'ENABLED'"),
+		count("all_constraints", "owner", " AND x.constraint_type = 'R' AND x.status = 'ENABLED'"),
+		count("all_external_tables", "owner", ""),
+	}
+	if l.method == methodFast {
+		columns = append(columns, "t.memoptimize_write")
+	}
+	return "SELECT " + strings.Join(columns, ", ") + " FROM all_tables t WHERE t.owner = " + literal(r.Schema) +
+		" AND t.table_name = " + literal(r.Name)
+}
+
+// unfit says by a row of selectTraits why the method cannot be had on the table. Where the server does not support
+// Fast Ingest or direct path it inserts conventionally and says nothing. Compression is not among the reasons: a server
+// that knows no Fast Ingest into compressed tables lets nobody make such a table (ORA-62146).
+func (l catalog) unfit(table string, row []string) error {
+	temporary, organized, cluster, triggers, foreign, external := row[0], row[1], row[2], row[3], row[4], row[5]
+	var reason, hint string
+	switch {
+	case external != "0":
+		return refuse(anotherTable, "it is an external table")
+	case temporary == "Y":
+		return refuse(anotherTable, "it is temporary: each session has its own rows")
+	case l.method != methodFast && l.method != methodDirect:
+		return nil
+	case triggers != "0":
+		reason, hint = "it has enabled triggers", "ALTER TABLE "+table+" DISABLE ALL TRIGGERS"
+	case foreign != "0":
+		reason, hint = "it has enabled foreign keys", "ALTER TABLE "+table+" DISABLE CONSTRAINT …"
+	case cluster != "":
+		reason, hint = "it lies in a cluster", anotherTable
+	case organized != "":
+		reason, hint = "it is organized as an index", anotherTable
+	case l.method == methodFast && row[6] != "ENABLED":
+		reason, hint = "it is not made for Fast Ingest", "ALTER TABLE "+table+" MEMOPTIMIZE FOR WRITE, or use --create recreate"
+	default:
+		return nil
+	}
+	return refuse(hint+", or use method "+methodArray,
+		"%s, so that method %s would insert conventionally and nobody would say so", reason, l.method)
+}
+
+// partitionThere looks for the partition of option partition.
+func (l catalog) partitionThere(ctx context.Context, c sqlload.Conn, r *sqlload.Relation) error {
+	if l.options.partition == "" {
+		return nil
+	}
+	name := strings.ToUpper(l.options.partition)
+	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+
+		literal(r.Schema)+" AND p.table_name = "+literal(r.Name)+" AND p.partition_name = "+literal(name))
+	if err == nil && n == 0 {
+		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
+	}
+	return err
+}
+
+// keyed reports whether there is a unique index on exactly the columns. A deferrable constraint has an index that is not
+// unique, and finds duplicates at the commit only: too late to tell a claim that is taken. The status of a partitioned
+// index is that of its partitions, N/A, and one that is unusable takes no rows.
+func keyed(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...string) (bool, error) {
+	n, err := sqlload.Number(ctx, c, fmt.Sprintf("SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i "+
+		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name "+
+		"WHERE i.table_owner = %s AND i.table_name = %s AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') "+
+		"GROUP BY i.owner, i.index_name HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
+		literal(r.Schema), literal(r.Name), len(columns), literals(columns)))
+	return n > 0, err
+}
+
+func refuse(hint, format string, values ...any) error {
+	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
+}
+
+// Create implements sqlload.Catalog. Each of the two is a transaction of its own, as all of Oracle's DDL is.
+func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
+	st := l.statements(s)
+	return []string{st.createTable(), st.markTable()}, nil
+}
+
+// Exists implements sqlload.Catalog.
+func (l catalog) Exists(err error) bool { return (&link{client: l.client}).is(err, codeNameTaken) }
+
+// Grant implements sqlload.Catalog.
+func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table string) string {
+	schema, _ := unquoted(table)
+	switch anothers := schema != "" && !strings.EqualFold(schema, l.target.User); {
+	case privileges == "TRUNCATE":
+		return "GRANT DROP ANY TABLE TO " + l.target.User + " for a table in another user's schema, or have the owner empty it " +
+			"and use --create never"
+	case anothers:
+		return "GRANT CREATE ANY TABLE TO " + l.target.User
+	}
+	return "GRANT CREATE TABLE and a quota on a tablespace to " + l.target.User
+}
+
+// Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. They are counted where the
+// schema is that of the user who has logged on, whatever current_schema says; of another one it is 0: DBA_SEGMENTS takes a
+// privilege.
+func (l catalog) Stored(s *sqlload.State) []string {
+	schema, name := unquoted(s.Table)
+	return []string{"SELECT TO_CHAR(NVL(SUM(g.bytes), 0)) FROM user_segments g WHERE " + ownerOf(schema) +
+		" = SYS_CONTEXT('USERENV', 'SESSION_USER') AND (g.segment_name = " + literal(name) +
+		" OR g.segment_name IN (SELECT i.index_name FROM user_indexes i WHERE i.table_name = " + literal(name) + "))"}
+}

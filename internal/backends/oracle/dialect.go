@@ -1,0 +1,111 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// maxValueBytes is the longest VARCHAR2 or RAW there is, with MAX_STRING_SIZE = EXTENDED; 4000 and 2000 without.
+const maxValueBytes = 32767
+
+// dialect is Oracle's SQL. Every number is read as its digits, and dates in a format of their own: of what the two
+// drivers make of NUMBER, DATE and TIMESTAMP no two things are alike. VSIZE counts bytes of texts and of RAW.
+//
+// The difference of two timestamps is an interval, whose fields are whole numbers but for the seconds, and those are exact.
+// That of two dates would be a fraction of a day, which is not.
+//
+// DROP leaves nothing in the recycle bin, where the space of a recreated table would stay taken.
+func dialect() sqlload.Dialect {
+	return sqlload.Dialect{
+		Type: columnType, Quote: `"`, Upper: true, EmptyIsNull: true,
+		Drop: "DROP TABLE %s PURGE", Any: "SELECT 1 FROM %s WHERE ROWNUM = 1", Dual: " FROM DUAL",
+		Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
+		TextLength: "VSIZE", BytesLength: "VSIZE",
+		TimeNumber: microsSince1970, TimeLiteral: "TIMESTAMP '%s'", Leading: true,
+		MaxList: 1000, // ORA-01795
+		Reads: map[rows.Type]string{
+			rows.Int64: "TO_CHAR(%s)", rows.Decimal: "TO_CHAR(%s, 'TM9', " + withPoint + ")",
+			rows.Date: "TO_CHAR(%s, '" + secondsMask + "')", rows.Timestamp: "TO_CHAR(%s, '" + microsMask + "')",
+		},
+	}
+}
+
+// How dates and timestamps are written and read as text.
+const (
+	secondsMask = "YYYY-MM-DD HH24:MI:SS"
+	microsMask  = secondsMask + ".FF6"
+)
+
+// withPoint makes a conversion's decimal point a point. It is the session's otherwise: a comma where the client's country,
+// NLS_LANG or --set has one.
+const withPoint = "'NLS_NUMERIC_CHARACTERS=''.,'''"
+
+// microsSince1970 is a timestamp's microseconds.
+const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + " +
+	"EXTRACT(HOUR FROM (%[1]s - " + year1970 + ")) * 3600000000 + " +
+	"EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + " +
+	"EXTRACT(SECOND FROM (%[1]s - " + year1970 + ")) * 1000000)"
+
+const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
+
+// qualified quotes schema and name as the catalog has them; schema may be empty.
+func qualified(schema, name string) string {
+	if schema == "" {
+		return `"` + name + `"`
+	}
+	return `"` + schema + `"."` + name + `"`
+}
+
+// literal quotes a text. Oracle knows no backslash escapes.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// ownerOf is the schema that a name is looked up in: where none is given, the one that --set current_schema may have set.
+func ownerOf(schema string) string {
+	if schema == "" {
+		return "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
+	}
+	return literal(schema)
+}
+
+// unquoted undoes qualified. Names have no quotation marks, and in quotes they may have dots.
+func unquoted(table string) (schema, name string) {
+	schema, name, both := strings.Cut(strings.Trim(table, `"`), `"."`)
+	if !both {
+		return "", schema
+	}
+	return schema, name
+}
+
+// literals quotes texts for an IN list.
+func literals(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = literal(t)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// columnType is the server's type for a column. Lengths count bytes whatever NLS_LENGTH_SEMANTICS says, and timestamps
+// have no time zone, or the session's would move them.
+func columnType(c rows.Column) string {
+	switch c.Type {
+	case rows.Int64:
+		return "NUMBER(19)"
+	case rows.Decimal:
+		return fmt.Sprintf("NUMBER(%d,%d)", c.Digits, c.Scale)
+	case rows.Date:
+		return "DATE"
+	case rows.Timestamp:
+		return "TIMESTAMP(6)"
+	case rows.Bytes:
+		return fmt.Sprintf("RAW(%d)", lengthOf(c))
+	default:
+		return fmt.Sprintf("VARCHAR2(%d BYTE)", lengthOf(c))
+	}
+}
+
+// lengthOf is what a variable column declares.
+func lengthOf(c rows.Column) int { return max(c.MaxBytes, c.Declared, 1) }
