@@ -3,10 +3,12 @@ package sqlload_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
@@ -15,7 +17,6 @@ import (
 
 // Only what the probe has put there is removed, and what did not arrive proves nothing.
 func TestProbe(t *testing.T) {
-	type found struct{ rows, claims int64 }
 	refused := errors.New("no partition for this key")
 	const row, claim = `DELETE FROM "t" WHERE "id" = 7`, `DELETE FROM "c" WHERE run = 'r' AND batch = -2`
 	for name, c := range map[string]struct {
@@ -38,23 +39,21 @@ func TestProbe(t *testing.T) {
 		"refused, claim is in":  {sent: refused, after: found{1, 1}, says: refused.Error(), removed: []string{claim}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sqlload.Statements{Dialect: postgres(), Schema: documents(), Table: `"t"`, Claims: `"c"`}
-			there, sent := c.before, false
-			var removed []string
-			proof, err := s.Probe(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: sqlload.Probe}, First: 7, Rows: 1}, sqlload.Trial{
-				Look: func(_ context.Context, rows, claims string) (int64, int64, error) {
-					assert.Equal(t, s.SelectRow(7), rows)
-					assert.Equal(t, s.SelectClaim("r", sqlload.Probe), claims)
-					return there.rows, there.claims, nil
-				},
-				Send: func(context.Context) error {
-					there, sent = c.after, true
-					return c.sent
-				},
-				Remove: func(_ context.Context, statement string) error {
-					removed = append(removed, statement)
-					return nil
-				},
+			server := &scripted{found: c.before}
+			table := sqlload.ClaimedTable{Table: &sqlload.Table{
+				Catalog: server, Failed: func(_ string, err error) error { return err }, Classify: func(error) loader.Verdict { return loader.Verdict{} },
+				Connect: func(context.Context) (sqlload.Conn, error) { return server, nil },
+			}}
+			_, err := table.Prepare(t.Context(), loader.Preparation{Silent: true, Schema: documents()})
+			require.NoError(t, err)
+			sent := false
+			ref := loader.Ref{ID: batch.ID{Run: "r"}, First: 7, Rows: 1}
+			proof, err := table.Probe(t.Context(), ref, func(context.Context) (sqlload.Session, sqlload.Send, error) {
+				sent = true
+				return &conn{}, func(context.Context) (int64, []string, error) {
+					server.found = c.after
+					return 1, nil, c.sent
+				}, nil
 			})
 			if c.says == "" {
 				assert.NoError(t, err)
@@ -62,8 +61,38 @@ func TestProbe(t *testing.T) {
 				assert.ErrorContains(t, err, c.says)
 			}
 			assert.Equal(t, c.want, proof)
-			assert.Equal(t, c.removed, removed, strings.Join(removed, "; "))
+			assert.Equal(t, c.removed, server.removed)
 			assert.Equal(t, c.unsent, !sent)
 		})
 	}
 }
+
+// scripted is a server that knows how many rows and claims of the probe there are.
+type scripted struct {
+	sqlload.Catalog
+	found   found
+	removed []string
+}
+
+type found struct{ rows, claims int64 }
+
+func (s *scripted) Plan(p loader.Preparation) sqlload.Statements {
+	return sqlload.Statements{Dialect: postgres(), Schema: p.Schema, Table: `"t"`, Claims: `"c"`}
+}
+
+func (s *scripted) Exec(_ context.Context, statement string) (int64, error) {
+	s.removed = append(s.removed, statement)
+	return 1, nil
+}
+
+func (s *scripted) Query(_ context.Context, query string, each func([][]byte) error) error {
+	if strings.Contains(query, `FROM "t"`) {
+		return each([][]byte{strconv.AppendInt(nil, s.found.rows, 10)})
+	}
+	if s.found.claims > 0 {
+		return each([][]byte{[]byte("1")})
+	}
+	return nil
+}
+
+func (s *scripted) Close() error { return nil }

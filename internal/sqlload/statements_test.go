@@ -2,7 +2,6 @@ package sqlload_test
 
 import (
 	"fmt"
-	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -127,21 +126,6 @@ func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
 		`("id" IN (1,2) OR "id" IN (3,4) OR "id" IN (5))`: {1, 2, 3, 4, 5},
 	} {
 		assert.Equal(t, read+want, s.SelectRows(numbers))
-	}
-}
-
-func TestReadBucket(t *testing.T) {
-	b, err := sqlload.ReadBucket([]string{"2", "3", "0", "9", "12", "99999999999999999999", "7", "8"})
-	require.NoError(t, err)
-	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
-	assert.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 8}}, b)
-	for says, row := range map[string][]string{
-		"has 2 values":   {"1", "2"},
-		"value 2":        {"2", "three", "0", "2", "3", "5"},
-		"and no integer": {"2", "3", "0", "2", "3", "5.5"},
-	} {
-		_, err := sqlload.ReadBucket(row)
-		assert.ErrorContains(t, err, says)
 	}
 }
 

@@ -1,10 +1,12 @@
 package sqlload
 
 import (
+	"math/big"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -24,17 +26,23 @@ func TestValueOf(t *testing.T) {
 		{rows.Text, "x", []byte("x")},
 		{rows.Text, "", []byte{}},
 	} {
-		got, err := valueOf(rows.Column{Type: c.kind}, []byte(c.text))
+		got, err := Dialect{}.readValue(rows.Column{Type: c.kind}, []byte(c.text))
 		require.NoError(t, err)
 		require.Equal(t, c.want, got, c.text)
 	}
 	for _, kind := range []rows.Type{rows.Date, rows.Text} {
-		null, err := valueOf(rows.Column{Type: kind}, nil)
+		null, err := Dialect{}.readValue(rows.Column{Type: kind}, nil)
 		require.NoError(t, err)
 		require.Nil(t, null, "a NULL is no empty text")
 	}
+	digits, err := Dialect{Hex: true}.readValue(rows.Column{Type: rows.Bytes}, []byte("00ff"))
+	require.NoError(t, err)
+	require.Equal(t, []byte{0, 0xff}, digits)
+	empty, err := Dialect{EmptyIsNull: true}.readValue(rows.Column{Type: rows.Text}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []byte{}, empty)
 	for _, bad := range []string{"0000-00-00", "soon", "1970-01-01 00:00:01", "1970-01-01 soon"} {
-		_, err := valueOf(rows.Column{Type: rows.Date}, []byte(bad))
+		_, err := Dialect{}.readValue(rows.Column{Type: rows.Date}, []byte(bad))
 		require.Error(t, err)
 	}
 }
@@ -44,16 +52,37 @@ func TestReadDecimal(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0.00": 0, "0": 0, ".5": 50, "-.05": -5, "12.34": 1234, "12.3": 1230, "-12": -1200, "9999.99": 999999, "0009999.99": 999999,
 	} {
-		got, err := ReadFixed(price, text)
+		got, err := readFixed(price, text)
 		require.NoError(t, err, text)
 		require.Equal(t, want, got, text)
 	}
 	for _, bad := range []string{"", ".", "1.", "-", "1.234", "1.230", "10000.00", "1e3", "+1", "--1", "1.2.3", "NaN", "1,5", " 1"} {
-		_, err := ReadFixed(price, bad)
+		_, err := readFixed(price, bad)
 		require.Error(t, err, bad)
 	}
 	widest := rows.Column{Type: rows.Decimal, Digits: 18, Scale: 18}
-	got, err := ReadFixed(widest, "-0.999999999999999999")
+	got, err := readFixed(widest, "-0.999999999999999999")
 	require.NoError(t, err)
 	require.EqualValues(t, -999_999_999_999_999_999, got)
+}
+
+func TestReadBucket(t *testing.T) {
+	row := func(values ...string) (row [][]byte) {
+		for _, v := range values {
+			row = append(row, []byte(v))
+		}
+		return row
+	}
+	b, err := readBucket(append(row("2", "3", "0", "9", "12", "99999999999999999999", "7"), nil))
+	require.NoError(t, err)
+	squares, _ := new(big.Int).SetString("99999999999999999999", 10)
+	require.Equal(t, loader.Bucket{Number: 2, Rows: 3, Max: 9, Sum: big.NewInt(12), Squares: squares, Lengths: []int64{7, 0}}, b)
+	for says, bad := range map[string][][]byte{
+		"has 2 values":   row("1", "2"),
+		"value 2":        row("2", "three", "0", "2", "3", "5"),
+		"and no integer": row("2", "3", "0", "2", "3", "5.5"),
+	} {
+		_, err := readBucket(bad)
+		require.ErrorContains(t, err, says)
+	}
 }
