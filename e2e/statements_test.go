@@ -33,13 +33,18 @@ func TestStatementsSent(t *testing.T) {
 		if d.kind == postgres {
 			methods, plain = []string{"copy", "insert"}, "sslmode=disable"
 		}
+		var sent []string // the claim table is made once
 		for _, method := range methods {
 			w := newWiretap(t, d)
 			l := small(40)
 			l.batchRows, l.table = 20, strings.ReplaceAll(method, "-", "_")
 			target := d.target(through(w.Addr().String()), func(u *url.URL) { u.RawQuery = plain })
-			d.pushTo(target, l.flags("--method", method, "--workers", "1", "--verify", "full")...).run(t).ends(t, 0)
+			flags := l.flags("--method", method, "--workers", "1", "--verify", "full")
+			explained := d.pushTo(target, append(flags, "--dry-run")...).run(t).ends(t, 0).stdout
+			d.pushTo(target, flags...).run(t).ends(t, 0)
 			isSent(t, string(d.kind)+"-"+method, w.all())
+			sent = append(sent, w.all()...)
+			showsWhatIsSent(t, explained, sent)
 		}
 	})
 	for _, method := range databendMethods() {
@@ -82,6 +87,27 @@ func isSent(t *testing.T, name string, statements []string) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, string(want), text)
+}
+
+// showsWhatIsSent holds a dry run to what is sent: every statement is, with the schema that the server knows, and a run's id.
+// The proof's count is of all rows, and asks for lengths besides.
+func showsWhatIsSent(t *testing.T, explained string, sent []string) {
+	t.Helper()
+	_, explained, _ = strings.Cut(explained, "-- once\n")
+	explained, _, _ = strings.Cut(explained, "\n-- to verify")
+	normal := func(text string) string {
+		text = regexp.MustCompile(`\d{8}[-_]\d{6}[-_][a-z2-7]{6}`).ReplaceAllString(text, "RUN")
+		text = regexp.MustCompile(`\bterapush-[A-Z2-7]{26}\b`).ReplaceAllString(text, "NAME")
+		text = regexp.MustCompile(`(, connection\) VALUES \(.*, )\d+\)`).ReplaceAllString(text, "${1}0)")
+		text = regexp.MustCompile("[\"`]\\w+[\"`][.]([\"`])").ReplaceAllString(text, "$1")
+		return strings.Join(strings.Fields(text), " ")
+	}
+	all := normal(strings.Join(sent, "\n"))
+	for statement := range strings.SplitSeq(explained, ";\n") {
+		statement = regexp.MustCompile(`(?m)^-- .*$`).ReplaceAllString(statement, "")
+		statement, _, _ = strings.Cut(normal(statement), "(…)")
+		require.Contains(t, all, strings.TrimSpace(statement))
+	}
 }
 
 // wiretap forwards connections to a server and notes the statements on them.
