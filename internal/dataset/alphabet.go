@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 )
 
@@ -15,16 +14,6 @@ const (
 	Bytes Kind = "bytes" // 245 of the 256 bytes; not valid UTF-8
 	Text  Kind = "text"  // 90 of the 94 graphic ASCII characters; no blank, since blanks at the ends get trimmed
 )
-
-// EntropyPerByte is the information in one byte of a payload of the kind, in bits: log2 of the alphabet's size. No
-// compressor gets a payload below that. It is NaN for a kind that does not exist.
-func EntropyPerByte(k Kind) float64 {
-	a, err := newAlphabet(k)
-	if err != nil {
-		return math.NaN()
-	}
-	return math.Log2(float64(a.size))
-}
 
 // alphabet turns random words into symbols.
 type alphabet struct {
@@ -63,8 +52,8 @@ func alphabetOf(chosen func(byte) bool) *alphabet {
 // gamma is SplitMix64's step: odd, so that the counter passes through all 2^64 values before one repeats.
 const gamma = 0x9E3779B97F4A7C15
 
-// mix is the output function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014),
-// with the constants of Vigna's splitmix64.c. It is a bijection.
+// mix is the output function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+// 2014), with the constants of Vigna's splitmix64.c. It is a bijection.
 func mix(z uint64) uint64 {
 	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
 	z = (z ^ z>>27) * 0x94D049BB133111EB

@@ -8,9 +8,9 @@ import (
 
 const lineitemName = "lineitem"
 
-// lineitem is the largest table of TPC-H (specification 4.2.3): 16 columns of numbers, decimals, dates and short texts, as
-// a warehouse has them. Keys, prices, dates and flags have the ranges and depend on each other as the specification says,
-// so that its queries mean something; a row is no row of dbgen.
+// lineitem is the largest table of TPC-H (specification 4.2.3): 16 columns of numbers, decimals, dates and short
+// texts, as a warehouse has them. Keys, prices, dates and flags have the ranges and depend on each other as in the
+// specification, so that its queries mean something; a row is no row of dbgen.
 //
 // What differs from it, so that every row follows from seed and row number:
 //   - each order has four lines, where dbgen draws one to seven, and order keys have no gaps;
@@ -61,7 +61,7 @@ const (
 
 	firstOrderDay = 8035 // 1992-01-01 in days since 1970-01-01
 	orderDays     = 2406 // to 1998-08-02, 151 days before the last day of all
-	currentDay    = 9298 // 1995-06-17, which says what has been shipped or returned
+	currentDay    = 9298 // 1995-06-17, which decides what has been shipped or returned
 	shortComment  = 10   // bytes …
 	longComment   = 43   // … to this many
 )
@@ -111,7 +111,7 @@ func (d *lineitem) Fill(dst *rows.Block, first int64, n int) {
 	d.texts(dst, first)
 }
 
-// goods is what was sold, by whom and for how much: all from the first word of a row.
+// goods returns what was sold, by whom and for how much: all from the first word of a row.
 func (d *lineitem) goods(dst *rows.Block, first int64) {
 	part, supplier := dst.Columns[linePart].Ints, dst.Columns[lineSupplier].Ints
 	quantity, price := dst.Columns[lineQuantity].Ints, dst.Columns[linePrice].Ints
@@ -135,7 +135,7 @@ func (d *lineitem) goods(dst *rows.Block, first int64) {
 	}
 }
 
-// dates are when a line was to arrive and did, counted from the day of its order.
+// dates returns when a line was to arrive and did, counted from the day of its order.
 func (d *lineitem) dates(dst *rows.Block, first int64) {
 	shipped, committed, received := dst.Columns[lineShipped].Ints, dst.Columns[lineCommitted].Ints, dst.Columns[lineReceived].Ints
 	state := d.start + (uint64(first)*d.words+1)*gamma

@@ -27,5 +27,5 @@ func (t *texts) append(s string) { t.used += copy(t.data[t.used:], s) }
 // end ends value i.
 func (t *texts) end(i int) { t.vector.Ends[i] = uint32(t.used) }
 
-// done gives back the room that is left.
+// done cuts the unused space off the vector.
 func (t *texts) done() { t.vector.Data = t.data[:t.used] }

@@ -31,7 +31,7 @@ import (
 type Server struct {
 	program string              // the folder with bin
 	path    string              // of the folder with data, log and what the caller puts there
-	lock    *os.File            // the folder's; it is held by whoever has the file open
+	lock    *os.File            // the folder's; it is held by every process that has the file open
 	user    *syscall.Credential // nil = the user of this process
 	url     url.URL
 	process *os.Process   // nil once stopped or kept
@@ -49,7 +49,7 @@ func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error
 		if s.user, err = nobody(); err != nil {
 			return nil, err
 		}
-		defer syscall.Umask(syscall.Umask(0o022)) // nobody has to get to the program
+		defer syscall.Umask(syscall.Umask(0o022)) // the user nobody has to reach the program
 	}
 	lock, err := enter(ctx, &dir)
 	if err != nil {
@@ -105,7 +105,8 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	defer log.Close()
 	server := s.command("postgres", "-h", "127.0.0.1", "-p", s.url.Port(),
 		"-k", "", // no socket in /tmp, where anybody may connect
-		// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in containers.
+		// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in
+		// containers.
 		"-c", "dynamic_shared_memory_type=mmap",
 		// Made to take one big load on a small machine, and safe: fsync and synchronous_commit stay on.
 		"-c", "shared_buffers=256MB",
@@ -145,8 +146,8 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	}
 }
 
-// command is a program of PostgreSQL that works on the server's data. Of the environment, where root's secrets may be,
-// it gets nothing, nor of the terminal's Ctrl-C, which is this process's to handle.
+// command returns a program of PostgreSQL that works on the server's data. Of the environment, where root's secrets
+// may be, it gets nothing, nor of the terminal's Ctrl-C, which is this process's to handle.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.program, "bin", name), append(args, "-D", s.data())...)
 	c.Dir, c.Env = s.path, []string{"LC_ALL=C"}
@@ -161,7 +162,7 @@ func (s *Server) end(signal os.Signal) {
 	<-s.ended
 }
 
-// failure is the error of a server that has ended by itself.
+// failure returns the error of a server that has ended by itself.
 func (s *Server) failure() error {
 	text, _ := os.ReadFile(s.log())
 	return fmt.Errorf("PostgreSQL has ended by itself: %w; the end of its log:\n%s", s.exit, strings.TrimSpace(string(text[max(0, len(text)-2000):])))
@@ -173,10 +174,10 @@ func (s *Server) log() string { return filepath.Join(s.path, "postgresql.log") }
 
 func (s *Server) remove() error { return errors.Join(os.RemoveAll(s.path), s.lock.Close()) }
 
-// URL is where the server is, as the database's superuser, with the password.
+// URL returns where the server is, as the database's superuser, with the password.
 func (s *Server) URL() string { return s.url.String() }
 
-// Dir is a folder of this process's user that lives as long as the data.
+// Dir returns a folder of this process's user that lives as long as the data.
 func (s *Server) Dir() string { return s.path }
 
 // Stop ends the server, with its connections, and removes its data. After Stop or Keep it does nothing.
@@ -188,7 +189,7 @@ func (s *Server) Stop() (err error) {
 	case <-s.ended:
 		err = s.failure()
 	default:
-		s.end(syscall.SIGQUIT) // SIGINT would save a gigabyte that nobody will read
+		s.end(syscall.SIGQUIT) // SIGINT would save a gigabyte that is removed next
 	}
 	s.process = nil
 	return errors.Join(err, s.remove())

@@ -32,7 +32,7 @@ const (
 // of those that have ended. One demo at a time is inside, until its server is up.
 func enter(ctx context.Context, dir *string) (inside io.Closer, err error) {
 	if *dir == "" {
-		cache := "/var/cache" // nobody gets into root's own
+		cache := "/var/cache" // no other user may enter root's own
 		if os.Geteuid() != 0 {
 			if cache, err = os.UserCacheDir(); err != nil {
 				return nil, err
@@ -120,8 +120,8 @@ func fetch(ctx context.Context, dir string, log io.Writer) (program string, err 
 	return program, errors.Join(os.Rename(files, program), os.RemoveAll(part))
 }
 
-// nobody is the user of root's servers. It needs a name, which initdb looks up. The user postgres would do, but on a
-// machine with a database of its own that database is his.
+// nobody returns the user of root's servers. It needs a name, which initdb looks up. The user postgres would do, but
+// on a machine with a database of its own that database is his.
 func nobody() (*syscall.Credential, error) {
 	u, err := user.Lookup("nobody")
 	if err != nil {

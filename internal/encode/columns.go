@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// columns keeps the values of a column together, as drivers bind them; batch.Columns says how they lie and reads them.
+// columns keeps the values of a column together, as drivers bind them; batch.Columns documents the layout and reads it.
 // It carries every type, and a block's columns become the batch's by copying.
 //
 // As in parquet, the number of rows is known before the first one: every fixed value is written where it will stay, and
@@ -25,7 +25,7 @@ type columns struct {
 	maxRow int
 }
 
-// columnWidth is the most bytes that a row takes in the column: 0 for what columns cannot carry.
+// columnWidth returns the most bytes that a row takes in the column: 0 for what columns cannot carry.
 func columnWidth(c rows.Column) int {
 	switch c.Type {
 	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
@@ -56,7 +56,7 @@ func (e *columns) MaxBytes(n int64) int64 {
 	return int64(bytes)
 }
 
-// fixedBytes is what the fixed values of n rows take, which is where the first variable column's values begin.
+// fixedBytes returns what the fixed values of n rows take, which is where the first variable column's values begin.
 func (e *columns) fixedBytes(n int) int {
 	bytes := 0
 	for _, c := range e.schema.Columns {
@@ -189,7 +189,7 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 	}
 }
 
-// copyFixed writes numbers, days or microseconds. Who reads them makes a database's dates, times and decimals of them, so
+// copyFixed writes numbers, days or microseconds. Drivers turn them into a database's dates, times and decimals, so
 // they are checked as in the formats that are text. The machine's own byte order is that of its memory.
 func copyFixed(dst []byte, c rows.Column, values []int64) {
 	switch c.Type {

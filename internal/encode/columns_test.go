@@ -73,7 +73,7 @@ func naiveColumns(t testing.TB, s rows.Schema, n int, encoded []byte) [][]any {
 	return values
 }
 
-// rowsOf are the same of vectors, from the schema's blocks or a batch's columns.
+// rowsOf returns the same of vectors, from the schema's blocks or a batch's columns.
 func rowsOf(n int, columns []rows.Vector) [][]any {
 	values := make([][]any, n)
 	for i := range values {

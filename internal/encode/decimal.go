@@ -24,7 +24,7 @@ func newDecimals(c rows.Column) decimals {
 	}
 }
 
-// decimalFits tells whether the column has a number of digits that rows.Column allows.
+// decimalFits reports whether the column has a number of digits that rows.Column allows.
 func decimalFits(c rows.Column) bool {
 	return c.Digits >= 1 && c.Digits <= 18 && c.Scale >= 1 && c.Scale <= c.Digits && !c.Derived
 }

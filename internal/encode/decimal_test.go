@@ -31,7 +31,7 @@ func decimalBlock(s rows.Schema, values ...int64) *rows.Block {
 	return b
 }
 
-// decimalValues are those where the number of digits changes, and where a group of four does.
+// decimalValues returns those where the number of digits changes, and where a group of four does.
 func decimalValues(digits int) []int64 {
 	values := []int64{0, 1, 9, 12_345_678, 100_000_005, 120_000_000_000}
 	for n := 1; n <= digits; n++ {

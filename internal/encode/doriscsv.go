@@ -5,10 +5,10 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// dorisCSV is what a Doris stream load reads with column_separator \x01 and line_delimiter \x02 and neither enclose nor
-// escape set (Doris manual, "Loading CSV", and be/src/vec/exec/format/csv): nothing is quoted, an empty field is an
-// empty string, \N is a NULL. The readers that look for quotes cost the server CPU, and what a plain text holds needs
-// none.
+// dorisCSV is what a Doris stream load reads with column_separator \x01 and line_delimiter \x02 and neither
+// enclose nor escape set (Doris manual, "Loading CSV", and be/src/vec/exec/format/csv): nothing is quoted, an empty
+// field is an empty string, \N is a NULL. The readers that look for quotes cost the server CPU, and what a plain text
+// holds needs none.
 //
 // A text that may hold a separator, a quote (which trim_double_quotes would take off) or \N cannot be told from one
 // that does not without looking at every byte, so only Plain columns are carried.

@@ -4,7 +4,7 @@
 // All formats in which rows follow one another share one loop (rows.go); a format is a layout, the bytes around the
 // values, and a choice of writer for each column. That choice is made once, in New, so that the loop asks nothing about
 // types. Parquet and columns keep the values of a column together and have loops of their own. Each format has a file of
-// its own, which says where its rules are written down.
+// its own, which names the source of its rules.
 package encode
 
 import (
@@ -29,7 +29,7 @@ type Encoder interface {
 	// than 4 GiB afterwards. A derived number that is negative or does not fit the digits planned for it, a derived
 	// text of another length, a decimal with more digits than its column and a date that has no four-digit year are the
 	// caller's bug: AppendRows panics rather than write another value. Behind what it returns up to 8 bytes of dst's
-	// capacity may be written over, so nobody else may keep anything there.
+	// capacity may be written over, so no other owner may keep anything there.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
@@ -120,7 +120,7 @@ func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
 	}
 }
 
-// Carries tells why the format cannot carry the schema; nil if it can.
+// Carries returns why the format cannot carry the schema; nil if it can.
 func Carries(f batch.Format, s rows.Schema) error {
 	l, ok := layoutOf(f, s)
 	switch {

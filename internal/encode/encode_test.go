@@ -25,7 +25,7 @@ type record struct {
 	sum   int64  // decimal of 18 digits, 5 of them behind the point
 }
 
-// textOnly tells the formats that carry no Bytes.
+// textOnly reports whether a format carries no Bytes.
 func textOnly(f batch.Format) bool { return f == batch.CSV || f == batch.DorisCSV || f == batch.NDJSON }
 
 // recordsSchema has every type; formats without Bytes go without the last column.
@@ -92,7 +92,7 @@ func whole(e encode.Encoder, blocks ...*rows.Block) ([]byte, *encode.Offsets) {
 	return e.AppendTail(buf), &at
 }
 
-// maxBytes is the room for n rows.
+// maxBytes returns the room for n rows.
 func maxBytes(e encode.Encoder, n int) int64 {
 	if p, ok := e.(encode.PerBatch); ok {
 		return p.MaxBytes(int64(n))
@@ -146,7 +146,7 @@ func TestBytesOfEveryFormat(t *testing.T) {
 	}
 }
 
-// widths are the digits for a schema whose first column is derived.
+// widths returns the digits for a schema whose first column is derived.
 func widths(s rows.Schema, first int) []int {
 	digits := make([]int, len(s.Columns))
 	digits[0] = first

@@ -53,7 +53,7 @@ func timeText(r record) string {
 	return time.UnixMicro(r.at).UTC().Format("2006-01-02 15:04:05.000000")
 }
 
-// sumText is the decimal as exact arithmetic writes it.
+// sumText returns the decimal as exact arithmetic writes it.
 func sumText(r record) string { return big.NewRat(r.sum, 100_000).FloatString(5) }
 
 // sumOf reads a decimal back, whatever zeros it was written with.

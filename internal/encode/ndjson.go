@@ -46,7 +46,7 @@ func ndjson() layout {
 	}
 }
 
-// jsonEscapes are those that RFC 8259 demands: the quote, the backslash and the control characters.
+// jsonEscapes returns those that RFC 8259 demands: the quote, the backslash and the control characters.
 func jsonEscapes() map[byte]string {
 	escapes := map[byte]string{}
 	for c := range byte(0x20) {

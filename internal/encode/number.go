@@ -49,7 +49,8 @@ func eightDigits(v uint64) uint64 {
 	return tens | (pairs-10*tens)<<8
 }
 
-// leadingZeros is how many of eight digits are zeros in front of the number, in bits; the last digit is none of them.
+// leadingZeros returns how many of eight digits are zeros in front of the number, in bits; the last digit is none of
+// them.
 func leadingZeros(digits uint64) int { return bits.TrailingZeros64(digits|1<<56) &^ 7 }
 
 // padded writes derived integers of 0 … 10^width−1 in that many characters. Leading zeros mean nothing to MySQL,
@@ -80,8 +81,9 @@ func (p padded) format(text []byte, v int64) {
 	}
 }
 
-// stamp makes use of keys that follow one another: only the last two digits change within a hundred of them. Ten divisions
-// a row would cost more than all the rest. Below 100, where there may be a blank for the tens, it is the last digit.
+// stamp makes use of keys that follow one another: only the last two digits change within a hundred of them. Ten
+// divisions a row would cost more than all the rest. Below 100, where there may be a blank for the tens, it is the
+// last digit.
 func (p padded) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	var memory [MaxDigits]byte
 	var text rolling
@@ -112,7 +114,7 @@ func (bigEndian) stamp(buf []byte, at []uint32, stride int, column *rows.Vector,
 	}
 }
 
-// width is the number of decimal digits of v, which is not negative.
+// width returns the number of decimal digits of v, which is not negative.
 func width(v int64) int {
 	n := 1
 	for v >= 10 {

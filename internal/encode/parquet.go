@@ -45,8 +45,8 @@ const (
 	pageBytes = 1 << 20
 )
 
-// parquetWidth is the most bytes of a value of the column in the PLAIN encoding: numbers are little-endian, variable
-// values follow a length of 4 bytes. 0: the format cannot carry it.
+// parquetWidth returns the most bytes of a value of the column in the PLAIN encoding: numbers are little-endian,
+// variable values follow a length of 4 bytes. 0: the format cannot carry it.
 func parquetWidth(c rows.Column) int {
 	switch c.Type {
 	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
@@ -81,13 +81,13 @@ func (p *parquet) MaxBytes(n int64) int64 {
 	return bytes
 }
 
-// chunkBytes is the most that n values take with their pages' headers.
+// chunkBytes returns the most that n values take with their pages' headers.
 func (c *parquetColumn) chunkBytes(n int64) int64 {
 	whole, rest := n/int64(c.pageRows), int(n%int64(c.pageRows))
 	return n*int64(c.width) + whole*int64(c.header) + int64(c.headerOf(rest))
 }
 
-// headerOf is the room for the header of a page of n rows.
+// headerOf returns the room for the header of a page of n rows.
 func (c *parquetColumn) headerOf(n int) int {
 	switch n {
 	case 0:

@@ -26,8 +26,8 @@ func pageHeader(n, size int) []byte {
 	})
 }
 
-// parquetFooter is the metadata of a file of n rows. Without chunks its numbers are as long as they get in a file of
-// 4 GiB.
+// parquetFooter returns the metadata of a file of n rows. Without chunks its numbers are as long as they get in a file
+// of 4 GiB.
 func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 	if chunks == nil {
 		chunks = slices.Repeat([]chunk{{start: 1 << 32, end: 2 << 32}}, len(columns))

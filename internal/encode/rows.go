@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// layout is a format: the bytes around the values, and who writes those.
+// layout is a format: the bytes around the values, and the writers of those.
 type layout struct {
 	format      batch.Format
 	head, tail  string                                 // around all rows

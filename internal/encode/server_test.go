@@ -31,8 +31,8 @@ func FuzzPGBinaryInPostgres(f *testing.F) { fuzzPostgres(f, batch.PGBinary) }
 func FuzzPGTextInPostgres(f *testing.F)   { fuzzPostgres(f, batch.PGText) }
 func FuzzPGValuesInPostgres(f *testing.F) { fuzzPostgres(f, batch.PGValues) }
 
-// serverURL is the address of a test server. Locally its absence skips the test; in CI it is a failure, since a suite
-// that skips everything is green as well.
+// serverURL returns the address of a test server. Locally its absence skips the test; in CI it is a failure, since a
+// suite that skips everything is green as well.
 func serverURL(t testing.TB, variable string) string {
 	t.Helper()
 	address := os.Getenv(variable)

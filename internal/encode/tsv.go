@@ -5,8 +5,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// tsv is what LOAD DATA reads without FIELDS and LINES clauses (MySQL manual, "LOAD DATA Statement", Field and Line
-// Handling): fields end in TAB, lines in LF, the backslash escapes. Bytes go raw, so the statement has to say
+// tsv is what LOAD DATA reads without FIELDS and LINES clauses (MySQL manual, "LOAD DATA Statement", Field and
+// Line Handling): fields end in TAB, lines in LF, the backslash escapes. Bytes go raw, so the statement has to say
 // CHARACTER SET binary or one in which no trail byte looks like a backslash; gbk, big5 and sjis break it.
 func tsv() layout {
 	return layout{

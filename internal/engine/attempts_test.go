@@ -16,7 +16,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// labelled is a bench on a database that knows batches by their labels, which are checks and no locks.
+// labelled returns a bench on a database that knows batches by their labels, which are checks and no locks.
 func labelled(t *testing.T, batches int64, script func(int64, int) loadertest.Fault) *bench {
 	return newBench(t, batches, &loadertest.Memory{Caps: &loader.Caps{Dedup: loader.DedupKey}, Script: script})
 }
@@ -119,7 +119,7 @@ func TestBatchThatTheDatabaseCannotTellOfStopsNoOther(t *testing.T) {
 	require.Zero(t, b.memory.Attempts(3), "nothing of it is sent")
 }
 
-// A back-end that is no Resolver has labels that lock: whoever sends again is told.
+// A back-end that is no Resolver has labels that lock: a second attempt finds the first.
 func TestLabelThatLocksIsItsOwnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := labelled(t, 4, onAttempt(1, loadertest.Fault{After: loadertest.ErrConnection}))
@@ -151,8 +151,8 @@ func TestLabelThatLocksAndNeverAnswersIsUnknown(t *testing.T) {
 	})
 }
 
-// Every attempt under a label was announced, so the first one can meet only somebody else's.
-func TestLabelOfSomebodyElse(t *testing.T) {
+// Every attempt under a label was announced, so the first one can meet only another run's.
+func TestLabelOfAnotherRun(t *testing.T) {
 	b := labelled(t, 1, nil)
 	b.config.Resumed = true
 	b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {

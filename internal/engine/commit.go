@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// commitGroups commits full groups until there are no more. A failure of the run ends it after the group it has: what
+// commitGroups commits full groups until there are no more. A failure of the run ends it after the current group: what
 // is stored stays for the resume. A run that is asked to stop commits the full ones.
 func (r *run) commitGroups(ctx context.Context) {
 	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline}
@@ -55,7 +55,7 @@ func newGroupDelivery(g *group, begun Begun) *delivery {
 	return t
 }
 
-// committed is the innermost layer of a group.
+// committed returns the innermost layer of a group.
 func (d *deliverer) committed(ctx context.Context, t *delivery) (loader.Ack, error) {
 	return d.Features.Committer.Commit(ctx, t.group())
 }

@@ -19,7 +19,7 @@ type delivery struct {
 
 	payload, encoded int64
 	attempts         int       // of this process
-	unresolved       bool      // nobody knows what became of one of the attempts of earlier processes
+	unresolved       bool      // the outcome of an attempt of an earlier process is not known
 	intended         time.Time // zero without a schedule
 	// unrecorded is why the end of the newest attempt is not in the journal.
 	unrecorded error
@@ -55,7 +55,7 @@ func (t *delivery) wanted() int64 { return t.Rows - t.skip() }
 
 func (t *delivery) group() loader.Group { return loader.Group{Ref: t.Ref, Members: t.members} }
 
-// String is the name in messages.
+// String returns the name in messages.
 func (t *delivery) String() string {
 	if t.batch == nil {
 		return fmt.Sprintf("commit group %d (batches %d to %d)", t.ID.Number, t.first(), t.first()+t.batches()-1)
@@ -104,7 +104,7 @@ func (d *deliverer) bounded(next loadFunc) loadFunc {
 	}
 }
 
-// lateError says that an attempt took longer than its deadline, whatever the driver made of the closed connection.
+// lateError reports that an attempt took longer than its deadline, whatever the driver made of the closed connection.
 type lateError struct {
 	limit time.Duration
 	err   error
@@ -124,11 +124,11 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 			return ack, err
 		case ack.Stored != d.upload:
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
-				Err: fmt.Errorf("the back-end says stored=%t of %s, and the contract says otherwise", ack.Stored, t)}
+				Err: fmt.Errorf("the back-end returned stored=%t for %s, which its contract rules out", ack.Stored, t)}
 		case ack.AlreadyApplied:
 			return ack, d.knownBefore(t, ack)
 		case ack.Rows != t.wanted() && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
-			// Who compares before the commit says No; here nobody knows which rows are in.
+			// A back-end that compares before the commit returns No; here it is not known which rows are in.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
@@ -146,7 +146,7 @@ func (d *deliverer) knownBefore(t *delivery, ack loader.Ack) error {
 			Hint: "two runs with one id? check the claim table or the labels before going on"}
 	}
 	if ack.Rows != t.Rows {
-		// Rows of it are in, and nobody knows which.
+		// Rows of it are in, and it is not known which.
 		return &loader.Error{Op: "load", Applied: loader.Unknown, Err: &otherRowsError{
 			what: fmt.Sprintf("%s of run %s", t, t.ID.Run), rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
 		}}
@@ -154,23 +154,23 @@ func (d *deliverer) knownBefore(t *delivery, ack loader.Ack) error {
 	return nil
 }
 
-// neverSentError says that the database knows a batch before its first attempt. To ask what became of it would only
-// find those rows again and call them ours.
+// neverSentError reports that the database knows a batch before its first attempt. Resolve would only find those rows
+// again and take them for this run's.
 type neverSentError struct{ what string }
 
 func (e *neverSentError) Error() string {
 	return e.what + " is in already, although it was never sent"
 }
 
-// otherRowsError says that the database knows the batch with another number of rows. Like rows missing from an answer it
-// cannot be mended by asking: what is asked would say that the batch is in.
+// otherRowsError reports that the database knows the batch with another number of rows. Like rows missing from an
+// answer it cannot be resolved by asking: the answer would be that the batch is in.
 type otherRowsError struct {
 	what string
 	rows *loader.RowsError
 }
 
 func (e *otherRowsError) Error() string {
-	return fmt.Sprintf("the database says that %s is in with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
+	return fmt.Sprintf("the database reports that %s is in with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
 }
 func (e *otherRowsError) Unwrap() error { return e.rows }
 
@@ -233,7 +233,7 @@ type deadline struct {
 
 // An attempt may take twenty times as long as the slowest so far, and never less than two minutes and a second for every
 // MiB: short enough to notice a server that hangs tonight, long enough for one that is busy or far away. Beyond an hour
-// nobody waits twenty times as long.
+// twenty times as long is too much.
 const (
 	deadlineFloor   = 2 * time.Minute
 	deadlinePerMiB  = time.Second

@@ -38,7 +38,7 @@ type Source interface {
 // Begun is what earlier processes have tried with a batch or a commit group that is not in; the zero value is nothing.
 type Begun struct {
 	Attempt int // the newest one
-	// Unknown says that nobody has found out since what became of one of them.
+	// Unknown reports whether the outcome of one of them is still unknown.
 	Unknown bool
 }
 
@@ -66,37 +66,39 @@ type Config struct {
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
-	// Resumed says that an earlier process worked on the run: where claims tell what is in (DedupTx), a batch may then be
-	// found there at the first attempt that the journal knows of.
+	// Resumed reports whether an earlier process worked on the run: where claims record what is in (DedupTx), a batch may
+	// then be found there at the first attempt that the journal knows of.
 	Resumed bool
-	// Begun tells what earlier processes tried with a batch, BegunGroup with a commit group. Attempts are counted on from
-	// there, and where Started events announce them (DedupKey, DedupRange, groups) the database is asked first. nil: nothing.
+	// Begun returns what earlier processes tried with a batch, BegunGroup with a commit group. The count of attempts goes
+	// on from there, and where Started events announce them (DedupKey, DedupRange, groups) the database is asked first.
+	// nil: nothing.
 	Begun, BegunGroup func(number int64) Begun
 	// Stored are the batches of a staged contract that lie in the store already and are not in the table.
 	Stored []Stored
 	// Until is closed when no more batches are to be begun. Unlike a drain it leaves those on their way their retries:
-	// the end of a run by duration is nobody's wish to stop. It may be nil.
+	// the end of a run by duration is no request to stop. It may be nil.
 	Until <-chan struct{}
 	// Deadline bounds one attempt; 0 lets the engine choose from the attempts so far.
 	Deadline time.Duration
 	// MaxRate is encoded bytes a second, on average since the start; 0 is no limit. Under it batches have an intended
-	// start, which their events tell. BatchBytes is then the encoded length of a whole batch, as far as it is known before
-	// one was made.
+	// start, which is in their events. BatchBytes is then the encoded length of a whole batch, as far as it is known
+	// before one was made.
 	MaxRate, BatchBytes int64
-	// Uncounted says that the target does not count rows, so that what it acknowledges is not compared with what was sent.
+	// Uncounted reports whether the target does not count rows, so that what it acknowledges is not compared with what
+	// was sent.
 	Uncounted bool
 }
 
-// Result says how the run ended.
+// Result is how the run ended.
 type Result struct {
 	// Unknown lists the batches whose outcome could not be found out, in order.
 	Unknown []int64
 	// Handed is how many batch numbers were handed out: for a run by duration, how many batches it has.
 	Handed int64
-	// Complete says that every batch handed out is in.
+	// Complete reports whether every batch handed out is in.
 	Complete bool
-	// Drained says that handing out ended before its end, because the run was asked to stop or because it failed. Of a
-	// staged contract, batches of groups that are not full are then left in the store.
+	// Drained reports whether handing out ended before its end, because the run was asked to stop or because it failed.
+	// Of a staged contract, batches of groups that are not full are then left in the store.
 	Drained bool
 	// Kept is how many commit groups are in the table while their objects could not be removed, KeptWhy the first reason.
 	Kept    int64
@@ -176,7 +178,7 @@ func newRun(running context.Context, c Config) (*run, error) {
 	return r, nil
 }
 
-// listen waits for those who end the handing out.
+// listen waits for a drain, or the end of a run by duration, and ends the handing out.
 func (r *run) listen(running context.Context, drain <-chan struct{}) {
 	until := r.Until
 	for {
@@ -202,10 +204,10 @@ type run struct {
 	groups   *groups   // nil unless the contract is staged
 	schedule *schedule // nil without a rate
 	deadline deadline
-	// groupDeadline has seen groups only: what a load of many batches takes says nothing about an upload of one.
+	// groupDeadline has seen groups only: the time of a load of many batches does not predict that of an upload of one.
 	groupDeadline deadline
-	// retryCtx ends when the run is asked to stop: nobody waits for a retry after that. handoutCtx ends when nothing is
-	// left to hand out, or with the first failure: then others may still retry what they have.
+	// retryCtx ends when the run is asked to stop: there are no retries after that. handoutCtx ends when nothing is left
+	// to hand out, or with the first failure: then others may still retry what they have.
 	retryCtx, handoutCtx context.Context
 	endRetries           func()
 	asked                atomic.Bool // to stop
@@ -218,8 +220,8 @@ type run struct {
 	keptWhy error
 }
 
-// end is the number of batches that the run has, or 0 when that is not known because handing out was cut off. A run by
-// duration ends where its time was over.
+// end returns the number of batches that the run has, or 0 when that is not known because handing out was cut off. A
+// run by duration ends where its time was over.
 func (r *run) end() int64 {
 	handed, stopped := r.numbers.state()
 	inTime := stopped && !r.asked.Load() && !r.isBroken()
@@ -244,7 +246,7 @@ func (r *run) fail(err error) {
 	}
 }
 
-// note keeps the first error and lets the run go on: it belongs to a batch that nobody can do anything about.
+// note keeps the first error and lets the run go on: nothing more can be done about the batch.
 func (r *run) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,8 +261,8 @@ func (r *run) isBroken() bool {
 	return r.broken
 }
 
-// record gives an event to those who count and those who keep it. Where it cannot be kept the run ends, but the
-// attempt went as it went: a full disk on this side says nothing about the rows on the other.
+// record passes an event to Stats and to Config.Record. Where it cannot be kept the run ends, but the outcome of the
+// attempt stays as it is: a full disk here changes nothing about the rows on the server.
 func (r *run) record(e event.Event) error {
 	r.Stats.Add(e)
 	err := r.Record(e)

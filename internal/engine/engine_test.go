@@ -116,12 +116,12 @@ func TestUnknownIsNeverSuccess(t *testing.T) {
 		}})
 		b.config.Workers = 8
 		b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
-			return loader.Resolution{}, errors.New("nobody answers")
+			return loader.Resolution{}, errors.New("no answer")
 		}
 		result, s, err := b.run(t.Context())
 		require.Equal(t, []int64{2, 5}, result.Unknown)
 		require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; asking what became of batch")
-		require.ErrorContains(t, err, "nobody answers")
+		require.ErrorContains(t, err, "no answer")
 		require.NotContains(t, err.Error(), "\n")
 		require.EqualValues(t, 6, s.Batches)
 		require.EqualValues(t, 5*batchRows+lastRows, s.Rows)
@@ -174,7 +174,7 @@ func TestClaimOfOtherRowsIsRefused(t *testing.T) {
 		return loader.Ack{AlreadyApplied: true, Rows: lastRows + 1}, nil
 	}
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the database says that batch 0 of run r is in with 4 rows, and it has 3")
+	require.ErrorContains(t, err, "the database reports that batch 0 of run r is in with 4 rows, and it has 3")
 	require.Zero(t, s.Batches)
 	require.EqualValues(t, 1, s.UnknownBatches, "rows of it are in")
 }

@@ -17,7 +17,7 @@ type groups struct {
 	limit int
 
 	mu      sync.Mutex
-	changed chan struct{} // closed at every change, and made anew
+	changed chan struct{} // closed at every change, and replaced
 	end     int64         // batches of the run; of a run by duration the most it can have
 	open    map[int64]*group
 	full    []*group           // wait for a committer
@@ -80,7 +80,7 @@ func (g *groups) promote(open *group) {
 	}
 }
 
-// close says that nothing will be stored any more, and where the run ends; 0 when it was cut off, and groups that are
+// close notes that nothing will be stored any more, and where the run ends; 0 when it was cut off, and groups that are
 // not full stay in the store.
 func (g *groups) close(end int64) {
 	g.mu.Lock()
@@ -100,7 +100,7 @@ func (g *groups) close(end int64) {
 	g.signal()
 }
 
-// next waits for a full group. It returns false when there will be none, or when stop says that no other one is to be begun.
+// next waits for a full group. It returns false when there will be none, or when stop reports that none is to be begun.
 func (g *groups) next(ctx context.Context, stop func() bool) (next *group, ok bool) {
 	g.await(ctx, func() bool {
 		switch {
@@ -135,7 +135,7 @@ func (g *groups) waitForRoom(ctx context.Context) bool {
 	return g.await(ctx, func() bool { return len(g.full)+g.busy < g.limit })
 }
 
-// wake makes everybody who waits look again.
+// wake makes all waiting goroutines check their condition again.
 func (g *groups) wake() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

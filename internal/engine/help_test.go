@@ -189,7 +189,7 @@ func (j *journal) add(e event.Event) error {
 	return nil
 }
 
-// outcomes are those of one batch, in order.
+// outcomes returns those of one batch, in order.
 func (j *journal) outcomes(number int64) []event.Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -202,7 +202,7 @@ func (j *journal) outcomes(number int64) []event.Outcome {
 	return all
 }
 
-// groups are the outcomes of the group that begins with a batch, in order.
+// groups returns the outcomes of the group that begins with a batch, in order.
 func (j *journal) groups(first int64) []event.Outcome {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// retrying is the outermost layer: it sends a batch or a group until it is in, until no retry can help, or until none is
-// left.
+// retrying returns the outermost layer: it sends a batch or a group until it is in, until no retry can help, or until
+// none is left.
 //
 // After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session
-// first: an attempt that still runs on the server could otherwise commit behind our back.
+// first: an attempt that still runs on the server could otherwise commit unnoticed.
 //
 // What is known of a batch is what is known of all its attempts together. Once one is unknown so is the batch, however
 // certain the end of those after it is, until the database was asked.
@@ -24,7 +24,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 		waits := d.Retry.Waits()
 		applied := loader.No // of all attempts so far
 		if t.unresolved && d.Contract.Dedup == loader.DedupNone && !d.upload {
-			applied = loader.Unknown // and there is nobody to ask
+			applied = loader.Unknown // and without deduplication the database cannot be asked
 		}
 		if d.begunEarlier(t) {
 			found, err := d.resolveEarlier(ctx, t, waits)
@@ -54,7 +54,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 				switch {
 				case isUndecided(unanswered): // that is an answer, and about every attempt
 					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
-				case unanswered != nil: // what is certainly not in stays so, whether or not somebody can be asked
+				case unanswered != nil: // what is certainly not in stays so, whether or not the database answers
 					err = fmt.Errorf("%w; %w", err, unanswered)
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
@@ -74,7 +74,7 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 	}
 }
 
-// combined is what is known of a batch after one more attempt.
+// combined returns what is known of a batch after one more attempt.
 func combined(before, newest loader.Applied) loader.Applied {
 	switch {
 	case before == loader.Yes || newest == loader.Yes:
@@ -86,19 +86,20 @@ func combined(before, newest loader.Applied) loader.Applied {
 }
 
 // isRowsError reports whether the server took another number of rows than it was sent. Neither sending again nor asking
-// helps: the claim would say that the batch is in, and say nothing of the missing rows.
+// helps: there is a claim of the batch, which does not show the missing rows.
 func isRowsError(err error) bool { return errors.As(err, new(*loader.RowsError)) }
 
 func isNeverSent(err error) bool { return errors.As(err, new(*neverSentError)) }
 
 // begunEarlier reports whether an earlier process began an attempt of which only the database knows the end. Claims
-// (DedupTx) tell of a batch that it is in as soon as it is sent again.
+// (DedupTx) report a batch that is in as soon as it is sent again.
 func (d *deliverer) begunEarlier(t *delivery) bool {
 	announced := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange
 	return t.Attempt > 0 && announced && !d.upload && d.Contract.Dedup != loader.DedupNone
 }
 
-// resolveEarlier finds out what an earlier process left. A label that is a lock needs no question: to send again is to ask.
+// resolveEarlier finds out what an earlier process left. A label that is a lock needs no question: to send again is to
+// ask.
 func (d *deliverer) resolveEarlier(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	if d.labelLocks() {
 		return loader.Unknown, nil
@@ -119,7 +120,7 @@ func (d *deliverer) maySendAgain(applied loader.Applied) bool {
 	return applied == loader.No || d.Contract.Dedup == loader.DedupNone || d.labelLocks()
 }
 
-// announce begins the next attempt. Where no claim row will tell afterwards whether there was one, it is on disk before
+// announce begins the next attempt. Where no claim row will show afterwards whether there was one, it is on disk before
 // anything is sent. Of a batch that goes in by parts the first is enough: a resume looks at the rows, not at attempts.
 func (d *deliverer) announce(t *delivery) error {
 	now := time.Now()
@@ -137,8 +138,8 @@ func (d *deliverer) announce(t *delivery) error {
 	})
 }
 
-// resolveWithRetries asks the database until it answers, on the same budget of waits as the attempts. With an error the answer
-// is Unknown.
+// resolveWithRetries asks the database until it answers, on the same budget of waits as the attempts. With an error
+// the answer is Unknown.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
 	for {
@@ -184,7 +185,7 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, e
 	case found.Applied == loader.Unknown:
 		return loader.Unknown, &undecidedError{what: t.String(), why: found.Reason}
 	case found.Rows < 0 || found.Rows >= t.Rows || found.Rows > 0 && t.batch == nil:
-		why := fmt.Sprintf("it says that %d of its %d rows are there, and yet that it is %s", found.Rows, t.Rows, found.Applied)
+		why := fmt.Sprintf("%d of its %d rows are there, and yet it is reported as %s", found.Rows, t.Rows, found.Applied)
 		return loader.Unknown, &undecidedError{what: t.String(), why: why}
 	}
 	if t.batch != nil {
@@ -222,7 +223,7 @@ func othersGoOn(err error) bool {
 	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
 }
 
-// giveUp says what is known when nothing more can be done.
+// giveUp returns what is known when nothing more can be done.
 func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
 	d.abandon(t.first(), t.batches(), applied)
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)

@@ -83,7 +83,7 @@ func TestOpenLoopShowsAFreezeInAllThatItHeldUp(t *testing.T) {
 	})
 }
 
-// above is how many latencies the histogram has above one of its bounds.
+// above returns how many latencies the histogram has above one of its bounds.
 func above(seconds float64, s event.Snapshot) (n int64) {
 	i, _ := slices.BinarySearch(s.BatchSeconds.Bounds, seconds)
 	for _, c := range s.BatchSeconds.Counts[i+1:] {

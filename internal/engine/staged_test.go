@@ -18,7 +18,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// staged is a bench whose batches are stored first and committed four at a time.
+// staged returns a bench whose batches are stored first and committed four at a time.
 func staged(t *testing.T, batches int64, m *loadertest.Memory) *bench {
 	m.Caps = &loader.Caps{Dedup: loader.DedupKey, Staged: true}
 	b := newBench(t, batches, m)
@@ -205,7 +205,7 @@ func TestGroupThatFailsForGoodDrains(t *testing.T) {
 	})
 }
 
-func TestGroupThatNobodyCanTellOf(t *testing.T) {
+func TestGroupOfUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, 12, &loadertest.Memory{GroupScript: onGroup(1, loadertest.Fault{After: loadertest.ErrConnection})})
 		b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
@@ -333,12 +333,12 @@ func TestBackEndThatContradictsItsContract(t *testing.T) {
 		return loader.Ack{Rows: batch.Rows}, nil
 	}
 	_, _, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the back-end says stored=false of batch")
+	require.ErrorContains(t, err, "the back-end returned stored=false for batch")
 
 	b = newBench(t, 4, &loadertest.Memory{})
 	b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {
 		return loader.Ack{Rows: batch.Rows, Stored: true}, nil
 	}
 	_, _, err = b.run(t.Context())
-	require.ErrorContains(t, err, "the back-end says stored=true of batch")
+	require.ErrorContains(t, err, "the back-end returned stored=true for batch")
 }

@@ -26,8 +26,8 @@ func lostFirst(later loadertest.Fault) func(int64, int) loadertest.Fault {
 	}
 }
 
-// However certain the end of a later attempt is: the first one may be in, and nobody was asked.
-func TestUnknownStaysUnknownUntilSomebodyIsAsked(t *testing.T) {
+// However certain the end of a later attempt is: the first one may be in, and the database was not asked.
+func TestUnknownStaysUnknownUntilResolved(t *testing.T) {
 	throttled, rejected := loadertest.Fault{Before: loadertest.ErrThrottled}, loadertest.Fault{Before: loadertest.ErrRejected}
 	for _, later := range []loadertest.Fault{throttled, rejected} {
 		for name, open := range map[string]func(t *testing.T) *bench{
@@ -59,7 +59,7 @@ func TestUnknownStaysUnknownUntilSomebodyIsAsked(t *testing.T) {
 	}
 }
 
-// With somebody to ask the answer counts, and what comes after it.
+// With a Resolver the answer counts, and what comes after it.
 func TestUnknownThatWasAskedForIsNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1, &loadertest.Memory{Script: func(_ int64, attempt int) loadertest.Fault {
@@ -90,7 +90,7 @@ func TestMissingRowsAfterALostAnswerAreUnknown(t *testing.T) {
 	})
 }
 
-// An earlier process lost the answer, and there is nobody to ask.
+// An earlier process lost the answer, and there is no Resolver.
 func TestUnknownOfAnEarlierProcessStaysUnknown(t *testing.T) {
 	for unknown, want := range map[bool][]int64{true: {0}, false: nil} {
 		b := newBench(t, 1, &loadertest.Memory{
@@ -104,7 +104,7 @@ func TestUnknownOfAnEarlierProcessStaysUnknown(t *testing.T) {
 }
 
 // The attempt certainly failed, and rows of the batch are there all the same: nothing is sent beside them.
-func TestAnswerThatNobodyCanTellIsAboutEveryAttempt(t *testing.T) {
+func TestUndecidedAnswerIsAboutEveryAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := labelled(t, 4, nil)
 		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
@@ -136,7 +136,7 @@ func TestKnownWithOtherRowsIsUnknown(t *testing.T) {
 			return loader.Ack{AlreadyApplied: true, Rows: 2}, nil
 		}
 		result, s, err := b.run(t.Context())
-		require.ErrorContains(t, err, "the database says that batch 0 of run r is in with 2 rows, and it has 3")
+		require.ErrorContains(t, err, "the database reports that batch 0 of run r is in with 2 rows, and it has 3")
 		require.Equal(t, []int64{0}, result.Unknown)
 		require.Zero(t, b.memory.Resolved())
 		require.Zero(t, s.FailedBatches)

@@ -8,8 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// A worker that has not moved for a minute is worth a line: people have waited sixty hours for loaders that said
-// nothing.
+// A worker that has not moved for a minute is logged: people have waited sixty hours for loaders that printed nothing.
 const (
 	stalledAfter = time.Minute
 	lookEvery    = 5 * time.Second
@@ -19,10 +18,10 @@ const (
 type sighting struct {
 	activity stats.Activity
 	since    time.Time
-	told     bool
+	logged   bool
 }
 
-// watch says, once a stall, what the stalled worker waits for.
+// watch logs, once a stall, what the stalled worker waits for.
 func (r *run) watch(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -47,9 +46,9 @@ func (s *sighting) stalled(a stats.Activity, now time.Time) bool {
 	if last := s.activity; last.State != a.State || last.Batch != a.Batch || last.Sent != a.Sent {
 		*s = sighting{activity: a, since: now}
 	}
-	if s.told || a.Batch < 0 || a.State == event.WaitRate || now.Sub(s.since) < stalledAfter {
+	if s.logged || a.Batch < 0 || a.State == event.WaitRate || now.Sub(s.since) < stalledAfter {
 		return false
 	}
-	s.told = true
+	s.logged = true
 	return true
 }

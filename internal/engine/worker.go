@@ -27,7 +27,7 @@ func newWorker(r *run, index int) *worker {
 	return w
 }
 
-// connected is the innermost layer: it sends the batch over the worker's session, opening one where there is none.
+// connected returns the innermost layer: it sends the batch over the worker's session, opening one where there is none.
 func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
 	w.enter(event.Connecting)
 	if w.session == nil {
@@ -70,8 +70,8 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// waitForRoom waits while the committers have enough to do, and reports whether one more batch is to be uploaded. The database
-// is what the worker waits for then.
+// waitForRoom waits while the committers have enough to do, and reports whether one more batch is to be uploaded. The
+// database is what the worker waits for then.
 func (w *worker) waitForRoom() bool {
 	if w.groups == nil || w.groups.hasRoom() {
 		return true
@@ -80,8 +80,8 @@ func (w *worker) waitForRoom() bool {
 	return w.groups.waitForRoom(w.handoutCtx)
 }
 
-// waitForSlot waits until one more batch is to be sent, and reports whether there is to be one. It comes before a number is
-// handed out, so that a run that is asked to stop has no batches that wait for their turn.
+// waitForSlot waits until one more batch is to be sent, and reports whether there is to be one. It comes before a
+// number is handed out, so that a run that is asked to stop has no batches that wait for their turn.
 func (w *worker) waitForSlot() (slot, bool) {
 	if w.schedule == nil {
 		return slot{}, true
@@ -115,7 +115,7 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	return err
 }
 
-// endSession closes the session. What Close says of a connection that is dead or done is of no use to anybody.
+// endSession closes the session. It ignores the error of Close: the connection is dead or done.
 func (w *worker) endSession() {
 	if w.session != nil {
 		_ = w.session.Close()

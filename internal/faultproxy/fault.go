@@ -40,10 +40,10 @@ type Fault struct {
 	seen, injected atomic.Int64
 }
 
-// Injected is how often it went wrong. A test that is about a fault asserts that there was one.
+// Injected returns how often it went wrong. A test that is about a fault asserts that there was one.
 func (f *Fault) Injected() int64 { return f.injected.Load() }
 
-// due counts a trigger and tells whether it is one that goes wrong.
+// due counts a trigger and reports whether it is one that goes wrong.
 func (f *Fault) due() bool {
 	n, every := f.seen.Add(1), max(f.Every, 1)
 	return n%every == 0 && (f.Times == 0 || n/every <= f.Times)

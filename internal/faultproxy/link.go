@@ -34,11 +34,11 @@ func (l *link) reset() {
 	l.once.Do(func() {
 		reset(l.client)
 		reset(l.server)
-		close(l.done) // last: who wakes from a stall by it must find no socket to write to
+		close(l.done) // last: a stall that it ends must find no socket to write to
 	})
 }
 
-// reset closes with a TCP reset: the other side gets an error, not an end of file.
+// reset closes with a TCP reset: the peer gets an error, not an end of file.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0)
 	_ = c.Close()
@@ -81,7 +81,7 @@ func (l *link) upward(p *Proxy) {
 	}
 }
 
-// inject lets go wrong what is due, and tells whether the link goes on.
+// inject applies the faults that are due, and reports whether the link goes on.
 func (l *link) inject(watches []*watch, window []byte, old int, out *sender) bool {
 	for _, w := range watches {
 		at, hit := w.look(window, old)
@@ -131,7 +131,7 @@ func (l *link) downward(p *Proxy) {
 	}
 }
 
-// ended passes on how a side ended, when it did not simply say all it had to say.
+// ended passes on how a side ended, when it did not end its stream in order.
 func (l *link) ended(err error) {
 	if !errors.Is(err, io.EOF) {
 		l.reset()

@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FreePort returns a port of 127.0.0.1 that refuses connections until somebody listens on it. It is the test's own to its
-// end: a socket that is bound and does not listen keeps other tests away, and the kernel gives the ports of this range to
-// no outgoing connection.
+// FreePort returns a port of 127.0.0.1 that refuses connections until a program listens on it. It is the test's own to
+// its end: a socket that is bound and does not listen keeps other tests away, and the kernel gives the ports of this
+// range to no outgoing connection.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	const first = 10_000

@@ -1,5 +1,5 @@
 // Package faultproxy is a TCP proxy for tests, between terapush and a real server: it loses answers, cuts connections
-// and makes the way slow. It knows no protocol, only bytes that a client sends, so it works for every one that is not
+// and slows the network down. It knows no protocol, only bytes that a client sends, so it works for every one that is not
 // encrypted.
 //
 //	lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: []byte("COMMIT"), Every: 5}
@@ -60,10 +60,10 @@ func NewSlow(target string, up, down Way, faults ...*Fault) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where clients connect, as host:port.
+// Addr returns where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Connections is how many were accepted, those reset at once included.
+// Connections returns how many were accepted, those reset at once included.
 func (p *Proxy) Connections() int64 { return p.accepted.Load() }
 
 // Down resets all connections, and every new one, until Up: the server is not there.
@@ -111,7 +111,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors: those who hold them will let go of some
+		if err != nil { // out of file descriptors: links that end will free some
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -137,7 +137,7 @@ func (p *Proxy) connect(client *net.TCPConn) {
 	p.mu.Unlock()
 }
 
-// keep notes a link, unless the proxy is down or closing: then nobody would reset it any more.
+// keep notes a link, unless the proxy is down or closing: then it would never be reset.
 func (p *Proxy) keep(l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

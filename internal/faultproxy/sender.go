@@ -33,7 +33,7 @@ func newSender(l *link, to *net.TCPConn, w Way) *sender {
 	return s
 }
 
-// send takes the bytes over and tells whether the link goes on.
+// send takes the bytes over and reports whether the link goes on.
 func (s *sender) send(p []byte) bool {
 	if s.queue == nil {
 		return s.write(p)
@@ -55,7 +55,7 @@ func (s *sender) drain() {
 	}
 }
 
-// close passes the end of the stream on. The other direction may go on: a client may say all it has to say and listen.
+// close passes the end of the stream on. The other direction may go on: a client may end its own and read the answer.
 func (s *sender) close() {
 	s.drain()
 	_ = s.to.CloseWrite()

@@ -15,7 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/faultproxy"
 )
 
-// target is the server that an environment variable names. Without one the test is skipped, except in CI.
+// target returns the server that an environment variable names. Without one the test is skipped, except in CI.
 func target(t *testing.T, variable string) *url.URL {
 	value := os.Getenv(variable)
 	if value == "" {

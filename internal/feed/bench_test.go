@@ -11,7 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// benchConfig is the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the caches.
+// benchConfig returns the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the
+// caches.
 func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
 	return benchConfigOf(tb, "documents", f, distinctBatches, 8192)
 }

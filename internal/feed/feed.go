@@ -4,13 +4,13 @@
 // batch k therefore looks like batch k mod (D/B), its template, except for the derived columns. Templates are encoded
 // before the clock starts; a batch is then made by stamping the derived fields of the buffer that holds its template,
 // one memory access a row. Where no free buffer holds it, because the wanted one is still being sent or because memory
-// holds fewer buffers than there are templates, a free buffer is encoded anew: a refill. So a straggler, a retry or
-// a small machine costs CPU, but nobody waits for one particular buffer.
+// holds fewer buffers than there are templates, a free buffer is encoded again: a refill. So a straggler, a retry or a
+// small machine costs CPU, but no caller waits for one particular buffer.
 //
-// A format that cannot be stamped (parquet) is encoded anew for every batch. Those are no refills: more memory would
-// not spare them.
+// A format that cannot be stamped (parquet) is encoded for every batch. Those are no refills: more memory would not avoid
+// them.
 //
-// The feed does not choose: the engine says which batch it wants and keeps it over all its attempts.
+// The feed does not choose: the engine asks for a batch by number and keeps it over all its attempts.
 package feed
 
 import (
@@ -35,8 +35,8 @@ type Feed struct {
 	plan   plan
 	memory []byte
 
-	// free holds one token for each buffer in stock. Who has taken a token finds a buffer there; Go serves those who
-	// wait for a channel in the order in which they came.
+	// free holds one token for each buffer in stock. The holder of a token finds a buffer there; Go serves the receivers
+	// of a channel in the order in which they came.
 	free    chan struct{}
 	scratch sync.Pool // of *scratch: one for each caller that encodes or stamps at the moment
 	refills atomic.Int64
@@ -46,7 +46,7 @@ type Feed struct {
 	closed bool
 }
 
-// content tells templates apart: that of the run's last batch may be shorter than the same one elsewhere.
+// content identifies a template: that of the run's last batch may be shorter than the same one elsewhere.
 type content struct {
 	template int64
 	rows     int
@@ -92,9 +92,9 @@ func New(c Config) (*Feed, error) {
 	return f, nil
 }
 
-// Fill encodes the first batches that are not done, one for each buffer and `parallel` of them at a time, so that templates are
-// there and memory is mapped before the clock starts. After each it calls progress, unless nil, with the bytes that
-// were encoded; several goroutines do that at once. When ctx ends, Fill returns its error.
+// Fill encodes the first batches that are not done, one for each buffer and `parallel` of them at a time, so that
+// templates are there and memory is mapped before the clock starts. After each it calls progress, unless nil, with the
+// bytes that were encoded; several goroutines do that at once. When ctx ends, Fill returns its error.
 func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
 	wanted := f.plan.first(f.Buffers())
 	batches := make([]*batch.Batch, len(wanted))
@@ -134,7 +134,7 @@ func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	return b, err
 }
 
-// batch is Batch; refill tells that a template which repeats had to be encoded.
+// batch is Batch; refill reports whether a template that repeats had to be encoded.
 func (f *Feed) batch(ctx context.Context, number int64) (b *batch.Batch, refill bool, err error) {
 	if number < 0 || number >= f.plan.batches {
 		return nil, false, fmt.Errorf("feed: batch %d does not exist: the run has %d", number, f.plan.batches)
@@ -196,10 +196,10 @@ func (f *Feed) put(buf *buffer) {
 	f.free <- struct{}{} // has room for every buffer
 }
 
-// Buffers is the size of the ring.
+// Buffers returns the size of the ring.
 func (f *Feed) Buffers() int { return cap(f.free) }
 
-// Free is how many buffers are not out at the moment.
+// Free returns how many buffers are not out at the moment.
 func (f *Feed) Free() int { return len(f.free) }
 
 // Refills counts the batches that had to be encoded after Fill although their template repeats. Where all rows are

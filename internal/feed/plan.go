@@ -23,8 +23,8 @@ type Config struct {
 	Distinct  int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
 	Buffers   int   // of the ring, ≥ 1; for a hit every time as many as templates (D/B) and a few for what is in flight
 
-	// Done tells which batches will not be asked for, since an earlier process has seen to them; nil = none. Fill spends
-	// no buffer on them.
+	// Done reports whether a batch will not be asked for, since an earlier process has delivered it; nil = none is. Fill
+	// spends no buffer on those.
 	Done func(number int64) bool
 }
 
@@ -40,7 +40,8 @@ func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (enc
 // bufferAlign keeps buffers on pages of their own.
 const bufferAlign = 4096
 
-// BufferBytes is the memory of one buffer of the ring: head, rows of the greatest length and tail, rounded up to pages.
+// BufferBytes returns the memory of one buffer of the ring: head, rows of the greatest length and tail, rounded up to
+// pages.
 func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	var bytes int64
 	if p, ok := e.(encode.PerBatch); ok {
@@ -51,16 +52,17 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
 }
 
-// Memory is what the ring of a valid config takes, in bytes: for every buffer BufferBytes, and for each of its rows an
-// offset of 4 bytes for the row and one for each derived column, unless the format notes none. Not in it is the scratch
-// space of those who encode or stamp at the moment, less than 1 MiB each, or three times the longest row if that is more.
+// Memory returns what the ring of a valid config takes, in bytes: for every buffer BufferBytes, and for each of its
+// rows an offset of 4 bytes for the row and one for each derived column, unless the format notes none. Not in it is
+// the scratch space of callers that encode or stamp at the moment, less than 1 MiB each, or three times the longest row
+// if that is more.
 func Memory(c Config) int64 {
 	rowOffsets, fieldOffsets := offsets(c)
 	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))
 }
 
-// offsets is how many of them a buffer notes: none where a row is no run of bytes, even if the format (columns) can be
-// stamped, since it finds its places by the number of rows.
+// offsets returns how many of them a buffer notes: none where a row is no run of bytes, even if the format (columns)
+// can be stamped, since it finds its places by the number of rows.
 func offsets(c Config) (ofRows, ofFields int64) {
 	if _, ok := c.Encoder.(encode.PerBatch); ok {
 		return 0, 0

@@ -24,11 +24,11 @@ func (s *stock) add(b *buffer) {
 	b.list, b.place = to, to.PushBack(b)
 }
 
-// take gives out a free buffer, of which there must be one; hit tells that it holds what is wanted. Which one it gives
-// out otherwise decides what will be missing later:
+// take removes and returns a free buffer; there must be one. hit reports whether it holds what is wanted. Which one it
+// gives out otherwise decides what will be missing later:
 //
 // Surplus goes first. If it did not, a straggler, whose template meanwhile got a second buffer, would leave the ring
-// one template short for ever, and each round would have to encode one anew.
+// one template short for ever, and each round would have to encode one again.
 //
 // Then the one that came back last, since templates are needed in turn and so that one is needed latest. Taking the
 // one that came back first would throw away the template needed next: a ring only a little too small for all templates

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// cloud is about Amazon EC2; elsewhere it has nothing to say.
+// cloud checks an instance of Amazon EC2; elsewhere it returns nothing.
 func (e *checks) cloud() []loader.Finding {
 	var all []loader.Finding
 	if e.EC2.Here {
@@ -61,9 +60,9 @@ func (e *checks) instance() loader.Finding {
 	}
 }
 
-// A flow, one connection, carries 5 Gbps between instances, whatever these have: ec2-instance-network-bandwidth in
-// Amazon's documentation. Inside a cluster placement group it is 10, but whether the target is in the same one, or uses
-// ENA Express, cannot be seen from here.
+// perFlow is what a flow, one connection, carries between instances, whatever their bandwidth, in bits a second:
+// ec2-instance-network-bandwidth in Amazon's documentation. Inside a cluster placement group it is 10 Gbps, but whether
+// the target is in the same one, or uses ENA Express, cannot be seen from here.
 const perFlow = 5e9
 
 func (e *checks) flows() loader.Finding {
@@ -86,7 +85,7 @@ func (e *checks) allowances() loader.Finding {
 	var exceeded, fixes []string
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
 		if n := counters[name]; n > 0 {
-			exceeded = append(exceeded, fmt.Sprintf("%s %s", name, humanize.Comma(n)))
+			exceeded = append(exceeded, fmt.Sprintf("%s %s", name, units.Count(n)))
 			fixes = append(fixes, e.allowanceFix(name))
 		}
 	}

@@ -10,16 +10,17 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// computer is about cores, memory and clocks.
+// computer checks cores, memory and clocks.
 func (e *checks) computer() []loader.Finding {
 	return []loader.Finding{e.cores(), e.throttling(), e.memory(), e.governor(), e.clock()}
 }
 
-// bytesPerCore is what a core sends in a second, rows made and TLS spoken: 0.25 to 0.8 s of CPU a gigabyte of the
-// methods, and 0.4 s of TLS. It is a rule of thumb; calibrate measures.
+// bytesPerCore is what a core sends in a second, with the making of rows and TLS: the methods take 0.25 to 0.8 s of CPU a
+// gigabyte, and TLS 0.4 s. It is a rule of thumb; calibrate measures.
 const bytesPerCore = 1e9
 
 func (e *checks) cores() loader.Finding {
@@ -65,7 +66,7 @@ func (e *checks) throttling() loader.Finding {
 	case c.Periods == 0:
 		return ok(check, "no quota of a cgroup")
 	}
-	share := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods", humanize.Comma(c.Throttled), humanize.Comma(c.Periods))
+	share := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods", units.Count(c.Throttled), units.Count(c.Periods))
 	if c.Throttled*100 >= c.Periods && c.Throttled > 0 {
 		return warn(check, share+": all connections stood still until each ended", moreCores(true, true, max(c.Machine, 1)))
 	}
@@ -103,8 +104,8 @@ func (e *checks) governor() loader.Finding {
 	return ok(check, found)
 }
 
-// clock warns of clocks that are read by a call into the hypervisor or a slow device, microseconds each: a push looks at
-// the clock for every write.
+// clock warns of clocks that are read by a call into the hypervisor or a slow device, microseconds each: a push reads the
+// clock for every write.
 func (e *checks) clock() loader.Finding {
 	const check = "clock source"
 	switch e.ClockSource {
@@ -118,13 +119,13 @@ func (e *checks) clock() loader.Finding {
 	}
 }
 
-// gbps writes bits a second as links are sold.
+// gbps formats bits a second in the unit of network cards.
 func gbps(bits int64) string { return figure(float64(bits)/1e9) + " Gbps" }
 
-// figure has two digits behind the point at most, and none that say nothing.
+// figure formats a number with at most two digits behind the point and no trailing zeros.
 func figure(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
 
 func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
-// flagSize is a size as flags take it, in whole MiB.
+// flagSize formats a size as flags take it, in whole MiB.
 func flagSize(n int64) string { return strconv.FormatInt(max(n>>20, 1), 10) + "MiB" }

@@ -13,27 +13,27 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// counters is the CPU time that a server's metrics tell of, since it was started.
+// counters is the CPU time in a server's metrics, since it was started.
 type counters struct {
 	from string // the metric: two answers are compared only where they are of the same one
 	// Of all cores, in ticks of the metric's own. total is 0 where only what a process took is known, in seconds.
 	busy, total float64
 	perCore     float64 // ticks of total that a core makes a second
-	cores       int     // as counted by a label; 0: not told
+	cores       int     // as counted by a label; 0: not known
 }
 
-// The metrics that are understood, the best first.
+// The metrics that are understood, in the order of preference.
 const (
 	nodeCPU    = "node_cpu_seconds_total"    // node_exporter: seconds by core and mode
 	dorisCPU   = "doris_be_cpu"              // a Doris backend: /proc/stat, in ticks of a hundredth of a second
-	processCPU = "process_cpu_seconds_total" // what many servers tell of their own process
+	processCPU = "process_cpu_seconds_total" // many servers, of their own process
 )
 
 const ticksPerSecond = 100 // USER_HZ, which Linux fixes for /proc/stat on all that Doris runs on
 
-// errNothing is told of metrics that have nothing in them. Of Doris only backends tell: a frontend counts its memory,
+// errNothing is the error of metrics without CPU time. Of Doris only backends have it: a frontend counts its memory,
 // threads and garbage collections, and no CPU time.
-var errNothing = errors.New("no CPU time in there: node_exporter tells it (" + nodeCPU + "), a Doris backend (" + dorisCPU +
+var errNothing = errors.New("no CPU time in there: node_exporter has it (" + nodeCPU + "), a Doris backend (" + dorisCPU +
 	", which a frontend does not have), and most servers of themselves (" + processCPU + ")")
 
 // readCounters reads metrics in Prometheus's text format.
@@ -66,8 +66,8 @@ func readCounters(from io.Reader) (counters, error) {
 // longestLine bounds a line: labels may be long, but not without end.
 const longestLine = 1 << 20
 
-// sift leaves what is wanted: a server has thousands of series, and some have lines that no parser takes. exporter is the
-// program that tells of somebody else, if it is one.
+// sift returns the lines of the metrics that are understood: a server has thousands of series, and some have lines that
+// no parser accepts. exporter is the program that serves the metrics, if it is an exporter for another one.
 func sift(from io.Reader) (wanted []byte, exporter string, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), longestLine)
@@ -87,11 +87,11 @@ func sift(from io.Reader) (wanted []byte, exporter string, err error) {
 	return wanted, exporter, lines.Err()
 }
 
-// byMode adds up the time of all cores. Waiting for a disk is no work, and guests' time is in user's and nice's already.
-// What the hypervisor took (steal) counts as busy: the server could not have it.
+// byMode adds up the time of all cores. Waiting for a disk counts as idle, and guests' time is in user's and nice's
+// already. What the hypervisor took (steal) counts as busy: the server could not have it.
 //
-// A backend of Doris has a line for all cores together, device "cpu", and the newer ones another for each core: what is
-// added up are either the cores or what has no core.
+// A backend of Doris has a line for all cores together, device "cpu", and newer ones another for each core: either the
+// cores are added up or the lines without one.
 func byMode(f *dto.MetricFamily, label string, perCore float64) counters {
 	c := counters{from: f.GetName(), perCore: perCore}
 	cores := map[string]bool{}
@@ -117,7 +117,7 @@ func byMode(f *dto.MetricFamily, label string, perCore float64) counters {
 	return c
 }
 
-// value is that of a metric without a type: lines that tell types are sifted out.
+// value returns that of an untyped metric: sift drops the lines with types.
 func value(m *dto.Metric) float64 { return m.GetUntyped().GetValue() }
 
 func labelOf(m *dto.Metric, name string) string {

@@ -41,7 +41,7 @@ func answer(t *testing.T, file string) counters {
 	return c
 }
 
-func TestAServerThatWasStartedAnew(t *testing.T) {
+func TestRestartedServer(t *testing.T) {
 	first, later := answer(t, "process_0.txt"), answer(t, "process_1.txt")
 	fresh := counters{from: processCPU, busy: 1}
 	var s server
@@ -56,7 +56,7 @@ func TestAServerThatWasStartedAnew(t *testing.T) {
 	s.add(later, fresh, 10)
 	s.add(fresh, answer(t, "node_exporter_0.txt"), 10) // another program at the same address
 	_, err = s.load()
-	require.ErrorContains(t, err, "started anew")
+	require.ErrorContains(t, err, "restarted")
 
 	s = server{}
 	s.add(answer(t, "node_exporter_0.txt"), answer(t, "node_exporter_0.txt"), 0.001)

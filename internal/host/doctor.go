@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Want is the push that a machine is looked at for.
+// Want is the push that a machine is checked for.
 type Want struct {
 	BitsPerSecond int64 // to the target, on the wire
 	// Target is the host:port that rows go to, or the path of a socket; "" where there is none to measure.
@@ -25,11 +25,11 @@ const patience = 3 * time.Second
 
 // Check returns what of this machine would stop or slow a push down, and the command that changes it. It changes nothing
 // and takes seconds at most.
-func Check(ctx context.Context, w Want) []loader.Finding { return judge(look(ctx, w.Target), w) }
+func Check(ctx context.Context, w Want) []loader.Finding { return judge(gather(ctx, w.Target), w) }
 
-// look reads the facts. target is Want.Target.
-func look(ctx context.Context, target string) Facts {
-	f := lookHere()
+// gather reads the facts. target is Want.Target.
+func gather(ctx context.Context, target string) Facts {
+	f := readFacts()
 	var asking sync.WaitGroup
 	asking.Go(func() { f.EC2 = AskEC2(ctx) })
 	bound, cancel := context.WithTimeout(ctx, patience) // both look names up
@@ -52,13 +52,14 @@ func look(ctx context.Context, target string) Facts {
 // loopback is the interface by which a target on this machine is reached.
 const loopback = "lo"
 
-// isPath tells a Unix socket, which has no way to measure.
+// isPath reports whether the target is a Unix socket, which has no round trip to measure.
 func isPath(target string) bool {
 	return strings.HasPrefix(target, "/") || strings.HasPrefix(target, "@")
 }
 
-// judge is pure. Only what would stop a push is a failure: files that cannot be opened, a batch that no memory holds.
-// Everything else costs speed, and is a warning where it is in the way of Want.BitsPerSecond. Findings come from the core outwards: cores, memory, network card, TCP, limits of the process.
+// judge is pure. Only what would stop a push is a failure: files that cannot be opened, a batch that does not fit into
+// memory. Everything else costs speed, and is a warning where it keeps a push below Want.BitsPerSecond. Findings are
+// ordered from the core outwards: cores, memory, network card, TCP, limits of the process.
 func judge(f Facts, w Want) []loader.Finding {
 	e := checks{f, w}
 	all := append(e.computer(), e.card()...)
@@ -67,9 +68,9 @@ func judge(f Facts, w Want) []loader.Finding {
 	return append(all, e.limits()...)
 }
 
-// CheckLimits returns the warnings and failures about memory and what bounds the number of connections, which take no
-// time to look at: for the start of a push.
-func CheckLimits(w Want) []loader.Finding { return judgeLimits(lookHere(), w) }
+// CheckLimits returns the warnings and failures about memory and the number of connections, which take no time to check.
+// A push calls it at its start.
+func CheckLimits(w Want) []loader.Finding { return judgeLimits(readFacts(), w) }
 
 func judgeLimits(f Facts, w Want) []loader.Finding {
 	e := checks{f, w}
@@ -78,7 +79,7 @@ func judgeLimits(f Facts, w Want) []loader.Finding {
 	})
 }
 
-// checks are what is known of this machine, and what a push wants of it.
+// checks holds what is known of this machine, and the push that it is checked for.
 type checks struct {
 	Facts
 	want Want

@@ -61,7 +61,7 @@ func weakWant() Want {
 	return Want{BitsPerSecond: 50e9, Target: "db:5432", Workers: 9, Memory: 2 << 30, BatchBytes: 64 << 20}
 }
 
-// blind is a machine that tells nothing.
+// blind is a machine of which nothing can be read.
 func blind() Facts {
 	return Facts{EC2: Instance{Here: true, Unknown: "the metadata service did not answer within 1s"}, Unmeasured: "connection refused"}
 }
@@ -155,17 +155,17 @@ func TestGrades(t *testing.T) {
 		"a batch that fits":        {func(f *Facts, w *Want) { f.Memory, w.BatchBytes, w.Memory = 1<<30, 1<<30, 1<<28 }, "memory", "ok", "1.0 GiB, of which buffers may take 256 MiB", ""},
 		"no budget":                {func(_ *Facts, w *Want) { w.Memory = 0 }, "memory", "ok", "64 GiB", ""},
 		"this machine":             {func(f *Facts, _ *Want) { f.Out = "lo" }, "NIC", "ok", "on this machine", ""},
-		"a veth pair":              {func(f *Facts, _ *Want) { f.NICs[0].Driver, f.NICs[0].BitsPerSecond = "", 10e9 }, "NIC speed", "unknown", "ens5 is virtual and says 10 Gbps", ""},
+		"a veth pair":              {func(f *Facts, _ *Want) { f.NICs[0].Driver, f.NICs[0].BitsPerSecond = "", 10e9 }, "NIC speed", "unknown", "ens5 is virtual and reports 10 Gbps", ""},
 		"virtual and silent":       {func(f *Facts, _ *Want) { f.NICs[0].Driver, f.NICs[0].BitsPerSecond = "", 0 }, "NIC speed", "unknown", "ens5 is virtual:", ""},
-		"a silent driver":          {func(f *Facts, _ *Want) { f.NICs[0].BitsPerSecond = 0 }, "NIC speed", "unknown", "driver ena, does not tell", ""},
-		"a hidden card":            {func(f *Facts, _ *Want) { f.NICs = nil }, "NIC", "unknown", "ens5, of which /sys tells nothing", ""},
+		"a silent driver":          {func(f *Facts, _ *Want) { f.NICs[0].BitsPerSecond = 0 }, "NIC speed", "unknown", "driver ena, does not report", ""},
+		"a hidden card":            {func(f *Facts, _ *Want) { f.NICs = nil }, "NIC", "unknown", "ens5, of which /sys has nothing", ""},
 		"no way out":               {func(f *Facts, _ *Want) { f.Out = "" }, "NIC", "unknown", "hidden, or there is no route", ""},
 		"small packets elsewhere":  {func(f *Facts, _ *Want) { f.EC2, f.NICs[0].MTU = Instance{}, 1500 }, "MTU", "warn", "4.32 million packets a second", "ip link set dev ens5 mtu 9000, where"},
 		"small packets and slow":   {func(f *Facts, w *Want) { f.EC2, f.NICs[0].MTU, w.BitsPerSecond = Instance{}, 1500, 1e9 }, "MTU", "ok", "1500", ""},
-		"an MTU of nothing":        {func(f *Facts, _ *Want) { f.NICs[0].MTU = 10 }, "MTU", "unknown", "does not tell", ""},
+		"an MTU of nothing":        {func(f *Facts, _ *Want) { f.NICs[0].MTU = 10 }, "MTU", "unknown", "does not report", ""},
 		"no more queues":           {func(f *Facts, _ *Want) { f.NICs[0].TxQueues, f.NICs[0].MaxTxQueues = 4, 4 }, "NIC queues", "warn", "no more", "card has more queues"},
 		"as many queues as cores":  {func(f *Facts, _ *Want) { f.NICs[0].TxQueues, f.Cores.Usable = 4, 4 }, "NIC queues", "ok", "4 to send, for 4 cores", ""},
-		"hidden queues":            {func(f *Facts, _ *Want) { f.NICs[0].TxQueues = 0 }, "NIC queues", "unknown", "does not tell", ""},
+		"hidden queues":            {func(f *Facts, _ *Want) { f.NICs[0].TxQueues = 0 }, "NIC queues", "unknown", "does not report", ""},
 		"nine flows":               {func(_ *Facts, w *Want) { w.Workers = 9 }, "connections", "warn", "9 of up to 5 Gbps each; 50 Gbps take 10", "--workers 30"},
 		"ten flows":                {func(_ *Facts, w *Want) { w.Workers = 10 }, "connections", "ok", "10 of up to", ""},
 		"an old driver":            {func(f *Facts, _ *Want) { f.NICs[0].Driver = "vif" }, "ENA", "warn", "driver vif", "--instance-id i-0abc --ena-support"},
@@ -181,8 +181,10 @@ func TestGrades(t *testing.T) {
 		},
 		"buffers by an assumed trip": {func(f *Facts, w *Want) { f.RoundTrip, w.Target = 0, "" }, "TCP send buffers", "ok", "at an assumed 1.00 ms", ""},
 		"buffers of garbage":         {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_wmem"] = "1 2 many" }, "TCP send buffers", "unknown", "cannot be read", ""},
-		"far, and bbr is there":      {func(f *Facts, _ *Want) { f.RoundTrip = far }, "congestion", "warn", "cubic, queues fq: over 5.00 ms", "sysctl -w net.ipv4.tcp_congestion_control=bbr"},
-		"far, with bbr":              {func(f *Facts, _ *Want) { f.RoundTrip, f.Sysctls["net.ipv4.tcp_congestion_control"] = far, "bbr" }, "congestion", "ok", "bbr", ""},
+		"far, and bbr is there":      {func(f *Facts, _ *Want) { f.RoundTrip = longRoundTrip }, "congestion", "warn", "cubic, queues fq: over 5.00 ms", "sysctl -w net.ipv4.tcp_congestion_control=bbr"},
+		"far, with bbr": {func(f *Facts, _ *Want) {
+			f.RoundTrip, f.Sysctls["net.ipv4.tcp_congestion_control"] = longRoundTrip, "bbr"
+		}, "congestion", "ok", "bbr", ""},
 		"slow start, near":           {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_slow_start_after_idle"] = "1" }, "slow start", "ok", "so short a way", ""},
 		"probing off, small packets": {func(f *Facts, _ *Want) { f.Sysctls["net.ipv4.tcp_mtu_probing"], f.NICs[0].MTU = "0", 1500 }, "MTU probing", "ok", "off", ""},
 		"no files":                   {func(f *Facts, _ *Want) { f.OpenFiles = 8 }, "open files", "fail", "8, and a push opens 9 before its first connection", "ulimit -n 65536"},
@@ -223,7 +225,7 @@ func TestElsewhereNothingIsSaidOfEC2(t *testing.T) {
 }
 
 func TestASocketIsOnThisMachine(t *testing.T) {
-	f := look(t.Context(), "/run/mysqld.sock")
+	f := gather(t.Context(), "/run/mysqld.sock")
 	require.Equal(t, "lo", f.Out)
 	require.Zero(t, f.RoundTrip)
 	require.Empty(t, f.Unmeasured)

@@ -16,9 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// Instance is what the metadata service says.
+// Instance is what the metadata service reports.
 type Instance struct {
-	// Here tells whether this machine is an instance of EC2. Where it is false nobody was asked and the rest is empty.
+	// Here reports whether this machine is an instance of EC2. If not, nothing was asked and the rest is empty.
 	Here bool
 	ID   string // "i-0123456789abcdef0"
 	Type string // "c6in.16xlarge"
@@ -26,19 +26,19 @@ type Instance struct {
 	AZ, AZID       string
 	Region         string
 	PlacementGroup string // "" outside one
-	// Unknown says why Type and what follows it is empty; "" where it is not.
+	// Unknown is why Type and what follows it is empty; "" where it is not.
 	Unknown string
 }
 
 // bandwidths are those of instance types that are made for the network, in Gbps: the figures of the pages on network
-// performance in Amazon's documentation of EC2, as of August 2026. It has no type whose figure reads "up to": these hold
-// it for minutes, until their credits are used up.
+// performance in Amazon's documentation of EC2, as of August 2026. Types whose figure reads "up to" are left out: they
+// keep that rate for minutes, until their credits are used up.
 //
 //go:embed bandwidth.csv
 var bandwidths string
 
-// Bandwidth is what the instance may send for as long as it wants, in bits a second; as much again may come in. known is
-// false for types that the table does not have, which says nothing about them.
+// Bandwidth returns what the instance may send at any length of time, in bits a second; it may receive as much again.
+// known is false for types that are not in the table.
 func (i Instance) Bandwidth() (bits int64, known bool) {
 	for line := range strings.Lines(bandwidths) {
 		name, gbps, _ := strings.Cut(strings.TrimSpace(line), ",")
@@ -51,14 +51,14 @@ func (i Instance) Bandwidth() (bits int64, known bool) {
 	return 0, false
 }
 
-// metadataTimeout is how long all questions together may take. The service is on the same machine and answers in milliseconds,
-// or not at all.
+// metadataTimeout is how long all questions together may take. The service is on the same machine and answers in
+// milliseconds, or not at all.
 const metadataTimeout = time.Second
 
 // endpointVariable names another metadata service, to the SDKs as well.
 const endpointVariable = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
 
-// AskEC2 asks the metadata service, by IMDSv2, where this machine's firmware says that it is an instance or the environment
+// AskEC2 asks the metadata service, by IMDSv2, if the firmware identifies this machine as an instance or the environment
 // has AWS_EC2_METADATA_SERVICE_ENDPOINT. It takes a second at most. AWS_EC2_METADATA_DISABLED=true is respected.
 func AskEC2(ctx context.Context) Instance { return askEC2(ctx, "/", os.Getenv(endpointVariable)) }
 
@@ -97,8 +97,8 @@ func askEC2(ctx context.Context, root tree, endpoint string) Instance {
 	return i
 }
 
-// isInstance looks at what the hypervisor put into the firmware tables: on Nitro the vendor, on Xen the version of the
-// BIOS and the start of an identifier, which only root may read.
+// isInstance reports whether the hypervisor's entries in the firmware tables are Amazon's: on Nitro the vendor, on Xen
+// the version of the BIOS and the start of an identifier, which only root may read.
 func isInstance(root tree) bool {
 	for path, sign := range map[string]string{
 		"sys/devices/virtual/dmi/id/sys_vendor":   "amazon ec2",
@@ -114,7 +114,7 @@ func isInstance(root tree) bool {
 	return strings.HasSuffix(version, ".amazon")
 }
 
-// firmwareID is the instance's id, which Nitro gives as the tag of the board.
+// firmwareID returns the instance's id, which Nitro writes into the tag of the board; "" elsewhere.
 func firmwareID(root tree) string {
 	if tag, _ := root.text("sys/devices/virtual/dmi/id/board_asset_tag"); strings.HasPrefix(tag, "i-") {
 		return tag
@@ -122,29 +122,30 @@ func firmwareID(root tree) string {
 	return ""
 }
 
-// service asks once: no second attempt and no older version of the protocol would find what the first did not.
+// service is a client without retries and without the older version of the protocol: neither would find what the first
+// request did not.
 type service struct {
 	*imds.Client
-	wire *witness
+	wire *lastAnswer
 }
 
 func newService(endpoint string) service {
-	// A transport of one's own has no proxy, which would tell of its own machine.
-	w := &witness{Client: &http.Client{Transport: new(http.Transport)}}
+	// This transport uses no proxy: a proxy would reach the service of its own machine.
+	w := &lastAnswer{Client: &http.Client{Transport: new(http.Transport)}}
 	return service{imds.New(imds.Options{
 		Endpoint: endpoint, HTTPClient: w, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary,
 	}), w}
 }
 
-// witness remembers how the last request went: the client's errors about its token cannot be unwrapped.
-type witness struct {
+// lastAnswer keeps status and error of the last request: the client's errors about its token cannot be unwrapped.
+type lastAnswer struct {
 	*http.Client
 	status int
 	err    error
 }
 
 // Do sends a request.
-func (w *witness) Do(r *http.Request) (*http.Response, error) {
+func (w *lastAnswer) Do(r *http.Request) (*http.Response, error) {
 	answer, err := w.Client.Do(r)
 	w.status, w.err = 0, err
 	if err == nil {
@@ -153,10 +154,10 @@ func (w *witness) Do(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// longestAnswer bounds an answer: what stands at the address need not be the service.
+// longestAnswer bounds an answer: the server at the address may be another one than the metadata service.
 const longestAnswer = 256
 
-// text is the answer to one question, "" where the service knows no such thing.
+// text returns the value at a path, "" where the service answers 404.
 func (s service) text(ctx context.Context, path string) (string, error) {
 	answer, err := s.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
 	if err != nil && s.wire.status == http.StatusNotFound {
@@ -176,11 +177,11 @@ func (s service) text(ctx context.Context, path string) (string, error) {
 	return string(text), nil
 }
 
-// why puts an error into words for one who wonders why nothing is known.
+// why returns an error as the text of Instance.Unknown.
 func (s service) why(ctx context.Context, err error) string {
 	switch {
 	case ctx.Err() != nil:
-		return "the question was called off"
+		return "the request was cancelled"
 	case s.wire.status == http.StatusForbidden:
 		return "the metadata service is switched off for this instance (403)"
 	case errors.Is(s.wire.err, context.DeadlineExceeded):

@@ -40,7 +40,7 @@ func pages() map[string]string {
 	}
 }
 
-// allowed undoes what machines set that are no instances, so that nobody there waits for one.
+// allowed undoes what machines set that are no instances, so that no test there waits for one.
 func allowed(t *testing.T) { t.Setenv("AWS_EC2_METADATA_DISABLED", "") }
 
 func TestAsk(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAProxyIsNotAsked(t *testing.T) {
 	require.Equal(t, "use1-az1", askEC2(t.Context(), plant(t, nil), answers(t, pages())).AZID)
 }
 
-func TestNobodyIsAskedElsewhere(t *testing.T) {
+func TestNoRequestElsewhere(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"no firmware":      nil,
 		"another vendor":   {"sys/devices/virtual/dmi/id/sys_vendor": "QEMU\n", "sys/devices/virtual/dmi/id/board_asset_tag": "7783-7084"},
@@ -90,7 +90,7 @@ func TestTheFirmwareTells(t *testing.T) {
 			cancel() // this machine may be an instance, and the question would go out
 			i := askEC2(called, plant(t, files), "")
 			require.True(t, i.Here)
-			require.Equal(t, "the question was called off", i.Unknown)
+			require.Equal(t, "the request was cancelled", i.Unknown)
 		})
 	}
 }
@@ -103,7 +103,7 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 	}{
 		"switched off": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, "switched off for this instance (403)"},
 		"broken":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "cannot be asked: "},
-		"hangs up":     {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be asked: "},
+		"no answer":    {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot be asked: "},
 		"a web page":   {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>\n</html>")) }, "cannot be asked: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,7 +4,7 @@ import "github.com/safchain/ethtool"
 
 func native() drivers { return drivers{statistics, channels} }
 
-// statistics are nil where there are none, or where asking is forbidden, as some sandboxes do.
+// statistics returns nil where there are none, or where a sandbox forbids the call.
 func statistics(nic string) map[string]uint64 {
 	counters, err := ethtool.Stats(nic)
 	if err != nil {

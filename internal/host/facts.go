@@ -1,6 +1,6 @@
-// Package host is about the machine that terapush runs on and what can be asked of it: memory, cores and network cards,
-// the EC2 instance, the way to a target, the doctor's checks of all that, and what a run costs. Servers tell the CPU that
-// they have used in their metrics.
+// Package host reads facts of the machine that terapush runs on: memory, cores and network cards, the EC2 instance, the
+// route to a target. It has the doctor's checks of all that, the price of a run, and reads the CPU use of servers from
+// their metrics.
 //
 // What cannot be found out is empty, 0 or a finding of grade unknown, and never an error.
 package host
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Facts is how the machine is set up, as far as it matters to one that sends much. What cannot be read is empty or 0.
+// Facts is how the machine is set up, as far as it matters to a sender. What cannot be read is empty or 0.
 type Facts struct {
 	Cores     Cores
 	Memory    int64 // bytes that this process may use
@@ -28,8 +28,8 @@ type Facts struct {
 	Sysctls     map[string]string // those of the kernel's settings that bear on a push, by their names for sysctl(8)
 
 	EC2 Instance
-	// Out is the interface by which packets to the target leave, or to all the world without one; "" where it cannot be
-	// told.
+	// Out is the interface by which packets to the target leave, or those of the default route without a target; ""
+	// where it is not known.
 	Out string
 	// RoundTrip is the time to the target and back; 0 where it was not measured, for the reason in Unmeasured, or without
 	// a target.
@@ -40,21 +40,22 @@ type Facts struct {
 // Cores is what this process may use of the machine's cores.
 type Cores struct {
 	Machine int // that the machine has
-	Usable  int // that this process uses at once: GOMAXPROCS, which heeds affinity and the cgroup's quota
+	Usable  int // that this process uses at once: GOMAXPROCS, which respects affinity and the cgroup's quota
 	// Quota is the cgroup's, in cores; 0 where there is none.
 	Quota float64
-	// Periods is how often the cgroup's quota was given out, and Throttled how often it was used up before the period's end.
+	// Periods is how often the cgroup's quota was given out, and Throttled how often it was used up before the
+	// period's end.
 	Periods, Throttled int64
 }
 
-// lookHere reads what the kernel tells, which takes a few milliseconds.
-func lookHere() Facts {
-	f := lookBelow("/", native())
+// readFacts reads the kernel's files, which takes a few milliseconds.
+func readFacts() Facts {
+	f := factsBelow("/", native())
 	f.OpenFiles, f.Cores.Usable = openFiles(), runtime.GOMAXPROCS(0)
 	return f
 }
 
-func lookBelow(root tree, d drivers) Facts {
+func factsBelow(root tree, d drivers) Facts {
 	f := Facts{
 		Cores: cores(root), Memory: memory(root), NICs: nics(root, d.channels),
 		Governors: governors(root), Allowances: make(map[string]map[string]int64), Sysctls: make(map[string]string),
@@ -84,7 +85,7 @@ func sysctls() []string {
 	}
 }
 
-// Numbers are the numbers of a setting that has exactly n of them, none negative. ok is false for everything else.
+// Numbers returns the numbers of a setting that has exactly n of them, none negative. ok is false for everything else.
 func (f Facts) Numbers(name string, n int) (numbers []int64, ok bool) {
 	fields := strings.Fields(f.Sysctls[name])
 	if len(fields) != n {
@@ -100,7 +101,7 @@ func (f Facts) Numbers(name string, n int) (numbers []int64, ok bool) {
 	return numbers, true
 }
 
-// NIC is the interface of a name. ok is false where it is hidden.
+// NIC returns the interface of a name. ok is false where it is hidden.
 func (f Facts) NIC(name string) (n NIC, ok bool) {
 	at := slices.IndexFunc(f.NICs, func(n NIC) bool { return n.Name == name })
 	if at < 0 {
@@ -109,8 +110,8 @@ func (f Facts) NIC(name string) (n NIC, ok bool) {
 	return f.NICs[at], true
 }
 
-// Memory is the memory that this process may use, in bytes: the cgroup's limit where there is one, else the machine's
-// memory; 0 where neither can be read.
+// Memory returns the memory that this process may use, in bytes: the cgroup's limit where there is one, else the
+// machine's memory; 0 where neither can be read.
 func Memory() int64 { return memory("/") }
 
 func memory(root tree) int64 {
@@ -139,8 +140,8 @@ func cores(root tree) Cores {
 	return c
 }
 
-// quota is the quota of this process' cgroup as a container sees it: "max 100000" or "400000 100000", in microseconds a
-// period; version 1 has two files and -1 for none.
+// quota returns the quota of this process' cgroup as a container sees it, in cores; 0 is none. The file has "max 100000"
+// or "400000 100000", in microseconds a period; version 1 has two files and -1 for none.
 func quota(root tree) float64 {
 	text, ok := root.text("sys/fs/cgroup/cpu.max")
 	if !ok {
@@ -157,7 +158,7 @@ func quota(root tree) float64 {
 	return float64(s) / float64(p)
 }
 
-// field is the number behind a name at the start of a line.
+// field returns the number after a name at the start of a line.
 func field(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
@@ -183,14 +184,14 @@ func governors(root tree) []string {
 // tree is the folder in which /proc and /sys are looked for: "/", and another one in tests.
 type tree string
 
-// text is a file's content without the white space around it. Some files of /sys are there and refuse to be read, and in
-// containers whole folders are missing: to a reader both are the same.
+// text returns a file's content without the white space around it. Some files of /sys exist and cannot be read, and in
+// containers whole folders are missing: both are not ok.
 func (t tree) text(path ...string) (text string, ok bool) {
 	read, err := os.ReadFile(t.path(path...))
 	return strings.TrimSpace(string(read)), err == nil
 }
 
-// number is a file that holds one number; -1 for everything else, as the kernel says it of a link's speed.
+// number returns the number in a file; -1 for everything else, as the kernel writes it for an unknown link speed.
 func (t tree) number(path ...string) int64 {
 	text, _ := t.text(path...)
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -202,7 +203,7 @@ func (t tree) number(path ...string) int64 {
 
 // names lists a folder, sorted.
 func (t tree) names(path ...string) []string {
-	entries, _ := os.ReadDir(t.path(path...)) // one that cannot be read is as good as empty
+	entries, _ := os.ReadDir(t.path(path...)) // a folder that cannot be read counts as empty
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()

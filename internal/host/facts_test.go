@@ -33,7 +33,7 @@ func silent() drivers {
 }
 
 func TestLookReadsEverything(t *testing.T) {
-	f := lookBelow(plant(t, map[string]string{
+	f := factsBelow(plant(t, map[string]string{
 		"proc/meminfo":                     "MemTotal: 4 kB\n",
 		"proc/stat":                        "cpu0 1 0 0 0 0 0 0 0\ncpu1 1 0 0 0 0 0 0 0\n",
 		"proc/net/dev":                     netDev,
@@ -69,14 +69,14 @@ func TestLookReadsEverything(t *testing.T) {
 
 func TestNumbersAreAllOrNone(t *testing.T) {
 	for _, text := range []string{"", "1 2", "1 2 3 4", "1 2 x", "1 -2 3", "1 2 99999999999999999999", "\x00"} {
-		f := lookBelow(plant(t, map[string]string{"proc/sys/net/ipv4/tcp_wmem": text}), silent())
+		f := factsBelow(plant(t, map[string]string{"proc/sys/net/ipv4/tcp_wmem": text}), silent())
 		_, ok := f.Numbers("net.ipv4.tcp_wmem", 3)
 		require.False(t, ok, "%q", text)
 	}
 }
 
 func TestLookFindsNothingInAnEmptyTree(t *testing.T) {
-	require.Equal(t, Facts{Allowances: map[string]map[string]int64{}, Sysctls: map[string]string{}}, lookBelow(plant(t, nil), silent()))
+	require.Equal(t, Facts{Allowances: map[string]map[string]int64{}, Sysctls: map[string]string{}}, factsBelow(plant(t, nil), silent()))
 }
 
 func TestQuota(t *testing.T) {
@@ -126,7 +126,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestLookOnThisMachine(t *testing.T) {
-	f := lookHere()
+	f := readFacts()
 	require.Positive(t, f.Cores.Usable)
 	require.Positive(t, f.OpenFiles)
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openFiles is the limit in force, 0 where it cannot be read; no limit is a large number.
+// openFiles returns the limit in force, 0 where it cannot be read; no limit is a large number.
 func openFiles() int64 {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

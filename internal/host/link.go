@@ -8,12 +8,12 @@ import (
 	"github.com/terapush/terapush/internal/network"
 )
 
-// Link finds the speed of the way to a target without sending it anything.
+// Link finds the speed of the route to a target without sending it anything.
 type Link struct {
-	route func(address string) (nic string) // by which packets to host:port leave, or for "" those to all the world
+	route func(address string) (nic string) // by which packets to host:port leave, or for "" those of the default route
 	nics  func() []NIC
-	// instance is the bandwidth of the EC2 instance in bits a second, 0 where this is none or nobody knows. A dry run,
-	// which is to ask nobody, has nil.
+	// instance returns the bandwidth of the EC2 instance in bits a second, 0 where this is none or it is not known. It
+	// is nil in a dry run, which must not ask any service.
 	instance func() int64
 }
 
@@ -22,8 +22,8 @@ func LocalLink(ctx context.Context) Link {
 	return Link{route: func(address string) string { return Route(ctx, address) }, nics: NICs}
 }
 
-// FullLink asks Amazon's metadata service besides, if this is an instance. Its network driver does not tell a speed, and
-// others who do (those of containers) know nothing of the instance's limit.
+// FullLink also asks Amazon's metadata service, if this is an instance. Its network driver reports no speed, and other
+// drivers that do (those of containers) do not have the instance's limit.
 func FullLink(ctx context.Context) Link {
 	l := LocalLink(ctx)
 	l.instance = sync.OnceValue(func() int64 {
@@ -44,11 +44,11 @@ func (l Link) Cards() []NIC {
 	return all
 }
 
-// LeavesBy returns the interface by which a host is reached; "" where it is not known. This machine itself is reached by the
-// loopback's, as Linux calls it.
+// LeavesBy returns the interface by which a host is reached; "" where it is not known. This machine itself is reached
+// by the loopback's, as Linux calls it.
 //
-// A name is not looked up and taken to be where all the world is: a dry run may not ask, and a run is to take what it
-// showed. Where another interface leads to it --workers says what is wanted.
+// A name is not looked up and taken to be on the default route: a dry run must not ask a resolver, and a run must use
+// what the dry run showed. Where another interface leads to it, users set --workers.
 func (l Link) LeavesBy(to string) string {
 	switch {
 	case l.route == nil:
@@ -61,8 +61,8 @@ func (l Link) LeavesBy(to string) string {
 	return l.route("")
 }
 
-// Bits returns the speed of the link in bits a second by which a host is reached; 0 where it is not known, and for this machine
-// itself.
+// Bits returns the speed of the link in bits a second by which a host is reached; 0 where it is not known, and for
+// this machine itself.
 func (l Link) Bits(to string) int64 {
 	nic := l.LeavesBy(to)
 	if nic == "" || network.Local(to) {
@@ -81,8 +81,8 @@ func (l Link) Bits(to string) int64 {
 	return 0
 }
 
-// World returns the speed of the link by which all the world is reached.
+// World returns the speed of the default route's link.
 func (l Link) World() int64 {
-	address, _, _ := net.SplitHostPort(anywhere)
+	address, _, _ := net.SplitHostPort(outside)
 	return l.Bits(address)
 }

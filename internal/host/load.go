@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Load is what the machine has done since it was started: two of them tell what it did in between. What cannot be read
-// is empty.
+// Load is the machine's counters since it was started; the difference of two is what it did in between. What cannot be
+// read is empty.
 type Load struct {
 	Cores []float64 // seconds that each core was busy, those of other processes, interrupts and the hypervisor included
 	NICs  []Traffic
@@ -23,8 +23,8 @@ type Traffic struct {
 // included. It costs tens of microseconds.
 func ReadLoad() Load { return readLoad("/", native().statistics) }
 
-// readLoad reads the two files of /proc by itself: prometheus/procfs needs microseconds a core, garbage in one line of
-// stat takes all others with it, and a short one of net/dev makes it panic.
+// readLoad parses the two files of /proc itself: prometheus/procfs needs microseconds a core, loses all lines of stat
+// when one is garbage, and panics on a short line of net/dev.
 func readLoad(root tree, statistics func(nic string) map[string]uint64) Load {
 	stat, _ := root.text("proc/stat")
 	load := Load{Cores: busy(stat)}
@@ -42,8 +42,8 @@ func readLoad(root tree, statistics func(nic string) map[string]uint64) Load {
 	return load
 }
 
-// ticks are what /proc/stat counts in. USER_HZ is part of the kernel's promise to programs and 100 on every architecture
-// that Go compiles for.
+// ticks is USER_HZ, the ticks a second of /proc/stat. It is part of the kernel's promise to programs and 100 on every
+// architecture that Go compiles for.
 const ticks = 100
 
 // busy reads the lines "cpu0 user nice system idle iowait irq softirq steal guest guest_nice" of proc(5). Guests are part
@@ -86,7 +86,8 @@ func traffic(line string) (t Traffic, ok bool) {
 // ena is the driver of Amazon's network cards. It alone has allowances.
 const ena = "ena"
 
-// exceeded picks the counters of ENA_Linux_Best_Practices.rst: bw_in_allowance_exceeded, pps_allowance_exceeded and so on.
+// exceeded returns the counters of ENA_Linux_Best_Practices.rst: bw_in_allowance_exceeded, pps_allowance_exceeded and
+// so on.
 func exceeded(statistics map[string]uint64) map[string]int64 {
 	var picked map[string]int64
 	for name, n := range statistics {

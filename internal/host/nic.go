@@ -13,14 +13,14 @@ import (
 // NIC is a network interface as it is set up.
 type NIC struct {
 	Name, Driver       string
-	BitsPerSecond      int64 // of the link; 0 where the driver does not tell, as virtual ones do
+	BitsPerSecond      int64 // of the link; 0 where the driver does not report it, as of virtual ones
 	MTU                int
 	TxQueues, RxQueues int
-	MaxTxQueues        int // that the driver could have; 0 where it does not tell
+	MaxTxQueues        int // that the driver could have; 0 where it does not report that
 }
 
-// NICs lists the network interfaces that this process sees, the loopback and virtual ones included, by name. What an
-// interface does not tell is empty or 0; without /sys there are none.
+// NICs returns the network interfaces that this process sees, the loopback and virtual ones included, by name. What an
+// interface does not report is empty or 0; without /sys there are none.
 func NICs() []NIC { return nics("/", native().channels) }
 
 func nics(root tree, channels func(nic string) int) []NIC {
@@ -39,8 +39,7 @@ const classNet = "sys/class/net"
 
 func (t tree) nic(name string) NIC {
 	n := NIC{Name: name, Driver: t.driver(name)}
-	// The link's speed in Mbit/s: -1 where the driver does not know it, and to read it fails where it has none at all or
-	// is down.
+	// The link's speed in Mbit/s: -1 where the driver does not know it. Reading fails where the link has none or is down.
 	if mbit := t.number(classNet, name, "speed"); mbit > 0 && mbit < 1<<31 {
 		n.BitsPerSecond = mbit * 1e6
 	}
@@ -58,7 +57,7 @@ func (t tree) nic(name string) NIC {
 	return n
 }
 
-// driver is the name of the driver behind an interface, "" for those without a device, as the loopback.
+// driver returns the name of an interface's driver, "" for those without a device, as the loopback.
 func (t tree) driver(nic string) string {
 	link, err := os.Readlink(t.path(classNet, nic, "device/driver"))
 	if err != nil {
@@ -67,22 +66,22 @@ func (t tree) driver(nic string) string {
 	return filepath.Base(link)
 }
 
-// drivers is what the drivers of network interfaces are asked. No folder of a test can stand for it.
+// drivers holds the calls to drivers of network interfaces. A test's folder cannot stand in for them.
 type drivers struct {
 	// statistics are the counters that a driver keeps beside the kernel's, as ethtool -S prints them.
 	statistics func(nic string) map[string]uint64
-	// channels is how many queues it could have for sending, as ethtool -l prints it; 0 where it does not tell.
+	// channels returns how many queues it could have for sending, as ethtool -l prints it; 0 where it is not known.
 	channels func(nic string) int
 }
 
-// anywhere is an address of documentation (RFC 5737) that no machine has: the way to it is the way to all the world.
-const anywhere = "192.0.2.1:9"
+// outside is an address of documentation (RFC 5737) that no machine has: the route to it is the default route.
+const outside = "192.0.2.1:9"
 
-// Route is the name of the interface by which packets to host:port leave; for "" those to all the world. It sends none:
-// a UDP socket that is connected has the address of the interface it would use. "" is a way that cannot be told.
+// Route returns the interface by which packets to host:port leave; for "" those of the default route. It sends none: a
+// connected UDP socket has the address of the interface it would use. It returns "" where there is no route.
 func Route(ctx context.Context, address string) string {
 	if address == "" {
-		address = anywhere
+		address = outside
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "udp", address)
 	if err != nil {
@@ -96,7 +95,7 @@ func Route(ctx context.Context, address string) string {
 	return owner(local.IP)
 }
 
-// owner is the interface that has an address.
+// owner returns the interface that has an address.
 func owner(ip net.IP) string {
 	all, _ := net.Interfaces() // an error leaves none
 	for _, i := range all {
@@ -114,12 +113,12 @@ func owner(ip net.IP) string {
 	return ""
 }
 
-// connects is how often roundTrip tries: the shortest of a few has waited for nothing but the way. Servers log or count
-// connections that say nothing, so that more are not polite.
-const connects = 3
+// dials is how many connections roundTrip makes: the shortest of a few has waited for nothing but the network. It is no
+// more since servers log or count connections that send nothing.
+const dials = 3
 
-// roundTrip is the time that a packet to host:port and its answer take, by the shortest of three connections. Names are
-// looked up before, so that the time is the network's. The error is that of the first connection that failed.
+// roundTrip returns the time that a packet to host:port and its answer take, by the shortest of three connections. Names
+// are looked up before, so that the time is the network's. The error is that of the first connection that failed.
 func roundTrip(ctx context.Context, address string) (time.Duration, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -133,7 +132,7 @@ func roundTrip(ctx context.Context, address string) (time.Duration, error) {
 		return 0, fmt.Errorf("%s has no address", host)
 	}
 	var shortest time.Duration
-	for range connects {
+	for range dials {
 		began := time.Now()
 		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ips[0], port))
 		if err != nil {

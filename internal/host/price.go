@@ -14,18 +14,17 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Prices are those of a price file that the user wrote, whose keys stand behind the fields. Nothing is looked up and
-// nothing guessed: not what a provider takes today, and not which zone a target is in. A price that is not in the file
-// costs nothing, and traffic costs something only where the file says which way it goes. A GB is 10^9 bytes, as on the
-// bills.
+// Prices are those of a price file that the user wrote. Nothing is looked up or guessed: not a provider's present prices,
+// and not the zone of a target. What has no price in the file costs nothing, and traffic costs something only where the
+// file has its route. A GB is 10^9 bytes, as on the bills.
 type Prices struct {
 	Currency string `yaml:"currency"` // as it is to be shown, "USD"
 
-	// CrossAZ says that the target is in another availability zone than this machine. CrossAZPerGB is what the provider
-	// takes for each direction, and both are paid: out of the one zone and into the other. 0.01 makes 0.02 a GB moved.
+	// CrossAZ reports that the target is in another availability zone than this machine. CrossAZPerGB is the price of
+	// each direction, and both are paid: out of the one zone and into the other. 0.01 makes 0.02 a GB moved.
 	CrossAZ      bool    `yaml:"cross_az"`
 	CrossAZPerGB float64 `yaml:"cross_az_per_gb"`
-	// NAT says that the bytes go through a NAT gateway, and NATPerGB what that takes for them.
+	// NAT reports that the bytes go through a NAT gateway, at NATPerGB.
 	NAT      bool    `yaml:"nat"`
 	NATPerGB float64 `yaml:"nat_per_gb"`
 
@@ -52,7 +51,7 @@ func parsePrices(text []byte) (Prices, error) {
 	var p Prices
 	d := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
 	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) { // of an empty file
-		// Without the lines it speaks of: somebody may have named the wrong file.
+		// Without the lines of the file: it may be the wrong file.
 		return Prices{}, errors.New(yaml.FormatError(err, false, false))
 	}
 	if d.Decode(new(any)) == nil {
@@ -101,7 +100,7 @@ type Usage struct {
 	Time      time.Duration // of the machine
 }
 
-// Cost is the bill of a usage, without lines of nothing.
+// Cost returns the bill of a usage, without items of 0.
 func (p Prices) Cost(u Usage) report.Price {
 	bill := report.Price{Currency: p.Currency}
 	add := func(name string, amount float64, unit string, each float64) {

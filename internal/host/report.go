@@ -48,7 +48,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// WriteText prints a line a finding, and below it the command that changes something.
+// WriteText prints one line for a finding, and below it the command that fixes it.
 func (r Report) WriteText(w io.Writer) error {
 	var text strings.Builder
 	grades, checks := 0, 0
@@ -70,7 +70,7 @@ func (r Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// printable keeps what a server says on one line, and a terminal from obeying it.
+// printable replaces control characters in a server's text, so that it stays on one line and controls no terminal.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {

@@ -18,7 +18,7 @@ import (
 type ServerLoad struct {
 	URL string // without user, password and parameters; "" where nothing is known
 	CPU float64
-	// Cores is what CPU is a share of; 0 where the metrics do not tell: then CPU is in cores.
+	// Cores is what CPU is a share of; 0 where the metrics do not have it: then CPU is in cores.
 	Cores int
 }
 
@@ -36,12 +36,12 @@ type ServerWatcher struct {
 	done    sync.WaitGroup
 }
 
-// WatchServers asks servers' own metrics how busy their CPUs are: now, every ten seconds, and when the load ends. It
-// returns at once; when ctx ends nobody is asked any more. What goes wrong is a warning and never the end of a run.
+// WatchServers reads from servers' own metrics how busy their CPUs are: now, every ten seconds, and when the load
+// ends. It returns at once; when ctx ends no more requests are sent. Errors become a warning and never end a run.
 //
-// The URLs are http or https, and answer with Prometheus's text format, as node_exporter, Doris and most databases do.
-// User and password in them are sent by basic authentication and shown nowhere. trust makes the TLS configuration for a
-// host; nil is Go's own.
+// The URLs are http or https, of Prometheus's text format, as node_exporter, Doris and most databases serve it. User and
+// password in them are sent by basic authentication and shown nowhere. trust returns the TLS configuration for a host;
+// nil is Go's own.
 func WatchServers(ctx context.Context, urls []*url.URL, trust func(host string) (*tls.Config, error)) *ServerWatcher {
 	return watchServers(ctx, urls, trust, metricsInterval)
 }
@@ -56,12 +56,12 @@ func watchServers(ctx context.Context, urls []*url.URL, trust func(string) (*tls
 	return w
 }
 
-// Stop makes the last question be asked now, and waits for nothing. It may be called more than once.
+// Stop sends the last request now, and does not wait for its answer. It may be called more than once.
 func (w *ServerWatcher) Stop() { w.once.Do(func() { close(w.stop) }) }
 
-// Load stops, waits for the last answer, and tells of the server that was the busiest: by the share of its cores, or,
-// where one does not tell how many it has, by what it took. warning names the servers of which nothing, or not all, is
-// known, and why; "" where there are none. It takes two seconds at most, or four where a question was under way.
+// Load stops, waits for the last answer, and returns the load of the busiest server: by the share of its cores, or, where
+// their number is not known, by the CPU time it took. warning names the servers of which nothing, or not all, is known,
+// and why; "" where there are none. It takes two seconds at most, or four where a request was under way.
 func (w *ServerWatcher) Load() (busiest ServerLoad, warning string) {
 	w.Stop()
 	w.done.Wait()
@@ -81,7 +81,7 @@ func (w *ServerWatcher) Load() (busiest ServerLoad, warning string) {
 	return busiest, ""
 }
 
-// busier prefers a share, which says how much was left, to a number of cores, which does not.
+// busier prefers a share, which shows how much was left, to a number of cores, which does not.
 func busier(a, b ServerLoad) bool {
 	if (a.Cores > 0) != (b.Cores > 0) {
 		return a.Cores > 0
@@ -89,12 +89,12 @@ func busier(a, b ServerLoad) bool {
 	return a.CPU > b.CPU
 }
 
-// public is a URL as it may be shown.
+// public returns a URL as it may be shown.
 func public(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// server is one that is watched. Its fields belong to the goroutine that watches until Load has waited for it.
+// server is one that is watched. Its fields belong to the goroutine of watch until Load has waited for that.
 type server struct {
 	url   *url.URL
 	shown string
@@ -183,7 +183,7 @@ func (s *server) fetch(ctx context.Context, client *http.Client) (counters, erro
 	return readCounters(bytes.NewReader(text))
 }
 
-// withoutURL cuts off the URL that net/http puts in front of its errors.
+// withoutURL removes the URL that net/http puts in front of its errors.
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -192,7 +192,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// add adds what happened between two answers. Counters that went back are those of a server that was started anew.
+// add adds what happened between two answers. Counters that fell are those of a server that was restarted.
 func (s *server) add(before, after counters, seconds float64) {
 	busy, total := after.busy-before.busy, after.total-before.total
 	if before.from != after.from || busy < 0 || total < 0 || math.IsNaN(busy+total) || math.IsInf(busy+total, 0) {
@@ -202,13 +202,13 @@ func (s *server) add(before, after counters, seconds float64) {
 	s.perCore, s.cores = after.perCore, after.cores
 }
 
-// load is what the answers tell.
+// load returns what the answers show.
 func (s *server) load() (ServerLoad, error) {
 	switch {
 	case s.seconds == 0 && s.problem != nil:
 		return ServerLoad{}, s.problem
 	case s.seconds == 0:
-		return ServerLoad{}, errors.New("no two of its answers can be compared: it was started anew in between, or the run was called off")
+		return ServerLoad{}, errors.New("no two of its answers can be compared: it was restarted in between, or the run was cancelled")
 	case s.perCore == 0:
 		return ServerLoad{URL: s.shown, CPU: s.busy / s.seconds}, s.problem
 	case s.total == 0:

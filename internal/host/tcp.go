@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// tcp is about the way to the target and the kernel's settings for it.
+// tcp checks the route to the target and the kernel's settings for it.
 func (e *checks) tcp() []loader.Finding {
 	var all []loader.Finding
 	if e.want.Target != "" && !isPath(e.want.Target) {
@@ -29,13 +29,13 @@ func (e *checks) roundTrip() loader.Finding {
 	return ok(check, fmt.Sprintf("%s to %s", milliseconds(e.RoundTrip), e.want.Target))
 }
 
-// assumed is the round trip between two zones of a region, where none was measured.
-const assumed = time.Millisecond
+// assumedRoundTrip is the round trip between two zones of a region, where none was measured.
+const assumedRoundTrip = time.Millisecond
 
 // buffers compares the largest send buffer of a connection with twice its share of the bandwidth-delay product: the
-// kernel counts its own overhead into the buffer, and what was sent stays in it for a round trip. wmem_max has no part in
-// it, since it bounds only those who set SO_SNDBUF, which would switch the kernel's own tuning off. tcp_rmem counts at
-// the other end.
+// kernel counts its own overhead into the buffer, and what was sent stays in it for a round trip. wmem_max does not
+// matter: it bounds only programs that set SO_SNDBUF, which would switch the kernel's own tuning off. tcp_rmem matters at
+// the server.
 func (e *checks) buffers() loader.Finding {
 	const check = "TCP send buffers"
 	limits, read := e.Numbers("net.ipv4.tcp_wmem", 3)
@@ -44,7 +44,7 @@ func (e *checks) buffers() loader.Finding {
 	}
 	trip, how := e.RoundTrip, "at "+milliseconds(e.RoundTrip)
 	if trip <= 0 {
-		trip, how = assumed, "at an assumed "+milliseconds(assumed)
+		trip, how = assumedRoundTrip, "at an assumed "+milliseconds(assumedRoundTrip)
 	}
 	connections := max(e.want.Workers, 1)
 	need := int64(math.Ceil(2 * float64(e.want.BitsPerSecond) / 8 * trip.Seconds() / float64(connections)))
@@ -58,24 +58,25 @@ func (e *checks) buffers() loader.Finding {
 		fmt.Sprintf(`sysctl -w net.ipv4.tcp_wmem="%d %d %d"%s`, limits[0], limits[1], roomFor(need), orWorkers(need)))
 }
 
-// The largest buffer that is recommended, 64 MiB, and the one beyond which more connections are the better answer.
-const usual, huge = 64 << 20, 1 << 30
+// usualBuffer, 64 MiB, is the least that is recommended, and largestBuffer the most: beyond it more connections are the
+// better answer.
+const usualBuffer, largestBuffer = 64 << 20, 1 << 30
 
-// roomFor is a power of two.
+// roomFor returns a power of two.
 func roomFor(need int64) int64 {
-	return min(max(int64(1)<<bits.Len64(uint64(need-1)), usual), huge)
+	return min(max(int64(1)<<bits.Len64(uint64(need-1)), usualBuffer), largestBuffer)
 }
 
 func orWorkers(need int64) string {
-	if need > huge {
+	if need > largestBuffer {
 		return ", and more --workers"
 	}
 	return ""
 }
 
-// far is the round trip from which on a lost packet or a window that begins small again costs more than it is worth to
-// mention: beyond a region.
-const far = 5 * time.Millisecond
+// longRoundTrip is the round trip from which on a lost packet or a window that begins small again costs enough to warn
+// of: beyond a region.
+const longRoundTrip = 5 * time.Millisecond
 
 func (e *checks) congestion() loader.Finding {
 	const check = "congestion"
@@ -88,7 +89,7 @@ func (e *checks) congestion() loader.Finding {
 		found += ", queues " + qdisc
 	}
 	available := e.Sysctls["net.ipv4.tcp_available_congestion_control"]
-	if e.RoundTrip < far || current == "bbr" {
+	if e.RoundTrip < longRoundTrip || current == "bbr" {
 		return ok(check, found)
 	}
 	fix := "sysctl -w net.ipv4.tcp_congestion_control=bbr"
@@ -108,7 +109,7 @@ func (e *checks) afterIdle() loader.Finding {
 		return ok(check, "not after a pause")
 	case text == "":
 		return unknown(check, name+" cannot be read")
-	case e.RoundTrip < far:
+	case e.RoundTrip < longRoundTrip:
 		return ok(check, "after every pause, which costs little over so short a way")
 	default:
 		return warn(check, "after every pause, as between a batch and the next: it takes many round trips of "+milliseconds(e.RoundTrip),
@@ -116,7 +117,7 @@ func (e *checks) afterIdle() loader.Finding {
 	}
 }
 
-// probing is a net for large packets that vanish where some router says nothing: connections hang after the handshake.
+// probing finds large packets that a router drops without an ICMP message: connections hang after the handshake.
 func (e *checks) probing() loader.Finding {
 	const check, name, plain = "MTU probing", "net.ipv4.tcp_mtu_probing", 1500
 	text := e.Sysctls[name]

@@ -9,7 +9,7 @@ import (
 
 // Work is what the machine did while rows moved, which may be more than once.
 type Work struct {
-	since  time.Time // zero: they do not move
+	since  time.Time // zero: no stretch has begun
 	before Load
 
 	seconds float64
@@ -64,8 +64,8 @@ func (w *Work) traffic(before, now Traffic) {
 	w.nics[now.Name] = t
 }
 
-// AddTo tells of the cores, of the interface that leads to the target, and of what the driver held back. Where nobody knows
-// that one, it is the one that sent most.
+// AddTo adds the cores, the interface that leads to the target, and what the driver held back. Where that interface is
+// not known, it takes the one that sent most.
 func (w *Work) AddTo(e *report.Evidence, nics []NIC, to string) {
 	if w.seconds <= 0 {
 		return
@@ -95,7 +95,7 @@ func (w *Work) AddTo(e *report.Evidence, nics []NIC, to string) {
 	}
 	e.NIC, e.NICBits = most.Name, 8*float64(most.Sent)/w.seconds
 	for _, n := range nics {
-		// A pair of virtual interfaces says 10 Gbit/s whatever it can do.
+		// A pair of virtual interfaces reports 10 Gbit/s whatever it can do.
 		if n.Name == most.Name && n.BitsPerSecond > 0 && float64(n.BitsPerSecond) >= e.NICBits {
 			e.NICSpeed, e.NICShare = n.BitsPerSecond, e.NICBits/float64(n.BitsPerSecond)
 		}

@@ -9,17 +9,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/terapush/terapush/internal/stats"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// stalled is how long nothing is acknowledged before the line says so.
+// stalled is how long nothing is acknowledged before the line shows it.
 const stalled = 30 * time.Second
 
-// Percent is how much of the plan is acknowledged, 0 … 100 and rounded down, so that 100 means all of it. It is unknown
-// when the run's end is a time.
+// Percent returns how much of the plan is acknowledged, 0 … 100 and rounded down, so that 100 means all of it. It is
+// unknown when the run's end is a time.
 func Percent(s event.Snapshot) (percent float64, known bool) {
 	done, planned := s.Rows, s.PlannedRows
 	if planned <= 0 {
@@ -38,7 +37,7 @@ type part struct {
 	text   string
 }
 
-// Line describes a run in at most so many columns; 0 columns means all there is to say. It is ASCII, a column a byte.
+// Line describes a run in at most so many columns; 0 means no limit. It is ASCII, a column a byte.
 func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	parts := []part{{9, heading(s)}}
 	add := func(weight int, format string, args ...any) {
@@ -47,43 +46,43 @@ func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	moving := stats.Moving(s.Phase)
 	switch {
 	case moving || s.Phase == event.Done:
-		add(8, "%s", of(size(s.PayloadBytes), size(s.PlannedBytes), s.PlannedBytes))
+		add(8, "%s", of(units.Bytes(s.PayloadBytes), units.Bytes(s.PlannedBytes), s.PlannedBytes))
 		if s.StoredBatches > 0 {
-			add(7, "stored %s", size(s.StoredBytes))
+			add(7, "stored %s", units.Bytes(s.StoredBytes))
 		}
-		add(3, "%s rows", of(humanize.Comma(s.Rows), humanize.Comma(s.PlannedRows), s.PlannedRows))
+		add(3, "%s rows", of(units.Count(s.Rows), units.Count(s.PlannedRows), s.PlannedRows))
 		if moving {
-			add(7, "%s/s now", size(int64(r.Bytes)))
+			add(7, "%s/s now", units.Bytes(int64(r.Bytes)))
 		}
-		add(4, "%s/s avg", size(int64(r.OverallBytes)))
+		add(4, "%s/s avg", units.Bytes(int64(r.OverallBytes)))
 		speed := r.Rows
 		if !moving {
 			speed = r.OverallRows
 		}
-		add(2, "%s rows/s", humanize.Comma(int64(speed)))
+		add(2, "%s rows/s", units.Count(int64(speed)))
 		if r.ETAKnown {
 			add(6, "ETA %s", round(r.ETA))
 		}
 	default:
 		add(8, "%s", round(time.Duration(s.PhaseSeconds[s.Phase]*float64(time.Second))))
 		if s.Rows > 0 {
-			add(3, "%s rows acknowledged", humanize.Comma(s.Rows))
+			add(3, "%s rows acknowledged", units.Count(s.Rows))
 		}
 	}
 	if quiet := s.At.Sub(s.LastProgress); moving && quiet >= stalled {
 		add(9, "no answer for %s", round(quiet))
 	}
 	if s.MissingRows > 0 {
-		add(9, "%s rows missing", humanize.Comma(s.MissingRows))
+		add(9, "%s rows missing", units.Count(s.MissingRows))
 	}
 	if moving {
 		add(1, "%d workers", s.Workers)
-		if s.BoundBy != "" && s.Phase != event.Commit { // no account is kept of who waits for a commit
+		if s.BoundBy != "" && s.Phase != event.Commit { // no account is kept of waits for a commit
 			add(1, "%s-bound", s.BoundBy)
 		}
 	}
 	if moving || s.Phase == event.Done {
-		add(5, "retries %s", humanize.Comma(s.Retries))
+		add(5, "retries %s", units.Count(s.Retries))
 	}
 	return fit(parts, columns)
 }
@@ -106,7 +105,7 @@ func heading(s event.Snapshot) string {
 	return fmt.Sprintf("%-5s %5.1f%%", word, percent)
 }
 
-// of is "done of planned", or only what is done where nothing is planned.
+// of returns "done of planned", or only what is done where nothing is planned.
 func of(done, planned string, n int64) string {
 	if n <= 0 {
 		return done
@@ -114,9 +113,7 @@ func of(done, planned string, n int64) string {
 	return done + " of " + planned
 }
 
-func size(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
-
-// round leaves seconds, and of long times only minutes.
+// round formats whole seconds, and of long times only minutes.
 func round(d time.Duration) string {
 	if d >= 10*time.Hour {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
@@ -191,7 +188,7 @@ func JSONLine(s event.Snapshot, r stats.Rates) []byte {
 	}
 	line, err := json.Marshal(l)
 	if err != nil {
-		// Only a rate that is no number could do this, and Tracker makes none.
+		// Only a rate that is no number fails, and Tracker makes none.
 		panic(fmt.Sprintf("live: encode a progress line: %v", err))
 	}
 	return append(line, '\n')

@@ -35,7 +35,7 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("--progress %q: take one of %v", s, Modes())
 }
 
-// on is the mode as the terminal allows it.
+// on returns the mode that the terminal allows.
 func (m Mode) on(t *Terminal) Mode {
 	if m == Plain || m == JSON || m == None {
 		return m
@@ -52,13 +52,13 @@ const (
 	plainInterval = 10 * time.Second
 )
 
-// ProgressOptions say what is shown where.
+// ProgressOptions are what is shown and where.
 type ProgressOptions struct {
 	Mode     Mode // "" is Auto
 	Terminal *Terminal
 	Snapshot func() event.Snapshot // called by one goroutine at a time
 	Interval time.Duration         // between the lines of Plain and JSON; 0: 10 s
-	// Transient takes a bar away at the end and leaves nothing in its place: the caller says what became of the run.
+	// Transient removes a bar at the end and leaves nothing in its place: the caller prints how the run ended.
 	Transient bool
 }
 
@@ -82,8 +82,8 @@ func StartProgress(o ProgressOptions) *Progress {
 	return p
 }
 
-// Stop prints how the run stands as the last line and waits until that is done. Then the terminal is the caller's.
-// More calls do nothing.
+// Stop prints the state of the run as the last line and waits until that is done. Then the terminal is the caller's.
+// Further calls do nothing.
 func (p *Progress) Stop() {
 	p.stop.Do(func() { close(p.quit) })
 	<-p.done
@@ -143,6 +143,6 @@ func (p *Progress) print(s event.Snapshot, r stats.Rates) {
 	default:
 		line = append([]byte(Line(s, r, 0)), '\n')
 	}
-	// Nobody reads progress any more when its output is gone; the run goes on.
+	// An output that is closed must not end the run.
 	_, _ = p.options.Terminal.Write(line)
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Server answers on --metrics-addr: /metrics and /healthz.
+// Server serves /metrics and /healthz on --metrics-addr.
 type Server struct {
 	listener net.Listener
 	http     *http.Server // nil before Serve
 	done     chan struct{}
 }
 
-// Listen takes the address before anything else of the run happens, so that one already in use costs nothing. Scrapes
-// that arrive before Serve wait in the listen queue.
+// Listen opens the address. It is called before anything else of the run, so that an address already in use costs
+// nothing. Scrapes that arrive before Serve wait in the listen queue.
 func Listen(ctx context.Context, address string) (*Server, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
@@ -31,10 +31,10 @@ func Listen(ctx context.Context, address string) (*Server, error) {
 	return &Server{listener: l, done: make(chan struct{})}, nil
 }
 
-// Addr is the address with the port that the system chose for port 0.
+// Addr returns the address with the port that the system chose for port 0.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Serve begins to answer, with the metrics of the run, of the Go runtime and of the process. It is called once.
+// Serve begins to serve the metrics of the run, of the Go runtime and of the process. It must be called only once.
 func (s *Server) Serve(m *Metrics) error {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
@@ -50,13 +50,13 @@ func (s *Server) Serve(m *Metrics) error {
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
-		// It ends with ErrServerClosed, or because the listener broke: then scrapes fail, and the run is worth more.
+		// It ends with ErrServerClosed, or because the listener failed: then scrapes fail, which must not end the run.
 		_ = s.http.Serve(s.listener)
 	}()
 	return nil
 }
 
-// Linger goes on answering for d, or until ctx ends: time for the last scrape.
+// Linger goes on serving for d, or until ctx ends: time for the last scrape.
 func (s *Server) Linger(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

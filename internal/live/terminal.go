@@ -9,17 +9,17 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal shares one output between a line that is redrawn in place and everything else that is printed there. Hand
-// it to the logger: it is safe for concurrent use.
+// Terminal shares one output between a line that is redrawn in place and everything else that is printed there. The
+// logger writes to it, too: it is safe for concurrent use.
 type Terminal struct {
 	mu    sync.Mutex
 	out   io.Writer
 	width func() int // columns; nil: no terminal
-	line  string     // what stands on the screen's last line
+	line  string     // the drawn line
 	open  bool       // the last Write did not end its line
 }
 
-// NewTerminal wraps an output. Only what the system says is a terminal is drawn on.
+// NewTerminal wraps an output. Lines are redrawn only if it is a terminal and TERM is not "dumb".
 func NewTerminal(out io.Writer) *Terminal {
 	t := &Terminal{out: out}
 	file, ok := out.(*os.File)
@@ -36,10 +36,10 @@ func NewTerminal(out io.Writer) *Terminal {
 	return t
 }
 
-// Interactive tells whether lines can be redrawn.
+// Interactive reports whether lines can be redrawn.
 func (t *Terminal) Interactive() bool { return t.width != nil }
 
-// columns is how many a drawn line may have. The last one stays empty: some terminals wrap as soon as it is written.
+// columns returns how many a drawn line may have. The last one stays empty: some terminals wrap as soon as it is written.
 func (t *Terminal) columns() int { return max(t.width()-1, 1) }
 
 // eraseLine goes back to the first column and clears the line.
@@ -60,19 +60,19 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	t.put(eraseLine)
 	n, err := t.out.Write(p)
 	if t.open {
-		t.line = "" // the next Draw brings it back
+		t.line = "" // the next draw restores it
 	} else {
 		t.put(shown)
 	}
 	return n, err
 }
 
-// draw replaces the drawn line; "" takes it away.
+// draw replaces the drawn line; "" removes it.
 func (t *Terminal) draw(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.open {
-		return // on a line that somebody else has not ended
+		return // another writer has not ended its line
 	}
 	if t.line != "" {
 		t.put(eraseLine)
@@ -81,5 +81,5 @@ func (t *Terminal) draw(line string) {
 	t.line = line
 }
 
-// put has nobody to tell about an error: a terminal that is gone does not end a run.
+// put ignores errors: a closed terminal must not end a run.
 func (t *Terminal) put(s string) { _, _ = io.WriteString(t.out, s) }

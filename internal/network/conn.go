@@ -21,9 +21,9 @@ type conn struct {
 }
 
 func newConn(d *Dialer, w *way, c net.Conn) *conn {
-	made := &conn{Conn: c, dialer: d, way: w, account: account{made: time.Now(), local: stays(c)}}
+	made := &conn{Conn: c, dialer: d, way: w, account: account{made: time.Now(), local: bothLocal(c)}}
 	if sys, ok := c.(syscall.Conn); ok {
-		made.raw, _ = sys.SyscallConn() // an error leaves it nil: then less is told
+		made.raw, _ = sys.SyscallConn() // an error leaves it nil: then the kernel is not asked
 	}
 	made.writer = newWriter(made)
 	return made
@@ -54,22 +54,22 @@ func (c *conn) Read(p []byte) (int, error) {
 	if n > 0 {
 		c.answered(since)
 	} else if err != nil {
-		c.gaveUp(since)
+		c.noAnswer(since)
 	}
 	return n, err
 }
 
 func (c *conn) Close() error {
-	c.dialer.bury(c)
+	c.dialer.remove(c)
 	return c.Conn.Close()
 }
 
-// SyscallConn lets drivers look at the socket, for their check whether an idle connection is still alive.
+// SyscallConn returns the socket, for drivers that check whether an idle connection is still alive.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	return c.Conn.(syscall.Conn).SyscallConn()
 }
 
-// answered counts what a Read brought, begun at since.
+// answered counts a Read, begun at since, that returned data.
 func (c *conn) answered(since int64) {
 	waited, turn, asked := c.account.answered(since)
 	if turn {
@@ -77,42 +77,42 @@ func (c *conn) answered(since int64) {
 	}
 }
 
-// soon is the longest tick of the kernel's clock: it cannot tell when within it something was sent.
-const soon = 10 * time.Millisecond
+// clockTick is the longest tick of the kernel's clock: it cannot tell when within it something was sent.
+const clockTick = 10 * time.Millisecond
 
-// out is how much of a wait came after the last of the question had gone out. The kernel is asked when it sent that, which
-// is a system call a turn, of one or two microseconds. What is small fits into every first window and goes out at
-// once: of a small question that was soon answered nothing has to be asked, and there may be tens of thousands a second.
+// out returns how much of a wait came after the last of the question had gone out. The kernel is asked when it sent
+// that, which is a system call a turn, of one or two microseconds. What is small fits into every first window and goes
+// out at once: of a small question that was soon answered nothing has to be asked, and there may be tens of thousands
+// a second.
 func (c *conn) out(waited time.Duration, asked int64) time.Duration {
 	switch {
 	case c.raw == nil:
 		return 0
-	case asked <= small && waited < soon:
+	case asked <= small && waited < clockTick:
 		return waited
 	}
 	k, _ := ask(c.raw)
 	return k.sent
 }
 
-// gaveUp counts a Read, begun at since, that awaited an answer and brought none: the server has closed the connection, or
-// somebody has lost patience. It was counted while it went on. Were it not kept, the sum over all connections would fall
-// by what may be minutes, and take with it what the others have waited meanwhile.
-func (c *conn) gaveUp(since int64) {
+// noAnswer counts a Read, begun at since, that awaited an answer and returned none: the server has closed the
+// connection, or a deadline has passed. The wait was counted while it went on. Without this the sum over all
+// connections would fall by what may be minutes, and hide what the others have waited meanwhile.
+func (c *conn) noAnswer(since int64) {
 	if c.account.asked.Load() {
 		waited := c.account.waited(since)
 		c.account.add(event.Sockets{Awaited: waited.Seconds(), Out: min(c.out(waited, c.account.unanswered.Load()), waited).Seconds()})
 	}
 }
 
-// stays tells whether both ends of a connection are on this machine.
-func stays(c net.Conn) bool {
+// bothLocal reports whether both ends of a connection are on this machine.
+func bothLocal(c net.Conn) bool {
 	local, ok := c.LocalAddr().(*net.TCPAddr)
 	remote, both := c.RemoteAddr().(*net.TCPAddr)
 	return ok && both && (remote.IP.IsLoopback() || remote.IP.Equal(local.IP))
 }
 
-// look asks the kernel about the connection and keeps what it says in the account. Only the dialer calls it, one at a
-// time.
+// look asks the kernel about the connection and keeps the answer in the account. Only the dialer calls it, one at a time.
 func (c *conn) look() (kernel, bool) {
 	if c.raw == nil {
 		return kernel{}, false
@@ -132,7 +132,7 @@ type account struct {
 	local bool
 
 	reading    atomic.Int64 // since when a Read waits
-	writing    atomic.Int64 // since when a Write goes on
+	writing    atomic.Int64 // since when a Write is under way
 	blocked    atomic.Int64 // since when it waits for room
 	wrote      atomic.Int64 // when the last one began, and then when it ended
 	asked      atomic.Bool  // something was written since the last answer
@@ -146,7 +146,7 @@ type account struct {
 
 func (a *account) now() int64 { return int64(time.Since(a.made)) + 1 }
 
-// beginWrite notes a question before it is out: a quick server answers, and the other goroutine reads that, before
+// beginWrite notes a request before it is sent: a quick server answers, and the other goroutine reads that, before
 // endWrite.
 func (a *account) beginWrite() {
 	now := a.now()
@@ -161,10 +161,10 @@ func (a *account) endWrite(n int64) {
 	a.writing.Store(0)
 }
 
-// waits notes that a Write waits for room from now on, goesOn that it does no more.
-// One that is woken and finds no room waits on.
+// waits notes that a Write waits for room from now on. One that is woken and finds no room goes on waiting.
 func (a *account) waits() { a.blocked.CompareAndSwap(0, a.now()) }
 
+// goesOn notes that it waits no more.
 func (a *account) goesOn() {
 	since := a.blocked.Swap(0)
 	if since == 0 {
@@ -173,8 +173,9 @@ func (a *account) goesOn() {
 	a.add(event.Sockets{Blocked: seconds(a.now() - since)})
 }
 
-// waited is how long a Read that began at since has waited by now: from then on, or from the last write where that came
-// later, since an HTTP transport always reads. While a write goes on the server speaks as it is spoken to.
+// waited returns how long a Read that began at since has waited by now: from then on, or from the last write where
+// that came later, since an HTTP transport always reads. While a write is under way nothing counts as waiting: the server
+// may answer meanwhile.
 func (a *account) waited(since int64) time.Duration {
 	if a.writing.Load() != 0 {
 		return 0
@@ -182,8 +183,8 @@ func (a *account) waited(since int64) time.Duration {
 	return time.Duration(max(a.now()-max(since, a.wrote.Load()), 0))
 }
 
-// answered counts a Read, begun at since, that brought something. It was a turn where so many bytes had been asked before
-// it.
+// answered counts a Read, begun at since, that returned data. It ends a turn if something was written since the last
+// answer: asked bytes of it.
 func (a *account) answered(since int64) (waited time.Duration, turn bool, asked int64) {
 	waited = a.waited(since)
 	if turn = a.asked.Swap(false); turn {
@@ -193,8 +194,8 @@ func (a *account) answered(since int64) (waited time.Duration, turn bool, asked 
 	return waited, turn, asked
 }
 
-// turn counts a question of so many bytes that was answered. The kernel sent the last of it when out was left of the wait.
-// It counts in ticks of its clock, of up to 10 ms, which is right on average.
+// turn counts a question of so many bytes that was answered. The kernel sent the last of it when out was left of the
+// wait. It counts in ticks of its clock, of up to 10 ms, which is right on average.
 func (a *account) turn(waited, out time.Duration, asked int64, w *way) {
 	if asked <= small {
 		shorten(&w.question, waited)
@@ -243,7 +244,7 @@ func (a *account) addTo(all *event.Sockets) {
 
 func seconds(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }
 
-// kernel is what TCP_INFO tells of a connection.
+// kernel is the TCP_INFO of a connection.
 type kernel struct {
 	busy, rwndLimited, sndbufLimited time.Duration
 	smoothed, shortest               time.Duration // round trips; shortest is 0 before there was one

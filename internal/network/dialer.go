@@ -1,5 +1,5 @@
 // Package network opens the connections of all back-ends, so that one place sets keep-alives and time limits, counts
-// what the sockets really took, and tells what they waited for.
+// what the sockets really took, and measures what they waited for.
 package network
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// unacknowledged is how long the kernel keeps data that the other side does not acknowledge before it gives the
-// connection up. Without it a vanished server holds a worker for the kernel's quarter of an hour.
+// unacknowledged is how long the kernel keeps data that the server does not acknowledge before it closes the connection.
+// Without it a vanished server holds a worker for the kernel's quarter of an hour.
 const unacknowledged = 60 * time.Second
 
 // Dialer opens TCP and Unix connections and keeps an account of them. The zero value works. Buffer sizes are left to the
@@ -34,7 +34,7 @@ type dial struct {
 	way   *way
 }
 
-// DialContext connects; the connection counts into the dialer for as long as it lives.
+// DialContext connects; the dialer keeps the account of the connection.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	plain := net.Dialer{
 		Timeout:         10 * time.Second,
@@ -75,11 +75,11 @@ func (d *Dialer) begin(network, address string) *dial {
 	return begun
 }
 
-// Sent is how many bytes all connections have handed to the kernel, protocol overhead and TLS included.
+// Sent returns how many bytes all connections have handed to the kernel, protocol overhead and TLS included.
 func (d *Dialer) Sent() int64 { return d.sent.Load() }
 
-// Sockets looks at all open connections and adds what is known of the closed ones. Waits that are going on count as far
-// as they have come. It takes about a microsecond and a system call a connection.
+// Sockets returns the account of all connections, open and closed. Waits under way count up to now. It takes about a
+// microsecond and a system call for each open connection.
 func (d *Dialer) Sockets() event.Sockets {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,8 +115,8 @@ func (d *Dialer) Sockets() event.Sockets {
 	return all
 }
 
-// bury keeps the account of a connection that is about to be closed.
-func (d *Dialer) bury(c *conn) {
+// remove keeps the account of a connection that is about to be closed.
+func (d *Dialer) remove(c *conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, open := d.open[c]; !open {
@@ -127,18 +127,18 @@ func (d *Dialer) bury(c *conn) {
 	c.account.addTo(&d.closed)
 }
 
-// way is what is known of the way to one address. It is safe for concurrent use.
+// way is what is known of the route to one address. It is safe for concurrent use.
 type way struct {
 	kernel   atomic.Int64 // shortest round trip that TCP has seen, in nanoseconds; 0: none
 	question atomic.Int64 // shortest time from a small question to its answer, likewise
 }
 
-// small is how many bytes a question has at most that tells of the way: what it asks takes next to no time, and it is no
-// batch.
+// small is how many bytes a question may have to count as a measurement of the round trip: it is no batch, and takes the
+// server next to no time.
 const small = 4 << 10
 
-// roundTrip is the shortest time in which anything can come back, 0 where it is not known. TCP's own is that to the next
-// proxy, if there is one; a question goes all the way, but takes the server some time, too.
+// roundTrip returns the shortest time in which anything can come back, 0 where it is not known. TCP's own is that to
+// the next proxy, if there is one; a question goes all the way, but takes the server some time, too.
 func (w *way) roundTrip() time.Duration {
 	return time.Duration(max(w.kernel.Load(), w.question.Load()))
 }

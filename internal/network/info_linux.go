@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ask reads TCP_INFO (include/uapi/linux/tcp.h). Times in it are microseconds. It is not ok for what is no TCP connection.
+// ask reads TCP_INFO (include/uapi/linux/tcp.h). Times in it are microseconds. It returns false unless raw is of TCP.
 func ask(raw syscall.RawConn) (kernel, bool) {
 	var info *unix.TCPInfo
 	var failed error

@@ -18,14 +18,15 @@ import (
 // listens on one address of localhost only, costs one failed dial and not every second one. (The AWS SDK's
 // WithRoundRobinDNS gives up at the first such address.)
 //
-// It is not for every connection: that two addresses of a name are two ways to the same thing only a back-end knows
-// (loader.Deps.Spread). The name may be that of a primary and its copies, which a list of hosts in the order of preference
-// stands for in /etc/hosts. A server may know its own connections only, so that a KILL which reaches another one ends
-// nothing, or somebody else's. And an answer in pages has to be fetched where the question went. So it is used
+// It is not for every connection: whether two addresses of a name lead to the same service only a back-end knows
+// (loader.Deps.Spread). The name may be that of a primary and its copies, which a list of hosts in the order of
+// preference stands for in /etc/hosts. A server may know its own connections only, so that a KILL which reaches
+// another one ends nothing, or another session. And an answer in pages has to be fetched where the question went. So
+// it is used
 //
 //   - by stores: every address takes every request;
 //   - by Doris for stream loads and sessions of INSERT: labels are the cluster's, whichever frontend is asked. The
-//     connections that make the table and look at it stay with one, since another may not have heard of it yet;
+//     connections that make the table and check it stay with one, since another may not know of it yet;
 //   - by TiDB for loading sessions: every server takes writes, and lists and kills the sessions of all;
 //
 // and not by PostgreSQL (pgconn tries the addresses itself, in their order, as target_session_attrs needs; the nodes of
@@ -45,11 +46,12 @@ type Spread struct {
 const (
 	// lookupEvery is how long addresses are used: Amazon's names change theirs after five seconds.
 	lookupEvery = 5 * time.Second
-	// leftOut is how long an address is left out. One that drops packets costs patience each time.
+	// leftOut is how long an address is left out. One that drops packets costs dialTimeout each time.
 	leftOut = time.Minute
-	// patience is how long an address may take as long as there is another one: the first packet is sent again after one
-	// second. A push tries for ten seconds in all, and net.Dialer waits for an IPv6 address no longer than a third of one.
-	patience = 2 * time.Second
+	// dialTimeout is how long an address may take as long as there is another one: the first packet is sent again
+	// after one second. A push tries for ten seconds in all, and net.Dialer waits for an IPv6 address no longer than a
+	// third of one.
+	dialTimeout = 2 * time.Second
 )
 
 type addresses struct {
@@ -106,7 +108,7 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 func (s *Spread) dial(ctx context.Context, network, address string, last bool) (net.Conn, error) {
 	if !last {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, patience)
+		ctx, cancel = context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 	}
 	return s.Dial(ctx, network, address)

@@ -11,15 +11,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Trust is where certificates come from. The zero value trusts the system's authorities and shows none of its own.
+// Trust is where certificates come from. The zero value trusts the system's authorities and has no client certificate.
 type Trust struct {
 	CAFile            string // PEM; in place of the system's authorities
 	CertFile, KeyFile string // PEM; the client's own
 	ServerName        string // in place of the host in the target
 }
 
-// TLS makes the client configuration of a mode for a host. plain says that the connection may go on without TLS when
-// the server has none.
+// TLS returns the client configuration of a mode for a host. plain reports whether the connection may go on without TLS
+// when the server has none.
 func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain bool, err error) {
 	if mode == loader.TLSAuto {
 		mode = loader.TLSVerify
@@ -34,7 +34,7 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 	if t.ServerName != "" {
 		config.ServerName = t.ServerName
 	}
-	// Prefer and require encrypt without knowing to whom: that is what their users ask for, and the plan says so.
+	// Prefer and require encrypt without verifying the server: that is what their users ask for, and the plan shows it.
 	config.InsecureSkipVerify = mode != loader.TLSVerify
 	if t.CAFile != "" {
 		pem, err := file.Read(t.CAFile, file.MaxCerts)
@@ -69,7 +69,7 @@ func keyPair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// Local tells whether a host is this machine: a Unix socket, a loopback address or localhost. Nobody can listen in
+// Local reports whether a host is this machine: a Unix socket, a loopback address or localhost. No one else can listen in
 // between, so TLS is a preference there.
 func Local(host string) bool {
 	if strings.HasPrefix(host, "/") || host == "localhost" || host == "" {

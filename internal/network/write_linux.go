@@ -91,7 +91,7 @@ func (w *writer) once() (int, error) {
 	if err != nil {
 		var op *net.OpError
 		if errors.As(err, &op) {
-			op.Op = "write" // not "raw-write": nobody should care how
+			op.Op = "write" // not "raw-write": as package net has it
 		}
 		return 0, err
 	}

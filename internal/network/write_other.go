@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// writer writes. Elsewhere than on Linux nobody is told when a write waits for room: all of it counts as waiting.
+// writer writes. Elsewhere than on Linux it is not known when a write waits for room: all of it counts as waiting.
 type writer struct{ conn *conn }
 
 func newWriter(c *conn) writer { return writer{conn: c} }
@@ -24,5 +24,5 @@ func (w *writer) writeBuffers(b *net.Buffers) (int64, error) {
 	return b.WriteTo(w.conn.Conn)
 }
 
-// ask has nobody to ask.
+// ask is never ok here.
 func ask(syscall.RawConn) (kernel, bool) { return kernel{}, false }

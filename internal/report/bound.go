@@ -18,7 +18,7 @@ type Bound struct {
 	Evidence Evidence           `json:"evidence"`
 }
 
-// NewBound is the verdict on the workers' time by limit.
+// NewBound returns the verdict on the workers' time by limit.
 func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
 	b := Bound{Verdict: string(event.BoundBy(lost)), Evidence: e}
 	b.Shares, b.Seconds = byLimit(nil), byLimit(lost)
@@ -32,16 +32,16 @@ func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
 	return b
 }
 
-// byLimit has all limits.
+// byLimit returns the seconds by the limits' names; all limits are there.
 func byLimit(lost map[event.Limit]float64) map[string]float64 {
 	named := make(map[string]float64)
 	for _, limit := range event.Limits() {
-		named[string(limit)] = math.Round(lost[limit]*1e9) / 1e9 // without what differences of seconds leave behind the nanoseconds
+		named[string(limit)] = math.Round(lost[limit]*1e9) / 1e9 // without the rounding errors of differences
 	}
 	return named
 }
 
-// NewEvidence is what the account of a run with so many batches says; what the machine did is for host.Work to add.
+// NewEvidence returns the evidence in the account of a run with so many batches. host.Work adds what the machine did.
 func NewEvidence(a stats.Account, batches int64) Evidence {
 	t := a.Total
 	return Evidence{
@@ -58,7 +58,7 @@ func NewEvidence(a stats.Account, batches int64) Evidence {
 	}
 }
 
-// complete makes maps without entries {} instead of null.
+// complete makes nil maps empty ones, which JSON writes as {} instead of null.
 func (b *Bound) complete() {
 	if b.Shares == nil {
 		b.Shares = byLimit(nil)
@@ -77,8 +77,8 @@ type Evidence struct {
 	Blocked    float64 `json:"blocked"`     // in writes that waited for room in the send buffer
 	Awaited    float64 `json:"awaited"`     // for answers, and for connections
 	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the way itself took
-	// Kernel says that the system told what kept the data of connections back. Without it the network's part is not known and
-	// in the target's.
+	// Kernel reports whether the system measured what kept the data of connections back. Without that the network's
+	// part is not known and counted as the target's.
 	Kernel bool `json:"kernel"`
 	// Of the time in which connections had data to send.
 	RwndLimited   float64 `json:"rwnd_limited"`   // the receiver's window was full
@@ -98,21 +98,21 @@ type Evidence struct {
 	NICShare       float64 `json:"nic_share"` // of its link's speed
 	NICSpeed       int64   `json:"nic_speed_bits_per_second"`
 	WirePerPayload float64 `json:"wire_per_payload"`
-	// Allowance counts what Amazon's network driver says was held back, by the driver's names; without zeros.
+	// Allowance counts what Amazon's network driver held back, by the driver's names; without zeros.
 	Allowance map[string]int64 `json:"allowance_exceeded"`
 	// Ceiling is what calibrate found this machine able to do with the same protocol, in payload bytes a second, and
 	// OfCeiling the run's share of that.
 	Ceiling   float64 `json:"ceiling_bytes_per_second"`
 	OfCeiling float64 `json:"of_ceiling"`
-	// Server is what --server-metrics told.
+	// Server is what --server-metrics found.
 	Server ServerLoad `json:"server"`
 }
 
-// ServerLoad is what a server's own metrics said while rows moved.
+// ServerLoad is what a server's own metrics reported while rows moved.
 type ServerLoad struct {
 	URL string  `json:"url"` // without user, password and parameters
 	CPU float64 `json:"cpu"` // share of the cores that the metrics are of
-	// Cores is how many these are, 0 where the metrics do not tell: then CPU is in cores.
+	// Cores is how many these are, 0 where the metrics do not have it: then CPU is in cores.
 	Cores int `json:"cores"`
 }
 

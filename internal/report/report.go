@@ -28,7 +28,7 @@ const (
 	Failed             Outcome = "failed"   // and can be resumed
 	Rejected           Outcome = "rejected" // finished, and the database took fewer rows than it was sent
 	VerificationFailed Outcome = "verification_failed"
-	Unknown            Outcome = "unknown" // of some batches nobody can say whether they are in
+	Unknown            Outcome = "unknown" // of some batches it is not known whether they are in
 	Interrupted        Outcome = "interrupted"
 	PreflightFailed    Outcome = "preflight_failed" // no row was sent
 )
@@ -63,7 +63,7 @@ type Run struct {
 	Resumed bool      `json:"resumed"` // this process went on with it
 	// ResumedRows is the part of Result.Rows that earlier processes had acknowledged.
 	ResumedRows int64 `json:"resumed_rows"`
-	// Resumable says that the run has not come to its end and that a resume can go on with it.
+	// Resumable reports that the run did not complete and can be resumed.
 	Resumable bool `json:"resumable,omitempty"`
 }
 
@@ -72,7 +72,7 @@ type Target struct {
 	Backend  string            `json:"backend"`
 	URL      string            `json:"url"`      // loader.Target.String
 	Via      string            `json:"via"`      // the object store of a staged method, likewise; "" without one
-	Server   string            `json:"server"`   // product and version as the server says it
+	Server   string            `json:"server"`   // product and version as the server reports it
 	Endpoint string            `json:"endpoint"` // host:port, or a socket's path
 	Table    string            `json:"table"`    // as the server knows it
 	Settings map[string]string `json:"settings"` // those that decide durability and speed, and those of --set
@@ -153,13 +153,13 @@ type Rates struct {
 
 // Latency is how long batches took.
 type Latency struct {
-	// Loop says what is measured. In a closed loop a worker sends its next batch when it has the answer to the last:
+	// Loop is what is measured. In a closed loop a worker sends its next batch when it has the answer to the last:
 	// service time at saturation, from handing a batch to its session. In an open loop, with --max-rate, it is the time
 	// from when the rate wanted the batch to be sent, so that a stall of the server shows in all batches that it held up.
 	Loop         Loop      `json:"loop"`
 	BatchSeconds Quantiles `json:"batch_seconds"`
-	// VisibleSeconds is the time from the last ack of this process until all rows were seen to be readable; 0 where an ack
-	// says that they are, and where nobody has waited until they were.
+	// VisibleSeconds is the time from the last ack of this process until all rows were seen to be readable; 0 where an
+	// ack implies that they are, and where the run did not wait for it.
 	VisibleSeconds float64 `json:"visible_seconds"`
 }
 
@@ -174,16 +174,16 @@ const (
 
 // Timeline is a process of a run, moment by moment.
 type Timeline struct {
-	// Interval is the time between two moments of a phase: a second, and twice as much as often as it takes to stay below 600
-	// moments. At the beginning and the end of a phase it may be between half of that and one and a half, and a phase that
-	// took less has one interval.
+	// Interval is the time between two moments of a phase: a second, and twice as much as often as it takes to stay
+	// below 600 moments. At the beginning and the end of a phase it may be between half of that and one and a half,
+	// and a phase that took less has one interval.
 	Interval float64  `json:"interval_seconds"`
 	Moments  []Moment `json:"moments"`
 }
 
-// Moment is how far a run was at the end of an interval, all of which is of one phase. The last one is the end of the run,
-// whose phase is done: it comes at the time of the one before, and is no interval. Counts are of the whole process so far,
-// without what earlier processes of a resumed run had acknowledged.
+// Moment is how far a run was at the end of an interval, all of which is of one phase. The last one is the end of the
+// run, whose phase is done: it comes at the time of the one before, and is no interval. Counts are of the whole
+// process so far, without what earlier processes of a resumed run had acknowledged.
 type Moment struct {
 	At           float64 `json:"at"` // seconds since the process began
 	Phase        string  `json:"phase"`
@@ -203,7 +203,7 @@ type Quantiles struct {
 }
 
 // Client is what this process took of its machine while it pushed. The peak is that of the push where the system can
-// forget an earlier one, as Linux can, and of the whole process elsewhere.
+// reset it, as Linux can, and of the whole process elsewhere.
 type Client struct {
 	Cores         int     `json:"cores"`
 	UserSeconds   float64 `json:"cpu_user_seconds"`
@@ -214,18 +214,18 @@ type Client struct {
 	LoadSeconds float64 `json:"cpu_load_seconds"`
 }
 
-// Stored is the room the table takes with its indexes, as the server counts it; 0 where it does not tell.
+// Stored is the space of the table with its indexes, as the server counts it; 0 where the server does not report it.
 type Stored struct {
 	Bytes       int64   `json:"bytes"`
 	BytesPerRow float64 `json:"bytes_per_row"`
 }
 
-// NewStored is the room for so many rows in the whole table.
+// NewStored returns the space of a table with so many rows.
 func NewStored(bytes, rows int64) Stored {
 	return Stored{Bytes: bytes, BytesPerRow: ratio(float64(bytes), float64(rows))}
 }
 
-// Cost is what the sessions of this process have cost the server, as the server counts it; empty where it does not tell. A
+// Cost is what the sessions of this process have cost the server, as the server counts it; empty where it does not. A
 // name ends with its unit, _bytes or _seconds, and has none when it counts. Known are
 //
 //	redo_bytes      written to the redo log
@@ -315,7 +315,7 @@ func secondsByState(all map[event.State]float64) map[string]float64 {
 	return named
 }
 
-// NewTimeline is what a stats.Timeline has collected.
+// NewTimeline converts what a stats.Timeline has collected.
 func NewTimeline(interval float64, moments []stats.Moment) Timeline {
 	t := Timeline{Interval: interval, Moments: make([]Moment, len(moments))}
 	for i, m := range moments {
@@ -331,8 +331,8 @@ func ratio(n, by float64) float64 {
 	return n / by
 }
 
-// Complete gives the report its schema, and makes its lists and maps without entries [] and {} instead of null. Whoever
-// makes a report to be kept calls it last.
+// Complete sets the schema, and makes lists and maps without entries [] and {} instead of null. It is called last before
+// a report is stored.
 func (r *Report) Complete() {
 	r.Schema = Schema
 	if r.Target.Settings == nil {

@@ -2,14 +2,14 @@ package report
 
 import (
 	"fmt"
+	"github.com/dustin/go-humanize"
 	"io"
 	"maps"
 	"math"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/dustin/go-humanize"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 	maxBadBatches = 3 // named in the text, and as many problems; the JSON has all
 )
 
-// compression is "" where nothing was measured, as of rows of numbers alone.
+// compression returns "" where nothing was measured, as of rows of numbers alone.
 func (r Report) compression() string {
 	if r.Plan.ZstdRatio == 0 {
 		return ""
@@ -25,8 +25,8 @@ func (r Report) compression() string {
 	return fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio)
 }
 
-// WriteText writes the summary of the run: at most 15 lines, each beginning with a word to grep for. "verify ok" begins
-// the line of a proof that succeeded, and no other.
+// WriteText writes the summary of the run: at most 15 lines, each beginning with a word to grep for. Only the line of a
+// proof that succeeded begins with "verify ok".
 func (r Report) WriteText(w io.Writer) error {
 	lines := []string{r.headline()}
 	add := func(word string, parts ...string) {
@@ -36,28 +36,28 @@ func (r Report) WriteText(w io.Writer) error {
 		add("error", oneLine(r.Result.Error))
 	}
 	add("target", r.Target.URL, prefixed("table ", r.Target.Table), prefixed("via ", r.Target.Via), r.Target.Server)
-	planned := r.Plan.Workers > 0 // else the run ended before anybody knew its numbers
+	planned := r.Plan.Workers > 0 // else the run ended before its numbers were known
 	if r.Plan.Method != "" && !planned {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery)
 	}
 	if planned {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
-			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), size(r.Plan.BatchBytes)), r.groups())
+			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), units.Bytes(r.Plan.BatchBytes)), r.groups())
 		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
 			r.distinct(), r.compression())
 	}
 	if planned && r.Result.Outcome != PreflightFailed {
-		add("bytes", "payload "+size(r.Result.PayloadBytes), "encoded "+size(r.Result.EncodedBytes), r.uploaded(),
-			"wire "+size(r.Result.WireBytes), r.stored())
+		add("bytes", "payload "+units.Bytes(r.Result.PayloadBytes), "encoded "+units.Bytes(r.Result.EncodedBytes), r.uploaded(),
+			"wire "+units.Bytes(r.Result.WireBytes), r.stored())
 		add("time", r.Phases.parts()...)
 		q := r.Latency.BatchSeconds
 		add("latency", r.loop(), "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch",
 			r.visible())
-		add("batches", comma(r.Result.Batches), "attempts "+comma(r.Result.Attempts), "retries "+comma(r.Result.Retries),
-			"refills "+comma(r.Result.Refills), "duplicates "+comma(r.Result.Duplicates), "unknown "+comma(r.Result.Unknown),
+		add("batches", units.Count(r.Result.Batches), "attempts "+units.Count(r.Result.Attempts), "retries "+units.Count(r.Result.Retries),
+			"refills "+units.Count(r.Result.Refills), "duplicates "+units.Count(r.Result.Duplicates), "unknown "+units.Count(r.Result.Unknown),
 			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
 		add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
-			"system "+duration(r.Client.SystemSeconds), "peak memory "+size(r.Client.PeakRSSBytes))
+			"system "+duration(r.Client.SystemSeconds), "peak memory "+units.Bytes(r.Client.PeakRSSBytes))
 		if r.BoundBy.Verdict != "" {
 			add("bound by", r.bound()...)
 		}
@@ -85,27 +85,27 @@ func (r Report) headline() string {
 	}
 	rows := counted(r.Result.Rows, "row", "rows")
 	if r.Result.Outcome != OK && r.Plan.Rows > 0 {
-		rows = fmt.Sprintf("%s of %s", comma(r.Result.Rows), counted(r.Plan.Rows, "row", "rows"))
+		rows = fmt.Sprintf("%s of %s", units.Count(r.Result.Rows), counted(r.Plan.Rows, "row", "rows"))
 	}
 	if r.Run.Resumed {
-		rows += fmt.Sprintf(", %s of them now,", comma(r.Result.Rows-r.Run.ResumedRows))
+		rows += fmt.Sprintf(", %s of them now,", units.Count(r.Result.Rows-r.Run.ResumedRows))
 	}
 	return join(fmt.Sprintf("%s: %s in %s", r.Result.Outcome, rows, duration(r.Result.Seconds)),
-		comma(int64(r.Result.RowsPerSecond))+" rows/s", size(int64(r.Result.BytesPerSecond))+"/s payload")
+		units.Count(int64(r.Result.RowsPerSecond))+" rows/s", units.Bytes(int64(r.Result.BytesPerSecond))+"/s payload")
 }
 
 func (r Report) distinct() string {
 	if r.Plan.DistinctRows == 0 {
 		return "all rows distinct"
 	}
-	return fmt.Sprintf("%s distinct in %s", size(r.Plan.Distinct), counted(r.Plan.DistinctRows, "row", "rows"))
+	return fmt.Sprintf("%s distinct in %s", units.Bytes(r.Plan.Distinct), counted(r.Plan.DistinctRows, "row", "rows"))
 }
 
 func (r Report) uploaded() string {
 	if r.Result.StoredBytes == 0 {
 		return ""
 	}
-	return "uploaded " + size(r.Result.StoredBytes)
+	return "uploaded " + units.Bytes(r.Result.StoredBytes)
 }
 
 func (r Report) groups() string {
@@ -115,10 +115,10 @@ func (r Report) groups() string {
 	return fmt.Sprintf("committed %s at a time", counted(r.Plan.GroupBatches, "batch", "batches"))
 }
 
-// loop says what the latency is the time of.
+// loop returns what the latency is measured in.
 func (r Report) loop() string {
 	if r.Latency.Loop == Open {
-		return "open loop at " + size(r.Plan.MaxRate) + "/s"
+		return "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
 	return "closed loop"
 }
@@ -135,12 +135,12 @@ func (r Report) stored() string {
 		return ""
 	}
 	if r.Stored.BytesPerRow == 0 {
-		return "stored " + size(r.Stored.Bytes)
+		return "stored " + units.Bytes(r.Stored.Bytes)
 	}
-	return fmt.Sprintf("stored %s, %.1f B a row", size(r.Stored.Bytes), r.Stored.BytesPerRow)
+	return fmt.Sprintf("stored %s, %.1f B a row", units.Bytes(r.Stored.Bytes), r.Stored.BytesPerRow)
 }
 
-// parts names the phases that took time, and load even when it took none and nothing took its place.
+// parts returns the phases that took time, and load even when it took none, unless there was a phase stage.
 func (p Phases) parts() []string {
 	var all []string
 	for _, phase := range []struct {
@@ -157,8 +157,8 @@ func (p Phases) parts() []string {
 	return all
 }
 
-// parts names the costs in the order of their names. Their units are in the names: a back-end may count what nobody here
-// has heard of.
+// parts returns the costs in the order of their names. Units are taken from the names: a back-end may count what is not
+// known here.
 func (c Cost) parts() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -168,7 +168,7 @@ func (c Cost) parts() []string {
 		word, isTime := strings.CutSuffix(word, "_seconds")
 		switch {
 		case isBytes:
-			value = size(int64(n))
+			value = units.Bytes(int64(n))
 		case isTime:
 			value = duration(n)
 		}
@@ -184,9 +184,9 @@ func (v Verify) line() string {
 	case !v.Ran:
 		return "verify    did not run"
 	}
-	parts := []string{v.Mode, fmt.Sprintf("%s of %s found", comma(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))}
+	parts := []string{v.Mode, fmt.Sprintf("%s of %s found", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))}
 	if v.Mode == "ack" {
-		parts[1] = fmt.Sprintf("%s of %s acknowledged", comma(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))
+		parts[1] = fmt.Sprintf("%s of %s acknowledged", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))
 	}
 	if v.SampledRows > 0 {
 		parts = append(parts, counted(v.SampledRows, "row", "rows")+" compared byte for byte")
@@ -210,10 +210,10 @@ func (v Verify) line() string {
 	return "verify FAILED: " + join(parts...)
 }
 
-// String names the batch and what is wrong with it.
+// String returns the batch and what is wrong with it.
 func (b BadBatch) String() string {
 	text := fmt.Sprintf("batch %d (keys %d to %d) %s: %s of %s",
-		b.Number, b.FirstKey, b.LastKey, b.Reason, comma(b.Found), counted(b.Rows, "row", "rows"))
+		b.Number, b.FirstKey, b.LastKey, b.Reason, units.Count(b.Found), counted(b.Rows, "row", "rows"))
 	if b.Detail != "" {
 		text += ", " + oneLine(b.Detail)
 	}
@@ -234,7 +234,7 @@ func warnings(all []string, room int) []string {
 	return lines
 }
 
-// join leaves out what is empty.
+// join joins the parts that are not empty.
 func join(parts ...string) string {
 	var kept []string
 	for _, p := range parts {
@@ -256,35 +256,22 @@ func nonZero(prefix string, n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return prefix + comma(n)
+	return prefix + units.Count(n)
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-func comma(n int64) string { return humanize.Comma(n) }
-
-func size(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
 func counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return comma(n) + " " + many
+	return units.Count(n) + " " + many
 }
 
-// duration shows seconds with about three digits.
+// duration is units.Seconds, but for times below a millisecond, which it shows as 0.12 ms.
 func duration(seconds float64) string {
-	switch {
-	case seconds == 0:
-		return "0 s"
-	case seconds < 0.01:
+	if seconds != 0 && seconds < 0.001 {
 		return fmt.Sprintf("%.2f ms", seconds*1000)
-	case seconds < 1:
-		return fmt.Sprintf("%.0f ms", seconds*1000)
-	case seconds < 100:
-		return fmt.Sprintf("%.2f s", seconds)
-	case seconds < 600:
-		return fmt.Sprintf("%.1f s", seconds)
 	}
-	return time.Duration(seconds * float64(time.Second)).Round(time.Second).String()
+	return units.Seconds(seconds)
 }

@@ -8,18 +8,19 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/event"
 )
 
 const (
-	// closeBehind is how far behind the first a limit's share may be and still be named.
+	// closeBehind is how far a limit's share may be behind the largest and still be named.
 	closeBehind = 0.1
-	// flowLimit is what EC2 lets a single connection have outside of a placement group, and nearFlowLimit from where on it
-	// may be what the connection is up against. In bits a second.
+	// flowLimit is what EC2 allows a single connection outside of a placement group, and nearFlowLimit the rate from
+	// which on that may be the connection's limit. In bits a second.
 	flowLimit, nearFlowLimit = 5e9, 4.5e9
-	// fullMachine is the share of the machine's cores from which on it has none to give.
+	// fullMachine is the share of the machine's cores from which on all count as busy.
 	fullMachine = 0.9
-	// noFigure stands behind a verdict that says nothing of the database.
+	// noFigure follows a verdict that is not about the database.
 	noFigure = "do not quote this as the database's speed"
 )
 
@@ -40,18 +41,18 @@ func (r Report) bound() []string {
 	return append(parts, e.ceiling())
 }
 
-// ceiling is how the run compares with what calibrate found. That may be less, where it ran on a busy machine.
+// ceiling compares the run with what calibrate found. That may be less, where it ran on a busy machine.
 func (e Evidence) ceiling() string {
 	switch {
 	case e.Ceiling == 0:
 		return ""
 	case e.OfCeiling > 1+closeBehind:
-		return fmt.Sprintf("%.1f times what terapush calibrate found this client able to do (%s/s): calibrate again", e.OfCeiling, size(int64(e.Ceiling)))
+		return fmt.Sprintf("%.1f times what terapush calibrate found this client able to do (%s/s): calibrate again", e.OfCeiling, units.Bytes(int64(e.Ceiling)))
 	}
-	return fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), size(int64(e.Ceiling)))
+	return fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), units.Bytes(int64(e.Ceiling)))
 }
 
-// second is the limit behind the first, where it is close.
+// second returns the limit with the second largest share, where it is close to the largest.
 func (b Bound) second() (event.Limit, bool) {
 	others := make(map[event.Limit]float64)
 	for _, limit := range event.Limits() {
@@ -63,7 +64,7 @@ func (b Bound) second() (event.Limit, bool) {
 	return second, second != "" && b.Shares[b.Verdict]-others[second] <= closeBehind
 }
 
-// lostTo says what the workers did meanwhile.
+// lostTo returns what the workers did meanwhile.
 func lostTo(l event.Limit) string {
 	switch l {
 	case event.LimitSource:
@@ -82,22 +83,22 @@ func lostTo(l event.Limit) string {
 	return "waiting for the server"
 }
 
-// shown is the evidence that belongs to a limit; some of it may be empty.
+// shown returns the evidence that belongs to a limit; parts of it may be empty.
 func (r Report) shown(l event.Limit) []string {
 	e := r.BoundBy.Evidence
 	switch l {
 	case event.LimitSource:
-		return []string{comma(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
-			size(r.Client.PeakRSSBytes) + " of memory"}
+		return []string{units.Count(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
+			units.Bytes(r.Client.PeakRSSBytes) + " of memory"}
 	case event.LimitClient:
-		return []string{share("hottest core ", e.HottestCore)} // Linux alone tells
+		return []string{share("hottest core ", e.HottestCore)} // known on Linux only
 	case event.LimitNetwork:
 		return []string{"retransmitted " + percent(e.Retransmitted), share("send buffer too small ", e.SndbufLimited), e.flow()}
 	case event.LimitProtocol:
 		return []string{fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)),
 			fmt.Sprintf("wire/payload %.2f", e.WirePerPayload)}
 	case event.LimitRate:
-		return []string{size(r.Plan.MaxRate) + "/s"}
+		return []string{units.Bytes(r.Plan.MaxRate) + "/s"}
 	case event.LimitTail:
 		return []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
 			counted(r.Result.Batches, "batch", "batches"), counted(int64(r.Plan.Workers), "worker", "workers"))}
@@ -109,7 +110,7 @@ func (r Report) shown(l event.Limit) []string {
 	return shown
 }
 
-// spent is the share of worker time in a state, where it is much.
+// spent returns the share of worker time in a state, "" where it is small.
 func (r Report) spent(prefix string, s event.State) string {
 	var all float64
 	for _, seconds := range r.WorkerSeconds {
@@ -121,8 +122,8 @@ func (r Report) spent(prefix string, s event.State) string {
 	return ""
 }
 
-// queued is said where the process would have used noticeably more of its cores than others left it. Threads may stand in
-// line for more than there is.
+// queued returns "" unless the process would have used noticeably more of its cores than others left it. More threads may
+// be ready to run than there are cores.
 func (e Evidence) queued() string {
 	more := min(e.ClientQueued, 1-e.ClientCPU)
 	if more < closeBehind {
@@ -131,7 +132,7 @@ func (e Evidence) queued() string {
 	return " and ready for " + percent(more) + " more"
 }
 
-// machine is said where others leave this process no core: what it waits for is then theirs, whatever the sockets tell.
+// machine returns "" unless others leave this process no core: then it waits for them, whatever the sockets measured.
 func (e Evidence) machine() string {
 	if e.MachineCPU < fullMachine || e.ClientCPU >= fullMachine {
 		return ""
@@ -139,7 +140,7 @@ func (e Evidence) machine() string {
 	return "all cores of the machine " + percent(e.MachineCPU) + " busy"
 }
 
-// nic is how full the interface was that leads to the target.
+// nic returns how full the interface was that leads to the target.
 func (e Evidence) nic() string {
 	switch {
 	case e.NIC == "":
@@ -150,7 +151,7 @@ func (e Evidence) nic() string {
 	return fmt.Sprintf("NIC %s of %s", percent(e.NICShare), bits(float64(e.NICSpeed)))
 }
 
-// flow is the fastest connection where it is as fast as one connection may be.
+// flow returns the fastest connection, "" unless it is as fast as one connection may be.
 func (e Evidence) flow() string {
 	if e.FastestBits < nearFlowLimit {
 		return ""
@@ -176,7 +177,7 @@ func (s ServerLoad) text() string {
 	return fmt.Sprintf("server CPU %s of %s", percent(s.CPU), counted(int64(s.Cores), "core", "cores"))
 }
 
-// parts is the sum, and what it is the sum of.
+// parts returns the sum and its items.
 func (p Price) parts() []string {
 	parts := []string{money(p.Total, p.Currency)}
 	for _, i := range p.Items {
@@ -186,7 +187,7 @@ func (p Price) parts() []string {
 	return parts
 }
 
-// money shows hundredths.
+// money formats a sum with hundredths.
 func money(n float64, currency string) string {
 	text := fmt.Sprintf("%.2f", n)
 	if n > 0 && n < 0.005 {
@@ -195,7 +196,7 @@ func money(n float64, currency string) string {
 	return strings.TrimSpace(text + " " + currency)
 }
 
-// amount shows three digits of what is less than one, and three behind the point of the rest.
+// amount formats a number below one with three digits, and others with up to three behind the point.
 func amount(n float64) string {
 	if n > 0 && n < 1 {
 		return strconv.FormatFloat(n, 'g', 3, 64)
@@ -203,7 +204,7 @@ func amount(n float64) string {
 	return humanize.Commaf(math.Round(n*1000) / 1000)
 }
 
-// percent shows small shares with a digit more: half a percent of resent segments is many.
+// percent formats small shares with a digit more: half a percent of retransmitted segments is many.
 func percent(share float64) string {
 	switch {
 	case share > 0 && share < 0.0001:
@@ -214,7 +215,7 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// share is "" where there is none.
+// share returns "" for a share of 0.
 func share(prefix string, n float64) string {
 	if n == 0 {
 		return ""

@@ -8,7 +8,7 @@ type Done struct {
 	count int64
 }
 
-// Add puts a batch into the set and tells whether it was new.
+// Add puts a batch into the set and reports whether it was new.
 func (d *Done) Add(number int64) bool {
 	word, bit := number/64, uint64(1)<<(number%64)
 	for int64(len(d.bits)) <= word {
@@ -22,16 +22,16 @@ func (d *Done) Add(number int64) bool {
 	return true
 }
 
-// Has tells whether a batch is in the set.
+// Has reports whether a batch is in the set.
 func (d *Done) Has(number int64) bool {
 	word := number / 64
 	return word < int64(len(d.bits)) && d.bits[word]&(1<<(number%64)) != 0
 }
 
-// Len is the number of batches in the set.
+// Len returns the number of batches in the set.
 func (d *Done) Len() int64 { return d.count }
 
-// Last is the largest number in the set, -1 when it is empty.
+// Last returns the largest number in the set, -1 when it is empty.
 func (d *Done) Last() int64 {
 	for word := len(d.bits) - 1; word >= 0; word-- {
 		if d.bits[word] != 0 {
@@ -41,7 +41,7 @@ func (d *Done) Last() int64 {
 	return -1
 }
 
-// Without is the set of the batches of d that are not in other.
+// Without returns the set of the batches of d that are not in other.
 func (d *Done) Without(other *Done) Done {
 	var left Done
 	for i, word := range d.bits {

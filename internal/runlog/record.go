@@ -38,14 +38,14 @@ type Record struct {
 	Target  string    `json:"target"`        // without anything secret
 	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
 	Table   string    `json:"table"`
-	// Identity is the table's, as the back-end tells it: a table that was dropped or emptied since has another.
+	// Identity is the table's, as the back-end reports it: a table that was dropped or emptied since has another.
 	Identity string      `json:"identity"`
 	Plan     config.Plan `json:"plan"`
 	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
 }
 
-// ErrNoRun says that a state folder has no record of a run.
+// ErrNoRun reports that a state folder has no record of a run.
 var ErrNoRun = errors.New("no run")
 
 // Read reads a run's record without taking the run over.
@@ -75,7 +75,7 @@ func Read(stateDir, run string) (Record, error) {
 	return r, nil
 }
 
-// folder is where a run is kept. An id of other letters is none of ours, and might lead out of the state folder.
+// folder returns where a run is kept. An id of other letters is not one of NewID, and might lead out of the state folder.
 func folder(stateDir, run string) (string, error) {
 	if run == "" || strings.Trim(run, idLetters) != "" {
 		return "", fmt.Errorf("%q is not the id of a run: ids are made of digits, lower-case letters and dashes", run)
@@ -96,7 +96,7 @@ func IsID(id string) bool { return madeID.MatchString(id) }
 
 var madeID = regexp.MustCompile(`^[0-9]{8}-[0-9]{6}-[a-z2-7]{6}$`)
 
-// Flag is the value a flag was given at the start, or "".
+// Flag returns the value a flag was given at the start, or "".
 func (r Record) Flag(name string) string {
 	if values := r.Flags[name]; len(values) > 0 {
 		return values[0]

@@ -5,10 +5,10 @@
 //	journal.jsonl  one event an attempt, appended
 //	lock           held while a process works on the run
 //
-// The journal reaches the disk in groups, at most 100 ms behind. That is enough where it only says what to ask: for
+// The journal reaches the disk in groups, at most 100 ms behind. That is enough where it only decides what to ask: for
 // methods with claim rows the claim table is the truth, and an attempt that the journal has lost is found there. Where
-// nothing else tells that there was an attempt (labels, key ranges, commit groups), whoever appends calls Sync before the
-// attempt is sent, and after a group's end before its objects are removed.
+// nothing else records that there was an attempt (labels, key ranges, commit groups), the caller of Append calls Sync
+// before the attempt is sent, and after a group's end before its objects are removed.
 package runlog
 
 import (
@@ -50,16 +50,15 @@ type Log struct {
 	journal *os.File
 	line    []byte // scratch
 	dirty   bool
-	failed  error // the first write or sync that failed; nothing is believed after it
+	failed  error // the first write or sync that failed; nothing is trusted after it
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// Create makes the folder of a new run, durably. Whoever reads the state folder takes a name in it for a run that can be
-// resumed, and a process can die between any two steps: so the folder is filled under a name that is no run's id, and
-// gets its own when journal and record are on disk. What a crash leaves under the first name is nobody's, and is removed
-// by a later Create.
+// Create makes the folder of a new run, durably. A name in the state folder stands for a run that can be resumed, and a
+// process can die between any two steps: so the folder is filled under a name that is no run's id, and gets its own when
+// journal and record are on disk. What a crash leaves under the first name has no owner, and a later Create removes it.
 func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
@@ -89,11 +88,11 @@ func Create(stateDir string, r Record) (*Log, error) {
 // unnamedPrefix holds a character that no id has.
 const unnamedPrefix = ".new-"
 
-// abandonedAfter is when a folder without a name is nobody's: to fill one takes a moment.
+// abandonedAfter is the age from which on an unnamed folder has no owner any more: to fill one takes a moment.
 const abandonedAfter = 24 * time.Hour
 
-// sweep removes what killed processes left of folders that they were filling. What cannot be removed is in nobody's way,
-// and one that a process still has is left to it.
+// sweep removes what killed processes left of folders that they were filling. What cannot be removed does no harm, and a
+// folder that a process still holds is kept.
 func sweep(stateDir string, now time.Time) {
 	entries, err := os.ReadDir(stateDir)
 	if err != nil {
@@ -141,7 +140,7 @@ func startJournal(dir, run string) error {
 	return nil
 }
 
-// DamagedError says that a run's journal is not there, or cannot be read to its end: what was sent is not known.
+// DamagedError reports that a run's journal is not there, or cannot be read to its end: what was sent is not known.
 type DamagedError struct{ err error }
 
 func (e *DamagedError) Error() string { return e.err.Error() }
@@ -181,7 +180,7 @@ func RemoveRest(stateDir, run string) error {
 	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
 }
 
-// lock makes sure that no other process works on the run. The kernel lets go of the lock when a process dies.
+// lock makes sure that no other process works on the run. The kernel releases the lock when a process dies.
 func lock(dir string) (*Log, error) {
 	l := &Log{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
 	free, err := l.lock.TryLock()
@@ -194,8 +193,8 @@ func lock(dir string) (*Log, error) {
 	return l, nil
 }
 
-// Renew begins a run's journal anew, for those who learn elsewhere what was sent. What cannot be read is kept beside it, and
-// its name says from then on that the journal does not go back to the run's beginning.
+// Renew starts a new journal for a run, for callers that find out elsewhere what was sent. The damaged one is kept beside
+// it, and its name records that the journal does not go back to the run's beginning.
 func Renew(stateDir, run string) error {
 	l, err := lock(filepath.Join(stateDir, run))
 	if err != nil {
@@ -214,7 +213,7 @@ func Renew(stateDir, run string) error {
 // damaged is behind the name of a journal that could not be read.
 const damaged = ".damaged"
 
-// Renewed reports whether the journal was begun anew, by this process or an earlier one.
+// Renewed reports whether the journal was replaced by a new one, by this process or an earlier one.
 func (l *Log) Renewed() bool {
 	_, err := os.Stat(filepath.Join(l.dir, journalFile+damaged))
 	return err == nil
@@ -232,10 +231,10 @@ func replay(dir, run string, f func(event.Event)) error {
 		return err
 	}
 	defer file.Close()
-	// A run has its first line from the start, so a journal without it is none that a crash cut off.
+	// A run has its first line from the start, so a crash cannot have cut that off.
 	if err = readEvents(file, run, f); err != nil {
 		err = fmt.Errorf("reading the journal %s: %w", path, err)
-		if errors.As(err, new(*fs.PathError)) { // the disk's failure says nothing about what is on it
+		if errors.As(err, new(*fs.PathError)) { // a failure of the disk is not one of the journal's content
 			return err
 		}
 		torn := (*event.TornError)(nil)
@@ -270,7 +269,7 @@ func readEvents(file io.Reader, run string, f func(event.Event)) error {
 	return err
 }
 
-// appending is the last step to a log in use; after an error in an earlier one it lets go of the run instead.
+// appending is the last step to a log in use; after an error in an earlier one it closes the log instead.
 func (l *Log) appending(err error) (*Log, error) {
 	if err == nil {
 		l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
@@ -316,8 +315,8 @@ func (l *Log) syncLoop() {
 	}
 }
 
-// Sync brings every event that was appended before to the disk. Workers keep appending while the disk works; who syncs
-// in the meantime waits, and then mostly finds that another's sync was also his.
+// Sync brings every event that was appended before to the disk. Workers keep appending while the disk works; a caller
+// that syncs in the meantime waits, and then mostly finds its events already synced.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -337,7 +336,7 @@ func (l *Log) Sync() error {
 	return nil
 }
 
-// Record is the newest record.
+// Record returns the newest record.
 func (l *Log) Record() Record { return l.record }
 
 // Save replaces the record, durably: a crash leaves the old one or the new one.
@@ -354,7 +353,7 @@ func (l *Log) Save(r Record) error {
 	return nil
 }
 
-// Close brings everything to the disk and lets go of the run.
+// Close brings everything to the disk and releases the run.
 func (l *Log) Close() error {
 	close(l.stop)
 	<-l.done
@@ -366,7 +365,7 @@ func (l *Log) Close() error {
 // cannot be renamed the run stays as it is.
 func (l *Log) Remove() error {
 	unnamed := filepath.Join(filepath.Dir(l.dir), unnamedPrefix+filepath.Base(l.dir))
-	renamed := os.Rename(l.dir, unnamed) // under the lock: nobody may take the run over in between
+	renamed := os.Rename(l.dir, unnamed) // under the lock: no process may take the run over in between
 	if err := errors.Join(renamed, l.Close()); err != nil {
 		return fmt.Errorf("removing the run's state folder: %w", err)
 	}

@@ -38,7 +38,7 @@ func applied(number int64) event.Event {
 	return event.Event{Batch: number, Attempt: 1, Rows: 1, Outcome: event.Applied}
 }
 
-// reopen lists the batches that the journal tells of.
+// reopen returns the batches in the journal.
 func reopen(dir string) (batches []int64, err error) {
 	l, err := runlog.Open(dir, run, func(e event.Event) { batches = append(batches, e.Batch) })
 	if err != nil {

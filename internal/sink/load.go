@@ -50,8 +50,8 @@ func (l *Load) Take(n int) error {
 	return nil
 }
 
-// End ends a load whose data is all there and tells what was in it. It takes as long as the sink was told to wait before
-// an answer. The error is the counter's, or ErrTold; nothing was loaded then.
+// End ends a load whose data is all there and returns what was in it. It waits for Options.AckDelay before it returns.
+// The error is the counter's, or ErrTold; nothing was loaded then.
 func (l *Load) End() (bytes, rows int64, err error) {
 	l.GiveUp()
 	switch {
@@ -66,13 +66,13 @@ func (l *Load) End() (bytes, rows int64, err error) {
 	return l.bytes, rows, err
 }
 
-// GiveUp ends a load that its client has given up.
+// GiveUp ends a load that its client has aborted.
 func (l *Load) GiveUp() {
 	l.stream.lazy = false
 	l.stream.shrink()
 }
 
-// Settle is the end of every load, also of one that came as a statement: it waits as the sink was told to, and is
+// Settle is the end of every load, also of one that came as a statement: it waits for Options.AckDelay, and is
 // ErrTold where the load has to fail. crc is the checksum of its data, 0 where none was asked for.
 func (s *Stream) Settle(crc uint32) error {
 	s.server.begun()
@@ -99,7 +99,7 @@ func (s *Stream) sleep(d time.Duration) {
 	}
 }
 
-// Checksum is the CRC-32C of what crc is the checksum of, with p behind it. It begins with 0.
+// Checksum returns the CRC-32C of what crc is the checksum of, with p behind it. It begins with 0.
 func Checksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -8,12 +8,12 @@ type pace struct {
 	free time.Time // when the bytes read so far have had their time
 }
 
-// readsPerSecond is how many pieces a second's bytes are read in at least: a sink that is slow reads little and often, as a slow
-// disk lets a server do, and the client's window closes and opens instead of standing still for seconds.
+// readsPerSecond is how many pieces a second's bytes are read in at least: a sink that is slow reads little and often,
+// as a slow disk lets a server do, and the client's window closes and opens instead of standing still for seconds.
 const readsPerSecond = 50
 
-// most is how much may be read at once.
-func (p *pace) most(n int) int {
+// atOnce returns how much may be read at once.
+func (p *pace) atOnce(n int) int {
 	if p.rate == 0 {
 		return n
 	}

@@ -14,17 +14,17 @@ var (
 	literal    = regexp.MustCompile(`^(?:-?\d+|'[^']*')$`)
 )
 
-// Plain is the statement without the comments and spaces before it.
+// Plain returns the statement without the comments and spaces before it.
 func Plain(sql string) string { return sql[len(comments.FindString(sql)):] }
 
-// Verb is the statement's first word in capitals, with the second one: "SELECT", "START TRANSACTION".
+// Verb returns the statement's first word in capitals, with the second one: "SELECT", "START TRANSACTION".
 func Verb(sql string) (first, both string) {
 	both = strings.ToUpper(strings.Join(strings.Fields(firstWords.FindString(Plain(sql))), " "))
 	first, _, _ = strings.Cut(both, " ")
 	return first, both
 }
 
-// From is what Constants says of a query that reads a table.
+// From is the item that Constants returns for a query that reads a table.
 const From = "FROM"
 
 // Constants answers SELECTs without a FROM: every item is a literal or looked up by its lower-case text. unknown is

@@ -35,7 +35,7 @@ func (r *Recent[T]) Put(name string, thing T) {
 	}
 }
 
-// Find tells what is remembered under a name.
+// Find returns what is remembered under a name.
 func (r *Recent[T]) Find(name string) (thing T, found bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,7 @@ func (r *Recent[T]) Remove(name string) {
 	r.forget(name)
 }
 
-// Where lists the things of which is says so, the oldest first.
+// Where returns the things for which is returns true, the oldest first.
 func (r *Recent[T]) Where(is func(T) bool) []T {
 	r.mu.Lock()
 	defer r.mu.Unlock()

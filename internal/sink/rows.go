@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Text says how rows lie in a text. The zero value has a row in every line.
+// Text is the format of rows in a text. The zero value has a row in every line.
 type Text struct {
 	// End is what ends a row; "" is a line feed.
 	End string
@@ -19,7 +19,7 @@ type Text struct {
 	Escape byte
 	// Bare lets Escape do so outside of quotes as well.
 	Bare bool
-	// Skip is how many rows at the beginning are none.
+	// Skip is how many rows at the beginning do not count, such as a header.
 	Skip int64
 	// Filled leaves out rows without a byte.
 	Filled bool
@@ -27,8 +27,8 @@ type Text struct {
 	Marker string
 }
 
-// Delimited counts rows of text by what ends them, and a last one that nothing ends. It strides from one byte that means
-// something to the next, and holds nothing of the data.
+// Delimited counts rows of text by their ends, and a last one without an end. It searches from one byte with a meaning to
+// the next, and keeps nothing of the data.
 type Delimited struct {
 	text  Text
 	blank []byte // two ends in a row
@@ -66,7 +66,8 @@ func NewDelimited(t Text) *Delimited {
 	return d
 }
 
-// finder finds a byte, and remembers where: two of them in one text must not search all of it for every hit of the other.
+// finder finds a byte, and keeps its place: with two finders on one text, neither must search all of it again for every
+// hit of the other.
 type finder struct {
 	c  byte
 	at int
@@ -153,7 +154,7 @@ func (d *Delimited) marker(c byte) int {
 
 func ends(s string, last byte) bool { return s != "" && s[len(s)-1] == last }
 
-// plain counts outside of quotes.
+// plain counts rows outside of quotes.
 func (d *Delimited) plain(p []byte) {
 	if len(p) == 0 {
 		return
@@ -191,7 +192,7 @@ func (d *Delimited) plain(p []byte) {
 	}
 }
 
-// blanks is how many rows in p have no byte, where a row ends with one.
+// blanks returns how many rows in p are empty, where a row's end is a single byte.
 func (d *Delimited) blanks(p []byte) (n int64) {
 	if !d.open && p[0] == d.blank[0] {
 		n++
@@ -207,7 +208,7 @@ func (d *Delimited) blanks(p []byte) (n int64) {
 
 var errQuote = errors.New("a value in quotes has no end")
 
-// Rows is the number of rows.
+// Rows returns the number of rows.
 func (d *Delimited) Rows() (int64, error) {
 	if d.quoted {
 		return 0, errQuote

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Server accepts connections and lets a protocol talk on each.
+// Server accepts connections and serves each by a protocol.
 type Server struct {
 	Counters
 
@@ -23,7 +23,7 @@ type Server struct {
 	closed bool
 }
 
-// Protocol talks on one connection until the client leaves or says something that makes no sense. id is different for
+// Protocol serves one connection until the client leaves or violates the protocol. id is different for
 // every connection of the server.
 type Protocol func(id uint32, s *Stream, count *Counters) error
 
@@ -39,10 +39,10 @@ func Listen(addr string, o Options, talk Protocol) (*Server, error) {
 	return s, nil
 }
 
-// Addr is where the server listens, as host:port.
+// Addr returns where the server listens, as host:port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Close hangs up on everybody and returns when the last connection is gone.
+// Close closes all connections and returns when the last one has ended.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if !s.closed {
@@ -64,7 +64,7 @@ func (s *Server) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors: those who hold them will let go of some
+		if err != nil { // out of file descriptors: connections that end will free some
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
@@ -77,7 +77,7 @@ func (s *Server) accept() {
 
 func (s *Server) serve(id uint32, c net.Conn) {
 	defer s.forget(c)
-	// How a conversation ended interests nobody: what counts was acknowledged before.
+	// The error is ignored: what counts was acknowledged before.
 	stream := newStream(c, s)
 	_ = s.talk(id, stream, &s.Counters)
 	stream.close()

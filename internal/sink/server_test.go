@@ -189,7 +189,7 @@ func TestTenThousandConnections(t *testing.T) {
 	assert.EqualValues(t, 1, load(t, dial(t, all[2]), "still there\n"))
 }
 
-// inUse is the memory of heap and stacks.
+// inUse returns the memory of heap and stacks.
 func inUse() int64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -2,9 +2,9 @@
 // arrives and keep nothing. With one in place of a database, a run measures the client and the way there alone.
 //
 // A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it reads into one
-// big buffer, counts rows in place, and where it is told not to count it has the kernel drop the data unread.
-// Whatever a client sends, a sink answers with an error or hangs up; what it remembers of a connection is bounded: some
-// 20 KiB of one that is idle, 256 KiB more of one that is loading, and a few MiB of one that prepares statements.
+// big buffer, counts rows in place, and with NoCount it has the kernel drop the data unread. Whatever a client sends,
+// a sink answers with an error or closes the connection; what it remembers of a connection is bounded: some 20 KiB of
+// one that is idle, 256 KiB more of one that is loading, and a few MiB of one that prepares statements.
 package sink
 
 import (
@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// ErrTold fails a load because the sink was told to fail some. Each protocol says it in its own words, with an error
-// after which clients try again.
+// ErrTold fails a load for Options.Fail. Each protocol has its own message for it, with an error after which clients
+// retry.
 var ErrTold = errors.New("terapush sink: this load fails because the sink was told to fail some")
 
 // Answer replies to a query with a result. Not ok leaves the query to the sink: it knows the variables that clients
 // probe when they connect, and everything else has an empty result. Of a very long statement it sees the beginning.
 type Answer func(sql string) (columns []string, rows [][]string, ok bool)
 
-// Options of a sink; the zero value counts truthfully, is as fast as it can and lets everybody in.
+// Options of a sink; the zero value counts truthfully, is as fast as it can and accepts every client.
 type Options struct {
 	// Answer is asked first about every statement but loads and inserts. It may be nil, and is called from many
 	// goroutines.
 	Answer Answer
-	// NoCount drops load data inside the kernel, for ceilings. The rows acknowledged are then 0, or bytes / RowBytes,
-	// which is the truth only if all rows have that size. Connections with TLS have to be read all the same, and rows of
-	// an INSERT are counted, since its end has to be found.
+	// NoCount drops load data inside the kernel, to measure the fastest that a client can send. The rows acknowledged
+	// are then 0, or bytes / RowBytes, which is the truth only if all rows have that size. Connections with TLS have
+	// to be read all the same, and rows of an INSERT are counted, since its end has to be found.
 	NoCount bool
 	// RowBytes is the size of a row in load data, in bytes. It is not looked at without NoCount.
 	RowBytes int64
@@ -40,7 +40,7 @@ type Options struct {
 	AckDelay time.Duration
 	// Fail is n where every n-th load, counted over the whole server, ends with ErrTold; 0 fails none.
 	Fail int64
-	// CRC makes a checksum of the data, and costs the time for it. It goes with counting only.
+	// CRC makes a checksum of the data, which takes time. It needs counting.
 	CRC bool
 	// Password is the one that a client has to know, whatever its name; where it is empty, every password is right.
 	Password string
@@ -48,7 +48,7 @@ type Options struct {
 	TLS *tls.Config
 }
 
-// Name is what a server has to say of itself somewhere in its version, so that a report says into what it was pushed.
+// Name returns what a server must have somewhere in its version, so that a report shows what the rows were pushed into.
 func (o *Options) Name() string {
 	if o.NoCount {
 		return "terapush-sink-no-count"
@@ -62,10 +62,11 @@ type Stats struct {
 	Statements  int64 `json:"statements"`
 	Bytes       int64 `json:"bytes"` // of acknowledged loads and inserts, without what the protocol adds
 	Rows        int64 `json:"rows"`  // acknowledged; a later rollback does not take them back
-	// Failed is how many loads failed because the sink was told so.
+	// Failed is how many loads failed for Options.Fail.
 	Failed int64 `json:"failed,omitempty"`
-	// CRC is the CRC-32C of every acknowledged load's data, all of them combined with exclusive or, as eight hexadecimal
-	// digits: the order of the loads does not matter, and two equal loads cancel each other. "" where it was not asked for.
+	// CRC is the CRC-32C of every acknowledged load's data, all of them combined with exclusive or, as eight
+	// hexadecimal digits: the order of the loads does not matter, and two equal loads cancel each other. "" where it
+	// was not asked for.
 	CRC string `json:"crc32c,omitempty"`
 }
 
@@ -120,7 +121,7 @@ func (c *Counters) Stats() Stats {
 	return s
 }
 
-// Busy is the time between the beginning of the first load and the end of the last one, pauses included.
+// Busy returns the time between the beginning of the first load and the end of the last one, pauses included.
 func (c *Counters) Busy() time.Duration {
 	return max(0, time.Duration(c.last.Load()-c.first.Load()))
 }

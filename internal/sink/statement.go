@@ -22,10 +22,10 @@ type Part struct {
 	CRC            uint32 // of the whole statement, where it was asked for
 }
 
-// Statement takes in SQL, which may be larger than memory should be: it keeps the beginning and counts the rows of
-// INSERT … VALUES (…), (…) on the way. It tells statements apart at the semicolons between them.
+// Statement reads SQL that may be too large for memory: it keeps the beginning and counts the rows of
+// INSERT … VALUES (…), (…) on the way. It splits statements at the semicolons between them.
 type Statement struct {
-	// Backslash tells that a backslash escapes in every string, that # begins a comment and that there are no dollar
+	// Backslash reports whether a backslash escapes in every string, # begins a comment and there are no dollar
 	// quotes, as in MySQL. Otherwise it escapes in E'…' only, as in PostgreSQL.
 	Backslash bool
 	// CRC asks for a checksum.
@@ -39,7 +39,7 @@ type Statement struct {
 	scanner
 }
 
-// scanner is where in a statement we are.
+// scanner is the state of the scan of a statement.
 type scanner struct {
 	code bool // there is something besides spaces and comments
 
@@ -68,8 +68,8 @@ func (s *Statement) Reset() {
 	*s = Statement{Backslash: s.Backslash, CRC: s.CRC, text: s.text[:0], scanner: scanner{number: -1}}
 }
 
-// Parts are the statements, without those that are nothing but spaces and comments. many tells that there were more than
-// anybody should send in one message; the first thousand are there.
+// Parts returns the statements, without those that are nothing but spaces and comments. many reports whether there were
+// more than the thousand of one message that are kept.
 func (s *Statement) Parts() (parts []Part, many bool) {
 	s.cut()
 	return s.parts, s.many
@@ -137,7 +137,7 @@ func (s *Statement) scan(p []byte) (n int, ended bool) {
 	return n, false
 }
 
-// quoted passes over a string, in long strides since payloads are strings, and returns how far it came.
+// quoted skips a string, by searching for its end since payloads are strings, and returns how far it came.
 func (s *Statement) quoted(p []byte) int {
 	end := bytes.IndexByte(p, s.quote)
 	inside := p[:max(end, 0)]
@@ -162,8 +162,8 @@ func (s *Statement) quoted(p []byte) int {
 	return end + 1
 }
 
-// commented passes over a byte of a comment. Those inside of others, which PostgreSQL has, are not told apart. What
-// MySQL executes, /*! … */, is a statement, but rows in it are not looked for.
+// commented skips a byte of a comment. Nested comments, which PostgreSQL has, are not recognised. What MySQL executes,
+// /*! … */, is a statement, but rows in it are not counted.
 func (s *Statement) commented(c byte) {
 	s.code = s.code || s.Backslash && s.comment == '*' && c == '!' && s.previous == 0
 	if s.comment == '-' && c == '\n' || s.comment == '*' && c == '/' && s.previous == '*' {
@@ -172,7 +172,7 @@ func (s *Statement) commented(c byte) {
 	s.previous = c
 }
 
-// dollar passes over a byte of $tag$ … $tag$. A dollar sign stands at both ends of the tag and nowhere else in it.
+// dollar skips a byte of $tag$ … $tag$. A dollar sign stands at both ends of the tag and nowhere else in it.
 func (s *Statement) dollar(c byte) {
 	switch c {
 	case s.tag[s.match]:
@@ -188,7 +188,7 @@ func (s *Statement) dollar(c byte) {
 	}
 }
 
-// step understands a byte outside of strings and comments, and tells whether it ends the statement.
+// step handles a byte outside of strings and comments, and reports whether it ends the statement.
 func (s *Statement) step(c byte) (ended bool) {
 	if wordBytes[c] {
 		s.word(c, c|0x20, '0' <= c && c <= '9')
@@ -259,7 +259,7 @@ var wordBytes = func() (is [256]bool) {
 	return is
 }()
 
-// word understands a byte of a word or number.
+// word handles a byte of a word or number.
 func (s *Statement) word(c, lower byte, digit bool) {
 	if s.keyword >= 0 && s.keyword < len(values) && lower == values[s.keyword] {
 		s.keyword++
@@ -281,7 +281,7 @@ func (s *Statement) word(c, lower byte, digit bool) {
 	s.previous = c
 }
 
-// sign is a dollar sign: the beginning of a parameter's number or of a quote's tag, or this tag's end.
+// sign handles a dollar sign: the beginning of a parameter's number or of a quote's tag, or this tag's end.
 func (s *Statement) sign() {
 	s.expect = false
 	switch {
@@ -294,7 +294,7 @@ func (s *Statement) sign() {
 	}
 }
 
-// begins tells whether c is what a comment begins with. MySQL wants a space behind its dashes.
+// begins reports whether a comment begins with c. MySQL requires a space after the dashes.
 func (s *Statement) begins(c byte, dashes int) bool {
 	switch {
 	case c == '*' && s.previous == '/':

@@ -8,7 +8,7 @@ import (
 const (
 	commandBuffer = 8 << 10   // enough for commands: ten thousand idle clients cost 80 MB
 	loadBuffer    = 256 << 10 // while a load lasts; larger ones fall out of the caches
-	patience      = 10 * time.Second
+	greeting      = 10 * time.Second
 )
 
 // Stream is the server's end of a connection. Its buffer belongs to the stream: what Next and Some return is valid
@@ -32,26 +32,26 @@ func newStream(c net.Conn, s *Server) *Stream {
 	return &Stream{Options: s.options, server: s, conn: c, buf: small, small: small, pace: pace{rate: s.options.ReadRate}, drop: dropper(c)}
 }
 
-// Hurry ends the connection unless Relax follows within ten seconds: for greetings, where half-open connections hang.
-// Until then everything is read as fast as it comes.
+// Hurry closes the connection unless Relax is called within ten seconds: for greetings, where half-open connections hang.
+// Until then ReadRate does not apply.
 func (s *Stream) Hurry() error {
 	s.hurried = true
-	return s.conn.SetDeadline(time.Now().Add(patience))
+	return s.conn.SetDeadline(time.Now().Add(greeting))
 }
 
-// Relax lets the client take its time again.
+// Relax removes the deadline of Hurry.
 func (s *Stream) Relax() error {
 	s.hurried = false
 	return s.conn.SetDeadline(time.Time{})
 }
 
-// Client is the address that the client comes from.
+// Client returns the client's address.
 func (s *Stream) Client() string { return s.conn.RemoteAddr().String() }
 
 // Write sends p to the client.
 func (s *Stream) Write(p []byte) (int, error) { return s.conn.Write(p) }
 
-// close hangs up, and says so first where the connection is encrypted.
+// close closes the connection, after TLS's alert where it is encrypted.
 func (s *Stream) close() { _ = s.conn.Close() }
 
 // Next reads exactly n bytes, at most 4 KiB.
@@ -76,7 +76,7 @@ func (s *Stream) Some(limit int) ([]byte, error) {
 	return p, err
 }
 
-// Peek is Some that leaves the bytes where they are. Skip takes n of them.
+// Peek is Some without consuming the bytes. Skip consumes n of them.
 func (s *Stream) Peek(limit int) ([]byte, error) {
 	for s.r == s.w {
 		if err := s.fill(limit); err != nil {
@@ -99,7 +99,7 @@ func (s *Stream) fill(want int) error {
 		end = min(end, s.w+want)
 	}
 	s.wait()
-	n, err := s.conn.Read(s.buf[s.w : s.w+s.pace.most(end-s.w)])
+	n, err := s.conn.Read(s.buf[s.w : s.w+s.pace.atOnce(end-s.w)])
 	s.w += n
 	s.pace.took(n, time.Now())
 	if n > 0 {
@@ -108,13 +108,13 @@ func (s *Stream) fill(want int) error {
 	return err
 }
 
-// Drop passes over n bytes: those read ahead, then, inside the kernel, those to come.
+// Drop discards n bytes: those read ahead, then, inside the kernel, those to come.
 func (s *Stream) Drop(n int) error {
 	ahead := min(n, s.w-s.r)
 	s.r += ahead
 	for n -= ahead; n > 0; {
 		s.wait()
-		m, err := s.drop(s.pace.most(n))
+		m, err := s.drop(s.pace.atOnce(n))
 		if err != nil {
 			return err
 		}
@@ -124,7 +124,7 @@ func (s *Stream) Drop(n int) error {
 	return nil
 }
 
-// grow lends the stream a big buffer.
+// grow takes a big buffer from the server's pool.
 func (s *Stream) grow() {
 	if len(s.buf) == loadBuffer {
 		return
@@ -137,7 +137,8 @@ func (s *Stream) grow() {
 	s.r, s.buf = 0, buf[:]
 }
 
-// shrink gives the big buffer back, unless more than the small one holds was read ahead: then the next load will.
+// shrink returns the big buffer to the pool, unless more than the small one holds was read ahead: then it is kept
+// until the end of the next load.
 func (s *Stream) shrink() {
 	if len(s.buf) != loadBuffer || s.w-s.r > len(s.small) {
 		return

@@ -20,8 +20,8 @@ const handshake = 0x16
 
 var errNoTLS = errors.New("sink: a client wants TLS, which this sink was not given")
 
-// AcceptTLS finds out by the first byte whether the client speaks TLS, and shakes hands if it does: for protocols that
-// do not ask before, as HTTP. The client has ten seconds to say something.
+// AcceptTLS finds out by the first byte whether the client begins a TLS handshake, and shakes hands if it does: for
+// protocols that do not ask before, as HTTP. The client has ten seconds to say something.
 func (s *Stream) AcceptTLS(protocols ...string) error {
 	if err := s.Hurry(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (s *Stream) BeginsTLS() (bool, error) {
 }
 
 // StartTLS shakes hands; all that follows is encrypted. What was read ahead goes into the handshake: a client of MySQL
-// begins it without waiting, and a stranger who put plain commands there in front of somebody else's handshake only
+// begins it without waiting, and a stranger who put plain commands there in front of another's handshake only
 // breaks it. protocols are those of ALPN that the server speaks, which the client need not name.
 func (s *Stream) StartTLS(protocols ...string) error {
 	if s.Options.TLS == nil {
@@ -66,7 +66,7 @@ func (s *Stream) StartTLS(protocols ...string) error {
 	return nil
 }
 
-// Encrypted tells that StartTLS has been there.
+// Encrypted reports whether StartTLS was called.
 func (s *Stream) Encrypted() bool {
 	_, ok := s.conn.(*tls.Conn)
 	return ok
@@ -91,7 +91,7 @@ func (p *preceded) Read(b []byte) (int, error) {
 const validity = 10 * 365 * 24 * time.Hour
 
 // SelfSigned makes a certificate that signs itself, for this machine's own names and addresses and the hosts given. A
-// client can encrypt with it, and trusts it only if it is told to.
+// client can encrypt with it, and trusts it only if it is configured to.
 func SelfSigned(hosts ...string) (*tls.Config, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

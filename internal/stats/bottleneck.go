@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// This file says what kept a run from going faster: the making of the rows, the client's cores, the network, the
+// This file finds what kept a run from going faster: the making of the rows, the client's cores, the network, the
 // protocol, the target, a limit that was asked for, or the run's own end.
 //
 // Everything is an account of the workers' time, so that shares add up. A window is what happened between two readings
@@ -16,21 +16,20 @@ import (
 //
 //   - --max-rate, waiting for a buffer and being out of work are states of their own: limit, source, tail.
 //   - Waits between attempts, for commits of what is stored, and questions what became of an attempt are the target's.
-//   - The rest is time with a session. The sockets tell how much of it was spent blocked in a write or awaiting an answer;
-//     what is left is the client's own work.
+//   - The rest is time with a session. The sockets count how much of it was spent blocked in a write or awaiting an
+//     answer; what is left is the client's own work.
 //   - Of the wait, the round trips (turns × the shortest round trip of the address) are the protocol's. Time in which the
 //     last of a question had gone out and no answer came is the target's beyond that. Of what is then left, the time in
 //     which the kernel had data to send and the receiver's window was open is the network's, unless both ends are on this
 //     machine; the rest, in which the server did not read, is the target's.
-//   - A network's time is the protocol's as far as bytes went over it that are no payload, where these are more than a
-//     tenth.
+//   - Of the network's time, the share of bytes that are no payload is the protocol's, where these are more than a tenth.
 //   - A process that uses all its cores, or would if other processes left them to it, is bound by them, whatever else its
-//     sessions waited for meanwhile, and its buffers: every wait is one for a core, too. Only a receiver's full window says
-//     that the target was slower still.
+//     sessions and its buffers waited for meanwhile: every wait is also one for a core. Only a receiver's full window
+//     shows that the target was slower still.
 //
-// Where no socket tells anything, because a database's own client library opens them or there are none, the time with a
-// session in which the process ran, or had no core to run on, is the client's, and the rest the target's. The target's is
-// also what a system does not tell of its network's part.
+// Where no socket is measured, because a database's own client library opens them or there are none, the time with a
+// session in which the process ran, or had no core to run on, is the client's, and the rest the target's. Where the
+// system does not report the network's part, it is counted as the target's.
 
 // Reading is a run's counters at one instant, from its start on.
 type Reading struct {
@@ -44,7 +43,8 @@ type Reading struct {
 	Payload, Wire int64
 }
 
-// nearlyAll is the share of its cores from which on a process that uses them, or would if others let it, is bound by them.
+// nearlyAll is the share of its cores from which on a process is bound by them, if it uses them or would if others let
+// it.
 const nearlyAll = 0.9
 
 // overhead is how many bytes on the wire a byte of payload may cost before the protocol is to blame.
@@ -53,8 +53,9 @@ const overhead = 1.1
 // Seconds is the workers' time by limit.
 type Seconds map[event.Limit]float64
 
-// Bottleneck keeps the account of a run, window by window. It has no clock of its own: a window ends when Sample is called,
-// once a second, and at the start and the end of a load so that none is half of it. It is safe for concurrent use.
+// Bottleneck keeps the account of a run, window by window. It has no clock of its own: a window ends when Sample is
+// called, once a second, and at the start and the end of a load, so that no window is partly outside of it. It is safe
+// for concurrent use.
 type Bottleneck struct {
 	read func() Reading
 
@@ -64,21 +65,21 @@ type Bottleneck struct {
 	account Account
 }
 
-// Account is a run so far, up to the newest window in which workers had time. Its maps belong to the receiver.
+// Account is a run so far, up to the newest window in which workers had time. Its maps belong to the caller.
 type Account struct {
 	Seconds Seconds     // of all windows
 	BoundBy event.Limit // of the newest; "" before the first
 	Sockets event.Sockets
 	// Total is all windows together.
 	Total Window
-	// Fastest is the mean, over the windows in which it was known, of what the fastest connection delivered, in bytes a
-	// second. One look alone may have met a burst.
+	// Fastest is the delivery rate of the fastest connection in bytes a second, as the mean of the windows in which it
+	// was known. A single sample may be of a burst.
 	Fastest float64
 
-	looks int64 // that Fastest is the mean of
+	samples int64 // that Fastest is the mean of
 }
 
-// NewBottleneck begins an account. read is called by one goroutine at a time, and must not call it.
+// NewBottleneck begins an account. read is called by one goroutine at a time and must not call the Bottleneck.
 func NewBottleneck(read func() Reading) *Bottleneck {
 	return &Bottleneck{read: read, account: Account{Seconds: Window{}.seconds()}}
 }
@@ -108,12 +109,12 @@ func (a *Account) add(w Window) {
 	a.BoundBy = event.BoundBy(lost)
 	a.Total.add(w)
 	if rate := float64(w.Sockets.DeliveryRate); rate > 0 {
-		a.looks++
-		a.Fastest += (rate - a.Fastest) / float64(a.looks)
+		a.samples++
+		a.Fastest += (rate - a.Fastest) / float64(a.samples)
 	}
 }
 
-// Account is the run as it is now.
+// Account returns the run as it is now.
 func (m *Bottleneck) Account() Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -126,26 +127,27 @@ func (m *Bottleneck) Account() Account {
 type Window struct {
 	Seconds float64                 // its length
 	Workers map[event.State]float64 // seconds of all workers
-	// Sockets counts what happened in the window. What it tells of an instant is of the window's end.
+	// Sockets counts what happened in the window. Its values of an instant, as Open and RTT, are of the window's end.
 	Sockets       event.Sockets
 	CPU           float64 // seconds of this process
 	Queued        float64 // likewise, see Reading
 	Cores         int
 	Payload, Wire int64 // as in Reading
 
-	dialled bool // there are sockets that tell what workers wait for
-	// overhead is how many bytes went over the wire for one of payload since the run's start: bytes are on the wire some
-	// time before or after the batch counts as sent, which in one window may be all of them. 0 is not known.
+	dialled bool // there are sockets that measure what workers wait for
+	// overhead is how many bytes went over the wire for one of payload since the run's start; 0 is not known. It is
+	// not of the window, since bytes are on the wire some time before or after the batch counts as sent, which in one
+	// window may be all of them.
 	overhead float64
 }
 
-// between makes a window of what no counter lost: those of sockets are put together from connections that open and close
-// meanwhile, so that one may be a moment behind.
+// between returns the window between two readings, without negative differences: the counters of sockets are summed over
+// connections that open and close meanwhile, so that one may be a moment behind.
 func between(a, b Reading) Window {
 	w := Window{
 		Seconds: b.At.Sub(a.At).Seconds(), Workers: make(map[event.State]float64), Sockets: since(a.Sockets, b.Sockets),
-		CPU: max(b.CPU-a.CPU, 0), Queued: max(b.Queued-a.Queued, 0), Cores: b.Cores, Payload: b.Payload - a.Payload, Wire: b.Wire - a.Wire,
-		dialled: b.Sockets.Dialled > 0,
+		CPU: max(b.CPU-a.CPU, 0), Queued: max(b.Queued-a.Queued, 0), Cores: b.Cores,
+		Payload: b.Payload - a.Payload, Wire: b.Wire - a.Wire, dialled: b.Sockets.Dialled > 0,
 	}
 	for _, state := range event.States() {
 		w.Workers[state] = max(b.Workers[state]-a.Workers[state], 0)
@@ -161,7 +163,7 @@ func (w Window) saturated() bool {
 	return w.Cores > 0 && w.Seconds > 0 && w.CPU+w.Queued >= nearlyAll*w.Seconds*float64(w.Cores)
 }
 
-// WorkerSeconds is the time of all workers, whatever they did.
+// WorkerSeconds returns the time of all workers, whatever they did.
 func (w Window) WorkerSeconds() float64 {
 	var sum float64
 	for _, seconds := range w.Workers {
@@ -170,7 +172,7 @@ func (w Window) WorkerSeconds() float64 {
 	return sum
 }
 
-// add puts a later window behind this one.
+// add appends a later window to this one.
 func (w *Window) add(next Window) {
 	if w.Workers == nil {
 		w.Workers = make(map[event.State]float64)
@@ -184,7 +186,7 @@ func (w *Window) add(next Window) {
 	for state, seconds := range next.Workers {
 		w.Workers[state] += seconds
 	}
-	sum := next.Sockets // and what it tells of an instant
+	sum := next.Sockets // with its values of an instant
 	sum.Dialled += w.Sockets.Dialled
 	sum.Blocked += w.Sockets.Blocked
 	sum.Awaited += w.Sockets.Awaited
@@ -200,7 +202,7 @@ func (w *Window) add(next Window) {
 	w.Sockets = sum
 }
 
-// since is what sockets did after they had done a.
+// since returns what sockets did between a and b.
 func since(a, b event.Sockets) event.Sockets {
 	d := b
 	d.Dialled = max(b.Dialled-a.Dialled, 0)
@@ -218,7 +220,7 @@ func since(a, b event.Sockets) event.Sockets {
 	return d
 }
 
-// seconds says what the workers' time in the window was lost to. All limits are there, and they add up to that time.
+// seconds returns what the workers' time in the window was lost to. All limits are there, and they add up to that time.
 func (w Window) seconds() Seconds {
 	s := Seconds{
 		event.LimitSource: w.Workers[event.WaitBuffer], event.LimitClient: 0, event.LimitNetwork: 0, event.LimitProtocol: 0,
@@ -253,7 +255,7 @@ func (w Window) seconds() Seconds {
 	return s
 }
 
-// session is the workers' time with a session.
+// session returns the workers' time with a session.
 func (w Window) session() float64 {
 	return w.Workers[event.Connecting] + w.Workers[event.Sending] + w.Workers[event.WaitAck]
 }

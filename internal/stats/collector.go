@@ -1,5 +1,5 @@
-// Package stats counts what a run does. The engine tells a Collector about attempts, phases and what its workers are
-// doing; whoever watches takes Snapshots. Nothing here knows a database, a terminal or Prometheus.
+// Package stats counts what a run does. The engine reports attempts, phases and the states of its workers to a Collector;
+// observers take Snapshots. Nothing here knows a database, a terminal or Prometheus.
 package stats
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Options say what is counted and where the rest is read.
+// Options are what is counted and where the rest is read.
 type Options struct {
 	Workers int // ≥ 0
 	// Planned for the whole run, earlier processes included; 0 when the run's end is a time.
 	PlannedRows, PlannedBytes int64
 
-	// Values that others count, read for every snapshot from any goroutine; nil reads as 0.
+	// Values counted elsewhere, read for every snapshot from any goroutine; nil reads as 0.
 	WireBytes func() int64             // bytes the sockets took
 	Refills   func() int64             // buffers encoded afresh after the start
 	Buffers   func() (free, total int) // of the ring
@@ -26,8 +26,8 @@ type Options struct {
 	Start time.Time        // of the phase prepare; zero: when the collector is made
 }
 
-// Lost is what the workers' time was lost to, and what the sockets did, up to the newest window of an account that others
-// keep. Snapshots copy Seconds.
+// Lost is what the workers' time was lost to, and what the sockets did, up to the newest window of an account kept
+// elsewhere. Snapshots copy Seconds.
 type Lost struct {
 	Seconds map[event.Limit]float64
 	BoundBy event.Limit
@@ -50,12 +50,12 @@ type Collector struct {
 	clock    phaseClock
 	workers  []Worker
 	end      *reading         // at the start of event.Done, and the last from then on
-	ended    []event.Snapshot // of the ends of phases, until Progress gives them away
+	ended    []event.Snapshot // of the ends of phases, until Progress returns them
 	ends     int              // of phases so far
 }
 
-// maxEnds bounds Collector.ended. A run has fewer than ten phases, and three more for every time that it has to send again
-// what a server has lost.
+// maxEnds bounds Collector.ended. A run has fewer than ten phases, and three more for every time that it has to send
+// again what a server has lost.
 const maxEnds = 100
 
 // reading is what a snapshot takes from elsewhere.
@@ -98,7 +98,7 @@ type Earlier struct {
 	MissingRows                 int64
 }
 
-// Resume counts what earlier processes did. Called again, it adds to that.
+// Resume adds what earlier processes did.
 func (c *Collector) Resume(e Earlier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +112,8 @@ func (c *Collector) Resume(e Earlier) {
 	c.counts.ResumedBytes += e.PayloadBytes
 }
 
-// TakeBack uncounts what a server acknowledged and lost again in a crash. It is the one case in which a counter falls;
-// who reads the metrics sees a counter that was reset.
+// TakeBack subtracts what a server acknowledged and then lost in a crash. It is the one case in which a counter falls; to
+// a reader of the metrics it looks like a counter that was reset.
 func (c *Collector) TakeBack(e Earlier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +166,8 @@ func (c *Collector) Add(e event.Event) {
 	}
 }
 
-// GiveUp counts a batch that gets no further attempt in this process: o says whether it is certainly not in
-// (event.NotApplied) or perhaps (event.Unknown).
+// GiveUp counts a batch that gets no further attempt in this process. It is certainly not in (event.NotApplied) or
+// perhaps (event.Unknown).
 func (c *Collector) GiveUp(o event.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -185,9 +185,9 @@ func (c *Collector) Verified(v event.Verification) {
 	c.counts.Verification = v
 }
 
-// Phase ends the phase that is on and starts another. A phase entered twice adds up.
+// Phase ends the current phase and starts another. A phase entered twice adds up.
 //
-// With event.Done the clocks and what is read from elsewhere stand still, and the engine adds nothing any more: all
+// event.Done stops the clocks and keeps the last reading from elsewhere, and the engine adds nothing any more: all
 // snapshots from then on are equal, so that the last scrape agrees with the report.
 func (c *Collector) Phase(p event.Phase) {
 	r := c.read()
@@ -206,7 +206,7 @@ func (c *Collector) Phase(p event.Phase) {
 	}
 }
 
-// Phases gives the seconds spent in each phase so far; every phase that takes time is there.
+// Phases returns the seconds spent in each phase so far; every phase that takes time is there.
 func (c *Collector) Phases() map[event.Phase]float64 {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -214,14 +214,14 @@ func (c *Collector) Phases() map[event.Phase]float64 {
 	return c.clock.seconds(now)
 }
 
-// Latency gives the quantiles of event.Event.Latency of the acknowledged attempts of this process.
+// Latency returns the quantiles of event.Event.Latency of the acknowledged attempts of this process.
 func (c *Collector) Latency() Quantiles {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.latency.quantiles()
 }
 
-// Snapshot gives all numbers of one instant.
+// Snapshot returns all numbers of one instant.
 func (c *Collector) Snapshot() event.Snapshot {
 	r := c.read()
 	c.mu.Lock()
@@ -229,7 +229,7 @@ func (c *Collector) Snapshot() event.Snapshot {
 	return c.snapshot(r)
 }
 
-// Progress gives a snapshot of the end of every phase that has ended since it was last called, and one of now.
+// Progress returns a snapshot of the end of every phase that has ended since the last call, and one of now.
 func (c *Collector) Progress() (ended []event.Snapshot, now event.Snapshot) {
 	r := c.read()
 	c.mu.Lock()
@@ -238,7 +238,7 @@ func (c *Collector) Progress() (ended []event.Snapshot, now event.Snapshot) {
 	return ended, c.snapshot(r)
 }
 
-// snapshot gives all numbers with what was read from elsewhere. The caller has the mutex.
+// snapshot returns all numbers with what was read from elsewhere. The caller holds the mutex.
 func (c *Collector) snapshot(r reading) event.Snapshot {
 	if c.end != nil {
 		r = *c.end
@@ -269,7 +269,7 @@ func (c *Collector) snapshot(r reading) event.Snapshot {
 	return s
 }
 
-// workerSeconds is what all workers did until now. The caller has the mutex.
+// workerSeconds returns the time of all workers by state until now. The caller holds the mutex.
 func (c *Collector) workerSeconds(now time.Time) map[event.State]float64 {
 	all := make(map[event.State]float64)
 	work := c.clock.work(now)
@@ -283,16 +283,16 @@ func (c *Collector) workerSeconds(now time.Time) map[event.State]float64 {
 	return all
 }
 
-// Work is what all workers did at one instant, for those who account for their time. It asks nobody else.
+// Work is the state of all workers' accounts at one instant, for the account of what their time was lost to.
 type Work struct {
 	At      time.Time
 	Seconds map[event.State]float64 // as event.Snapshot.WorkerSeconds
-	// Payload is the column data sent in this process, whatever became of it, batches that are under way included as far as
-	// they are out.
+	// Payload is the column data sent in this process, whatever became of it, including the part already sent of batches
+	// that are under way.
 	Payload int64
 }
 
-// Work says what the workers have done so far.
+// Work returns what the workers have done so far. It calls none of Options' functions but Now.
 func (c *Collector) Work() Work {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -304,7 +304,8 @@ func (c *Collector) Work() Work {
 	return w
 }
 
-// read asks the others before the mutex is taken: none of them can then wait for a snapshot that waits for it.
+// read calls Options' functions. It is called before the mutex is taken: none of them can then wait for a snapshot that
+// waits for it.
 func (c *Collector) read() reading {
 	r := reading{at: c.options.Now()}
 	if f := c.options.WireBytes; f != nil {

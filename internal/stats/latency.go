@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// The range of the quantiles. Longer batches count as an hour there; Max and the sum are exact whatever their length.
+// The range of the quantiles. Longer batches count as an hour in it; Max and the sum are exact whatever their length.
 const (
 	resolution = time.Microsecond
 	longest    = time.Hour
@@ -23,9 +23,9 @@ func bucketBounds() []float64 {
 	}
 }
 
-// Quantiles of the latency of batches in seconds; all 0 without a batch. Where batches are sent when a worker is free it
-// is service time at saturation, from handing a batch to its session until the answer. Under a rate it is the time from
-// the intended start of the batch, which includes what it had to wait for a worker.
+// Quantiles are those of the latency of batches in seconds; all 0 without a batch. Where batches are sent when a worker
+// is free, latency is service time at saturation, from handing a batch to its session until the answer. Under a rate it
+// is the time from the intended start of the batch, which includes the wait for a worker.
 type Quantiles struct {
 	P50, P90, P99, Max float64
 }
@@ -48,7 +48,7 @@ func newLatency() latency {
 
 func (l *latency) record(seconds float64) {
 	units := min(seconds, longest.Seconds()) * float64(time.Second/resolution)
-	// The value lies in the histogram's range, which is all that RecordValue can object to.
+	// RecordValue fails only for values outside of the histogram's range.
 	_ = l.values.RecordValue(max(int64(units), 1))
 	i, _ := slices.BinarySearch(l.fixed.Bounds, seconds)
 	l.fixed.Counts[i]++

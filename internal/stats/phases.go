@@ -6,7 +6,7 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// phaseClock adds up the time of each phase. One of them is always on.
+// phaseClock adds up the time of each phase. One of them is always current.
 type phaseClock struct {
 	phase event.Phase
 	since time.Time
@@ -32,7 +32,7 @@ func (p *phaseClock) total(phase event.Phase, now time.Time) time.Duration {
 	return d
 }
 
-// work is the time in phases in which workers have something to do: their seconds are counted on this clock, so that
+// work returns the time in phases in which workers have something to do: their seconds are counted on this clock, so that
 // neither filling buffers nor verifying shows as idle workers.
 func (p *phaseClock) work(now time.Time) time.Duration {
 	return p.total(event.Load, now) + p.total(event.Stage, now)

@@ -11,12 +11,12 @@ type Usage struct {
 	UserSeconds   float64
 	SystemSeconds float64
 	// QueuedSeconds is how long its threads, added up, were ready to run and had no core. Threads that have ended are not
-	// in it, so that it may fall a little. 0 where the system does not tell; Linux does.
+	// in it, so that it may fall a little. 0 where the system does not report it; Linux does.
 	QueuedSeconds float64
 	PeakRSSBytes  int64 // largest resident memory, the mapped buffers included
 }
 
-// ProcessUsage measures this process since it started; what the system does not tell is 0.
+// ProcessUsage returns the usage of this process since it started; what the system does not report is 0.
 func ProcessUsage() Usage {
 	u := Usage{Cores: runtime.GOMAXPROCS(0)}
 	u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes = systemUsage()
@@ -24,22 +24,22 @@ func ProcessUsage() Usage {
 	return u
 }
 
-// CPU is the user's and the system's time together, in seconds.
+// CPU returns user and system time together, in seconds.
 func (u Usage) CPU() float64 { return u.UserSeconds + u.SystemSeconds }
 
 // Meter measures what this process takes from a moment on. One at a time is exact: memory is the process's.
 type Meter struct{ began Usage }
 
-// StartMeter begins to measure. It gives memory that nobody uses back to the system, and on Linux forgets the peak so
-// far, so that a push is not charged with those before it; elsewhere the peak stays that of the whole process. From then
-// on others who watch this process see the new peak, too.
+// StartMeter begins to measure. It returns unused memory to the system, and on Linux resets the peak so far, so that a
+// push is not charged with those before it; elsewhere the peak stays that of the whole process. From then on other
+// programs that watch this process see the new peak, too.
 func StartMeter() Meter {
 	debug.FreeOSMemory()
-	_ = forgetPeak() // without it the peak is the process's
+	_ = resetPeak() // without it the peak is the process's
 	return Meter{ProcessUsage()}
 }
 
-// Usage is what was taken since the start.
+// Usage returns what was taken since the start. The peak is the process's where it could not be reset.
 func (m Meter) Usage() Usage {
 	u := ProcessUsage()
 	u.UserSeconds -= m.began.UserSeconds

@@ -8,4 +8,4 @@ func systemUsage() (user, system float64, peak int64) { return 0, 0, 0 }
 
 func queued() float64 { return 0 }
 
-func forgetPeak() error { return errors.ErrUnsupported }
+func resetPeak() error { return errors.ErrUnsupported }

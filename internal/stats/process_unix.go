@@ -30,8 +30,8 @@ func systemUsage() (user, system float64, peak int64) {
 	return float64(r.Utime.Nano()) / 1e9, float64(r.Stime.Nano()) / 1e9, peak
 }
 
-// highWaterMark is Linux's own account of the peak, 0 elsewhere. It comes before ru_maxrss, which survives exec: a
-// process started by one of 600 MiB reports 600 MiB for ever.
+// highWaterMark returns Linux's own account of the peak, 0 elsewhere. It is preferred to ru_maxrss, which survives
+// exec: a process started by one of 600 MiB reports 600 MiB for ever.
 func highWaterMark() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -49,8 +49,9 @@ func highWaterMark() int64 {
 	return 0
 }
 
-// queued adds up the second field of every thread's schedstat, in nanoseconds (Linux's Documentation/scheduler/sched-stats).
-// It is read every second: filepath.Glob would list the fifty files of each thread to find the one.
+// queued adds up the second field of every thread's schedstat, in nanoseconds (Linux's
+// Documentation/scheduler/sched-stats). It is read every second: filepath.Glob would list the fifty files of each
+// thread to find the one.
 func queued() float64 {
 	const tasks = "/proc/self/task"
 	threads, err := os.Open(tasks)
@@ -58,7 +59,7 @@ func queued() float64 {
 		return 0
 	}
 	defer threads.Close()
-	ids, _ := threads.Readdirnames(-1) // those it could not read have ended
+	ids, _ := threads.Readdirnames(-1) // on an error some threads are missing, which have ended
 	var sum float64
 	for _, id := range ids {
 		text, err := os.ReadFile(filepath.Join(tasks, id, "schedstat"))
@@ -73,9 +74,9 @@ func queued() float64 {
 	return sum
 }
 
-// forgetPeak makes the peak what is resident now. The kernel does that in constant time, and lets every process do it to
+// resetPeak makes the peak what is resident now. The kernel does that in constant time, and lets every process do it to
 // itself; it is an error where there is no such file.
-func forgetPeak() error {
+func resetPeak() error {
 	f, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0)
 	if err != nil {
 		return err

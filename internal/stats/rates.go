@@ -17,16 +17,17 @@ const (
 type Rates struct {
 	Rows, Bytes               float64 // per second over the last 10 s
 	OverallRows, OverallBytes float64 // per second since the load began
-	// ETA is how long the rest takes at the speed of the last 60 s, ≥ 0. It is known while rows move towards a planned
-	// number.
+	// ETA is how long the rest takes at the speed of the last 60 s, ≥ 0. It is known while rows move and their number is
+	// planned.
 	ETA      time.Duration
 	ETAKnown bool
 }
 
-// Moving tells whether rows are acknowledged in the phase.
+// Moving reports whether rows are acknowledged in the phase.
 func Moving(p event.Phase) bool { return p == event.Load || p == event.Stage || p == event.Commit }
 
-// Tracker makes rates from snapshots. It reads no clock but theirs. It is used by one goroutine; the zero value works.
+// Tracker computes rates from snapshots and their times; it reads no clock. The zero value is ready for use, by one
+// goroutine.
 type Tracker struct {
 	samples []sample // ascending, the first at most one older than the longest window
 }
@@ -36,7 +37,7 @@ type sample struct {
 	rows, bytes int64
 }
 
-// Observe takes the next snapshot, not older than the last, and gives the rates at that time.
+// Observe takes the next snapshot, not older than the last, and returns the rates at that time.
 func (t *Tracker) Observe(s event.Snapshot) Rates {
 	moving := s.PhaseSeconds[event.Load] + s.PhaseSeconds[event.Stage] + s.PhaseSeconds[event.Commit]
 	if moving <= 0 {
@@ -74,7 +75,7 @@ func (t *Tracker) keep(now sample) {
 	t.samples = t.samples[:copy(t.samples, t.samples[old:])]
 }
 
-// over is the speed from the window's start, or from the load's where that is later, until now.
+// over returns the speed from the window's start, or from the load's where that is later, until now.
 func (t *Tracker) over(window time.Duration, now sample) (rows, bytes float64) {
 	from := t.samples[0]
 	for _, s := range t.samples {
@@ -90,7 +91,7 @@ func (t *Tracker) over(window time.Duration, now sample) (rows, bytes float64) {
 	return float64(now.rows-from.rows) / seconds, float64(now.bytes-from.bytes) / seconds
 }
 
-// remaining is how long n more take. Nothing is known at no speed, nor where the answer would be over ten years.
+// remaining returns how long n more take. It is not known at no speed, nor where it would be over ten years.
 func remaining(n int64, perSecond float64) (time.Duration, bool) {
 	const forever = 10 * 365 * 24 * time.Hour
 	seconds := float64(max(n, 0)) / perSecond

@@ -21,14 +21,15 @@ type Moment struct {
 	PayloadBytes int64
 	StoredBytes  int64
 	Retries      int64
-	// BoundBy is the event.Limit that most of the workers' time since the moment before was lost to; "" where they had none.
+	// BoundBy is the event.Limit that most of the workers' time since the moment before was lost to; "" where they had
+	// none.
 	BoundBy string
 }
 
 // Timeline collects moments of a run while it goes, in bounded memory: one a second and one at the end of every phase, so
-// that the time between two is of one phase. Where there would be 600 it keeps every second one of a phase and goes on half
-// as often. What would be less than half as long as the others is put together with one of the same phase: the batches that
-// end in a millisecond are no rate. It is made by StartTimeline.
+// that the time between two is of one phase. At 600 moments it keeps every second one of a phase and goes on half as
+// often. An interval less than half as long as the others is merged with one of the same phase: the batches that end in a
+// millisecond are no rate. StartTimeline makes one.
 type Timeline struct {
 	start    time.Time
 	sample   func()
@@ -37,16 +38,16 @@ type Timeline struct {
 	quit     chan struct{}
 	done     chan struct{}
 
-	// Of the goroutine until done is closed, of everybody after that.
+	// These belong to the goroutine until done is closed.
 	stride  int // seconds between two moments
 	passed  int // since the last one
 	moments []Moment
 	lost    []map[event.Limit]float64 // until each moment
 }
 
-// StartTimeline begins to collect. start is the start of the process that At is counted from. sample is called every
-// second, also where moments are rarer, and before the snapshot of a moment is taken: its windows are of a second whatever
-// the run's length. It may be nil. snapshot is Collector.Progress. Stop ends both.
+// StartTimeline begins to collect. At is counted from start, the start of the process. sample is called every second,
+// also where moments are rarer, and before the snapshot of a moment is taken: its windows are of a second whatever the
+// run's length. It may be nil. snapshot is Collector.Progress. Stop ends both.
 func StartTimeline(start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot)) *Timeline {
 	if sample == nil {
 		sample = func() {}
@@ -58,9 +59,9 @@ func StartTimeline(start time.Time, sample func(), snapshot func() (ended []even
 	return t
 }
 
-// Stop takes the last moment, which is the end of the run, and gives all of them in order, with the time between two of a
-// phase in seconds. Of a run that is over the last two are of one time: the end of its last phase, and event.Done. It waits for the goroutine that collects them, which takes as long as one snapshot. Called again it gives the
-// same.
+// Stop takes the last moment, which is the end of the run, and returns all of them in order, with the time between two of
+// a phase in seconds. If the run is over, the last two are of one time: the end of its last phase, and event.Done. Stop
+// waits for the goroutine that collects, for as long as one snapshot takes. Further calls return the same.
 func (t *Timeline) Stop() (interval float64, moments []Moment) {
 	t.stop.Do(func() {
 		close(t.quit)
@@ -91,7 +92,7 @@ func (t *Timeline) run() {
 	}
 }
 
-// phases takes the ends of phases since it was last called, and gives what is now.
+// phases adds the ends of phases since it was last called, and returns the present moment.
 func (t *Timeline) phases() snapped {
 	ended, now := t.snapshot()
 	for _, s := range ended {
@@ -122,7 +123,7 @@ func (t *Timeline) of(s event.Snapshot) snapped {
 	}, s.LimitSeconds}
 }
 
-// last is the newest moment, the start before there is one.
+// last returns the newest moment, the start before there is one.
 func (t *Timeline) last() Moment {
 	if len(t.moments) == 0 {
 		return Moment{}
@@ -130,7 +131,7 @@ func (t *Timeline) last() Moment {
 	return t.moments[len(t.moments)-1]
 }
 
-// least is the seconds of the shortest interval that stands by itself within a phase.
+// least returns the seconds of the shortest interval that is not merged with another of its phase.
 func (t *Timeline) least() float64 { return t.interval() / 2 }
 
 func (t *Timeline) interval() float64 { return (time.Duration(t.stride) * momentEvery).Seconds() }
@@ -140,8 +141,8 @@ func (t *Timeline) add(now snapped) {
 	if len(t.moments) < maxMoments {
 		return
 	}
-	// Counts grow only, so that of a pair the later one has the other in it. From the newest back: what is left over is the
-	// first of its phase.
+	// Counts only grow, so that the later one of a pair includes the other. It goes from the newest back, so that a
+	// moment without a pair is the first of its phase.
 	kept := len(t.moments)
 	for i := len(t.moments) - 1; i >= 0; i-- {
 		kept--
@@ -153,9 +154,9 @@ func (t *Timeline) add(now snapped) {
 	t.moments, t.lost, t.stride = slices.Delete(t.moments, 0, kept), slices.Delete(t.lost, 0, kept), 2*t.stride
 }
 
-// blame fills in what each moment was bound by. It comes last, when no moment is put together from two any more.
+// blame fills in what each moment was bound by. It comes last, when no more moments are merged.
 func (t *Timeline) blame() {
-	// Workers lose time while rows move alone, and what they lost last is known a little later.
+	// Workers lose time only while rows move, and what they lost last is known a little later.
 	for i := len(t.moments) - 1; i > 0; i-- {
 		if phase := event.Phase(t.moments[i].Phase); phase != event.Load && phase != event.Stage {
 			t.lost[i-1] = t.lost[i]

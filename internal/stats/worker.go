@@ -4,29 +4,28 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// Worker is the account of one worker. The worker writes it, snapshots and the watchdog read it.
+// Worker is the account of one worker. The worker writes it; snapshots and the watchdog read it.
 type Worker struct {
 	collector *Collector
 
 	state     event.State
-	since     time.Time       // start of the state, for those who ask how long it hangs
+	since     time.Time       // start of the state, for Describe
 	workSince time.Duration   // the same on the clock of working phases
-	spent     []time.Duration // by state, without the one that is on
+	spent     []time.Duration // by state, without the time since workSince
 	batch     *batch.Batch    // nil: none
 	id        int64           // of the batch
 	encoded   int64           // length of the batch: Encoded itself belongs to the feed once the worker lets go
 }
 
-// Worker gives the account of worker i, 0 ≤ i < Options.Workers.
+// Worker returns the account of worker i, 0 ≤ i < Options.Workers.
 func (c *Collector) Worker(i int) *Worker { return &c.workers[i] }
 
-// Enter says what the worker does from now on. Seconds count while rows move (the phases load and stage), so that those
+// Enter sets what the worker does from now on. Seconds count while rows move (the phases load and stage), so that those
 // of all states add up to workers × seconds of these phases.
 func (w *Worker) Enter(s event.State) {
 	c := w.collector
@@ -39,7 +38,7 @@ func (w *Worker) Enter(s event.State) {
 }
 
 // Hold names the batch the worker has, for bytes in flight and the watchdog. Hold(nil) comes before the batch's
-// Release: after that the batch is another's.
+// Release, after which the batch belongs to another worker.
 func (w *Worker) Hold(b *batch.Batch) {
 	w.collector.mu.Lock()
 	defer w.collector.mu.Unlock()
@@ -49,7 +48,7 @@ func (w *Worker) Hold(b *batch.Batch) {
 	}
 }
 
-// total is the worker's time in a state, on the clock of working phases.
+// total returns the worker's time in a state, on the clock of working phases.
 func (w *Worker) total(s event.State, work time.Duration) time.Duration {
 	d := w.spent[s]
 	if s == w.state {
@@ -58,8 +57,8 @@ func (w *Worker) total(s event.State, work time.Duration) time.Duration {
 	return d
 }
 
-// underWay is the column data of the worker's batch that is out while nobody knows what became of it. A batch without
-// bytes of its own, as of columns, is out as soon as it is begun. The caller has the mutex.
+// underWay returns how much column data of the worker's batch was sent and not yet answered. A batch without bytes of its
+// own, as of columns, counts as sent as soon as it is begun. The caller holds the mutex.
 func (w *Worker) underWay() int64 {
 	if w.batch == nil || w.state != event.Sending && w.state != event.WaitAck {
 		return 0
@@ -80,17 +79,16 @@ type Activity struct {
 	Sent, Encoded int64
 }
 
-// String is the activity as the stall watchdog logs it.
+// String returns the activity as the stall watchdog logs it.
 func (a Activity) String() string {
 	text := fmt.Sprintf("worker %d: %s for %s", a.Worker, a.State, a.For.Round(100*time.Millisecond))
 	if a.Batch < 0 {
 		return text
 	}
-	return fmt.Sprintf("%s, batch %d, %s of %s sent", text, a.Batch,
-		humanize.IBytesN(uint64(a.Sent), 4), humanize.IBytesN(uint64(a.Encoded), 4))
+	return fmt.Sprintf("%s, batch %d, %s of %s sent", text, a.Batch, units.Bytes(a.Sent), units.Bytes(a.Encoded))
 }
 
-// Describe says what every worker does and since when, in the order of their numbers.
+// Describe returns what every worker does and for how long, in the order of their numbers.
 func (c *Collector) Describe() []Activity {
 	now := c.options.Now()
 	c.mu.Lock()

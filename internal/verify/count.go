@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// count checks every batch by one scan. bytes says what the variable columns of a batch must hold; nil: not compared.
+// count checks every batch by one scan. bytes has what the variable columns of a batch must hold; nil: not compared.
 func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
 	before := *r
 	return e.ask(ctx, "rows", func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (s shape) check(b loader.Bucket) Reason {
 // counts as found when its batch's object is as it must be.
 //
 // It proves less than a count of rows: an object of the right length may hold other bytes. The store's own checksum of
-// the upload is what stands against that.
+// the upload guards against that.
 func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expect) error {
 	const maxStrange = 3
 	batches := e.batches()
@@ -141,7 +141,7 @@ func (o object) check(acked int64, known bool) (reason Reason, detail string) {
 	case o.times > 1:
 		return Doubled, fmt.Sprintf("%d objects hold it", o.times)
 	case !known:
-		return Differs, fmt.Sprintf("its object has %d bytes, and the journal does not tell how many were acknowledged", o.bytes)
+		return Differs, fmt.Sprintf("its object has %d bytes, and how many were acknowledged is not in the journal", o.bytes)
 	case o.bytes < acked:
 		return Short, fmt.Sprintf("its object has %d bytes of the %d that were acknowledged", o.bytes, acked)
 	case o.bytes > acked:

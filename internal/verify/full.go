@@ -41,7 +41,7 @@ const (
 	pieceBytes = 1 << 20
 )
 
-// lengths knows how many bytes the variable columns of a batch hold in sum.
+// lengths has the sum of bytes in each variable column of a batch.
 //
 // Batches repeat every cycle of them, so only so many are regenerated, and where even those are more than the bound
 // allows (a terabyte of all distinct rows) an even spread of them. Trusting the schema's MaxBytes instead would be
@@ -84,7 +84,7 @@ func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 
 // sum regenerates n rows from dataset row first on and sums the bytes of each variable column. Derived ones belong to
 // the run's row number, which is another in every cycle; their values are of one length (rows.Column.Derived), so that
-// of the first cycle tells them all.
+// of the first cycle is that of all.
 func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n int64) ([]int64, error) {
 	sums := make([]int64, len(l.columns))
 	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
@@ -152,7 +152,7 @@ func spread(n, k int64, seed uint64) []int64 {
 }
 
 // compare reads a sample of rows back in one statement, since a table without an index is scanned for every
-// statement, and compares each with the row made anew.
+// statement, and compares each with the regenerated row.
 func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error {
 	keys := spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
@@ -175,7 +175,7 @@ func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []i
 	err := f.Fetch(ctx, keys, func(key int64, values []any) error {
 		i, asked := slices.BinarySearch(keys, key)
 		if !asked {
-			return fmt.Errorf("the back-end returned row %d, which nobody asked for", key)
+			return fmt.Errorf("the back-end returned row %d, which was not asked for", key)
 		}
 		times[i]++
 		dataset.Row(wanted, e.Dataset, e.FirstKey, key-e.FirstKey, e.Distinct)
@@ -232,7 +232,7 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 	return nil, nil
 }
 
-// shown is a value that is not of variable length, as people write it.
+// shown returns a value that is not of variable length, as people write it.
 func shown(c rows.Column, v int64) string {
 	switch c.Type {
 	case rows.Date:

@@ -222,7 +222,7 @@ func TestBackendsThatFetchNonsense(t *testing.T) {
 		values  []any
 		message string
 	}{
-		{7, nil, "returned row 7, which nobody asked for"},
+		{7, nil, "returned row 7, which was not asked for"},
 		{1000, []any{int64(1)}, "returned 1 columns instead of 6"},
 		{1000, []any{[]byte{}, []byte("1"), nil, nil, nil, nil}, "returned bytes for column id of type int64"},
 		{1000, []any{int64(1), nil, nil, nil, nil, nil}, "returned a number for column a of type text"},

@@ -31,7 +31,7 @@ func (s shelf) Objects(_ context.Context, run string, f func(name string, number
 	return s.err
 }
 
-// acked is what the journal of four batches says: 100 bytes each, the last one 30. Nothing is known of batch 9.
+// acked returns what the journal of four batches says: 100 bytes each, the last one 30. Nothing is known of batch 9.
 func acked(number int64) (int64, bool) {
 	return map[int64]int64{0: 100, 1: 100, 2: 100, 3: 30}[number], number < 4
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Reason says in one word what is wrong with a batch or a row.
+// Reason is, in one word, what is wrong with a batch or a row.
 type Reason string
 
 // The reasons.
@@ -31,7 +31,7 @@ type BadRow struct {
 	Detail string
 }
 
-// String is the row as a person reads it.
+// String returns the row as a person reads it.
 func (b BadRow) String() string {
 	switch b.Reason {
 	case Differs:
@@ -44,7 +44,7 @@ func (b BadRow) String() string {
 // Result is what was found.
 type Result struct {
 	Mode Mode // "" when nothing was looked at
-	// OK says that nothing is wrong as far as the mode looks; None does not look.
+	// OK reports whether nothing is wrong as far as the mode looks; None does not look.
 	OK           bool
 	ExpectedRows int64
 	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
@@ -64,7 +64,7 @@ type Result struct {
 	Seconds float64
 }
 
-// maxKept bounds the lists of a Result: who has a hundred bad batches needs no more to act.
+// maxKept bounds the lists of a Result: a hundred bad batches are enough to act on.
 const maxKept = 100
 
 func (r *Result) addBatch(b report.BadBatch) {
@@ -95,7 +95,7 @@ func (r *Result) holds() bool {
 		(r.Mode != Full || r.DistinctRows == r.ExpectedRows)
 }
 
-// Summary is the result in one line.
+// Summary returns the result in one line.
 func (r *Result) Summary() string {
 	switch {
 	case r.Mode == None:
@@ -116,7 +116,7 @@ func (r *Result) Summary() string {
 	}
 }
 
-// Report is the result as a report has it.
+// Report returns the result as a report has it.
 func (r *Result) Report() report.Verify {
 	v := report.Verify{
 		Mode: string(r.Mode), Ran: r.Mode != "", OK: r.OK && r.Mode != None,

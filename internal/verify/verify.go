@@ -24,7 +24,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Mode says how much proof is wanted.
+// Mode is how much proof is wanted.
 type Mode string
 
 // The modes, from no proof to the most.
@@ -48,8 +48,8 @@ func ParseMode(name string) (Mode, error) {
 	}
 }
 
-// Scans is how many times the mode reads the whole table, where no index spares it the third: once to count by batch,
-// once to count different row numbers, once to fetch the sample.
+// Scans returns how many times the mode reads the whole table, where no index spares it the third: once to count by
+// batch, once to count different row numbers, once to fetch the sample.
 func (m Mode) Scans() int {
 	switch m {
 	case Count:
@@ -61,8 +61,8 @@ func (m Mode) Scans() int {
 	}
 }
 
-// Possible returns the most of what m asks that the features allow to prove, and, where that is less, a warning that says
-// why.
+// Possible returns the most of what m asks that the features allow to prove, and, where that is less, a warning with the
+// reason.
 func Possible(can loader.Features, m Mode) (Mode, string) {
 	switch {
 	case m != Count && m != Full:
@@ -79,7 +79,7 @@ func Possible(can loader.Features, m Mode) (Mode, string) {
 	return m, ""
 }
 
-// DefaultVerifyRows is how many rows Full reads back when nobody says otherwise.
+// DefaultVerifyRows is how many rows Full reads back by default.
 const DefaultVerifyRows = 10_000
 
 // Expect is what the table must hold: the plan of the run, and how to check it.
@@ -97,11 +97,12 @@ type Expect struct {
 
 	Acked int64 // rows that the server acknowledged; Ack only
 
-	// Of a run that has only objects: its id, and the length of a batch's object as it was acknowledged, if that is known.
+	// Of a run that has only objects: its id, and the length of a batch's object as it was acknowledged, if that is
+	// known.
 	Run    string
 	Length func(number int64) (bytes int64, known bool)
 
-	// Retry asks again where an answer was lost; f begins anew each time. nil: nothing is asked twice.
+	// Retry repeats f where an answer was lost; f starts over each time. nil: nothing is asked twice.
 	Retry func(ctx context.Context, what string, f func(context.Context) error) error
 }
 
@@ -120,7 +121,7 @@ func (e Expect) batches() int64 {
 	return n
 }
 
-// size is the number of rows in a batch of the run.
+// size returns the number of rows in a batch of the run.
 func (e Expect) size(number int64) int64 { return min(e.BatchRows, e.Rows-number*e.BatchRows) }
 
 func (e Expect) keys() loader.KeyRange {

@@ -1,8 +1,9 @@
 // Package batch holds the unit of work, retry and accounting: a run of consecutive rows, encoded once and completely
 // before any database sees it.
 //
-// A batch owns its bytes until every reading opened on it, a Body or Columns, is closed. That rule is not tidiness: Go's HTTP transport may
-// still read a request body after Do has returned, and a buffer refilled at that moment corrupts rows on the wire.
+// A batch owns its bytes until every reading opened on it, a Body or Columns, is closed. The reason:
+// Go's HTTP transport may still read a request body after Do has returned, and a buffer refilled at that moment
+// corrupts rows on the wire.
 package batch
 
 import (
@@ -16,7 +17,7 @@ type ID struct {
 	Number int64  // 0 for the first batch of the run; batch n holds rows n·B … n·B+B−1
 }
 
-// String is the id as logs, labels and object names show it.
+// String returns the id as logs, labels and object names show it.
 func (id ID) String() string { return fmt.Sprintf("%s/%d", id.Run, id.Number) }
 
 // Format names how rows look on the wire.
@@ -49,9 +50,9 @@ type Batch struct {
 	Rows   int64
 	// Payload counts the column data: the length of a variable value, rows.Type.Size for the others.
 	Payload int64
-	// Attempt is the number of the attempt under way, from 1 on: what tells the requests of one batch apart on the server.
-	// The engine sets it. Where every attempt is announced on disk, as under labels, it counts over all processes of the
-	// run; elsewhere an attempt that a process died in may not be counted.
+	// Attempt is the number of the attempt under way, from 1 on, which distinguishes the requests of one batch on the
+	// server. The engine sets it. Where every attempt is announced on disk, as under labels, it counts over all
+	// processes of the run; elsewhere an attempt that a process died in may not be counted.
 	Attempt int
 	// Skip is how many rows at the front the database already holds: bodies leave them out, Columns.From is the first one
 	// behind them. Only methods whose deduplication is by key range set it, between two attempts.
@@ -63,7 +64,7 @@ type Batch struct {
 	// where a row is no run of bytes (Parquet, columns).
 	Starts []uint32
 
-	// Free gives the buffer back to the ring it came from. Whoever lets go last calls it, once.
+	// Free returns the buffer to the ring it came from. The last holder calls it, once.
 	Free func()
 
 	// AllRead is called whenever a body has handed out its last byte, or the last row of Columns has Passed, on the
@@ -74,7 +75,7 @@ type Batch struct {
 	sent    atomic.Int64
 }
 
-// Hold marks the batch as handed out; the feed calls it. Release undoes it.
+// Hold marks the batch as handed out, until Release; the feed calls it.
 func (b *Batch) Hold() { b.holders.Add(1) }
 
 // Release ends the worker's use of the batch. The buffer returns to its ring at once, or when the last reading
@@ -85,11 +86,11 @@ func (b *Batch) Release() {
 	}
 }
 
-// Last is the number of the batch's last row.
+// Last returns the number of the batch's last row.
 func (b *Batch) Last() int64 { return b.First + b.Rows - 1 }
 
-// Wanted is how many rows a body carries and an ack has to count: Rows less those already there.
+// Wanted returns how many rows a body carries and an ack has to count: Rows less those already there.
 func (b *Batch) Wanted() int64 { return b.Rows - b.Skip }
 
-// Sent is how many encoded bytes the newest reading has handed out: what a watchdog shows of a batch that hangs.
+// Sent returns how many encoded bytes the newest reading has handed out: what a watchdog shows of a batch that hangs.
 func (b *Batch) Sent() int64 { return b.sent.Load() }

@@ -132,7 +132,7 @@ func TestSeekOnlyToTheStart(t *testing.T) {
 	}
 }
 
-// The buffer goes back once, by whoever lets go last: the worker, or the last of the bodies it has left behind.
+// The buffer goes back once, by the last holder: the worker, or the last of the bodies it has left behind.
 func TestBufferReturnsWithTheLastHolder(t *testing.T) {
 	b, freed := newBatch()
 	first, second := b.Open(), b.Open()

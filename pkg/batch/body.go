@@ -17,8 +17,8 @@ type Body struct {
 	ended bool // the last byte was handed out
 }
 
-// Open starts a reading of the batch, without the rows that Skip leaves out. Whoever opens a body closes it once the
-// other side can no longer read from it.
+// Open starts a reading of the batch, without the rows that Skip leaves out. The caller must close the body once nothing
+// can read from it any more.
 func (b *Batch) Open() *Body {
 	b.Hold()
 	b.sent.Store(0)
@@ -37,7 +37,7 @@ func (r *Body) rewind() {
 	r.ended = false
 }
 
-// Size is the length of the whole body in bytes.
+// Size returns the length of the whole body in bytes.
 func (r *Body) Size() int64 { return r.size }
 
 // Read fills p whenever that many bytes are left: drivers send one packet a Read, and short reads make short packets.
@@ -92,7 +92,7 @@ func (r *Body) Close() error {
 	return nil
 }
 
-// note keeps the batch informed of how far the reading is, before it says that the end was reached.
+// note updates the batch's Sent, before it calls AllRead at the end.
 func (r *Body) note() {
 	left := int64(len(r.head) + len(r.rest))
 	if r.batch == nil || r.ended {

@@ -16,8 +16,8 @@ import (
 // every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order, since
 // they never leave the process.
 type Columns struct {
-	// Vectors are views of the batch's buffer, one for each column of the schema: nobody writes to them, or keeps them or
-	// a value of theirs after Close.
+	// Vectors are views of the batch's buffer, one for each column of the schema. They must not be written to, and
+	// neither they nor their values may be kept after Close.
 	Vectors []rows.Vector
 	// From is the first row that is wanted, and Rows how many rows the vectors have: From > 0 where Batch.Skip left
 	// some out.
@@ -26,7 +26,7 @@ type Columns struct {
 	batch *Batch
 }
 
-// Columns starts a reading; whoever opens it closes it once the driver can no longer read from it. The schema is the one
+// Columns starts a reading; the caller must close it once the driver can no longer read from it. The schema is the one
 // that the batch was encoded with.
 func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 	n := int(b.Rows)
@@ -68,9 +68,8 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 	return c, nil
 }
 
-// Passed says that the driver has sent the rows before this one, for those who watch the batch: how far they are is
-// nothing that arrays can notice by themselves, as a Body does. At Rows it says, once, that a worker waits for the answer
-// from here on.
+// Passed notes that the driver has sent the rows before this one, for Batch.Sent: unlike a Body, arrays do not notice how
+// far they were read. At Rows it calls Batch.AllRead, once: a worker waits for the answer from here on.
 func (c *Columns) Passed(row int) {
 	if c.batch == nil || c.Rows == c.From {
 		return
@@ -95,8 +94,8 @@ func (c *Columns) Close() error {
 // word is what the places of columns are multiples of: the size of a number.
 const word = 8
 
-// ColumnPlaces is where in a batch of columns the n fixed values of each column begin, and where the first variable
-// column's values do, in bytes from the batch's start.
+// ColumnPlaces returns where in a batch of columns the n fixed values of each column begin, and where the first
+// variable column's values do, in bytes from the batch's start.
 func ColumnPlaces(s rows.Schema, n int) (places []int, data int) {
 	for _, c := range s.Columns {
 		places = append(places, data)
@@ -105,7 +104,7 @@ func ColumnPlaces(s rows.Schema, n int) (places []int, data int) {
 	return places, data
 }
 
-// ColumnBytes is what n fixed values of a column of the type take, with what is left free behind them.
+// ColumnBytes returns what n fixed values of a column of the type take, with what is left free behind them.
 func ColumnBytes(t rows.Type, n int) int {
 	width := word
 	if t.Variable() {

@@ -20,7 +20,7 @@ type Header struct {
 	Run    string `json:"run"`
 }
 
-// NewHeader is the first line of the journal of a run.
+// NewHeader returns the first line of the journal of a run.
 func NewHeader(run string) Header { return Header{Schema: JournalSchema, Run: run} }
 
 // AppendLine appends v, a Header or an Event, as one line. On an error dst comes back as it was.
@@ -34,7 +34,7 @@ func AppendLine(dst []byte, v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// TornError says that the journal's last line is not whole: the process or the machine stopped while it was being
+// TornError reports that the journal's last line is not whole: the process or the machine stopped while it was being
 // written. Everything before Offset is good, and a writer truncates there before it appends.
 //
 // A last line without its line feed is torn even where its JSON is complete, since the next line would be glued to it.
@@ -42,7 +42,7 @@ type TornError struct {
 	Offset int64 // bytes from the journal's start to the torn line; 0 when the header itself is torn or missing
 }
 
-// Error says where the torn line begins.
+// Error returns where the torn line begins.
 func (e *TornError) Error() string {
 	return fmt.Sprintf("the journal's last line, at byte %d, was not written to its end", e.Offset)
 }
@@ -78,10 +78,10 @@ func NewReader(r io.Reader) (*Reader, error) {
 	return j, nil
 }
 
-// Header is the journal's first line.
+// Header returns the journal's first line.
 func (j *Reader) Header() Header { return j.header }
 
-// Offset is the length in bytes of everything read so far: after io.EOF, of the journal.
+// Offset returns the length in bytes of everything read so far: after io.EOF, of the journal.
 func (j *Reader) Offset() int64 { return j.offset }
 
 // Next reads one event. At the end it returns io.EOF, or a *TornError where the last line is not whole. A damaged line
@@ -123,9 +123,9 @@ func (j *Reader) readLine(parse func(line []byte) error) error {
 		return fmt.Errorf("event: read journal line %d: %w", j.line+1, err)
 	}
 	if err := parse(line); err != nil {
-		// After a power failure the pages of the tail need not have reached the disk in order: the last line may have its
-		// line feed and lack its beginning. It is no JSON then; what is JSON was written whole, and by a version that knows
-		// more. The header is no tail, and a file with a strange first line is no journal.
+		// After a power failure the pages of the tail need not have reached the disk in order: the last line may have
+		// its line feed and lack its beginning. Then it is not valid JSON; a valid line was written whole, perhaps by
+		// a version with more fields. The header is no tail, and a file with another first line is no journal.
 		if _, end := j.in.Peek(1); errors.Is(end, io.EOF) && j.line > 0 && !json.Valid(line) {
 			return &TornError{Offset: j.offset}
 		}

@@ -20,7 +20,7 @@ func sent(batch int64) event.Event {
 	}
 }
 
-// journal is a header and events 0 … n−1, line by line.
+// journal returns a header and events 0 … n−1, line by line.
 func journal(t *testing.T, n int64) []string {
 	t.Helper()
 	text, err := event.AppendLine(nil, event.NewHeader("r1"))

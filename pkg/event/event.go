@@ -1,5 +1,5 @@
 // Package event defines what a run records: one event an attempt, in the run's journal, and one snapshot an instant
-// for those who watch. Everything a person sees later (progress, metrics, report, chart) is a reader of the two.
+// for observers. Everything a person sees later (progress, metrics, report, chart) is a reader of the two.
 package event
 
 import (
@@ -19,7 +19,7 @@ const (
 	Unknown    Outcome = "unknown"     // perhaps in
 	// Stored is the end of a good attempt of a staged method: the batch is in the store, not in the table.
 	Stored Outcome = "stored"
-	// Started is on disk before an attempt is sent, where no claim row tells afterwards whether it was: a resume has to
+	// Started is on disk before an attempt is sent, where no claim row shows afterwards whether it was: a resume has to
 	// ask what became of it. It is not the end of an attempt and is not counted.
 	Started Outcome = "started"
 )
@@ -32,8 +32,8 @@ type Event struct {
 	Batch   int64 `json:"batch"`
 	Attempt int   `json:"attempt"` // 1 for the first
 	Worker  int   `json:"worker"`  // 0 … workers−1; −1 for a commit group
-	// Members says that this is an attempt to commit a group of so many batches, of which Batch is the first. 0: of the
-	// batch alone.
+	// Members is the number of batches in the commit group that this is an attempt at, of which Batch is the first. 0:
+	// it is an attempt at the batch alone.
 	Members int64     `json:"members,omitempty"`
 	Start   time.Time `json:"start"`
 	Seconds float64   `json:"seconds"` // from handing the batch to the session until its answer
@@ -52,8 +52,8 @@ type Event struct {
 	Detail  []string     `json:"detail,omitempty"` // the server's own words
 }
 
-// Latency is the seconds until the attempt's answer: from its start, or from the intended start of the batch. Of a later
-// attempt the latter includes those before it and the waits between them.
+// Latency returns the seconds until the attempt's answer: from its start, or from the intended start of the batch. Of
+// a later attempt the latter includes those before it and the waits between them.
 func (e Event) Latency() float64 {
 	if e.Intended.IsZero() {
 		return e.Seconds
@@ -61,5 +61,5 @@ func (e Event) Latency() float64 {
 	return max(e.Start.Sub(e.Intended).Seconds(), 0) + e.Seconds
 }
 
-// Done tells whether the batch is in after this attempt.
+// Done reports whether the batch is in after this attempt.
 func (e Event) Done() bool { return e.Outcome == Applied || e.Outcome == Already }

@@ -33,7 +33,7 @@ func States() []State {
 	return all
 }
 
-// String is the state's label in metrics and messages.
+// String returns the state's label in metrics and messages.
 func (s State) String() string {
 	return [...]string{"idle", "wait_buffer", "wait_rate", "connect", "send", "wait_ack", "backoff", "resolve", "wait_commit"}[s]
 }
@@ -41,8 +41,8 @@ func (s State) String() string {
 // Phase is a part of a run; every second of a run belongs to one.
 type Phase string
 
-// The phases in order. Stage and commit belong to staged loads. Finish is the look whether all claims are still there, and
-// of methods that flush the wait for that.
+// The phases in order. Stage and commit belong to staged loads. Finish is the look whether all claims are still there,
+// and of methods that flush the wait for that.
 const (
 	Prepare Phase = "prepare"
 	Fill    Phase = "fill"
@@ -57,8 +57,8 @@ const (
 // Phases lists the phases that take time, in order.
 func Phases() []Phase { return []Phase{Prepare, Fill, Load, Stage, Commit, Finish, Verify} }
 
-// Snapshot is a run at one instant. Counters only grow. Its maps have all their keys from the start and belong to the
-// receiver.
+// Snapshot is a run at one instant. Counters only grow. Its maps have all their keys from the start and belong to its
+// holder.
 type Snapshot struct {
 	At    time.Time
 	Phase Phase
@@ -91,8 +91,8 @@ type Snapshot struct {
 	Workers, BuffersFree, Buffers int
 	BytesInFlight                 int64 // encoded bytes of the batches that workers hold
 	WorkerSeconds                 map[State]float64
-	// LimitSeconds is WorkerSeconds by what the workers' time was lost to, up to the newest window of a second or less, and
-	// BoundBy what most of that window was lost to; "" before the first.
+	// LimitSeconds is WorkerSeconds by what the workers' time was lost to, up to the newest window of a second or less,
+	// and BoundBy what most of that window was lost to; "" before the first.
 	LimitSeconds map[Limit]float64
 	BoundBy      Limit
 	Sockets      Sockets
@@ -108,7 +108,7 @@ type Histogram struct {
 	Sum    float64   // of all values
 }
 
-// Count is the number of all values.
+// Count returns the number of all values.
 func (h Histogram) Count() int64 {
 	var n int64
 	for _, c := range h.Counts {

@@ -21,36 +21,36 @@ const (
 	DedupRange       // the batch's key range is looked up, and the load goes on behind what is there
 )
 
-// String is the way as the plan shows it.
+// String returns the way as the plan shows it.
 func (d Dedup) String() string {
 	return [...]string{"none", "label", "claim row", "key range"}[d]
 }
 
-// Caps says what a method can do. It is data: whatever differs between databases and is not wire protocol stands here.
+// Caps is what a method can do. It is data: whatever differs between databases and is not wire protocol stands here.
 type Caps struct {
 	Formats []batch.Format // accepted, best first
 	Dedup   Dedup
 	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people to read: the
-	// engine does not look at it. Past it Resolve is what tells, by the rows of a label that is not known any more, or it
-	// answers that it cannot.
+	// engine does not look at it. Past it Resolve counts the rows of a label that is not known any more, or returns
+	// Unknown.
 	Window time.Duration
 	Atomic bool // a batch goes in whole or not at all
-	// Reason tells why Dedup is weaker than the method could have on another server or table.
+	// Reason is why Dedup is weaker than the method could have on another server or table.
 	Reason string
-	// Staged says that Load only stores a batch, and that Committer loads what is stored, a group of batches at a time.
-	// Dedup, Window and Atomic are then those of a group.
+	// Staged reports whether Load only stores a batch and Committer loads what is stored, a group of batches at a
+	// time. Dedup, Window and Atomic are then those of a group.
 	Staged bool
-	// Objects says that every batch becomes an object of a store, by one request, and that this is all: the objects are the
-	// goal. Those of a staged method are objects as well.
+	// Objects reports whether every batch becomes an object of a store, by one request, and nothing else happens: the
+	// objects are the goal. Those of a staged method are objects as well.
 	Objects bool
 	// Commits is how many groups are worth committing at the same time; 0 is 1.
 	Commits int
-	// DefaultGroupBytes is what a group holds when the user does not say, in encoded bytes.
+	// DefaultGroupBytes is what a group holds by default, in encoded bytes.
 	DefaultGroupBytes int64
 	// MaxGroupBatches is the most batches a group may hold; 0 = no bound.
 	MaxGroupBatches int64
 	// MaxInFlight is how many loads the server runs at a time; more would wait in its queue with their connections
-	// open. 0 = no bound known. Of a staged method Commits says it.
+	// open. 0 = no bound known. Of a staged method it is Commits.
 	MaxInFlight int
 
 	MinRows, MaxRows  int64 // per batch; 0 = no bound
@@ -68,7 +68,7 @@ const (
 	AtLeastOnce  Delivery = "at-least-once"
 )
 
-// Delivery is the best guarantee the method can give.
+// Delivery returns the best guarantee the method can give.
 func (c Caps) Delivery() Delivery {
 	if c.Dedup == DedupNone {
 		return AtLeastOnce
@@ -76,8 +76,8 @@ func (c Caps) Delivery() Delivery {
 	return ExactlyOnce
 }
 
-// StoresObjects tells whether sessions put their batches into an object store, which takes far more connections than a
-// database does, and counts requests.
+// StoresObjects reports whether sessions put their batches into an object store, which takes far more connections than
+// a database does, and counts requests.
 func (c Caps) StoresObjects() bool { return c.Staged || c.Objects }
 
 // Want is what the user asks of a method, and what is known of the rows.
@@ -91,7 +91,7 @@ type Want struct {
 	GroupBatches int64
 	Rows         int64 // of the whole run
 	Workers      int
-	// Carries says whether a format can carry the dataset's columns, RowBytes the length of an encoded row.
+	// Carries returns nil if a format can carry the dataset's columns, RowBytes the length of an encoded row.
 	Carries  func(batch.Format) error
 	RowBytes func(batch.Format) int64
 }
@@ -109,7 +109,7 @@ type Contract struct {
 	Commits      int   `json:"commits,omitempty"` // groups committed at the same time
 }
 
-// Staged tells whether batches are stored first and loaded in groups.
+// Staged reports whether batches are stored first and loaded in groups.
 func (c Contract) Staged() bool { return c.GroupBatches > 0 }
 
 // batchesPerWorker is how many batches each worker gets at least when the user names no size: fewer leave workers

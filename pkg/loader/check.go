@@ -17,7 +17,7 @@ const (
 type Finding struct {
 	Check string `json:"check"` // what was looked at, two or three words: "local_infile", "connection limit"
 	Grade Grade  `json:"grade"`
-	// Found says what is there, with figures; of a warning or failure also what that means for a push.
+	// Found is what is there, with figures; of a warning or failure also what that means for a push.
 	Found string `json:"found"`
 	// Fix is the exact command or statement that changes it, "" where there is nothing to do. It is never executed.
 	Fix string `json:"fix"`
@@ -31,11 +31,11 @@ type Intent struct {
 	BatchBytes, TotalBytes int64
 }
 
-// Checker looks at a server for what would stop or slow a push down. It is implemented by a Loader that can; nothing is
-// changed, and nothing is waited for longer than a few seconds.
+// Checker checks a server for what would stop or slow a push down. A Loader implements it if it can. It changes
+// nothing and waits for a few seconds at most.
 type Checker interface {
-	// CheckServer comes after Open and before Prepare. Findings come in the order in which a reader wants them. What could
-	// not be found out, for want of a privilege or since the server is of another kind, is a finding of GradeUnknown and
-	// no error; an error says that the connection is gone.
+	// CheckServer comes after Open and before Prepare. Findings come in the order in which a reader wants them. What
+	// could not be found out, for want of a privilege or since the server is of another kind, is a finding of
+	// GradeUnknown and no error; an error means that the connection is lost.
 	CheckServer(ctx context.Context, i Intent) ([]Finding, error)
 }

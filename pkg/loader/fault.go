@@ -17,7 +17,7 @@ import (
 // Fault is what an error of a server means for a load.
 type Fault struct {
 	Codes string   // the server's codes that mean this, separated by spaces
-	Words []string // parts of the server's message, in lower case, where codes do not tell
+	Words []string // parts of the server's message, in lower case, where codes do not decide
 	Verdict
 	Hint string // what to do next, in one sentence; empty where the server's words are enough
 }
@@ -63,7 +63,7 @@ func (all Faults) first(is func(Fault) bool) (Fault, bool) {
 // false for what every back-end meets alike.
 type FaultFunc func(error) (Fault, bool)
 
-// Judge returns what err means for a load. An *Error in err knows better than anybody whether the rows are in.
+// Judge returns what err means for a load. An *Error in err decides whether the rows are in.
 func Judge(err error, server FaultFunc) Verdict {
 	v := faultOf(err, server).Verdict
 	if known := (*Error)(nil); errors.As(err, &known) {
@@ -75,8 +75,8 @@ func Judge(err error, server FaultFunc) Verdict {
 // Hint returns what to do about err; it may be empty.
 func Hint(err error, server FaultFunc) string { return faultOf(err, server).Hint }
 
-// Describe makes an *Error of err: what was being done, whether the rows are in, and what to do next. What an *Error in
-// err says already stays as it is; only a missing hint is added to it, in place. nil stays nil.
+// Describe makes an *Error of err: what was being done, whether the rows are in, and what to do next. An *Error in err
+// stays as it is; only a missing hint is added to it, in place. nil stays nil.
 func Describe(op string, err error, server FaultFunc) error {
 	if err == nil {
 		return nil
@@ -145,7 +145,7 @@ func Ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// NotSent reports whether err says that no connection came about, so that nothing was sent over it.
+// NotSent reports whether err means that no connection was opened, so that nothing was sent over it.
 func NotSent(err error) bool {
 	var (
 		op   *net.OpError
@@ -163,7 +163,7 @@ func faultOf(err error, server FaultFunc) Fault {
 	return NetworkFault(err)
 }
 
-// NetworkFault returns what err means whoever the server is: for what contexts, the network and TLS have to say.
+// NetworkFault returns what an error of a context, the network or TLS means, whatever the server.
 func NetworkFault(err error) Fault {
 	f := networkFault(err)
 	if NotSent(err) {
@@ -215,7 +215,7 @@ func isBroken(err error) bool {
 	}, func(one error) bool { return errors.Is(err, one) })
 }
 
-// tlsHint returns what to do where TLS did not come about: for the certificate of the server, or since it speaks none.
+// tlsHint returns what to do where the TLS handshake failed: for the server's certificate, or since it has no TLS.
 func tlsHint(err error) (hint string, ok bool) {
 	var (
 		certificate *tls.CertificateVerificationError

@@ -2,7 +2,7 @@
 // what the two agree on before the first row is sent.
 //
 // A back-end is a Driver, a value without state. Opened on one table it becomes a Loader, and every worker holds a
-// Session of it. A Session sends one batch once and says what the server answered; retries, deadlines, counting and
+// Session of it. A Session sends one batch once and returns the server's answer; retries, deadlines, counting and
 // timing are the engine's. What differs between databases is data (Caps, Verdict) or one of the optional interfaces of
 // optional.go, found once at the start; nothing outside a back-end asks for its name.
 package loader
@@ -29,13 +29,13 @@ type Driver interface {
 	Schemes() []string
 	// Methods lists the ways into the database, the default first.
 	Methods() []Method
-	// Check refuses a target that no server could serve, and tells what the method can do under the target's options
+	// Check refuses a target that no server could serve, and returns what the method can do under the target's options
 	// before a server was asked. It is pure.
 	Check(t Target) (Caps, error)
-	// Explain lists what a run would say to the server, without a server: for --dry-run. It is pure.
+	// Explain returns what a run would send to the server, without a server: for --dry-run. It is pure.
 	Explain(t Target, p Preparation) []Statement
-	// Open connects, probes server and flavour and applies nothing yet. It is called once, without retries, so that a wrong
-	// address is told at once; whatever is asked later is asked again where its answer is lost.
+	// Open connects, probes server and flavour and applies nothing yet. It is called once, without retries, so that a
+	// wrong address is reported at once; later questions are repeated where the answer is lost.
 	Open(ctx context.Context, t Target, d Deps) (Loader, error)
 	// Classify answers the questions a retry asks of an error that came out of a Session or an optional interface.
 	// It is pure.
@@ -44,7 +44,7 @@ type Driver interface {
 
 // Loader is a back-end opened on one table. It is safe for concurrent use.
 type Loader interface {
-	// Server tells what was found at the other end, for the report.
+	// Server returns the server that was found, for the report.
 	Server() Server
 	// Caps are the method's, as probed on this server.
 	Caps() Caps
@@ -53,7 +53,7 @@ type Loader interface {
 	Prepare(ctx context.Context, p Preparation) (Table, error)
 	// Session connects one worker. Hosts of the target are taken in turn.
 	Session(ctx context.Context, c Contract) (Session, error)
-	// Close ends what Open began; sessions are closed by those who opened them.
+	// Close ends what Open began; sessions are closed by their openers.
 	Close() error
 }
 
@@ -69,11 +69,11 @@ type Session interface {
 
 // Ack is the server's answer for one attempt.
 type Ack struct {
-	// Rows is how many rows the server says went in: the engine compares it with Batch.Wanted.
+	// Rows is how many rows went in as the server counts them: the engine compares it with Batch.Wanted.
 	Rows int64
-	// AlreadyApplied says that an earlier attempt had put the batch in and this one added nothing.
+	// AlreadyApplied reports whether an earlier attempt had put the batch in and this one added nothing.
 	AlreadyApplied bool
-	// Stored says that the rows are in the store and not in the table: Committer brings them there.
+	// Stored reports whether the rows are in the store and not in the table: Committer brings them there.
 	Stored bool
 	// Detail holds the server's own words: warnings, notices, the reason for missing rows.
 	Detail []string
@@ -97,7 +97,7 @@ type Option struct {
 	Help    string
 }
 
-// OptionKind says how an option's text is read.
+// OptionKind is how an option's text is read.
 type OptionKind uint8
 
 // The kinds of option.
@@ -107,7 +107,7 @@ const (
 	IntOption
 )
 
-// Statement is one thing a run would say to a server, for --dry-run.
+// Statement is one thing a run would send to a server, for --dry-run.
 type Statement struct {
 	// When is "once", "per session", "per batch", "per row", "per group", "after a lost answer", "when a session ends",
 	// "before verification", "to verify" or "afterwards".
@@ -119,11 +119,11 @@ type Statement struct {
 type Deps struct {
 	// Dial opens every connection, so that one place sets keep-alives and counts what the sockets took.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Spread is Dial that takes the addresses of a name in turn; nil where nobody spreads. It is for connections that any
-	// address of the name serves alike, and that nobody has to find again: Dial is for those of a back-end that asks the
-	// same server twice, or ends one session from another by a number that only its server knows.
+	// Spread is Dial that takes the addresses of a name in turn; nil is Dial. It is for connections that any address
+	// of the name serves alike, and that need not be found again: Dial is for those of a back-end that asks the same
+	// server twice, or ends one session from another by a number that only its server knows.
 	Spread func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS makes the client configuration for a host. plain tells whether to go on without TLS when the server has
+	// TLS makes the client configuration for a host. plain reports whether to go on without TLS when the server has
 	// none; a nil config means no TLS at all.
 	TLS func(mode TLSMode, host string) (config *tls.Config, plain bool, err error)
 	Log *slog.Logger
@@ -137,26 +137,26 @@ func (d Deps) DialAny() func(ctx context.Context, network, address string) (net.
 	return d.Dial
 }
 
-// Server is what was found at the other end.
+// Server is what is known of the server.
 type Server struct {
 	Product  string            // "PostgreSQL", "MariaDB", "TiDB" …
-	Version  string            // as the server says it
+	Version  string            // as the server reports it
 	Endpoint string            // host:port of the first connection, or the socket's path
 	Settings map[string]string // the settings that decide durability and speed, and those of --set
 }
 
-// CreateMode says what Prepare may do to the table.
+// CreateMode is what Prepare may do to the table.
 type CreateMode string
 
 // The create modes.
 const (
 	CreateNever     CreateMode = "never"
 	CreateIfMissing CreateMode = "if-missing"
-	// CreateRecreate drops the table first, but only one that terapush made, which a comment on the table says, or the
+	// CreateRecreate drops the table first, but only one with the comment of a table that terapush made, or the
 	// one named in Preparation.MayDrop.
 	CreateRecreate CreateMode = "recreate"
-	// CreateTruncate empties the table and keeps it as it is, with its indexes and properties; one that is missing is made.
-	// The same tables may be emptied that may be dropped.
+	// CreateTruncate empties the table and keeps it as it is, with its indexes and properties; one that is missing is
+	// made. The same tables may be emptied that may be dropped.
 	CreateTruncate CreateMode = "truncate"
 )
 
@@ -168,19 +168,19 @@ type Preparation struct {
 	Create     CreateMode
 	MayDrop    string // a table the user allows to be dropped or emptied although terapush did not make it
 	PrimaryKey bool   // make the columns of Schema.Number a primary key even if the method does not need it
-	// Resume says that an earlier process worked on the run: its claims must be there. A claim table that is missing is an
-	// error then and never made anew, since an empty one would call every batch lost.
+	// Resume reports whether an earlier process worked on the run: its claims must be there. A claim table that is
+	// missing is an error then and never created again, since by an empty one every batch would be lost.
 	Resume bool
-	// Hold says whom to keep off the table from now on until Close, where the server has a lock that ends with a connection.
-	// It comes before the table is dropped or emptied. Where another run holds it, Prepare's error is Busy's; what an
-	// earlier process of the same run has left is no other run.
+	// Hold is which runs to keep off the table from now on until Close, where the server has a lock that ends with a
+	// connection. It comes before the table is dropped or emptied. Where another run holds it, Prepare's error is
+	// Busy's; what an earlier process of the same run has left is no other run.
 	Hold Hold
-	// Silent says that the user asked for nothing but the load: Prepare remembers what it is given and sends the server
-	// no statement at all. The table it returns has the target's name and no identity.
+	// Silent reports whether the user asked for nothing but the load: Prepare remembers what it is given and sends the
+	// server no statement at all. The table it returns has the target's name and no identity.
 	Silent bool
 }
 
-// Hold says whom a run keeps off its table.
+// Hold is which other runs a run keeps off its table.
 type Hold string
 
 // The holds. A run with HoldShared keeps off those with HoldAlone, and one with HoldAlone all others but HoldNone.
@@ -190,7 +190,7 @@ const (
 	HoldAlone  Hold = "alone"
 )
 
-// Busy is Prepare's error where another run holds the table. run is its id, "" where the server does not tell, and end the
+// Busy returns Prepare's error where another run holds the table. run is its id, "" where it is not known, and end the
 // statement that ends its hold.
 func Busy(table, run, end string) error {
 	by := "another run"
@@ -206,9 +206,8 @@ func Busy(table, run, end string) error {
 // MadeBy is the comment on tables that terapush has made.
 const MadeBy = "made by terapush"
 
-// MayRemove is nil where a table that is there may be dropped (CreateRecreate) or emptied (CreateTruncate): its comment
-// says that terapush made it, or MayDrop is one of names, which are all that the user may call it. table is what the
-// error calls it.
+// MayRemove returns nil if an existing table may be dropped (CreateRecreate) or emptied (CreateTruncate): its comment is
+// MadeBy, or MayDrop is one of names, all of which a user may use for it. table is its name in the error.
 func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	if comment == MadeBy || p.MayDrop != "" && slices.Contains(names, p.MayDrop) {
 		return nil
@@ -224,10 +223,10 @@ func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	}
 }
 
-// ErrNoTable is within Prepare's error where there is no table, and Preparation.Create forbids to make it.
+// ErrNoTable is wrapped by Prepare's error if there is no table and Preparation.Create forbids making one.
 var ErrNoTable = errors.New("does not exist")
 
-// Missing is the error of a table that is not there, where Create is CreateNever.
+// Missing returns the error of a table that is not there, where Create is CreateNever.
 func (p Preparation) Missing(table string) error {
 	err := &Error{Op: "prepare", Applied: No, Err: fmt.Errorf("table %s %w", table, ErrNoTable), Hint: "--create if-missing makes it"}
 	if p.Resume {
@@ -236,7 +235,7 @@ func (p Preparation) Missing(table string) error {
 	return err
 }
 
-// NoClaims is the error of a claim table that is not there, where Resume says that it has to be.
+// NoClaims returns the error of a claim table that is not there, where Resume requires it.
 func NoClaims(table string) error {
 	return &Error{
 		Op: "look for the claim table", Applied: No,
@@ -249,7 +248,7 @@ func NoClaims(table string) error {
 // Table is what Prepare found or made.
 type Table struct {
 	Name string // as the server knows it, qualified
-	// Identity changes when the table is dropped, made anew or emptied behind the run's back. It may change when the table
+	// Identity changes when the table is dropped, made again or emptied by others. It may change when the table
 	// is rewritten, too: where it has, a resume looks for the run's rows. Empty where a server has no such thing.
 	Identity string
 	Created  bool

@@ -51,8 +51,8 @@ func (f Features) OnlyObjects() bool { return f.Inventory != nil && f.Counter ==
 type Resolver interface {
 	// Resolve first ends whatever may still be running for the batch, then looks. Only then is "not applied" final.
 	//
-	// An error says that it could not be asked, and the engine asks again. An Applied of Unknown is an answer: the
-	// database was asked and cannot tell, and asking again would not help.
+	// An error means that there was no answer, and the engine asks again. An Applied of Unknown is an answer: the
+	// database does not know, and asking again would not help.
 	Resolve(ctx context.Context, ref Ref) (Resolution, error)
 }
 
@@ -62,12 +62,12 @@ type Ref struct {
 	ID    batch.ID
 	First int64
 	Rows  int64
-	// Attempt is the newest attempt that may have reached the server, counted as Batch.Attempt is; 0 when the engine knows
-	// of none.
+	// Attempt is the newest attempt that may have reached the server, counted as Batch.Attempt is; 0 when the engine
+	// knows of none.
 	Attempt int
 }
 
-// RefOf is the batch's reference.
+// RefOf returns the batch's reference.
 func RefOf(b *batch.Batch) Ref {
 	return Ref{ID: b.ID, First: b.First, Rows: b.Rows, Attempt: b.Attempt}
 }
@@ -76,7 +76,7 @@ func RefOf(b *batch.Batch) Ref {
 // is a Resolver too, whose references are those of groups.
 type Committer interface {
 	// Commit makes the database load the group's objects, all or none of them, and waits. It may be asked again for a
-	// group, which is always the same: where an earlier attempt had loaded it, the ack says AlreadyApplied.
+	// group, which is always the same: where an earlier attempt had loaded it, the ack has AlreadyApplied.
 	Commit(ctx context.Context, g Group) (Ack, error)
 	// Discard removes the objects of a group that is in the table. What is gone already is no error.
 	Discard(ctx context.Context, g Group) error
@@ -88,7 +88,7 @@ type Group struct {
 	Members []Ref // in the order of their numbers, without a gap
 }
 
-// Inventory knows which batches of a run lie in an object store.
+// Inventory lists the batches of a run in an object store.
 type Inventory interface {
 	// Objects calls f with every object of the run, in no order, until f returns an error: its name, the batch it
 	// holds and its length in bytes. Objects of other names under the run's prefix have number −1.
@@ -100,15 +100,15 @@ type Inventory interface {
 type Finisher interface {
 	// Finish comes after the last ack and before verification. The run put rows rows into the range. It returns what
 	// the user should know, such as rows that are still in a write-ahead log when it gives up waiting; that is no
-	// error, since verification will say what is missing.
+	// error, since verification will find what is missing.
 	Finish(ctx context.Context, all KeyRange, rows int64) (notes []string, err error)
 }
 
 // Resolution is what Resolve found.
 type Resolution struct {
 	Applied Applied
-	// Reason says, with an Applied of Unknown, why the database cannot tell: what was found, such as a part of the rows.
-	// It becomes part of the batch's error.
+	// Reason is, with an Applied of Unknown, why the outcome is not known: what was found, such as a part of the rows. It
+	// becomes part of the batch's error.
 	Reason string
 	// Rows is how many rows at the front of the batch are there although the batch is not applied as a whole; only
 	// methods that deduplicate by key range (DedupRange) report it, and the next attempt leaves them out.
@@ -146,7 +146,7 @@ type Reserver interface {
 	Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error)
 }
 
-// RangeError says that a table has fewer row numbers left than a run is to have rows.
+// RangeError reports that a table has fewer row numbers left than a run is to have rows.
 type RangeError struct {
 	First int64 // behind all that is there or set aside
 	Rows  int64 // that the run is to have, at least 1
@@ -177,7 +177,7 @@ type Counter interface {
 // KeyRange is a range of row numbers, both ends included.
 type KeyRange struct{ First, Last int64 }
 
-// Grouping says what one scan counts. Bucket n spans the row numbers First + n·Size … First + (n+1)·Size − 1.
+// Grouping is what one scan counts. Bucket n spans the row numbers First + n·Size … First + (n+1)·Size − 1.
 type Grouping struct {
 	KeyRange
 	Size int64
@@ -198,22 +198,22 @@ type Bucket struct {
 
 // Fetcher reads single rows back.
 type Fetcher interface {
-	// Fetch calls f for every row found with one of the numbers, with the values of all columns in the schema's
-	// order as the dataset would fill them: numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale)
+	// Fetch calls f for every row found with one of the numbers, with the values of all columns in the schema's order
+	// as the dataset would fill them: numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale)
 	// as int64, the others as []byte that f must not keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 
-// Sizer tells how much room the table takes.
+// Sizer returns how much space the table takes.
 type Sizer interface {
 	// Stored returns the bytes of the table with its indexes as the server counts them.
 	Stored(ctx context.Context) (int64, error)
 }
 
-// Measurer tells what the run has cost the server, where the server counts it.
+// Measurer returns what the run has cost the server, where the server counts it.
 type Measurer interface {
 	// Measured comes after the last session was closed. The names of what it returns end with their unit, as
-	// "redo_bytes" or "cpu_seconds" do; they become part of the report. What could not be measured, for want of a privilege
-	// or since a session broke, is a note and no error.
+	// "redo_bytes" or "cpu_seconds" do; they become part of the report. What could not be measured, for want of a
+	// privilege or since a session broke, is a note and no error.
 	Measured(ctx context.Context) (cost map[string]float64, notes []string)
 }

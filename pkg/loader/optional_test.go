@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// A feature that is not filled in would be a Loader's that cannot, and nobody would say so.
+// A feature that is not filled in would be a Loader's that cannot, and no test would show it.
 func TestFeaturesOf(t *testing.T) {
 	type plain struct{ loader.Loader }
 	require.Zero(t, loader.FeaturesOf(plain{}))

@@ -11,7 +11,7 @@ const echoed = 6
 const escapes = `\'"`
 
 // Redact replaces in a server's text whatever could be a piece of a secret that the server was sent: six characters of
-// it or more, or the whole of a shorter one, with or without the escapes of a literal. Empty secrets count for nothing.
+// it or more, or the whole of a shorter one, with or without the escapes of a literal. Empty secrets are ignored.
 func Redact(text string, secrets ...Secret) string {
 	plain := make([]string, len(secrets))
 	for i, s := range secrets {
@@ -39,8 +39,8 @@ func Redact(text string, secrets ...Secret) string {
 	return b.String()
 }
 
-// piece is the length of the longest beginning of text that is a piece of the secret, escapes aside, or 0. It neither
-// begins nor ends with an escape: that is as likely the quote around the secret.
+// piece returns the length of the longest beginning of text that is a piece of the secret, escapes aside, or 0. It
+// neither begins nor ends with an escape: that is as likely the quote around the secret.
 func piece(text, secret string) int {
 	if secret == "" || strings.IndexByte(escapes, text[0]) >= 0 {
 		return 0

@@ -31,15 +31,15 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the secret from JSON and every other text codec.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Reveal is the password itself, for the one place that sends it.
+// Reveal returns the password itself, for the one place that sends it.
 func (s Secret) Reveal() string { return string(s) }
 
-// TLSMode says how much TLS a connection wants.
+// TLSMode is how much TLS a connection wants.
 type TLSMode string
 
 // The TLS modes. TLSAuto leaves the choice to the URL, and where that is silent prefers TLS on loopback and on Unix
 // sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does, the
-// URL alone tells.
+// URL alone decides.
 const (
 	TLSAuto    TLSMode = ""
 	TLSOff     TLSMode = "off"
@@ -54,7 +54,7 @@ type Setting struct {
 	Value string `json:"value"`
 }
 
-// Target says where rows go and how to speak there.
+// Target is where rows go and how to connect.
 type Target struct {
 	Scheme   string
 	Hosts    []string // host:port or host, at least one unless a Unix socket is named in Params
@@ -73,7 +73,7 @@ type Target struct {
 }
 
 // ParseTarget reads a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
-// url it takes several hosts, and passwords whose special characters nobody has escaped: the last '@' ends the
+// url it takes several hosts, and passwords whose special characters are not escaped: the last '@' ends the
 // password, so an '@' in a parameter behind one is written %40. Errors never repeat the password.
 func ParseTarget(text string) (Target, error) {
 	scheme, rest, found := strings.Cut(text, "://")
@@ -102,7 +102,7 @@ func ParseTarget(text string) (Target, error) {
 	return t, nil
 }
 
-// isScheme keeps apart what may be repeated in an error from a password that lies before a "://".
+// isScheme reports whether s is a scheme, which an error may repeat, and not a password with a "://" behind it.
 func isScheme(s string) bool {
 	return s != "" && !strings.ContainsFunc(strings.ToLower(s), func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789+-.", r)
@@ -126,7 +126,7 @@ func unescape(s string) string {
 	return s
 }
 
-// ShowsPassword tells whether the URL holds a password in the clear, before the host or among the parameters. That
+// ShowsPassword reports whether the URL holds a password in the clear, before the host or among the parameters. That
 // includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right there.
 func (t Target) ShowsPassword() bool {
 	return t.Password != "" || t.Params.Get("password") != "" || slices.ContainsFunc(endpoints(), func(name string) bool {
@@ -134,10 +134,10 @@ func (t Target) ShowsPassword() bool {
 	})
 }
 
-// endpoints are the parameters that are URLs themselves.
+// endpoints returns the parameters that are URLs themselves.
 func endpoints() []string { return []string{"endpoint", "server_endpoint"} }
 
-// shownEndpoint is an endpoint without what may be secret in it, or "" if that cannot be told apart.
+// shownEndpoint returns an endpoint without what may be secret in it, or "" if its parts cannot be told apart.
 func shownEndpoint(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -162,20 +162,20 @@ func (t Target) Address(i int, port string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// secretNames are parameters and session variables whose values are nobody's business.
+// secretNames are parameters and session variables whose values must not be shown.
 var secretNames = regexp.MustCompile(`(?i)pass(w|code|phrase|[._-]|$)|pwd|secret|token|jwt|credential|private|(api|access|encryption|signing).?key|(^|[^a-z])key($|[^a-z])`)
 
 // IsSecret reports by its name whether the value of a parameter or of a session variable is to be hidden.
 func IsSecret(name string) bool { return secretNames.MatchString(name) }
 
-// reaching reports whether a parameter says where the server is, or how it is reached.
+// reaching reports whether a parameter is part of the server's address, or of how it is reached.
 func reaching(name string) bool {
 	return slices.Contains([]string{
 		"host", "hostaddr", "port", "socket", "dbname", "user", "tls", "http_port", "region", "path_style", "sid",
 	}, name) || strings.HasPrefix(name, "ssl") || slices.Contains(endpoints(), name)
 }
 
-// Inherit takes over the parameters of another URL that this one does not have, but none that say how the server is
+// Inherit takes over the parameters of another URL that this one does not have, but none of how the server is
 // reached: a run goes on with its settings, and perhaps by another way.
 func (t *Target) Inherit(from Target) {
 	for name, values := range from.Params {
@@ -185,7 +185,7 @@ func (t *Target) Inherit(from Target) {
 	}
 }
 
-// shown are the parameters without what may be secret in them. libpq's options hold variables of any name.
+// shown returns the parameters without what may be secret in them. libpq's options hold variables of any name.
 func (t Target) shown() url.Values {
 	params := url.Values{}
 	for name, values := range t.Params {
@@ -204,8 +204,8 @@ func (t Target) shown() url.Values {
 	return params
 }
 
-// String is the target as it may be shown and be given again: without the password, and without parameters that may hold
-// a secret. An endpoint is shown without a user, and if it is no plain URL it is not shown at all.
+// String returns the target as it may be shown and be given again: without the password, and without parameters that
+// may hold a secret. An endpoint is shown without a user, and if it is no plain URL it is not shown at all.
 func (t Target) String() string {
 	user := ""
 	if t.User != "" {
@@ -235,8 +235,8 @@ func (t Target) GoString() string { return t.String() }
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // FirstOf calls f with one host after the other, from the one numbered first on and around, until it returns nil. The
-// error is what all of them said. Where ctx has a deadline each host gets its share of the time that is left: one that
-// accepts and says nothing must not use it up.
+// error joins those of all hosts. Where ctx has a deadline each host gets its share of the time that is left: one that
+// accepts and never answers must not use it up.
 func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(context.Context, H) error) error {
 	var all []error
 	for i := range hosts {

@@ -16,7 +16,7 @@ const (
 	Yes
 )
 
-// String is the word used in events and messages.
+// String returns the word used in events and messages.
 func (a Applied) String() string {
 	return [...]string{"unknown", "not applied", "applied"}[a]
 }
@@ -52,8 +52,8 @@ func Classes() []Class {
 // Verdict answers the questions a retry asks of an error.
 type Verdict struct {
 	Applied     Applied
-	Retry       bool          // trying again can help
-	After       time.Duration // but not sooner than this, as the server said; 0: the policy decides
+	Retry       bool          // a retry can help
+	After       time.Duration // but not sooner than this, by the server's request; 0: the policy decides
 	SessionDead bool          // the session cannot be used again
 	Class       Class
 }
@@ -66,7 +66,7 @@ type Error struct {
 	Hint    string  // what to do next, in one sentence; may be empty
 }
 
-// Error says what failed, in the server's words, and what to do next.
+// Error returns what failed, in the server's words, and what to do next.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return fmt.Sprintf("%s: %v", e.Op, e.Err)
@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %v (%s)", e.Op, e.Err, e.Hint)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // FinalError marks an error that every resume of the run would meet again: what the run depends on is gone.
@@ -85,10 +85,10 @@ func Final(err error) error { return &FinalError{err} }
 
 func (e *FinalError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *FinalError) Unwrap() error { return e.err }
 
-// RowsError says that a server acknowledged another number of rows than it was sent.
+// RowsError reports that a server acknowledged another number of rows than it was sent.
 type RowsError struct {
 	Sent, Acknowledged int64
 	Detail             []string // the server's warnings, as many as it keeps

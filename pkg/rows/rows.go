@@ -42,10 +42,10 @@ func (t Type) String() string {
 	}
 }
 
-// Variable tells whether values of the type have a length of their own, which verification sums up.
+// Variable reports whether values of the type have a length of their own, which verification sums up.
 func (t Type) Variable() bool { return t == Bytes || t == Text }
 
-// Size is the column data of a value in bytes, as payload is counted; 0 for the variable types.
+// Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
 func (t Type) Size() int64 {
 	switch t {
 	case Int64, Timestamp, Decimal:
@@ -68,11 +68,11 @@ type Column struct {
 	Declared int
 	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those behind the point, 1 to Digits.
 	Digits, Scale int
-	// JSON says that every value of a Text column is a JSON document, for databases that can be told to check it.
+	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it.
 	JSON bool
-	// Derived says that the value is a function of the row number alone. Derived columns are stamped into buffers that
-	// were filled before the clock started; all others are drawn from the seed. A derived value of a variable type is
-	// Plain and has MaxBytes bytes in every row, or it could not be stamped.
+	// Derived reports whether the value is a function of the row number alone. Derived columns are stamped into buffers
+	// that were filled before the clock started; all others are drawn from the seed. A derived value of a variable type
+	// is Plain and has MaxBytes bytes in every row, or it could not be stamped.
 	Derived bool
 	// Plain promises that no value holds a byte that any format escapes or reads as a delimiter: NUL, 0x01, 0x02, TAB,
 	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without looking at them, and a row's size is known exactly
@@ -82,9 +82,9 @@ type Column struct {
 
 // Term is one summand of a row number: (value of Column − Minus) × Times.
 type Term struct {
-	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp or a Text. The value of a
-	// Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded with zeros on the left to MaxBytes of them, so
-	// that texts sort as their numbers do.
+	// Column is an index into Schema.Columns; the column is derived, and an Int64, a Timestamp or a Text. The value of
+	// a Timestamp column is its microseconds since 1970. A Text column holds the number's decimal digits, padded with
+	// zeros on the left to MaxBytes of them, so that texts sort as their numbers do.
 	Column int
 	Minus  int64
 	Times  int64
@@ -105,7 +105,7 @@ type Schema struct {
 	MeanRowBytes int64
 }
 
-// RowBytes is the column data of a row on average, which the size of a run is counted by.
+// RowBytes returns the column data of a row on average, which the size of a run is counted by.
 func (s Schema) RowBytes() int64 {
 	if s.MeanRowBytes > 0 {
 		return s.MeanRowBytes
@@ -113,24 +113,25 @@ func (s Schema) RowBytes() int64 {
 	return s.MaxRowBytes()
 }
 
-// Key is the column that the row number is read from first: the one a primary key, a shard key or a range condition
-// is made of.
+// Key returns the column that the row number is read from first: the one a primary key, a shard key or a range
+// condition is made of.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
 
-// TextKey tells whether a row's number is, by itself, the digits of the one text column that it is read from: then a row
-// is found by that text, without a conversion that no index is made for.
+// TextKey reports whether a row's number is, by itself, the digits of the one text column that it is read from: then a
+// row is found by that text, without a conversion that no index is made for.
 func (s Schema) TextKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Minus == 0 && s.Number[0].Times == 1 && s.Key().Type == Text
 }
 
-// TimeKey tells whether a row's number is, by itself, the microseconds between a base and the one timestamp that it is
-// read from: then a row is found by that timestamp, which an index is made of.
+// TimeKey reports whether a row's number is, by itself, the microseconds between a base and the one timestamp that it
+// is read from: then a row is found by that timestamp, which an index is made of.
 func (s Schema) TimeKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
 }
 
-// MaxNumber is the largest row number that the derived columns carry, up to the largest int64: rows 0 … MaxNumber can be
-// made and found again. Only the first term of Number bounds it; what the others add is less than that term's Times.
+// MaxNumber returns the largest row number that the derived columns carry, up to the largest int64: rows 0 … MaxNumber
+// can be made and found again. Only the first term of Number bounds it; what the others add is less than that term's
+// Times.
 func (s Schema) MaxNumber() int64 {
 	first := s.Number[0]
 	most := s.Columns[first.Column].largest()
@@ -147,7 +148,8 @@ func (s Schema) MaxNumber() int64 {
 // lastMicros is the last value of a Timestamp: a microsecond before the year 10000.
 const lastMicros = 2_932_897*24*60*60*1_000_000 - 1
 
-// largest is the largest value of a term's column, or the largest number whose digits it holds, as far as an int64 goes.
+// largest returns the largest value of a term's column, or the largest number whose digits it holds, as far as an
+// int64 goes.
 func (c Column) largest() int64 {
 	switch c.Type {
 	case Timestamp:
@@ -180,7 +182,7 @@ func (s Schema) Names() []string {
 	return names
 }
 
-// MaxRowBytes is the most column data one row can hold: MaxBytes for a variable column, Type.Size for the others.
+// MaxRowBytes returns the most column data one row can hold: MaxBytes for a variable column, Type.Size for the others.
 func (s Schema) MaxRowBytes() int64 {
 	var n int64
 	for _, c := range s.Columns {

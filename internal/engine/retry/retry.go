@@ -1,4 +1,4 @@
-// Package retry says how long to wait between two attempts, and puts questions again whose answers were lost.
+// Package retry decides how long to wait between two attempts, and repeats questions whose answers were lost.
 package retry
 
 import (
@@ -21,9 +21,9 @@ const (
 	longest   = 30 * time.Second
 )
 
-// Ask puts a question until it is answered, until another try cannot help, or until no attempt is left; lost is told of
-// every error that another try follows. f begins anew each time: whatever it has gathered of an answer that broke off
-// counts for nothing. A statement that took too long is not tried again, since it would take as long again.
+// Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left; lost is called with every error
+// that a retry follows. f starts over each time: what it has gathered of an answer that broke off must not count. A
+// statement that took too long is not retried, since it would take as long again.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
 		err := f(ctx)

@@ -35,7 +35,7 @@ func TestTheServerMayAskForMore(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsAfterTheEnd(t *testing.T) {
+func TestNoWaitAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Minute, cancel)

@@ -156,7 +156,7 @@ func (b *body) escaped(c byte) {
 	b.say([]byte{letter(c)})
 }
 
-// letter is what a letter behind a backslash stands for.
+// letter returns what a letter behind a backslash stands for.
 func letter(c byte) byte {
 	switch c {
 	case 'n':
@@ -189,7 +189,7 @@ func (b *body) rune(r rune) {
 	b.say(utf8.AppendRune(nil, r))
 }
 
-// half is what to do about half a character that has no other half.
+// half returns what to do about half a character that has no other half.
 func (b *body) half() {
 	if b.high != 0 {
 		b.high = 0

@@ -1,6 +1,6 @@
 // Package databend is a sink that takes what Databend takes over HTTP: streaming loads, files for a stage, whether
-// uploaded through the node or to a presigned URL, and INSERT with values. COPY INTO and INSERT of files in a stage answer
-// with the rows that were counted when the file came.
+// uploaded through the node or to a presigned URL, and INSERT with values. COPY INTO and INSERT of files in a stage
+// answer with the rows that were counted when the file came.
 //
 //   - Rows lie in a text as its FILE_FORMAT says; empty lines of CSV and NDJSON are none. Files in a stage are counted
 //     before that is known, so a COPY of CSV with other quotes, separators, escapes or line ends than the usual is refused.
@@ -54,7 +54,7 @@ const (
 	codeAuthentication = 5100
 )
 
-// refusal is an error as Databend says it.
+// refusal is an error of Databend's protocol.
 type refusal struct {
 	status, code int
 	message      string
@@ -116,7 +116,7 @@ func (r *request) version() string {
 	return "Databend Query " + version + "-" + r.Stream.Options.Name()
 }
 
-// id is that of a statement: the client's, or a new one.
+// id returns that of a statement: the client's, or a new one.
 func (r *request) id() string {
 	if id := r.Header.Get("X-Databend-Query-Id"); id != "" {
 		return id
@@ -132,7 +132,7 @@ func (r *request) json(status int, value any) error {
 	return r.Answer(status, "application/json; charset=utf-8", text)
 }
 
-// told is the error of a load that has to fail. A node that is full answers so, and nothing was begun.
-func told() error {
+// injected returns the error of a load that has to fail. A node that is full answers so, and nothing was begun.
+func injected() error {
 	return &refusal{http.StatusTooManyRequests, http.StatusTooManyRequests, "Failed to upgrade session: " + sink.ErrTold.Error()}
 }

@@ -332,7 +332,7 @@ func say(t testing.TB, s *sink.Server, text string) string {
 	c, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
 	defer c.Close()
-	_, _ = io.WriteString(c, text) // it may hang up in the middle
+	_, _ = io.WriteString(c, text) // the sink may close it in the middle
 	_ = c.(*net.TCPConn).CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	out, _ := io.ReadAll(c)

@@ -26,7 +26,7 @@ type file struct {
 	dropped     bool // nothing was counted
 }
 
-// rowsAs is how many rows a file has in a format.
+// rowsAs returns how many rows a file has in a format.
 func (f *file) rowsAs(t *sink.Text) (int64, error) {
 	switch {
 	case f.dropped:
@@ -43,7 +43,7 @@ func (f *file) rowsAs(t *sink.Text) (int64, error) {
 			return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + ": a value in quotes has no end"}
 		}
 	case t.Quote != 0 || t.End != "":
-		return 0, &refusal{http.StatusOK, codeUnimplemented, "terapush sink: rows in a stage are counted before anybody says what they are: " +
+		return 0, &refusal{http.StatusOK, codeUnimplemented, "terapush sink: rows in a stage are counted before their format is known: " +
 			"of CSV with commas, double quotes and line feeds, without ESCAPE, or without quotes (QUOTE = '')"}
 	case t.Filled:
 		n = f.filled
@@ -51,7 +51,7 @@ func (f *file) rowsAs(t *sink.Text) (int64, error) {
 	return max(0, n-t.Skip), nil
 }
 
-// unread counts the rows of a file of which nobody has said yet what it is.
+// unread counts the rows of a file whose format is not known yet.
 type unread struct {
 	web.Sniffed
 	filled, quoted *sink.Delimited

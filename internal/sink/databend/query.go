@@ -41,7 +41,7 @@ func table(names []string, rows ...[]string) result {
 	return r
 }
 
-// affected is the result of a statement that writes.
+// affected returns the result of a statement that writes.
 func affected(rows int64) result {
 	r := table([]string{"number of rows inserted"}, []string{strconv.FormatInt(rows, 10)})
 	r.columns[0].Type, r.written = "UInt64", rows
@@ -79,7 +79,7 @@ type progress struct {
 	Bytes int64 `json:"bytes"`
 }
 
-// page is the one answer about a statement: what is not there are addresses to ask on.
+// page returns the one answer about a statement: what is not there are addresses to ask on.
 func (r *request) page(q question, out result, said *refusal) error {
 	type problem struct {
 		Code    int    `json:"code"`
@@ -149,7 +149,7 @@ func (r *request) insert(p sink.Part) (result, error) {
 	return affected(p.Rows), nil
 }
 
-// maxRunning is what the sink says of how many queries it runs at a time: it is not what a sink is to be measured by.
+// maxRunning is the number of queries at a time that the sink announces: high enough that it limits no measurement.
 const maxRunning = "1024"
 
 var runningConfig = regexp.MustCompile(`(?is)\bFROM\s+system\.configs\b.*\bmax_running_queries\b`)

@@ -55,7 +55,7 @@ func (r *request) insertAttached(q question) (result, error) {
 	return affected(rows), nil
 }
 
-// load gives the rows of a file.
+// load returns the rows of a file.
 func (r *request) load(stage, path string, text *sink.Text) (int64, error) {
 	f, found := r.node.files.find(stage, path)
 	if !found {
@@ -104,7 +104,7 @@ func (r *request) copyInto(sql string) (result, error) {
 	return out, nil
 }
 
-// named are the paths of the files that a COPY means.
+// named returns the paths of the files that a COPY means.
 func (r *request) named(stage, path, options string) ([]string, error) {
 	if m := copyFiles.FindStringSubmatch(options); m != nil {
 		all := map[string]bool{}
@@ -125,7 +125,7 @@ func (r *request) named(stage, path, options string) ([]string, error) {
 	return all, err
 }
 
-// matching are the files below a path whose names behind it match the pattern, if there is one.
+// matching returns the files below a path whose names behind it match the pattern, if there is one.
 func (r *request) matching(stage, path, options string) ([]*file, error) {
 	all := r.node.files.below(stage, path)
 	m := copyPattern.FindStringSubmatch(options)

@@ -48,10 +48,10 @@ func (r *request) takeForm(open func() sink.RowCounter) ([]*web.File, error) {
 	return files, err
 }
 
-// failed says why a load is none.
+// failed returns why a load is none.
 func failed(err error) error {
 	if errors.Is(err, sink.ErrTold) {
-		return told()
+		return injected()
 	}
 	return refuse(codeBadBytes, err.Error())
 }
@@ -133,7 +133,7 @@ func formatOf(options map[string]string) (*sink.Text, error) {
 	return t, nil
 }
 
-// end is what ends a row: "" where that is a line feed, behind a carriage return or not.
+// end returns what ends a row: "" where that is a line feed, behind a carriage return or not.
 func end(delimiter string) string {
 	if delimiter == "\n" || delimiter == "\r\n" {
 		return ""

@@ -1,5 +1,5 @@
 // Package doris is a sink that takes Stream Loads as a frontend and a backend of Apache Doris in one. Over the MySQL
-// protocol it says that it is Doris, and takes INSERT.
+// protocol it claims to be Doris, and takes INSERT.
 //
 // As a frontend it answers a load whose client waits to be asked for the rows, or sends none, with a redirect to itself,
 // and takes the rows there; as a backend it takes a load whose rows come at once. So curl wants --location-trusted, as
@@ -39,7 +39,7 @@ func (c *Cluster) Listen(addr string, o sink.Options) (*sink.Server, error) {
 	return sink.Listen(addr, o, web.Talk(c.serve))
 }
 
-// ListenSQL opens the port for statements on addr. It says that it is Doris, takes INSERT, and answers who counts a table
+// ListenSQL opens the port for statements on addr. It claims to be Doris, takes INSERT, and answers a count of a table
 // with all rows that the cluster has taken, of whatever table: it remembers none, and its clients wait for those that
 // they have loaded.
 func (c *Cluster) ListenSQL(addr string, o sink.Options) (*sink.Server, error) {
@@ -78,7 +78,7 @@ type request struct {
 	cluster *Cluster
 }
 
-// asBackend is the parameter that tells a load which was redirected from one that was not.
+// asBackend is the parameter of a load that was redirected.
 const asBackend = "terapush_sink_backend"
 
 func (c *Cluster) serve(x *web.Exchange) error {
@@ -95,7 +95,7 @@ func (c *Cluster) serve(x *web.Exchange) error {
 	case (len(part) == 3 || len(part) == 4) && last == "_stream_load_2pc" && x.Method == http.MethodPut:
 		return r.twoPhase()
 	case len(part) == 3 && last == "get_load_state" && x.Method == http.MethodGet:
-		return r.frontend("success", 0, "UNKNOWN") // what Doris says of a label that it has forgotten
+		return r.frontend("success", 0, "UNKNOWN") // Doris' answer for a label that it has forgotten
 	case len(part) == 3 && last == "_cancel" && x.Method == http.MethodPost:
 		return r.frontend("Error", 1, "terapush sink: labels are not remembered, so there is nothing to cancel")
 	case len(part) == 2 && (last == "bootstrap" || last == "health") && x.Method == http.MethodGet:

@@ -52,7 +52,7 @@ func (r *request) streamLoad() error {
 	switch {
 	case errors.As(err, &broken):
 		return err
-	case errors.Is(err, sink.ErrTold): // of all failures one after which clients may try again
+	case errors.Is(err, sink.ErrTold): // of all failures one after which clients may retry
 		a.Status, a.Message = "Fail", "[MEM_LIMIT_EXCEEDED]"+err.Error()
 	case errors.As(err, &said):
 		a.Status, a.Message = "Fail", "[INTERNAL_ERROR]"+said.Error()

@@ -16,7 +16,7 @@ const (
 	native      = "mysql_native_password"
 )
 
-// login is what a client says of itself. Its names and proof are the message's bytes.
+// login is what a client sends to log in. Its names and proof are the message's bytes.
 type login struct {
 	flags  uint32
 	user   string
@@ -37,7 +37,7 @@ func parseLogin(p []byte) (login, error) {
 	}
 	l.user = string(user)
 	switch {
-	case l.flags&(clientPluginAuthLenEnc|clientSecureConnection) != 0: // nobody's proof has more than 250 bytes
+	case l.flags&(clientPluginAuthLenEnc|clientSecureConnection) != 0: // no proof has more than 250 bytes
 		if len(rest) == 0 || len(rest) < 1+int(rest[0]) {
 			return login{}, errMalformed
 		}
@@ -55,7 +55,7 @@ func parseLogin(p []byte) (login, error) {
 	return l, nil
 }
 
-// admit checks the password, where there is one to check, and says how that went.
+// admit checks the password, where there is one to check, and sends the result.
 //
 // Clients answer the greeting by their own method first, and some of them without a proof if the greeting named another.
 // So a first answer that proves nothing is asked for again, by the client's method if it is one of the two.
@@ -83,7 +83,8 @@ func (s *session) admit(l login, nonce string) error {
 		_ = s.fail(errAccessDenied, fmt.Sprintf("Access denied for user '%s' (using password: %s)", l.user, using))
 		return errWrongPassword
 	}
-	// A client that sent a SHA-2 proof waits to hear that it was right, before the OK. Of an empty password it is shorter.
+	// A client that sent a SHA-2 proof waits to hear that it was right, before the OK. Of an empty password it is
+	// shorter.
 	if l.plugin == cachingSHA2 && len(l.proof) == sha256.Size {
 		if err := s.send([]byte{1, 3}); err != nil {
 			return err
@@ -92,8 +93,8 @@ func (s *session) admit(l login, nonce string) error {
 	return s.ok(0, "")
 }
 
-// proves tells whether a proof is that of the password. Both methods send hash(password) ⊕ hash(nonce, hash(hash(password))),
-// in one order or the other.
+// proves reports whether a proof is that of the password. Both methods send hash(password) ⊕ hash(nonce,
+// hash(hash(password))), in one order or the other.
 func proves(plugin string, proof []byte, password, nonce string) bool {
 	var want []byte
 	switch plugin {

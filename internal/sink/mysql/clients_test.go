@@ -46,8 +46,8 @@ func shell(t *testing.T, client string, s *sink.Server, statement string, more .
 	return string(out), err
 }
 
-// encryption are the options by which a client insists on TLS with a certificate that nobody can verify, and those by
-// which it does without.
+// encryption returns the options by which a client insists on TLS with a certificate that nobody can verify, and those
+// by which it does without.
 func encryption(client string) (with, without []string) {
 	if client == "mysql9" {
 		return []string{"--ssl-mode=REQUIRED"}, []string{"--ssl-mode=DISABLED", "--get-server-public-key"}
@@ -241,7 +241,7 @@ func TestOversized(t *testing.T) {
 	defer c.Close()
 	_, err = c.Write(append([]byte{36, 0, 0, 1, 0, 2, 0, 0}, make([]byte, 32)...))
 	require.NoError(t, err)
-	go func() { // a statement of 2 GiB in full packets, until the sink hangs up
+	go func() { // a statement of 2 GiB in full packets, until the sink closes the connection
 		packet := append([]byte{0xff, 0xff, 0xff, 0, 3, '\''}, make([]byte, 1<<24-3)...)
 		for range 128 {
 			if _, err := c.Write(packet); err != nil {

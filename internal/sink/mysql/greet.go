@@ -11,7 +11,7 @@ const (
 	nonceBytes = 20
 )
 
-// greet says hello, reads the login and lets in whoever knows the password.
+// greet sends the handshake, reads the login and accepts clients that know the password.
 func (s *session) greet() error {
 	if err := s.stream.Hurry(); err != nil {
 		return err

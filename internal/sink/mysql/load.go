@@ -54,7 +54,7 @@ func (s *session) load(sql string) error {
 	bytes, rows, err := load.End()
 	switch {
 	case errors.Is(err, sink.ErrTold):
-		return s.fail(told().number, told().message)
+		return s.fail(injected().number, injected().message)
 	case err != nil:
 		return s.fail(errBadData, "terapush sink: "+err.Error())
 	}
@@ -86,8 +86,8 @@ var (
 	errOneByte  = errors.New("ENCLOSED BY and ESCAPED BY are one byte, or none")
 )
 
-// textOf reads what a LOAD DATA says of rows. Without it a tab ends a value, a line feed a row, and a backslash escapes
-// either.
+// textOf reads the format of rows from a LOAD DATA. Without it a tab ends a value, a line feed a row, and a backslash
+// escapes either.
 func textOf(behind string) (sink.Text, error) {
 	t := sink.Text{End: "\n", Separator: "\t", Escape: '\\', Bare: true}
 	m := clauses.FindStringSubmatch(behind)
@@ -131,7 +131,7 @@ func textOf(behind string) (sink.Text, error) {
 // letters are what a letter behind a backslash stands for, where it is not itself (MySQL manual, "String Literals").
 var letters = map[byte]byte{'0': 0, 'b': '\b', 'n': '\n', 'r': '\r', 't': '\t', 'Z': 0x1a}
 
-// unquote is what a literal stands for.
+// unquote returns what a literal stands for.
 func unquote(literal string) string {
 	digits, isHex := strings.CutPrefix(literal, "0x")
 	if c := literal[0]; c == 'x' || c == 'X' {

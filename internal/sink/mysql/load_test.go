@@ -15,7 +15,8 @@ import (
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// loadCases are LOAD DATA's clauses, with the rows that a real server makes of a text: TestLoadDataCountsAsServers asks it.
+// loadCases are LOAD DATA's clauses, with the rows that a real server makes of a text: TestLoadDataCountsAsServers
+// asks it.
 var loadCases = []struct {
 	clauses, text string
 	rows          int64
@@ -124,7 +125,7 @@ func TestDumps(t *testing.T) {
 	require.Contains(t, string(out), "Records: 2")
 }
 
-func TestRowsThatNobodyKnowsAreRefused(t *testing.T) {
+func TestUnknownFormatsAreRefused(t *testing.T) {
 	s := listen(t, sink.Options{})
 	db := open(t, s, "me")
 	for _, statement := range []string{

@@ -153,7 +153,7 @@ func (s *session) command() error {
 	return s.fail(errUnknownCommand, fmt.Sprintf("terapush sink: unknown command %#02x", s.message.command))
 }
 
-// statementID is what the commands of prepared statements begin with.
+// statementID returns what the commands of prepared statements begin with.
 func (s *session) statementID() uint32 {
 	if len(s.message.head) < 4 {
 		return 0 // nobody's
@@ -179,8 +179,8 @@ func (s *session) query() error {
 	return s.reply(s.run(part, part.Bytes, part.CRC), false)
 }
 
-// one is the statement of the message, which must have one. A real server would take several from clients that asked for
-// it, and would answer each; this one does not offer it.
+// one returns the statement of the message, which must have one. A real server would take several from clients that
+// asked for it, and would answer each; this one does not offer it.
 func (s *session) one() (sink.Part, *refusal) {
 	parts, _ := s.statement.Parts()
 	switch len(parts) {

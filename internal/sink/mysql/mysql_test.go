@@ -144,7 +144,7 @@ func FuzzGarbage(f *testing.F) {
 	})
 }
 
-// say says it and waits for the sink to hang up.
+// say sends it and waits until the sink closes the connection.
 func say(t *testing.T, s *sink.Server, garbage []byte) {
 	c, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
@@ -153,7 +153,7 @@ func say(t *testing.T, s *sink.Server, garbage []byte) {
 	_ = c.(*net.TCPConn).CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, err = io.Copy(io.Discard, c)
-	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not hang up")
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not close the connection")
 }
 
 func TestCloseHangsUp(t *testing.T) {

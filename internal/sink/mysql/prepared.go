@@ -6,7 +6,7 @@ import (
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// What one connection may prepare, so that nobody fills the memory by preparing.
+// What one connection may prepare, so that preparing cannot fill the memory.
 const (
 	maxPrepared     = 1024
 	maxPreparedText = 1 << 20 // bytes

@@ -15,7 +15,7 @@ var (
 	autocommit = regexp.MustCompile(`(?i)^SET\s+(?:SESSION\s+|@@SESSION\.|@@)?AUTOCOMMIT\s*:?=\s*(\w+)`)
 )
 
-// refusal is an error that the client is told.
+// refusal is an error that is sent to the client.
 type refusal struct {
 	number  uint16
 	message string
@@ -33,16 +33,16 @@ func refuse(number uint16, format string, args ...any) outcome {
 	return outcome{refused: &refusal{number, fmt.Sprintf(format, args...)}}
 }
 
-// told is the answer to a load that has to fail: the error after which every client that retries at all does so.
-func told() *refusal {
+// injected returns the answer to a load that has to fail: the error after which every client that retries at all does so.
+func injected() *refusal {
 	return &refusal{errLockWait, "Lock wait timeout exceeded; try restarting transaction (terapush sink: told to fail some loads)"}
 }
 
 // mostExecutable bounds how often plain copies a statement.
 const mostExecutable = 8
 
-// plain is a statement without what stands before it, and without the brackets of /*! … */ around it: dumps and the
-// tools that import files are full of them.
+// plain returns a statement without what stands before it, and without the brackets of /*! … */ around it: dumps and
+// the tools that import files are full of them.
 func plain(sql string) string {
 	for range mostExecutable {
 		sql = sql[len(comments.FindString(sql)):]
@@ -70,7 +70,7 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32) outcome {
 			return refuse(errNotSupported, "terapush sink: it counts the rows of %s … VALUES (…), and has no tables to select from", verb)
 		}
 		if s.stream.Settle(crc) != nil {
-			return outcome{refused: told()}
+			return outcome{refused: injected()}
 		}
 		s.count.Loaded(bytes, rows)
 		return outcome{affected: rows}
@@ -128,6 +128,6 @@ func (s *session) selects(sql string) outcome {
 	case strings.HasPrefix(unknown, "@@"): // how clients find out whose server it is
 		return refuse(errUnknownVariable, "Unknown system variable '%s'", unknown[2:])
 	}
-	// The client of MySQL 9 says SELECT $$, to find out by the error that $$ is no string here.
+	// The client of MySQL 9 sends SELECT $$, to find out by the error that $$ is no string here.
 	return refuse(errUnknownColumn, "terapush sink: what is '%s'?", unknown)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// variables are those that clients and their tools ask for when they connect, or after a load.
+// variables returns those that clients and their tools ask for when they connect, or after a load.
 func (s *session) variables() map[string]string {
 	all := map[string]string{
 		"version": s.version, "version_comment": "counts and forgets", "license": "Apache-2.0",
@@ -27,7 +27,7 @@ func (s *session) variables() map[string]string {
 	return all
 }
 
-// variable is what a SELECT of it gives.
+// variable returns what a SELECT of it gives.
 func (s *session) variable(item string) (string, bool) {
 	switch item {
 	case "version()":

@@ -10,7 +10,8 @@ import (
 // maxPacket is the length that says: this message goes on in the next packet.
 const maxPacket = 1<<24 - 1
 
-// maxMessage bounds what a client may send as one command, in bytes, as max_allowed_packet does on a real server at its most.
+// maxMessage bounds what a client may send as one command, in bytes, as max_allowed_packet does on a real server at
+// its most.
 const maxMessage = 1 << 30
 
 // Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
@@ -119,7 +120,7 @@ func (w *wire) eofMessage() []byte { return []byte{0xfe, 0, 0, w.status, 0} }
 func (w *wire) fail(number uint16, message string) error {
 	state := "HY000"
 	if number == errAccessDenied {
-		state = "28000" // by which clients know that to try again is of no use
+		state = "28000" // which tells clients that a retry is of no use
 	}
 	p := binary.LittleEndian.AppendUint16([]byte{0xff}, number)
 	p = append(p, '#')

@@ -89,7 +89,7 @@ func (b *binaryRows) take(number []byte) {
 	}
 }
 
-// Rows is the number of complete rows. The trailer may be missing: clients leave it out and servers accept that.
+// Rows returns the number of complete rows. The trailer may be missing: clients leave it out and servers accept that.
 func (b *binaryRows) Rows() (int64, error) {
 	switch {
 	case b.err != nil:

@@ -180,7 +180,7 @@ func TestExtendedProtocolFailsUpToSync(t *testing.T) {
 	require.NoError(t, c.Deallocate(t.Context(), "s0"))
 }
 
-// Who claims two gigabytes, or lies about lengths otherwise, is told so and hung up on.
+// Who claims two gigabytes, or lies about lengths otherwise, gets an error, and its connection is closed.
 func TestOversized(t *testing.T) {
 	s := listen(t, sink.Options{})
 	for _, head := range []string{"Q\x7f\xff\xff\xff", "P\xff\xff\xff\xff", "Q\x00\x00\x00\x04", "d\x00\x00\x00\x03"} {

@@ -27,7 +27,7 @@ func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome,
 	if format.binary {
 		overall = 1
 	}
-	// A real server lists the columns here. Nobody counts on it, and the sink has no tables.
+	// A real server lists the columns here. No client depends on it, and the sink has no tables.
 	if err := s.send(append(before, &pgproto3.CopyInResponse{OverallFormat: overall})...); err != nil {
 		return outcome{}, err
 	}
@@ -71,7 +71,7 @@ func (s *session) copied(load *sink.Load) outcome {
 	bytes, rows, err := load.End()
 	switch {
 	case errors.Is(err, sink.ErrTold):
-		return told()
+		return injected()
 	case err != nil:
 		return refuse(errBadFormat, err.Error())
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/sink"
 )
 
-// What one connection may prepare and bind, so that nobody fills the memory by it.
+// What one connection may prepare and bind, so that this cannot fill the memory.
 const (
 	maxPrepared     = 1024
 	maxPreparedText = 1 << 20 // bytes
@@ -32,7 +32,7 @@ type statement struct {
 	types []uint32 // of the parameters, 0 where the client named none
 }
 
-// size is what it takes of the memory, in bytes.
+// size returns what it takes of the memory, in bytes.
 func (s *statement) size() int { return len(s.part.Text) + 4*len(s.types) }
 
 type portal struct {
@@ -160,7 +160,7 @@ func (s *session) parse(n int) (*pgproto3.ErrorResponse, error) {
 	return nil, nil
 }
 
-// types reads what Parse says of parameters.
+// types reads the parameters' types from a Parse.
 func (s *session) types(n int) ([]uint32, error) {
 	p, err := s.small(n, 2+4*maxTypes)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *session) bind(n int) (*pgproto3.ErrorResponse, error) {
 	return nil, nil
 }
 
-// describe tells the parameters of a statement and the columns of a statement or portal.
+// describe returns the parameters of a statement and the columns of a statement or portal.
 func (s *session) describe(n int) ([]pgproto3.BackendMessage, *pgproto3.ErrorResponse, error) {
 	kind, name, err := s.named(n)
 	if err != nil {
@@ -294,7 +294,7 @@ func (s *session) execute(n int) ([]pgproto3.BackendMessage, error) {
 	}
 	out := o.messages(textOID)
 	if len(o.columns) > 0 {
-		out = out[1:] // a Describe has asked for the columns, or nobody wants them
+		out = out[1:] // a Describe has asked for the columns, or they are not wanted
 	}
 	return out, nil
 }

@@ -19,7 +19,7 @@ type copyFormat struct {
 	quote, escape              string
 }
 
-// counter makes the counter for it, or says why there is none.
+// counter makes the counter for it, or returns why there is none.
 func (f copyFormat) counter() (rows sink.RowCounter, why string) {
 	t := sink.Text{Marker: marker}
 	switch {
@@ -88,7 +88,7 @@ func formatOf(before, options string) copyFormat {
 	return f
 }
 
-// unquote is what a word or literal stands for.
+// unquote returns what a word or literal stands for.
 func unquote(word string) string {
 	text, isEscaped := word, false
 	if len(word) > 2 && (word[0] == 'e' || word[0] == 'E') && word[1] == '\'' {

@@ -75,7 +75,7 @@ func TestCopyCountsAsServers(t *testing.T) {
 	}
 }
 
-func TestRowsThatNobodyKnowsAreRefused(t *testing.T) {
+func TestUnknownFormatsAreRefused(t *testing.T) {
 	s := listen(t, sink.Options{})
 	c := connect(t, s)
 	for _, statement := range []string{

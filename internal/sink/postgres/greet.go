@@ -15,7 +15,7 @@ const (
 	alpn         = "postgresql"
 )
 
-// greet takes the startup message, encrypts where the client asks for TLS, and lets in whoever knows the password.
+// greet takes the startup message, encrypts where the client asks for TLS, and accepts clients that know the password.
 func (s *session) greet() error {
 	// Since version 17, clients may begin with TLS at once: sslnegotiation=direct.
 	if err := s.stream.AcceptTLS(alpn); err != nil {
@@ -57,7 +57,7 @@ func (s *session) encrypt(code uint32) error {
 	return s.stream.StartTLS(alpn)
 }
 
-// start reads the n bytes that say who it is and which database, of which nothing matters, and checks the password.
+// start reads the n bytes with user and database, of which nothing matters, and checks the password.
 func (s *session) start(code uint32, n int) error {
 	said, err := s.small(n, maxStartup)
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *session) start(code uint32, n int) error {
 	return s.stream.Relax()
 }
 
-// parameters are what a server tells every client unasked.
+// parameters returns what a server sends every client unasked.
 func (s *session) parameters() []pgproto3.ParameterStatus {
 	return []pgproto3.ParameterStatus{
 		{Name: "server_version", Value: release + " (" + s.name + ")"},

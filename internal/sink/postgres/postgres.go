@@ -61,7 +61,7 @@ func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
 	}
 }
 
-// The states of a transaction, as ReadyForQuery tells them.
+// The states of a transaction, as ReadyForQuery has them.
 const (
 	idle   = 'I'
 	within = 'T'

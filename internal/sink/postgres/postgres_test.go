@@ -40,7 +40,7 @@ func exec1(t *testing.T, c *pgconn.PgConn, sql string) *pgconn.Result {
 	return results[0]
 }
 
-// tuples is a COPY binary stream of rows (int8, bytea), of NULLs for every seventh row.
+// tuples returns a COPY binary stream of rows (int8, bytea), of NULLs for every seventh row.
 func tuples(rows, payload int) []byte {
 	b := append([]byte("PGCOPY\n\xff\r\n\x00"), make([]byte, 8)...)
 	for i := range rows {
@@ -158,7 +158,7 @@ func FuzzGarbage(f *testing.F) {
 	})
 }
 
-// say says it and waits for the sink to hang up.
+// say sends it and waits until the sink closes the connection.
 func say(t *testing.T, s *sink.Server, garbage []byte) {
 	c, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
@@ -167,5 +167,5 @@ func say(t *testing.T, s *sink.Server, garbage []byte) {
 	_ = c.(*net.TCPConn).CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
 	_, err = io.Copy(io.Discard, c)
-	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not hang up")
+	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not close the connection")
 }

@@ -36,8 +36,8 @@ func refuse(state, message string) outcome {
 	return outcome{refused: failure("ERROR", state, message)}
 }
 
-// told is the answer to a load that has to fail: one after which clients try the transaction again.
-func told() outcome {
+// injected returns the answer to a load that has to fail: one after which clients retry the transaction.
+func injected() outcome {
 	return refuse(errSerialization, "could not serialize access (terapush sink: told to fail some loads)")
 }
 
@@ -75,7 +75,7 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32, before []pgproto3.Ba
 	return o, nil
 }
 
-// plain is a statement without what stands around it.
+// plain returns a statement without what stands around it.
 func plain(p sink.Part) string { return strings.TrimRight(sink.Plain(p.Text), "; \t\r\n") }
 
 // end ends a transaction or goes back to a savepoint. To commit what has failed is to roll it back.
@@ -103,7 +103,7 @@ func (s *session) insert(sql string, rows, bytes int64, crc uint32) outcome {
 		return refuse(errUnsupported, "terapush sink: it counts the rows of INSERT … VALUES (…), and has no tables to select from")
 	}
 	if s.stream.Settle(crc) != nil {
-		return told()
+		return injected()
 	}
 	s.count.Loaded(bytes, rows)
 	return done(fmt.Sprintf("INSERT 0 %d", rows))
@@ -141,7 +141,7 @@ func (s *session) look(sql string) outcome {
 	return done(verb)
 }
 
-// listed are the columns that a SELECT from a table lists by name: none where there is a star or a call among them.
+// listed returns the columns that a SELECT from a table lists by name: none where there is a star or a call among them.
 func listed(sql string) []string {
 	m := selectList.FindStringSubmatch(sql)
 	if m == nil || strings.ContainsAny(m[1], "*(") {

@@ -62,7 +62,7 @@ func (w *wire) small(n, most int) (p []byte, err error) {
 	return p, err
 }
 
-// unknownOptions are the protocol's own among the pairs of a startup message: the sink knows none of them.
+// unknownOptions returns the protocol's own among the pairs of a startup message: the sink knows none of them.
 func unknownOptions(startup []byte) []string {
 	var found []string
 	words := bytes.Split(startup, []byte{0})
@@ -104,7 +104,7 @@ func describe(columns []string, oid uint32) *pgproto3.RowDescription {
 	return d
 }
 
-// messages are what the client is told, the columns first.
+// messages returns the answer to the client, the columns first.
 func (o outcome) messages(oid uint32) []pgproto3.BackendMessage {
 	if o.refused != nil {
 		return []pgproto3.BackendMessage{o.refused}

@@ -1,6 +1,6 @@
 // Package raw is a sink with as good as no protocol: eight bytes, big-endian, say how many follow, and eight bytes
-// answer how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS and no
-// passwords, and hangs up instead of answering a load that has to fail.
+// answer how many rows they were. A plain write loop into it is what every protocol is compared with. It has no TLS
+// and no passwords, and closes the connection instead of answering a load that has to fail.
 package raw
 
 import (
@@ -29,7 +29,7 @@ func talk(_ uint32, stream *sink.Stream, count *sink.Counters) error {
 			return err
 		}
 		bytes, rows, err := load.End()
-		if err != nil { // told to fail: there is no answer that says so
+		if err != nil { // a load that has to fail: the protocol has no such answer
 			return err
 		}
 		count.Loaded(bytes, rows)

@@ -49,8 +49,8 @@ func algorithm(name string) hash.Hash {
 	return nil
 }
 
-// declared are the checksums that a head announces. One that the sink does not know is refused, since the client asked
-// for it to be compared and the sink was started to do so.
+// declared returns the checksums that a head announces. One that the sink does not know is refused, since the client
+// asked for it to be compared and the sink was started to do so.
 func declared(h http.Header) ([]*digest, error) {
 	var all []*digest
 	add := func(field, want string, trailed bool) error {
@@ -110,7 +110,7 @@ func (d *digest) compare() error {
 	return nil
 }
 
-// proven is the checksum as S3 repeats it.
+// proven returns the checksum as S3 repeats it.
 func (d *digest) proven() []string {
 	if !strings.HasPrefix(d.name, checksumPrefix) {
 		return nil

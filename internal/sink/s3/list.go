@@ -45,7 +45,7 @@ func (r *request) list() error {
 // maxKeys is the most that a listing has.
 const maxKeys = 1000
 
-// after is the name behind which a page begins.
+// after returns the name behind which a page begins.
 func (r *request) after() (string, error) {
 	if token := r.query.Get("continuation-token"); token != "" {
 		name, err := base64.URLEncoding.DecodeString(token)

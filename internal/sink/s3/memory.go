@@ -36,7 +36,7 @@ func (o *objects) below(bucket, prefix, after string) []*object {
 	return all
 }
 
-// buckets are those of the objects, by name.
+// buckets returns those of the objects, by name.
 func (o *objects) buckets() []string {
 	all := map[string]bool{}
 	for _, one := range o.Where(func(*object) bool { return true }) {
@@ -45,5 +45,5 @@ func (o *objects) buckets() []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// number is a new one, as text.
+// number returns a new one, as text.
 func (s *store) number() string { return strconv.FormatInt(s.last.Add(1), 10) }

@@ -65,7 +65,7 @@ func (u *uploads) forget(id string) {
 	}
 }
 
-// find gives the upload, which only the holder of the lock may look into.
+// find returns the upload, which only the holder of the lock may look into.
 func (u *uploads) find(id, bucket, key string) (*upload, error) {
 	e, found := u.known[id]
 	if !found || e.Value.(*upload).bucket != bucket || e.Value.(*upload).key != key {
@@ -74,7 +74,7 @@ func (u *uploads) find(id, bucket, key string) (*upload, error) {
 	return e.Value.(*upload), nil
 }
 
-// there tells whether an upload is open.
+// there reports whether an upload is open.
 func (u *uploads) there(id, bucket, key string) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

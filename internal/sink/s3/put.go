@@ -79,7 +79,7 @@ func (c *content) Write(p []byte) {
 	}
 }
 
-// Rows is where a load ends: one whose checksum is wrong has no rows.
+// Rows returns the number of rows, at the end of a load. One whose checksum is wrong is an error.
 func (c *content) Rows() (int64, error) {
 	for _, d := range c.digests {
 		if err := d.compare(); err != nil {
@@ -140,12 +140,12 @@ func (r *request) takeChunks(load *sink.Load, c *content) error {
 			return err
 		}
 		if size += took; took < n {
-			return incomplete("a chunk is shorter than it says")
+			return incomplete("a chunk is shorter than its size")
 		}
 		if line, err = r.Content.Line(); err != nil {
 			return err
 		} else if len(line) > 0 {
-			return incomplete("a chunk is longer than it says")
+			return incomplete("a chunk is longer than its size")
 		}
 	}
 	if said := r.Header.Get("X-Amz-Decoded-Content-Length"); said != "" && said != strconv.FormatInt(size, 10) {
@@ -193,7 +193,7 @@ func (r *request) trailers() (textproto.MIMEHeader, error) {
 	return nil, &refusal{http.StatusBadRequest, "MalformedTrailerError", "there are more trailers than checksums"}
 }
 
-// head tells of an object that is remembered.
+// head answers for an object that is remembered.
 func (r *request) head() error {
 	if err := r.only("HeadObject", "versionId", "partNumber"); err != nil {
 		return err

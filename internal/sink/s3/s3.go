@@ -45,7 +45,7 @@ type request struct {
 	query       url.Values
 }
 
-// refusal is an error as S3 says it.
+// refusal is an error of S3's protocol.
 type refusal struct {
 	status        int
 	code, message string
@@ -71,7 +71,7 @@ func (s *store) serve(x *web.Exchange) error {
 	return err
 }
 
-// place is the bucket and the key that a request names: in its path or, below .localhost, the bucket in its host.
+// place returns the bucket and the key that a request names: in its path or, below .localhost, the bucket in its host.
 func place(r *http.Request) (bucket, key string) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	host, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
@@ -140,14 +140,14 @@ func (r *request) ofBucket() error {
 	return notHere(r.Method + " of a bucket")
 }
 
-// region is where the sink says it is.
+// region is the one that the sink claims to be in.
 const region = "us-east-1"
 
 // longestConfiguration bounds the body of a CreateBucket, in bytes.
 const longestConfiguration = 8 << 10
 
-// createBucket agrees. A body that is no configuration is an object of somebody who names buckets by the host, and
-// whose rows nobody would count.
+// createBucket agrees. A body that is no configuration is an object of a client that names buckets by the host, and
+// whose rows would not be counted.
 func (r *request) createBucket() error {
 	if err := r.only("CreateBucket"); err != nil {
 		return err

@@ -35,7 +35,7 @@ func listen(t testing.TB, o sink.Options) *sink.Server {
 	return s
 }
 
-// sdk is what one gets who follows the SDK's manual, checksums included.
+// sdk returns what one gets who follows the SDK's manual, checksums included.
 func sdk(t *testing.T, s *sink.Server, secret string, change ...func(*client.Options)) *client.Client {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(func(tr *http.Transport) {
 		tr.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the sink signs for itself

@@ -11,7 +11,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// authorization is what version 4 of the signature says: key id, day, region, service, names of the signed fields.
+// authorization is the head of version 4 of the signature: key id, day, region, service, names of the signed fields.
 var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 +Credential=([^/]+)/(\d{8})/([^/]+)/([^/]+)/aws4_request, *SignedHeaders=([^,]+), *Signature=([0-9a-f]{64})$`)
 
 // signed compares the signature with one made by the sink's password as the secret key. Signed URLs are refused there,

@@ -29,13 +29,13 @@ func newBody(stream *sink.Stream, r *http.Request) *Body {
 	return b
 }
 
-// Empty tells that the head announces no body.
+// Empty reports whether the head announces no body.
 func (b *Body) Empty() bool { return !b.chunked && b.left == 0 }
 
-// Awaited tells that the client still waits to be asked for the body.
+// awaited reports whether the client still waits to be asked for the body.
 func (b *Body) awaited() bool { return b.waits }
 
-// Length is how many bytes are to come, −1 if nobody knows.
+// Length returns how many bytes are to come, −1 if that is not known.
 func (b *Body) Length() int64 {
 	if b.chunked {
 		return -1
@@ -64,7 +64,7 @@ func (b *Body) More() (bool, error) {
 func (b *Body) chunk() error {
 	if b.inside {
 		if line, err := b.wireLine(); err != nil || len(line) > 0 {
-			return errors.Join(malformed("a chunk is longer than it says"), err)
+			return errors.Join(malformed("a chunk is longer than its size"), err)
 		}
 	}
 	line, err := b.wireLine()
@@ -153,7 +153,7 @@ func (b *Body) Some(limit int) ([]byte, error) {
 	return p, unexpected(err)
 }
 
-// Read is Some for those who want a reader.
+// Read is Some as an io.Reader.
 func (b *Body) Read(to []byte) (int, error) {
 	if len(to) == 0 {
 		return 0, nil
@@ -162,8 +162,8 @@ func (b *Body) Read(to []byte) (int, error) {
 	return copy(to, p), err
 }
 
-// most is what a load takes at a time: an int, wherever it is small.
-const most = 1 << 30
+// maxTake is what a load takes at a time: an int, wherever it is small.
+const maxTake = 1 << 30
 
 // Take takes the next bytes into a load: limit of them, or what there is.
 func (b *Body) Take(l *sink.Load, limit int64) (n int64, err error) {
@@ -185,7 +185,7 @@ func (b *Body) each(limit int64, take func(int) error) (n int64, err error) {
 		if err != nil || !there {
 			return n, err
 		}
-		size := min(b.left, limit-n, most)
+		size := min(b.left, limit-n, maxTake)
 		if err := take(int(size)); err != nil {
 			return n, unexpected(err)
 		}

@@ -55,7 +55,7 @@ func (x *Exchange) TakeForm(open func() sink.RowCounter) ([]*File, error) {
 	return f.files, nil
 }
 
-// ErrForm says that a body is not the form that it should be.
+// ErrForm reports that a body is not the form that it should be.
 var ErrForm = errors.New("this is not the multipart/form-data that is expected")
 
 var (
@@ -267,7 +267,7 @@ func (f *form) begin() {
 	f.part, f.files = file, append(f.files, file)
 }
 
-// Rows says whether the form is whole. Its rows are its files'.
+// Rows returns an error unless the form is whole. Its rows are its files'.
 func (f *form) Rows() (int64, error) {
 	if f.err == nil && f.at != behind {
 		return 0, errFormEnd

@@ -12,9 +12,9 @@ const magic = "PAR1"
 // row groups. The number of rows stands behind the schema, so all of the footer in front of it has to be there.
 const longestFooter = 256 << 10
 
-// Parquet reads the number of rows that a Parquet file's footer tells. It does not look at the pages.
+// Parquet reads the number of rows in a Parquet file's footer. It does not look at the pages.
 //
-// The footer is read by hand, since a library builds all that it says before it gives the number: a hundred bytes that
+// The footer is read by hand, since a library builds all of it before it returns the number: a hundred bytes that
 // announce a list of a billion entries would be memory.
 type Parquet struct {
 	tail []byte
@@ -35,7 +35,7 @@ func (c *Parquet) Write(p []byte) {
 
 var errFooter = errors.New("it does not end with a Parquet footer of at most 256 KiB")
 
-// Rows is the number of rows that the footer tells.
+// Rows returns the number of rows in the footer.
 func (c *Parquet) Rows() (int64, error) {
 	end := len(c.tail) - 8
 	if end < 0 || string(c.tail[end+4:]) != magic {

@@ -68,7 +68,7 @@ func (j *JSON) plain(c byte) {
 
 var errJSON = errors.New("the JSON has no end, or is no array where one was announced, or is one where none was")
 
-// Rows is the number of values.
+// Rows returns the number of values.
 func (j *JSON) Rows() (int64, error) {
 	if j.bad || j.depth != 0 || j.quoted {
 		return 0, errJSON

@@ -2,7 +2,7 @@ package web
 
 import "bytes"
 
-// Sniffed counts the rows of data whose format nobody tells: those that a Parquet file's footer speaks of, or else lines.
+// Sniffed counts the rows of data whose format is not declared: those in a Parquet file's footer, or else lines.
 type Sniffed struct {
 	// Tail keeps the end of data that does not begin as a Parquet file does: it may be the last part of one.
 	Tail bool
@@ -34,7 +34,8 @@ func (s *Sniffed) Write(p []byte) {
 	}
 }
 
-// Piece is what was written, once all data is there. The end of a Parquet file is let go of: a form has many files.
+// Piece returns what was written, once all data is there. The end of a Parquet file is let go of: a form has many
+// files.
 func (s *Sniffed) Piece() Piece {
 	s.piece.parquet = string(s.head) == magic
 	if n, err := s.parquet.Rows(); err == nil {
@@ -44,14 +45,14 @@ func (s *Sniffed) Piece() Piece {
 	return s.piece
 }
 
-// Parquet tells that a piece begins as a Parquet file does.
+// Parquet reports whether a piece begins as a Parquet file does.
 func (p Piece) Parquet() bool { return p.parquet }
 
-// Rows is the number of rows. Any data has some number of them.
+// Rows returns the number of rows. Any data has some number of them.
 func (s *Sniffed) Rows() (int64, error) { return RowsOf(s.Piece()), nil }
 
-// RowsOf is the number of rows of an object in pieces. It is 0 for what begins as a Parquet file does and does not end
-// as one.
+// RowsOf returns the number of rows of an object in pieces. It is 0 for what begins as a Parquet file does and does
+// not end as one.
 func RowsOf(pieces ...Piece) (n int64) {
 	open := false
 	for i, p := range pieces {

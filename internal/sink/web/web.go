@@ -34,7 +34,7 @@ func Talk(h Handler) sink.Protocol {
 	}
 }
 
-// Malformed says what about a request is against HTTP. Where the next request begins is not known any more.
+// Malformed is how a request violates HTTP. Where the next request begins is not known any more.
 type Malformed struct {
 	Status int
 	Reason string
@@ -126,13 +126,13 @@ func accept(stream *sink.Stream, count *sink.Counters) (*Exchange, error) {
 	return &Exchange{Request: r, Content: newBody(stream, r), Stream: stream, Count: count}, nil
 }
 
-// endsHead tells that an empty line is the last.
+// endsHead reports whether an empty line is the last.
 func endsHead(head []byte) bool {
 	rest, ended := bytes.CutSuffix(head, []byte("\n"))
 	return ended && (bytes.HasSuffix(rest, []byte("\n\r")) || bytes.HasSuffix(rest, []byte("\n")))
 }
 
-// Counting tells whether loads are looked at, and not dropped.
+// Counting reports whether loads are looked at, and not dropped.
 func (x *Exchange) Counting() bool { return !x.Stream.Options.NoCount }
 
 // Answer sends the answer, with header fields as names and values in turn. What is left of the body is dropped before,
@@ -180,7 +180,7 @@ func (x *Exchange) Password() bool {
 	return want == "" || given == want
 }
 
-// User is the name that the client gave, or "".
+// User returns the name that the client gave, or "".
 func (x *Exchange) User() string {
 	name, _, _ := x.BasicAuth()
 	return name

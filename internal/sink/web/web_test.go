@@ -17,7 +17,7 @@ import (
 	"github.com/terapush/terapush/internal/sink/web"
 )
 
-// take is a handler that loads every PUT as lines and reads every POST.
+// take returns a handler that loads every PUT as lines and reads every POST.
 func take(x *web.Exchange) error {
 	switch x.Method {
 	case http.MethodPut:
@@ -54,11 +54,11 @@ func say(t testing.TB, s *sink.Server, text string) string {
 	c, err := net.Dial("tcp", s.Addr())
 	require.NoError(t, err)
 	defer c.Close()
-	_, _ = io.WriteString(c, text) // it may hang up in the middle
+	_, _ = io.WriteString(c, text) // the sink may close it in the middle
 	_ = c.(*net.TCPConn).CloseWrite()
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	out, err := io.ReadAll(c)
-	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not hang up")
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not close the connection")
 	return string(out)
 }
 

@@ -151,7 +151,7 @@ func cutInBody(f *fixture) {
 	f.recovers(s, v, b)
 }
 
-// The one case in which nobody at this end can know: the server has committed, and its answer is lost.
+// The one case that the client cannot know: the server has committed, and its answer is lost.
 func cutBeforeAnswer(f *fixture) {
 	b, s := f.batch(0), f.session()
 	f.faults.CutAnswer(f.Commit)
@@ -165,8 +165,8 @@ func cutBeforeAnswer(f *fixture) {
 	f.claims(0)
 }
 
-// hangsUp tells whether the verdict ends the session that lost its connection. One that is not bound to a connection, as
-// those over HTTP, lives on.
+// hangsUp reports whether the verdict ends the session that lost its connection. One that is not bound to a
+// connection, as those over HTTP, lives on.
 func (f *fixture) hangsUp(v loader.Verdict) bool {
 	return v.SessionDead || f.Contract.Dedup == loader.DedupKey
 }
@@ -259,7 +259,7 @@ func reserve(f *fixture) {
 	}
 	claims := f.can.Claims
 	if claims == nil {
-		f.Fatal("a Reserver whose reservations nobody can take back: it is no Claims")
+		f.Fatal("a Reserver without Claims, which take reservations back")
 	}
 	there := f.batch(0)
 	f.puts(there)

@@ -68,7 +68,7 @@ func (f *Faults) VanishAfter(n int64) <-chan struct{} {
 	}})
 }
 
-// Close lets go of the vanished connections.
+// Close releases the vanished connections.
 func (f *Faults) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -123,7 +123,7 @@ type faultyConn struct {
 	passing  sync.Mutex  // … once the write that is answered has passed, which holds this
 	stalled  atomic.Bool // reads and writes go to nowhere …
 	vanished atomic.Bool // … and so does Close
-	// nowhere is a pipe nobody reads or writes: whoever uses it waits, until a deadline or Close, like on a socket.
+	// nowhere is a pipe without another end in use: reads and writes wait, until a deadline or Close, like on a socket.
 	nowhere, peer net.Conn
 }
 

@@ -22,7 +22,7 @@ func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = l.Close() })
-	heard := make(chan int64, 10)
+	received := make(chan int64, 10)
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -31,7 +31,7 @@ func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <
 			}
 			go func() {
 				n, _ := io.Copy(c, c)
-				heard <- n
+				received <- n
 				_ = c.Close()
 			}()
 		}
@@ -45,7 +45,7 @@ func echo(t *testing.T) (faults *loadertest.Faults, dial func() net.Conn, gone <
 		}
 		t.Cleanup(func() { _ = c.Close() })
 		return c
-	}, heard
+	}, received
 }
 
 func works(t *testing.T, c net.Conn) {
@@ -71,7 +71,7 @@ func TestCutAfter(t *testing.T) {
 	}
 	<-hit
 	if n := <-gone; n != 7 {
-		t.Errorf("the server heard %d bytes, want 7", n)
+		t.Errorf("the server read %d bytes, want 7", n)
 	}
 	works(t, a) // one fault hits once
 	works(t, a)
@@ -104,13 +104,13 @@ func TestCutAnswerThatIsFast(t *testing.T) {
 		t.Fatal(err)
 	}
 	hit := faults.CutAnswer("COMMIT")
-	heard := make(chan string, 1)
+	received := make(chan string, 1)
 	go func() {
 		begin := make([]byte, 3)
 		_, _ = io.ReadFull(server, begin)
 		_, _ = server.Write([]byte("ok")) // returns when the client's Read has it
 		rest, _ := io.ReadAll(server)
-		heard <- string(begin) + string(rest)
+		received <- string(begin) + string(rest)
 	}()
 	read := make(chan error, 1)
 	go func() {
@@ -127,8 +127,8 @@ func TestCutAnswerThatIsFast(t *testing.T) {
 	if err := <-read; !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("read: %v", err)
 	}
-	if got := <-heard; got != "COMMIT" {
-		t.Errorf("the server heard %q", got)
+	if got := <-received; got != "COMMIT" {
+		t.Errorf("the server read %q", got)
 	}
 }
 

@@ -36,13 +36,13 @@ type Harness struct {
 	Contract loader.Contract
 	// Batch makes the batch of rows first … first+n−1 in the contract's format. The suite sets Free.
 	Batch func(t *testing.T, id batch.ID, first, n int64) *batch.Batch
-	// Row gives the values of a row as Fetch has to give them back: int64, or []byte.
+	// Row returns the values of a row as Fetch has to give them back: int64, or []byte.
 	Row func(number int64) []any
 	// Commit is a text that stands in the client's message that commits a batch, or a group of a staged contract, and in
 	// no other one. Without it the case of the lost answer is skipped.
 	Commit string
-	// Overlap says that two attempts at one batch may both go in when they overlap, because the label is a check and no
-	// lock: the case that sends them is skipped. The engine ends the earlier one first, by way of Resolve.
+	// Overlap reports whether two attempts at one batch may both go in when they overlap, because the label is a check
+	// and no lock: the case that sends them is skipped. The engine ends the earlier one first, by way of Resolve.
 	Overlap bool
 }
 
@@ -104,7 +104,7 @@ func (f *fixture) anotherRun(suffix string) string {
 	return fmt.Sprintf("test-%x-%s", time.Now().UnixNano(), suffix)
 }
 
-// open is a process of its own on the same table.
+// open returns a process of its own on the same table.
 func (f *fixture) open(run string) loader.Loader {
 	f.Helper()
 	l, err := f.Driver.Open(f.ctx, f.target, f.Deps)
@@ -125,7 +125,7 @@ func (f *fixture) session() loader.Session {
 	return s
 }
 
-// batch is the contract's n-th batch of the fixture's run.
+// batch returns the contract's n-th batch of the fixture's run.
 func (f *fixture) batch(n int64) *batch.Batch {
 	f.Helper()
 	return f.Batch(f.T, batch.ID{Run: f.run, Number: n}, n*f.Contract.BatchRows, f.Contract.BatchRows)
@@ -139,7 +139,7 @@ func (f *fixture) attempt(id batch.ID) int {
 	return f.attempts[id]
 }
 
-// ref is the batch as the engine would name it to Resolve: it asks only after an attempt was begun.
+// ref returns the batch as the engine would name it to Resolve: it asks only after an attempt was begun.
 func (f *fixture) ref(b *batch.Batch) loader.Ref {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -322,7 +322,7 @@ func (f *fixture) claims(want ...int64) {
 	}), "claimed")
 	for _, n := range want {
 		if got[n] != f.Contract.BatchRows {
-			f.Errorf("the claim of batch %d says %d rows, want %d", n, got[n], f.Contract.BatchRows)
+			f.Errorf("the claim of batch %d has %d rows, want %d", n, got[n], f.Contract.BatchRows)
 		}
 	}
 	if len(got) != len(want) {

@@ -19,16 +19,16 @@ import (
 // that binds arrays, and refuses rows that are not what Row says. It outlives its loaders, as a server does. The zero
 // value works; fields are set before the first use.
 type Memory struct {
-	// Script says what goes wrong with an attempt, counted from 1 for every batch number. nil: nothing.
+	// Script returns what goes wrong with an attempt, counted from 1 for every batch number. nil: nothing.
 	Script func(number int64, attempt int) Fault
 	// GroupScript is the same for the commits of a staged contract, by the group's number.
 	GroupScript func(group int64, attempt int) Fault
 	// Caps replace the ones of a database with transactions.
 	Caps *loader.Caps
-	// Row makes the values for Fetch, the lengths for Count, and what columns must hold. nil: Fetch finds nothing, lengths
-	// are 0, and any values go in.
+	// Row makes the values for Fetch, the lengths for Count, and what columns must hold. nil: Fetch finds nothing,
+	// lengths are 0, and any values go in.
 	Row func(number int64) []any
-	// Identity is what Prepare says of the table, with a number behind it once it has been dropped or emptied.
+	// Identity is what Prepare returns of the table, with a number behind it once it has been dropped or emptied.
 	Identity string
 	// Unprovable is the reason why Probe finds the table not transactional; "": it is.
 	Unprovable string
@@ -88,21 +88,21 @@ func (m *Memory) Applied() []loader.Ref {
 	return slices.Clone(m.applied)
 }
 
-// Attempts is how often the batch was sent.
+// Attempts returns how often the batch was sent.
 func (m *Memory) Attempts(number int64) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.attempts[number]
 }
 
-// Resolved is how often Resolve was asked.
+// Resolved returns how often Resolve was asked.
 func (m *Memory) Resolved() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.resolved
 }
 
-// Sessions is how many sessions were opened.
+// Sessions returns how many sessions were opened.
 func (m *Memory) Sessions() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +123,7 @@ func (m *Memory) Truncate() {
 	m.applied = nil
 }
 
-// RemoveClaims forgets all claims and keeps the rows, as somebody with a DELETE would.
+// RemoveClaims forgets all claims and keeps the rows, as a DELETE would.
 func (m *Memory) RemoveClaims() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -239,8 +239,8 @@ func (s *memorySession) put(b *batch.Batch, missing int64) (loader.Ack, error) {
 	}
 }
 
-// apply is the whole transaction. As in a table with a primary key, rows that are there are refused, unless nothing
-// recognises a batch: then they are there twice.
+// apply is the whole transaction. As in a table with a primary key, rows that are there are refused, unless
+// nothing recognises a batch: then they are there twice.
 func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -62,7 +62,7 @@ func (m *Memory) add(b *loader.Bucket, start, first, last int64) {
 	}
 }
 
-// lengths are those of the row's variable columns.
+// lengths returns those of the row's variable columns.
 func (m *Memory) lengths(number int64) []int64 {
 	var values []any
 	if m.Row != nil {
@@ -82,7 +82,7 @@ func (m *Memory) lengths(number int64) []int64 {
 	return lengths
 }
 
-// sum is 0 + 1 + … + n, squares the same of the squares.
+// sum returns 0 + 1 + … + n, squares the same of the squares.
 func sum(n int64) *big.Int {
 	b := big.NewInt(n)
 	return b.Div(b.Mul(b, big.NewInt(n+1)), big.NewInt(2))

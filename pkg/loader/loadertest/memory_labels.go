@@ -19,7 +19,7 @@ func (s *memorySession) label(b *batch.Batch) (loader.Ack, bool) {
 	return loader.Ack{Rows: c.Rows, AlreadyApplied: true}, taken
 }
 
-// linger leaves an attempt at work that nobody waits for.
+// linger leaves an attempt at work that no caller waits for.
 func (s *memorySession) linger(b *batch.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

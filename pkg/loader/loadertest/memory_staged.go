@@ -15,28 +15,28 @@ type object struct {
 	bytes int64
 }
 
-// Commits is how often the group was committed, or tried to be.
+// Commits returns how often the group was committed, or tried to be.
 func (m *Memory) Commits(group int64) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.commits[group]
 }
 
-// Objects is how many objects lie in the store.
+// Objects returns how many objects lie in the store.
 func (m *Memory) Objects() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.objects)
 }
 
-// Discards is how many groups were discarded.
+// Discards returns how many groups were discarded.
 func (m *Memory) Discards() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.discards
 }
 
-// RemoveObject loses a batch from the store, as a lifecycle rule would, and tells whether it was there.
+// RemoveObject loses a batch from the store, as a lifecycle rule would, and reports whether it was there.
 func (m *Memory) RemoveObject(run string, number int64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

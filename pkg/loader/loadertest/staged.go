@@ -172,7 +172,7 @@ func (f *fixture) twoStored() (a, b *batch.Batch) {
 	return a, b
 }
 
-// group is the commit group of the batches.
+// group returns the commit group of the batches.
 func (f *fixture) group(members ...*batch.Batch) loader.Group {
 	first := members[0]
 	g := loader.Group{Ref: loader.Ref{
@@ -185,7 +185,7 @@ func (f *fixture) group(members ...*batch.Batch) loader.Group {
 	return g
 }
 
-// asked is the group as the engine would name it to Resolve.
+// asked returns the group as the engine would name it to Resolve.
 func (f *fixture) asked(g loader.Group) loader.Ref {
 	return f.ref(&batch.Batch{ID: g.ID, First: g.First, Rows: g.Rows})
 }

@@ -27,14 +27,14 @@ type Failure struct {
 	Err  error
 }
 
-// Failures are the errors that every back-end meets, whatever its server: of contexts, the network and TLS.
+// Failures returns the errors that every back-end meets, whatever its server: of contexts, the network and TLS.
 func Failures() []Failure {
 	dial := func(err error) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1}, Err: err}
 	}
 	call := func(name string, err error) error { return os.NewSyscallError(name, err) }
 	unknownHost := &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true}
-	// The errors of a dialer whose time is up, or who was cancelled, cannot be made outside of package net.
+	// The errors of a dialer that timed out, or was cancelled, cannot be made outside of package net.
 	late := net.Dialer{Deadline: time.Unix(1, 0)}
 	_, dialLate := late.Dial("tcp", "192.0.2.1:1")
 	ended, end := context.WithCancel(context.Background())
@@ -75,9 +75,9 @@ func Failures() []Failure {
 	}
 }
 
-// Verdicts holds a back-end to its golden file: what Classify says of each error, and which hint failed adds. Errors with
-// one meaning stand on one line. more are those of the back-end's server; connect makes the error of a connection that failed, also for those
-// of more whose names begin with "login".
+// Verdicts holds a back-end to its golden file: what Classify returns for each error, and which hint failed adds. Errors
+// with one meaning stand on one line. more are those of the back-end's server; connect makes the error of a connection
+// that failed, also for those of more whose names begin with "login".
 func Verdicts(t *testing.T, classify func(error) loader.Verdict, failed func(op string, err error) error,
 	connect func(error) error, more ...Failure,
 ) {
@@ -173,7 +173,7 @@ func checkWrapped(t *testing.T, classify func(error) loader.Verdict, failed func
 	}
 }
 
-// golden compares with a file, which the flag -update of the tests writes anew.
+// golden compares with a file, which the flag -update of the tests rewrites.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if f := flag.Lookup("update"); os.Getenv("UPDATE") != "" || f != nil && f.Value.String() == "true" {

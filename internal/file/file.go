@@ -1,18 +1,46 @@
+// Package file reads the files that a user names, and writes those that a user asks for.
 package file
 
 import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/dustin/go-humanize"
 )
 
-// Write puts a text into a file, through links. A regular file is replaced when its successor is whole, and keeps its mode,
-// and its owner where the system allows that. Where it cannot be replaced, as in a folder that is not writable, it is
-// written in place. So is what is no regular file: a device, a pipe, /dev/stdout.
+// Limits of what is read whole. A parser may take thirty times the bytes of its text.
+const (
+	MaxSettings = 1 << 20  // what people write: plans, settings, prices, passwords
+	MaxCerts    = 16 << 20 // the bundles of systems have 250 KB
+)
+
+// Read reads a whole file, or all that a pipe has. More than most bytes are an error and are not kept in memory:
+// /dev/zero has no end.
+func Read(path string, most int64) ([]byte, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	text, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s has more than %s: is it the right file?", path, humanize.IBytes(uint64(most)))
+	}
+	return text, nil
+}
+
+// Write puts a text into a file, through links. A regular file is replaced when its successor is whole, and keeps its
+// mode, and its owner where the system allows that. Where it cannot be replaced, as in a folder that is not writable,
+// it is written in place. So is what is no regular file: a device, a pipe, /dev/stdout.
 func Write(path string, text []byte) error {
 	at, err := locate(path)
 	if err != nil {
@@ -126,8 +154,8 @@ func locate(path string) (place, error) {
 	return p, nil
 }
 
-// inPlaceMayDo reports whether a file that could not be replaced may be writable all the same: the folder belongs to others,
-// or the file is mounted.
+// inPlaceMayDo reports whether a file that could not be replaced may be writable all the same: the folder belongs to
+// others, or the file is mounted.
 func inPlaceMayDo(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
@@ -159,7 +187,7 @@ func (p place) beside() (*os.File, error) {
 	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	var of *fs.PathError
 	if errors.As(err, &of) {
-		return nil, fmt.Errorf("making a file in its folder: %w", of.Err) // its path is one that nobody has given
+		return nil, fmt.Errorf("making a file in its folder: %w", of.Err) // without its path, which no user has given
 	}
 	return out, err
 }
