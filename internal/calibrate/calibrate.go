@@ -14,7 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -48,7 +48,7 @@ type Calibration struct {
 	Binary    string            // of terapush, for the sink's process
 	Tell      func(line string) // progress; may be nil
 
-	machine results.Machine
+	machine host.Machine
 	work    string // folder of the pushes' journals
 	sink    sink
 	budget  budget
@@ -65,7 +65,7 @@ type sink struct {
 // is on disk. Closing drain ends it in order, with ErrStopped.
 func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Found, err error) {
 	began := time.Now()
-	c.machine = results.ThisMachine()
+	c.machine = host.ThisMachine()
 	found = c.newFound(began)
 	defer func() { found.Seconds = time.Since(began).Seconds() }()
 	c.budget = budget{ends: began.Add(c.Time)}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 )
 
 // Schema names the form of Found as JSON. Fields may be added under the same name.
@@ -26,7 +26,7 @@ type Found struct {
 	Schema     string                 `json:"schema"`
 	Started    time.Time              `json:"started"`
 	Version    string                 `json:"version"` // of terapush
-	Machine    results.Machine        `json:"machine"`
+	Machine    host.Machine           `json:"machine"`
 	Host       string                 `json:"host"`        // of the sink; "" is this machine
 	RTTSeconds float64                `json:"rtt_seconds"` // to the sink, of TCP's handshake; 0 where the sink is on this machine
 	Dataset    string                 `json:"dataset"`

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -49,7 +49,7 @@ func TestEnough(t *testing.T) {
 
 func found() Found {
 	c := Calibration{Options: Options{Dataset: "documents", State: "/state", Version: "v1.2.3"}}
-	c.machine = results.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
+	c.machine = host.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
 	f := c.newFound(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f.Seconds = 61.4
 	draw := c.ceiling(baseline.Key{Stage: baseline.Fill, PayloadKind: "bytes"}, 1)

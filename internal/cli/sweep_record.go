@@ -7,6 +7,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
 )
@@ -45,7 +46,7 @@ func (s *sweeper) another(err error) error {
 func (s *sweeper) head() results.Head {
 	return results.Head{
 		Schema: results.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: results.Digest(s.Parts, s.Plan.Limit),
-		Started: time.Now(), Version: buildVersion().Version, Machine: results.ThisMachine(), Repeats: s.Plan.Repeats,
+		Started: time.Now(), Version: buildVersion().Version, Machine: host.ThisMachine(), Repeats: s.Plan.Repeats,
 		Limit: s.Plan.Limit.Seconds(), Parts: s.Parts,
 	}
 }

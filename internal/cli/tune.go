@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -219,7 +220,7 @@ func (t *tuner) keep(file *results.File, found sweep.Found) error {
 		return nil
 	}
 	head, entries := found.Record()
-	head.Version, head.Machine = buildVersion().Version, results.ThisMachine()
+	head.Version, head.Machine = buildVersion().Version, host.ThisMachine()
 	err := file.Begin(head)
 	for _, e := range entries {
 		if err == nil {
