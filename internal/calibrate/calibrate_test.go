@@ -52,10 +52,8 @@ func short(t *testing.T, protocols ...string) *calibrate.Calibration {
 	binary, err := os.Executable()
 	require.NoError(t, err)
 	return &calibrate.Calibration{
-		Options: calibrate.Options{
-			Dataset: "documents", Memory: "32MiB", Protocols: chosen, Workers: []int{1, 2}, TLS: []bool{false},
-			Time: 700 * time.Millisecond, State: t.TempDir(), Version: "v1.2.3",
-		},
+		Dataset: "documents", Memory: "32MiB", Protocols: chosen, Workers: []int{1, 2}, TLS: []bool{false},
+		Time: 700 * time.Millisecond, State: t.TempDir(), Version: "v1.2.3",
 		Drivers: drivers, Binary: binary, LookupEnv: os.LookupEnv,
 	}
 }

@@ -16,9 +16,9 @@ type Protocol struct {
 	// also is the name of a second port that the protocol needs; "" is none.
 	also string
 	http bool // the sink says who it is in a header
-	// textOnly protocols have no type for raw bytes: datasets whose payload can be text as well are pushed so.
+	// textOnly protocols have no type for raw bytes: a payload that can be text as well is sent as text.
 	textOnly bool
-	// compares says that the back-end compares the rows of an answer with those it sent even where nobody asked for it.
+	// compares means that the back-end compares the rows of an answer with those it sent, whatever --verify says.
 	compares bool
 	objects  bool // loads become objects, and there is no table
 	target   func(at addresses, encrypted bool) string
@@ -79,12 +79,12 @@ func Chosen(names []string) ([]Protocol, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	var valid []string
-	for _, p := range all {
-		valid = append(valid, p.Name)
-	}
 	for _, name := range names {
-		if !slices.Contains(valid, name) {
+		if !slices.ContainsFunc(all, func(p Protocol) bool { return p.Name == name }) {
+			var valid []string
+			for _, p := range all {
+				valid = append(valid, p.Name)
+			}
 			return nil, fmt.Errorf("--only %q: there are %v", name, valid)
 		}
 	}
@@ -93,8 +93,5 @@ func Chosen(names []string) ([]Protocol, error) {
 
 // ports are the names of the ports that the protocol needs.
 func (p Protocol) ports() []string {
-	if p.also == "" {
-		return []string{p.Name}
-	}
-	return []string{p.Name, p.also}
+	return slices.DeleteFunc([]string{p.Name, p.also}, func(name string) bool { return name == "" })
 }
