@@ -18,6 +18,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const calibrateHelp = `Measure what this machine can do at most, in about a minute: rows drawn, rows encoded, and for each protocol what a push
@@ -123,7 +124,7 @@ func (a *app) calibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (*
 	}
 	c.Version = buildVersion().Version
 	if !o.quiet {
-		c.Tell = func(line string) { fmt.Fprintln(a.terminal, printable(line)) }
+		c.Tell = func(line string) { fmt.Fprintln(a.terminal, units.Printable(line)) }
 	}
 	if c.Binary, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("finding terapush itself, to start a sink: %w", err)

@@ -20,6 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -66,7 +67,7 @@ func complain(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); line != "" && !said[line] {
 			said[line] = true
-			fmt.Fprintln(w, "terapush:", printable(line))
+			fmt.Fprintln(w, "terapush:", units.Printable(line))
 		}
 	}
 }

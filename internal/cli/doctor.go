@@ -58,9 +58,7 @@ func (a *app) doctor() *cobra.Command {
 				return usage(fmt.Errorf("--gbps %v: more than 0", gbps))
 			}
 			c.Target, c.Connect.LookupEnv = strings.Join(args, ""), a.LookupEnv
-			if config.PasswordInArguments(c.Target) {
-				a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-			}
+			a.warnOfPassword(c.Target)
 			if err := config.Complete(cmd.Flags(), a.LookupEnv, file); err != nil {
 				return usage(err)
 			}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -60,22 +60,12 @@ func (r Report) WriteText(w io.Writer) error {
 			fmt.Fprintln(&text, [...]string{"this machine", "the server"}[part])
 		}
 		for _, f := range findings {
-			fmt.Fprintf(&text, "  %-*s  %-*s  %s\n", grades, f.Grade, checks, printable(f.Check), printable(f.Found))
+			fmt.Fprintf(&text, "  %-*s  %-*s  %s\n", grades, f.Grade, checks, units.Printable(f.Check), units.Printable(f.Found))
 			if f.Fix != "" {
-				fmt.Fprintf(&text, "  %-*s  fix: %s\n", grades, "", printable(f.Fix))
+				fmt.Fprintf(&text, "  %-*s  fix: %s\n", grades, "", units.Printable(f.Fix))
 			}
 		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// printable keeps what a server says on one line, and a terminal from obeying it.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
