@@ -226,8 +226,8 @@ func listen(t *testing.T, flags ...string) (ports map[string]int) {
 	require.NoError(t, err)
 	var told struct{ Listening map[string]string }
 	require.NoError(t, json.Unmarshal(line, &told))
-	ports = calibrate.Ports()
-	for name := range ports {
+	ports = map[string]int{}
+	for _, name := range calibrate.Ports() {
 		ports[name] = freePort(t)
 	}
 	for name, at := range told.Listening {

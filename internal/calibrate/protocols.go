@@ -5,13 +5,11 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strconv"
 )
 
 // Protocol is one way into a sink.
 type Protocol struct {
 	Name   string // of --only, and of the sink's port
-	Port   int    // of a sink that was not told another
 	Method string
 	// also is the name of a second port that the protocol needs; "" is none.
 	also string
@@ -27,20 +25,19 @@ type Protocol struct {
 // addresses are host:port by the names of the sink's ports.
 type addresses map[string]string
 
-// Ports are the ports of a sink that loads go into, by their names, as `terapush sink` opens them.
-func Ports() map[string]int {
-	ports := map[string]int{dorisSQL: 19030}
+// Ports returns the names of the ports of a sink that loads go into, as `terapush sink` calls them.
+func Ports() (names []string) {
 	for _, p := range Protocols() {
-		ports[p.Name] = p.Port
+		names = append(names, p.ports()...)
 	}
-	return ports
+	return names
 }
 
 // nowhere are addresses to plan pushes with.
 func nowhere() addresses {
 	at := addresses{}
-	for name, port := range Ports() {
-		at[name] = net.JoinHostPort("localhost", strconv.Itoa(port))
+	for _, name := range Ports() {
+		at[name] = "localhost:1"
 	}
 	return at
 }
@@ -50,20 +47,20 @@ const dorisSQL = "doris-sql"
 // Protocols are those that are measured, in order.
 func Protocols() []Protocol {
 	return []Protocol{
-		{Name: "mysql", Port: 13306, Method: "load-data", target: func(at addresses, _ bool) string {
+		{Name: "mysql", Method: "load-data", target: func(at addresses, _ bool) string {
 			return "mysql://root@" + at["mysql"] + "/calibrate"
 		}},
-		{Name: "postgres", Port: 15432, Method: "copy", target: func(at addresses, _ bool) string {
+		{Name: "postgres", Method: "copy", target: func(at addresses, _ bool) string {
 			return "postgres://root@" + at["postgres"] + "/calibrate"
 		}},
-		{Name: "doris", Port: 18030, Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true, target: func(at addresses, _ bool) string {
+		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true, target: func(at addresses, _ bool) string {
 			_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
 			return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
 		}},
-		{Name: "databend", Port: 18000, Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
+		{Name: "databend", Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
 			return "databend://root@" + at["databend"] + "/calibrate"
 		}},
-		{Name: "s3", Port: 19000, Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
+		{Name: "s3", Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
 			scheme := "http"
 			if encrypted {
 				scheme = "https"

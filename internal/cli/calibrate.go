@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,8 @@ func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
 	o.ports = map[string]*int{}
 	for _, p := range sinkProtocols() {
-		if port, has := calibrate.Ports()[p.name]; has {
-			o.ports[p.name] = f.Int(p.name, port, "`port` at HOST of "+p.what)
+		if slices.Contains(calibrate.Ports(), p.name) {
+			o.ports[p.name] = f.Int(p.name, p.port, "`port` at HOST of "+p.what)
 		}
 	}
 }
@@ -149,19 +150,12 @@ func (o *calibrateFlags) host(f *pflag.FlagSet, args []string) (host string, por
 	}
 	host = args[0]
 	if _, port, err := net.SplitHostPort(host); err == nil {
-		return "", nil, fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql %s for one", host, orText(port, strconv.Itoa(ports["mysql"])))
+		return "", nil, fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql %s for one", host, cmp.Or(port, strconv.Itoa(ports["mysql"])))
 	}
 	if host == "" {
 		return "", nil, errors.New("HOST is empty: leave it out to calibrate this machine")
 	}
 	return host, ports, nil
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // runCalibration measures, and prints what it found as far as it came.
