@@ -58,7 +58,7 @@ func rules() []rule {
 		{from: "internal/file"},
 		{from: "internal/calibrate/baseline", may: []string{"internal/file", "internal/host"}},
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
-			"internal/host", "internal/stats", "internal/sweep", "internal/units")},
+			"internal/host", "internal/report", "internal/stats", "internal/sweep", "internal/units")},
 		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/network", "internal/report", "internal/units"}},
 		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/network")},
 		{from: "internal/stats", may: contract},

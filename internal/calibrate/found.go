@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
 )
 
@@ -120,12 +120,7 @@ func (s *Series) line() string {
 }
 
 // WriteJSON prints one JSON object.
-func (f Found) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(f)
-}
+func (f Found) WriteJSON(w io.Writer) error { return report.WriteJSON(w, f) }
 
 // WriteText prints a table, and below it what it leaves out.
 func (f Found) WriteText(w io.Writer) error {

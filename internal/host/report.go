@@ -1,12 +1,12 @@
 package host
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -41,12 +41,7 @@ func (r Report) Failed() []string {
 }
 
 // WriteJSON prints the report as one object.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // fixes are there to be copied
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // WriteText prints a line a finding, and below it the command that changes something.
 func (r Report) WriteText(w io.Writer) error {
