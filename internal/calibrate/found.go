@@ -111,7 +111,8 @@ func (s *Series) line() string {
 	}
 	if s.Best >= 0 {
 		best := s.Points[s.Best]
-		text += fmt.Sprintf(": %s/s by %s, bound by %s", size(best.BytesPerSecond), english.Plural(best.Workers, "worker", ""), best.BoundBy)
+		by := english.Plural(best.Workers, "worker", "")
+		text += fmt.Sprintf(": %s/s by %s, bound by %s", size(best.BytesPerSecond), by, best.BoundBy)
 	}
 	if s.Error != "" {
 		text += ": " + s.Error
@@ -129,11 +130,13 @@ func (f Found) WriteText(w io.Writer) error {
 	if f.Host != "" {
 		where = fmt.Sprintf("a sink at %s, %s away", f.Host, time.Duration(f.RTTSeconds*float64(time.Second)).Round(time.Microsecond))
 	}
-	fmt.Fprintf(w, "%s of %s, into %s\n\n", english.Plural(f.Machine.Cores, "core", ""), cmp.Or(f.Machine.CPU, "an unknown processor"), where)
+	cores := english.Plural(f.Machine.Cores, "core", "")
+	fmt.Fprintf(w, "%s of %s, into %s\n\n", cores, cmp.Or(f.Machine.CPU, "an unknown processor"), where)
 	fmt.Fprintln(out, "WHAT\tFORMAT\tTLS\tBYTES/S\tROWS/S\tAT\tCPU S/GIB\tBOUND BY\tTRIED")
 	row := func(what, tls string, m baseline.Measurement, unit, tried string) {
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", what, cmp.Or(m.Format, "-"), tls, size(m.BytesPerSecond),
-			units.Amount(m.RowsPerSecond), english.Plural(m.Workers, unit, ""), m.CPUSecondsPerGiB, m.BoundBy, tried)
+		at := english.Plural(m.Workers, unit, "")
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", what, cmp.Or(m.Format, "-"), tls,
+			size(m.BytesPerSecond), units.Amount(m.RowsPerSecond), at, m.CPUSecondsPerGiB, m.BoundBy, tried)
 	}
 	for _, s := range f.Source {
 		what := map[baseline.Stage]string{baseline.Fill: "draw rows", baseline.Encode: "draw and encode"}[s.Stage]

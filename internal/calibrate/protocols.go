@@ -53,10 +53,11 @@ func Protocols() []Protocol {
 		{Name: "postgres", Method: "copy", target: func(at addresses, _ bool) string {
 			return "postgres://root@" + at["postgres"] + "/calibrate"
 		}},
-		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true, target: func(at addresses, _ bool) string {
-			_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
-			return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
-		}},
+		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true,
+			target: func(at addresses, _ bool) string {
+				_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
+				return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
+			}},
 		{Name: "databend", Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
 			return "databend://root@" + at["databend"] + "/calibrate"
 		}},

@@ -91,22 +91,24 @@ func (c *Calibration) measureSources(ctx context.Context, sources []source, foun
 	return baseline.Save(c.State, all)
 }
 
-// together repeats one step of each worker until the time is over, and puts the rates into the measurement. A step returns
-// what it did.
-func together(ctx context.Context, m *baseline.Measurement, long time.Duration, worker func() func() (rows, bytes int64, err error)) error {
+// step does a piece of work again and again, and returns what it did.
+type step func() (rows, bytes int64, err error)
+
+// together repeats one step of each worker until the time is over, and puts the rates into the measurement.
+func together(ctx context.Context, m *baseline.Measurement, long time.Duration, worker func() step) error {
 	bound, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	var group errgroup.Group
 	var rows, bytes atomic.Int64
-	steps := make([]func() (int64, int64, error), m.Workers)
+	steps := make([]step, m.Workers)
 	for n := range steps {
 		steps[n] = worker()
 	}
 	cpu, began := stats.ProcessUsage().CPU(), time.Now()
-	for _, step := range steps {
+	for _, do := range steps {
 		group.Go(func() error {
 			for first := true; first || bound.Err() == nil; first = false {
-				r, b, err := step()
+				r, b, err := do()
 				if err != nil {
 					return err
 				}
@@ -128,7 +130,7 @@ func (s source) fill(ctx context.Context, m *baseline.Measurement, long time.Dur
 	schema := s.data.Schema()
 	n := int(max(1, pieceBytes/schema.MaxRowBytes()))
 	var next atomic.Int64
-	return together(ctx, m, long, func() func() (int64, int64, error) {
+	return together(ctx, m, long, func() step {
 		block := rows.NewBlock(schema)
 		return func() (int64, int64, error) {
 			first := next.Add(int64(n)) - int64(n)
@@ -163,7 +165,7 @@ func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.D
 	if err = ring.Fill(ctx, m.Workers, nil); err == nil {
 		var next atomic.Int64
 		next.Store(int64(ring.Buffers()))
-		err = together(ctx, m, long, func() func() (int64, int64, error) {
+		err = together(ctx, m, long, func() step {
 			return func() (int64, int64, error) {
 				b, err := ring.Batch(ctx, next.Add(1)-1)
 				if err != nil {

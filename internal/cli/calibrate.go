@@ -172,9 +172,5 @@ func (a *app) runCalibration(ctx context.Context, c *calibrate.Calibration, o ca
 	if len(found.Source)+len(found.Series) == 0 {
 		return err
 	}
-	show := found.WriteText
-	if o.json {
-		show = found.WriteJSON
-	}
-	return errors.Join(err, show(a.Stdout))
+	return errors.Join(err, a.print(found, o.json))
 }

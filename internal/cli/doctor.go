@@ -100,11 +100,7 @@ func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int6
 		return &push.Error{Outcome: report.Interrupted, Err: errors.New("stopped by a signal")}
 	}
 	r := host.NewReport(machine, server)
-	print := r.WriteText
-	if c.JSON {
-		print = r.WriteJSON
-	}
-	if err := print(a.Stdout); err != nil {
+	if err := a.print(r, c.JSON); err != nil {
 		return err
 	}
 	if !r.OK {

@@ -144,16 +144,21 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	if outcome == push.Usage {
 		return nil, err
 	}
-	printed := a.print(a.Stdout, r, c.JSON)
+	printed := a.print(r, c.JSON)
 	w.linger(s)
 	return r, errors.Join(err, printed)
 }
 
-func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
+// print shows a result on stdout.
+func (a *app) print(r interface {
+	WriteText(w io.Writer) error
+	WriteJSON(w io.Writer) error
+}, asJSON bool,
+) error {
 	if asJSON {
-		return r.WriteJSON(w)
+		return r.WriteJSON(a.Stdout)
 	}
-	return r.WriteText(w)
+	return r.WriteText(a.Stdout)
 }
 
 // watcher shows a run while it goes: progress on stderr, metrics on --metrics-addr.

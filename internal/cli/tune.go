@@ -123,11 +123,7 @@ func (t *tuner) run(ctx context.Context) error {
 	if len(found.Trials) == 0 {
 		return t.outcome(err, found)
 	}
-	show := found.WriteText
-	if t.process.JSON {
-		show = found.WriteJSON
-	}
-	return errors.Join(t.outcome(err, found), show(t.Stdout))
+	return errors.Join(t.outcome(err, found), t.print(found, t.process.JSON))
 }
 
 // find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.

@@ -20,7 +20,7 @@ func (a *app) verify() *cobra.Command {
 		if push.OutcomeOf(err) == push.Usage {
 			return err
 		}
-		return errors.Join(err, a.print(a.Stdout, r, j.Config.JSON))
+		return errors.Join(err, a.print(r, j.Config.JSON))
 	})
 }
 
