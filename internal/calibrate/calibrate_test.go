@@ -52,10 +52,8 @@ func short(t *testing.T, protocols ...string) *calibrate.Calibration {
 	binary, err := os.Executable()
 	require.NoError(t, err)
 	return &calibrate.Calibration{
-		Options: calibrate.Options{
-			Dataset: "documents", Memory: "32MiB", Protocols: chosen, Workers: []int{1, 2}, TLS: []bool{false},
-			Time: 700 * time.Millisecond, State: t.TempDir(), Version: "v1.2.3",
-		},
+		Dataset: "documents", Memory: "32MiB", Protocols: chosen, Workers: []int{1, 2}, TLS: []bool{false},
+		Time: 700 * time.Millisecond, State: t.TempDir(), Version: "v1.2.3",
 		Drivers: drivers, Binary: binary, LookupEnv: os.LookupEnv,
 	}
 }
@@ -228,8 +226,8 @@ func listen(t *testing.T, flags ...string) (ports map[string]int) {
 	require.NoError(t, err)
 	var told struct{ Listening map[string]string }
 	require.NoError(t, json.Unmarshal(line, &told))
-	ports = calibrate.Ports()
-	for name := range ports {
+	ports = map[string]int{}
+	for _, name := range calibrate.Ports() {
 		ports[name] = freePort(t)
 	}
 	for name, at := range told.Listening {

@@ -10,21 +10,21 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
-// child is a sink in another process, so that the client's CPU time can be told from the sink's. It ends with its input,
+// child is a sink in another process, so that the client's CPU time is not mixed with the sink's. It ends with its input,
 // and so with this process, however that ends.
 type child struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
-	stderr *tail
+	stderr bytes.Buffer // to be read after the end
 	at     addresses
-	ended  chan struct{} // closed when it has
-	err    error         // how; set before ended is closed
+	ended  chan struct{} // closed at the end
+	err    error         // how it ended; set before ended is closed
 }
 
 // startup is how long a sink may take to open its ports, and to close them.
@@ -43,19 +43,16 @@ func startChild(ctx context.Context, binary string, ports []string, rowBytes int
 	for _, name := range ports {
 		args = append(args, "--"+name, "0")
 	}
-	c := &child{cmd: exec.Command(binary, args...), stderr: new(tail), ended: make(chan struct{})}
-	c.cmd.Env = withoutFlags(os.Environ())
-	c.cmd.Stderr = c.stderr
-	c.cmd.SysProcAttr = apart()
+	c := &child{cmd: exec.Command(binary, args...), ended: make(chan struct{})}
+	// The sink is to be as fast as it can, whatever the user's sinks are told.
+	c.cmd.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "TERAPUSH_") })
+	c.cmd.Stderr, c.cmd.SysProcAttr = &c.stderr, apart()
 	stdin, err := c.cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("starting a sink: %w", err)
+	stdout, err2 := c.cmd.StdoutPipe()
+	if err = errors.Join(err, err2); err == nil {
+		err = c.cmd.Start()
 	}
-	stdout, err := c.cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("starting a sink: %w", err)
-	}
-	if err := c.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting a sink: %w", err)
 	}
 	c.stdin = stdin
@@ -72,97 +69,65 @@ func startChild(ctx context.Context, binary string, ports []string, rowBytes int
 	defer late.Stop()
 	select {
 	case line := <-first:
-		err = c.hear(line, ports)
+		c.at, err = listening(line, ports)
 	case <-late.C:
-		err = fmt.Errorf("starting a sink: it has opened no port within %s", startup)
+		err = fmt.Errorf("it has opened no port within %s", startup)
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		c.stop()
+		return nil, context.Cause(ctx)
 	}
 	if err != nil {
 		c.stop()
-		return nil, fmt.Errorf("%w%s", err, c.stderr.said())
+		return nil, fmt.Errorf("starting a sink: %w%s", err, c.said())
 	}
 	return c, nil
 }
 
-// hear takes the first line of a sink: where it listens.
-func (c *child) hear(line []byte, ports []string) error {
+// listening reads the first line of a sink: where it listens.
+func listening(line []byte, ports []string) (addresses, error) {
 	var told struct {
 		Listening addresses `json:"listening"`
 	}
 	if err := json.Unmarshal(line, &told); err != nil {
-		return fmt.Errorf("starting a sink: it does not say where it listens: %w", err)
+		return nil, fmt.Errorf("it does not say where it listens: %w", err)
 	}
 	for _, name := range ports {
 		if told.Listening[name] == "" {
-			return fmt.Errorf("starting a sink: it has no port for %s", name)
+			return nil, fmt.Errorf("it has no port for %s", name)
 		}
 	}
-	c.at = told.Listening
-	return nil
+	return told.Listening, nil
 }
 
-// gone is the error of a sink that has ended although nobody told it to; nil while it lives. A push notices first: its
+// failure is the error of a sink that has ended although nobody told it to; nil while it lives. A push notices first: its
 // connections break while the process still ends.
-func (c *child) gone() error {
+func (c *child) failure() error {
 	const dying = 200 * time.Millisecond
 	select {
 	case <-c.ended:
 	case <-time.After(dying):
 		return nil
 	}
-	why := "without an error"
-	if c.err != nil {
-		why = c.err.Error()
+	if c.err == nil {
+		return fmt.Errorf("%w: without an error%s", errSinkEnded, c.said())
 	}
-	return fmt.Errorf("%w: %s%s", errSinkEnded, why, c.stderr.said())
+	return fmt.Errorf("%w: %w%s", errSinkEnded, c.err, c.said())
 }
 
 // stop ends the sink, at the latest by killing it.
 func (c *child) stop() {
 	_ = c.stdin.Close()
-	select {
-	case <-c.ended:
-	case <-time.After(startup):
-		_ = c.cmd.Process.Kill()
-		<-c.ended
-	}
+	late := time.AfterFunc(startup, func() { _ = c.cmd.Process.Kill() })
+	<-c.ended
+	late.Stop()
 }
 
-// withoutFlags is an environment without terapush's own variables: the sink is to be as fast as it can, whatever the
-// user's sinks are told.
-func withoutFlags(environment []string) []string {
-	var kept []string
-	for _, entry := range environment {
-		if !strings.HasPrefix(entry, "TERAPUSH_") {
-			kept = append(kept, entry)
-		}
-	}
-	return kept
-}
-
-// tail keeps the last of what somebody says.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
+// said returns the last of what an ended sink wrote to stderr, as the end of an error.
+func (c *child) said() string {
 	const most = 2 << 10
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	t.text = bytes.Clone(t.text[max(0, len(t.text)-most):])
-	return len(p), nil
-}
-
-// said is the text as the end of an error.
-func (t *tail) said() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := strings.TrimSpace(string(t.text)); text != "" {
-		return "; it said: " + text
+	text := strings.TrimSpace(c.stderr.String())
+	if text == "" {
+		return ""
 	}
-	return ""
+	return "; it said: " + text[max(0, len(text)-most):]
 }

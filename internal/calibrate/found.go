@@ -1,10 +1,9 @@
 package calibrate
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -15,18 +14,20 @@ import (
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // Schema names the form of Found as JSON. Fields may be added under the same name.
 const Schema = "terapush.calibrate/v1"
 
-// Found is what a calibration has found.
+// Found is the result of a calibration.
 type Found struct {
 	Schema     string                 `json:"schema"`
 	Started    time.Time              `json:"started"`
 	Version    string                 `json:"version"` // of terapush
-	Machine    results.Machine        `json:"machine"`
+	Machine    host.Machine           `json:"machine"`
 	Host       string                 `json:"host"`        // of the sink; "" is this machine
 	RTTSeconds float64                `json:"rtt_seconds"` // to the sink, of TCP's handshake; 0 where the sink is on this machine
 	Dataset    string                 `json:"dataset"`
@@ -66,7 +67,7 @@ func (c *Calibration) newFound(began time.Time) Found {
 // clearlyLess is the share of the best rate below which more workers have not paid.
 const clearlyLess = 0.9
 
-// enough says why more workers are not tried: the last two were clearly slower than the best before. "" if they are.
+// enough returns why more workers are not tried: the last two were clearly slower than the best before. "" if they are.
 func (s *Series) enough() string {
 	best, below := 0.0, 0
 	for _, p := range s.Points {
@@ -104,24 +105,23 @@ func (s *Series) name() string { return s.Protocol + " " + s.Method }
 
 // line is the series for those who wait.
 func (s *Series) line() string {
-	text := s.name() + map[bool]string{true: ", TLS"}[s.TLS] + ": "
+	text := s.name()
+	if s.TLS {
+		text += ", TLS"
+	}
 	if s.Best >= 0 {
 		best := s.Points[s.Best]
-		text += fmt.Sprintf("%s/s by %s, bound by %s", size(best.BytesPerSecond), plural(best.Workers, "worker"), best.BoundBy)
+		by := english.Plural(best.Workers, "worker", "")
+		text += fmt.Sprintf(": %s/s by %s, bound by %s", size(best.BytesPerSecond), by, best.BoundBy)
 	}
 	if s.Error != "" {
-		text = strings.TrimSuffix(text, ": ") + ": " + s.Error
+		text += ": " + s.Error
 	}
 	return text
 }
 
 // WriteJSON prints one JSON object.
-func (f Found) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(f)
-}
+func (f Found) WriteJSON(w io.Writer) error { return report.WriteJSON(w, f) }
 
 // WriteText prints a table, and below it what it leaves out.
 func (f Found) WriteText(w io.Writer) error {
@@ -130,24 +130,32 @@ func (f Found) WriteText(w io.Writer) error {
 	if f.Host != "" {
 		where = fmt.Sprintf("a sink at %s, %s away", f.Host, time.Duration(f.RTTSeconds*float64(time.Second)).Round(time.Microsecond))
 	}
-	fmt.Fprintf(w, "%s of %s, into %s\n\n", plural(f.Machine.Cores, "core"), orUnknown(f.Machine.CPU), where)
+	cores := english.Plural(f.Machine.Cores, "core", "")
+	fmt.Fprintf(w, "%s of %s, into %s\n\n", cores, cmp.Or(f.Machine.CPU, "an unknown processor"), where)
 	fmt.Fprintln(out, "WHAT\tFORMAT\tTLS\tBYTES/S\tROWS/S\tAT\tCPU S/GIB\tBOUND BY\tTRIED")
+	row := func(what, tls string, m baseline.Measurement, unit, tried string) {
+		at := english.Plural(m.Workers, unit, "")
+		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", what, cmp.Or(m.Format, "-"), tls,
+			size(m.BytesPerSecond), units.Amount(m.RowsPerSecond), at, m.CPUSecondsPerGiB, m.BoundBy, tried)
+	}
 	for _, s := range f.Source {
 		what := map[baseline.Stage]string{baseline.Fill: "draw rows", baseline.Encode: "draw and encode"}[s.Stage]
 		if s.PayloadKind == string(dataset.Text) {
 			what += ", text payload"
 		}
-		fmt.Fprintf(out, "%s\t%s\t\t%s\t%s\t%s\t%.2f\t\t\n", what, orNone(s.Format), size(s.BytesPerSecond), count(s.RowsPerSecond),
-			plural(s.Workers, "core"), s.CPUSecondsPerGiB)
+		row(what, "", s, "core", "")
 	}
 	for _, s := range f.Series {
+		tls := map[bool]string{true: "on", false: "off"}[s.TLS]
 		if s.Best < 0 {
-			fmt.Fprintf(out, "%s\t%s\t%s\t-\t-\t-\t-\t-\t\n", s.name(), orNone(s.Format), onOff(s.TLS))
+			fmt.Fprintf(out, "%s\t%s\t%s\t-\t-\t-\t-\t-\t\n", s.name(), cmp.Or(s.Format, "-"), tls)
 			continue
 		}
-		b := s.Points[s.Best]
-		fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\t%.2f\t%s\t%s\n", s.name(), s.Format, onOff(s.TLS), size(b.BytesPerSecond), count(b.RowsPerSecond),
-			plural(b.Workers, "worker"), b.CPUSecondsPerGiB, b.BoundBy, s.tried())
+		var tried []string
+		for _, p := range s.Points {
+			tried = append(tried, strconv.Itoa(p.Workers))
+		}
+		row(s.name(), tls, s.Points[s.Best], "worker", strings.Join(tried, " "))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -160,22 +168,16 @@ func (f Found) WriteText(w io.Writer) error {
 	return err
 }
 
-// tried are the workers of the points.
-func (s *Series) tried() string {
-	var all []string
-	for _, p := range s.Points {
-		all = append(all, strconv.Itoa(p.Workers))
-	}
-	return strings.Join(all, " ")
-}
-
 // notes are what the table leaves out: errors, workers that were not tried, sinks that count.
 func (f Found) notes() (lines [][2]string) {
 	add := func(what, format string, args ...any) {
 		lines = append(lines, [2]string{what, fmt.Sprintf(format, args...)})
 	}
 	for _, s := range f.Series {
-		name := s.name() + map[bool]string{true: " with TLS"}[s.TLS]
+		name := s.name()
+		if s.TLS {
+			name += " with TLS"
+		}
 		if s.Error != "" {
 			add("failed", "%s: %s", name, s.Error)
 		}
@@ -210,34 +212,10 @@ func (f Found) kept() []string {
 		}
 	}
 	if n > 0 || len(names) == 0 {
-		names = append(names, plural(n, "series"))
+		names = append(names, english.Plural(n, "series", "series"))
 	}
 	return names
 }
 
+// size has three digits: a rate is not repeated to more.
 func size(n float64) string { return humanize.IBytesN(uint64(max(n, 0)), 3) }
-
-func count(n float64) string { return humanize.Comma(int64(math.Round(n))) }
-
-func plural(n int, one string) string {
-	if one == "series" {
-		return strconv.Itoa(n) + " series"
-	}
-	return english.Plural(n, one, "")
-}
-
-func onOff(on bool) string { return map[bool]string{true: "on", false: "off"}[on] }
-
-func orNone(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-func orUnknown(text string) string {
-	if text == "" {
-		return "an unknown processor"
-	}
-	return text
-}

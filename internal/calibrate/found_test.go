@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -48,11 +48,11 @@ func TestEnough(t *testing.T) {
 }
 
 func found() Found {
-	c := Calibration{Options: Options{Dataset: "documents", State: "/state", Version: "v1.2.3"}}
-	c.machine = results.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
+	c := Calibration{Dataset: "documents", State: "/state", Version: "v1.2.3"}
+	c.machine = host.Machine{Host: "anna", CPU: "AMD EPYC 7B13", Cores: 4}
 	f := c.newFound(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	f.Seconds = 61.4
-	draw := c.ceiling(baseline.Key{Stage: baseline.Fill, PayloadKind: "bytes"}, 1)
+	draw := c.measurement(baseline.Key{Stage: baseline.Fill, PayloadKind: "bytes"}, 1)
 	draw.BytesPerSecond, draw.RowsPerSecond, draw.CPUSecondsPerGiB = 1.2e9, 1.2e9/520, 0.89
 	encode := draw
 	encode.Stage, encode.Format, encode.PayloadKind, encode.Workers = baseline.Encode, "doriscsv", "text", 4
@@ -95,33 +95,23 @@ func TestJSON(t *testing.T) {
 	require.NotContains(t, b.String(), "null,\n      \"complete\"")
 }
 
-func TestBudget(t *testing.T) {
-	b := budget{ends: time.Now().Add(time.Minute)}
-	require.InDelta(t, 20*time.Second, b.share(3), float64(time.Second))
-	require.Zero(t, budget{ends: time.Now().Add(-time.Minute)}.share(3))
-	require.Zero(t, budget{ends: time.Now()}.share(0))
+func TestShare(t *testing.T) {
+	now := time.Now()
+	require.InDelta(t, 20*time.Second, share(now.Add(time.Minute), 3), float64(time.Second))
+	require.Zero(t, share(now.Add(-time.Minute), 3))
+	require.Zero(t, share(now, 0))
 }
 
 func TestNamesOfSinks(t *testing.T) {
-	require.Empty(t, acquaintance{}.unlike("MySQL 8.4.0-terapush-sink-no-count"))
-	require.False(t, acquaintance{}.counts("MySQL 8.4.0-terapush-sink-no-count"))
-	require.True(t, acquaintance{says: "terapush-sink"}.counts("S3-compatible store"))
-	require.Contains(t, acquaintance{}.unlike("MySQL 8.4.0"), `"MySQL 8.4.0"`)
+	require.NoError(t, checkSink("MySQL 8.4.0-terapush-sink-no-count"))
+	require.NoError(t, checkSink("terapush-sink"))
+	require.ErrorContains(t, checkSink("MySQL 8.4.0"), `"MySQL 8.4.0"`)
 }
 
-func TestTail(t *testing.T) {
-	var said tail
-	require.Empty(t, said.said())
-	for range 1000 {
-		_, err := said.Write([]byte("all is well\n"))
-		require.NoError(t, err)
-	}
-	_, err := said.Write([]byte("panic: no\n"))
-	require.NoError(t, err)
-	require.True(t, strings.HasSuffix(said.said(), "panic: no"))
-	require.Less(t, len(said.said()), 3<<10)
-}
-
-func TestEnvironmentOfTheSink(t *testing.T) {
-	require.Equal(t, []string{"PATH=/bin", "X_TERAPUSH_=1"}, withoutFlags([]string{"PATH=/bin", "TERAPUSH_PASSWORD=x", "X_TERAPUSH_=1"}))
+func TestSaid(t *testing.T) {
+	var c child
+	require.Empty(t, c.said())
+	c.stderr.WriteString(strings.Repeat("all is well\n", 1000) + "panic: no\n")
+	require.True(t, strings.HasSuffix(c.said(), "panic: no"))
+	require.Less(t, len(c.said()), 3<<10)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
-	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -42,10 +42,10 @@ const (
 // errMemory is a number of workers that memory has no batches for.
 var errMemory = errors.New("--memory has no room for their batches")
 
-// measureLoads goes through all protocols. Each series is kept as soon as it has come to its end.
+// measureLoads measures all protocols. Each series is saved as soon as it is complete.
 func (c *Calibration) measureLoads(ctx, soft context.Context, drain <-chan struct{}, found *Found) error {
-	for i, p := range c.Protocols {
-		if err := c.protocol(ctx, soft, drain, p, len(c.Protocols)-i, found); err != nil {
+	for _, p := range c.Protocols {
+		if err := c.measureProtocol(ctx, soft, drain, p, found); err != nil {
 			return err
 		}
 	}
@@ -55,18 +55,17 @@ func (c *Calibration) measureLoads(ctx, soft context.Context, drain <-chan struc
 	return nil
 }
 
-// protocol measures one of them, with and without TLS; left is how many there are with this one.
-func (c *Calibration) protocol(ctx, soft context.Context, drain <-chan struct{}, p Protocol, left int, found *Found) error {
-	closes, err := c.open(soft, p)
-	if err != nil {
-		return err
+// measureProtocol measures one of them, with and without TLS.
+func (c *Calibration) measureProtocol(ctx, soft context.Context, drain <-chan struct{}, p Protocol, found *Found) error {
+	if c.Host == "" {
+		if err := c.openSink(soft, p); err != nil {
+			return err
+		}
+		defer c.sink.child.stop()
 	}
-	defer closes()
-	left *= len(c.TLS)
 	for _, encrypted := range c.TLS {
 		s := Series{Protocol: p.Name, Method: p.Method, TLS: encrypted, Points: []baseline.Measurement{}, Skipped: []Skipped{}}
-		err := c.series(ctx, p, &s, c.budget.share(left), drain)
-		left--
+		err := c.raise(ctx, p, &s, share(c.ends, len(c.Protocols)*len(c.TLS)-len(found.Series)), drain)
 		if soft.Err() != nil && !s.Complete {
 			s.Error, err = ErrStopped.Error(), ErrStopped
 		}
@@ -83,28 +82,60 @@ func (c *Calibration) protocol(ctx, soft context.Context, drain <-chan struct{},
 	return nil
 }
 
-// series raises the workers of one protocol. What keeps this protocol from being measured is in the series; an error ends
-// them all.
-func (c *Calibration) series(ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{}) error {
-	known := c.sink.known[p.Name]
-	if known.refusal != "" {
-		s.Error = known.refusal
+// openSink starts a sink for one protocol.
+func (c *Calibration) openSink(ctx context.Context, p Protocol) error {
+	rowBytes, err := c.rowBytes(p)
+	if err != nil {
+		return err
+	}
+	if c.sink.child, err = startChild(ctx, c.Binary, p.ports(), rowBytes); err != nil {
+		return err
+	}
+	c.sink.at, c.sink.says[p.Name] = c.sink.child.at, noCountName
+	if rowBytes == 0 {
+		c.sink.says[p.Name] = sinkName
+	}
+	return nil
+}
+
+// rowBytes is how many bytes a sink that does not count has to take for a row. Where its answers are compared with what
+// was sent whatever --verify says, it is the length that all rows have, or 0 where they have several: then the sink has to
+// count. Elsewhere any number will do that makes rows of every load.
+func (c *Calibration) rowBytes(p Protocol) (int64, error) {
+	one, err := c.fit(p, nowhere(), false, 1, shortest)
+	if err != nil {
+		return 0, err
+	}
+	if !p.compares {
+		return one.Plan.RowBytes, nil
+	}
+	d, err := datasetOf(one)
+	if err != nil {
+		return 0, err
+	}
+	return lengthOfAll(d, one.Plan.Format, one.Plan.KeyRows)
+}
+
+// raise raises the workers of one protocol. What keeps this protocol from being measured is in the series; an error ends
+// all of them.
+func (c *Calibration) raise(ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{}) error {
+	if s.Error = c.sink.refusal[p.Name]; s.Error != "" {
 		return nil
 	}
-	ends := budget{ends: time.Now().Add(within)}
+	ends := time.Now().Add(within)
 	var around time.Duration // what a push takes besides the time that it sends for
 	for i, workers := range c.Workers {
 		why := s.enough()
-		if why == "" && len(s.Points) > 0 && time.Now().After(c.budget.ends.Add(c.Time/2)) {
+		if why == "" && len(s.Points) > 0 && time.Now().After(c.ends.Add(c.Time/2)) {
 			why = fmt.Sprintf("no time left: this machine is slower than --time %s has room for", c.Time)
 		}
 		if why != "" {
 			s.skip(c.Workers[i:], why)
 			break
 		}
-		long := min(max(ends.share(len(c.Workers)-i)-around, shortest), longest)
+		long := min(max(share(ends, len(c.Workers)-i)-around, shortest), longest)
 		began := time.Now()
-		r, err := c.push(ctx, p, s.TLS, workers, long, drain)
+		reached, err := c.load(ctx, p, s.TLS, workers, long, drain)
 		switch {
 		case errors.Is(err, errMemory):
 			s.skip(c.Workers[i:], err.Error())
@@ -113,20 +144,20 @@ func (c *Calibration) series(ctx context.Context, p Protocol, s *Series, within 
 				s.Error = err.Error()
 			}
 			return nil
+		case errors.Is(err, errNoSink):
+			s.Error = err.Error()
+			return nil
 		case err != nil:
 			s.Error = strings.Join(strings.Fields(err.Error()), " ") + c.hint(p)
 			s.skip(c.Workers[i:], "failed")
 			if c.sink.child != nil {
-				return c.sink.child.gone()
+				return c.sink.child.failure()
 			}
 			return nil
 		}
 		around = max(time.Since(began)-long, 0)
-		if refusal := known.unlike(r.Target.Server); refusal != "" && c.sink.child == nil {
-			s.Error = refusal
-			return nil
-		}
-		s.Points = append(s.Points, c.point(p, s, workers, r, known))
+		s.Method, s.Format = reached.Method, reached.Format
+		s.Points = append(s.Points, reached)
 	}
 	s.Complete = true
 	return nil
@@ -144,11 +175,14 @@ func (c *Calibration) hint(p Protocol) string {
 	return fmt.Sprintf("; a sink that does not count needs --row-bytes %d for that", n)
 }
 
-// push makes one push, for so long.
-func (c *Calibration) push(ctx context.Context, p Protocol, encrypted bool, workers int, long time.Duration, drain <-chan struct{}) (*report.Report, error) {
+// load makes one push for so long, and returns what it reached. It is none of sweep.Trials: those forget each run over a
+// connection of its own, and a sink has nothing to forget.
+func (c *Calibration) load(
+	ctx context.Context, p Protocol, encrypted bool, workers int, long time.Duration, drain <-chan struct{},
+) (m baseline.Measurement, err error) {
 	one, err := c.fit(p, c.sink.at, encrypted, workers, long)
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	one.Config.State = c.work
 	r, err := push.Run(ctx, push.Job{
@@ -156,12 +190,27 @@ func (c *Calibration) push(ctx context.Context, p Protocol, encrypted bool, work
 		Log: slog.New(slog.DiscardHandler), // what it warns of is its delivery, which nobody counts on
 	})
 	if err != nil {
-		return nil, err
+		return m, err
 	}
 	if r.Result.BytesPerSecond <= 0 {
-		return nil, fmt.Errorf("nothing was acknowledged within %s", long)
+		return m, fmt.Errorf("nothing was acknowledged within %s", long)
 	}
-	return r, nil
+	says := r.Target.Server + c.sink.says[p.Name]
+	m = c.measurement(baseline.Key{
+		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
+		Dataset: r.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: encrypted,
+	}, workers)
+	m.Host, m.Counting = c.Host, !strings.Contains(says, noCountName)
+	m.RowsPerSecond, m.BytesPerSecond, m.BoundBy = r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.BoundBy.Verdict
+	m.CPUSecondsPerGiB = r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib)
+	return m, checkSink(says)
+}
+
+// measurement is one of this machine, now, without a rate.
+func (c *Calibration) measurement(k baseline.Key, workers int) baseline.Measurement {
+	return baseline.Measurement{
+		Key: k, Measured: time.Now().UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Workers: workers,
+	}
 }
 
 // fit plans a push whose templates and batches on their way all have a place in memory: otherwise batches would be encoded
@@ -184,7 +233,7 @@ func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int,
 	if err != nil {
 		return one, err
 	}
-	return one, fmt.Errorf("%w, %s for each at least", errMemory, size(leastBatch))
+	return one, fmt.Errorf("%w, %s for each at least", errMemory, units.Bytes(leastBatch))
 }
 
 // flags are those of a push that asks the sink for nothing but to take rows.
@@ -200,23 +249,22 @@ func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers in
 	if !p.objects {
 		flags["create"], flags["delivery"] = []string{"never"}, []string{"at-least-once"}
 	}
-	if c.PayloadBytes > 0 {
-		flags["payload-bytes"] = []string{strconv.Itoa(c.PayloadBytes)}
-	}
 	kind := c.PayloadKind
 	if kind == "" && p.textOnly && c.hasRawBytes() {
 		kind = string(dataset.Text)
 	}
-	if kind != "" {
-		flags["payload-kind"] = []string{kind}
+	for name, value := range map[string]string{"payload-kind": kind, "memory": c.Memory} {
+		if value != "" {
+			flags[name] = []string{value}
+		}
 	}
-	if c.Memory != "" {
-		flags["memory"] = []string{c.Memory}
+	if c.PayloadBytes > 0 {
+		flags["payload-bytes"] = []string{strconv.Itoa(c.PayloadBytes)}
 	}
 	return flags
 }
 
-// hasRawBytes tells whether the dataset has a column that is raw bytes unless it is told to be text.
+// hasRawBytes reports whether the dataset has a column that is raw bytes unless it is said to be text.
 func (c *Calibration) hasRawBytes() bool {
 	d, err := dataset.New(c.Dataset, dataset.Options{PayloadBytes: c.PayloadBytes})
 	return err == nil && slices.ContainsFunc(d.Schema().Columns, func(col rows.Column) bool { return col.Type == rows.Bytes })
@@ -229,23 +277,4 @@ func (c *Calibration) password(name string) (string, bool) {
 		return "", false
 	}
 	return c.LookupEnv(name)
-}
-
-// point is what a push has shown.
-func (c *Calibration) point(p Protocol, s *Series, workers int, r *report.Report, known acquaintance) baseline.Measurement {
-	one, _ := c.fit(p, c.sink.at, s.TLS, workers, shortest) // which has just been possible
-	s.Format, s.Method = r.Plan.Format, r.Plan.Method
-	made := c.ceiling(baseline.Key{
-		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
-		Dataset: r.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: s.TLS,
-	}, workers)
-	made.Host, made.Counting = c.Host, known.counts(r.Target.Server)
-	made.RowsPerSecond, made.BytesPerSecond, made.BoundBy = r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.BoundBy.Verdict
-	made.CPUSecondsPerGiB = r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib)
-	return made
-}
-
-// ceiling is one of this machine, now, without a rate.
-func (c *Calibration) ceiling(k baseline.Key, workers int) baseline.Measurement {
-	return baseline.Measurement{Key: k, Measured: time.Now().UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Workers: workers}
 }

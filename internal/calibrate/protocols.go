@@ -5,20 +5,18 @@ import (
 	"net"
 	"net/url"
 	"slices"
-	"strconv"
 )
 
 // Protocol is one way into a sink.
 type Protocol struct {
 	Name   string // of --only, and of the sink's port
-	Port   int    // of a sink that was not told another
 	Method string
 	// also is the name of a second port that the protocol needs; "" is none.
 	also string
 	http bool // the sink says who it is in a header
-	// textOnly protocols have no type for raw bytes: datasets whose payload can be text as well are pushed so.
+	// textOnly protocols have no type for raw bytes: a payload that can be text as well is sent as text.
 	textOnly bool
-	// compares says that the back-end compares the rows of an answer with those it sent even where nobody asked for it.
+	// compares means that the back-end compares the rows of an answer with those it sent, whatever --verify says.
 	compares bool
 	objects  bool // loads become objects, and there is no table
 	target   func(at addresses, encrypted bool) string
@@ -27,20 +25,19 @@ type Protocol struct {
 // addresses are host:port by the names of the sink's ports.
 type addresses map[string]string
 
-// Ports are the ports of a sink that loads go into, by their names, as `terapush sink` opens them.
-func Ports() map[string]int {
-	ports := map[string]int{dorisSQL: 19030}
+// Ports returns the names of the ports of a sink that loads go into, as `terapush sink` calls them.
+func Ports() (names []string) {
 	for _, p := range Protocols() {
-		ports[p.Name] = p.Port
+		names = append(names, p.ports()...)
 	}
-	return ports
+	return names
 }
 
 // nowhere are addresses to plan pushes with.
 func nowhere() addresses {
 	at := addresses{}
-	for name, port := range Ports() {
-		at[name] = net.JoinHostPort("localhost", strconv.Itoa(port))
+	for _, name := range Ports() {
+		at[name] = "localhost:1"
 	}
 	return at
 }
@@ -50,20 +47,21 @@ const dorisSQL = "doris-sql"
 // Protocols are those that are measured, in order.
 func Protocols() []Protocol {
 	return []Protocol{
-		{Name: "mysql", Port: 13306, Method: "load-data", target: func(at addresses, _ bool) string {
+		{Name: "mysql", Method: "load-data", target: func(at addresses, _ bool) string {
 			return "mysql://root@" + at["mysql"] + "/calibrate"
 		}},
-		{Name: "postgres", Port: 15432, Method: "copy", target: func(at addresses, _ bool) string {
+		{Name: "postgres", Method: "copy", target: func(at addresses, _ bool) string {
 			return "postgres://root@" + at["postgres"] + "/calibrate"
 		}},
-		{Name: "doris", Port: 18030, Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true, target: func(at addresses, _ bool) string {
-			_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
-			return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
-		}},
-		{Name: "databend", Port: 18000, Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
+		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true,
+			target: func(at addresses, _ bool) string {
+				_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
+				return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
+			}},
+		{Name: "databend", Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
 			return "databend://root@" + at["databend"] + "/calibrate"
 		}},
-		{Name: "s3", Port: 19000, Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
+		{Name: "s3", Method: "put", http: true, objects: true, target: func(at addresses, encrypted bool) string {
 			scheme := "http"
 			if encrypted {
 				scheme = "https"
@@ -79,12 +77,12 @@ func Chosen(names []string) ([]Protocol, error) {
 	if len(names) == 0 {
 		return all, nil
 	}
-	var valid []string
-	for _, p := range all {
-		valid = append(valid, p.Name)
-	}
 	for _, name := range names {
-		if !slices.Contains(valid, name) {
+		if !slices.ContainsFunc(all, func(p Protocol) bool { return p.Name == name }) {
+			var valid []string
+			for _, p := range all {
+				valid = append(valid, p.Name)
+			}
 			return nil, fmt.Errorf("--only %q: there are %v", name, valid)
 		}
 	}
@@ -93,8 +91,5 @@ func Chosen(names []string) ([]Protocol, error) {
 
 // ports are the names of the ports that the protocol needs.
 func (p Protocol) ports() []string {
-	if p.also == "" {
-		return []string{p.Name}
-	}
-	return []string{p.Name, p.also}
+	return slices.DeleteFunc([]string{p.Name, p.also}, func(name string) bool { return name == "" })
 }

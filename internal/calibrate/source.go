@@ -7,9 +7,11 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/dustin/go-humanize/english"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
@@ -17,6 +19,7 @@ import (
 	"github.com/terapush/terapush/internal/feed"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -30,154 +33,150 @@ const (
 // sourceShare is the part of the time that drawing and encoding get together.
 const sourceShare = 0.12
 
-// source is what rows are made of, for each format that the protocols take.
+// source is a stage before sending: fill, or encode in a format that a protocol takes.
 type source struct {
-	keys []baseline.Key // of the stages fill and encode
-	data map[baseline.Key]dataset.Dataset
+	key  baseline.Key
+	data dataset.Dataset
 }
 
-// newSource plans the pushes, which says in which formats rows go, and refuses what none of them could send.
-func (c *Calibration) newSource() (*source, error) {
-	s := &source{data: map[baseline.Key]dataset.Dataset{}}
+// sources plans the pushes, which says in which formats rows go, and refuses what none of them could send.
+func (c *Calibration) sources() ([]source, error) {
+	var fills, encodes []source
 	for _, p := range c.Protocols {
 		one, err := c.fit(p, nowhere(), false, 1, shortest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.Name, err)
 		}
-		made := one.Plan
 		d, err := datasetOf(one)
 		if err != nil {
 			return nil, err
 		}
-		drawn := baseline.Key{Stage: baseline.Fill, Dataset: made.Dataset, PayloadBytes: made.PayloadBytes, PayloadKind: made.PayloadKind}
-		encoded := drawn
-		encoded.Stage, encoded.Format = baseline.Encode, string(made.Format)
-		for _, k := range []baseline.Key{drawn, encoded} {
-			if s.data[k] == nil {
-				s.data[k] = d
-				s.keys = append(s.keys, k)
-			}
-		}
+		s := source{baseline.Key{
+			Stage: baseline.Fill, Dataset: one.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind,
+		}, d}
+		fills = appendNew(fills, s)
+		s.key.Stage, s.key.Format = baseline.Encode, string(one.Plan.Format)
+		encodes = appendNew(encodes, s)
 	}
-	slices.SortStableFunc(s.keys, func(a, b baseline.Key) int {
-		return map[baseline.Stage]int{baseline.Fill: 0, baseline.Encode: 1}[a.Stage] - map[baseline.Stage]int{baseline.Fill: 0, baseline.Encode: 1}[b.Stage]
-	})
-	return s, nil
+	return append(fills, encodes...), nil
 }
 
-// measureSource draws and encodes on one core and on all.
-func (c *Calibration) measureSource(ctx context.Context, s *source, found *Found) error {
+func appendNew(all []source, s source) []source {
+	if slices.ContainsFunc(all, func(other source) bool { return other.key == s.key }) {
+		return all
+	}
+	return append(all, s)
+}
+
+// measureSources draws and encodes on one core and on all.
+func (c *Calibration) measureSources(ctx context.Context, sources []source, found *Found) error {
 	cores := slices.Compact([]int{1, runtime.GOMAXPROCS(0)})
-	each := time.Duration(sourceShare * float64(c.Time) / float64(len(s.keys)*len(cores)))
-	var made []baseline.Measurement
-	for _, k := range s.keys {
+	each := time.Duration(sourceShare * float64(c.Time) / float64(len(sources)*len(cores)))
+	var all []baseline.Measurement
+	for _, s := range sources {
 		for _, n := range cores {
-			work := draw
-			if k.Stage == baseline.Encode {
-				work = encodeBatches
+			m := c.measurement(s.key, n)
+			measure := s.fill
+			if s.key.Stage == baseline.Encode {
+				measure = s.encode
 			}
-			did, err := work(ctx, s.data[k], batch.Format(k.Format), n, each)
-			if err != nil {
+			if err := measure(ctx, &m, each); err != nil {
 				return err
 			}
-			one := c.ceiling(k, n)
-			one.RowsPerSecond, one.BytesPerSecond = did.rows/did.seconds, did.bytes/did.seconds
-			one.CPUSecondsPerGiB = did.cpu / (did.bytes / gib)
-			made = append(made, one)
-			c.tell("%s: %s/s, %s rows/s", sourceName(one), size(one.BytesPerSecond), count(one.RowsPerSecond))
+			all = append(all, m)
+			c.tell("%s: %s/s, %s rows/s", sourceName(m), size(m.BytesPerSecond), units.Amount(m.RowsPerSecond))
 		}
 	}
-	found.Source = made
-	return baseline.Save(c.State, made)
+	found.Source = all
+	return baseline.Save(c.State, all)
 }
 
-// done is what some goroutines did.
-type done struct{ rows, bytes, seconds, cpu float64 }
+// step does a piece of work again and again, and returns what it did.
+type step func() (rows, bytes int64, err error)
 
-// together runs one step again and again on several cores until the time is over; a step says what it did.
-func together(ctx context.Context, cores int, long time.Duration, worker func(n int) func() (rows, bytes int64, err error)) (done, error) {
+// together repeats one step of each worker until the time is over, and puts the rates into the measurement.
+func together(ctx context.Context, m *baseline.Measurement, long time.Duration, worker func() step) error {
 	bound, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	var all sync.WaitGroup
-	var drawn, bytes atomic.Int64
-	problems := make([]error, cores)
-	steps := make([]func() (int64, int64, error), cores)
+	var group errgroup.Group
+	var rows, bytes atomic.Int64
+	steps := make([]step, m.Workers)
 	for n := range steps {
-		steps[n] = worker(n)
+		steps[n] = worker()
 	}
-	before, began := stats.ProcessUsage().CPU(), time.Now()
-	for n, step := range steps {
-		all.Go(func() {
+	cpu, began := stats.ProcessUsage().CPU(), time.Now()
+	for _, do := range steps {
+		group.Go(func() error {
 			for first := true; first || bound.Err() == nil; first = false {
-				r, b, err := step()
+				r, b, err := do()
 				if err != nil {
-					problems[n] = err
-					return
+					return err
 				}
-				drawn.Add(r)
+				rows.Add(r)
 				bytes.Add(b)
 			}
+			return nil
 		})
 	}
-	all.Wait()
-	d := done{
-		rows: float64(drawn.Load()), bytes: float64(bytes.Load()),
-		seconds: time.Since(began).Seconds(), cpu: stats.ProcessUsage().CPU() - before,
-	}
-	return d, errors.Join(append(problems, ctx.Err())...)
+	err := group.Wait()
+	seconds := time.Since(began).Seconds()
+	m.RowsPerSecond, m.BytesPerSecond = float64(rows.Load())/seconds, float64(bytes.Load())/seconds
+	m.CPUSecondsPerGiB = (stats.ProcessUsage().CPU() - cpu) / (float64(bytes.Load()) / gib)
+	return errors.Join(err, ctx.Err())
 }
 
-// draw fills blocks with rows.
-func draw(ctx context.Context, d dataset.Dataset, _ batch.Format, cores int, long time.Duration) (done, error) {
-	n := int(max(1, pieceBytes/d.Schema().MaxRowBytes()))
+// fill draws rows into blocks.
+func (s source) fill(ctx context.Context, m *baseline.Measurement, long time.Duration) error {
+	schema := s.data.Schema()
+	n := int(max(1, pieceBytes/schema.MaxRowBytes()))
 	var next atomic.Int64
-	return together(ctx, cores, long, func(int) func() (int64, int64, error) {
-		block := rows.NewBlock(d.Schema())
+	return together(ctx, m, long, func() step {
+		block := rows.NewBlock(schema)
 		return func() (int64, int64, error) {
 			first := next.Add(int64(n)) - int64(n)
-			d.Fill(block, first, n)
-			d.Derive(block, first)
+			s.data.Fill(block, first, n)
+			s.data.Derive(block, first)
 			return int64(n), block.PayloadBytes(), nil
 		}
 	})
 }
 
-// encodeBatches has the feed of a run without any repeated row make one batch after the other.
-func encodeBatches(ctx context.Context, d dataset.Dataset, f batch.Format, cores int, long time.Duration) (done, error) {
+// encode has the feed of a run without any repeated row make one batch after the other.
+func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.Duration) error {
 	const many = math.MaxInt32 // batches: as many as there is time for
-	widest, err := encode.New(f, d.Schema(), encode.Options{})
+	format, schema := batch.Format(s.key.Format), s.data.Schema()
+	widest, err := encode.New(format, schema, encode.Options{})
 	if err != nil {
-		return done{}, err
+		return err
 	}
 	perBatch := max(1, batchBytes/int64(widest.MaxRow()))
-	total := min(many*perBatch, d.Schema().MaxNumber())
-	e, err := feed.NewEncoder(f, d, 0, total)
+	total := min(many*perBatch, schema.MaxNumber())
+	e, err := feed.NewEncoder(format, s.data, 0, total)
 	if err != nil {
-		return done{}, err
+		return err
 	}
 	// More than the caches hold, so that buffers are written to memory.
 	ring, err := feed.New(feed.Config{
-		Dataset: d, Encoder: e, Run: "calibrate", Rows: total, BatchRows: perBatch, Buffers: max(64, 2*cores),
+		Dataset: s.data, Encoder: e, Run: "calibrate", Rows: total, BatchRows: perBatch, Buffers: max(64, 2*m.Workers),
 	})
 	if err != nil {
-		return done{}, err
+		return err
 	}
-	if err := ring.Fill(ctx, cores, nil); err != nil {
-		return done{}, errors.Join(err, ring.Close())
-	}
-	var next atomic.Int64
-	next.Store(int64(ring.Buffers()))
-	did, err := together(ctx, cores, long, func(int) func() (int64, int64, error) {
-		return func() (int64, int64, error) {
-			b, err := ring.Batch(ctx, next.Add(1)-1)
-			if err != nil {
-				return 0, 0, err
+	if err = ring.Fill(ctx, m.Workers, nil); err == nil {
+		var next atomic.Int64
+		next.Store(int64(ring.Buffers()))
+		err = together(ctx, m, long, func() step {
+			return func() (int64, int64, error) {
+				b, err := ring.Batch(ctx, next.Add(1)-1)
+				if err != nil {
+					return 0, 0, err
+				}
+				defer b.Release()
+				return b.Rows, b.Payload, nil
 			}
-			defer b.Release()
-			return b.Rows, b.Payload, nil
-		}
-	})
-	return did, errors.Join(err, ring.Close())
+		})
+	}
+	return errors.Join(err, ring.Close())
 }
 
 // datasetOf is what a push would send.
@@ -213,5 +212,5 @@ func sourceName(c baseline.Measurement) string {
 	if c.PayloadKind != string(dataset.Bytes) {
 		what += ", payload " + c.PayloadKind
 	}
-	return fmt.Sprintf("%s on %s", what, plural(c.Workers, "core"))
+	return fmt.Sprintf("%s on %s", what, english.Plural(c.Workers, "core", ""))
 }

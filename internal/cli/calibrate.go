@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 )
 
 const calibrateHelp = `Measure what this machine can do at most, in about a minute: rows drawn, rows encoded, and for each protocol what a push
@@ -37,32 +39,32 @@ signal.`
 
 // calibrateFlags are the flags of calibrate.
 type calibrateFlags struct {
-	options calibrate.Options
-	ports   map[string]*int
-	memory  config.Bytes
-	only    []string
-	tls     string
-	json    bool
-	quiet   bool
+	calibrate.Calibration
+	ports  map[string]*int
+	memory config.Bytes
+	only   []string
+	tls    string
+	json   bool
+	quiet  bool
 }
 
 func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringVar(&o.options.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
-	f.IntVar(&o.options.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "length of a row's payload, 1 to 1048576")
-	f.StringVar(&o.options.PayloadKind, "payload-kind", "", "what a payload is made of, bytes or text (default: bytes, and text for doris, which has no type for them)")
+	f.StringVar(&o.Dataset, "dataset", "documents", "rows to push (see terapush list datasets)")
+	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "length of a row's payload, 1 to 1048576")
+	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload is made of, bytes or text (default: bytes, and text for doris, which has no type for them)")
 	f.Var(&o.memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
-	f.IntSliceVar(&o.options.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "connections that load at the same time, one number after the other")
+	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "connections that load at the same time, one number after the other")
 	f.StringSliceVar(&o.only, "only", nil, "protocols to measure, of mysql, postgres, doris, databend and s3 (default: all)")
-	f.DurationVar(&o.options.Time, "time", time.Minute, "time for all of it, about")
+	f.DurationVar(&o.Time, "time", time.Minute, "time for all of it, about")
 	f.StringVar(&o.tls, "tls", "both", "measure connections with TLS (on), without (off), or both")
 	f.BoolVar(&o.json, "json", false, "print all that was measured as one JSON object")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
-	f.StringVar(&o.options.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
+	f.StringVar(&o.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
 	o.ports = map[string]*int{}
 	for _, p := range sinkProtocols() {
-		if port, has := calibrate.Ports()[p.name]; has {
-			o.ports[p.name] = f.Int(p.name, port, "`port` at HOST of "+p.what)
+		if slices.Contains(calibrate.Ports(), p.name) {
+			o.ports[p.name] = f.Int(p.name, p.port, "`port` at HOST of "+p.what)
 		}
 	}
 }
@@ -94,7 +96,8 @@ func (a *app) calibrate() *cobra.Command {
 
 // calibration reads everything that says what is to be measured.
 func (a *app) calibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (*calibrate.Calibration, error) {
-	c := &calibrate.Calibration{Options: o.options, Drivers: a.drivers, LookupEnv: a.LookupEnv}
+	c := &o.Calibration
+	c.Drivers, c.LookupEnv = a.drivers, a.LookupEnv
 	var err error
 	if c.Protocols, err = calibrate.Chosen(o.only); err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (a *app) calibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (*
 	}
 	c.Version = buildVersion().Version
 	if !o.quiet {
-		c.Tell = func(line string) { fmt.Fprintln(a.terminal, printable(line)) }
+		c.Tell = func(line string) { fmt.Fprintln(a.terminal, units.Printable(line)) }
 	}
 	if c.Binary, err = os.Executable(); err != nil {
 		return nil, fmt.Errorf("finding terapush itself, to start a sink: %w", err)
@@ -147,19 +150,12 @@ func (o *calibrateFlags) host(f *pflag.FlagSet, args []string) (host string, por
 	}
 	host = args[0]
 	if _, port, err := net.SplitHostPort(host); err == nil {
-		return "", nil, fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql %s for one", host, orText(port, strconv.Itoa(ports["mysql"])))
+		return "", nil, fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql %s for one", host, cmp.Or(port, strconv.Itoa(ports["mysql"])))
 	}
 	if host == "" {
 		return "", nil, errors.New("HOST is empty: leave it out to calibrate this machine")
 	}
 	return host, ports, nil
-}
-
-func orText(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // runCalibration measures, and prints what it found as far as it came.
@@ -176,9 +172,5 @@ func (a *app) runCalibration(ctx context.Context, c *calibrate.Calibration, o ca
 	if len(found.Source)+len(found.Series) == 0 {
 		return err
 	}
-	show := found.WriteText
-	if o.json {
-		show = found.WriteJSON
-	}
-	return errors.Join(err, show(a.Stdout))
+	return errors.Join(err, a.print(found, o.json))
 }

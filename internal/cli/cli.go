@@ -20,6 +20,7 @@ import (
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -66,7 +67,7 @@ func complain(w io.Writer, err error) {
 	for line := range strings.Lines(err.Error()) {
 		if line = strings.TrimSpace(line); line != "" && !said[line] {
 			said[line] = true
-			fmt.Fprintln(w, "terapush:", printable(line))
+			fmt.Fprintln(w, "terapush:", units.Printable(line))
 		}
 	}
 }
@@ -119,39 +120,26 @@ func unknownFlag(c *cobra.Command, err error) error {
 
 // The exit codes are part of the command line: scripts rely on them.
 const (
-	exitOK          = 0
 	exitFailed      = 1
-	exitUsage       = 2
-	exitRejected    = 3
-	exitUnverified  = 4
-	exitPreflight   = 5
 	exitThreshold   = 6
-	exitUnknown     = 7
 	exitInterrupted = 128 // plus the signal's number
 )
 
 func (a *app) exitCode(err error) int {
+	outcome := push.OutcomeOf(err)
 	if errors.Is(err, errSlower) {
 		return exitThreshold
 	}
-	switch push.OutcomeOf(err) {
-	case report.OK:
-		return exitOK
-	case push.Usage:
-		return exitUsage
-	case report.PreflightFailed:
-		return exitPreflight
-	case report.Interrupted:
+	if outcome == report.Interrupted {
 		return exitInterrupted + a.signal.number()
-	case report.Unknown:
-		return exitUnknown
-	case report.VerificationFailed:
-		return exitUnverified
-	case report.Rejected:
-		return exitRejected
-	default:
-		return exitFailed
 	}
+	codes := map[report.Outcome]int{
+		report.OK: 0, push.Usage: 2, report.Rejected: 3, report.VerificationFailed: 4, report.PreflightFailed: 5, report.Unknown: 7,
+	}
+	if code, ok := codes[outcome]; ok {
+		return code
+	}
+	return exitFailed
 }
 
 // usage marks an error as one of the command line.

@@ -53,7 +53,7 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 	return cmd
 }
 
-// missed tells whether the threshold was missed. Where there was nothing to compare it cannot have been kept.
+// missed is the error of a missed threshold. Where there was nothing to compare it cannot have been kept.
 func missed(c results.Comparison, threshold float64) error {
 	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
 	switch {

@@ -58,9 +58,7 @@ func (a *app) doctor() *cobra.Command {
 				return usage(fmt.Errorf("--gbps %v: more than 0", gbps))
 			}
 			c.Target, c.Connect.LookupEnv = strings.Join(args, ""), a.LookupEnv
-			if config.PasswordInArguments(c.Target) {
-				a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-			}
+			a.warnOfPassword(c.Target)
 			if err := config.Complete(cmd.Flags(), a.LookupEnv, file); err != nil {
 				return usage(err)
 			}
@@ -102,11 +100,7 @@ func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int6
 		return &push.Error{Outcome: report.Interrupted, Err: errors.New("stopped by a signal")}
 	}
 	r := host.NewReport(machine, server)
-	print := r.WriteText
-	if c.JSON {
-		print = r.WriteJSON
-	}
-	if err := print(a.Stdout); err != nil {
+	if err := a.print(r, c.JSON); err != nil {
 		return err
 	}
 	if !r.OK {

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/terapush/terapush/internal/file"
 	"github.com/terapush/terapush/internal/results"
@@ -31,16 +29,6 @@ func (p *pipe) Write(text []byte) (int, error) {
 		return len(text), nil
 	}
 	return n, err
-}
-
-// printable puts a space for every control character: servers say what they want, and a terminal obeys some of it.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // input is a file that a command reads or keeps, by the flag or argument that names it; path is "" for none.

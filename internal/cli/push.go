@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -44,10 +46,8 @@ func (a *app) push() *cobra.Command {
 		Args:  exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			if config.PasswordInArguments(c.Target) {
-				a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-			}
-			explicit, err := a.complete(cmd.Flags(), &c, file)
+			a.warnOfPassword(c.Target)
+			explicit, err := a.restore(cmd.Flags(), &c, file)
 			if err != nil {
 				return usage(err)
 			}
@@ -78,22 +78,31 @@ func (a *app) push() *cobra.Command {
 	return cmd
 }
 
-// complete fills in what the command line left out, and a resumed run's flags last. explicit tells what this process
-// was told, and not the run.
-func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+func (a *app) warnOfPassword(target string) {
+	if config.PasswordInArguments(target) {
+		a.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
+	}
+}
+
+// complete fills in what the command line left out.
+func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error) {
 	c.Connect.LookupEnv = a.LookupEnv
-	if err := config.Complete(f, a.LookupEnv, file); err != nil {
+	if err = config.Complete(f, a.LookupEnv, file); err == nil && c.State == "" {
+		c.State, err = a.stateDir()
+	}
+	return err
+}
+
+// restore completes the flags, and fills in those of a resumed run last. explicit reports whether this process was given a
+// flag, and not the run.
+func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
+	if err := a.complete(f, c, file); err != nil {
 		return nil, err
 	}
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	if c.State == "" {
-		if c.State, err = a.stateDir(); err != nil {
-			return nil, err
-		}
-	}
 	if own["resume"] && c.Resume == "" { // an empty variable of a script's would start a new run
-		return nil, usage(errors.New("--resume wants the id of a run, as the interrupted push printed it"))
+		return nil, errors.New("--resume wants the id of a run, as the interrupted push printed it")
 	}
 	if c.Resume != "" {
 		r, err := runlog.Read(c.State, c.Resume)
@@ -135,16 +144,72 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	if outcome == push.Usage {
 		return nil, err
 	}
-	printed := a.print(a.Stdout, r, c.JSON)
+	printed := a.print(r, c.JSON)
 	w.linger(s)
 	return r, errors.Join(err, printed)
 }
 
-func (a *app) print(w io.Writer, r *report.Report, asJSON bool) error {
+// print shows a result on stdout.
+func (a *app) print(r interface {
+	WriteText(w io.Writer) error
+	WriteJSON(w io.Writer) error
+}, asJSON bool,
+) error {
 	if asJSON {
-		return r.WriteJSON(w)
+		return r.WriteJSON(a.Stdout)
 	}
-	return r.WriteText(w)
+	return r.WriteText(a.Stdout)
+}
+
+// watcher shows a run while it goes: progress on stderr, metrics on --metrics-addr.
+type watcher struct {
+	config   config.Push
+	terminal *live.Terminal
+	server   *live.Server // nil without --metrics-addr
+	passing  bool         // a bar goes without a trace, since somebody else tells how the run ended
+}
+
+// newWatcher takes the metrics' address before anything of the run happens.
+func newWatcher(ctx context.Context, c config.Push, t *live.Terminal) (*watcher, error) {
+	w := &watcher{config: c, terminal: t}
+	var err error
+	if c.MetricsAddr != "" {
+		w.server, err = live.Listen(ctx, c.MetricsAddr)
+	}
+	return w, err
+}
+
+func (w *watcher) watch(run push.Watched) (done func(), err error) {
+	if w.server != nil {
+		v := buildVersion()
+		info := live.Info{
+			Version: v.Version, Commit: v.Commit, Run: run.Run, Backend: run.Backend,
+			Method: run.Plan.Method, Format: string(run.Plan.Format), Delivery: string(run.Plan.Delivery),
+		}
+		if err := w.server.Serve(live.NewMetrics(info, run.Snapshot)); err != nil {
+			return nil, err
+		}
+	}
+	p := live.StartProgress(live.ProgressOptions{
+		Mode: live.Mode(w.config.Progress), Terminal: w.terminal, Snapshot: run.Snapshot, Transient: w.passing,
+	})
+	return p.Stop, nil
+}
+
+// linger keeps the metrics up after the end of the run; a signal ends it.
+func (w *watcher) linger(s stop) {
+	if w.server == nil || w.config.MetricsLinger == 0 {
+		return
+	}
+	ctx, cancel := s.soft()
+	defer cancel()
+	w.server.Linger(ctx, w.config.MetricsLinger)
+}
+
+func (w *watcher) close() {
+	if w.server != nil {
+		_ = w.server.Close() // the run is over; a scrape cut off now has missed nothing
+	}
 }
 
 // next is the command that a person wants after a run that did not end well, or "".

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/terapush/terapush/internal/push"
 )
 
 // caught remembers the first signal.
@@ -28,16 +30,9 @@ type stop struct {
 }
 
 // soft is a context that ends with the first signal: for whatever has nothing to finish.
-func (s stop) soft() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(s.hard)
-	go func() {
-		select {
-		case <-s.drain:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+func (s stop) soft() (ctx context.Context, cancel func()) {
+	ctx, end := push.Until(s.hard, s.drain, context.Canceled)
+	return ctx, func() { end(nil) }
 }
 
 // echo is how soon after the first signal another one is taken for the same: timeout(1), for one, signals a process and

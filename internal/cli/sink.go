@@ -9,10 +9,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -35,18 +35,27 @@ type sinkProtocol struct {
 	port   int
 	what   string
 	listen func(addr string, o sink.Options) (*sink.Server, error)
+	// target is what a push is given, "" where there is no push; {mysql} is the address of the port mysql, {doris:port} a
+	// port alone.
+	target   string
+	compares bool // pushes take an answer of no rows for a failure
 }
 
 func sinkProtocols() []sinkProtocol {
-	var one doris.Cluster // its ports know of each other's rows
+	var cluster doris.Cluster // its ports know of each other's rows
 	return []sinkProtocol{
-		{"mysql", 13306, "MySQL: LOAD DATA LOCAL and INSERT", mysql.Listen},
-		{"postgres", 15432, "PostgreSQL: COPY and INSERT", postgres.Listen},
-		{"databend", 18000, "Databend: streaming load and stage uploads", databend.Listen},
-		{"doris", 18030, "Doris: stream load", one.Listen},
-		{"doris-sql", 19030, "Doris' statements, over the MySQL protocol", one.ListenSQL},
-		{"s3", 19000, "S3: objects, whole or in parts", s3.Listen},
-		{"raw", 15201, "bytes behind their number, against which protocols are measured", raw.Listen},
+		{name: "mysql", port: 13306, what: "MySQL: LOAD DATA LOCAL and INSERT", listen: mysql.Listen,
+			target: "mysql://sink@{mysql}/sink?tls=false"},
+		{name: "postgres", port: 15432, what: "PostgreSQL: COPY and INSERT", listen: postgres.Listen,
+			target: "postgres://sink@{postgres}/sink?sslmode=disable"},
+		{name: "databend", port: 18000, what: "Databend: streaming load and stage uploads", listen: databend.Listen,
+			target: "databend://sink@{databend}/sink?sslmode=disable", compares: true},
+		{name: "doris", port: 18030, what: "Doris: stream load", listen: cluster.Listen,
+			target: "doris://sink@{doris-sql}/sink?http_port={doris:port}", compares: true},
+		{name: "doris-sql", port: 19030, what: "Doris' statements, over the MySQL protocol", listen: cluster.ListenSQL},
+		{name: "s3", port: 19000, what: "S3: objects, whole or in parts", listen: s3.Listen,
+			target: "s3://sink/prefix?region=us-east-1&path_style=true&endpoint=http://{s3}"},
+		{name: "raw", port: 15201, what: "bytes behind their number, against which protocols are measured", listen: raw.Listen},
 	}
 }
 
@@ -148,18 +157,12 @@ func (f *sinkFlags) check(set func(name string) bool) error {
 }
 
 // wanted are the protocols to open: those whose ports were given, or all.
-func (f *sinkFlags) wanted(set func(name string) bool) []sinkProtocol {
-	var some []sinkProtocol
-	all := sinkProtocols()
-	for _, p := range all {
-		if set(p.name) {
-			some = append(some, p)
-		}
+func wanted(set func(name string) bool) []sinkProtocol {
+	given := slices.DeleteFunc(sinkProtocols(), func(p sinkProtocol) bool { return !set(p.name) })
+	if len(given) == 0 {
+		return sinkProtocols()
 	}
-	if some == nil {
-		return all
-	}
-	return some
+	return given
 }
 
 // certificate is the one given, or a new one for this host.
@@ -206,7 +209,7 @@ func (a *app) runSink(ctx context.Context, f sinkFlags, flags *pflag.FlagSet) er
 	if f.options.TLS, err = f.certificate(); err != nil {
 		return err
 	}
-	servers, err := openSinks(f, f.wanted(flags.Changed))
+	servers, err := openSinks(f, wanted(flags.Changed))
 	defer servers.close()
 	if err != nil {
 		return err
@@ -281,7 +284,7 @@ func (a *app) tellSinks(f sinkFlags, servers openedSinks) error {
 	return err
 }
 
-// tellTook says what came in.
+// tellTook says what arrived.
 func (a *app) tellTook(f sinkFlags, servers openedSinks) error {
 	if !f.json {
 		return sinkTable(a.Stdout, f, servers)
@@ -291,12 +294,4 @@ func (a *app) tellTook(f sinkFlags, servers openedSinks) error {
 		took[s.name] = s.server.Stats()
 	}
 	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
-}
-
-// perSecond is 0 where no time has passed.
-func perSecond(n int64, d time.Duration) float64 {
-	if d <= 0 {
-		return 0
-	}
-	return float64(n) / d.Seconds()
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize"
+	"github.com/terapush/terapush/internal/units"
 )
 
 // sinkHints says what listens where, and how to push into it.
@@ -26,7 +26,7 @@ func sinkHints(f sinkFlags, servers openedSinks, at map[string]string) string {
 
 	b.WriteString("\nTo push into it:\n\n")
 	for _, s := range servers {
-		if command := pushInto(f, s.name, at); command != "" {
+		if command := pushInto(f, s.sinkProtocol, at); command != "" {
 			fmt.Fprintf(&b, "  %s\n", command)
 		}
 	}
@@ -44,47 +44,34 @@ func sinkHints(f sinkFlags, servers openedSinks, at map[string]string) string {
 	return b.String()
 }
 
-// takesNoRows tells that every load is answered with no rows.
+// takesNoRows reports whether every load is answered with no rows.
 func (f *sinkFlags) takesNoRows() bool { return f.options.NoCount && f.rowBytes == 0 }
 
 // pushInto is the command that pushes by a protocol, "" where there is none.
-func pushInto(f sinkFlags, name string, at map[string]string) string {
-	verify := "ack"
-	if f.options.NoCount || name == "doris" { // whose pushes else wait until the rows can be read
-		verify = "none"
+func pushInto(f sinkFlags, p sinkProtocol, at map[string]string) string {
+	target := p.target
+	for name, address := range at {
+		address = reachable(address)
+		target = strings.ReplaceAll(target, "{"+name+"}", address)
+		target = strings.ReplaceAll(target, "{"+name+":port}", address[strings.LastIndexByte(address, ':')+1:])
 	}
-	var environment, target string
-	switch name {
-	case "mysql":
-		target = "mysql://sink@" + reachable(at[name]) + "/sink?tls=false"
-	case "postgres":
-		target = "postgres://sink@" + reachable(at[name]) + "/sink?sslmode=disable"
-	case "databend":
-		if f.takesNoRows() {
-			return ""
-		}
-		target = "databend://sink@" + reachable(at[name]) + "/sink?sslmode=disable"
-	case "doris":
-		if _, ok := at["doris-sql"]; !ok || f.takesNoRows() {
-			return "" // a push asks there first
-		}
-		_, port, _ := net.SplitHostPort(at[name]) // the server's own address
-		target = "doris://sink@" + reachable(at["doris-sql"]) + "/sink?http_port=" + port
+	if target == "" || strings.Contains(target, "{") || p.compares && f.takesNoRows() {
+		return "" // a push to Doris asks doris-sql first, which may not be open
+	}
+	environment, payload, proof := "", "", "ack"
+	if f.options.NoCount {
+		proof = "none"
+	}
+	switch p.name {
+	case "doris": // it has no type for bytes, and pushes else wait until the rows can be read
+		payload, proof = " --payload-kind text", "none"
 	case "s3":
-		environment = "AWS_ACCESS_KEY_ID=sink AWS_SECRET_ACCESS_KEY=sink "
-		if f.options.Password != "" {
-			environment = "AWS_ACCESS_KEY_ID=sink "
+		environment = "AWS_ACCESS_KEY_ID=sink "
+		if f.options.Password == "" {
+			environment += "AWS_SECRET_ACCESS_KEY=sink "
 		}
-		target = "s3://sink/prefix?region=us-east-1&path_style=true&endpoint=http://" + reachable(at[name])
-	default:
-		return ""
 	}
-	if name == "doris" {
-		target = quote(target) + " --payload-kind text" // it has no type for bytes
-	} else {
-		target = quote(target)
-	}
-	return environment + "terapush push " + target + " --create never --delivery at-least-once --verify " + verify
+	return environment + "terapush push " + quote(target) + payload + " --create never --delivery at-least-once --verify " + proof
 }
 
 // reachable is an address to connect to: of a server that listens on all of them it has this machine's name.
@@ -112,8 +99,12 @@ func sinkTable(to io.Writer, f sinkFlags, servers openedSinks) error {
 	fmt.Fprintln(out)
 	for _, s := range servers {
 		took := s.server.Stats()
+		perSecond := 0.0
+		if busy := s.server.Busy().Seconds(); busy > 0 {
+			perSecond = float64(took.Bytes) / busy / (1 << 30)
+		}
 		fmt.Fprintf(out, "%s\t%d\t%d\t%d\t%s\t%.2f\t", s.name, took.Connections, took.Statements, took.Rows,
-			humanize.IBytes(uint64(took.Bytes)), perSecond(took.Bytes, s.server.Busy())/(1<<30))
+			units.Bytes(took.Bytes), perSecond)
 		if f.fail > 0 {
 			fmt.Fprintf(out, "%d\t", took.Failed)
 		}

@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -46,8 +45,10 @@ in succession.
 Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or a cell that cannot be,
 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
 
-// sweepFlags are the flags that only sweep has.
-type sweepFlags struct {
+// sweeper is a sweep of one command line.
+type sweeper struct {
+	trialsCommand
+	*sweep.Sweep
 	planFile, preset, scale string
 	record                  string
 	byDefault               bool // the record lies in the state folder, since nobody said where
@@ -58,35 +59,23 @@ type sweepFlags struct {
 	html                    string
 }
 
-func (o *sweepFlags) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.planFile, "plan", "", "YAML file with the cells")
-	f.StringVar(&o.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
-	f.StringVar(&o.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&o.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
-	f.BoolVar(&o.restart, "restart", false, "begin anew and forget what is in the record")
-	f.BoolVar(&o.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
-	f.IntVar(&o.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
-	f.DurationVar(&o.budget, "budget", 0, "time for the whole sweep: what has not begun by then is skipped (default: the plan's)")
-	f.StringVar(&o.only, "only", "", "part of the plan to do")
-	f.StringVar(&o.html, "report", "", "write the tables with charts to this HTML file as well")
-}
-
-// sweeper is a sweep of one command line.
-type sweeper struct {
-	*app
-	sweepFlags
-	*sweep.Sweep
-	target  string              // of the command line, "" without one
-	flags   *pflag.FlagSet      // of the command
-	given   map[string][]string // flags on the command line
-	file    string              // --config
-	process config.Push         // for what concerns this process and no cell
+func (s *sweeper) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&s.planFile, "plan", "", "YAML file with the cells")
+	f.StringVar(&s.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
+	f.StringVar(&s.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
+	f.StringVar(&s.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
+	f.BoolVar(&s.restart, "restart", false, "begin anew and forget what is in the record")
+	f.BoolVar(&s.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
+	f.IntVar(&s.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
+	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: what has not begun by then is skipped (default: the plan's)")
+	f.StringVar(&s.only, "only", "", "part of the plan to do")
+	f.StringVar(&s.html, "report", "", "write the tables with charts to this HTML file as well")
+	s.pushFlags(f, "print all cells and the estimate, and connect to nothing", "print the tables as one JSON object", "push that ended",
+		map[string]string{"create": string(loader.CreateRecreate)})
 }
 
 func (a *app) sweep() *cobra.Command {
-	var own sweepFlags
-	var c config.Push
-	var file string
+	s := &sweeper{trialsCommand: trialsCommand{app: a}}
 	cmd := &cobra.Command{
 		Use:   "sweep [TARGET] --plan FILE | --preset NAME [flags]",
 		Short: "Push in many ways and compare: methods, batch sizes, workers",
@@ -95,12 +84,11 @@ func (a *app) sweep() *cobra.Command {
   terapush sweep mysql://user@host/db --plan mine.yaml --repeats 3 --report mine.html
   terapush sweep --plan mine.yaml --dry-run`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := &sweeper{app: a, flags: cmd.Flags(), file: file}
-			if err := s.read(args, &c, &own); err != nil {
+			if err := s.read(args); err != nil {
 				return usage(err)
 			}
 			was, refused := s.look()
-			if c.DryRun {
+			if s.process.DryRun {
 				return errors.Join(s.Explain(s.Stdout, s.record, was.Entries), usage(refused))
 			}
 			if refused != nil {
@@ -109,46 +97,20 @@ func (a *app) sweep() *cobra.Command {
 			return s.run(cmd.Context())
 		},
 	}
-	own.flags(cmd.Flags())
-	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
-	cmd.Flags().Lookup("dry-run").Usage = "print all cells and the estimate, and connect to nothing"
-	cmd.Flags().Lookup("json").Usage = "print the tables as one JSON object"
-	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every push that ended"
-	cmd.Flags().Lookup("create").DefValue = string(loader.CreateRecreate)
-	for _, name := range sweep.OfOnePush() {
-		cmd.Flags().Lookup(name).Hidden = true
-	}
-	cmd.Flags().SortFlags = false
+	s.addFlags(cmd.Flags())
 	return cmd
 }
 
-// read takes everything that says what is to be done. What the environment says comes last: it may say how this process
-// works, but to a cell only what neither plan nor command line says.
-func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
+// read takes everything that says what is to be done.
+func (s *sweeper) read(args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("sweep takes at most one TARGET: %d arguments given", len(args))
 	}
-	if len(args) == 1 {
-		s.target = args[0]
-	}
-	if config.PasswordInArguments(s.target) {
-		s.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-	}
-	push, err := s.overrides()
-	s.given = map[string][]string{}
-	s.flags.Visit(func(f *pflag.Flag) { s.given[f.Name] = valuesOf(f) })
-	delete(s.given, "restart")
-	if err == nil {
-		err = config.Complete(s.flags, s.LookupEnv, s.file)
-	}
-	if err == nil && c.State == "" {
-		c.State, err = s.stateDir()
-	}
+	push, err := s.trialsCommand.read(strings.Join(args, ""), "; a sweep is gone on with by its own command")
 	if err != nil {
 		return err
 	}
-	s.process, s.sweepFlags = *c, *own
+	delete(s.given, "restart")
 	name, text, err := s.text()
 	if err != nil {
 		return err
@@ -179,11 +141,6 @@ func (s *sweeper) read(args []string, c *config.Push, own *sweepFlags) error {
 	return err
 }
 
-// sources is where flags come from that neither plan nor command line has.
-func (s *sweeper) sources() sweep.Sources {
-	return sweep.Sources{Drivers: s.drivers, LookupEnv: s.LookupEnv, File: s.file}
-}
-
 // text is the plan's, and its name for errors.
 func (s *sweeper) text() (name string, text []byte, err error) {
 	switch {
@@ -205,44 +162,13 @@ func (s *sweeper) text() (name string, text []byte, err error) {
 	return s.planFile, text, nil
 }
 
-// overrides are the flags on the command line that cells are given.
-func (s *sweeper) overrides() (map[string][]string, error) {
-	_, cells := sweep.Flags(s.drivers)
-	push := map[string][]string{}
-	var problems []error
-	s.flags.Visit(func(f *pflag.Flag) {
-		switch {
-		case slices.Contains(sweep.OfOnePush(), f.Name):
-			problems = append(problems, fmt.Errorf("--%s is for a single push; a sweep is gone on with by its own command", f.Name))
-		case slices.Contains(cells, f.Name):
-			push[f.Name] = valuesOf(f)
-		}
-	})
-	_, err := (&config.Push{Set: push["set"]}).Settings()
-	return push, errors.Join(append(problems, err)...)
-}
-
-func valuesOf(f *pflag.Flag) []string {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.GetSlice()
-	}
-	return []string{f.Value.String()}
-}
-
 // command is what goes on with the sweep, with one switch more if it has a name.
 func (s *sweeper) command(more string) string {
 	words := []string{"terapush sweep"}
 	if shown, err := sweep.ShownTarget(s.target); err == nil {
 		words = append(words, quote(shown))
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.given)) {
-		for _, value := range s.given[name] {
-			if name == "set" {
-				value = sweep.ShownSetting(value)
-			}
-			words = append(words, "--"+name+"="+quote(value))
-		}
-	}
+	words = append(words, arguments("--%s=%s", s.given, slices.Sorted(maps.Keys(s.given)))...)
 	if _, given := s.given[more]; more != "" && !given {
 		words = append(words, "--"+more)
 	}
@@ -283,7 +209,10 @@ func (s *sweeper) run(ctx context.Context) error {
 	}
 	if swept != nil {
 		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command(""))
-		return errors.Join(s.outcome(swept, r), err)
+		reached := slices.ContainsFunc(r.Entries, func(e results.Entry) bool {
+			return e.Status == results.Measured || e.Status == results.Limited
+		})
+		return errors.Join(endedEarly(swept, reached), err)
 	}
 	failed := failures(r)
 	if failed != nil {
@@ -300,7 +229,7 @@ func (s *sweeper) sweepCells(stop stop, file *results.File) error {
 	if err != nil {
 		path = s.record
 	}
-	trials := s.trials(s.sources(), sweep.StateFor(s.process.State, "sweep", path), s.Targets(), s.process)
+	trials := s.trials(sweep.StateFor(s.process.State, "sweep", path), s.Targets())
 	trials.Clear(stop.hard) // what a killed process left
 	err = sweep.Run(stop.hard, sweep.Job{
 		Plan: s.Plan, Cases: s.Cases, Digest: results.Digest(s.Parts, s.Plan.Limit), Done: file.Record().Entries, Keep: file.Append,
@@ -308,25 +237,10 @@ func (s *sweeper) sweepCells(stop stop, file *results.File) error {
 		Push: func(ctx context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
 			return trials.Push(ctx, c.Setup, drain, begun)
 		},
-		Drain: stop.drain, End: s.tell,
+		Drain: stop.drain, End: func(p sweep.Progress, e results.Entry) { s.tell(s.Line(p, e)) },
 	})
-	s.leave(trials)
+	s.closeTrials(trials)
 	return err
-}
-
-// outcome says how a sweep ended that did not come to its end.
-func (s *sweeper) outcome(err error, r results.Record) error {
-	reached := slices.ContainsFunc(r.Entries, func(e results.Entry) bool {
-		return e.Status == results.Measured || e.Status == results.Limited
-	})
-	switch {
-	case errors.Is(err, sweep.ErrStopped):
-		return &push.Error{Outcome: report.Interrupted, Err: err}
-	case errors.Is(err, sweep.ErrUnreachable) && !reached:
-		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
-	default:
-		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
-	}
 }
 
 // failures is the error of a sweep that came to its end, in which pushes failed.
@@ -360,13 +274,6 @@ func unmeasured(r results.Record) error {
 	return &push.Error{Outcome: report.Failed, Err: fmt.Errorf("nothing was measured: %s", why)}
 }
 
-// tell prints a line about a push that ended.
-func (s *sweeper) tell(p sweep.Progress, e results.Entry) {
-	if s.process.Progress != string(live.None) {
-		fmt.Fprintln(s.terminal, printable(s.Line(p, e)))
-	}
-}
-
 // show writes the page, and prints the tables: what reads them may have ended, and with it this process.
 func (s *sweeper) show(r results.Record) (err error) {
 	tables := results.Tables([]results.Record{r})
@@ -378,4 +285,63 @@ func (s *sweeper) show(r results.Record) (err error) {
 		format = results.JSON
 	}
 	return errors.Join(err, format.Write(s.Stdout, tables))
+}
+
+// apart refuses files that would take each other's place.
+func (s *sweeper) apart() error {
+	kept := input{"the record", s.record}
+	plan, config := input{"--plan", s.planFile}, input{"--config", s.file}
+	return errors.Join(refuseOver("--report", s.html, kept, plan, config), refuseOver("--record", s.record, plan, config))
+}
+
+// look reads the record without taking it, and says why the sweep would not go on with it.
+func (s *sweeper) look() (results.Record, error) {
+	was, err := results.Look(s.record)
+	if err != nil {
+		return results.Record{}, fmt.Errorf("--record: %w", err)
+	}
+	if s.restart {
+		return results.Record{}, nil
+	}
+	if was.Head.Schema == "" {
+		return was, nil
+	}
+	if d := was.Head.Difference(s.head()); d != "" {
+		return results.Record{}, s.anotherSweep(d)
+	}
+	return was, nil
+}
+
+func (s *sweeper) anotherSweep(difference string) error {
+	return fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, difference)
+}
+
+// head is the record's.
+func (s *sweeper) head() results.Head {
+	return results.Head{
+		Schema: results.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: results.Digest(s.Parts, s.Plan.Limit),
+		Started: time.Now(), Version: buildVersion().Version, Machine: host.ThisMachine(), Repeats: s.Plan.Repeats,
+		Limit: s.Plan.Limit.Seconds(), Parts: s.Parts,
+	}
+}
+
+// begin writes the head of a new record, or makes sure that the record is of this sweep.
+func (s *sweeper) begin(file *results.File) error {
+	if s.restart {
+		if err := file.Reset(); err != nil {
+			return err
+		}
+	}
+	warnings, err := sweep.Begin(file, s.head())
+	var other *sweep.OtherSweepError
+	if errors.As(err, &other) {
+		return usage(s.anotherSweep(other.Difference))
+	}
+	if n := len(file.Record().Entries); n > 0 {
+		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
+	}
+	for _, text := range warnings {
+		s.log().Warn(text)
+	}
+	return err
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
@@ -42,28 +42,31 @@ is the last one, and there may be better settings.
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
 
-// tuneFlags are the flags that only tune has.
-type tuneFlags struct {
+// tuner is a search of one command line.
+type tuner struct {
+	trialsCommand
 	sweep.Bounds
 	near   share
 	most   config.Bytes
 	record string
+	pushed map[string][]string // flags of push on the command line
+	search *sweep.Search
 }
 
-func (o *tuneFlags) flags(f *pflag.FlagSet) {
-	o.near = 0.05
-	f.DurationVar(&o.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&o.Budget, "budget", 10*time.Minute, "time of all trials: what has not begun by then is not tried")
-	f.Var(&o.near, "near", "share of the best rate to give away for a smaller setting")
-	f.IntVar(&o.MaxWorkers, "max-workers", 256, "workers to go up to")
-	f.Var(&o.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
-	f.StringVar(&o.record, "record", "", "new file to keep all trials in at the end, for terapush report")
+func (t *tuner) addFlags(f *pflag.FlagSet) {
+	t.near = 0.05
+	f.DurationVar(&t.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
+	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: what has not begun by then is not tried")
+	f.Var(&t.near, "near", "share of the best rate to give away for a smaller setting")
+	f.IntVar(&t.MaxWorkers, "max-workers", 256, "workers to go up to")
+	f.Var(&t.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
+	f.StringVar(&t.record, "record", "", "new file to keep all trials in at the end, for terapush report")
+	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print what was found as one JSON object",
+		"trial that ended", sweep.Defaults())
 }
 
 func (a *app) tune() *cobra.Command {
-	var own tuneFlags
-	var c config.Push
-	var file string
+	t := &tuner{trialsCommand: trialsCommand{app: a}}
 	cmd := &cobra.Command{
 		Use:   "tune TARGET [flags]",
 		Short: "Find the smallest workers and batch size that are near the best rate",
@@ -73,72 +76,24 @@ func (a *app) tune() *cobra.Command {
   terapush tune databend://user@host/db --workers 8`,
 		Args: exactly(1, "tune takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t := &tuner{app: a, flags: cmd.Flags(), file: file, target: args[0]}
-			if err := t.read(&c, &own); err != nil {
+			if err := t.read(args[0]); err != nil {
 				return usage(err)
 			}
 			return t.run(cmd.Context())
 		},
 	}
-	own.flags(cmd.Flags())
-	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
-	cmd.Flags().Lookup("dry-run").Usage = "print the start and the bounds of the search, and connect to nothing"
-	cmd.Flags().Lookup("json").Usage = "print what was found as one JSON object"
-	cmd.Flags().Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every trial that ended"
-	for name, value := range sweep.Defaults() {
-		cmd.Flags().Lookup(name).DefValue = value
-	}
-	for _, name := range sweep.OfOnePush() {
-		cmd.Flags().Lookup(name).Hidden = true
-	}
-	cmd.Flags().SortFlags = false
+	t.addFlags(cmd.Flags())
 	return cmd
 }
 
-// tuner is a search of one command line.
-type tuner struct {
-	*app
-	tuneFlags
-	target  string
-	flags   *pflag.FlagSet
-	file    string      // --config
-	process config.Push // for what concerns this process and no trial
-	search  *sweep.Search
-	given   map[string][]string // flags of push on the command line
-}
-
-// read takes everything that says what is to be done. As with a sweep, the environment says to a trial only what the
-// command line does not.
-func (t *tuner) read(c *config.Push, own *tuneFlags) error {
-	if config.PasswordInArguments(t.target) {
-		t.log().Warn("the password on the command line can be read by every user of this machine: use TERAPUSH_PASSWORD or --password-file")
-	}
-	for _, name := range sweep.OfOnePush() {
-		if t.flags.Changed(name) {
-			return fmt.Errorf("--%s is for a single push", name)
-		}
-	}
-	_, names := sweep.Flags(t.drivers)
-	t.given = map[string][]string{}
-	t.flags.Visit(func(f *pflag.Flag) {
-		if slices.Contains(names, f.Name) {
-			t.given[f.Name] = valuesOf(f)
-		}
-	})
-	err := config.Complete(t.flags, t.LookupEnv, t.file)
-	if err == nil && c.State == "" {
-		c.State, err = t.stateDir()
-	}
-	if err != nil {
+func (t *tuner) read(target string) (err error) {
+	if t.pushed, err = t.trialsCommand.read(target, ""); err != nil {
 		return err
 	}
-	t.process, t.tuneFlags = *c, *own
-	t.Near, t.MaxBatchBytes = float64(own.near), int64(own.most)
-	t.TrialGiven = t.flags.Changed("trial")
-	push := maps.Clone(t.given)
-	push["target"] = []string{t.target}
-	t.search, err = sweep.NewSearch(push, sweep.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}, t.Bounds)
+	t.Near, t.MaxBatchBytes, t.TrialGiven = float64(t.near), int64(t.most), t.flags.Changed("trial")
+	push := maps.Clone(t.pushed)
+	push["target"] = []string{target}
+	t.search, err = sweep.NewSearch(push, t.sources(), t.Bounds)
 	return err
 }
 
@@ -148,15 +103,15 @@ func (t *tuner) run(ctx context.Context) error {
 	}
 	var file *results.File
 	if t.record != "" {
-		if err := t.isNew(); err != nil {
-			return usage(err)
+		was, err := results.Look(t.record)
+		switch {
+		case err != nil:
+			return usage(fmt.Errorf("--record: %w", err))
+		case was.Head.Schema != "":
+			return usage(fmt.Errorf("%s holds a record already: give a new file", t.record))
 		}
-		var err error
 		if file, err = results.Open(t.record); err != nil {
 			return &push.Error{Outcome: report.PreflightFailed, Err: err}
-		}
-		if file.Record().Head.Schema != "" {
-			return errors.Join(usage(fmt.Errorf("%s holds a record already: give a new file", t.record)), file.Close())
 		}
 	}
 	stop, release := t.stopping(ctx)
@@ -168,23 +123,7 @@ func (t *tuner) run(ctx context.Context) error {
 	if len(found.Trials) == 0 {
 		return t.outcome(err, found)
 	}
-	show := found.WriteText
-	if t.process.JSON {
-		show = found.WriteJSON
-	}
-	return errors.Join(t.outcome(err, found), show(t.Stdout))
-}
-
-// isNew refuses a --record that is something already.
-func (t *tuner) isNew() error {
-	was, err := results.Look(t.record)
-	switch {
-	case err != nil:
-		return fmt.Errorf("--record: %w", err)
-	case was.Head.Schema != "":
-		return fmt.Errorf("%s holds a record already: give a new file", t.record)
-	}
-	return nil
+	return errors.Join(t.outcome(err, found), t.print(found, t.process.JSON))
 }
 
 // find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.
@@ -193,7 +132,7 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 	if err != nil {
 		return sweep.Found{}, err
 	}
-	trials := t.trials(t.search.Sources, sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target}, t.process)
+	trials := t.trials(sweep.StateFor(t.process.State, "tune", shown+" "+t.search.Table()), []string{t.target})
 	if err := trials.Lock(); err != nil {
 		return sweep.Found{}, &push.Error{Outcome: report.PreflightFailed, Err: err}
 	}
@@ -202,15 +141,9 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 		return trials.Push(ctx, s, drain, nil)
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
-	t.leave(trials)
+	t.closeTrials(trials)
 	found.Command = t.command(found)
 	return found, err
-}
-
-func (t *tuner) tell(line string) {
-	if t.process.Progress != string(live.None) {
-		fmt.Fprintln(t.terminal, printable(line))
-	}
 }
 
 // keep writes all trials to the record.
@@ -219,7 +152,7 @@ func (t *tuner) keep(file *results.File, found sweep.Found) error {
 		return nil
 	}
 	head, entries := found.Record()
-	head.Version, head.Machine = buildVersion().Version, results.ThisMachine()
+	head.Version, head.Machine = buildVersion().Version, host.ThisMachine()
 	err := file.Begin(head)
 	for _, e := range entries {
 		if err == nil {
@@ -229,19 +162,15 @@ func (t *tuner) keep(file *results.File, found sweep.Found) error {
 	return err
 }
 
-// outcome says how a search ended that did not come to its end.
+// outcome is the error of a search that did not come to its end. One that fails before its first trial fails as that push.
 func (t *tuner) outcome(err error, found sweep.Found) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, sweep.ErrStopped):
-		return &push.Error{Outcome: report.Interrupted, Err: err}
-	case errors.Is(err, sweep.ErrUnreachable) && len(found.Trials) == 0:
-		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
-	case len(found.Trials) > 0 && push.OutcomeOf(err) != report.VerificationFailed:
-		return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
+	reached := len(found.Trials) > 0
+	early := reached && push.OutcomeOf(err) != report.VerificationFailed || errors.Is(err, sweep.ErrStopped) ||
+		!reached && errors.Is(err, sweep.ErrUnreachable)
+	if err == nil || !early {
+		return err
 	}
-	return err
+	return endedEarly(err, reached)
 }
 
 // command is the push that takes what was found. What a trial was given for its own sake alone is not in it.
@@ -249,7 +178,7 @@ func (t *tuner) command(found sweep.Found) string {
 	if len(found.Trials) == 0 {
 		return ""
 	}
-	push := maps.Clone(t.given)
+	push := maps.Clone(t.pushed)
 	for _, name := range []string{"rows", "bytes", "duration", "workers", "batch-bytes", "batch-rows"} {
 		delete(push, name)
 	}
@@ -266,13 +195,6 @@ func (t *tuner) command(found sweep.Found) string {
 	words := []string{"terapush push", quote(shown)}
 	first := []string{"method", "workers", "batch-bytes", "batch-rows"}
 	rank := func(name string) int { i := slices.Index(first, name); return cmp.Or(max(-i, 0)*len(first), i) }
-	for _, name := range slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) }) {
-		for _, value := range push[name] {
-			if name == "set" {
-				value = sweep.ShownSetting(value)
-			}
-			words = append(words, "--"+name, quote(value))
-		}
-	}
-	return strings.Join(words, " ")
+	names := slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
+	return strings.Join(append(words, arguments("--%s %s", push, names)...), " ")
 }

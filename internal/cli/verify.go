@@ -20,7 +20,7 @@ func (a *app) verify() *cobra.Command {
 		if push.OutcomeOf(err) == push.Usage {
 			return err
 		}
-		return errors.Join(err, a.print(a.Stdout, r, j.Config.JSON))
+		return errors.Join(err, a.print(r, j.Config.JSON))
 	})
 }
 
@@ -38,7 +38,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 		Args:  exactly(1, name+" takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c.Target = args[0]
-			explicit, err := a.complete(cmd.Flags(), &c, "")
+			explicit, err := a.restore(cmd.Flags(), &c, "")
 			if err != nil && (name != "forget" || !errors.Is(err, runlog.ErrNoRun)) {
 				return usage(err)
 			}

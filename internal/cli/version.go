@@ -17,7 +17,7 @@ import (
 // release is set by the linker: -ldflags "-X …/internal/cli.release=v1.2.3".
 var release = "development"
 
-// versionInfo tells which terapush this is.
+// versionInfo identifies a build of terapush.
 type versionInfo struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -27,14 +27,6 @@ type versionInfo struct {
 	Tags string `json:"tags"`
 	// Drivers are the public database drivers that were linked in, with their versions.
 	Drivers map[string]string `json:"drivers"`
-}
-
-// drivers are the modules that a build may hold. Which of them it does hold is decided by build tags, and only the linker
-// knows.
-func drivers() []string {
-	return []string{
-		"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "github.com/sijms/go-ora/v2", "github.com/godror/godror",
-	}
 }
 
 func buildVersion() versionInfo {
@@ -58,18 +50,17 @@ func versionOf(info *debug.BuildInfo) versionInfo {
 			v.Tags = s.Value
 		}
 	}
-	known := drivers()
+	// Which of these modules a build holds is decided by build tags, and only the linker knows.
+	drivers := []string{
+		"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "github.com/sijms/go-ora/v2", "github.com/godror/godror",
+	}
+	major := regexp.MustCompile(`/v\d+$`) // which the version says as well
 	for _, m := range info.Deps {
-		if slices.Contains(known, m.Path) {
-			v.Drivers[driverName(m.Path)] = m.Version
+		if slices.Contains(drivers, m.Path) {
+			v.Drivers[path.Base(major.ReplaceAllString(m.Path, ""))] = m.Version
 		}
 	}
 	return v
-}
-
-// driverName is the last element of a module's path but for its major version, which the version has, too.
-func driverName(module string) string {
-	return path.Base(regexp.MustCompile(`/v\d+$`).ReplaceAllString(module, ""))
 }
 
 // String is the version for people: what it is, and below that what is in it.

@@ -3,6 +3,7 @@ package host
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -129,4 +130,14 @@ func TestLookOnThisMachine(t *testing.T) {
 	f := readFacts()
 	require.Positive(t, f.Cores.Usable)
 	require.Positive(t, f.OpenFiles)
+}
+
+func TestIdentityOfThisMachine(t *testing.T) {
+	m := ThisMachine()
+	require.Equal(t, runtime.GOARCH, m.Arch)
+	require.Positive(t, m.Cores)
+	if runtime.GOOS == "linux" {
+		require.Regexp(t, `^Linux \d+\.`, m.OS)
+		require.Positive(t, m.MemoryBytes)
+	}
 }

@@ -1,13 +1,13 @@
 package host
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -41,12 +41,7 @@ func (r Report) Failed() []string {
 }
 
 // WriteJSON prints the report as one object.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false) // fixes are there to be copied
-	e.SetIndent("", "  ")
-	return e.Encode(r)
-}
+func (r Report) WriteJSON(w io.Writer) error { return report.WriteJSON(w, r) }
 
 // WriteText prints one line for a finding, and below it the command that fixes it.
 func (r Report) WriteText(w io.Writer) error {
@@ -60,22 +55,12 @@ func (r Report) WriteText(w io.Writer) error {
 			fmt.Fprintln(&text, [...]string{"this machine", "the server"}[part])
 		}
 		for _, f := range findings {
-			fmt.Fprintf(&text, "  %-*s  %-*s  %s\n", grades, f.Grade, checks, printable(f.Check), printable(f.Found))
+			fmt.Fprintf(&text, "  %-*s  %-*s  %s\n", grades, f.Grade, checks, units.Printable(f.Check), units.Printable(f.Found))
 			if f.Fix != "" {
-				fmt.Fprintf(&text, "  %-*s  fix: %s\n", grades, "", printable(f.Fix))
+				fmt.Fprintf(&text, "  %-*s  fix: %s\n", grades, "", units.Printable(f.Fix))
 			}
 		}
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
-}
-
-// printable replaces control characters in a server's text, so that it stays on one line and controls no terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, text)
 }

@@ -79,18 +79,24 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 
 // newPush begins a job. soft ends when the user asks to stop: for the phases in which nothing is lost by it.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
-	soft, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-j.Drain:
-			cancel(errStopped)
-		case <-soft.Done():
-		}
-	}()
+	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = &push{Job: j, started: time.Now()}
 	p.connectParts(host.FullLink(soft))
 	p.meters.usage = stats.StartMeter()
 	return p, soft, func() { cancel(nil) }
+}
+
+// Until returns a context that also ends when drain closes, with that cause: for what has nothing to finish.
+func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {
+	soft, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-drain:
+			cancel(cause)
+		case <-soft.Done():
+		}
+	}()
+	return soft, cancel
 }
 
 // connectParts gives each part of the push what it reads of the others.

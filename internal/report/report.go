@@ -361,13 +361,18 @@ func (r *Report) Complete() {
 // WriteJSON writes the report as one JSON object, complete.
 func (r Report) WriteJSON(w io.Writer) error {
 	r.Complete()
-	out := json.NewEncoder(w)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	if err := out.Encode(r); err != nil {
+	if err := WriteJSON(w, r); err != nil {
 		return fmt.Errorf("report: write JSON: %w", err)
 	}
 	return nil
+}
+
+// WriteJSON writes an object for people and scripts: indented, and without escapes for HTML, so that commands can be copied.
+func WriteJSON(w io.Writer, object any) error {
+	out := json.NewEncoder(w)
+	out.SetIndent("", "  ")
+	out.SetEscapeHTML(false)
+	return out.Encode(object)
 }
 
 func orEmpty[T any](list []T) []T {

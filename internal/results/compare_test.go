@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/results"
 )
 
@@ -78,7 +79,7 @@ func TestEveryInputThatDiffersIsListed(t *testing.T) {
 	a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
 	r := b.Entries[0].Report
 	r.Target.Server, r.Target.Settings["fsync"], r.Plan.Seed, r.Plan.Dataset, r.Plan.Workers = "PostgreSQL 18.0", "off", 2, "people", 5
-	b.Head.Version, b.Head.Machine = "0.7.0", results.Machine{Host: "h", Cores: 4}
+	b.Head.Version, b.Head.Machine = "0.7.0", host.Machine{Host: "h", Cores: 4}
 	b.Head.Parts[0].Push = map[string][]string{"create": {"recreate"}}
 	c := results.Compare(a, b)
 	require.Equal(t, []results.Difference{

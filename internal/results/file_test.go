@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,12 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 )
 
 func head() Head {
 	return Head{
-		Name: "yugabyte", Title: "rows <per> transaction", Scale: "ci", Digest: "d1", Repeats: 2, Machine: ThisMachine(),
+		Name: "yugabyte", Title: "rows <per> transaction", Scale: "ci", Digest: "d1", Repeats: 2, Machine: host.ThisMachine(),
 		Started: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
 		Parts:   []Part{{Cells: 3, Axes: []Axis{{Name: "workers", Values: []string{"1", "2", "4"}}}}},
 	}
@@ -231,16 +231,6 @@ func TestPlacesWithoutFiles(t *testing.T) {
 	require.ErrorContains(t, err, "/dev/null is no regular file")
 	_, err = Look("/dev/null")
 	require.ErrorContains(t, err, "/dev/null is no regular file")
-}
-
-func TestThisMachine(t *testing.T) {
-	m := ThisMachine()
-	require.Equal(t, runtime.GOARCH, m.Arch)
-	require.Positive(t, m.Cores)
-	if runtime.GOOS == "linux" {
-		require.Regexp(t, `^Linux \d+\.`, m.OS)
-		require.Positive(t, m.MemoryBytes)
-	}
 }
 
 // Who looks sees what Open will find, and leaves it as it is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
@@ -69,8 +70,8 @@ func fixture(t testing.TB, name string) results.Record {
 
 func started() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
 
-func laptop() results.Machine {
-	return results.Machine{Host: "anna-laptop", OS: "Linux 6.12.1", Arch: "amd64", CPU: "AMD EPYC 7B13", Cores: 2, MemoryBytes: 8 << 30}
+func laptop() host.Machine {
+	return host.Machine{Host: "anna-laptop", OS: "Linux 6.12.1", Arch: "amd64", CPU: "AMD EPYC 7B13", Cores: 2, MemoryBytes: 8 << 30}
 }
 
 // pushed is the report of a push of 1 GiB in rows of so many bytes at a rate.

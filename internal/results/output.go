@@ -1,7 +1,6 @@
 package results
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Format is a way to show tables.
@@ -93,11 +94,8 @@ func tablesAsJSON(tables []Table) (string, error) {
 	}{tableSchema, tables})
 }
 
-func asJSON(v any) (string, error) {
+func asJSON(object any) (string, error) {
 	var b strings.Builder
-	out := json.NewEncoder(&b)
-	out.SetIndent("", "  ")
-	out.SetEscapeHTML(false)
-	err := out.Encode(v)
+	err := report.WriteJSON(&b, object)
 	return b.String(), err
 }

@@ -13,6 +13,7 @@ package results
 import (
 	"time"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 )
 
@@ -36,27 +37,17 @@ const MaxCells = 10_000
 // Head is the first line of a record: what was to be done, and on which machine. One that stands between entries has
 // the same digest, and parts of the same shape.
 type Head struct {
-	Schema  string    `json:"schema"`
-	Name    string    `json:"name"`    // of the plan
-	Title   string    `json:"title"`   // one line for people
-	Scale   string    `json:"scale"`   // cloud, laptop or ci; "" for a plan without scales
-	Digest  string    `json:"digest"`  // of all that the cells are told: only a sweep of the same may go on with it
-	Started time.Time `json:"started"` // when the sweep was begun, whoever went on with it later
-	Version string    `json:"version"` // of terapush
-	Machine Machine   `json:"machine"` // that the pushes ran on
-	Repeats int       `json:"repeats"`
-	Limit   float64   `json:"limit_seconds,omitempty"` // of one push; 0 is none
-	Parts   []Part    `json:"parts"`
-}
-
-// Machine is what a result cannot be compared without. What the system does not tell is zero.
-type Machine struct {
-	Host        string `json:"host"`
-	OS          string `json:"os"` // with the kernel's version
-	Arch        string `json:"arch"`
-	CPU         string `json:"cpu"` // the model's name
-	Cores       int    `json:"cores"`
-	MemoryBytes int64  `json:"memory_bytes"`
+	Schema  string       `json:"schema"`
+	Name    string       `json:"name"`    // of the plan
+	Title   string       `json:"title"`   // one line for people
+	Scale   string       `json:"scale"`   // cloud, laptop or ci; "" for a plan without scales
+	Digest  string       `json:"digest"`  // of all that the cells are told: only a sweep of the same may go on with it
+	Started time.Time    `json:"started"` // when the sweep was begun, whoever went on with it later
+	Version string       `json:"version"` // of terapush
+	Machine host.Machine `json:"machine"` // that the pushes ran on
+	Repeats int          `json:"repeats"`
+	Limit   float64      `json:"limit_seconds,omitempty"` // of one push; 0 is none
+	Parts   []Part       `json:"parts"`
 }
 
 // Part is one table of a sweep: cells that differ by their axes and by nothing else.
@@ -136,8 +127,8 @@ type Entry struct {
 	Report   *report.Report `json:"report,omitempty"` // nil when the push was not begun or was refused
 	// Version and Machine are those of the head above the entry, filled in by whoever reads the record: of a sweep
 	// that was gone on with elsewhere they differ between entries. They are zero for the report of a single push.
-	Version string  `json:"-"`
-	Machine Machine `json:"-"`
+	Version string       `json:"-"`
+	Machine host.Machine `json:"-"`
 }
 
 // Push names one push of a sweep.

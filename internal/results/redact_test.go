@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
@@ -135,16 +136,16 @@ func printed(t *testing.T, of []results.Record) string {
 
 // naming is a record with names in every place where one may stand.
 func naming(n map[string]string) results.Record {
-	host := n["host"] + "." + n["domain"] + ".internal"
-	target := fmt.Sprintf("postgres://%s@%s:5432,%s:5433/%s?host=%s", n["user"], host, n["node"], n["database"], n["node"])
-	via := fmt.Sprintf("s3://%s/%s/x?endpoint=http%%3A%%2F%%2F%s%%3A9000&region=eu", n["bucket"], n["prefix"], host)
+	server := n["host"] + "." + n["domain"] + ".internal"
+	target := fmt.Sprintf("postgres://%s@%s:5432,%s:5433/%s?host=%s", n["user"], server, n["node"], n["database"], n["node"])
+	via := fmt.Sprintf("s3://%s/%s/x?endpoint=http%%3A%%2F%%2F%s%%3A9000&region=eu", n["bucket"], n["prefix"], server)
 	table := n["schema"] + "." + n["table"]
 	p := pushed(1e5, 512)
-	p.Target.URL, p.Target.Via, p.Target.Endpoint, p.Target.Table = target, via, host+":5432", table
+	p.Target.URL, p.Target.Via, p.Target.Endpoint, p.Target.Table = target, via, server+":5432", table
 	p.Target.Settings["role"], p.Target.Settings["search_path"] = n["user"], n["schema"]
 	p.Target.Settings["application_name"] = n["machine"]
 	p.Plan.Options = map[string]string{"credential": n["user"] + "_key", "be": n["node"] + ":8040", "partition": n["prefix"], "unlogged": "true"}
-	said := fmt.Sprintf(`%s: %s@%s cannot write "%s"."%s" (%s) for '%s', see %s, %s`, strings.ToUpper(n["host"]), n["user"], host, n["schema"], n["table"],
+	said := fmt.Sprintf(`%s: %s@%s cannot write "%s"."%s" (%s) for '%s', see %s, %s`, strings.ToUpper(n["host"]), n["user"], server, n["schema"], n["table"],
 		n["database"], n["user"], via, n["node"])
 	p.Result.Error, p.Warnings = said, []string{said}
 	p.Verify.Problems, p.Verify.BadBatches = []string{said}, []report.BadBatch{{Detail: said}}
@@ -154,10 +155,10 @@ func naming(n map[string]string) results.Record {
 	return results.Record{
 		File: "/home/" + n["user"] + "/" + n["machine"] + ".jsonl",
 		Head: results.Head{
-			Schema: results.Schema, Machine: results.Machine{Host: n["machine"] + "." + n["domain"]},
+			Schema: results.Schema, Machine: host.Machine{Host: n["machine"] + "." + n["domain"]},
 			Parts: []results.Part{{Cells: 2, Axes: axes, Push: map[string][]string{
 				"target": {target}, "via": {via}, "table": {table}, "yes-drop": {table}, "set": {"role=" + n["user"], "work_mem=64MB"},
-				"password-file": {"/home/" + n["user"] + "/pw"}, "tls-server-name": {host}, "rows": {"5"},
+				"password-file": {"/home/" + n["user"] + "/pw"}, "tls-server-name": {server}, "rows": {"5"},
 			}}},
 		},
 		Entries: []results.Entry{

@@ -47,11 +47,11 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 	case err != nil:
 		return k, t.refused(ctx, k, "claim table", t.Failed("check the claim table", err))
 	case there:
-		k.ok("claim table", s.Statements.Claims+" is there, keyed, and open to this user")
+		k.ok("claim table", s.Claims+" is there, keyed, and open to this user")
 	case s.Want.Resume:
-		return k, t.refused(ctx, k, "claim table", loader.NoClaims(s.Statements.Claims))
+		return k, t.refused(ctx, k, "claim table", loader.NoClaims(s.Claims))
 	default:
-		k.Missing = append(k.Missing, s.Statements.Claims)
+		k.Missing = append(k.Missing, s.Claims)
 	}
 	return k, nil
 }

@@ -38,7 +38,7 @@ func (t ClaimedTable) Forget(ctx context.Context, run string) (rows int64, err e
 	}
 	err = t.on(ctx, func(c Conn) error {
 		rows = 0
-		for _, claims := range [...]string{s.Statements.Claims, s.OtherClaims} {
+		for _, claims := range [...]string{s.Claims, s.OtherClaims} {
 			if claims == "" {
 				continue
 			}

@@ -66,7 +66,7 @@ func (s *State) claims() bool { return s.Want.Contract.Dedup == loader.DedupTx }
 // settle takes the names of what was found.
 func (s *State) settle(r *Relation) {
 	s.Relation, s.Table = r, r.Table
-	s.Statements.Claims, s.OtherClaims = r.Claims, ""
+	s.Claims, s.OtherClaims = r.Claims, ""
 }
 
 // on calls f with a connection.
@@ -158,9 +158,9 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	case found.Kind != "":
 		return nil, refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
 	}
-	s.Table, s.Statements.Claims = found.Table, found.Claims
+	s.Table, s.Claims = found.Table, found.Claims
 	if s.Want.Create == loader.CreateRecreate {
-		s.Statements.Claims = cmp.Or(found.Next, found.Claims)
+		s.Claims = cmp.Or(found.Next, found.Claims)
 	}
 	if s.Want.Create == loader.CreateRecreate || s.Want.Create == loader.CreateTruncate {
 		return found, t.mayRemove(s, found)
@@ -291,7 +291,7 @@ func refuse(hint, format string, values ...any) error {
 // for the privilege even where there is nothing to do, so it is not asked first. A run that is resumed has claims: an empty
 // table in the place of theirs would call every batch lost.
 func (t *Table) ensureClaims(ctx context.Context, c Conn, s *State) error {
-	claims := s.Statements.Claims
+	claims := s.Claims
 	there, err := t.Claims.CheckClaims(ctx, c, s)
 	switch {
 	case err != nil:

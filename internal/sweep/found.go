@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/units"
 )
@@ -125,12 +125,7 @@ func (f Found) warnings() []string {
 func (t Tried) spread() (low, high float64) { return slices.Min(t.Measured), slices.Max(t.Measured) }
 
 // WriteJSON prints one JSON object.
-func (f Found) WriteJSON(w io.Writer) error {
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	out.SetIndent("", "  ")
-	return out.Encode(f)
-}
+func (f Found) WriteJSON(w io.Writer) error { return report.WriteJSON(w, f) }
 
 // WriteText prints a table, what was found, and the command to use.
 func (f Found) WriteText(w io.Writer) error {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/internal/sweep"
@@ -576,7 +577,7 @@ func TestBegin(t *testing.T) {
 	cell := 0
 	begin := func(change func(*results.Head)) ([]string, error) {
 		h := results.Head{
-			Name: "p", Started: begun.Add(time.Hour), Version: "1.0.0", Machine: results.Machine{Host: "a", CPU: "fast"}, Repeats: 3, Limit: 60,
+			Name: "p", Started: begun.Add(time.Hour), Version: "1.0.0", Machine: host.Machine{Host: "a", CPU: "fast"}, Repeats: 3, Limit: 60,
 			Parts: []results.Part{{Cells: 9, Axes: []results.Axis{{Name: "workers", Values: strings.Fields("1 2 3 4 5 6 7 8 9")}}}},
 		}
 		if cell == 0 {

@@ -229,17 +229,10 @@ var errBudget = errors.New("the budget was used up")
 // Find searches. Closing drain ends it in order. Found holds what is known by then, also when there is an error: no trial
 // means that nothing is. The budget is no error.
 func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, tell func(line string)) (Found, error) {
-	searching, end := context.WithCancelCause(ctx)
+	searching, end := push.Until(ctx, drain, errSearchStopped)
 	defer end(nil)
 	clock := time.AfterFunc(s.Budget, func() { end(errBudget) })
 	defer clock.Stop()
-	go func() {
-		select {
-		case <-drain:
-			end(errSearchStopped)
-		case <-searching.Done():
-		}
-	}()
 	s.ctx, s.end, s.drain, s.trial, s.tell, s.started = ctx, end, drain, trial, tell, time.Now()
 	start, err := s.warmUp(searching)
 	if err != nil {

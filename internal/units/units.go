@@ -1,4 +1,4 @@
-// Package units writes quantities for people, and reads those that people write.
+// Package units writes quantities and texts for people, and reads quantities that people write.
 package units
 
 import (
@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/dustin/go-humanize"
 )
@@ -60,6 +61,17 @@ func Percent(share float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f %%", 100*share)
+}
+
+// Printable returns the text with a space for every control character: servers say what they want, and a terminal obeys
+// some of it.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }

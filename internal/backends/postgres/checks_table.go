@@ -14,7 +14,7 @@ func (d *doctor) creation() []sqlload.Check {
 	if len(d.of.Missing) == 0 {
 		return nil
 	}
-	schema, _ := unquoted(d.of.Statements.Table)
+	schema, _ := unquoted(d.of.Table)
 	if schema == "" {
 		schema = d.facts.schema // where a table that is not there would be made
 	}

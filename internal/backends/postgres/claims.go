@@ -23,14 +23,14 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	const another = "drop it if no run needs it any more, and the next one makes it anew"
 	switch {
 	case may != "t":
-		return true, refuse(l.Grant(ctx, c, "SELECT, INSERT, DELETE", s.Statements.Claims)+", or do without exactly once: --delivery at-least-once",
-			"this user may not use the claim table %s", s.Statements.Claims)
+		return true, refuse(l.Grant(ctx, c, "SELECT, INSERT, DELETE", s.Claims)+", or do without exactly once: --delivery at-least-once",
+			"this user may not use the claim table %s", s.Claims)
 	case persistence != durability(st.unlogged):
 		return true, refuse(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",
-			s.Statements.Claims, persistence, s.Table, durability(st.unlogged))
+			s.Claims, persistence, s.Table, durability(st.unlogged))
 	case keyed != "t":
-		return true, refuse("ALTER TABLE "+s.Statements.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
-			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", s.Statements.Claims)
+		return true, refuse("ALTER TABLE "+s.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
+			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", s.Claims)
 	}
 	return true, nil
 }

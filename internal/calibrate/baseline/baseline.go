@@ -19,7 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 )
 
 // Stage is the part of a push that was measured by itself.
@@ -50,9 +50,9 @@ func (k Key) Protocol() string { return k.Backend + " " + k.Method }
 // Measurement is what was reached once. Bytes are column data.
 type Measurement struct {
 	Key
-	Measured time.Time       `json:"measured"`
-	Version  string          `json:"version"` // of terapush
-	Machine  results.Machine `json:"machine"`
+	Measured time.Time    `json:"measured"`
+	Version  string       `json:"version"` // of terapush
+	Machine  host.Machine `json:"machine"`
 	// Host is where the sink was; "" is this machine, over loopback, where it took part of the cores.
 	Host string `json:"host"`
 	// Counting says that the sink looked at what it got, and did not drop it in the kernel: it may have been the slower one.
@@ -67,7 +67,7 @@ type Measurement struct {
 
 // same reports whether a figure of one machine holds for the other. Memory and kernel may differ: they say little about
 // speed, and change with every reboot.
-func same(a, b results.Machine) bool {
+func same(a, b host.Machine) bool {
 	return a.Host == b.Host && a.Arch == b.Arch && a.CPU == b.CPU && a.Cores == b.Cores
 }
 
@@ -98,12 +98,12 @@ func Path(state string) string { return filepath.Join(state, fileName) }
 // Best returns the highest rate that the file in the state folder has of this machine for the key. No file is no error;
 // one that cannot be read is, and the error names it.
 func Best(state string, k Key) (best Measurement, ok bool, err error) {
-	return bestOf(state, k, results.ThisMachine())
+	return bestOf(state, k, host.ThisMachine())
 }
 
 // bestOf takes any number of workers and any sink: a sink on this machine takes cores from the client, one on another
 // machine has a network before it, and what the client can do is at least the larger of both.
-func bestOf(state string, k Key, machine results.Machine) (best Measurement, ok bool, err error) {
+func bestOf(state string, k Key, machine host.Machine) (best Measurement, ok bool, err error) {
 	all, err := Read(state)
 	for _, m := range all {
 		if m.Key == k && same(m.Machine, machine) && m.BytesPerSecond > best.BytesPerSecond {

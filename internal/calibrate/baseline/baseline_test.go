@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/host"
 )
 
-func anna() results.Machine {
-	return results.Machine{Host: "anna", OS: "Linux 6.12", Arch: "amd64", CPU: "AMD EPYC", Cores: 4, MemoryBytes: 8 << 30}
+func anna() host.Machine {
+	return host.Machine{Host: "anna", OS: "Linux 6.12", Arch: "amd64", CPU: "AMD EPYC", Cores: 4, MemoryBytes: 8 << 30}
 }
 
 func loadData() Key {
@@ -44,14 +44,14 @@ func TestBest(t *testing.T) {
 		change(&k)
 		return k
 	}
-	on := func(change func(*results.Machine)) results.Machine {
+	on := func(change func(*host.Machine)) host.Machine {
 		m := anna()
 		change(&m)
 		return m
 	}
 	for name, c := range map[string]struct {
 		key     Key
-		machine results.Machine
+		machine host.Machine
 		want    float64 // 0: none
 	}{
 		"the best of all workers and sinks": {loadData(), anna(), 300},
@@ -63,11 +63,11 @@ func TestBest(t *testing.T) {
 		"another payload":                   {other(func(k *Key) { k.PayloadBytes = 200 }), anna(), 0},
 		"another kind of payload":           {other(func(k *Key) { k.PayloadKind = "text" }), anna(), 0},
 		"another stage":                     {other(func(k *Key) { k.Stage = Encode }), anna(), 0},
-		"the folder was copied":             {loadData(), on(func(m *results.Machine) { m.Host = "berta" }), 0},
-		"fewer cores, as GOMAXPROCS says":   {loadData(), on(func(m *results.Machine) { m.Cores = 1 }), 0},
-		"another processor":                 {loadData(), on(func(m *results.Machine) { m.CPU = "Xeon" }), 0},
-		"a new kernel is no other machine":  {loadData(), on(func(m *results.Machine) { m.OS = "Linux 6.13" }), 300},
-		"more memory is no other machine":   {loadData(), on(func(m *results.Machine) { m.MemoryBytes = 16 << 30 }), 300},
+		"the folder was copied":             {loadData(), on(func(m *host.Machine) { m.Host = "berta" }), 0},
+		"fewer cores, as GOMAXPROCS says":   {loadData(), on(func(m *host.Machine) { m.Cores = 1 }), 0},
+		"another processor":                 {loadData(), on(func(m *host.Machine) { m.CPU = "Xeon" }), 0},
+		"a new kernel is no other machine":  {loadData(), on(func(m *host.Machine) { m.OS = "Linux 6.13" }), 300},
+		"more memory is no other machine":   {loadData(), on(func(m *host.Machine) { m.MemoryBytes = 16 << 30 }), 300},
 	} {
 		got, ok, err := bestOf(state, c.key, c.machine)
 		require.NoError(t, err, name)
@@ -78,7 +78,7 @@ func TestBest(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok, "this machine is not anna")
 	mine := reached(loadData(), 1, 100)
-	mine.Machine = results.ThisMachine()
+	mine.Machine = host.ThisMachine()
 	require.NoError(t, Save(state, []Measurement{mine}))
 	got, _, err := Best(state, loadData())
 	require.NoError(t, err)

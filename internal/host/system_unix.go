@@ -4,6 +4,7 @@ package host
 
 import (
 	"math"
+	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,4 +16,13 @@ func openFiles() int64 {
 		return 0
 	}
 	return int64(min(uint64(limit.Cur), math.MaxInt64)) //nolint:unconvert // it is signed on some systems
+}
+
+// system names the operating system with the kernel's version.
+func system() string {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil {
+		return runtime.GOOS
+	}
+	return unix.ByteSliceToString(name.Sysname[:]) + " " + unix.ByteSliceToString(name.Release[:])
 }

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/live"
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/sweep"
+	"github.com/terapush/terapush/internal/units"
+)
+
+// trialsCommand is what sweep and tune share: they make many pushes of one command line, one after the other.
+type trialsCommand struct {
+	*app
+	target  string // of the command line, "" without one
+	flags   *pflag.FlagSet
+	given   map[string][]string // flags on the command line
+	file    string              // --config
+	process config.Push         // for what concerns this process and no trial
+}
+
+// pushFlags adds the flags of push.
+func (t *trialsCommand) pushFlags(f *pflag.FlagSet, dryRun, json, progress string, defaults map[string]string) {
+	t.flags = f
+	t.process.Flags(f, t.drivers)
+	f.StringVar(&t.file, "config", "", "YAML file with flags' names as keys")
+	f.Lookup("dry-run").Usage, f.Lookup("json").Usage = dryRun, json
+	f.Lookup("progress").Usage = "how to show progress on stderr: a bar on a terminal and a line for every " + progress
+	for name, value := range defaults {
+		f.Lookup(name).DefValue = value
+	}
+	for _, name := range sweep.OfOnePush() {
+		f.Lookup(name).Hidden = true
+	}
+	f.SortFlags = false
+}
+
+// read returns the flags on the command line that trials are given. It reads the environment after them: that may say how
+// this process works, but to a trial only what the command line does not. hint follows what is refused.
+func (t *trialsCommand) read(target, hint string) (trial map[string][]string, err error) {
+	t.target, t.given, trial = target, map[string][]string{}, map[string][]string{}
+	t.warnOfPassword(target)
+	_, names := sweep.Flags(t.drivers)
+	var problems []error
+	t.flags.Visit(func(f *pflag.Flag) {
+		t.given[f.Name] = valuesOf(f)
+		switch {
+		case slices.Contains(sweep.OfOnePush(), f.Name):
+			problems = append(problems, fmt.Errorf("--%s is for a single push%s", f.Name, hint))
+		case slices.Contains(names, f.Name):
+			trial[f.Name] = t.given[f.Name]
+		}
+	})
+	_, err = (&config.Push{Set: trial["set"]}).Settings()
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return nil, err
+	}
+	return trial, t.complete(t.flags, &t.process, t.file)
+}
+
+func valuesOf(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// sources is where flags of trials come from that the command line does not have.
+func (t *trialsCommand) sources() sweep.Sources {
+	return sweep.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}
+}
+
+// arguments returns flags as words for a shell, without secrets. format joins a name and its value.
+func arguments(format string, flags map[string][]string, names []string) (words []string) {
+	for _, name := range names {
+		for _, value := range flags[name] {
+			if name == "set" {
+				value = sweep.ShownSetting(value)
+			}
+			words = append(words, fmt.Sprintf(format, name, quote(value)))
+		}
+	}
+	return words
+}
+
+// trials makes pushes to be measured whose progress goes to this terminal.
+func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
+	process := t.process
+	if process.Progress == string(live.Auto) && !t.terminal.Interactive() {
+		process.Progress = string(live.None) // a log gets one line a push
+	}
+	return &sweep.Trials{
+		Sources: t.sources(), State: state, Targets: targets, Process: process, Log: sweep.Once(t.log()),
+		Watch: func(ctx context.Context, c config.Push) (func(push.Watched) (func(), error), func(), error) {
+			w, err := newWatcher(ctx, c, t.terminal)
+			if err != nil {
+				return nil, nil, err
+			}
+			w.passing = true
+			return w.watch, w.close, nil
+		},
+	}
+}
+
+// closeTrials says what the trials could not forget.
+func (t *trialsCommand) closeTrials(trials *sweep.Trials) {
+	if err := trials.Close(); err != nil {
+		t.log().Warn(err.Error())
+	}
+}
+
+// tell prints a line about a push that ended.
+func (t *trialsCommand) tell(line string) {
+	if t.process.Progress != string(live.None) {
+		fmt.Fprintln(t.terminal, units.Printable(line))
+	}
+}
+
+// endedEarly is the error of trials that did not come to their end. reached reports whether the target was.
+func endedEarly(err error, reached bool) error {
+	switch {
+	case errors.Is(err, sweep.ErrStopped):
+		return &push.Error{Outcome: report.Interrupted, Err: err}
+	case errors.Is(err, sweep.ErrUnreachable) && !reached:
+		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
+	}
+	return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
+}

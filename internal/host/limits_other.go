@@ -1,5 +1,0 @@
-//go:build !unix
-
-package host
-
-func openFiles() int64 { return 0 }
