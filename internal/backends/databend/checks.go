@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -34,22 +35,38 @@ type examination struct {
 // to the server's storage.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	e := &examination{opened: l, intent: i}
-	for _, step := range [...]func(context.Context) error{
-		e.product, e.readLimits, e.readConfigs, e.cluster, e.slots, e.timeouts, e.route, e.memory, e.table,
-		e.privileges, e.storage,
+	for _, step := range [...]struct {
+		check string
+		// find returns a finding, one without a grade if there is none. An error says that the server could not be asked.
+		find func(context.Context) (loader.Finding, error)
+	}{
+		{"version", known(e.product)},
+		{"", e.readLimits},
+		{"", e.readConfigs},
+		{"cluster", e.cluster},
+		{"running queries", known(e.slots)},
+		{"sessions", known(e.connections)},
+		{"timeouts", known(e.timeouts)},
+		{"streaming load", e.streaming},
+		{"presigned uploads", e.presigned},
+		{"file names", known(e.memory)},
+		{"", e.table},
+		{"privileges", e.privileges},
+		{"storage", known(e.storage)},
 	} {
 		bound, cancel := context.WithTimeout(ctx, questionTime)
-		err := step(bound)
+		f, err := step.find(bound)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the next question would wait as long
-			e.warn("answers", fmt.Sprintf("a small question was not answered within %s, and no other was asked: "+
+			e.add("answers", sqlload.Warn(fmt.Sprintf("a small question was not answered within %s, and no other was asked: "+
 				"the server is busy, or its query queue full", questionTime),
-				"SELECT id, user, time, status FROM system.processes shows what is at work")
+				"SELECT id, user, time, status FROM system.processes shows what is at work"))
 			return e.findings, nil
 		}
 		if err != nil {
 			return e.findings, failedBefore("examine "+l.host().address, err)
 		}
+		e.add(step.check, f)
 	}
 	if l.store == nil {
 		return e.findings, nil
@@ -58,15 +75,20 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	return append(e.findings, found...), err
 }
 
-func (e *examination) add(check string, g loader.Grade, found, fix string) {
-	e.findings = append(e.findings, loader.Finding{Check: check, Grade: g, Found: found, Fix: fix})
+// known is a step that asks nothing.
+func known(judge func() loader.Finding) func(context.Context) (loader.Finding, error) {
+	return func(context.Context) (loader.Finding, error) { return judge(), nil }
 }
 
-func (e *examination) ok(check, found string)        { e.add(check, loader.GradeOK, found, "") }
-func (e *examination) warn(check, found, fix string) { e.add(check, loader.GradeWarn, found, fix) }
-func (e *examination) fail(check, found, fix string) { e.add(check, loader.GradeFail, found, fix) }
-func (e *examination) unknown(check, found, fix string) {
-	e.add(check, loader.GradeUnknown, found, fix)
+// add keeps a finding, unless it has no grade. One without a name has the check's.
+func (e *examination) add(check string, f loader.Finding) {
+	if f.Check = cmp.Or(f.Check, check); f.Grade != "" {
+		e.findings = append(e.findings, f)
+	}
+}
+
+func unknown(found, fix string) loader.Finding {
+	return loader.Finding{Grade: loader.GradeUnknown, Found: found, Fix: fix}
 }
 
 // said reports whether an error is the server's answer, and not the loss of the connection.
@@ -83,10 +105,9 @@ func lost(err error) error {
 	return err
 }
 
-func (e *examination) product(context.Context) error {
+func (e *examination) product() loader.Finding {
 	number, _, _ := strings.Cut(e.server.Version, "(")
-	e.ok("version", fmt.Sprintf("Databend %s at %s", strings.TrimSpace(number), e.host().address))
-	return nil
+	return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(number), e.host().address))
 }
 
 // What is read: settings, which everybody may, and the configuration of a node, which needs account_admin.
@@ -103,22 +124,22 @@ const (
 	selectNodes = "SELECT cluster, host FROM system.clusters"
 )
 
-func (e *examination) readLimits(ctx context.Context) (err error) {
+func (e *examination) readLimits(ctx context.Context) (none loader.Finding, err error) {
 	e.limits, err = e.settings(ctx, selectLimits)
-	return lost(err)
+	return none, lost(err)
 }
 
-func (e *examination) readConfigs(ctx context.Context) error {
+func (e *examination) readConfigs(ctx context.Context) (none loader.Finding, err error) {
 	found, err := e.rows(ctx, selectConfigs)
 	if err != nil {
 		e.hidden = err
-		return lost(err)
+		return none, lost(err)
 	}
 	e.configs = make(map[string]string)
 	for _, row := range found {
 		e.configs[row[0]+"."+row[1]] = row[2]
 	}
-	return nil
+	return none, nil
 }
 
 func number(of map[string]string, name string) (n int64, known bool) {
@@ -127,26 +148,22 @@ func number(of map[string]string, name string) (n int64, known bool) {
 }
 
 // notShown is the finding for what only an administrator may read.
-func (e *examination) notShown(check, what string) {
+func (e *examination) notShown(what string) loader.Finding {
 	why := "system.configs does not have it"
 	if e.hidden != nil {
 		why = e.hidden.Error()
 	}
-	e.unknown(check, what+" cannot be read: "+why,
+	return unknown(what+" cannot be read: "+why,
 		"GRANT ROLE account_admin TO USER …; hosted servers hide their configuration from everybody")
 }
 
 // cluster compares the hosts of the target with those of the cluster, and warns where nodes are left out: rows are
 // parsed on the node that they are sent to. A target whose host is none of the nodes' is a balancer, or a name for
 // them.
-func (e *examination) cluster(ctx context.Context) error {
-	const check = "cluster"
+func (e *examination) cluster(ctx context.Context) (loader.Finding, error) {
 	nodes, err := e.rows(ctx, selectNodes)
 	if err != nil {
-		if said(err) {
-			e.unknown(check, "the nodes cannot be listed: "+err.Error(), "GRANT SELECT ON system.clusters TO USER …")
-		}
-		return lost(err)
+		return unknown("the nodes cannot be listed: "+err.Error(), "GRANT SELECT ON system.clusters TO USER …"), lost(err)
 	}
 	name, addresses := "", make([]string, len(nodes))
 	for i, row := range nodes {
@@ -160,60 +177,57 @@ func (e *examination) cluster(ctx context.Context) error {
 	for _, h := range e.hosts {
 		host, _, _ := net.SplitHostPort(h.address)
 		if len(nodes) > len(e.hosts) && slices.Contains(addresses, host) {
-			e.warn(check, fmt.Sprintf("%s, by its own address %s: the others parse no rows", found, host),
-				"name them all: databend://user@"+strings.Join(addresses, ",")+"/…")
-			return nil
+			return sqlload.Warn(fmt.Sprintf("%s, by its own address %s: the others parse no rows", found, host),
+				"name them all: databend://user@"+strings.Join(addresses, ",")+"/…"), nil
 		}
 	}
-	e.ok(check, found)
-	return nil
+	return sqlload.OK(found), nil
 }
 
 // slots compares how many statements run at a time with the workers. Uploads to a stage take none of them.
-func (e *examination) slots(context.Context) error {
-	const check = "running queries"
+func (e *examination) slots() loader.Finding {
 	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
 	running, known := number(e.configs, "query.max_running_queries")
 	found := fmt.Sprintf("max_running_queries = %d on each host, %d in all", running, running*hosts)
 	switch {
 	case e.configs == nil:
-		e.notShown(check, "how many queries run at a time")
+		return e.notShown("how many queries run at a time")
 	case !known:
-		e.notShown(check, "max_running_queries")
+		return e.notShown("max_running_queries")
 	case running == 0:
-		e.ok(check, "max_running_queries = 0: as many as come")
+		return sqlload.OK("max_running_queries = 0: as many as come")
 	case e.caps.Staged:
-		e.ok(check, found+", and uploads take none of them")
+		return sqlload.OK(found + ", and uploads take none of them")
 	case workers > running*hosts:
-		e.warn(check, fmt.Sprintf("%s: of %d workers %d wait at any time", found, workers, workers-running*hosts),
+		return sqlload.Warn(fmt.Sprintf("%s: of %d workers %d wait at any time", found, workers, workers-running*hosts),
 			fmt.Sprintf("[query] max_running_queries = %d in databend-query.toml, and a restart; or --workers %d",
 				(workers+hosts-1)/hosts, running*hosts))
 	case workers > 0:
-		e.ok(check, fmt.Sprintf("%s, enough for %d workers", found, workers))
-	default:
-		e.ok(check, found)
+		return sqlload.OK(fmt.Sprintf("%s, enough for %d workers", found, workers))
 	}
+	return sqlload.OK(found)
+}
+
+func (e *examination) connections() (none loader.Finding) {
+	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
 	most, known := number(e.configs, "query.max_active_sessions")
-	found = fmt.Sprintf("max_active_sessions = %d on each host", most)
+	found := fmt.Sprintf("max_active_sessions = %d on each host", most)
 	switch {
 	case !known:
+		return none
 	case workers > most*hosts:
-		e.warn("sessions", fmt.Sprintf("%s: %d workers are more, and what comes above it is refused", found, workers),
+		return sqlload.Warn(fmt.Sprintf("%s: %d workers are more, and what comes above it is refused", found, workers),
 			fmt.Sprintf("[query] max_active_sessions = %d in databend-query.toml, and a restart; or --workers %d",
 				2*workers, most*hosts))
-	default:
-		e.ok("sessions", found)
 	}
-	return nil
+	return sqlload.OK(found)
 }
 
 // timeouts looks for settings that would end a load which is only slow. An answer is asked for again within ten seconds, so
 // it has to be kept for some time longer.
-func (e *examination) timeouts(context.Context) error {
-	const check = "timeouts"
+func (e *examination) timeouts() (none loader.Finding) {
 	if len(e.limits) == 0 {
-		e.unknown(check, "system.settings cannot be read", "GRANT SELECT ON system.settings TO USER …")
-		return nil
+		return unknown("system.settings cannot be read", "GRANT SELECT ON system.settings TO USER …")
 	}
 	before := len(e.findings)
 	bounded := func(seconds int64) bool { return seconds > 0 }
@@ -230,49 +244,44 @@ func (e *examination) timeouts(context.Context) error {
 			"an answer is forgotten after %d s: that of a long statement may be lost between two looks at it", 60},
 	} {
 		if n, known := number(e.limits, t.name); known && t.bad(n) {
-			e.warn(t.name, fmt.Sprintf(t.found, n), fmt.Sprintf("--set %s=%d", t.name, t.wanted))
+			e.add(t.name, sqlload.Warn(fmt.Sprintf(t.found, n), fmt.Sprintf("--set %s=%d", t.name, t.wanted)))
 		}
 	}
-	if len(e.findings) == before {
-		e.ok(check, fmt.Sprintf("statements may wait and run for as long as they need; answers are kept for %s s",
-			e.limits[resultTimeout]))
+	if len(e.findings) > before {
+		return none
 	}
-	return nil
+	return sqlload.OK(fmt.Sprintf("statements may wait and run for as long as they need; answers are kept for %s s",
+		e.limits[resultTimeout]))
 }
 
 // memory says for how long the server recognises what it has loaded.
-func (e *examination) memory(context.Context) error {
-	const check = "file names"
+func (e *examination) memory() loader.Finding {
 	hours, known := number(e.limits, fileMemory)
 	found := fmt.Sprintf("COPY remembers for %d hours which files it has loaded", hours)
 	switch window := int64(labelWindow.Hours()); {
 	case !e.caps.Staged:
-		e.ok("labels", "a batch's label is remembered for 24 hours; "+
-			"a run that is resumed later has to look for the rows themselves")
+		return loader.Finding{Check: "labels", Grade: loader.GradeOK, Found: "a batch's label is remembered for 24 hours; " +
+			"a run that is resumed later has to look for the rows themselves"}
 	case !known:
-		e.unknown(check, fileMemory+" cannot be read", "")
+		return unknown(fileMemory+" cannot be read", "")
 	case hours < window:
-		e.warn(check, found+", and a run counts on 24: one that is resumed later than that loads files twice",
+		return sqlload.Warn(found+", and a run counts on 24: one that is resumed later than that loads files twice",
 			fmt.Sprintf("SET GLOBAL %s = %d", fileMemory, window))
-	default:
-		e.ok(check, found)
 	}
-	return nil
+	return sqlload.OK(found)
 }
 
 // storage looks at where the server keeps tables and stages.
-func (e *examination) storage(context.Context) error {
-	const check = "storage"
+func (e *examination) storage() loader.Finding {
 	switch kind := e.configs["storage.type"]; kind {
 	case "":
-		e.notShown(check, "what lies below tables and stages")
+		return e.notShown("what lies below tables and stages")
 	case "memory":
-		e.warn(check, "type memory: the rows are gone when the server ends",
+		return sqlload.Warn("type memory: the rows are gone when the server ends",
 			`[storage] type = "s3" (or fs) in databend-query.toml`)
 	case "fs":
-		e.ok(check, "type fs: files of that machine, whose disk is part of what is measured")
+		return sqlload.OK("type fs: files of that machine, whose disk is part of what is measured")
 	default:
-		e.ok(check, "type "+kind)
+		return sqlload.OK("type " + kind)
 	}
-	return nil
 }

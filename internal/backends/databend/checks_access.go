@@ -8,79 +8,68 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// route looks at where rows go: the route of streaming loads, or the storage behind a stage.
-func (e *examination) route(ctx context.Context) error {
-	switch {
-	case e.plan.method.Name == streamingLoad:
-		return e.streaming(ctx)
-	case e.store != nil: // its own findings say it
-		return nil
+// streaming looks for the route of streaming loads.
+func (e *examination) streaming(ctx context.Context) (none loader.Finding, err error) {
+	if e.plan.method.Name != streamingLoad {
+		return none, nil
 	}
-	return e.presigned(ctx)
-}
-
-func (e *examination) streaming(ctx context.Context) error {
-	const check = "streaming load"
-	err := e.probeStreaming(ctx)
+	err = e.probeStreaming(ctx)
 	var refused *loader.Error
 	switch {
 	case err == nil:
-		e.ok(check, "PUT /v1/streaming_load is there, and bounds no body; "+
-			"a proxy in front of it may (nginx: client_max_body_size, 1 MiB by default)")
+		return sqlload.OK("PUT /v1/streaming_load is there, and bounds no body; " +
+			"a proxy in front of it may (nginx: client_max_body_size, 1 MiB by default)"), nil
 	case errors.As(err, &refused):
-		e.fail(check, refused.Err.Error(), refused.Hint)
-		return nil
+		return sqlload.Fail(refused.Err.Error(), refused.Hint), nil
 	case said(err) && verdict(err).Retry: // too busy at the moment
-		e.unknown(check, err.Error(), "")
-	case said(err):
-		e.fail(check, err.Error(), hint(err))
+		return unknown(err.Error(), ""), nil
 	}
-	return lost(err)
+	return sqlload.Fail(err.Error(), hint(err)), lost(err)
 }
 
-// presigned asks for a URL to upload to, and whether somebody answers there. Only method insert cannot do without.
-func (e *examination) presigned(ctx context.Context) error {
-	const check = "presigned uploads"
-	err := e.probePresign(ctx)
+// presigned asks for a URL to upload to, and whether somebody answers there. Only method insert cannot do without, and the
+// findings of a store of our own say it better.
+func (e *examination) presigned(ctx context.Context) (none loader.Finding, err error) {
+	if e.plan.method.Name == streamingLoad || e.store != nil {
+		return none, nil
+	}
+	err = e.probePresign(ctx)
 	var refused *loader.Error
 	switch {
 	case err == nil:
-		e.ok(check, "they go to the storage itself, and somebody answers there")
-		return nil
+		return sqlload.OK("they go to the storage itself, and somebody answers there"), nil
 	case errors.As(err, &refused):
 		err = refused.Err
 	case !said(err):
-		return err
+		return none, err
 	}
 	switch {
 	case e.plan.method.Name != insert:
-		e.ok(check, err.Error()+": this method uploads through the node, and needs none")
+		return sqlload.OK(err.Error() + ": this method uploads through the node, and needs none"), nil
 	case refused == nil && verdict(err).Retry:
-		e.unknown(check, err.Error(), "")
-	default:
-		e.fail(check, err.Error(), "--method "+insertNoPresign+", which uploads through the node")
+		return unknown(err.Error(), ""), nil
 	}
-	return nil
+	return sqlload.Fail(err.Error(), "--method "+insertNoPresign+", which uploads through the node"), nil
 }
 
 // table checks the table as Prepare would.
-func (e *examination) table(ctx context.Context) error {
+func (e *examination) table(ctx context.Context) (none loader.Finding, err error) {
 	of, err := e.Check(ctx, conn{of: e.opened}, e.intent)
 	e.findings = append(e.findings, of.Findings...)
 	e.there = len(of.Missing) == 0
-	return err
+	return none, err
 }
 
 // privileges looks for the rights in the list of grants, and where they are not listed asks the server itself: rights
 // come by roles, too, and not every version lists those of all of them.
-func (e *examination) privileges(ctx context.Context) error {
-	const check = "privileges"
+func (e *examination) privileges(ctx context.Context) (none loader.Finding, err error) {
 	lines, refused := e.rows(ctx, "SHOW GRANTS")
 	if err := lost(refused); err != nil {
-		return err
+		return none, err
 	}
 	var grants []grant
 	for _, row := range lines {
@@ -100,8 +89,7 @@ func (e *examination) privileges(ctx context.Context) error {
 		return slices.ContainsFunc(grants, func(g grant) bool { return g.allows(privilege, name) })
 	})
 	if len(missing) == 0 {
-		e.ok(check, fmt.Sprintf("%s on %s", strings.Join(want, ", "), name))
-		return nil
+		return sqlload.OK(fmt.Sprintf("%s on %s", strings.Join(want, ", "), name)), nil
 	}
 	notListed := fmt.Sprintf("SHOW GRANTS lists no %s on %s: a role may have it all the same",
 		strings.Join(missing, ", "), name)
@@ -109,25 +97,22 @@ func (e *examination) privileges(ctx context.Context) error {
 		notListed = "the grants cannot be listed: " + refused.Error()
 	}
 	if !e.there {
-		e.unknown(check, notListed, fix)
-		return nil
+		return unknown(notListed, fix), nil
 	}
 	// It is planned, which checks the rights, and not run.
-	err := e.exec(ctx, fmt.Sprintf("EXPLAIN INSERT INTO %s SELECT * FROM %[1]s", name.quoted()))
+	err = e.exec(ctx, fmt.Sprintf("EXPLAIN INSERT INTO %s SELECT * FROM %[1]s", name.quoted()))
 	denied := fmt.Sprintf("rows cannot be put into %s: %v", name, err)
 	switch {
 	case lost(err) != nil:
-		return err
+		return none, err
 	case is(err, permissionDenied) && strings.Contains(strings.ToUpper(err.Error()), "INSERT"):
-		e.fail(check, denied, fix)
+		return sqlload.Fail(denied, fix), nil
 	case is(err, permissionDenied): // it is the SELECT of the question
-		e.unknown(check, denied, fix)
+		return unknown(denied, fix), nil
 	case err == nil && !slices.Contains(missing, "SUPER"):
-		e.ok(check, fmt.Sprintf("the server plans an INSERT into %s", name))
-	default:
-		e.unknown(check, notListed, fix)
+		return sqlload.OK(fmt.Sprintf("the server plans an INSERT into %s", name)), nil
 	}
-	return nil
+	return unknown(notListed, fix), nil
 }
 
 // permissionDenied is the code of a right that is missing.

@@ -3,8 +3,10 @@ package databend
 import (
 	"cmp"
 	"path"
+	"slices"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -12,6 +14,7 @@ import (
 // Explain lists what a run would say. RUN stands for the run's id, ATTEMPT for 1, 2 ….
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	asked, _ := planOf(t) // what is wrong with it, Check has said
+	table := &sqlload.Table{Catalog: catalog{&opened{plan: asked}}}
 	c, s := p.Contract, newStatements(asked.name, p.Schema)
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
 
@@ -30,14 +33,11 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		stage = stageName("RUN")
 		add("once", explainStage(stage, explainedAccess(*t.Via)))
 	}
-	if p.Create == loader.CreateRecreate {
-		add("once", "DROP TABLE "+s.Table)
-	}
-	if p.Create != loader.CreateNever {
-		add("once", s.createTable())
-	}
-	if p.Create == loader.CreateTruncate {
+	once := all
+	all = nil
+	if p.Create == loader.CreateTruncate { // said of a table that is there, what Table.Explain begins with of one that is not
 		add("once, where the table was there", s.Truncate())
+		p.Create = loader.CreateIfMissing
 	}
 	file := folder + "/RUN/" + fileName(0, c.Format)
 	attached := "@" + stage + "/" + folder + "/RUN/ATTEMPT-" + fileName(0, c.Format)
@@ -87,7 +87,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if c.Staged() && !via {
 		add("per batch that is sent again", "LIST @"+stage+"/"+file)
 	}
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: span, Size: c.BatchRows}))
+	all = slices.Concat(once, table.Explain(p, all))
 	switch {
 	case via:
 		add("afterwards", "DROP STAGE IF EXISTS "+stage)

@@ -36,77 +36,51 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	for _, s := range l.target.Settings {
 		d.vars[strings.ToLower(s.Name)] = s.Value
 	}
-	for _, step := range []func(context.Context) error{
-		d.whoami,
-		func(ctx context.Context) error { return d.ask(ctx, d.writable()) },
-		d.connections,
-		func(ctx context.Context) (err error) {
-			d.of, err = l.Check(ctx, d.conn, i)
-			d.findings = append(d.findings, d.of.Findings...)
-			return err
-		},
-		func(ctx context.Context) error { return d.ask(ctx, slices.Concat(d.table(), d.settings())) },
-	} {
-		err := step(ctx)
-		if err == nil {
-			continue
-		}
-		// What a step could not find out is a finding already, unless there is nobody left to ask.
-		if lost := c.PingContext(ctx); lost != nil {
-			return d.findings, failed("examine", errors.Join(err, lost))
-		}
+	err = d.examine(ctx)
+	return d.findings, failed("examine", err)
+}
+
+func (d *doctor) examine(ctx context.Context) (err error) {
+	if err := d.whoami(ctx); err != nil {
+		return err
 	}
-	return d.findings, nil
-}
-
-// check is a question about the server or the table, and what its answer means for a push.
-type check struct {
-	name  string
-	query string // "": the variables are enough
-	// judge returns the finding on the first row of the answer, nil if there is none. One without a grade is left out.
-	judge func(row []string) loader.Finding
-	grant string // what lets this account ask
-}
-
-func ok(found string) loader.Finding { return loader.Finding{Grade: loader.GradeOK, Found: found} }
-
-func warn(found, fix string) loader.Finding {
-	return loader.Finding{Grade: loader.GradeWarn, Found: found, Fix: fix}
-}
-
-func fail(found, fix string) loader.Finding {
-	return loader.Finding{Grade: loader.GradeFail, Found: found, Fix: fix}
-}
-
-// ask goes through the checks.
-func (d *doctor) ask(ctx context.Context, checks []check) (all error) {
-	for _, c := range checks {
-		var rows [][]string
-		var err error
-		if c.query != "" {
-			rows, err = sqlload.Rows(ctx, d.conn, c.query)
-		}
-		switch {
-		case err != nil:
-			d.unknown(c.name, err, c.grant)
-			all = errors.Join(all, err)
-		case len(rows) > 0:
-			d.add(c.name, c.judge(rows[0]))
-		default:
-			d.add(c.name, c.judge(nil))
-		}
+	if err := d.ask(ctx, d.writable()); err != nil {
+		return err
 	}
-	return all
+	if err := d.connections(ctx); err != nil {
+		return err
+	}
+	d.of, err = d.Check(ctx, d.conn, d.intent)
+	d.findings = append(d.findings, d.of.Findings...)
+	if err != nil {
+		return err
+	}
+	return d.ask(ctx, slices.Concat(d.table(), d.settings()))
+}
+
+func (d *doctor) ask(ctx context.Context, checks []sqlload.Check) error {
+	found, err := d.Ask(ctx, d.conn, checks, func(err error) string {
+		if d.server.flavour == tiDB && is(err, accessDenied...) {
+			return "GRANT CONFIG ON *.* TO " + d.account + " shows txn-total-size-limit"
+		}
+		return ""
+	})
+	d.findings = append(d.findings, found...)
+	return err
 }
 
 func (d *doctor) add(check string, f loader.Finding) {
-	if f.Check = check; f.Grade != "" {
-		d.findings = append(d.findings, f)
-	}
+	f.Check = check
+	d.findings = append(d.findings, f)
 }
 
-func (d *doctor) unknown(check string, err error, fix string) {
-	d.add(check, loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error(), Fix: fix})
+// unknown adds the finding of a question without an answer. An error says that there is nobody left to ask.
+func (d *doctor) unknown(ctx context.Context, check string, err error) error {
+	d.add(check, loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error()})
+	if lost := d.conn.PingContext(ctx); lost != nil {
+		return errors.Join(err, lost)
+	}
+	return nil
 }
 
 // on reports whether a variable is switched on, in any of the ways that servers and people write it.
@@ -141,17 +115,17 @@ func (d *doctor) whoami(ctx context.Context) (err error) {
 		lines, err = sqlload.Rows(ctx, d.conn, "SHOW GRANTS")
 	}
 	if err != nil {
-		d.unknown("privileges", err, "")
+		err = d.unknown(ctx, "privileges", err)
 	}
 	d.grants = parseGrants(firsts(lines))
 	return err
 }
 
 // writable is about what keeps everybody, or this account, from writing, or from writing exactly once.
-func (d *doctor) writable() []check {
-	return []check{
-		{name: "server", judge: d.product},
-		{name: "delivery", judge: func([]string) (none loader.Finding) {
+func (d *doctor) writable() []sqlload.Check {
+	return []sqlload.Check{
+		{Name: "server", Judge: d.product},
+		{Name: "delivery", Judge: func([]string) (none loader.Finding) {
 			fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
 			if d.server.flavour == tiDB {
 				fix = "--method " + insert
@@ -159,16 +133,16 @@ func (d *doctor) writable() []check {
 			if d.caps.Reason == "" {
 				return none
 			}
-			return warn("a push is at least once here: "+d.caps.Reason, fix)
+			return sqlload.Warn("a push is at least once here: "+d.caps.Reason, fix)
 		}},
-		{name: "local_infile", judge: func([]string) (none loader.Finding) {
+		{Name: "local_infile", Judge: func([]string) (none loader.Finding) {
 			switch f := d.server.flavour; {
 			case d.method.Name != loadData || f == tiDB || f == singleStore:
 				return none
 			case d.server.infileOff():
-				return fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint)
+				return sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint)
 			}
-			return ok("ON: LOAD DATA LOCAL is allowed")
+			return sqlload.OK("ON: LOAD DATA LOCAL is allowed")
 		}},
 	}
 }
@@ -180,19 +154,19 @@ func (d *doctor) product([]string) loader.Finding {
 		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only",
 	} {
 		if d.on(name) {
-			return fail(found+" takes no rows: "+name+" is ON; is it a replica?", fmt.Sprintf(fix, name))
+			return sqlload.Fail(found+" takes no rows: "+name+" is ON; is it a replica?", fmt.Sprintf(fix, name))
 		}
 	}
 	switch value := strings.ToUpper(d.vars["read_only"]); { // MariaDB 12 has more values than two
 	case value == "" || value == "OFF" || value == "0" || d.exempt():
-		return ok(found)
+		return sqlload.OK(found)
 	case !d.grants.known():
 		return loader.Finding{
 			Grade: loader.GradeUnknown,
 			Found: found + ": read_only is " + value + ", and whether this account is exempt is not to be seen",
 		}
 	default:
-		return fail(found+" takes no rows from this account: read_only is "+value+"; is it a replica?",
+		return sqlload.Fail(found+" takes no rows from this account: read_only is "+value+"; is it a replica?",
 			fmt.Sprintf(fix, "read_only"))
 	}
 }
@@ -223,8 +197,7 @@ func (d *doctor) connections(ctx context.Context) error {
 	if most > 0 {
 		open, err := sqlload.Rows(ctx, d.conn, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
 		if err != nil {
-			d.unknown(name, err, "")
-			return err
+			return d.unknown(ctx, name, err)
 		}
 		says = fmt.Sprintf("max_connections %d, and the server does not tell how many are in use", most)
 		if len(open) > 0 {
@@ -244,8 +217,7 @@ func (d *doctor) connections(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			d.unknown(name, err, "")
-			return err
+			return d.unknown(ctx, name, err)
 		}
 		if left := own - others; left < free || most <= 0 {
 			free, says = left, fmt.Sprintf("this account has max_user_connections %d, %d in use", own, others)
@@ -259,11 +231,11 @@ func (d *doctor) connections(ctx context.Context) error {
 	}
 	switch {
 	case most <= 0 && own <= 0:
-		d.add(name, ok(fmt.Sprintf("none is set; the run opens %d", need)))
+		d.add(name, sqlload.OK(fmt.Sprintf("none is set; the run opens %d", need)))
 	case free >= need:
-		d.add(name, ok(text))
+		d.add(name, sqlload.OK(text))
 	default:
-		d.add(name, warn(text+": the others wait, and try again", fix))
+		d.add(name, sqlload.Warn(text+": the others wait, and try again", fix))
 	}
 	return nil
 }

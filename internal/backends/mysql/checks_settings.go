@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -26,8 +27,8 @@ const (
 func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 // settings lists the checks of what bounds a statement or a transaction, of what writing costs, and whether it lasts.
-func (d *doctor) settings() []check {
-	checks := []check{{name: "max_allowed_packet", judge: d.packet}}
+func (d *doctor) settings() []sqlload.Check {
+	checks := []sqlload.Check{{Name: "max_allowed_packet", Judge: d.packet}}
 	if d.vars["group_replication_group_name"] != "" {
 		checks = append(checks, d.replicated("group_replication_transaction_size_limit"))
 	}
@@ -35,24 +36,25 @@ func (d *doctor) settings() []check {
 		checks = append(checks, d.replicated("wsrep_max_ws_size"))
 	}
 	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others have none of it
-		checks = append(checks, check{name: "binary log", judge: d.binaryLog})
+		checks = append(checks, sqlload.Check{Name: "binary log", Judge: d.binaryLog})
 		if !d.aurora() { // whose storage has neither log files nor pages to flush
-			checks = append(checks, check{name: "redo log", judge: d.redoLog}, check{name: "buffer pool", judge: d.bufferPool})
+			checks = append(checks, sqlload.Check{Name: "redo log", Judge: d.redoLog},
+				sqlload.Check{Name: "buffer pool", Judge: d.bufferPool})
 		}
-		checks = append(checks, check{name: "durability", judge: d.flushed}, check{name: "durability", judge: d.synced},
-			check{name: "durability", judge: d.torn})
+		checks = append(checks, sqlload.Check{Name: "durability", Judge: d.flushed},
+			sqlload.Check{Name: "durability", Judge: d.synced}, sqlload.Check{Name: "durability", Judge: d.torn})
 	}
-	checks = append(checks, check{name: "timeouts", judge: d.timeouts})
+	checks = append(checks, sqlload.Check{Name: "timeouts", Judge: d.timeouts})
 	switch {
 	case d.server.flavour == tiDB:
-		checks = append(checks, check{
-			name: "transaction size", query: "SHOW CONFIG WHERE type = 'tidb' AND name = 'performance.txn-total-size-limit'",
-			judge: d.tidbTransaction, grant: "GRANT CONFIG ON *.* TO " + d.account + " shows txn-total-size-limit",
+		checks = append(checks, sqlload.Check{
+			Name: "transaction size", Ask: "SHOW CONFIG WHERE type = 'tidb' AND name = 'performance.txn-total-size-limit'",
+			Judge: d.tidbTransaction,
 		})
 	case d.method.Name == pipeline:
 		query := "SELECT num_partitions FROM information_schema.distributed_databases" +
 			" WHERE database_name = " + literal(d.target.Database)
-		checks = append(checks, check{name: "partitions", query: query, judge: d.partitions})
+		checks = append(checks, sqlload.Check{Name: "partitions", Ask: query, Judge: d.partitions})
 	}
 	return checks
 }
@@ -64,27 +66,27 @@ func (d *doctor) packet([]string) (none loader.Finding) {
 	}
 	switch found := fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", ibytes(packet), ibytes(batch)); {
 	case batch > d.caps.MaxBytes:
-		return fail(found, fmt.Sprintf("--batch-bytes %d, or %s",
+		return sqlload.Fail(found, fmt.Sprintf("--batch-bytes %d, or %s",
 			d.caps.MaxBytes, d.change("max_allowed_packet", batch+packetRoom)))
 	case packet < d.method.Caps.DefaultBatchBytes+packetRoom:
-		return warn(found+": small ones cost more round trips", d.change("max_allowed_packet", 64<<20))
+		return sqlload.Warn(found+": small ones cost more round trips", d.change("max_allowed_packet", 64<<20))
 	default:
-		return ok(found)
+		return sqlload.OK(found)
 	}
 }
 
 // replicated compares a batch with what a server takes that replicates a transaction as a whole, before it is committed.
-func (d *doctor) replicated(limit string) check {
-	return check{name: "transaction size", judge: func([]string) (none loader.Finding) {
+func (d *doctor) replicated(limit string) sqlload.Check {
+	return sqlload.Check{Name: "transaction size", Judge: func([]string) (none loader.Finding) {
 		most, batch := d.number(limit), d.intent.BatchBytes
 		found := fmt.Sprintf("%s %s, and a batch of %s is one transaction", limit, ibytes(most), ibytes(batch))
 		switch {
 		case most <= 0:
 			return none
 		case batch <= most:
-			return ok(found)
+			return sqlload.OK(found)
 		}
-		return warn(found+" of about that size, which the server refuses beyond it",
+		return sqlload.Warn(found+" of about that size, which the server refuses beyond it",
 			fmt.Sprintf("--batch-bytes %d, or %s", most/2, d.change(limit, 2*batch)))
 	}}
 }
@@ -98,16 +100,16 @@ func (d *doctor) binaryLog([]string) (none loader.Finding) {
 	case !d.on("log_bin") || set && !d.on("sql_log_bin"):
 		return none
 	case most > 0 && batch > most:
-		return warn(fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log,"+
+		return sqlload.Warn(fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log,"+
 			" which the server refuses beyond it", ibytes(most), ibytes(batch)),
 			fmt.Sprintf("%s, or --batch-bytes %d", d.change("max_binlog_cache_size", 4*batch), most/2))
 	case batch > cache:
-		return warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s,"+
+		return sqlload.Warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s,"+
 			" and a batch of %s goes through a temporary file first", ibytes(cache), ibytes(batch)),
 			fmt.Sprintf("%s (of each session: %s for %d workers), or --set sql_log_bin=0 where no replica needs the rows",
 				d.change("binlog_cache_size", batch), ibytes(batch*int64(workers)), workers))
 	}
-	return ok(fmt.Sprintf("binlog_cache_size %s holds a batch of %s", ibytes(cache), ibytes(batch)))
+	return sqlload.OK(fmt.Sprintf("binlog_cache_size %s holds a batch of %s", ibytes(cache), ibytes(batch)))
 }
 
 func (d *doctor) redoLog([]string) (none loader.Finding) {
@@ -124,13 +126,13 @@ func (d *doctor) redoLog([]string) (none loader.Finding) {
 		want = max(want, min(16<<30, int64(1)<<bits.Len64(uint64(total))))
 	}
 	if size >= littleLog || total > 0 && total <= size {
-		return ok(found)
+		return sqlload.OK(found)
 	}
 	fix := d.change(name, want)
 	if name == "innodb_log_file_size" && (d.server.flavour == mySQL || d.server.before(10, 9)) { // MariaDB can since
 		fix = fmt.Sprintf("%s = %d in the server's configuration, and restart it", name, want)
 	}
-	return warn(found+": loads wait for pages to be flushed whenever it is full", fix)
+	return sqlload.Warn(found+": loads wait for pages to be flushed whenever it is full", fix)
 }
 
 func (d *doctor) bufferPool([]string) (none loader.Finding) {
@@ -140,9 +142,9 @@ func (d *doctor) bufferPool([]string) (none loader.Finding) {
 	case size == 0:
 		return none
 	case size >= littlePool || total > 0 && total <= size:
-		return ok(found)
+		return sqlload.OK(found)
 	}
-	return warn(found+": changed pages are written out while the load waits for room",
+	return sqlload.Warn(found+": changed pages are written out while the load waits for room",
 		d.change("innodb_buffer_pool_size", 4<<30)+", where the machine has the memory")
 }
 
@@ -153,11 +155,11 @@ func (d *doctor) flushed([]string) (none loader.Finding) {
 	case "":
 		return none
 	case "1", "3": // MariaDB's 3 writes through twice
-		return ok(fmt.Sprintf("what is acknowledged outlives a crash (%s %s)", name, value))
+		return sqlload.OK(fmt.Sprintf("what is acknowledged outlives a crash (%s %s)", name, value))
 	case "0":
 		after = "a crash of the server"
 	}
-	return warn(fmt.Sprintf("%s is %s: %s takes away about a second of what was acknowledged, claims and all",
+	return sqlload.Warn(fmt.Sprintf("%s is %s: %s takes away about a second of what was acknowledged, claims and all",
 		name, d.vars[name], after), d.change(name, 1))
 }
 
@@ -166,7 +168,7 @@ func (d *doctor) synced([]string) (none loader.Finding) {
 	if sync == "1" || !d.on("log_bin") {
 		return none
 	}
-	return warn("sync_binlog is "+sync+": after a power cut replicas may lack, or have, other rows than the server",
+	return sqlload.Warn("sync_binlog is "+sync+": after a power cut replicas may lack, or have, other rows than the server",
 		d.change("sync_binlog", 1))
 }
 
@@ -174,7 +176,7 @@ func (d *doctor) torn([]string) (none loader.Finding) {
 	if !strings.EqualFold(d.vars["innodb_doublewrite"], "OFF") || d.aurora() {
 		return none
 	}
-	return warn("innodb_doublewrite is OFF: a power cut may leave torn pages, unless the file system never does",
+	return sqlload.Warn("innodb_doublewrite is OFF: a power cut may leave torn pages, unless the file system never does",
 		"innodb_doublewrite = ON in the server's configuration")
 }
 
@@ -188,7 +190,7 @@ func (d *doctor) timeouts([]string) (none loader.Finding) {
 		return none
 	}
 	if after <= 0 || after > patience {
-		return ok("nothing ends a statement within two minutes")
+		return sqlload.OK("nothing ends a statement within two minutes")
 	}
 	const fix = "--set max_statement_time=0"
 	found := fmt.Sprintf("max_statement_time is %s for this account, and ends loads that take longer", after)
@@ -197,9 +199,9 @@ func (d *doctor) timeouts([]string) (none loader.Finding) {
 		found += fmt.Sprintf(": each session would have to load %s/s, whatever it waits for", ibytes(int64(rate)))
 	}
 	if rate > pace {
-		return fail(found, fix)
+		return sqlload.Fail(found, fix)
 	}
-	return warn(found, fix)
+	return sqlload.Warn(found, fix)
 }
 
 // tidbTransaction compares a batch with the two bounds of a transaction (TiDB manual, "TiDB Configuration File" and
@@ -209,7 +211,7 @@ func (d *doctor) timeouts([]string) (none loader.Finding) {
 func (d *doctor) tidbTransaction(config []string) loader.Finding {
 	batch, quota := d.intent.BatchBytes, d.number("tidb_mem_quota_query")
 	if quota > 0 && batch > quota {
-		return warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction, held in memory:"+
+		return sqlload.Warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction, held in memory:"+
 			" beyond it the server may end the statement", ibytes(quota), ibytes(batch)),
 			fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6))
 	}
@@ -218,18 +220,19 @@ func (d *doctor) tidbTransaction(config []string) loader.Finding {
 		limit, _ = strconv.ParseInt(config[3], 10, 64)
 	}
 	if limit == 0 || limit == tidbLimit && !d.server.before(6, 5) {
-		return ok(fmt.Sprintf("a batch of %s is one transaction; tidb_mem_quota_query allows %s", ibytes(batch), ibytes(quota)))
+		return sqlload.OK(fmt.Sprintf("a batch of %s is one transaction; tidb_mem_quota_query allows %s",
+			ibytes(batch), ibytes(quota)))
 	}
 	found := fmt.Sprintf("txn-total-size-limit is %s, and a batch of %s is one transaction", ibytes(limit), ibytes(batch))
 	fix := fmt.Sprintf("--batch-bytes %d, or performance.txn-total-size-limit = %d in the configuration of every tidb-server",
 		limit/5*4, 2*batch)
 	switch {
 	case batch > limit:
-		return warn(found+" of about that size, which the server refuses beyond it", fix)
+		return sqlload.Warn(found+" of about that size, which the server refuses beyond it", fix)
 	case batch > limit/5*4:
-		return warn(found+": keys and encoding may take it beyond", fix)
+		return sqlload.Warn(found+": keys and encoding may take it beyond", fix)
 	}
-	return ok(found)
+	return sqlload.OK(found)
 }
 
 // partitions compares a commit group with the partitions that read it, each an object at a time.
@@ -241,7 +244,7 @@ func (d *doctor) partitions(row []string) loader.Finding {
 	batches := d.intent.Contract.GroupBatches
 	text := fmt.Sprintf("database %s has %d partitions, and a commit group has %d objects", d.target.Database, n, batches)
 	if batches < n {
-		return warn(text+": the other partitions have nothing to read", fmt.Sprintf("--commit-batches %d", 4*n))
+		return sqlload.Warn(text+": the other partitions have nothing to read", fmt.Sprintf("--commit-batches %d", 4*n))
 	}
-	return ok(text)
+	return sqlload.OK(text)
 }

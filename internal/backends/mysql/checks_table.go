@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // table lists the checks of the table: whether the run may make it, what this account may do with it, and what makes its
 // rows dear.
-func (d *doctor) table() (checks []check) {
+func (d *doctor) table() (checks []sqlload.Check) {
 	if d.making() && !d.intent.PrimaryKey && !d.on("sql_generate_invisible_primary_key") {
-		checks = append(checks, check{name: "primary key", judge: d.keyless})
+		checks = append(checks, sqlload.Check{Name: "primary key", Judge: d.keyless})
 	}
-	checks = append(checks, check{name: "privileges", judge: d.privileges})
+	checks = append(checks, sqlload.Check{Name: "privileges", Judge: d.privileges})
 	if d.of.Relation == nil || d.making() {
 		return checks
 	}
@@ -28,11 +29,11 @@ func (d *doctor) table() (checks []check) {
 			list("trigger_name", "triggers", "event_object_schema = "+literal(d.name.schema)+
 				" AND event_object_table = "+literal(d.name.table)+" AND event_manipulation = 'INSERT'") + ", " +
 			list("constraint_name", "table_constraints", d.name.where()+" AND constraint_type = 'FOREIGN KEY'")
-		checks = append(checks, check{name: "indexes, triggers", query: query, judge: d.burden})
+		checks = append(checks, sqlload.Check{Name: "indexes, triggers", Ask: query, Judge: d.burden})
 	}
 	if d.server.flavour == tiDB {
 		query := "SELECT COALESCE(tidb_row_id_sharding_info, '') FROM information_schema.tables WHERE " + d.name.where()
-		checks = append(checks, check{name: "hot region", query: query, judge: d.regions})
+		checks = append(checks, sqlload.Check{Name: "hot region", Ask: query, Judge: d.regions})
 	}
 	return checks
 }
@@ -44,11 +45,11 @@ func (d *doctor) making() bool { return slices.Contains(d.of.Missing, d.name.quo
 func (d *doctor) keyless([]string) (none loader.Finding) {
 	for _, name := range []string{"sql_require_primary_key", "innodb_force_primary_key"} {
 		if d.on(name) {
-			return fail(name+" is ON, and the run would make a table without a key", "--primary-key")
+			return sqlload.Fail(name+" is ON, and the run would make a table without a key", "--primary-key")
 		}
 	}
 	if d.vars["group_replication_group_name"] != "" {
-		return warn("the server is set up to replicate in a group, which writes to no table without a primary key, "+
+		return sqlload.Warn("the server is set up to replicate in a group, which writes to no table without a primary key, "+
 			"and the run would make one", "--primary-key")
 	}
 	return none
@@ -86,18 +87,18 @@ func (d *doctor) privileges([]string) (none loader.Finding) {
 	}
 	switch {
 	case len(missing) == 0 && claiming && !d.grants.hold("DELETE", claims):
-		return warn("this account lacks DELETE on "+claims.String()+
+		return sqlload.Warn("this account lacks DELETE on "+claims.String()+
 			": the run works, and terapush forget cannot remove its claims afterwards",
 			fmt.Sprintf("GRANT DELETE ON %s TO %s", claims.quoted(), d.account))
 	case len(missing) == 0:
-		return ok("this account may do what the run does")
+		return sqlload.OK("this account may do what the run does")
 	case d.server.flavour == singleStore || d.server.flavour == tiDB && d.grants.roles:
 		return loader.Finding{
 			Grade: loader.GradeUnknown, Fix: strings.Join(fixes, "; "),
 			Found: "SHOW GRANTS does not name " + strings.Join(missing, " nor ") + ", which a role or group may give all the same",
 		}
 	}
-	return fail("this account lacks "+strings.Join(missing, " and "), strings.Join(fixes, "; "))
+	return sqlload.Fail("this account lacks "+strings.Join(missing, " and "), strings.Join(fixes, "; "))
 }
 
 // burden tells what makes every row dearer than the row.
@@ -118,9 +119,10 @@ func (d *doctor) burden(row []string) (none loader.Finding) {
 	note("index", row[0], func(name string) string { return "ALTER TABLE " + table + " DROP INDEX " + quote(name) })
 	note("trigger", row[1], func(name string) string { return "DROP TRIGGER " + tableName{d.name.schema, name}.quoted() })
 	if len(has) == 0 {
-		return ok(d.name.String() + " has no secondary index, no trigger on INSERT and no foreign key")
+		return sqlload.OK(d.name.String() + " has no secondary index, no trigger on INSERT and no foreign key")
 	}
-	return warn(fmt.Sprintf("%s has %s: every row pays for them, in log and in look-ups", d.name, strings.Join(has, ", ")),
+	return sqlload.Warn(fmt.Sprintf("%s has %s: every row pays for them, in log and in look-ups",
+		d.name, strings.Join(has, ", ")),
 		strings.Join(slices.Compact(fixes), "; ")+"; make again after the load what was dropped")
 }
 
@@ -132,12 +134,12 @@ func (d *doctor) regions(row []string) (none loader.Finding) {
 	}
 	switch row[0] {
 	case "NOT_SHARDED":
-		return warn(d.name.String()+" numbers its rows in order (NOT_SHARDED): all sessions write to one region at a time",
+		return sqlload.Warn(d.name.String()+" numbers its rows in order (NOT_SHARDED): all sessions write to one region at a time",
 			"ALTER TABLE "+d.name.quoted()+" SHARD_ROW_ID_BITS = 4")
 	case "NOT_SHARDED(PK_IS_HANDLE)":
-		return warn(d.name.String()+" is stored in the order of its key (PK_IS_HANDLE), and rows come in that order:"+
+		return sqlload.Warn(d.name.String()+" is stored in the order of its key (PK_IS_HANDLE), and rows come in that order:"+
 			" all sessions write to few regions",
 			"make the table with PRIMARY KEY … NONCLUSTERED and SHARD_ROW_ID_BITS = 4")
 	}
-	return ok(fmt.Sprintf("%s spreads its rows (%s)", d.name, row[0]))
+	return sqlload.OK(fmt.Sprintf("%s spreads its rows (%s)", d.name, row[0]))
 }

@@ -5,21 +5,24 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Explain lists what a run would say. Without a server the scheme stands for the flavour, mysql:// for MySQL.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	schema, c := p.Schema, p.Contract
+	c := p.Contract
 	name, err := targetTable(t)
 	if err != nil {
 		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it as it stands
 	}
 	f := ofScheme(t.Scheme)
-	s := newStatements(name, f, schema)
+	l := catalog{&opened{name: name, server: server{flavour: f}}}
+	table := &sqlload.Table{Catalog: l, Claims: l}
+	s := l.statements(table.Plan(p))
 	claims := c.Dedup == loader.DedupTx
-	first := loader.Ref{ID: batch.ID{Run: "RUN", Number: 0}, First: 0, Rows: c.BatchRows}
+	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
 
 	var all []loader.Statement
 	add := func(when string, texts ...string) {
@@ -27,22 +30,9 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			all = append(all, loader.Statement{When: when, Text: text})
 		}
 	}
-	if claims {
-		add("once", s.createClaims())
-	}
-	if p.Create == loader.CreateRecreate {
-		add("once", "DROP TABLE "+s.Table)
-	}
-	if p.Create != loader.CreateNever {
-		add("once", s.createTable(p.PrimaryKey))
-	}
-	if p.Create == loader.CreateTruncate {
-		add("once", s.Truncate())
-	}
 	if c.Method == pipeline {
 		add("per group", explainPipeline(s, name, t)...)
-		add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
-		return all
+		return table.Explain(p, all)
 	}
 	add("per session", f.setup(t.Settings)...)
 	add("per session", autocommit(!claims))
@@ -60,11 +50,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if claims {
 		add("per batch", "COMMIT")
 	}
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
-	if claims {
-		add("afterwards", s.DeleteClaims("RUN"))
-	}
-	return all
+	return table.Explain(p, all)
 }
 
 // explainPipeline lists what is said about the first group. Region and keys are found out when the store is opened.

@@ -20,7 +20,7 @@ import (
 // of its keys tells which.
 type pipelines struct {
 	*opened
-	store *objstore.Store
+	*objstore.Staging // a pipeline takes a folder, and no list of names
 }
 
 func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
@@ -29,7 +29,7 @@ func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader
 		_ = l.Close()
 		return nil, err
 	}
-	return &pipelines{opened: l, store: store}, nil
+	return &pipelines{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
 // CheckServer adds what is to be said of the store.
@@ -38,22 +38,19 @@ func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.
 	if err != nil {
 		return all, err
 	}
-	found, err := p.store.CheckServer(ctx, i, p.Server().Product)
+	found, err := p.Store.CheckServer(ctx, i, p.Server().Product)
 	return append(all, found...), err
 }
 
 // Close closes the connections to the store, too.
 func (p *pipelines) Close() error {
-	_ = p.store.Close()
+	_ = p.Store.Close()
 	return p.opened.Close()
 }
 
-// Session puts every batch into the folder of its group: a pipeline takes a folder, and no list of names.
-func (p *pipelines) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	if c.GroupBatches < 1 {
-		return nil, fmt.Errorf("mysql: method %s wants commit groups, and the contract has none", pipeline)
-	}
-	return objstore.GroupSession(p.store, c.GroupBatches), nil
+// Session implements loader.Loader.
+func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	return p.Staging.Session(ctx, c)
 }
 
 // Commit lets the group's pipeline load its objects, and waits.
@@ -62,11 +59,11 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	pipe.access, err = p.store.Access(ctx)
+	pipe.access, err = p.Store.Access(ctx)
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	objects := p.store.Run(g.ID.Run).Group(g.ID.Number)
+	objects := p.Place(g.ID)
 	pipe.folder = objects.Folder()
 	begun, err := pipe.begin(ctx, g.Ref)
 	if err == nil && begun {
@@ -159,14 +156,4 @@ func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
 		}
 	}
 	return p.opened.Forget(ctx, run)
-}
-
-// Discard removes the group's objects.
-func (p *pipelines) Discard(ctx context.Context, g loader.Group) error {
-	return p.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, batch.TSV)
-}
-
-// Objects lists what lies in the run's folder.
-func (p *pipelines) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	return p.store.Run(run).GroupObjects(ctx, f)
 }
