@@ -86,7 +86,7 @@ type Check struct {
 	Judge func(row []string) loader.Finding
 }
 
-// OK, Warn and Fail make findings.
+// OK is a finding of what is as it should be.
 func OK(found string) loader.Finding { return loader.Finding{Grade: loader.GradeOK, Found: found} }
 
 // Warn is a finding of what costs time or is probably not wanted.
