@@ -30,7 +30,12 @@ func TestSessions(t *testing.T) {
 			object:  "000000000013.csv",
 		},
 		"staging": {
-			session: func(run string) loader.Session { return StagingSession(s.Run(run)) },
+			session: func(string) loader.Session {
+				staging := Staging{Store: s}
+				session, err := staging.Session(t.Context(), loader.Contract{GroupBatches: 5})
+				require.NoError(t, err)
+				return session
+			},
 			object:  "000000000013.csv", stored: true,
 		},
 		"in groups": {

@@ -89,7 +89,7 @@ type Check struct {
 	Hidden func(error) loader.Finding
 }
 
-// OK, Warn and Fail make findings.
+// OK is a finding of what is as it should be.
 func OK(found string) loader.Finding { return loader.Finding{Grade: loader.GradeOK, Found: found} }
 
 // Warn is a finding of what costs time or is probably not wanted.
