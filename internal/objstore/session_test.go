@@ -36,7 +36,7 @@ func TestSessions(t *testing.T) {
 				require.NoError(t, err)
 				return session
 			},
-			object:  "000000000013.csv", stored: true,
+			object: "000000000013.csv", stored: true,
 		},
 		"in groups": {
 			session: func(string) loader.Session { return GroupSession(s, 5) },
