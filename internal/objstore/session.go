@@ -12,12 +12,8 @@ func Session(r *Run) loader.Session {
 	return session{folder: func(*batch.Batch) *Run { return r }}
 }
 
-// StagingSession puts batches into the run's folder and says that they are stored, not loaded.
-func StagingSession(r *Run) loader.Session {
-	return session{folder: func(*batch.Batch) *Run { return r }, staging: true}
-}
-
-// GroupSession is StagingSession with a folder for every commit group of so many batches: see Run.Group.
+// GroupSession puts batches into a folder for every commit group of so many of them, and says that they are stored, not
+// loaded: see Run.Group.
 func GroupSession(s *Store, batches int64) loader.Session {
 	return session{folder: func(b *batch.Batch) *Run { return s.Run(b.ID.Run).Group(b.ID.Number / batches) }, staging: true}
 }

@@ -30,8 +30,13 @@ func TestSessions(t *testing.T) {
 			object:  "000000000013.csv",
 		},
 		"staging": {
-			session: func(run string) loader.Session { return StagingSession(s.Run(run)) },
-			object:  "000000000013.csv", stored: true,
+			session: func(string) loader.Session {
+				staging := Staging{Store: s}
+				session, err := staging.Session(t.Context(), loader.Contract{GroupBatches: 5})
+				require.NoError(t, err)
+				return session
+			},
+			object: "000000000013.csv", stored: true,
 		},
 		"in groups": {
 			session: func(string) loader.Session { return GroupSession(s, 5) },

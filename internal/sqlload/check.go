@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -81,9 +82,11 @@ func (k *Checked) ok(check, found string) {
 type Check struct {
 	Name string
 	Ask  string // a query; "": the answer is known already
-	// Judge returns the finding on the first row of the answer, nil if there is none. One without a grade is left out, and
-	// one without a name has the check's.
-	Judge func(row []string) loader.Finding
+	// Judge returns the finding on the values of the answer, row after row; nil if there is none. One without a grade is
+	// left out, and one without a name has the check's.
+	Judge func(values []string) loader.Finding
+	// Hidden returns the finding where the server does not answer; nil: the one that Ask has for all.
+	Hidden func(error) loader.Finding
 }
 
 // OK is a finding of what is as it should be.
@@ -100,27 +103,28 @@ func Fail(found, fix string) loader.Finding {
 }
 
 // Ask goes through the checks; those that ask the same are answered at once. What the server does not answer is a finding,
-// with the fix that grant gives for it. An error says that the connection is gone.
+// with the fix that grant gives for it; a nil grant: all checks have Hidden. An error says that the connection is gone.
 func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(error) string) (findings []loader.Finding, err error) {
 	type answer struct {
-		row []string
-		err error
+		values []string
+		err    error
 	}
 	answers := map[string]answer{"": {}}
 	for _, check := range checks {
 		a, asked := answers[check.Ask]
 		if !asked {
 			rows, err := Rows(ctx, c, check.Ask)
-			if len(rows) > 0 {
-				a.row = rows[0]
-			}
-			a.err = err
+			a = answer{slices.Concat(rows...), err}
 			answers[check.Ask] = a
 		}
 		var f loader.Finding
-		if a.err == nil {
-			f = check.Judge(a.row)
-		} else if !asked {
+		switch {
+		case a.err == nil:
+			f = check.Judge(a.values)
+		case asked:
+		case check.Hidden != nil:
+			f = check.Hidden(a.err)
+		default:
 			f = loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + a.err.Error(), Fix: grant(a.err)}
 		}
 		if f.Check = cmp.Or(f.Check, check.Name); f.Grade != "" {

@@ -19,7 +19,7 @@ func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) (all []l
 		add("once", t.Claims.CreateClaims(s))
 	}
 	if p.Create == loader.CreateRecreate {
-		add("once", "DROP TABLE "+s.Table)
+		add("once", s.DropTable())
 	}
 	if p.Create != loader.CreateNever {
 		create, _ := t.Catalog.Create(context.Background(), nil, s) // asks nothing without a connection

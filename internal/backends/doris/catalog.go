@@ -145,10 +145,14 @@ func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Rela
 	return nil
 }
 
-// Create implements sqlload.Catalog. To see the backends takes an administrator's rights in some releases.
+// Create implements sqlload.Catalog. To see the backends takes an administrator's rights in some releases. Without a server
+// buckets and replicas that are theirs to say are those of one backend.
 func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
 	h := plannedShape(l.options, s.Want)
-	if c != nil && (h.buckets == 0 || h.replication == 0) {
+	if c == nil {
+		h = h.fill(1)
+	}
+	if h.buckets == 0 || h.replication == 0 {
 		backends, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW BACKENDS")
 		if err != nil {
 			return nil, err

@@ -11,11 +11,6 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var (
-	_ loader.Checker = (*opened)(nil)
-	_ loader.Checker = staged{}
-)
-
 // questionTime bounds each question of CheckServer.
 const questionTime = 4 * time.Second
 
@@ -42,16 +37,6 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 		}
 	}
 	return x.findings, nil
-}
-
-// CheckServer adds what is to be said of the store.
-func (l staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	all, err := l.opened.CheckServer(ctx, i)
-	if err != nil {
-		return all, err
-	}
-	found, err := l.store.CheckServer(ctx, i, "Doris")
-	return append(all, found...), err
 }
 
 func (x *examination) add(check string, g loader.Grade, found, fix string) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -15,8 +16,8 @@ import (
 type setting struct {
 	check, name string
 	matters     bool
-	// judge says what the value means, behind "name = value".
-	judge func(n int64) (g loader.Grade, means, fix string)
+	// judge returns the finding on the value, whose Found is what stands behind "name = value".
+	judge func(n int64) loader.Finding
 }
 
 // leastLoadTime is what a load of a large batch may take on a busy cluster, in seconds.
@@ -30,42 +31,41 @@ func (x *examination) settings(context.Context) error {
 	const (
 		running, age, number = "max_running_txn_num_per_db", "streaming_label_keep_max_second", "label_num_threshold"
 		longest, usual       = "max_stream_load_timeout_second", "stream_load_default_timeout_second"
-		fine, warn           = loader.GradeOK, loader.GradeWarn
 	)
 	streams, merges := x.method.Name == streamLoad, x.options.group.on()
 	workers, batch, loads := int64(x.intent.Workers), x.intent.BatchBytes, x.transactions()
 	_, numbered := x.config[number]
 	const secret = "how long labels are kept, and how many transactions run at a time,"
 	x.compare("frontend", secret, x.admin("ADMIN_PRIV"), []setting{
-		{"transactions", running, true, func(n int64) (loader.Grade, string, string) {
+		{"transactions", running, true, func(n int64) loader.Finding {
 			switch {
 			case workers > n:
 				const means = ", for %d workers: what comes above it is refused, and sent again later"
-				return warn, fmt.Sprintf(means, workers), set(running, 2*workers)
+				return sqlload.Warn(fmt.Sprintf(means, workers), set(running, 2*workers))
 			case workers == 0:
-				return fine, "", ""
+				return sqlload.OK("")
 			}
-			return fine, fmt.Sprintf(", for %d workers and all others", workers), ""
+			return sqlload.OK(fmt.Sprintf(", for %d workers and all others", workers))
 		}},
-		{"labels", age, !merges, func(n int64) (loader.Grade, string, string) {
+		{"labels", age, !merges, func(n int64) loader.Finding {
 			if wanted := int64(labelLife.Seconds()); n < wanted {
 				const means = ", and a run counts on %d: one that is resumed later than that loads batches twice"
-				return warn, fmt.Sprintf(means, wanted), set(age, wanted)
+				return sqlload.Warn(fmt.Sprintf(means, wanted), set(age, wanted))
 			}
-			return fine, "", ""
+			return sqlload.OK("")
 		}},
-		{"labels", number, !merges && numbered, func(n int64) (loader.Grade, string, string) {
+		{"labels", number, !merges && numbered, func(n int64) loader.Finding {
 			if n > 0 && loads > n {
-				return warn, fmt.Sprintf(" labels are kept of a database, and the run is %d loads: "+
-					"a batch that is resolved more than %d loads later is not recognised", loads, n), set(number, 2*loads)
+				return sqlload.Warn(fmt.Sprintf(" labels are kept of a database, and the run is %d loads: "+
+					"a batch that is resolved more than %d loads later is not recognised", loads, n), set(number, 2*loads))
 			}
-			return fine, "", ""
+			return sqlload.OK("")
 		}},
-		{"load timeout", longest, streams, func(n int64) (loader.Grade, string, string) {
+		{"load timeout", longest, streams, func(n int64) loader.Finding {
 			if n < leastLoadTime {
-				return warn, ": a load that takes longer is refused or ended", set(longest, 259200)
+				return sqlload.Warn(": a load that takes longer is refused or ended", set(longest, 259200))
 			}
-			return fine, fmt.Sprintf("; each load brings its own (%s s where none is given)", x.config[usual]), ""
+			return sqlload.OK(fmt.Sprintf("; each load brings its own (%s s where none is given)", x.config[usual]))
 		}},
 	})
 	if x.method.Name == insert {
@@ -73,28 +73,28 @@ func (x *examination) settings(context.Context) error {
 	}
 	x.compare("backend", streamMegabytes+" (10240 by default) and "+tabletVersions,
 		x.admin("ADMIN_PRIV")+"; before Doris 3.0: curl http://BACKEND:8040/varz", []setting{
-			{"body size", streamMegabytes, streams, func(n int64) (loader.Grade, string, string) {
+			{"body size", streamMegabytes, streams, func(n int64) loader.Finding {
 				switch {
 				case batch > n<<20:
 					const fix = "--batch-bytes %dMiB, or on every backend: " +
 						"curl -X POST 'http://BACKEND:8040/api/update_config?%s=%d&persist=true'"
-					return loader.GradeFail, ", and batches have " + mebibytes(batch) + ": every load is refused",
-						fmt.Sprintf(fix, n, streamMegabytes, batch>>20+1)
+					return sqlload.Fail(", and batches have "+mebibytes(batch)+": every load is refused",
+						fmt.Sprintf(fix, n, streamMegabytes, batch>>20+1))
 				case batch <= 0:
-					return fine, "", ""
+					return sqlload.OK("")
 				}
-				return fine, ", for batches of " + mebibytes(batch), ""
+				return sqlload.OK(", for batches of " + mebibytes(batch))
 			}},
-			{"tablet versions", tabletVersions, true, func(n int64) (loader.Grade, string, string) {
+			{"tablet versions", tabletVersions, true, func(n int64) loader.Finding {
 				switch {
 				case merges:
-					return fine, "; group commit merges loads into fewer versions", ""
+					return sqlload.OK("; group commit merges loads into fewer versions")
 				case n > 0 && loads > n:
 					const means = ", and %d loads are as many versions of each tablet: " +
 						"compaction has to merge %d of them while the run goes on, or loads are refused (-235)"
-					return warn, fmt.Sprintf(means, loads, loads-n), x.fewer(n)
+					return sqlload.Warn(fmt.Sprintf(means, loads, loads-n), x.fewer(n))
 				}
-				return fine, fmt.Sprintf(", and each of %d loads is a version of each tablet", loads), ""
+				return sqlload.OK(fmt.Sprintf(", and each of %d loads is a version of each tablet", loads))
 			}},
 		})
 	return nil
@@ -115,8 +115,9 @@ func (x *examination) compare(owner, secret, fix string, all []setting) {
 			x.unknown(s.check, s.name+" is not among the "+owner+"'s settings", "")
 			continue
 		}
-		grade, means, fix := s.judge(n)
-		x.add(s.check, grade, fmt.Sprintf("%s = %d%s", s.name, n, means), fix)
+		f := s.judge(n)
+		f.Check, f.Found = s.check, fmt.Sprintf("%s = %d%s", s.name, n, f.Found)
+		x.findings = append(x.findings, f)
 	}
 }
 

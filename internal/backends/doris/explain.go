@@ -7,34 +7,26 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain lists what a run would say. Without a server nobody knows its backends: buckets and replicas that are theirs
-// to say are those of one backend.
+// Explain lists what a run would say.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	name, err := targetTable(t)
 	if err != nil {
 		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it as it stands
 	}
 	o, _ := readOptions(t) // Check has told what is wrong with them
-	s := newStatements(name, p.Schema)
+	table := &sqlload.Table{Catalog: catalog{&opened{name: name, options: o}}}
+	s := statements{table.Plan(p).Statements}
 	c := p.Contract
-	var all []loader.Statement
+	var loads []loader.Statement
 	add := func(when string, texts ...string) {
 		for _, text := range texts {
-			all = append(all, loader.Statement{When: when, Text: text})
+			loads = append(loads, loader.Statement{When: when, Text: text})
 		}
-	}
-	if p.Create == loader.CreateRecreate {
-		add("once", "DROP TABLE "+s.Table)
-	}
-	if p.Create != loader.CreateNever {
-		add("once", s.createTable(plannedShape(o, p).fill(1)))
-	}
-	if p.Create == loader.CreateTruncate {
-		add("once, where the table was there", s.Truncate())
 	}
 	label := ""
 	if c.Dedup == loader.DedupKey || c.Staged() { // a group has its label under every guarantee
@@ -77,7 +69,10 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		readable = s.SelectDistinct(rows)
 	}
 	add("at the end", readable+" -- over all keys of the run, until every row can be read")
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: rows, Size: c.BatchRows}))
+	all := table.Explain(p, loads)
+	if i := slices.Index(all, loader.Statement{When: "once", Text: s.Truncate()}); i >= 0 {
+		all[i].When = "once, where the table was there"
+	}
 	return all
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // groupTable opens a table for s3-load with n of ten rows in it.
-func groupTable(t *testing.T, n int64) (*standIn, staged) {
+func groupTable(t *testing.T, n int64) (*standIn, *staged) {
 	s, via := startWithStore(t, nil)
 	d := documents(t)
 	target := s.table(streamLoad, nil)
@@ -27,7 +27,7 @@ func groupTable(t *testing.T, n int64) (*standIn, staged) {
 		require.True(t, acked)
 	}
 	target.Method, target.Via = s3Load, &via
-	return s, staged{s.open(t, target, d, contractOf(s3Load, batch.DorisCSV, 5))}
+	return s, prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)
 }
 
 func tenOfAGroup() loader.Group {

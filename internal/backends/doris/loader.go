@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -33,8 +32,7 @@ type opened struct {
 	server    loader.Server
 
 	http    *httpload.Client
-	control *sql.DB         // for everything but loading, on the first frontend that can be reached
-	store   *objstore.Store // of s3-load; nil else
+	control *sql.DB // for everything but loading, on the first frontend that can be reached
 
 	turn  atomic.Uint64 // sessions opened so far: whose frontend is next
 	loads atomic.Uint64 // sent straight to backends so far: whose turn of --be it is
@@ -69,11 +67,12 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if l.method.Name != s3Load {
 		return l, nil
 	}
-	if l.store, err = objstore.Open(ctx, *t.Via, d); err != nil {
+	s, err := openStaged(ctx, l, d)
+	if err != nil {
 		_ = l.Close()
 		return nil, err
 	}
-	return staged{l}, nil
+	return s, nil
 }
 
 // unconnected makes the loader, and connects to nothing.
@@ -178,13 +177,7 @@ func (l *opened) Server() loader.Server {
 func (l *opened) Caps() loader.Caps { return l.caps }
 
 // Close closes the control connections and the idle HTTP ones.
-func (l *opened) Close() error {
-	err := errors.Join(l.control.Close(), l.http.Close())
-	if l.store != nil {
-		err = errors.Join(err, l.store.Close())
-	}
-	return err
-}
+func (l *opened) Close() error { return errors.Join(l.control.Close(), l.http.Close()) }
 
 // Prepare makes the table, or checks the one that is there. There are no claims: labels are the server's.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
@@ -212,17 +205,14 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	return t, nil
 }
 
-// Session connects one worker to the next frontend, or for s3-load to the store.
+// Session connects one worker to the next frontend.
 func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
 	s, err := l.State()
 	if err != nil {
 		return nil, err
 	}
 	text, labels := statements{s.Statements}, c.Dedup == loader.DedupKey
-	switch l.method.Name {
-	case s3Load:
-		return objstore.StagingSession(l.store.Run(s.Want.Run)), nil
-	case insert:
+	if l.method.Name == insert {
 		return l.openInsert(ctx, text, labels)
 	}
 	return &streamSession{opened: l, text: text, labels: labels, first: l.nextFrontend()}, nil

@@ -16,15 +16,44 @@ import (
 )
 
 // staged is the loader of s3-load: sessions store objects, and Commit makes Doris read them.
-type staged struct{ *opened }
+type staged struct {
+	*opened
+	*objstore.Staging
+}
+
+func openStaged(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
+	store, err := objstore.Open(ctx, *l.target.Via, d)
+	if err != nil {
+		return nil, err
+	}
+	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Format: l.Format}}, nil
+}
+
+// CheckServer adds what is to be said of the store.
+func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
+	all, err := l.opened.CheckServer(ctx, i)
+	if err != nil {
+		return all, err
+	}
+	found, err := l.Store.CheckServer(ctx, i, "Doris")
+	return append(all, found...), err
+}
+
+// Close closes the connections to the server and to the store.
+func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Close()) }
+
+// Session implements loader.Loader.
+func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	return l.Staging.Session(ctx, c)
+}
 
 // Commit loads the objects of a group by one statement, which is one transaction under the group's label.
-func (l staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
+func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
 	s, err := l.State()
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	run, format := l.store.Run(g.ID.Run), s.Want.Contract.Format
+	run, format := l.Place(g.ID), s.Want.Contract.Format
 	names := make([]string, len(g.Members))
 	for i, m := range g.Members {
 		names[i] = run.Name(m.ID.Number, format)
@@ -35,7 +64,7 @@ func (l staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) 
 	}
 	label := l.name.label(g.Ref, true)
 	return l.once(ctx, g.Ref, label, func() (loader.Ack, error) {
-		access, err := l.store.Access(ctx) // anew for every attempt: keys of a role expire
+		access, err := l.Store.Access(ctx) // anew for every attempt: keys of a role expire
 		if err != nil {
 			return loader.Ack{}, err
 		}
@@ -46,7 +75,7 @@ func (l staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) 
 }
 
 // withoutObject answers for a group that cannot be loaded: unless it was, and its objects are discarded already.
-func (l staged) withoutObject(ctx context.Context, g loader.Group, name string, cause error) (loader.Ack, error) {
+func (l *staged) withoutObject(ctx context.Context, g loader.Group, name string, cause error) (loader.Ack, error) {
 	if cause != nil {
 		return loader.Ack{}, &loader.Error{Op: "look for " + name, Applied: loader.No, Err: cause}
 	}
@@ -65,7 +94,7 @@ func (l staged) withoutObject(ctx context.Context, g loader.Group, name string, 
 }
 
 // read makes Doris read the objects of the group once, by a session of its own.
-func (l staged) read(ctx context.Context, g loader.Group, statement string, access objstore.Access) (loader.Ack, error) {
+func (l *staged) read(ctx context.Context, g loader.Group, statement string, access objstore.Access) (loader.Ack, error) {
 	session, err := l.openInsert(ctx, statements{}, false)
 	if err != nil {
 		return loader.Ack{}, err
@@ -84,20 +113,6 @@ func (l staged) read(ctx context.Context, g loader.Group, statement string, acce
 		}
 	}
 	return loader.Ack{Rows: n}, nil
-}
-
-// Discard removes the objects of a group that is in the table.
-func (l staged) Discard(ctx context.Context, g loader.Group) error {
-	s, err := l.State()
-	if err != nil {
-		return err
-	}
-	return l.store.Run(g.ID.Run).Delete(ctx, g.Members, s.Want.Contract.Format)
-}
-
-// Objects lists what lies in the store of a run.
-func (l staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	return l.store.Run(run).Objects(ctx, f)
 }
 
 // source is where a statement reads from.

@@ -56,13 +56,19 @@ func (s *standIn) table(method string, options map[string]string) loader.Target 
 // open opens and prepares a table.
 func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *opened {
 	t.Helper()
+	l := prepared(t, target, d, c)
+	if s, ok := l.(*staged); ok {
+		return s.opened
+	}
+	return l.(*opened)
+}
+
+func prepared(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) loader.Loader {
+	t.Helper()
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
 	require.NoError(t, err)
-	if s, ok := l.(staged); ok {
-		return s.opened
-	}
-	return l.(*opened)
+	return l
 }

@@ -2,9 +2,11 @@ package oracle
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -13,36 +15,18 @@ import (
 func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	c := p.Contract
 	_, o, _ := planOf(b.client, t) // what is wrong with the target Check says
-	s := statements{
-		Statements: planned(cmp.Or(t.Table, p.Schema.Dataset), p.Schema), method: c.Method, options: o, primaryKey: p.PrimaryKey,
-	}
-
+	l := catalog{&opened{target: t, method: c.Method, options: o}}
+	table := &sqlload.Table{Catalog: l, Claims: l}
+	s := l.statements(table.Plan(p))
 	if err := carries(p.Schema); err != nil {
 		// No schema is known to Check, so here is the place to say that nothing of it will be sent.
 		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
 	}
-	var all []loader.Statement
+	var loads []loader.Statement
 	add := func(when string, texts ...string) {
 		for _, text := range texts {
-			// A block ends in a semicolon of its own, behind which nobody wants the one that ends what is shown.
-			all = append(all, loader.Statement{When: when, Text: strings.TrimSuffix(text, ";")})
+			loads = append(loads, loader.Statement{When: when, Text: text})
 		}
-	}
-	claims := c.Dedup == loader.DedupTx
-	if claims {
-		add("once", s.createClaims())
-	}
-	if p.Create == loader.CreateRecreate {
-		add("once", s.DropTable())
-	}
-	if p.Create != loader.CreateNever && o.partition == "" {
-		add("once", s.createTable(), s.markTable())
-	}
-	if p.Create == loader.CreateTruncate && o.partition == "" { // the table that is there, of which what stands above is not said
-		if s.method == methodFast {
-			add("once", flushWrites)
-		}
-		add("once", s.Truncate())
 	}
 	if c.Staged() {
 		s.explainGroup(t, c, add)
@@ -66,9 +50,19 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	if s.method == methodFast {
 		add("before verification", flushWrites, selectApplied)
 	}
-	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: c.BatchRows - 1}, Size: c.BatchRows}))
-	if claims {
-		add("afterwards", s.DeleteClaims("RUN"), "COMMIT")
+	if o.partition != "" {
+		p.Create = loader.CreateNever // the others are refused
+	}
+	all := table.Explain(p, loads)
+	if c.Dedup == loader.DedupTx {
+		all = append(all, loader.Statement{When: "afterwards", Text: "COMMIT"})
+	}
+	truncate := loader.Statement{When: "once", Text: s.Truncate()}
+	if i := slices.Index(all, truncate); i >= 0 && s.method == methodFast {
+		all = slices.Insert(all, i, loader.Statement{When: "once", Text: flushWrites})
+	}
+	for i := range all { // a block ends in a semicolon of its own, and what is shown gets another
+		all[i].Text = strings.TrimSuffix(all[i].Text, ";")
 	}
 	return all
 }

@@ -27,7 +27,7 @@ func faultOf(err error) (loader.Fault, bool) {
 	if f, ok := objstore.FaultOf(err); ok {
 		return f, true
 	}
-	number, _, said := numberOf(err)
+	number, said := numberOf(err)
 	switch {
 	case errors.As(err, &unbound):
 		return loader.Fault{Verdict: loader.Refused(loader.ClassData)}, true
@@ -62,7 +62,7 @@ func failed(op string, err error) error {
 // connectError names host, service and user. It repeats nothing of the driver's that quotes a connection string.
 func (k *link) connectError(err error) error {
 	err = k.client.said(err)
-	_, _, said := numberOf(err)
+	_, said := numberOf(err)
 	explained := ""
 	if k.client.explain != nil && !said && !errors.Is(err, context.Canceled) {
 		explained = k.client.explain(err)
@@ -114,17 +114,17 @@ func (c client) said(err error) error {
 	return err
 }
 
-// numberOf returns the number of an ORA error with the server's words; ok is false where err has none.
-func numberOf(err error) (number int, text string, ok bool) {
+// numberOf returns the number of an ORA error; ok is false where err has none.
+func numberOf(err error) (number int, ok bool) {
 	if said := (*serverError)(nil); errors.As(err, &said) && said.number >= 0 {
-		return said.number, said.text, true
+		return said.number, true
 	}
-	return 0, "", false
+	return 0, false
 }
 
 // is reports whether the server has said one of the numbers.
 func (k *link) is(err error, numbers ...int) bool {
-	number, _, said := numberOf(err)
+	number, said := numberOf(err)
 	return said && slices.Contains(numbers, number)
 }
 

@@ -115,7 +115,7 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 // Commit implements sqlload.Transaction. Most errors leave open what the server did; some say that it rolled back.
 func (s *session) Commit(ctx context.Context) error {
 	err := s.commit(ctx)
-	number, _, said := numberOf(err)
+	number, said := numberOf(err)
 	if errors.Is(err, errNotSent) || said && rolledBack(number) {
 		return &loader.Error{Op: "commit", Applied: loader.No, Err: err}
 	}

@@ -3,7 +3,6 @@ package oracle
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
@@ -11,16 +10,11 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-var (
-	_ loader.Committer = (*staged)(nil)
-	_ loader.Inventory = (*staged)(nil)
-)
-
 // staged is the back-end for cloud-copy, whose batches go into an object store first. What is not below is as for the
 // others: claims, and the look for them, are about commit groups instead of batches.
 type staged struct {
 	*opened
-	store *objstore.Store
+	*objstore.Staging
 }
 
 // selectCloudPackage finds out whether this user sees DBMS_CLOUD.
@@ -46,7 +40,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &staged{opened: l, store: store}, nil
+	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
 // CheckServer adds what is to be said of the store.
@@ -55,19 +49,16 @@ func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	if err != nil {
 		return all, err
 	}
-	found, err := l.store.CheckServer(ctx, i, "Oracle")
+	found, err := l.Store.CheckServer(ctx, i, "Oracle")
 	return append(all, found...), err
 }
 
 // Close closes the connections to the store.
-func (l *staged) Close() error { return l.store.Close() }
+func (l *staged) Close() error { return l.Store.Close() }
 
-// Session puts every batch into the folder of its group.
-func (l *staged) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
-	if c.GroupBatches < 1 {
-		return nil, fmt.Errorf("oracle: method %s wants commit groups, and the contract has none", l.method)
-	}
-	return objstore.GroupSession(l.store, c.GroupBatches), nil
+// Session implements loader.Loader.
+func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	return l.Staging.Session(ctx, c)
 }
 
 // Commit has the server read the group's objects in a transaction that claims the group first, on a connection of its
@@ -93,7 +84,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 // over opens a session with an external table over the objects of a group. Making one is DDL and commits, so it stands
 // before the transaction. What is left of it after a crash is in nobody's way: the next attempt, and Forget, remove it.
 func (l *staged) over(ctx context.Context, c loader.Contract, id batch.ID, members []loader.Ref) (*session, error) {
-	access, err := l.store.Access(ctx)
+	access, err := l.Store.Access(ctx)
 	if err != nil { // the server has been told nothing yet
 		return nil, &loader.Error{Op: "ask for the credentials of the object store", Applied: loader.No, Err: err}
 	}
@@ -101,7 +92,7 @@ func (l *staged) over(ctx context.Context, c loader.Contract, id batch.ID, membe
 	if err != nil {
 		return nil, err
 	}
-	objects := l.store.Run(id.Run).Group(id.Number)
+	objects := l.Place(id)
 	uris := make([]string, len(members))
 	for i, m := range members {
 		uris[i] = uriOf(access, objects.Name(m.ID.Number, c.Format))
@@ -129,15 +120,6 @@ func (s *session) readObjects(ctx context.Context) (int64, []string, error) {
 	return rows, nil, err
 }
 
-// Discard removes the group's objects.
-func (l *staged) Discard(ctx context.Context, g loader.Group) error {
-	st, err := l.State()
-	if err != nil {
-		return err
-	}
-	return l.store.Run(g.ID.Run).Group(g.ID.Number).Delete(ctx, g.Members, st.Want.Contract.Format)
-}
-
 // Forget removes the external tables of attempts that broke, and then the run's claims.
 func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 	err := l.somewhere(ctx, func(k *link) error {
@@ -155,28 +137,17 @@ func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 	return l.opened.Forget(ctx, run)
 }
 
-// Objects lists what lies in the run's folder.
-func (l *staged) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	return l.store.Run(run).GroupObjects(ctx, f)
-}
-
-// Probe puts one object, has the server read it under a claim, and rolls back. So it also finds out, before the first
-// batch, whether the server can read the bucket.
+// Probe has the server read one object under a claim, and rolls back.
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	objects := l.store.Run(b.ID.Run).Group(objstore.ProbeGroup)
-	if err := objects.Put(ctx, b); err != nil {
-		return loader.Proof{}, err
-	}
 	ref := loader.RefOf(b)
-	defer func() { // what stays is listed at the run's end
-		_ = objects.Delete(context.WithoutCancel(ctx), []loader.Ref{ref}, b.Format)
-	}()
-	return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
-		s, err := l.over(ctx, c, batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}, []loader.Ref{ref})
-		if err != nil {
-			return nil, nil, err
-		}
-		s.unmeasured = true
-		return s, s.readObjects, nil
+	return l.Try(ctx, b, func(*objstore.Run) (loader.Proof, error) {
+		return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+			s, err := l.over(ctx, c, batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}, []loader.Ref{ref})
+			if err != nil {
+				return nil, nil, err
+			}
+			s.unmeasured = true
+			return s, s.readObjects, nil
+		})
 	})
 }

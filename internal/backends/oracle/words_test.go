@@ -60,7 +60,7 @@ func TestInnerErrors(t *testing.T) {
 			n, err := strconv.Atoi(text[4:9])
 			return n, text, err == nil
 		}}
-		number, _, ok := numberOf(c.said(io.EOF))
+		number, ok := numberOf(c.said(io.EOF))
 		assert.True(t, ok)
 		assert.Equal(t, want, number, text)
 	}
