@@ -26,6 +26,9 @@ func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) (all []l
 		add("once", create...)
 	}
 	if p.Create == loader.CreateTruncate { // the table that is there, of which what stands above is not said
+		if s.Flush != "" {
+			add("once", s.Flush)
+		}
 		add("once", s.Truncate())
 	}
 	all = append(all, loads...)

@@ -122,12 +122,8 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 	}
 	s.settle(found)
 	table := loader.Table{Created: created}
-	if !created {
-		one, err := Rows(ctx, c, s.SelectAny())
-		if err != nil {
-			return table, t.Failed("look for rows in "+s.Table, err)
-		}
-		table.HasRows = len(one) > 0
+	if err := t.lookForRows(ctx, c, s, &table); err != nil {
+		return table, err
 	}
 	if s.claims() {
 		if err := t.ensureClaims(ctx, c, s); err != nil {
@@ -138,10 +134,20 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 		if err := t.truncate(ctx, c, s); err != nil {
 			return table, err
 		}
-		table.HasRows = false
+		if err := t.lookForRows(ctx, c, s, &table); err != nil {
+			return table, err
+		}
 	}
 	table.Name, table.Identity = s.Relation.String(), s.Relation.Identity
 	return table, nil
+}
+
+// lookForRows looks into a new table, too: with CREATE TABLE IF NOT EXISTS it may be another run's, made just now. And where
+// a server keeps rows in memory, an emptied table may get some.
+func (t *Table) lookForRows(ctx context.Context, c Conn, s *State, table *loader.Table) error {
+	one, err := Rows(ctx, c, s.SelectAny())
+	table.HasRows = len(one) > 0
+	return t.Failed("look for rows in "+s.Table, err)
 }
 
 // Locate finds the table, and refuses what the run must not touch: what is no table, and what may not be dropped or
@@ -197,7 +203,7 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	}
 	for _, statement := range statements {
 		_, err := c.Exec(ctx, statement)
-		if err != nil && old == nil && t.Catalog.Exists(err) {
+		if err != nil && (old == nil || !s.AtomicDDL) && t.Catalog.Exists(err) {
 			break // whoever was quicker says what it is: to mark it as ours would let a later run drop somebody's table
 		}
 		if err != nil {
@@ -219,6 +225,9 @@ func (t *Table) again(ctx context.Context, c Conn, s *State) (*Relation, error) 
 
 // truncate removes the rows. To some servers the table is another one afterwards.
 func (t *Table) truncate(ctx context.Context, c Conn, s *State) error {
+	if s.Flush != "" {
+		_, _ = c.Exec(ctx, s.Flush) // refused to some users; what comes in behind is found by the proof
+	}
 	if _, err := c.Exec(ctx, s.Truncate()); err != nil {
 		return t.denied(ctx, c, "empty the table "+s.Table, err, "TRUNCATE", s.Table, "")
 	}
@@ -306,6 +315,8 @@ func (t *Table) ensureClaims(ctx context.Context, c Conn, s *State) error {
 		if there, wrong := t.Claims.CheckClaims(ctx, c, s); there || wrong != nil {
 			return t.Failed("check the claim table "+claims, wrong)
 		}
+		hint := t.Catalog.Grant(ctx, c, "SELECT, INSERT, DELETE", claims) + ", if it is a claim table of another user"
+		return &loader.Error{Op: "create the claim table " + claims, Applied: loader.No, Err: err, Hint: hint}
 	}
 	if err != nil {
 		return t.denied(ctx, c, "create the claim table "+claims, err, "CREATE, SELECT, INSERT, DELETE", claims,

@@ -35,6 +35,9 @@ type Dialect struct {
 	AtomicDDL bool
 	// Drop has a format of %s that removes a table; "" is DROP TABLE.
 	Drop string
+	// Flush writes what the server still has in memory of earlier loads, which would come in behind a TRUNCATE; "" where it
+	// has nothing there.
+	Flush string
 	// Any has a format of %s that reads one row of a table; "" is LIMIT 1.
 	Any string
 	// Divide and Modulo are the quotient and the remainder of two integers, as formats of %s and %d. A Modulo of "" is

@@ -22,7 +22,11 @@ const anotherTable = "choose another --table"
 
 // Plan implements sqlload.Catalog.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
-	return planned(cmp.Or(l.target.Table, p.Schema.Dataset), p.Schema)
+	s := planned(cmp.Or(l.target.Table, p.Schema.Dataset), p.Schema)
+	if l.method == methodFast {
+		s.Flush = flushWrites
+	}
+	return s
 }
 
 // Locate implements sqlload.Catalog. It refuses what a run into one partition must not do.

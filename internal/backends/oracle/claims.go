@@ -36,8 +36,8 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 // runs have in the memory of Fast Ingest counts, and is not seen there.
 func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
 	k := c.(*link)
-	if l.method == methodFast {
-		_, _ = k.exec(ctx, flushWrites)
+	if s.Flush != "" {
+		_, _ = k.exec(ctx, s.Flush)
 	}
 	if err := k.begin(ctx); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { 
 // What it finds is final because a session sends COMMIT only after the answers to everything before it: an attempt that
 // may still commit holds its claim, or its row, already. A claim that goes in says that none has committed, and none can any
 // more: a transaction which comes later waits for this one, or finds no claim and is new. The lock on the table, where there
-// are no claims, waits for all who have uncommitted rows there. Both are taken back when the connection is closed.
+// are no claims, waits for all who have uncommitted rows there. Both are taken back.
 func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	k, st := c.(*link), l.statements(s)
 	if s.Want.Contract.Dedup == loader.DedupRange {
@@ -77,7 +77,7 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	case err != nil:
 		return loader.Resolution{}, k.inVain("wait for the claim of the batch", err)
 	case !taken:
-		return loader.Resolution{Applied: loader.No}, nil
+		return loader.Resolution{Applied: loader.No}, k.rollback(ctx)
 	}
 	found, err := s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
 	if err == nil && found.Applied == loader.No {

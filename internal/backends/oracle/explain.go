@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
@@ -56,10 +55,6 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 	all := table.Explain(p, loads)
 	if c.Dedup == loader.DedupTx {
 		all = append(all, loader.Statement{When: "afterwards", Text: "COMMIT"})
-	}
-	truncate := loader.Statement{When: "once", Text: s.Truncate()}
-	if i := slices.Index(all, truncate); i >= 0 && s.method == methodFast {
-		all = slices.Insert(all, i, loader.Statement{When: "once", Text: flushWrites})
 	}
 	for i := range all { // a block ends in a semicolon of its own, and what is shown gets another
 		all[i].Text = strings.TrimSuffix(all[i].Text, ";")

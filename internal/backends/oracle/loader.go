@@ -156,17 +156,10 @@ func (l *opened) warnOfTCP() {
 // codeReferenced is what TRUNCATE fails with where enabled foreign keys of other tables refer to the table.
 const codeReferenced = 2266
 
-// Prepare implements loader.Loader. What Fast Ingest still has in memory of an earlier run would come in behind a TRUNCATE,
-// so it is written before; where that is refused, the proof finds the rows.
+// Prepare implements loader.Loader.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	if err := carries(p.Schema); err != nil {
 		return loader.Table{}, err
-	}
-	if l.method == methodFast && p.Create == loader.CreateTruncate && !p.Silent {
-		_ = l.somewhere(ctx, func(k *link) error {
-			_, err := k.exec(ctx, flushWrites)
-			return err
-		})
 	}
 	table, err := l.Table.Prepare(ctx, p)
 	if err != nil && p.Create == loader.CreateTruncate {
