@@ -62,7 +62,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 func (t *Table) refused(ctx context.Context, k *Checked, check string, err error) error {
 	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: err.Error()}
 	gone := t.gone(ctx, err)
-	if gone {
+	if gone || t.Classify(err).Retry { // at the next moment the answer may be another
 		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
 	} else if told := (*loader.Error)(nil); errors.As(err, &told) && told.Err != nil {
 		f.Found, f.Fix = told.Err.Error(), told.Hint
@@ -139,6 +139,6 @@ func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(erro
 
 // gone reports whether nothing more can be asked after err.
 func (t *Table) gone(ctx context.Context, err error) bool {
-	class := t.Classify(err).Class
-	return ctx.Err() != nil || class == loader.ClassConnection || class == loader.ClassTimeout
+	v := t.Classify(err)
+	return ctx.Err() != nil || v.SessionDead && v.Class != loader.ClassOther // other is every refusal of ours, too
 }

@@ -14,7 +14,7 @@ import (
 // microseconds is how TimeLiteral's text is written.
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// single tells whether rows are found by the value of one text or timestamp column instead of by their number, which
+// single reports whether rows are found by the value of one text or timestamp column instead of by their number, which
 // there would be an expression that no index is made of.
 func (s Statements) single() bool { return s.Schema.TextKey() || s.Schema.TimeKey() }
 

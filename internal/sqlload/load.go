@@ -15,7 +15,7 @@ import (
 
 // Transaction is a session that loads under claims. Its errors carry the server's own words.
 type Transaction interface {
-	// Claim begins a transaction and inserts the claim row. taken tells that the row is there already; rows is then
+	// Claim begins a transaction and inserts the claim row. taken reports whether the row is there already; rows is then
 	// what it says.
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
 	// Commit ends the transaction. An error is taken as unknown, unless it is a *loader.Error that knows better.

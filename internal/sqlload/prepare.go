@@ -162,9 +162,9 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	case found == nil:
 		return nil, nil
 	case found.Kind != "":
-		return nil, refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
+		return nil, noTable(found)
 	}
-	s.Table, s.Claims = found.Table, found.Claims
+	s.Relation, s.Table, s.Claims = found, found.Table, found.Claims
 	if s.Want.Create == loader.CreateRecreate {
 		s.Claims = cmp.Or(found.Next, found.Claims)
 	}
@@ -255,6 +255,9 @@ func (t *Table) denied(ctx context.Context, c Conn, op string, err error, privil
 
 // Fits says why the relation cannot take the run's rows.
 func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) error {
+	if found.Kind != "" {
+		return noTable(found)
+	}
 	columns, err := t.Catalog.Columns(ctx, c, s, found)
 	if err != nil {
 		return t.Failed("read the columns of "+s.Table, err)
@@ -289,6 +292,10 @@ func (s *State) differences(have []Column) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+func noTable(found *Relation) error {
+	return refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
 }
 
 // refuse is the error of a table that the run cannot use.

@@ -60,6 +60,9 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		"c.relpersistence, has_table_privilege(c.oid, 'INSERT') " +
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + literal(s.Table) + ")"
 	if l.flavour == redshift { // what the catalog calls file node is none
+		if s.Want.PrimaryKey {
+			return nil, refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
+		}
 		query = "SELECT c.oid, 0, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), 'p', " +
 			"has_table_privilege(c.oid, 'INSERT') " + fromCatalog(s.Table)
 	}
@@ -73,6 +76,9 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		Table:  qualified(row[2], row[3]),
 		Claims: claimsTable(row[2], row[6] == "u"),
 		Next:   claimsTable(row[2], l.options.unlogged),
+	}
+	if l.flavour == redshift {
+		r.Identity = r.ID
 	}
 	if row[4] != "r" && row[4] != "p" { // a table, a partitioned one
 		r.Kind = "view or a foreign table"
@@ -127,8 +133,6 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)), "this user may not insert")
 	case l.options.unlogged && persistence != "u":
 		return refuse("leave the option away, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
-	case l.flavour == redshift && s.Want.PrimaryKey:
-		return refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
 	}
 	return l.keyFits(ctx, c, s, r)
 }

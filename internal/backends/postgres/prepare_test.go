@@ -474,3 +474,15 @@ func TestHold(t *testing.T) {
 	_, err = prepare("r-5", loader.HoldAlone, recreate)
 	require.NoError(t, err)
 }
+
+// A run into an unlogged table is resumed without the option that makes one: the claims are those beside it.
+func TestResumeIntoAnUnloggedTable(t *testing.T) {
+	to := target(t)
+	sql(t, "CREATE UNLOGGED TABLE "+to.Table+" (document_id bigint NOT NULL, payload bytea NOT NULL)")
+	p := preparation(t, loader.CreateIfMissing)
+	_, err := open(t, to).Prepare(t.Context(), p)
+	require.NoError(t, err)
+	p.Create, p.Resume = loader.CreateNever, true
+	_, err = open(t, to).Prepare(t.Context(), p)
+	require.NoError(t, err)
+}
