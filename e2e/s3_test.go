@@ -225,7 +225,7 @@ func TestStorePreflight(t *testing.T) {
 	})
 	f.by(moved, l.peopleFlags()...).fails(t, "PermanentRedirect", "eu-central-1", "?region=eu-central-1")
 
-	f.pushTo(f.target(with("endpoint", "http://127.0.0.1:"+freePort(t))), l.peopleFlags()...).fails(t, "connection refused", "check the endpoint")
+	f.pushTo(f.target(with("endpoint", "http://127.0.0.1:"+freePort(t))), l.peopleFlags()...).fails(t, "connection refused", "is the server up")
 	assert.Empty(t, f.runs(t), "no run was begun")
 	assert.Empty(t, f.list(t), "nothing was written")
 
