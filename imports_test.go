@@ -71,7 +71,7 @@ func rules() []rule {
 			"internal/calibrate/baseline", "internal/host", "internal/network",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},
 		// Results are read on any machine and at any later time: they know of no push, no plan and no back-end.
-		{from: "internal/results", may: []string{"pkg/event", "internal/file", "internal/host", "internal/report", "internal/results/chart",
+		{from: "internal/results", may: []string{"pkg/event", "pkg/loader", "internal/file", "internal/host", "internal/report", "internal/results/chart",
 			"internal/units"}},
 		{from: "internal/results/chart"},
 		{from: "internal/units"},
@@ -79,7 +79,7 @@ func rules() []rule {
 		{from: "internal/sweep", may: []string{"pkg/event", "pkg/loader", "internal/config", "internal/push", "internal/units",
 			"internal/results", "internal/report", "internal/runlog", "experiments"}},
 		{from: "internal/demo"},
-		{from: "internal/sink", may: []string{"internal/sink"}},
+		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
 		{from: "internal/faultproxy"},
 		{from: "internal/fake", may: with("internal/fake")},
 		{from: "internal/fake/sqlread"},

@@ -98,7 +98,7 @@ var (
 	families    = append([]string{"postgres", "mysql", "oracle"}, webFamilies...)
 )
 
-// wants tells whether a family takes part.
+// wants reports whether a family takes part.
 func (o options) wants(family string) bool { return o.only == "" || o.only == family }
 
 // takeTurns gives every contender its turns; the first round only warms up. Every other round goes backwards: whoever comes

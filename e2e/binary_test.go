@@ -126,7 +126,7 @@ func (p *process) wait(t *testing.T) result {
 	}
 }
 
-// running tells whether the process has not ended yet.
+// running reports whether the process has not ended yet.
 func (p *process) running() bool {
 	select {
 	case <-p.done:

@@ -16,7 +16,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// ofBatch tells whether a request carries the batch of that number, and how often that was tried.
+// ofBatch reports whether a request carries the batch of that number, and how often that was tried.
 func ofBatch(r doris.Request, number int64) bool {
 	return isLoad(r) && strings.HasSuffix(r.Label, fmt.Sprintf("_%d", number))
 }

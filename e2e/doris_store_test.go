@@ -52,7 +52,7 @@ func (r reader) Open(ctx context.Context, at doris.Location, key string) (io.Rea
 	return got.Body, nil
 }
 
-// isCommit tells whether a request loads the commit group of that number; −1: any.
+// isCommit reports whether a request loads the commit group of that number; −1: any.
 func isCommit(r doris.Request, group int64) bool {
 	return r.Kind == doris.Statement && strings.Contains(r.SQL, "FROM S3(") &&
 		(group < 0 || strings.HasSuffix(r.Label, fmt.Sprintf("_g%d", group)))

@@ -115,7 +115,7 @@ func (c *cluster) loads() (all []doris.Request) {
 	return all
 }
 
-// isLoad tells whether a request carries rows.
+// isLoad reports whether a request carries rows.
 func isLoad(r doris.Request) bool {
 	return r.Kind == doris.Load || r.Kind == doris.Statement && strings.HasPrefix(r.SQL, "INSERT")
 }

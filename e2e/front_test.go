@@ -13,7 +13,7 @@ type front struct {
 	*httptest.Server
 }
 
-// newFront starts one. before sees every request and tells whether it has answered it; after sees every answer before it
+// newFront starts one. before sees every request and reports whether it has answered it; after sees every answer before it
 // goes to the client, and an error of it ends the connection. Both may be nil, and run in many goroutines at once.
 func newFront(t *testing.T, server string, before func(http.ResponseWriter, *http.Request) bool, after func(*http.Response) error) *front {
 	t.Helper()

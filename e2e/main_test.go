@@ -47,7 +47,7 @@ func findOrBuild(dir string) (string, error) {
 	return path, nil
 }
 
-// soak tells whether there is time for more.
+// soak reports whether there is time for more.
 func soak() bool { return os.Getenv("TERAPUSH_SOAK") == "1" }
 
 // scaled is the number for a soak test or for an ordinary one.

@@ -15,6 +15,7 @@ import (
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/sweep"
 	"github.com/terapush/terapush/internal/units"
+	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -91,9 +92,9 @@ func (c *Calibration) openSink(ctx context.Context, p Protocol) error {
 	if c.sink.child, err = startChild(ctx, c.Binary, p.ports(), rowBytes); err != nil {
 		return err
 	}
-	c.sink.at, c.sink.says[p.Name] = c.sink.child.at, noCountName
+	c.sink.at, c.sink.says[p.Name] = c.sink.child.at, loader.NoCountMark
 	if rowBytes == 0 {
-		c.sink.says[p.Name] = sinkName
+		c.sink.says[p.Name] = loader.SinkMark
 	}
 	return nil
 }
@@ -200,7 +201,7 @@ func (c *Calibration) load(
 		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
 		Dataset: r.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: encrypted,
 	}, workers)
-	m.Host, m.Counting = c.Host, !strings.Contains(says, noCountName)
+	m.Host, m.Counting = c.Host, !strings.Contains(says, loader.NoCountMark)
 	m.RowsPerSecond, m.BytesPerSecond, m.BoundBy = r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.BoundBy.Verdict
 	m.CPUSecondsPerGiB = r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib)
 	return m, checkSink(says)

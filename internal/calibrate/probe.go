@@ -10,12 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
-)
 
-// What sinks call themselves, in their version or in the header Server.
-const (
-	sinkName    = "terapush-sink"
-	noCountName = "terapush-sink-no-count"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // errNoSink is a server that is not a sink. A database there has no table of ours, so nothing got into it.
@@ -23,7 +19,7 @@ var errNoSink = errors.New("what listens there is no sink but")
 
 // checkSink refuses a server by its version or header.
 func checkSink(says string) error {
-	if strings.Contains(says, sinkName) {
+	if strings.Contains(says, loader.SinkMark) {
 		return nil
 	}
 	return fmt.Errorf("%w %q", errNoSink, says)

@@ -191,7 +191,7 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	return options, nil
 }
 
-// Takes tells whether a flag means anything to a method: an option does to the methods that have it, and the store and its
+// Takes reports whether a flag means anything to a method: an option does to the methods that have it, and the store and its
 // commit groups to those that store objects first.
 func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	has := func(m loader.Method) bool {

@@ -52,7 +52,7 @@ func (c Connect) password() (password loader.Secret, given bool, err error) {
 	return loader.Secret(text), text != "", nil // empty is not given, as with every other variable
 }
 
-// PasswordInArguments tells whether a target given on the command line shows its password to everybody who may list
+// PasswordInArguments reports whether a target given on the command line shows its password to everybody who may list
 // processes.
 func PasswordInArguments(target string) bool {
 	t, err := loader.ParseTarget(target)

@@ -43,7 +43,7 @@ func (*Via) Type() string { return "url" }
 // Target is the store, nil when none was given.
 func (v *Via) Target() *loader.Target { return v.target }
 
-// SameStore tells whether two --via name the same objects. How they are reached may differ: a resume on another machine
+// SameStore reports whether two --via name the same objects. How they are reached may differ: a resume on another machine
 // may need another endpoint.
 func SameStore(a, b string) bool {
 	was, err := loader.ParseTarget(a)

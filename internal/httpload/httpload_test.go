@@ -268,7 +268,7 @@ func TestExpectContinue(t *testing.T) {
 	assert.Zero(t, g.Sent())
 }
 
-// Nothing tells whether a request whose answer is lost was carried out, and the transport does not try again by itself.
+// Nothing reports whether a request whose answer is lost was carried out, and the transport does not try again by itself.
 func TestAnswerLost(t *testing.T) {
 	var requests atomic.Int64
 	s := serve(t, func(_ net.Conn, in *bufio.Reader) {

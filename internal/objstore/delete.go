@@ -77,7 +77,7 @@ func (r *Run) deleteAtOnce(ctx context.Context, numbers []int64, f batch.Format)
 	return nil
 }
 
-// lacksDeleteObjects tells whether a server knows no request that deletes several objects: Google's answers 400 or 501,
+// lacksDeleteObjects reports whether a server knows no request that deletes several objects: Google's answers 400 or 501,
 // proxies that let single methods through 405, and older servers want an MD5 in place of today's checksums.
 func lacksDeleteObjects(err error) bool {
 	switch f := failureOf(err); {

@@ -126,7 +126,7 @@ func endpointOf(name, text string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
-// plainHost tells whether an endpoint is an address or a name without dots, of which there are no subdomains to name
+// plainHost reports whether an endpoint is an address or a name without dots, of which there are no subdomains to name
 // buckets by.
 func plainHost(endpoint string) bool {
 	u, err := url.Parse(endpoint)

@@ -125,7 +125,7 @@ func (e *lengthError) Error() string {
 	return fmt.Sprintf("%d bytes were put, and the object has %d", e.put, e.found)
 }
 
-// Holds tells whether the object of a batch is there, with all its rows and bytes.
+// Holds reports whether the object of a batch is there, with all its rows and bytes.
 func (r *Run) Holds(ctx context.Context, ref loader.Ref, f batch.Format) (bool, error) {
 	if r.err != nil {
 		return false, r.err

@@ -76,10 +76,9 @@ func (t *target) tls(mode loader.TLSMode, host string) (config *tls.Config, plai
 }
 
 // uncounted reports whether the target says of itself that it does not count rows.
-func (t *target) uncounted() bool { return strings.Contains(t.loader.Server().Version, dropsUnseen) }
-
-// dropsUnseen is in the version of a `terapush sink --no-count`.
-const dropsUnseen = "terapush-sink-no-count"
+func (t *target) uncounted() bool {
+	return strings.Contains(t.loader.Server().Version, loader.NoCountMark)
+}
 
 // caps returns the loader's, or none before it is open.
 func (t *target) caps() loader.Caps {

@@ -9,6 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // findWarnings says in plain sentences what must not be read into a table.
@@ -41,7 +42,7 @@ func (t Table) findWarnings() []string {
 	cells("Batches had to be sent again", "the time for that is in the rates", func(p Point) bool { return p.Retries > 0 })
 	cells("The target discards its rows", "such rates are this client's and no database's", func(p Point) bool {
 		return p.some(func(r *report.Report) bool {
-			return r.Target.Backend == "discard" || strings.Contains(r.Target.Server, "terapush-sink")
+			return r.Target.Backend == "discard" || strings.Contains(r.Target.Server, loader.SinkMark)
 		})
 	})
 	cells("--max-rate held the client back", "such rates are no measure of the server", func(p Point) bool {

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // ErrTold fails a load for Options.Fail. Each protocol has its own message for it, with an error after which clients
@@ -51,9 +53,9 @@ type Options struct {
 // Name returns what a server must have somewhere in its version, so that a report shows what the rows were pushed into.
 func (o *Options) Name() string {
 	if o.NoCount {
-		return "terapush-sink-no-count"
+		return loader.NoCountMark
 	}
-	return "terapush-sink"
+	return loader.SinkMark
 }
 
 // Stats is what a sink has taken in since it was opened.

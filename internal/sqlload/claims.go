@@ -18,11 +18,11 @@ func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, ro
 		return err
 	}
 	return t.query(ctx, t.Connect, "read the claims of run "+run, s.SelectClaims(run), func(row [][]byte) error {
-		number, err := parseNumber(string(row[0]))
+		number, err := ParseNumber(string(row[0]))
 		if err != nil {
 			return err
 		}
-		rows, err := parseNumber(string(row[1]))
+		rows, err := ParseNumber(string(row[1]))
 		if err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int6
 		return 0, err
 	}
 	if len(found) > 0 {
-		return parseNumber(found[0][0])
+		return ParseNumber(found[0][0])
 	}
 	if first, err = Number(ctx, c, s.SelectNextFree()); err != nil {
 		return 0, err
@@ -136,7 +136,7 @@ func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 	if len(found) == 0 {
 		return loader.Resolution{Applied: loader.No}, nil
 	}
-	rows, err := parseNumber(found[0][0])
+	rows, err := ParseNumber(found[0][0])
 	switch {
 	case err != nil:
 		return loader.Resolution{}, err
@@ -159,15 +159,15 @@ func (s *State) Front(ctx context.Context, c Conn, query string, ref loader.Ref)
 	if len(found) != 1 || len(found[0]) != 3 {
 		return loader.Resolution{}, errors.New("the server answered no count")
 	}
-	n, err := parseNumber(found[0][0])
+	n, err := ParseNumber(found[0][0])
 	if err != nil || n == 0 {
 		return loader.Resolution{Applied: loader.No}, err
 	}
-	first, err := parseNumber(found[0][1])
+	first, err := ParseNumber(found[0][1])
 	if err != nil {
 		return loader.Resolution{}, err
 	}
-	last, err := parseNumber(found[0][2])
+	last, err := ParseNumber(found[0][2])
 	switch {
 	case err != nil:
 		return loader.Resolution{}, err

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"strconv"
+	"time"
 )
 
 // Conn is a connection for all but the rows of a load: questions, DDL and the claim table.
@@ -40,10 +41,11 @@ func Number(ctx context.Context, c Conn, query string) (int64, error) {
 	if len(found) != 1 {
 		return 0, fmt.Errorf("the server answered %d rows where one number was expected", len(found))
 	}
-	return parseNumber(found[0][0])
+	return ParseNumber(found[0][0])
 }
 
-func parseNumber(text string) (int64, error) {
+// ParseNumber reads a whole number in the answer of a server.
+func ParseNumber(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
@@ -90,4 +92,14 @@ func (c SQL) Query(ctx context.Context, query string, each func(row [][]byte) er
 		}
 	}
 	return list.Err()
+}
+
+// Wait sleeps, or returns the error of ctx when that ends.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
 }

@@ -38,3 +38,15 @@ func CheckTable(most Length, parts ...string) error {
 	}
 	return nil
 }
+
+// Literal quotes a text by doubling quotation marks, for servers to which a backslash is a letter.
+func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// Literals quotes texts for an IN list.
+func Literals(texts []string) string {
+	quoted := make([]string, len(texts))
+	for i, t := range texts {
+		quoted[i] = Literal(t)
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -15,7 +15,7 @@ func (s Statements) readRow(row [][]byte, values []any) (number int64, err error
 	if len(row) != len(values)+1 {
 		return 0, fmt.Errorf("a row has %d values, and %d were asked for", len(row), len(values)+1)
 	}
-	if number, err = parseNumber(string(row[0])); err != nil {
+	if number, err = ParseNumber(string(row[0])); err != nil {
 		return 0, err
 	}
 	for i, c := range s.Schema.Columns {

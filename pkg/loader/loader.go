@@ -254,3 +254,10 @@ type Table struct {
 	Created  bool
 	HasRows  bool // it held rows before the run
 }
+
+// SinkMark is part of the version of a server that keeps nothing of what it is sent, and NoCountMark of one that does not
+// even count it.
+const (
+	SinkMark    = "terapush-sink"
+	NoCountMark = SinkMark + "-no-count"
+)

@@ -20,8 +20,8 @@ var _ loader.Checker = (*opened)(nil)
 // questionTime bounds each step of CheckServer: a server whose query queue is full lets even small questions wait.
 const questionTime = 4 * time.Second
 
-// examination looks at one server for one push.
-type examination struct {
+// doctor looks at one server for one push.
+type doctor struct {
 	*opened
 	intent   loader.Intent
 	limits   map[string]string // settings
@@ -34,7 +34,7 @@ type examination struct {
 // CheckServer asks for the limits that a push meets on this server, for the table and the privileges on it, and for the way
 // to the server's storage.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	e := &examination{opened: l, intent: i}
+	e := &doctor{opened: l, intent: i}
 	for _, step := range [...]struct {
 		check string
 		// find returns a finding, one without a grade if there is none. An error says that the server could not be asked.
@@ -81,7 +81,7 @@ func known(judge func() loader.Finding) func(context.Context) (loader.Finding, e
 }
 
 // add keeps a finding, unless it has no grade. One without a name has the check's.
-func (e *examination) add(check string, f loader.Finding) {
+func (e *doctor) add(check string, f loader.Finding) {
 	if f.Check = cmp.Or(f.Check, check); f.Grade != "" {
 		e.findings = append(e.findings, f)
 	}
@@ -105,7 +105,7 @@ func lost(err error) error {
 	return err
 }
 
-func (e *examination) product() loader.Finding {
+func (e *doctor) product() loader.Finding {
 	number, _, _ := strings.Cut(e.server.Version, "(")
 	return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(number), e.host().address))
 }
@@ -124,12 +124,12 @@ const (
 	selectNodes = "SELECT cluster, host FROM system.clusters"
 )
 
-func (e *examination) readLimits(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) readLimits(ctx context.Context) (none loader.Finding, err error) {
 	e.limits, err = e.settings(ctx, selectLimits)
 	return none, lost(err)
 }
 
-func (e *examination) readConfigs(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) readConfigs(ctx context.Context) (none loader.Finding, err error) {
 	found, err := e.rows(ctx, selectConfigs)
 	if err != nil {
 		e.hidden = err
@@ -148,7 +148,7 @@ func number(of map[string]string, name string) (n int64, known bool) {
 }
 
 // notShown is the finding for what only an administrator may read.
-func (e *examination) notShown(what string) loader.Finding {
+func (e *doctor) notShown(what string) loader.Finding {
 	why := "system.configs does not have it"
 	if e.hidden != nil {
 		why = e.hidden.Error()
@@ -160,7 +160,7 @@ func (e *examination) notShown(what string) loader.Finding {
 // cluster compares the hosts of the target with those of the cluster, and warns where nodes are left out: rows are
 // parsed on the node that they are sent to. A target whose host is none of the nodes' is a balancer, or a name for
 // them.
-func (e *examination) cluster(ctx context.Context) (loader.Finding, error) {
+func (e *doctor) cluster(ctx context.Context) (loader.Finding, error) {
 	nodes, err := e.rows(ctx, selectNodes)
 	if err != nil {
 		return unknown("the nodes cannot be listed: "+err.Error(), "GRANT SELECT ON system.clusters TO USER …"), lost(err)
@@ -185,7 +185,7 @@ func (e *examination) cluster(ctx context.Context) (loader.Finding, error) {
 }
 
 // slots compares how many statements run at a time with the workers. Uploads to a stage take none of them.
-func (e *examination) slots() loader.Finding {
+func (e *doctor) slots() loader.Finding {
 	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
 	running, known := number(e.configs, "query.max_running_queries")
 	found := fmt.Sprintf("max_running_queries = %d on each host, %d in all", running, running*hosts)
@@ -208,7 +208,7 @@ func (e *examination) slots() loader.Finding {
 	return sqlload.OK(found)
 }
 
-func (e *examination) connections() (none loader.Finding) {
+func (e *doctor) connections() (none loader.Finding) {
 	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
 	most, known := number(e.configs, "query.max_active_sessions")
 	found := fmt.Sprintf("max_active_sessions = %d on each host", most)
@@ -225,7 +225,7 @@ func (e *examination) connections() (none loader.Finding) {
 
 // timeouts looks for settings that would end a load which is only slow. An answer is asked for again within ten seconds, so
 // it has to be kept for some time longer.
-func (e *examination) timeouts() (none loader.Finding) {
+func (e *doctor) timeouts() (none loader.Finding) {
 	if len(e.limits) == 0 {
 		return unknown("system.settings cannot be read", "GRANT SELECT ON system.settings TO USER …")
 	}
@@ -255,7 +255,7 @@ func (e *examination) timeouts() (none loader.Finding) {
 }
 
 // memory says for how long the server recognises what it has loaded.
-func (e *examination) memory() loader.Finding {
+func (e *doctor) memory() loader.Finding {
 	hours, known := number(e.limits, fileMemory)
 	found := fmt.Sprintf("COPY remembers for %d hours which files it has loaded", hours)
 	switch window := int64(labelWindow.Hours()); {
@@ -272,7 +272,7 @@ func (e *examination) memory() loader.Finding {
 }
 
 // storage looks at where the server keeps tables and stages.
-func (e *examination) storage() loader.Finding {
+func (e *doctor) storage() loader.Finding {
 	switch kind := e.configs["storage.type"]; kind {
 	case "":
 		return e.notShown("what lies below tables and stages")

@@ -13,7 +13,7 @@ import (
 )
 
 // streaming looks for the route of streaming loads.
-func (e *examination) streaming(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) streaming(ctx context.Context) (none loader.Finding, err error) {
 	if e.plan.method.Name != streamingLoad {
 		return none, nil
 	}
@@ -33,7 +33,7 @@ func (e *examination) streaming(ctx context.Context) (none loader.Finding, err e
 
 // presigned asks for a URL to upload to, and whether somebody answers there. Only method insert cannot do without, and the
 // findings of a store of our own say it better.
-func (e *examination) presigned(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) presigned(ctx context.Context) (none loader.Finding, err error) {
 	if e.plan.method.Name == streamingLoad || e.store != nil {
 		return none, nil
 	}
@@ -57,7 +57,7 @@ func (e *examination) presigned(ctx context.Context) (none loader.Finding, err e
 }
 
 // table checks the table as Prepare would.
-func (e *examination) table(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) table(ctx context.Context) (none loader.Finding, err error) {
 	of, err := e.Check(ctx, conn{of: e.opened}, e.intent)
 	e.findings = append(e.findings, of.Findings...)
 	e.there = len(of.Missing) == 0
@@ -66,7 +66,7 @@ func (e *examination) table(ctx context.Context) (none loader.Finding, err error
 
 // privileges looks for the rights in the list of grants, and where they are not listed asks the server itself: rights
 // come by roles, too, and not every version lists those of all of them.
-func (e *examination) privileges(ctx context.Context) (none loader.Finding, err error) {
+func (e *doctor) privileges(ctx context.Context) (none loader.Finding, err error) {
 	lines, refused := e.rows(ctx, "SHOW GRANTS")
 	if err := lost(refused); err != nil {
 		return none, err

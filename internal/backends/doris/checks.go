@@ -14,8 +14,8 @@ import (
 // questionTime bounds each question of CheckServer.
 const questionTime = 4 * time.Second
 
-// examination looks at the cluster for one push.
-type examination struct {
+// doctor looks at the cluster for one push.
+type doctor struct {
 	*opened
 	intent   loader.Intent
 	backends []map[string]string // SHOW BACKENDS
@@ -28,7 +28,7 @@ type examination struct {
 
 // CheckServer asks for the limits that a push meets in this cluster, for rights, and whether the backends can be reached.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	x := &examination{opened: l, intent: i, config: make(map[string]string), refused: make(map[string]string)}
+	x := &doctor{opened: l, intent: i, config: make(map[string]string), refused: make(map[string]string)}
 	for _, step := range [...]func(context.Context) error{
 		x.read, x.cluster, x.route, x.settings, x.table, x.privileges, x.disks,
 	} {
@@ -39,17 +39,17 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 	return x.findings, nil
 }
 
-func (x *examination) add(check string, g loader.Grade, found, fix string) {
+func (x *doctor) add(check string, g loader.Grade, found, fix string) {
 	x.findings = append(x.findings, loader.Finding{Check: check, Grade: g, Found: found, Fix: fix})
 }
 
-func (x *examination) ok(check, found string) { x.add(check, loader.GradeOK, found, "") }
-func (x *examination) unknown(check, found, fix string) {
+func (x *doctor) ok(check, found string) { x.add(check, loader.GradeOK, found, "") }
+func (x *doctor) unknown(check, found, fix string) {
 	x.add(check, loader.GradeUnknown, found, fix)
 }
 
 // ask reads the answer of a SHOW. A refusal is nobody's error: it is kept, and the answer empty.
-func (x *examination) ask(ctx context.Context, what, query string) ([]map[string]string, error) {
+func (x *doctor) ask(ctx context.Context, what, query string) ([]map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	found, refused, err := ask(ctx, x.control, query)
@@ -65,7 +65,7 @@ const (
 	tabletVersions  = "max_tablet_version_num"
 )
 
-func (x *examination) read(ctx context.Context) (err error) {
+func (x *doctor) read(ctx context.Context) (err error) {
 	if x.backends, err = x.ask(ctx, "backends", "SHOW BACKENDS"); err != nil {
 		return err
 	}
@@ -98,13 +98,13 @@ func (x *examination) read(ctx context.Context) (err error) {
 }
 
 // number reads a setting.
-func (x *examination) number(name string) (n int64, known bool) {
+func (x *doctor) number(name string) (n int64, known bool) {
 	n, err := strconv.ParseInt(x.config[name], 10, 64)
 	return n, err == nil
 }
 
 // transactions is how many of them the run is: one a batch, or one a commit group. 0: not known.
-func (x *examination) transactions() int64 {
+func (x *doctor) transactions() int64 {
 	i := x.intent
 	if i.TotalBytes <= 0 || i.BatchBytes <= 0 {
 		return 0
@@ -114,7 +114,7 @@ func (x *examination) transactions() int64 {
 }
 
 // admin gives the user a right on everything.
-func (x *examination) admin(right string) string {
+func (x *doctor) admin(right string) string {
 	return "GRANT " + right + " ON *.*.* TO " + literal(x.target.User)
 }
 
@@ -125,7 +125,7 @@ func takesLoads(b map[string]string) bool {
 }
 
 // alive is how many backends take loads; −1 where nobody may say.
-func (x *examination) alive() int64 {
+func (x *doctor) alive() int64 {
 	if x.refused["backends"] != "" {
 		return -1
 	}
@@ -139,7 +139,7 @@ func (x *examination) alive() int64 {
 }
 
 // cluster looks at versions, and at the backends that take loads.
-func (x *examination) cluster(context.Context) error {
+func (x *doctor) cluster(context.Context) error {
 	found, grade, fix := fmt.Sprintf("Apache Doris %s at %s", x.server.Version, x.server.Endpoint), loader.GradeOK, ""
 	for _, b := range x.backends {
 		if v := version(b["Version"]); b["Version"] != "" && release(v) != release(x.server.Version) {

@@ -20,7 +20,7 @@ const checkRoute = "stream-load route"
 // route asks where a frontend sends a load, with the empty one that every load begins with, and whether the backends
 // answer there: they have addresses that the cluster knows them by inside, which from outside may lead nowhere. Of the
 // methods only stream-load speaks to backends.
-func (x *examination) route(ctx context.Context) error {
+func (x *doctor) route(ctx context.Context) error {
 	if x.method.Name != streamLoad {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (x *examination) route(ctx context.Context) error {
 }
 
 // unrouted is the finding for a frontend that names no backend.
-func (x *examination) unrouted(err error) {
+func (x *doctor) unrouted(err error) {
 	fix := ""
 	if known := (*loader.Error)(nil); errors.As(err, &known) {
 		fix, err = known.Hint, known.Err
@@ -78,7 +78,7 @@ func (x *examination) unrouted(err error) {
 	x.add(checkRoute, grade, "no backend was named for a load: "+err.Error(), fix)
 }
 
-func (x *examination) dial(ctx context.Context, address string) error {
+func (x *doctor) dial(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	conn, err := x.frontends[0].config.DialFunc(ctx, "tcp", address)
@@ -89,7 +89,7 @@ func (x *examination) dial(ctx context.Context, address string) error {
 }
 
 // addresses are the HTTP addresses of the backends that take loads, as they are reached from here.
-func (x *examination) addresses() (all []string) {
+func (x *doctor) addresses() (all []string) {
 	for _, b := range x.backends {
 		if takesLoads(b) {
 			all = append(all, x.reached(net.JoinHostPort(b["Host"], b["HttpPort"])))
@@ -101,7 +101,7 @@ func (x *examination) addresses() (all []string) {
 // maxDials is how many backends are tried: of a larger cluster these are enough to see what is wrong.
 const maxDials = 64
 
-func (x *examination) ports(ctx context.Context, addresses []string) {
+func (x *doctor) ports(ctx context.Context, addresses []string) {
 	addresses = addresses[:min(len(addresses), maxDials)]
 	failures := make([]error, len(addresses))
 	var dials sync.WaitGroup

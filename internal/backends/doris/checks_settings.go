@@ -27,7 +27,7 @@ const leastLoadTime = 300
 // the smaller bound streaming_load_json_max_mb does not apply. A frontend forgets labels by age, and by number. Each
 // load is a new version of every tablet that it touches, and loads are refused (-235) where compaction does not merge
 // them as fast as they come.
-func (x *examination) settings(context.Context) error {
+func (x *doctor) settings(context.Context) error {
 	const (
 		running, age, number = "max_running_txn_num_per_db", "streaming_label_keep_max_second", "label_num_threshold"
 		longest, usual       = "max_stream_load_timeout_second", "stream_load_default_timeout_second"
@@ -101,7 +101,7 @@ func (x *examination) settings(context.Context) error {
 }
 
 // compare holds the settings of an owner against the run. secret and fix are for an owner that does not tell them.
-func (x *examination) compare(owner, secret, fix string, all []setting) {
+func (x *doctor) compare(owner, secret, fix string, all []setting) {
 	if refused := x.refused[owner]; refused != "" {
 		x.unknown(owner+" settings", secret+" cannot be read: "+refused, fix)
 		return
@@ -127,7 +127,7 @@ func set(name string, value int64) string {
 }
 
 // packet compares an INSERT with the frontend's max_allowed_packet.
-func (x *examination) packet() {
+func (x *doctor) packet() {
 	const check = "statement size"
 	most, batch := x.caps.MaxBytes, x.intent.BatchBytes
 	found := fmt.Sprintf("max_allowed_packet leaves %s for the rows of an INSERT", mebibytes(most))
@@ -143,7 +143,7 @@ func (x *examination) packet() {
 func mebibytes(n int64) string { return fmt.Sprintf("%.0fMiB", math.Ceil(float64(n)/(1<<20))) }
 
 // fewer is the setting that makes half as many loads as there may be versions.
-func (x *examination) fewer(most int64) string {
+func (x *doctor) fewer(most int64) string {
 	fix := "--batch-bytes " + mebibytes(min(x.intent.TotalBytes/max(most/2, 1)+1, maxStreamBytes))
 	if x.method.Name == insert {
 		return "--method " + streamLoad + " " + fix
@@ -159,7 +159,7 @@ const (
 )
 
 // disks looks for those that are full, and whether all of them have room for the rows, which are kept compressed.
-func (x *examination) disks(context.Context) error {
+func (x *doctor) disks(context.Context) error {
 	bound := func(name string, otherwise float64) float64 {
 		if n, known := x.number(name); known {
 			return float64(n)

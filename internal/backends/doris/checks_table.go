@@ -13,7 +13,7 @@ import (
 
 // table looks whether Prepare would succeed, and compares replicas and buckets with the backends, of the table that is
 // there or of the one that will be made.
-func (x *examination) table(ctx context.Context) error {
+func (x *doctor) table(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	c, err := x.connect(ctx)
@@ -57,7 +57,7 @@ func (x *examination) table(ctx context.Context) error {
 const checkShape = "buckets and replicas"
 
 // planned looks at the shape of a table that will be made.
-func (x *examination) planned() {
+func (x *doctor) planned() {
 	alive := x.alive()
 	h := plannedShape(x.options, x.intent.Preparation).fill(alive)
 	found := fmt.Sprintf("%s will be made with %d buckets and %d replicas", x.name, h.buckets, h.replication)
@@ -78,7 +78,7 @@ func (x *examination) planned() {
 }
 
 // replicas compares a table that is there with the backends.
-func (x *examination) replicas(definition string) {
+func (x *doctor) replicas(definition string) {
 	replicas, _ := strconv.ParseInt(property(definition, "replication_num"), 10, 64)
 	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
 		_, number, _ := strings.Cut(part, ":")
@@ -120,7 +120,7 @@ func (x *examination) replicas(definition string) {
 const slowCommit = 1000
 
 // groupCommit says what it does to each load; "" is not known.
-func (x *examination) groupCommit(interval, bytes string) {
+func (x *doctor) groupCommit(interval, bytes string) {
 	const check = "group commit"
 	o := x.options
 	interval = cmp.Or(interval, strconv.FormatInt(o.groupInterval, 10))
@@ -136,7 +136,7 @@ func (x *examination) groupCommit(interval, bytes string) {
 }
 
 // privileges looks for the rights in the list of grants.
-func (x *examination) privileges(ctx context.Context) error {
+func (x *doctor) privileges(ctx context.Context) error {
 	const check = "privileges"
 	rows, err := x.ask(ctx, "grants", "SHOW GRANTS")
 	if err != nil {

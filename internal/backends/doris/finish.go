@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -24,7 +25,7 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 	began := time.Now()
 	if l.options.group == groupAsync && l.doubted.Load() {
 		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
-		if err := wait(ctx, l.interval()); err != nil {
+		if err := sqlload.Wait(ctx, l.interval()); err != nil {
 			return nil, err
 		}
 	}
@@ -73,17 +74,8 @@ func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64,
 		if err != nil || found >= rows || time.Now().After(end) {
 			return found, err
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := sqlload.Wait(ctx, pause); err != nil {
 			return found, err
 		}
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }

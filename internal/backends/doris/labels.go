@@ -200,7 +200,7 @@ func (l *opened) ended(ctx context.Context, label string) (txnState, error) {
 		if err != nil || !l.pending(state) {
 			return state, err
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := sqlload.Wait(ctx, pause); err != nil {
 			return state, fmt.Errorf("load %s is still under way (%s): %w", label, state, err)
 		}
 	}

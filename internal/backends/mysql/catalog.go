@@ -33,7 +33,7 @@ func (l *opened) statements(s *sqlload.State) statements {
 }
 
 // selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; for them the
-// probe tells whether they roll back.
+// probe reports whether they roll back.
 func (l *opened) selectTable(n tableName) string {
 	transactional := "COALESCE((SELECT transactions FROM information_schema.engines e WHERE e.engine = t.engine), 'NO')"
 	if f := l.server.flavour; f == tiDB || f == singleStore {

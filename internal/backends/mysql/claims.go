@@ -126,7 +126,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 				return err
 			}
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := sqlload.Wait(ctx, 50*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -186,14 +186,4 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()
 	return s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
-}
-
-// wait sleeps, or returns when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

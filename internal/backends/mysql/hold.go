@@ -82,7 +82,7 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 				return nil, err
 			}
 		}
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := sqlload.Wait(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -216,7 +217,7 @@ func (p *pipe) wait(ctx context.Context, members []string) error {
 		if failed {
 			return p.failure(ctx, so, loaded == 0 && state != running)
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := sqlload.Wait(ctx, pause); err != nil {
 			// A bucket that it cannot read shows only here: it finds no file, and goes on looking.
 			ctx, cancel := afterwards(ctx)
 			defer cancel()
@@ -269,7 +270,7 @@ func (p *pipe) stop(ctx context.Context) error {
 		if err != nil || state != running {
 			return err
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := sqlload.Wait(ctx, pause); err != nil {
 			return err
 		}
 	}

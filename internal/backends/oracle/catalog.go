@@ -55,7 +55,7 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 		"AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
 		"(SELECT MAX(c.comments) FROM all_tab_comments c WHERE c.owner = o.owner AND c.table_name = o.object_name), "+
 		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o "+
-		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+literal(name)+" AND o.object_type IN ('FUNCTION', "+
+		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+sqlload.Literal(name)+" AND o.object_type IN ('FUNCTION', "+
 		"'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -76,8 +76,8 @@ func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), TO_CHAR(c.data_precision), "+
-		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+literal(r.Schema)+
-		" AND c.table_name = "+literal(r.Name)+" ORDER BY c.column_id")
+		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+sqlload.Literal(r.Schema)+
+		" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		t := typeOf(row[1], row[2], row[3], row[4])
@@ -180,8 +180,8 @@ func (l catalog) selectTraits(r *sqlload.Relation) string {
 	if l.method == methodFast {
 		columns = append(columns, "t.memoptimize_write")
 	}
-	return "SELECT " + strings.Join(columns, ", ") + " FROM all_tables t WHERE t.owner = " + literal(r.Schema) +
-		" AND t.table_name = " + literal(r.Name)
+	return "SELECT " + strings.Join(columns, ", ") + " FROM all_tables t WHERE t.owner = " + sqlload.Literal(r.Schema) +
+		" AND t.table_name = " + sqlload.Literal(r.Name)
 }
 
 // unfit says by a row of selectTraits why the method cannot be had on the table. Where the server does not support
@@ -221,7 +221,7 @@ func (l catalog) partitionThere(ctx context.Context, c sqlload.Conn, r *sqlload.
 	}
 	name := strings.ToUpper(l.options.partition)
 	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+
-		literal(r.Schema)+" AND p.table_name = "+literal(r.Name)+" AND p.partition_name = "+literal(name))
+		sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+" AND p.partition_name = "+sqlload.Literal(name))
 	if err == nil && n == 0 {
 		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
 	}
@@ -236,7 +236,7 @@ func keyed(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...
 		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name "+
 		"WHERE i.table_owner = %s AND i.table_name = %s AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') "+
 		"GROUP BY i.owner, i.index_name HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
-		literal(r.Schema), literal(r.Name), len(columns), literals(columns)))
+		sqlload.Literal(r.Schema), sqlload.Literal(r.Name), len(columns), sqlload.Literals(columns)))
 	return n > 0, err
 }
 
@@ -272,6 +272,6 @@ func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table stri
 func (l catalog) Stored(s *sqlload.State) []string {
 	schema, name := unquoted(s.Table)
 	return []string{"SELECT TO_CHAR(NVL(SUM(g.bytes), 0)) FROM user_segments g WHERE " + ownerOf(schema) +
-		" = SYS_CONTEXT('USERENV', 'SESSION_USER') AND (g.segment_name = " + literal(name) +
-		" OR g.segment_name IN (SELECT i.index_name FROM user_indexes i WHERE i.table_name = " + literal(name) + "))"}
+		" = SYS_CONTEXT('USERENV', 'SESSION_USER') AND (g.segment_name = " + sqlload.Literal(name) +
+		" OR g.segment_name IN (SELECT i.index_name FROM user_indexes i WHERE i.table_name = " + sqlload.Literal(name) + "))"}
 }

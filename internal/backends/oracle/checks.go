@@ -12,11 +12,11 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// examineTime bounds all of an examination: its questions are a dozen small ones on one connection.
-const examineTime = 8 * time.Second
+// checkTime bounds all that a doctor does: its questions are a dozen small ones on one connection.
+const checkTime = 8 * time.Second
 
-// examination is one call of CheckServer on its connection.
-type examination struct {
+// doctor is one call of CheckServer on its connection.
+type doctor struct {
 	*opened
 	intent loader.Intent
 	of     *sqlload.Checked // the table
@@ -27,14 +27,14 @@ type examination struct {
 
 // CheckServer implements loader.Checker: it asks for the limits that a push meets on this server, and for rights.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
-	ctx, cancel := context.WithTimeout(ctx, examineTime)
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	err = l.somewhere(ctx, func(k *link) error {
 		who, err := sqlload.Rows(ctx, k, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), "+ownerOf("")+" FROM DUAL")
 		if err != nil || len(who) != 1 {
 			return err
 		}
-		x := &examination{opened: l, intent: i, user: who[0][0], owner: who[0][1]}
+		x := &doctor{opened: l, intent: i, user: who[0][0], owner: who[0][1]}
 		findings = append(findings, x.version())
 		x.of, err = l.Check(ctx, k, i)
 		findings = append(findings, x.of.Findings...)
@@ -47,11 +47,11 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 		findings = append(findings, found...)
 		return err
 	})
-	return findings, failed("examine the server", err)
+	return findings, failed("check the server", err)
 }
 
 // hidden is the finding of what takes a privilege to see; most are views of the instance.
-func (x *examination) hidden(what, view string) func(error) loader.Finding {
+func (x *doctor) hidden(what, view string) func(error) loader.Finding {
 	return func(err error) loader.Finding {
 		return loader.Finding{
 			Grade: loader.GradeUnknown, Found: what + " cannot be read: " + err.Error(),
@@ -61,17 +61,17 @@ func (x *examination) hidden(what, view string) func(error) loader.Finding {
 }
 
 // managed reports whether somebody else runs the instance, so that its files are not the user's to change.
-func (x *examination) managed() bool { return x.server.Settings[settingCloud] != "" }
+func (x *doctor) managed() bool { return x.server.Settings[settingCloud] != "" }
 
 // workers is how many sessions load at a time. It is 1 where the method locks the table.
-func (x *examination) workers() int64 {
+func (x *doctor) workers() int64 {
 	if most := x.Caps().MaxInFlight; most > 0 {
 		return int64(min(x.intent.Workers, most))
 	}
 	return int64(x.intent.Workers)
 }
 
-func (x *examination) version() loader.Finding {
+func (x *doctor) version() loader.Finding {
 	s := x.server
 	found := fmt.Sprintf("%s %s at %s, by %s", s.Product, s.Version, s.Endpoint, s.Settings["driver"])
 	if x.managed() {
@@ -81,7 +81,7 @@ func (x *examination) version() loader.Finding {
 }
 
 // onTable is what decides whether rows can be put into the table, and a table be made. Everybody may ask for it.
-func (x *examination) onTable() []sqlload.Check {
+func (x *doctor) onTable() []sqlload.Check {
 	checks := []sqlload.Check{{
 		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", // some two hundred at the most
 		Judge: x.privileges, Hidden: x.hidden("the session's privileges", "SESSION_PRIVS"),
@@ -89,8 +89,8 @@ func (x *examination) onTable() []sqlload.Check {
 	if r := x.of.Relation; r != nil && r.Schema != x.user {
 		checks = append(checks, sqlload.Check{
 			Name: "privileges",
-			Ask: "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + literal(r.Schema) +
-				" AND p.table_name = " + literal(r.Name),
+			Ask: "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + sqlload.Literal(r.Schema) +
+				" AND p.table_name = " + sqlload.Literal(r.Name),
 			Judge: x.granted, Hidden: x.hidden("the rights on the table", "ALL_TAB_PRIVS"),
 		})
 	}
@@ -107,7 +107,7 @@ func (x *examination) onTable() []sqlload.Check {
 	return checks
 }
 
-func (x *examination) privileges(rights []string) loader.Finding {
+func (x *doctor) privileges(rights []string) loader.Finding {
 	x.rights = rights
 	create := "CREATE TABLE"
 	if x.owner != x.user {
@@ -126,7 +126,7 @@ func (x *examination) privileges(rights []string) loader.Finding {
 
 // lacks is the finding of a right that is not listed. On the schema of somebody else it may have been granted as a whole
 // (Oracle 23ai, SESSION_SCHEMA_PRIVS), which is not looked at.
-func (x *examination) lacks(found, fix string) loader.Finding {
+func (x *doctor) lacks(found, fix string) loader.Finding {
 	if x.owner != x.user {
 		return sqlload.Warn(found, fix)
 	}
@@ -134,7 +134,7 @@ func (x *examination) lacks(found, fix string) loader.Finding {
 }
 
 // granted looks at the rights on a table of another user's.
-func (x *examination) granted(all []string) (f loader.Finding) {
+func (x *doctor) granted(all []string) (f loader.Finding) {
 	if slices.Contains(all, "INSERT") && (slices.Contains(all, "SELECT") || slices.Contains(all, "READ")) ||
 		slices.Contains(x.rights, "INSERT ANY TABLE") {
 		return f
@@ -146,7 +146,7 @@ func (x *examination) granted(all []string) (f loader.Finding) {
 }
 
 // quota is the room that the user has for tables of his own: without any the first row fails (ORA-01950).
-func (x *examination) quota(row []string) (f loader.Finding) {
+func (x *doctor) quota(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}

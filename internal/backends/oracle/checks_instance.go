@@ -31,7 +31,7 @@ func sized(n int64) string {
 const spareSessions = 4
 
 // onSessions is what bounds the number of sessions, the user's profile and the instance, and who works for them.
-func (x *examination) onSessions() []sqlload.Check {
+func (x *doctor) onSessions() []sqlload.Check {
 	limit := func(resource string) sqlload.Check {
 		return sqlload.Check{
 			Name: "sessions",
@@ -58,7 +58,7 @@ func (x *examination) onSessions() []sqlload.Check {
 }
 
 // profile compares SESSIONS_PER_USER with the workers. It is in force only with resource_limit = TRUE.
-func (x *examination) profile(row []string) (f loader.Finding) {
+func (x *doctor) profile(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
@@ -74,7 +74,7 @@ func (x *examination) profile(row []string) (f loader.Finding) {
 
 // resource compares a limit of the instance with what is in use and what comes. What is in use may be gone by then, and who
 // gets none tries again.
-func (x *examination) resource(name string, values []string) (f loader.Finding) {
+func (x *doctor) resource(name string, values []string) (f loader.Finding) {
 	i := slices.Index(values, name)
 	if i < 0 {
 		return f
@@ -115,7 +115,7 @@ func process(row []string) (f loader.Finding) {
 }
 
 // onSettings is what Open has read of the instance.
-func (x *examination) onSettings() []sqlload.Check {
+func (x *doctor) onSettings() []sqlload.Check {
 	return []sqlload.Check{
 		{Name: "commit", Judge: x.commits},
 		{Name: "character set", Judge: x.characters},
@@ -124,7 +124,7 @@ func (x *examination) onSettings() []sqlload.Check {
 }
 
 // commits looks whether a commit waits until it is durable, as the contract says of it.
-func (x *examination) commits([]string) loader.Finding {
+func (x *doctor) commits([]string) loader.Finding {
 	wait, known := x.server.Settings["commit_wait"]
 	fix := "--set commit_wait=WAIT"
 	switch strings.ToUpper(wait) {
@@ -149,7 +149,7 @@ const (
 )
 
 // characters looks for what texts would lose of their characters.
-func (x *examination) characters([]string) loader.Finding {
+func (x *doctor) characters([]string) loader.Finding {
 	name := x.server.Settings[settingCharset]
 	if unicode(name) {
 		return sqlload.OK(name)
@@ -159,7 +159,7 @@ func (x *examination) characters([]string) loader.Finding {
 }
 
 // lengths looks for a column whose values would not fit.
-func (x *examination) lengths([]string) (f loader.Finding) {
+func (x *doctor) lengths([]string) (f loader.Finding) {
 	if !strings.EqualFold(x.server.Settings["max_string_size"], "STANDARD") {
 		return f
 	}
@@ -185,7 +185,7 @@ func (x *examination) lengths([]string) (f loader.Finding) {
 
 // onStorage is where the changes are logged, and how the rows of a transaction can be taken back. Redo is the ceiling of
 // every insert but direct ones; a managed service sizes it, and undo, itself.
-func (x *examination) onStorage() (checks []sqlload.Check) {
+func (x *doctor) onStorage() (checks []sqlload.Check) {
 	if !x.managed() {
 		checks = append(checks, sqlload.Check{
 			Name: "archive log", Ask: "SELECT d.log_mode, d.force_logging FROM v$database d",
@@ -213,7 +213,7 @@ func (x *examination) onStorage() (checks []sqlload.Check) {
 	return checks
 }
 
-func (x *examination) archive(row []string) (f loader.Finding) {
+func (x *doctor) archive(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
@@ -235,7 +235,7 @@ const (
 	smallLog   = 1 << 30
 )
 
-func (x *examination) redo(row []string) (f loader.Finding) {
+func (x *doctor) redo(row []string) (f loader.Finding) {
 	groups, size, total := number(row[0]), number(row[1]), x.intent.TotalBytes
 	if groups == 0 || size == 0 {
 		return f
@@ -255,7 +255,7 @@ func (x *examination) redo(row []string) (f loader.Finding) {
 
 // undo compares the room for undo with the transactions that are open at a time. Inserts need far less of it than their
 // rows, as an insert is undone by its row's address.
-func (x *examination) undo(row []string) loader.Finding {
+func (x *doctor) undo(row []string) loader.Finding {
 	size, open := number(row[0]), x.workers()*x.intent.BatchBytes
 	found := fmt.Sprintf("the undo tablespace may grow to %s", sized(size))
 	switch {

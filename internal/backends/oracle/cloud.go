@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -45,11 +46,11 @@ func (s statements) createExternal(table string, uris []string) string {
 	}
 	credential := ""
 	if s.options.credential != "" {
-		credential = ", credential_name => " + literal(s.options.credential)
+		credential = ", credential_name => " + sqlload.Literal(s.options.credential)
 	}
 	return fmt.Sprintf("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => %s%s, file_uri_list => %s, column_list => %s, field_list => %s, format => %s); END;",
-		literal(table), credential, clob(strings.Join(uris, ",")), clob(strings.Join(columns, ", ")), clob(strings.Join(fields, ", ")),
-		literal(`{"type":"`+kind+`","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}`))
+		sqlload.Literal(table), credential, clob(strings.Join(uris, ",")), clob(strings.Join(columns, ", ")), clob(strings.Join(fields, ", ")),
+		sqlload.Literal(`{"type":"`+kind+`","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}`))
 }
 
 // externalType is a column's type in the external table. Decimals stay texts there: whoever reads the objects would make
@@ -87,12 +88,12 @@ const literalBytes = 16_000
 // clob is a text of any length in PL/SQL, whose literals are short. What is cut is ASCII.
 func clob(text string) string {
 	if len(text) <= literalBytes {
-		return literal(text)
+		return sqlload.Literal(text)
 	}
 	var parts []string
 	for len(text) > 0 {
 		n := min(len(text), literalBytes)
-		parts = append(parts, "TO_CLOB("+literal(text[:n])+")")
+		parts = append(parts, "TO_CLOB("+sqlload.Literal(text[:n])+")")
 		text = text[n:]
 	}
 	return strings.Join(parts, " || ")
@@ -116,7 +117,7 @@ func dropExternal(table string) string { return "DROP TABLE " + table }
 // selectExternals lists the external tables whose names begin like those of a run.
 func selectExternals(run string) string {
 	return "SELECT t.table_name FROM all_external_tables t WHERE t.owner = " + ownerOf("") + " AND t.table_name LIKE " +
-		literal(strings.ReplaceAll(externalPrefix(run), "_", `\_`)+"%") + ` ESCAPE '\'`
+		sqlload.Literal(strings.ReplaceAll(externalPrefix(run), "_", `\_`)+"%") + ` ESCAPE '\'`
 }
 
 // uriOf is where DBMS_CLOUD finds an object: of Amazon, or of another store that speaks its protocol (DBMS_CLOUD URI

@@ -59,15 +59,12 @@ func qualified(schema, name string) string {
 	return `"` + schema + `"."` + name + `"`
 }
 
-// literal quotes a text. Oracle knows no backslash escapes.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
-
 // ownerOf is the schema that a name is looked up in: where none is given, the one that --set current_schema may have set.
 func ownerOf(schema string) string {
 	if schema == "" {
 		return "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
 	}
-	return literal(schema)
+	return sqlload.Literal(schema)
 }
 
 // unquoted undoes qualified. Names have no quotation marks, and in quotes they may have dots.
@@ -77,15 +74,6 @@ func unquoted(table string) (schema, name string) {
 		return "", schema
 	}
 	return schema, name
-}
-
-// literals quotes texts for an IN list.
-func literals(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = literal(t)
-	}
-	return strings.Join(quoted, ", ")
 }
 
 // columnType is the server's type for a column. Lengths count bytes whatever NLS_LENGTH_SEMANTICS says, and timestamps

@@ -152,7 +152,7 @@ func TestEveryRequestFails(t *testing.T) {
 	for _, w := range ways(size) {
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
-			// once runs a batch with the n-th request faulty, and tells whether there were so many.
+			// once runs a batch with the n-th request faulty, and reports whether there were so many.
 			once := func(n int, fault fake.Fault, label string) bool {
 				s := startStandIn(t, w.native, fake.Options{})
 				defer s.Close()

@@ -33,7 +33,7 @@ func selectCost() string {
 		names = append(names, s.name)
 	}
 	return "SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# " +
-		"WHERE n.name IN (" + literals(names) + ")"
+		"WHERE n.name IN (" + sqlload.Literals(names) + ")"
 }
 
 // spent is what the sessions of a run have cost the server.

@@ -493,12 +493,12 @@ func TestLeftoversOfCloudCopy(t *testing.T) {
 	assert.Equal(t, 40, s.Rows(name(target)))
 }
 
-// has tells whether there is a table of that name.
+// has reports whether there is a table of that name.
 func (s *standIn) has(t *testing.T, table string) (found bool) {
 	t.Helper()
 	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
 	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
-		n, err := sqlload.Number(context.WithoutCancel(t.Context()), k, "SELECT TO_CHAR(COUNT(*)) FROM all_tables t WHERE t.table_name = "+literal(table))
+		n, err := sqlload.Number(context.WithoutCancel(t.Context()), k, "SELECT TO_CHAR(COUNT(*)) FROM all_tables t WHERE t.table_name = "+sqlload.Literal(table))
 		found = n > 0
 		return err
 	}))

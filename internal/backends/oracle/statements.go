@@ -70,7 +70,7 @@ func (s statements) createTable() string {
 }
 
 func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
 }
 
 // createClaims makes the claim table. Not compressed, since in a compressed unit one claim would lock its neighbours.

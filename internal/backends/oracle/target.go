@@ -263,7 +263,7 @@ func alterSession(settings []loader.Setting) []string {
 	for _, s := range settings {
 		value := s.Value
 		if !bare.MatchString(value) {
-			value = literal(value)
+			value = sqlload.Literal(value)
 		}
 		all = append(all, fmt.Sprintf("ALTER SESSION SET %s = %s", s.Name, value))
 	}

@@ -58,7 +58,7 @@ func (l *opened) statements(s *sqlload.State) statements {
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	query := "SELECT c.oid, c.relfilenode, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
 		"c.relpersistence, has_table_privilege(c.oid, 'INSERT') " +
-		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + literal(s.Table) + ")"
+		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
 	if l.flavour == redshift { // what the catalog calls file node is none
 		if s.Want.PrimaryKey {
 			return nil, refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
@@ -206,7 +206,7 @@ func (l catalog) Stored(s *sqlload.State) []string {
 	if l.flavour == redshift {
 		return []string{selectRedshiftSize(s.Table)}
 	}
-	return []string{"SELECT pg_total_relation_size(" + literal(s.Table) + ")"}
+	return []string{"SELECT pg_total_relation_size(" + sqlload.Literal(s.Table) + ")"}
 }
 
 func is(err error, code string) bool {

@@ -97,7 +97,7 @@ func (d *doctor) look(ctx context.Context) error {
 	if d.flavour == redshift {
 		unit = "''" // it comes from a PostgreSQL of before there were units
 	}
-	found, err := rowsOf(ctx, d.conn, "SELECT name, setting, "+unit+", source FROM pg_settings WHERE name IN ("+literals(looked[:])+
+	found, err := rowsOf(ctx, d.conn, "SELECT name, setting, "+unit+", source FROM pg_settings WHERE name IN ("+sqlload.Literals(looked[:])+
 		") OR name LIKE 'apg\\_%' OR name LIKE 'aurora%'")
 	if err != nil {
 		return err

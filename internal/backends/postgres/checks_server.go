@@ -353,7 +353,7 @@ func (d *doctor) slots(row []string) (f loader.Finding) {
 	}
 	return sqlload.Warn(fmt.Sprintf("nobody reads from slot %s, for which the server keeps its log, %s by now and %s; this run adds to it%s",
 		slots, ibytes(kept), bound, d.addition()),
-		fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if nobody needs it", literal(strings.Split(slots, ", ")[0])))
+		fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if nobody needs it", sqlload.Literal(strings.Split(slots, ", ")[0])))
 }
 
 func (d *doctor) archiver(row []string) (f loader.Finding) {

@@ -21,7 +21,7 @@ func (d *doctor) creation() []sqlload.Check {
 	what := "the run makes " + strings.Join(d.of.Missing, " and ")
 	return []sqlload.Check{{
 		Name: "privilege to create",
-		Ask:  "SELECT has_schema_privilege(nspname, 'CREATE') FROM pg_namespace WHERE nspname = " + literal(schema),
+		Ask:  "SELECT has_schema_privilege(nspname, 'CREATE') FROM pg_namespace WHERE nspname = " + sqlload.Literal(schema),
 		Judge: func(row []string) loader.Finding {
 			switch {
 			case schema == "":

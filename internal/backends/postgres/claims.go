@@ -129,7 +129,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 	}
 	defer func() { _ = closeConn(c) }()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, literal(sessionName(ref.ID.Run))))
+		found, err := rowsOf(ctx, c, fmt.Sprintf(selectBackends, sqlload.Literal(sessionName(ref.ID.Run))))
 		if err != nil {
 			return failed("list earlier sessions", err)
 		}
@@ -148,19 +148,9 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 		if left == 0 {
 			return nil
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := sqlload.Wait(ctx, pause); err != nil {
 			return fmt.Errorf("%d earlier sessions on %s do not end: %w", left, e, err)
 		}
-	}
-}
-
-// wait sleeps, or returns when ctx ends.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
 	}
 }
 

@@ -2,23 +2,10 @@ package postgres
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/rows"
 )
-
-// literals quotes texts for an IN list.
-func literals(texts []string) string {
-	quoted := make([]string, len(texts))
-	for i, t := range texts {
-		quoted[i] = literal(t)
-	}
-	return strings.Join(quoted, ", ")
-}
-
-// literal quotes a text under standard_conforming_strings, which every connection switches on.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // dialect is how PostgreSQL writes what sqlload leaves open.
 //

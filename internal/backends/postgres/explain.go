@@ -82,7 +82,7 @@ func (s statements) explainFetch(t loader.Target, f batch.Format) []string {
 	}
 	call := s.importObject()
 	for i, v := range slices.Backward(s.importValues(a, folder+"000000000000."+string(f), f)) {
-		call = strings.Replace(call, fmt.Sprintf("$%d", i+1), literal(v), 1)
+		call = strings.Replace(call, fmt.Sprintf("$%d", i+1), sqlload.Literal(v), 1)
 	}
 	return []string{call}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -159,12 +158,4 @@ func connectError(e endpoint, config *pgconn.Config, err error) error {
 func errDead() error {
 	err := fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)
 	return &loader.Error{Op: "load", Applied: loader.No, Err: err}
-}
-
-func parseInt(text string) (int64, error) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
-	}
-	return n, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -57,7 +58,7 @@ func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Settin
 		names = append(slices.Clip(names), strings.ToLower(set.Name))
 	}
 	found, err := rowsOf(ctx, c, fmt.Sprintf("SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN (%s)",
-		literals(names)))
+		sqlload.Literals(names)))
 	if err != nil {
 		return 0, s, failed("read the settings", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -71,7 +72,7 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 	if p.Hold == loader.HoldShared {
 		try += "_shared"
 	}
-	if _, err := rowsOf(ctx, c, "SET application_name = "+literal(heldBy(p.Run))+"; "+holdSetup); err != nil {
+	if _, err := rowsOf(ctx, c, "SET application_name = "+sqlload.Literal(heldBy(p.Run))+"; "+holdSetup); err != nil {
 		return nil, err
 	}
 	for began := time.Now(); ; {
@@ -102,7 +103,7 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 				return nil, err
 			}
 		}
-		if err := wait(ctx, 20*time.Millisecond); err != nil {
+		if err := sqlload.Wait(ctx, 20*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +114,7 @@ func located(ctx context.Context, c *pgconn.PgConn, table string) (string, error
 	schema, name := unquoted(table)
 	if schema == "" {
 		found, err := rowsOf(ctx, c, "SELECT COALESCE((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+
-			"WHERE c.oid = to_regclass("+literal(table)+")), current_schema(), '')")
+			"WHERE c.oid = to_regclass("+sqlload.Literal(table)+")), current_schema(), '')")
 		if err != nil {
 			return "", err
 		}

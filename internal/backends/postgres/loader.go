@@ -80,7 +80,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return openStaged(ctx, l)
 }
 
-// tablePersistence is the setting that tells whether a crash empties the table: it may be unlogged although no option
+// tablePersistence is the setting that reports whether a crash empties the table: it may be unlogged although no option
 // said so.
 const tablePersistence = "table_persistence"
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -29,13 +30,13 @@ func (s statements) createRedshiftClaims() string {
 // selectRedshiftClaims answers like selectClaimsTable, of which only the privileges can be in doubt.
 func (s statements) selectRedshiftClaims() string {
 	return "SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), " +
-		literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
+		sqlload.Literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
 }
 
 func selectRedshiftSize(table string) string {
 	schema, name := unquoted(table)
 	return fmt.Sprintf(`SELECT COALESCE(SUM(size), 0) * 1048576 FROM svv_table_info WHERE LOWER("schema") = %s AND LOWER("table") = %s`,
-		literal(strings.ToLower(schema)), literal(strings.ToLower(name)))
+		sqlload.Literal(strings.ToLower(schema)), sqlload.Literal(strings.ToLower(name)))
 }
 
 // fromCatalog finds a table by its quoted name; there is no to_regclass. Redshift writes names in small letters unless
@@ -44,10 +45,10 @@ func fromCatalog(table string) string {
 	schema, name := unquoted(table)
 	in := "current_schema()"
 	if schema != "" {
-		in = literal(strings.ToLower(schema))
+		in = sqlload.Literal(strings.ToLower(schema))
 	}
 	return fmt.Sprintf("FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE LOWER(c.relname) = %s AND LOWER(n.nspname) = %s",
-		literal(strings.ToLower(name)), in)
+		sqlload.Literal(strings.ToLower(name)), in)
 }
 
 // unquoted undoes qualified.

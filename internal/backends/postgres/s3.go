@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -32,20 +33,20 @@ func hasImport(ctx context.Context, c *pgconn.PgConn) error {
 // statistics would be worked out anew by every group.
 func (s statements) copyObjects(a objstore.Access, folder string) string {
 	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
-		s.Table, s.Columns(s.Schema), literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), literal(a.Region))
+		s.Table, s.Columns(s.Schema), sqlload.Literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), sqlload.Literal(a.Region))
 }
 
 func (s statements) authorization(a objstore.Access) string {
 	switch {
 	case s.options.s3Keys && a.Token != "":
 		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s SESSION_TOKEN %s",
-			literal(a.KeyID), literal(a.Secret.Reveal()), literal(a.Token.Reveal()))
+			sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()), sqlload.Literal(a.Token.Reveal()))
 	case s.options.s3Keys:
-		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", literal(a.KeyID), literal(a.Secret.Reveal()))
+		return fmt.Sprintf("ACCESS_KEY_ID %s SECRET_ACCESS_KEY %s", sqlload.Literal(a.KeyID), sqlload.Literal(a.Secret.Reveal()))
 	case s.options.iamRole == defaultRole:
 		return "IAM_ROLE default"
 	}
-	return "IAM_ROLE " + literal(s.options.iamRole)
+	return "IAM_ROLE " + sqlload.Literal(s.options.iamRole)
 }
 
 // copyCount is asked in the transaction of the COPY, whose answer counts nothing.
@@ -80,7 +81,7 @@ func (s *session) fetch(ctx context.Context, objects *objstore.Run, members []lo
 		if err != nil {
 			return 0, err
 		}
-		return parseInt(counted[0][0])
+		return sqlload.ParseNumber(counted[0][0])
 	}
 	for _, m := range members {
 		n, err := s.importOne(ctx, a, objects.Name(m.ID.Number, s.contract.Format))
@@ -113,7 +114,7 @@ func (s *session) importOne(ctx context.Context, a objstore.Access, name string)
 	if !found {
 		return 0, fmt.Errorf("import of %s: the server answered %q", name, text)
 	}
-	return parseInt(count)
+	return sqlload.ParseNumber(count)
 }
 
 // redacted takes pieces of the keys out of the server's words: it quotes statements that it does not understand.

@@ -146,7 +146,7 @@ func (s *session) taken(found [][]string, err error) (bool, int64, error) {
 	if err != nil {
 		return false, 0, err
 	}
-	rows, err := parseInt(found[0][0])
+	rows, err := sqlload.ParseNumber(found[0][0])
 	return true, rows, err
 }
 

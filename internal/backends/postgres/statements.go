@@ -99,7 +99,7 @@ func (s statements) createTable() string {
 }
 
 func (s statements) markTable() string {
-	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, literal(loader.MadeBy))
+	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
 }
 
 func (s statements) createClaims() string {
@@ -125,7 +125,7 @@ func (s statements) selectClaimsTable() string {
 		"EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid " +
 		"AND i.indpred IS NULL AND i.indnatts = 2 AND array_length(i.indoption, 1) = 2 AND (SELECT count(*) FROM pg_attribute a " +
 		"WHERE a.attrelid = c.oid AND a.attnum = ANY (i.indkey) AND a.attname IN ('run', 'batch')) = 2) " +
-		"FROM pg_class c WHERE c.oid = to_regclass(" + literal(s.Claims) + ")"
+		"FROM pg_class c WHERE c.oid = to_regclass(" + sqlload.Literal(s.Claims) + ")"
 }
 
 // durability is how selectClaimsTable calls it.
@@ -179,7 +179,7 @@ const nonTransactional = "SET yb_disable_transactional_writes = on"
 func sessionSettings(settings []loader.Setting) string {
 	var all []string
 	for _, s := range settings {
-		all = append(all, fmt.Sprintf("SET %s = %s", qualified("", s.Name), literal(s.Value)))
+		all = append(all, fmt.Sprintf("SET %s = %s", qualified("", s.Name), sqlload.Literal(s.Value)))
 	}
 	return strings.Join(all, "; ")
 }
@@ -190,4 +190,6 @@ func sessionName(run string) string {
 	return name[:min(len(name), 63)]
 }
 
-func nameSession(run string) string { return "SET application_name = " + literal(sessionName(run)) }
+func nameSession(run string) string {
+	return "SET application_name = " + sqlload.Literal(sessionName(run))
+}

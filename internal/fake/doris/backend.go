@@ -91,7 +91,7 @@ func (b *backend) streamLoad(x *exchange, db, name string) {
 	l.send(err, began)
 }
 
-// authorized tells whether the backend lets the request in. It reads the header and asks the frontend.
+// authorized reports whether the backend lets the request in. It reads the header and asks the frontend.
 func (b *backend) authorized(x *exchange) error {
 	user, password, ok := x.basicAuth()
 	switch {

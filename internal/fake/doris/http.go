@@ -171,7 +171,7 @@ func (x *exchange) begin() (io.Reader, error) {
 	return x.body, nil
 }
 
-// readAll reads the body. With a length it also tells whether all of it came.
+// readAll reads the body. With a length it also reports whether all of it came.
 func (x *exchange) readAll() ([]byte, error) {
 	body, err := x.begin()
 	if err != nil {

@@ -32,7 +32,7 @@ func (s *Server) drain(which func(*pooled) bool) {
 	s.pool = left
 }
 
-// taken tells whether a row's keys are, without waiting for anybody.
+// taken reports whether a row's keys are, without waiting for anybody.
 func (s *session) taken(t *table, values []value) bool {
 	for _, u := range t.unique {
 		if k, is := u.of(values); is && len(u.rows[k]) > 0 {

@@ -66,7 +66,7 @@ func At(contains string, n int, f Fault) func(Statement) Fault {
 	}
 }
 
-// Is tells whether the statement contains the text, in whatever case, or is the boundary of that kind: clients that send
+// Is reports whether the statement contains the text, in whatever case, or is the boundary of that kind: clients that send
 // COMMIT as a statement commit as well.
 func (s Statement) Is(text string) bool {
 	switch {

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// view is what the dictionary answers. known tells whether there is a view of that name.
+// view is what the dictionary answers. known reports whether there is a view of that name.
 func (s *session) view(name string) (columns []string, rows [][]value, known bool, err error) {
 	v, known := views[name]
 	if !known {

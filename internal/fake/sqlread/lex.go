@@ -28,7 +28,7 @@ type Token struct {
 	At   int    // where it begins in the statement
 }
 
-// Is tells whether the token is the keyword or operator, given in upper case.
+// Is reports whether the token is the keyword or operator, given in upper case.
 func (t Token) Is(word string) bool {
 	return t.Kind == Op && t.Text == word || t.Kind == Word && strings.EqualFold(t.Text, word)
 }

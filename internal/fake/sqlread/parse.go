@@ -156,7 +156,7 @@ func (p *Parser) Names() (all []string) {
 	return all
 }
 
-// AtName tells whether a name stands here that is no reserved word: an alias, where keywords could follow as well.
+// AtName reports whether a name stands here that is no reserved word: an alias, where keywords could follow as well.
 func (p *Parser) AtName() bool {
 	return p.Token.Kind == Quoted || p.Token.Kind == Word && !slices.Contains(p.lexer.dialect.Reserved, strings.ToUpper(p.Token.Text))
 }

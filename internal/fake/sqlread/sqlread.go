@@ -59,10 +59,10 @@ func (q Quote) Read(rest string) (inside string, n int, err error) {
 	return "", 0, fmt.Errorf("a %s is not closed", called)
 }
 
-// Digit tells whether the character is one of 0 to 9.
+// Digit reports whether the character is one of 0 to 9.
 func Digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// Letter tells whether the character may stand in a name of any dialect.
+// Letter reports whether the character may stand in a name of any dialect.
 func Letter(c byte) bool {
 	return c == '_' || c == '$' || Digit(c) || c|0x20 >= 'a' && c|0x20 <= 'z'
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// examineLifecycle looks for rules by which the store itself removes what a run has put.
-func (s *Store) examineLifecycle(ctx context.Context) loader.Finding {
+// checkLifecycle looks for rules by which the store itself removes what a run has put.
+func (s *Store) checkLifecycle(ctx context.Context) loader.Finding {
 	const check = "lifecycle"
 	found, err := asking(ctx, func(ctx context.Context) (*s3.GetBucketLifecycleConfigurationOutput, error) {
 		return s.client.GetBucketLifecycleConfiguration(ctx, &s3.GetBucketLifecycleConfigurationInput{Bucket: &s.bucket})
@@ -33,7 +33,7 @@ func (s *Store) examineLifecycle(ctx context.Context) loader.Finding {
 	return loader.Finding{Check: check, Grade: loader.GradeOK, Found: "no rule removes objects below " + s.String()}
 }
 
-// removes tells whether a rule is about current objects below a prefix, and when it removes them. Which objects have the
+// removes reports whether a rule is about current objects below a prefix, and when it removes them. Which objects have the
 // tag that a rule may ask for is not known: ours have none.
 func removes(r types.LifecycleRule, under string) (when string, applies bool) {
 	if r.Status != types.ExpirationStatusEnabled || r.Expiration == nil || tagged(r.Filter) {

@@ -31,8 +31,8 @@ func (s *Store) host() (name string, encrypted bool) {
 	return name, u.Scheme == "https"
 }
 
-// examineRoute tells what can be known of the way to the store: its addresses, and whether it is encrypted.
-func (s *Store) examineRoute(ctx context.Context, workers int) []loader.Finding {
+// checkRoute tells what can be known of the way to the store: its addresses, and whether it is encrypted.
+func (s *Store) checkRoute(ctx context.Context, workers int) []loader.Finding {
 	name, encrypted := s.host()
 	found, err := asking(ctx, func(ctx context.Context) ([]string, error) { return net.DefaultResolver.LookupHost(ctx, name) })
 	if err != nil {
@@ -96,7 +96,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// near tells whether every address is this machine's or of a private network.
+// near reports whether every address is this machine's or of a private network.
 func (r route) near() bool {
 	for _, a := range r.addresses {
 		if !a.IsLoopback() && !a.IsPrivate() && !a.IsLinkLocalUnicast() {

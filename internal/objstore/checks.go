@@ -25,14 +25,14 @@ const questionTime = 4 * time.Second
 // writes nothing: whether objects may be put, the first one shows. reader is what loads the objects afterwards, such as
 // "Doris"; "" where the objects are the goal. The error is that nobody answers.
 func (s *Store) CheckServer(ctx context.Context, i loader.Intent, reader string) ([]loader.Finding, error) {
-	first, err := s.examineListing(ctx)
+	first, err := s.checkListing(ctx)
 	if err != nil || first.Grade != loader.GradeOK {
 		return []loader.Finding{first}, err
 	}
-	all := append([]loader.Finding{first}, s.examineHead(ctx)...)
-	all = append(all, s.examineRoute(ctx, i.Workers)...)
-	all = append(all, s.examineVersions(ctx, reader)...)
-	all = append(all, s.examineLifecycle(ctx))
+	all := append([]loader.Finding{first}, s.checkHead(ctx)...)
+	all = append(all, s.checkRoute(ctx, i.Workers)...)
+	all = append(all, s.checkVersions(ctx, reader)...)
+	all = append(all, s.checkLifecycle(ctx))
 	if reader != "" {
 		all = append(all, s.readerView(reader))
 	}
@@ -46,7 +46,7 @@ func asking[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	return ask(ctx)
 }
 
-func (s *Store) examineListing(ctx context.Context) (loader.Finding, error) {
+func (s *Store) checkListing(ctx context.Context) (loader.Finding, error) {
 	began := time.Now()
 	_, err := asking(ctx, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		return s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: aws.String(s.under()), MaxKeys: aws.Int32(1)})
@@ -69,8 +69,8 @@ func (s *Store) examineListing(ctx context.Context) (loader.Finding, error) {
 	return finding, nil
 }
 
-// examineHead asks for the bucket's region, and reads the clock of whoever answers.
-func (s *Store) examineHead(ctx context.Context) []loader.Finding {
+// checkHead asks for the bucket's region, and reads the clock of whoever answers.
+func (s *Store) checkHead(ctx context.Context) []loader.Finding {
 	head, err := asking(ctx, func(ctx context.Context) (*s3.HeadBucketOutput, error) {
 		return s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.bucket})
 	})
@@ -127,8 +127,8 @@ func clockFinding(skew time.Duration) loader.Finding {
 	return f
 }
 
-// examineVersions asks what becomes of objects that are overwritten and removed.
-func (s *Store) examineVersions(ctx context.Context, reader string) []loader.Finding {
+// checkVersions asks what becomes of objects that are overwritten and removed.
+func (s *Store) checkVersions(ctx context.Context, reader string) []loader.Finding {
 	const check = "versioning"
 	found, err := asking(ctx, func(ctx context.Context) (*s3.GetBucketVersioningOutput, error) {
 		return s.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &s.bucket})
@@ -146,10 +146,10 @@ func (s *Store) examineVersions(ctx context.Context, reader string) []loader.Fin
 	if reader != "" {
 		f.Found = "on: objects that are removed when " + reader + " has loaded them stay as old versions, and are paid for"
 	}
-	return []loader.Finding{f, s.examineLock(ctx)}
+	return []loader.Finding{f, s.checkLock(ctx)}
 }
 
-func (s *Store) examineLock(ctx context.Context) loader.Finding {
+func (s *Store) checkLock(ctx context.Context) loader.Finding {
 	const check = "object lock"
 	found, err := asking(ctx, func(ctx context.Context) (*s3.GetObjectLockConfigurationOutput, error) {
 		return s.client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &s.bucket})
