@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,7 +38,7 @@ func (s *session) load(sql string) error {
 		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
 	}
 	var count sink.RowCounter
-	if !s.stream.Options.NoCount {
+	if !s.conn.Options.NoCount {
 		text, err := textOf(m[3])
 		if err != nil {
 			return s.fail(errNotSupported, "terapush sink: "+err.Error())
@@ -47,36 +48,42 @@ func (s *session) load(sql string) error {
 	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
 		return err
 	}
-	load := s.stream.Load(count)
-	if err := s.file(load); err != nil {
-		return err
-	}
-	bytes, rows, err := load.End()
+	f := &file{wire: &s.wire}
+	bytes, rows, err := s.conn.Take(f, count)
+	bad := (*sink.DataError)(nil)
 	switch {
 	case errors.Is(err, sink.ErrTold):
-		return s.fail(injected().number, injected().message)
-	case err != nil:
+		return s.reply(injected())
+	case errors.As(err, &bad):
 		return s.fail(errBadData, "terapush sink: "+err.Error())
+	case err != nil:
+		return err
 	}
-	s.count.Loaded(bytes, rows)
+	s.conn.Loaded(bytes, rows)
 	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
 }
 
-// file takes in the packets up to an empty one.
-func (s *session) file(load *sink.Load) error {
-	for before := 0; ; {
-		n, err := s.header()
+// file reads the packets of a file, up to an empty one.
+type file struct {
+	*wire
+	left int // of the packet
+	full bool
+}
+
+func (f *file) Read(p []byte) (int, error) {
+	for f.left == 0 {
+		n, err := f.header()
 		if err != nil {
-			return err
+			return 0, sink.Unexpected(err)
 		}
-		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
-			return nil
+		if n == 0 && !f.full { // an empty packet after a full one only says that the full one is complete
+			return 0, io.EOF
 		}
-		if err := load.Take(n); err != nil {
-			return err
-		}
-		before = n
+		f.left, f.full = n, n == maxPacket
 	}
+	n, err := f.in.Read(p[:min(len(p), f.left)])
+	f.left -= n
+	return n, sink.Unexpected(err)
 }
 
 var (

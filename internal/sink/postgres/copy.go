@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -17,7 +18,7 @@ func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome,
 	}
 	format := formatOf(m[1], m[2])
 	var rows sink.RowCounter
-	if !s.stream.Options.NoCount {
+	if !s.conn.Options.NoCount {
 		var why string
 		if rows, why = format.counter(); why != "" {
 			return refuse(errUnsupported, "terapush sink: "+why), nil
@@ -31,50 +32,60 @@ func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome,
 	if err := s.send(append(before, &pgproto3.CopyInResponse{OverallFormat: overall})...); err != nil {
 		return outcome{}, err
 	}
-	o, err := s.take(s.stream.Load(rows))
+	o, err := s.take(rows)
 	o.copied = true
 	return o, err
 }
 
-func (s *session) take(load *sink.Load) (outcome, error) {
-	for {
-		kind, n, err := s.header()
-		if err != nil {
-			return outcome{}, err
-		}
-		switch kind {
-		case 'd':
-			err = load.Take(n)
-		case 'H', 'S': // clients that pipeline send these; they mean nothing here
-			err = s.stream.Drop(n)
-		case 'c':
-			if err := s.stream.Drop(n); err != nil {
-				return outcome{}, err
-			}
-			return s.copied(load), nil
-		case 'f':
-			if err := s.stream.Drop(n); err != nil {
-				return outcome{}, err
-			}
-			load.GiveUp()
-			return refuse(errCanceled, "COPY from stdin failed"), nil
-		default:
-			return outcome{}, errMalformed
-		}
-		if err != nil {
-			return outcome{}, err
-		}
+func (s *session) take(count sink.RowCounter) (outcome, error) {
+	bytes, rows, err := s.conn.Take(&copyData{wire: &s.wire}, count)
+	bad := (*sink.DataError)(nil)
+	switch {
+	case errors.Is(err, errCopyFailed):
+		return refuse(errCanceled, err.Error()), nil
+	case errors.Is(err, sink.ErrTold):
+		return injected(), nil
+	case errors.As(err, &bad):
+		return refuse(errBadFormat, err.Error()), nil
+	case err != nil:
+		return outcome{}, err
 	}
+	s.conn.Loaded(bytes, rows)
+	return done(fmt.Sprintf("COPY %d", rows)), nil
 }
 
-func (s *session) copied(load *sink.Load) outcome {
-	bytes, rows, err := load.End()
-	switch {
-	case errors.Is(err, sink.ErrTold):
-		return injected()
-	case err != nil:
-		return refuse(errBadFormat, err.Error())
+var errCopyFailed = errors.New("COPY from stdin failed")
+
+// copyData reads the data of the messages of a COPY, up to the one that ends it.
+type copyData struct {
+	*wire
+	left int // of the message
+}
+
+func (c *copyData) Read(p []byte) (int, error) {
+	for c.left == 0 {
+		kind, n, err := c.header()
+		if err != nil {
+			return 0, sink.Unexpected(err)
+		}
+		if kind == 'd' {
+			c.left = n
+			continue
+		}
+		if _, err := c.in.Discard(n); err != nil {
+			return 0, sink.Unexpected(err)
+		}
+		switch kind {
+		case 'H', 'S': // clients that pipeline send these; they mean nothing here
+		case 'c':
+			return 0, io.EOF
+		case 'f':
+			return 0, errCopyFailed
+		default:
+			return 0, errMalformed
+		}
 	}
-	s.count.Loaded(bytes, rows)
-	return done(fmt.Sprintf("COPY %d", rows))
+	n, err := c.in.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, sink.Unexpected(err)
 }
