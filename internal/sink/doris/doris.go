@@ -11,6 +11,8 @@
 package doris
 
 import (
+	"bytes"
+	"encoding/json"
 	"net"
 	"net/http"
 	"regexp"
@@ -95,7 +97,7 @@ func (c *Cluster) serve(conn *sink.Conn, r *http.Request) sink.Answer {
 			return backends(r)
 		}
 	}
-	return sink.AnswerJSON(http.StatusNotFound, reply{
+	return answerJSON(http.StatusNotFound, reply{
 		Msg: "terapush sink: it takes stream loads, and knows no " + r.Method + " " + r.URL.Path, Code: http.StatusNotFound,
 	})
 }
@@ -109,7 +111,16 @@ type reply struct {
 }
 
 func frontend(msg string, code int, data any) sink.Answer {
-	return sink.AnswerJSON(http.StatusOK, reply{Msg: msg, Code: code, Data: data})
+	return answerJSON(http.StatusOK, reply{Msg: msg, Code: code, Data: data})
+}
+
+// answerJSON writes a value in lines, as Doris does.
+func answerJSON(status int, value any) sink.Answer {
+	a := sink.AnswerJSON(status, value)
+	var lines bytes.Buffer
+	_ = json.Indent(&lines, a.Body, "", "    ") // it was made just now
+	a.Body = lines.Bytes()
+	return a
 }
 
 // backends names the address that the client used, as the one backend.
@@ -140,9 +151,9 @@ func twoPhase(h http.Header) sink.Answer {
 	operation := strings.ToLower(h.Get("txn_operation"))
 	switch {
 	case h.Get("txn_id") == "" && h.Get("label") == "":
-		return sink.AnswerJSON(http.StatusOK, outcome{"Fail", "No transaction id or label selected."})
+		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction id or label selected."})
 	case operation != "commit" && operation != "abort":
-		return sink.AnswerJSON(http.StatusOK, outcome{"Fail", "No transaction operation('commit' or 'abort') selected."})
+		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction operation('commit' or 'abort') selected."})
 	}
-	return sink.AnswerJSON(http.StatusOK, outcome{"Success", what + " " + operation + " successfully."})
+	return answerJSON(http.StatusOK, outcome{"Success", what + " " + operation + " successfully."})
 }

@@ -192,8 +192,8 @@ func TestFrontend(t *testing.T) {
 		{"PUT", "/api/db/_stream_load_2pc", "txn_operation: commit\r\n", "No transaction id or label"},
 		{"GET", "/api/db/get_load_state?label=l", "", `"UNKNOWN"`},
 		{"POST", "/api/db/_cancel?label=l", "", "nothing to cancel"},
-		{"GET", "/api/bootstrap", "", `"online_backend_num":1`},
-		{"GET", "/api/backends?is_alive=true", "", `"http_port":80`},
+		{"GET", "/api/bootstrap", "", `"online_backend_num": 1`},
+		{"GET", "/api/backends?is_alive=true", "", `"http_port": 80`},
 		{"GET", "/api/db/t/_schema", "", "404"},
 		{"DELETE", "/", "", "404"},
 	} {
@@ -206,7 +206,7 @@ func TestPassword(t *testing.T) {
 	s := listen(t, sink.Options{Password: "right"})
 	for _, fields := range [][]string{nil, {"Authorization", "Basic cm9vdDp3cm9uZw=="}} { // root:wrong
 		_, text := put(t, s, path, strings.Repeat("1\n", 100_000), fields...)
-		require.Contains(t, text, `"code":401`)
+		require.Contains(t, text, `"code": 401`)
 	}
 	_, text := put(t, s, path, "1\n", "Authorization", "Basic cm9vdDpyaWdodA==")
 	require.Equal(t, "Success", read(t, text).Status)

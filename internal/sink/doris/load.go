@@ -64,7 +64,7 @@ func (c *Cluster) streamLoad(conn *sink.Conn, r *http.Request) sink.Answer {
 	}
 	a.NumberTotalRows = a.NumberLoadedRows
 	a.LoadTimeMs = time.Since(began).Milliseconds()
-	return sink.AnswerJSON(http.StatusOK, a)
+	return answerJSON(http.StatusOK, a)
 }
 
 // redirect sends the client to where its rows are taken: to this same server. The address has neither scheme nor host,
