@@ -34,14 +34,14 @@ type Claims interface {
 	CreateClaims(s *State) string
 	// CheckClaims reports whether the claim table is there. Its error says why claims in it cannot be relied on.
 	CheckClaims(ctx context.Context, c Conn, s *State) (there bool, err error)
-	// EndOthers ends what may still be at work on a batch, on all hosts. What it could not end may remain where Settled
+	// EndOthers ends what may still be at work on a batch, on all hosts. What it could not end may remain where ResolveBatch
 	// waits for it; otherwise that is an error.
 	EndOthers(ctx context.Context, s *State, ref loader.Ref) error
-	// Settled looks for a batch in a way that waits for whoever may still commit it: "not applied" is final.
-	Settled(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
-	// InTurn calls reserve, which reads and writes over c, in a way that of two runs one comes behind the other, and makes
+	// ResolveBatch looks for a batch in a way that waits for whoever may still commit it: "not applied" is final.
+	ResolveBatch(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
+	// Serialize calls reserve, which reads and writes over c, in a way that of two runs one comes behind the other, and makes
 	// what it wrote last. It may call it again.
-	InTurn(ctx context.Context, c Conn, s *State, reserve func() error) error
+	Serialize(ctx context.Context, c Conn, s *State, reserve func() error) error
 }
 
 // Relation is what has the table's name.
@@ -53,8 +53,8 @@ type Relation struct {
 	Identity     string // see loader.Table
 	Comment      string
 	Claims       string // the claim table that belongs to it, quoted
-	// Next is the claim table of the one that CreateRecreate puts in its place, where that is another.
-	Next string
+	// NextClaims is the claim table of the one that CreateRecreate puts in its place, where that is another.
+	NextClaims string
 	// Traits are what Fits wants to know of what Locate has read.
 	Traits []string
 }

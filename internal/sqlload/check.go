@@ -9,16 +9,16 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Checked is what the doctor has found out about the table.
-type Checked struct {
+// TableCheck is what the doctor has found out about the table.
+type TableCheck struct {
 	*State            // with the names of what is there; Relation is nil where nothing is
 	Missing  []string // the tables that the run would make
 	Findings []loader.Finding
 }
 
 // Check looks whether Prepare would succeed, and changes nothing. An error says that the server could not be asked.
-func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, error) {
-	k := &Checked{State: t.Plan(i.Preparation)}
+func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck, error) {
+	k := &TableCheck{State: t.Plan(i.Preparation)}
 	s := k.State
 	found, err := t.Locate(ctx, c, s)
 	switch {
@@ -59,7 +59,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, e
 
 // refused adds the finding of what Prepare would say. The error is err where that says nothing about the table, as the
 // connection is gone.
-func (t *Table) refused(ctx context.Context, k *Checked, check string, err error) error {
+func (t *Table) refused(ctx context.Context, k *TableCheck, check string, err error) error {
 	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: err.Error()}
 	gone := t.gone(ctx, err)
 	if gone || t.Classify(err).Retry { // at the next moment the answer may be another
@@ -74,7 +74,7 @@ func (t *Table) refused(ctx context.Context, k *Checked, check string, err error
 	return nil
 }
 
-func (k *Checked) ok(check, found string) {
+func (k *TableCheck) ok(check, found string) {
 	k.Findings = append(k.Findings, loader.Finding{Check: check, Grade: loader.GradeOK, Found: found})
 }
 

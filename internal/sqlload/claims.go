@@ -67,7 +67,7 @@ func (t ClaimedTable) Reserve(ctx context.Context, run string, rows, last int64)
 		if err := t.ensureClaims(ctx, c, &fresh); err != nil {
 			return err
 		}
-		return t.Claims.InTurn(ctx, c, s, func() (err error) {
+		return t.Claims.Serialize(ctx, c, s, func() (err error) {
 			first, err = s.reserve(ctx, c, run, rows, last)
 			return err
 		})
@@ -102,7 +102,7 @@ func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.R
 	}
 	if err = t.Claims.EndOthers(ctx, s, ref); err == nil {
 		err = t.on(ctx, func(c Conn) error {
-			res, err = t.Claims.Settled(ctx, c, s, ref)
+			res, err = t.Claims.ResolveBatch(ctx, c, s, ref)
 			return err
 		})
 	}
@@ -122,8 +122,8 @@ func (t *Table) undecided(err error) error {
 	return e
 }
 
-// LookForClaim reads the claim of a batch or commit group by a query like SelectClaim.
-func (s *State) LookForClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+// FindClaim reads the claim of a batch or commit group by a query like SelectClaim.
+func (s *State) FindClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {
 		return loader.Resolution{}, err
@@ -146,12 +146,12 @@ func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 	return loader.Resolution{Applied: loader.Yes}, nil
 }
 
-// ErrVanished is the error of a claim that kept another out and cannot be read.
-var ErrVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
+// ErrClaimVanished is the error of a claim that kept another out and cannot be read.
+var ErrClaimVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
 
-// Front finds how many rows at the front of a batch are in the table, for loads that are committed piece by piece in the
+// ResolveFront finds how many rows at the front of a batch are in the table, for loads that are committed piece by piece in the
 // order of their rows. If what is there is no front part, something else has written these keys.
-func (s *State) Front(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+func (s *State) ResolveFront(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {
 		return loader.Resolution{}, err

@@ -166,7 +166,7 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	}
 	s.Relation, s.Table, s.Claims = found, found.Table, found.Claims
 	if s.Want.Create == loader.CreateRecreate {
-		s.Claims = cmp.Or(found.Next, found.Claims)
+		s.Claims = cmp.Or(found.NextClaims, found.Claims)
 	}
 	if s.Want.Create == loader.CreateRecreate || s.Want.Create == loader.CreateTruncate {
 		return found, t.mayRemove(s, found)

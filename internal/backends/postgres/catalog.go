@@ -73,9 +73,9 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	row := found[0]
 	r := &sqlload.Relation{
 		ID: row[0], Identity: row[0] + "/" + row[1], Schema: row[2], Name: row[3], Comment: row[5], Traits: row[6:],
-		Table:  qualified(row[2], row[3]),
-		Claims: claimsTable(row[2], row[6] == "u"),
-		Next:   claimsTable(row[2], l.options.unlogged),
+		Table:      qualified(row[2], row[3]),
+		Claims:     claimsTable(row[2], row[6] == "u"),
+		NextClaims: claimsTable(row[2], l.options.unlogged),
 	}
 	if l.flavour == redshift {
 		r.Identity = r.ID

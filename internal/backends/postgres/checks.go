@@ -20,7 +20,7 @@ type doctor struct {
 	at       endpoint
 	facts    facts
 	settings map[string]setting
-	of       *sqlload.Checked // the table
+	of       *sqlload.TableCheck // the table
 }
 
 // CheckServer implements loader.Checker. Of several hosts the first that answers stands for all.

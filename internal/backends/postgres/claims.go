@@ -38,9 +38,9 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 // reserveTries bounds how often a reservation is tried again because another run's came in between.
 const reserveTries = 20
 
-// InTurn implements sqlload.Claims by a serializable transaction: of two that overlap one fails and looks again. An advisory
+// Serialize implements sqlload.Claims by a serializable transaction: of two that overlap one fails and looks again. An advisory
 // lock would do as well, but YugabyteDB before 2025.1 has none.
-func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
+func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
 	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"
 	if l.flavour == redshift {
 		begin = "BEGIN; " + lockClaims(s.Statements)
@@ -63,14 +63,14 @@ func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, r
 	return err
 }
 
-// Settled implements sqlload.Claims. It tries to claim and takes that back, in one message: an uncommitted claim makes it
+// ResolveBatch implements sqlload.Claims. It tries to claim and takes that back, in one message: an uncommitted claim makes it
 // wait, up to lockWait, which a plain look would not see.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	switch {
 	case l.flavour == redshift:
 		return settledInRedshift(ctx, c, s, ref)
 	case l.Caps().Dedup == loader.DedupRange:
-		return s.Front(ctx, c, s.SelectFront(ref), ref)
+		return s.ResolveFront(ctx, c, s.SelectFront(ref), ref)
 	}
 	results, err := exec(ctx, c.(conn).PgConn, claim(s.Statements, ref)+"; ROLLBACK")
 	if err != nil {
@@ -82,9 +82,9 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	if results[1].CommandTag.RowsAffected() == 1 {
 		return loader.Resolution{Applied: loader.No}, nil
 	}
-	found, err := s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	found, err := s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
 	if err == nil && found.Applied == loader.No {
-		err = sqlload.ErrVanished
+		err = sqlload.ErrClaimVanished
 	}
 	return found, err
 }
@@ -101,7 +101,7 @@ const (
 const endPatience = 30 * time.Second
 
 // EndOthers implements sqlload.Claims. It ends the sessions of the run that nobody here uses any more, and those at work on
-// the batch. What it could not end cannot commit unseen: Settled waits for its claim, or fails. A key range has no claim.
+// the batch. What it could not end cannot commit unseen: ResolveBatch waits for its claim, or fails. A key range has no claim.
 func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
 	if l.flavour == redshift { // shows nobody whose session is whose; the lock on the claims is waited for
 		return nil
@@ -194,7 +194,7 @@ func lockAndLook(ctx context.Context, c sqlload.Conn, s sqlload.Statements, ref 
 	return sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 }
 
-// settledInRedshift is Settled. An earlier attempt that still runs holds the lock until it has committed or rolled back.
+// settledInRedshift is ResolveBatch. An earlier attempt that still runs holds the lock until it has committed or rolled back.
 // The connection ends with the look, and its transaction with it.
 func settledInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	_, err := c.Exec(ctx, fmt.Sprintf("SET statement_timeout TO %d", lookPatience))

@@ -141,7 +141,7 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 // taken reads the claim that is there already.
 func (s *session) taken(found [][]string, err error) (bool, int64, error) {
 	if err == nil && len(found) == 0 {
-		err = sqlload.ErrVanished
+		err = sqlload.ErrClaimVanished
 	}
 	if err != nil {
 		return false, 0, err
