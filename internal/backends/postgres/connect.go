@@ -253,7 +253,7 @@ func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) e
 	for results.NextResult() {
 		for rows := results.ResultReader(); rows.NextRow(); {
 			if err := each(rows.Values()); err != nil {
-				hangUp(c.PgConn)
+				closeSocket(c.PgConn)
 				return err
 			}
 		}

@@ -31,7 +31,7 @@ func (s *session) copyIn(ctx context.Context, statement string, b *batch.Batch) 
 	a := s.exchange(statement, body)
 	if !stop() || a.lost {
 		// In the middle of a message the connection is of no use, and one with a deadline in the past neither.
-		hangUp(s.conn)
+		closeSocket(s.conn)
 		_ = closeConn(s.conn)
 	}
 	if a.lost && ctx.Err() != nil {
@@ -107,7 +107,7 @@ func (s *session) hear(front *pgproto3.Frontend) (h heard) {
 		case *pgproto3.CommandComplete:
 			h.rows = pgconn.NewCommandTag(string(m.CommandTag)).RowsAffected()
 		case *pgproto3.ErrorResponse:
-			h.err = spoken{PgError: pgconn.ErrorResponseToPgError(m)}
+			h.err = serverError{pgconn.ErrorResponseToPgError(m)}
 		case *pgproto3.NoticeResponse:
 			s.notice(m.Severity, m.Message)
 		case *pgproto3.ReadyForQuery:

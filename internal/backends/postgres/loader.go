@@ -56,12 +56,12 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
-		if l.flavour, l.server, err = probeServer(ctx, c, t.Settings); err != nil {
+		if l.flavour, l.server, err = detect(ctx, c, t.Settings); err != nil {
 			return err
 		}
 		l.setup = l.flavour.sessionSetup(t)
 		l.server.Endpoint = e.String()
-		if err := asserts(t, method, o, l.flavour, l.server); err != nil {
+		if err := checkFlavour(t, method, o, l.flavour, l.server); err != nil {
 			return err
 		}
 		if l.flavour == yugabyteDB {

@@ -46,8 +46,8 @@ func TestOpen(t *testing.T) {
 		err   string
 	}{
 		"flavour":  {func(to *loader.Target) { to.Scheme = "yugabyte" }, "not YugabyteDB (write the target as postgres://…)"},
-		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "--batch-rows"},
-		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "YugabyteDB's"},
+		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "for YugabyteDB"},
+		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "for YugabyteDB"},
 		"setting":  {func(to *loader.Target) { to.Settings[0].Name = "no_such" }, `unrecognized configuration parameter "no_such"`},
 		"database": {func(to *loader.Target) { to.Database = "no_such" }, `database "no_such" does not exist`},
 	} {

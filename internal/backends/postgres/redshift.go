@@ -60,44 +60,38 @@ func unquoted(table string) (schema, name string) {
 	return strings.ReplaceAll(schema, `""`, `"`), strings.ReplaceAll(name, `""`, `"`)
 }
 
-// loadError is what Redshift has written down about a COPY that it could not read.
+// loadError adds the first row that Redshift could not read to the error of its COPY.
 type loadError struct {
-	err                        error
-	file, line, column, reason string
+	err error
+	row string
 }
 
-func (e *loadError) Error() string {
-	return fmt.Sprintf("%v; %s, line %s, column %s: %s", e.err, e.file, e.line, e.column, e.reason)
-}
-
+func (e *loadError) Error() string { return e.err.Error() + "; " + e.row }
 func (e *loadError) Unwrap() error { return e.err }
 
-// whyNot adds the first bad row to the error of a COPY, which itself says only where to look. The session is the
-// commit's own, so what the tables say of it is about this COPY.
-func (s *session) whyNot(ctx context.Context, err error) error {
-	said := (*pgconn.PgError)(nil)
-	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, &said) {
+// addBadRow adds the first bad row to the error of a COPY, which itself says only where to look. The session is the commit's
+// own, so its rows in the system tables are about this COPY.
+func (s *session) addBadRow(ctx context.Context, err error) error {
+	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, new(*pgconn.PgError)) {
 		return err
 	}
-	for _, query := range selectLoadErrors() {
-		found, lost := rowsOf(ctx, s.conn, query)
-		if lost != nil || len(found) == 0 {
+	for _, query := range selectLoadErrors {
+		found, queryErr := rowsOf(ctx, s.conn, query)
+		if queryErr != nil || len(found) == 0 {
 			continue
 		}
-		e := describe("load", err)
-		e.Err = &loadError{err: e.Err, file: found[0][0], line: found[0][1], column: found[0][2], reason: found[0][3]}
+		e, row := describe("load", err), found[0]
+		e.Err = &loadError{e.Err, fmt.Sprintf("%s, line %s, column %s: %s", row[0], row[1], row[2], row[3])}
 		return e
 	}
 	return err
 }
 
-// selectLoadErrors asks the log that every cluster has, and then the view that serverless workgroups have in its place and
-// that knows of COPYs on concurrency scaling clusters, too (Amazon Redshift, "STL_LOAD_ERRORS", "SYS_LOAD_ERROR_DETAIL").
-func selectLoadErrors() []string {
-	return []string{
-		"SELECT TRIM(filename), line_number, TRIM(colname), TRIM(err_reason) FROM stl_load_errors " +
-			"WHERE session = pg_backend_pid() ORDER BY starttime DESC LIMIT 1",
-		"SELECT TRIM(file_name), line_number, TRIM(column_name), TRIM(error_message) FROM sys_load_error_detail " +
-			"WHERE session_id = pg_backend_pid() ORDER BY start_time DESC LIMIT 1",
-	}
+// selectLoadErrors reads the log that every cluster has, and the view that serverless workgroups have instead and that
+// includes COPYs on concurrency scaling clusters (Amazon Redshift, "STL_LOAD_ERRORS", "SYS_LOAD_ERROR_DETAIL").
+var selectLoadErrors = [...]string{
+	"SELECT TRIM(filename), line_number, TRIM(colname), TRIM(err_reason) FROM stl_load_errors " +
+		"WHERE session = pg_backend_pid() ORDER BY starttime DESC LIMIT 1",
+	"SELECT TRIM(file_name), line_number, TRIM(column_name), TRIM(error_message) FROM sys_load_error_detail " +
+		"WHERE session_id = pg_backend_pid() ORDER BY start_time DESC LIMIT 1",
 }

@@ -127,5 +127,5 @@ func redacted(err error, a objstore.Access) error {
 	for _, text := range [...]*string{&clean.Message, &clean.Detail, &clean.Hint, &clean.Where, &clean.InternalQuery} {
 		*text = a.Redact(*text)
 	}
-	return spoken{PgError: &clean}
+	return serverError{&clean}
 }

@@ -227,7 +227,7 @@ func (s *session) explain(ctx context.Context, err error) error {
 	switch {
 	case s.conn.IsClosed():
 		s.leave()
-		hangUp(s.conn)
+		closeSocket(s.conn)
 	case !s.owner.Caps().Atomic:
 		e.Err = s.progress(ctx, e.Err)
 	}

@@ -73,7 +73,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return rows, nil, err
 	})
 	if err != nil {
-		return loader.Ack{}, s.explain(ctx, s.whyNot(ctx, err))
+		return loader.Ack{}, s.explain(ctx, s.addBadRow(ctx, err))
 	}
 	return ack, nil
 }
@@ -100,7 +100,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
 				if err != nil {
 					_ = s.Rollback(ctx) // a failed transaction answers no question
-					err = s.whyNot(ctx, err)
+					err = s.addBadRow(ctx, err)
 				}
 				return n, nil, err
 			}, err
