@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,10 @@ func (e endpoint) unix() bool { return strings.HasPrefix(e.host, "/") }
 type access struct {
 	target loader.Target
 	deps   loader.Deps
-	setup  string // what every connection says first; only --set before the product is known
+	setup  string // the first statements of every connection; before the product is known only those of --set
 }
 
-// defaultPort is what the scheme's servers listen on.
+// defaultPort returns the port of the scheme's servers.
 func (a access) defaultPort() string {
 	switch a.target.Scheme {
 	case schemeYugabyte:
@@ -49,17 +50,14 @@ func (a access) defaultPort() string {
 	return "5432"
 }
 
-// endpoints lists the target's servers. A target without hosts is where libpq's environment says: PGHOST, PGPORT, or
-// the local socket.
+// endpoints lists the target's servers. A target without hosts is at PGHOST and PGPORT, or at the local socket.
 func (a access) endpoints() ([]endpoint, error) {
 	var hosts []string
 	for i := range a.target.Hosts {
 		hosts = append(hosts, a.target.Address(i, a.defaultPort()))
 	}
 	if len(hosts) == 0 {
-		for host := range strings.SplitSeq(a.target.Params.Get("host"), ",") {
-			hosts = append(hosts, host)
-		}
+		hosts = strings.Split(a.target.Params.Get("host"), ",")
 	}
 	var all []endpoint
 	for _, host := range hosts {
@@ -67,8 +65,8 @@ func (a access) endpoints() ([]endpoint, error) {
 		if h, p, err := net.SplitHostPort(host); err == nil {
 			e = endpoint{host: h, port: p}
 		}
-		if e.port == "" && a.defaultPort() != "5432" {
-			e.port = a.defaultPort()
+		if a.defaultPort() != "5432" { // which yields to PGPORT
+			e.port = cmp.Or(e.port, a.defaultPort())
 		}
 		config, err := a.config(e)
 		if err != nil {
@@ -84,8 +82,8 @@ func (a access) endpoints() ([]endpoint, error) {
 	return all, nil
 }
 
-// config is pgconn's for one server. What the target does not say, libpq's environment and files do: PGUSER,
-// PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go through a connection string, whose errors quote it.
+// config returns pgconn's configuration for one server. What the target leaves out comes from libpq's environment and files:
+// PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
 	words := map[string]string{
 		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
@@ -122,13 +120,13 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
 	if e.host == "" {
-		return config, nil // only asked where the server is
+		return config, nil // the caller only wants the server's address
 	}
 	return config, a.secure(config, e)
 }
 
-// parseReason is pgconn's reason without the connection string that it quotes: parameters may hold secrets, and what
-// pgconn blots out are passwords only.
+// parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and pgconn
+// redacts passwords only.
 func parseReason(err error) error {
 	parsing := (*pgconn.ParseConfigError)(nil)
 	if !errors.As(err, &parsing) {
@@ -143,7 +141,7 @@ func parseReason(err error) error {
 	return errors.New(text)
 }
 
-// secure adds TLS. Unix sockets have none.
+// secure configures TLS. Unix sockets have none.
 func (a access) secure(config *pgconn.Config, e endpoint) error {
 	if e.unix() {
 		return nil
@@ -163,15 +161,12 @@ func (a access) secure(config *pgconn.Config, e endpoint) error {
 	return nil
 }
 
-// tlsMode reads libpq's sslmode, from the URL or from PGSSLMODE, where no flag has decided.
+// tlsMode reads libpq's sslmode, from the URL or PGSSLMODE, unless a flag has set the mode.
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
-	text := t.Params.Get("sslmode")
-	if text == "" {
-		text = os.Getenv("PGSSLMODE")
-	}
+	text := cmp.Or(t.Params.Get("sslmode"), os.Getenv("PGSSLMODE"))
 	switch text {
 	case "":
 		return loader.TLSAuto, nil
@@ -187,14 +182,22 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
 }
 
-// connect opens one connection and says setup. Every connection comes from here, so that --set holds for the proof and
-// for Resolve as it does for the load. name is its application_name, what pg_stat_activity shows and Resolve looks for.
-func (a access) connect(ctx context.Context, e endpoint, name string, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+// adminName is the application_name of connections that load nothing, and the beginning of the sessions'.
+const adminName = "terapush"
+
+// connectTimeout bounds one attempt to connect: some servers accept and then say nothing.
+const connectTimeout = 10 * time.Second
+
+// connect opens one connection and sets it up. Every connection comes from here, so that --set holds for the proof and for
+// Resolve as it does for the load.
+func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	config, err := a.config(e)
 	if err != nil {
 		return nil, err
 	}
-	config.RuntimeParams["application_name"] = name
+	config.RuntimeParams["application_name"] = adminName
 	config.OnNotice = notice
 	c, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
@@ -210,13 +213,13 @@ func (a access) connect(ctx context.Context, e endpoint, name string, notice pgc
 	return c, nil
 }
 
-// wrongRole reports whether a host was reached and is not what target_session_attrs asks for.
+// wrongRole reports whether a host answered and target_session_attrs asks for another one.
 func wrongRole(err error) bool {
 	return errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrReadWriteConnection) ||
 		errors.Is(err, pgconn.ErrPrimaryConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
-// closeConn says goodbye, but not for long.
+// closeConn ends the session, within a second.
 func closeConn(c *pgconn.PgConn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -235,7 +238,7 @@ func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, 
 	return results, nil
 }
 
-// conn is a connection as sqlload asks over it.
+// conn is a sqlload.Conn.
 type conn struct{ *pgconn.PgConn }
 
 // Exec implements sqlload.Conn.

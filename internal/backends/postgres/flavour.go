@@ -130,7 +130,7 @@ func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endp
 				if e.host == "" {
 					continue
 				}
-				if c, err := a.connect(ctx, e, adminName, nil); err == nil {
+				if c, err := a.connect(ctx, e, nil); err == nil {
 					_ = closeConn(c)
 					nodes[i] = e
 					return

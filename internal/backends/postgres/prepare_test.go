@@ -127,8 +127,8 @@ func TestPrepareChecksTheTable(t *testing.T) {
 		"other type":        {"CREATE TABLE %s (document_id integer, payload varchar(20))", "column document_id is integer, want bigint; column payload is character varying(20), want bytea", nil},
 		"more, needed":      {"CREATE TABLE %s (" + fitting + ", n int NOT NULL)", "column n (integer) is unknown to the dataset and has no default", nil},
 		"view":              {"CREATE VIEW %s AS SELECT 1::bigint AS document_id, ''::bytea AS payload", "a view", nil},
-		"no key":            {"CREATE TABLE %s (" + fitting + ")", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
-		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"no key":            {"CREATE TABLE %s (" + fitting + ")", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
 		"key and an index":  {"CREATE TABLE %[1]s (" + fitting + ", PRIMARY KEY (document_id)); CREATE INDEX ON %[1]s (payload)", "", func(p *loader.Preparation) { p.PrimaryKey = true }},
 		"no schema to make": {"DROP SCHEMA IF EXISTS %s", "", nil},
 	} {

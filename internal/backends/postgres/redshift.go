@@ -9,28 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/loader"
 )
-
-// redshiftSetup has none of PostgreSQL's timeouts and keep-alives, which are not a session's to set here. The group
-// marks the run's statements in the system views, and a queue may be chosen by it.
-func redshiftSetup(t loader.Target) string {
-	setup := "SET query_group TO 'terapush'"
-	if set := sessionSettings(t.Settings); set != "" {
-		setup += "; " + set
-	}
-	return setup
-}
 
 func (s statements) createRedshiftClaims() string {
 	return "CREATE TABLE IF NOT EXISTS " + s.Claims +
 		" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL)"
 }
 
-// selectRedshiftClaims answers like selectClaimsTable, of which only the privileges can be in doubt.
+// selectRedshiftClaims is selectClaimsTable; only the privileges can be missing.
 func (s statements) selectRedshiftClaims() string {
-	return "SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), " +
-		sqlload.Literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
+	return "SELECT " + mayClaim + ", " + sqlload.Literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
 }
 
 func selectRedshiftSize(table string) string {
@@ -39,8 +27,8 @@ func selectRedshiftSize(table string) string {
 		sqlload.Literal(strings.ToLower(schema)), sqlload.Literal(strings.ToLower(name)))
 }
 
-// fromCatalog finds a table by its quoted name; there is no to_regclass. Redshift writes names in small letters unless
-// a session says otherwise.
+// fromCatalog finds a table by its quoted name: Redshift has no to_regclass. It folds names to lower case unless a session
+// changes that.
 func fromCatalog(table string) string {
 	schema, name := unquoted(table)
 	in := "current_schema()"
@@ -51,7 +39,7 @@ func fromCatalog(table string) string {
 		sqlload.Literal(strings.ToLower(name)), in)
 }
 
-// unquoted undoes qualified.
+// unquoted reverses qualified.
 func unquoted(table string) (schema, name string) {
 	schema, name, both := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(table, `"`), `"`), `"."`)
 	if !both {

@@ -10,8 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// staged is the back-end for methods whose batches go into an object store first. What is not below is as for the
-// others: claims, and the look for them, are about commit groups instead of batches.
+// staged is the back-end for methods whose batches go into an object store first. Its claims are those of commit groups.
 type staged struct {
 	*opened
 	*objstore.Staging
@@ -28,7 +27,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
-// CheckServer adds what is to be said of the store.
+// CheckServer adds the store's findings.
 func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
@@ -46,8 +45,7 @@ func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session
 	return l.Staging.Session(ctx, c)
 }
 
-// Commit lets the server read the group's objects in a transaction that claims the group first, on a connection of its
-// own.
+// Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the group.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
 	st, err := l.State()
 	if err != nil {
@@ -73,12 +71,12 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return rows, nil, err
 	})
 	if err != nil {
-		return loader.Ack{}, s.explain(ctx, s.addBadRow(ctx, err))
+		return loader.Ack{}, s.wrapError(ctx, s.addBadRow(ctx, err))
 	}
 	return ack, nil
 }
 
-// unclaimed is a session whose transactions claim nothing. There is one all the same: a group goes in whole.
+// unclaimed is a session whose transactions claim nothing: a group still goes in whole.
 type unclaimed struct{ *session }
 
 func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows int64, err error) {
@@ -86,7 +84,7 @@ func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows in
 	return false, 0, err
 }
 
-// Probe has the server read one object under a claim, and rolls back.
+// Probe lets the server read one object under a claim, and rolls back.
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	access, err := l.Store.Access(ctx)
 	if err != nil {
@@ -99,7 +97,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 			return s, func(ctx context.Context) (int64, []string, error) {
 				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
 				if err != nil {
-					_ = s.Rollback(ctx) // a failed transaction answers no question
+					_ = s.Rollback(ctx) // a failed transaction answers no query
 					err = s.addBadRow(ctx, err)
 				}
 				return n, nil, err
