@@ -27,7 +27,7 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 	}
 	switch {
 	case err != nil:
-		if err := t.failure(ctx, k, "table", err); err != nil || !fits {
+		if err := t.failure(ctx, c, k, "table", err); err != nil || !fits {
 			return k, err
 		}
 	case found == nil:
@@ -46,11 +46,11 @@ func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck
 	exists, err := t.Claims.CheckClaims(ctx, c, s)
 	switch {
 	case err != nil:
-		return k, t.failure(ctx, k, "claim table", t.Failed("check the claim table", err))
+		return k, t.failure(ctx, c, k, "claim table", t.Failed("check the claim table", err))
 	case exists:
 		k.add("claim table", OK(s.Claims+" exists, is keyed, and this user may use it"))
 	case s.Want.Resume:
-		return k, t.failure(ctx, k, "claim table", loader.NoClaims(s.Claims))
+		return k, t.failure(ctx, c, k, "claim table", loader.NoClaims(s.Claims))
 	default:
 		k.Missing = append(k.Missing, s.Claims)
 	}
@@ -63,9 +63,9 @@ func (k *TableCheck) add(check string, f loader.Finding) {
 }
 
 // failure adds Prepare's error as a finding. It returns err if the connection is lost, and nothing more can be asked.
-func (t *Table) failure(ctx context.Context, k *TableCheck, check string, err error) error {
+func (t *Table) failure(ctx context.Context, c Conn, k *TableCheck, check string, err error) error {
 	f := Fail(err.Error(), "")
-	lost := t.lost(ctx, err)
+	lost := t.lost(ctx, c, err)
 	if lost || t.Classify(err).Retry { // the next answer may be another
 		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
 	} else if known := (*loader.Error)(nil); errors.As(err, &known) && known.Err != nil {
@@ -130,15 +130,22 @@ func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(erro
 		if f.Check = cmp.Or(f.Check, check.Name); f.Grade != "" {
 			findings = append(findings, f)
 		}
-		if a.err != nil && t.lost(ctx, a.err) {
+		if a.err != nil && t.lost(ctx, c, a.err) {
 			return findings, a.err
 		}
 	}
 	return findings, nil
 }
 
-// lost reports whether the connection of err, or the time for questions, has ended. ClassOther includes all refusals of ours.
-func (t *Table) lost(ctx context.Context, err error) bool {
-	v := t.Classify(err)
-	return ctx.Err() != nil || v.SessionDead && v.Class != loader.ClassOther
+// lost reports whether the connection of err, or the time for questions, has ended. It asks again, since an error that ends the
+// session of a load may have ended one query only, as MySQL's 1317 does. ClassOther includes all refusals of ours.
+func (t *Table) lost(ctx context.Context, c Conn, err error) bool {
+	broken := func(err error) bool {
+		v := t.Classify(err)
+		return err != nil && v.SessionDead && v.Class != loader.ClassOther
+	}
+	if ctx.Err() == nil && broken(err) {
+		_, err = Rows(ctx, c, "SELECT 1")
+	}
+	return ctx.Err() != nil || broken(err)
 }
