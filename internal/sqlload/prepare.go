@@ -127,8 +127,9 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	if err != nil {
 		return nil, t.Failed("create the table "+s.Table, err)
 	}
+	drop := s.DropTable()
 	if old != nil {
-		statements = append([]string{s.DropTable()}, statements...)
+		statements = append([]string{drop}, statements...)
 	}
 	switch {
 	case s.AtomicDDL && old != nil: // if the new table cannot be created the old one stays
@@ -140,6 +141,9 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 		_, err := c.Exec(ctx, statement)
 		if err != nil && (old == nil || !s.AtomicDDL) && t.Catalog.Exists(err) {
 			break // another process was quicker, and marks the table: our mark would let a later run drop somebody's table
+		}
+		if err != nil && statement == drop {
+			return nil, t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")
 		}
 		if err != nil {
 			hint := "make the table with the statements of --dry-run and use --create never"
@@ -178,7 +182,10 @@ func (t *Table) denied(ctx context.Context, c Conn, op string, err error, privil
 	if t.Classify(err).Class != loader.ClassPermission {
 		return t.Failed(op, err)
 	}
-	hints := []string{t.Catalog.Grant(ctx, c, privileges, table), alternative}
+	hints := []string{alternative}
+	if privileges != "" { // else only the owner may do it
+		hints = slices.Insert(hints, 0, t.Catalog.Grant(ctx, c, privileges, table))
+	}
 	hints = slices.DeleteFunc(hints, func(hint string) bool { return hint == "" })
 	return &loader.Error{Op: op, Applied: loader.No, Err: err, Hint: strings.Join(hints, ", or ")}
 }

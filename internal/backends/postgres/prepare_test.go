@@ -284,7 +284,13 @@ func TestRecreateKeepsTheTable(t *testing.T) {
 	assert.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
 	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
 
-	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera")
+	// A refused DROP takes no privilege to create.
+	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera; ALTER TABLE "+to.Table+" OWNER TO CURRENT_USER; GRANT SELECT, INSERT ON "+to.Table+" TO tera")
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	assert.ErrorContains(t, err, "drop the table")
+	assert.ErrorContains(t, err, "(drop it yourself or choose another --table)")
+
+	sql(t, "ALTER TABLE "+to.Table+" OWNER TO tera")
 	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	require.NoError(t, err)
 	assert.True(t, anew.Created)
