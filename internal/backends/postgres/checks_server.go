@@ -237,10 +237,6 @@ func (d *checker) checkCheckpoints([]string) (f loader.Finding) {
 		return sqlload.Warn(found+"; loads wait while one writes out all changed pages",
 			d.change("max_wal_size", fmt.Sprintf("'%dGB'", want>>30), reload)+"; the disk must have room for it")
 	}
-	if every := time.Duration(d.amount("checkpoint_timeout")); every > 0 && every < 5*time.Minute {
-		return sqlload.Warn(fmt.Sprintf("checkpoint_timeout is %s: checkpoints come that often however little is loaded", every),
-			d.change("checkpoint_timeout", "'15min'", reload))
-	}
 	return sqlload.OK(found)
 }
 

@@ -322,10 +322,6 @@ func TestExamineServerSettings(t *testing.T) {
 			given: "ALTER SYSTEM SET synchronous_standby_names = 'far'", undo: "ALTER SYSTEM RESET synchronous_standby_names",
 			change: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "synchronous_commit", Value: "local"}} },
 		},
-		"checkpoints by the clock": {
-			given: "ALTER SYSTEM SET checkpoint_timeout = '30s'", undo: "ALTER SYSTEM RESET checkpoint_timeout",
-			check: "checkpoints", grade: loader.GradeWarn, found: "checkpoint_timeout is 30s", fix: "ALTER SYSTEM SET checkpoint_timeout = '15min'",
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for s := range strings.SplitSeq(c.given, "; ") {

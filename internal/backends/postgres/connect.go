@@ -119,38 +119,31 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		return &socket{Conn: c}, nil
 	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
-	if e.host == "" {
-		return config, nil // the caller only wants the server's address
+	if e.host == "" || e.unix() { // the caller only wants the server's address, or there is no TLS
+		return config, nil
 	}
-	return config, a.secure(config, e)
+	return config, a.secure(config, e.host)
 }
 
 // parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and pgconn
 // redacts passwords only.
 func parseReason(err error) error {
-	parsing := (*pgconn.ParseConfigError)(nil)
-	if !errors.As(err, &parsing) {
+	parse := (*pgconn.ParseConfigError)(nil)
+	if !errors.As(err, &parse) {
 		return err
 	}
-	bare := *parsing
+	bare := *parse
 	bare.ConnString = ""
-	text := bare.Error()
-	if _, reason, found := strings.Cut(text, "`: "); found {
-		text = reason
-	}
-	return errors.New(text)
+	return errors.New(strings.TrimPrefix(bare.Error(), "cannot parse ``: "))
 }
 
-// secure configures TLS. Unix sockets have none.
-func (a access) secure(config *pgconn.Config, e endpoint) error {
-	if e.unix() {
-		return nil
-	}
+// secure configures TLS.
+func (a access) secure(config *pgconn.Config, host string) error {
 	mode, err := tlsMode(a.target)
 	if err != nil {
 		return err
 	}
-	encrypted, plain, err := a.deps.TLS(mode, e.host)
+	encrypted, plain, err := a.deps.TLS(mode, host)
 	if err != nil || encrypted == nil {
 		return err
 	}
@@ -161,25 +154,23 @@ func (a access) secure(config *pgconn.Config, e endpoint) error {
 	return nil
 }
 
-// tlsMode reads libpq's sslmode, from the URL or PGSSLMODE, unless a flag has set the mode.
+// sslModes are libpq's.
+var sslModes = map[string]loader.TLSMode{
+	"": loader.TLSAuto, "disable": loader.TLSOff, "allow": loader.TLSPrefer, "prefer": loader.TLSPrefer,
+	"require": loader.TLSRequire, "verify-ca": loader.TLSVerify, "verify-full": loader.TLSVerify,
+}
+
+// tlsMode reads sslmode from the URL or PGSSLMODE, unless a flag has set the mode.
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
 	text := cmp.Or(t.Params.Get("sslmode"), os.Getenv("PGSSLMODE"))
-	switch text {
-	case "":
-		return loader.TLSAuto, nil
-	case "disable":
-		return loader.TLSOff, nil
-	case "allow", "prefer":
-		return loader.TLSPrefer, nil
-	case "require":
-		return loader.TLSRequire, nil
-	case "verify-ca", "verify-full":
-		return loader.TLSVerify, nil
+	mode, ok := sslModes[text]
+	if !ok {
+		return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
 	}
-	return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
+	return mode, nil
 }
 
 // adminName is the application_name of connections that load nothing, and the beginning of the sessions'.

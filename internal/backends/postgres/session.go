@@ -114,9 +114,13 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, nil
 }
 
-// Claim implements sqlload.Transaction.
+// Claim implements sqlload.Transaction. A commit group needs a transaction without claims as well: it is loaded whole.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	var found [][]string
+	if s.contract.Dedup != loader.DedupTx {
+		_, err = exec(ctx, s.conn, "BEGIN")
+		return false, 0, err
+	}
 	if s.flavour == redshift {
 		found, err = lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref)
 		if err == nil && len(found) == 0 {

@@ -61,12 +61,8 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	var c sqlload.Transaction = s
-	if st.Want.Contract.Dedup != loader.DedupTx {
-		c = unclaimed{s}
-	}
 	objects := l.Place(g.ID)
-	ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+	ack, err = sqlload.Load(ctx, s, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
 	})
@@ -74,14 +70,6 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 		return loader.Ack{}, s.wrapError(ctx, s.addBadRow(ctx, err))
 	}
 	return ack, nil
-}
-
-// unclaimed is a session whose transactions claim nothing: a group still goes in whole.
-type unclaimed struct{ *session }
-
-func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows int64, err error) {
-	_, err = exec(ctx, s.conn, "BEGIN")
-	return false, 0, err
 }
 
 // Probe lets the server read one object under a claim, and rolls back.
