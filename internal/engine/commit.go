@@ -9,8 +9,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// commitGroups commits full groups until there are no more. A failure of the run ends it after the current group: stored
-// batches stay for the resume. A run that is asked to stop still commits its full groups.
+// commitGroups commits full groups until there are no more. A failure of the run ends it after the current group:
+// stored batches stay for the resume. A run that is asked to stop still commits its full groups.
 func (r *run) commitGroups(ctx context.Context) {
 	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline}
 	d.load = d.layers(d.committed)

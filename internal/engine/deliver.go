@@ -82,8 +82,8 @@ func (d *deliverer) layers(innermost loadFunc) loadFunc {
 	return d.retrying(d.recorded(d.counted(d.bounded(innermost))))
 }
 
-// bounded gives the attempt a deadline. When the context ends the session closes its connection, and the server rolls back; no
-// reader is ever made to fail.
+// bounded gives the attempt a deadline. When the context ends the session closes its connection, and the server rolls
+// back; no reader is ever made to fail.
 func (d *deliverer) bounded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		limit := d.deadline.limit(t.batches(), t.encoded)
@@ -136,8 +136,8 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 	}
 }
 
-// checkAlreadyApplied checks that this run has applied the batch. Every attempt under a label is announced on disk, so the first
-// one cannot find its own rows. Claims are not announced: those of an earlier process are this run's as well.
+// checkAlreadyApplied checks that this run has applied the batch. Every attempt under a label is announced on disk, so
+// the first one cannot find its own rows. Claims are not announced: those of an earlier process are this run's as well.
 func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
 	ours := t.Attempt > 1 || d.Resumed && d.Contract.Dedup == loader.DedupTx
 	if !ours {
@@ -154,15 +154,16 @@ func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
 	return nil
 }
 
-// neverSentError reports a batch that the database has before its first attempt. Resolve would take those rows for this run's.
+// neverSentError reports a batch that the database has before its first attempt. Resolve would take those rows for this
+// run's.
 type neverSentError struct{ what string }
 
 func (e *neverSentError) Error() string {
 	return e.what + " is applied already, although it was never sent"
 }
 
-// otherRowsError reports a batch that the database has with another number of rows. Resolve cannot help: it would report the
-// batch as applied.
+// otherRowsError reports a batch that the database has with another number of rows. Resolve cannot help: it would
+// report the batch as applied.
 type otherRowsError struct {
 	what string
 	rows *loader.RowsError
@@ -230,8 +231,8 @@ type deadline struct {
 	slowest time.Duration
 }
 
-// An attempt may take twenty times as long as the slowest so far, but at least two minutes plus a second per MiB: short enough
-// to detect a hanging server overnight, long enough for a busy or distant one. Above an hour the factor is two.
+// An attempt may take twenty times as long as the slowest so far, but at least two minutes plus a second per MiB: short
+// enough to detect a hanging server overnight, long enough for a busy or distant one. Above an hour the factor is two.
 const (
 	deadlineFloor   = 2 * time.Minute
 	deadlinePerMiB  = time.Second

@@ -1,12 +1,12 @@
-// Package engine loads batches: it hands out their numbers to workers, which fetch and load them, and makes sure that every
-// attempt ends as applied, not applied or unknown.
+// Package engine loads batches: it hands out their numbers to workers, which fetch and load them, and makes sure that
+// every attempt ends as applied, not applied or unknown.
 //
 // The layers around a session's Load are functions that wrap a function, built once for each worker. Outermost first:
 //
 //	retry → attempt (event) → check rows → deadline → reconnect → session.Load
 //
-// Under a staged contract these layers upload batches to a store. Stored batches are collected in groups, and committers load
-// the groups into the table while uploads continue, through the same layers:
+// Under a staged contract these layers upload batches to a store. Stored batches are collected in groups, and
+// committers load the groups into the table while uploads continue, through the same layers:
 //
 //	retry → attempt (event) → check rows → deadline → Committer.Commit
 //
@@ -35,7 +35,8 @@ type Source interface {
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 }
 
-// Begun describes the attempts of earlier processes at a batch or commit group that is not applied. The zero value is none.
+// Begun describes the attempts of earlier processes at a batch or commit group that is not applied. The zero value is
+// none.
 type Begun struct {
 	Attempt int  // the newest one
 	Unknown bool // the outcome of one of them is still unknown
@@ -55,8 +56,8 @@ type Config struct {
 	Contract loader.Contract
 	Source   Source
 	Stats    *stats.Collector
-	// Record keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and every
-	// event of a commit group are on disk when it returns.
+	// Record keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and
+	// every event of a commit group are on disk when it returns.
 	Record func(event.Event) error
 	Log    *slog.Logger
 
@@ -65,23 +66,26 @@ type Config struct {
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
-	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the journal may
-	// then find the batch applied.
+	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the
+	// journal may then find the batch applied.
 	Resumed bool
-	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group; nil is none. The count of attempts
-	// continues from there, and where Started events announce them (DedupKey, DedupRange, groups) the database is asked first.
+	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group; nil is none. The count of
+	// attempts continues from there, and where Started events announce them (DedupKey, DedupRange, groups) the database
+	// is asked first.
 	Begun, BegunGroup func(number int64) Begun
 	// Stored are the batches of a staged contract that are in the store and not in the table.
 	Stored []Stored
-	// Until is closed to begin no more batches. Unlike a drain it does not end the retries of those on their way: the end of a
-	// run by duration is no request to stop. It may be nil.
+	// Until is closed to begin no more batches. Unlike a drain it does not end the retries of those on their way: the
+	// end of a run by duration is no request to stop. It may be nil.
 	Until <-chan struct{}
 	// Deadline bounds one attempt; with 0 the engine derives it from the attempts so far.
 	Deadline time.Duration
-	// MaxRate is encoded bytes per second, on average since the start; 0 is no limit. It gives batches an intended start, which
-	// is in their events. BatchBytes is then the encoded length of a whole batch, estimated before one was made.
+	// MaxRate is encoded bytes per second, on average since the start; 0 is no limit. It gives batches an intended
+	// start, which is in their events. BatchBytes is then the encoded length of a whole batch, estimated before one was
+	// made.
 	MaxRate, BatchBytes int64
-	// Uncounted reports whether the target does not count rows, so that acknowledged rows are not compared with those sent.
+	// Uncounted reports whether the target does not count rows, so that acknowledged rows are not compared with those
+	// sent.
 	Uncounted bool
 }
 
@@ -93,17 +97,17 @@ type Result struct {
 	Handed int64
 	// Complete reports whether every batch handed out is applied.
 	Complete bool
-	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that are not
-	// full are then left in the store.
+	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
+	// are not full are then left in the store.
 	Drained bool
 	// Kept counts the commit groups in the table whose objects could not be removed; KeptWhy is the first reason.
 	Kept    int64
 	KeptWhy error
 }
 
-// Run loads all batches that are not done. Closing drain begins no more batches; those on their way are finished. When ctx ends
-// the connections are closed, and Run returns the cause of ctx unless a batch has failed. The first error that no retry could
-// fix drains the run as well and is returned beside the result.
+// Run loads all batches that are not done. Closing drain begins no more batches; those on their way are finished. When
+// ctx ends the connections are closed, and Run returns the cause of ctx unless a batch has failed. The first error that
+// no retry could fix drains the run as well and is returned beside the result.
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	running, end := context.WithCancel(ctx)
 	defer end()
@@ -202,8 +206,8 @@ type run struct {
 	deadline deadline
 	// groupDeadline is learned from groups only: the time to load many batches does not predict that to upload one.
 	groupDeadline deadline
-	// retryCtx ends when the run is asked to stop, and with it all retries. handoutCtx ends when no number is left, or with the
-	// first failure, after which other batches are still retried.
+	// retryCtx ends when the run is asked to stop, and with it all retries. handoutCtx ends when no number is left, or
+	// with the first failure, after which other batches are still retried.
 	retryCtx, handoutCtx context.Context
 	endRetries           func()
 	asked                atomic.Bool // to stop
@@ -216,8 +220,8 @@ type run struct {
 	keptWhy error
 }
 
-// end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its time was
-// over.
+// end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its
+// time was over.
 func (r *run) end() int64 {
 	handed, stopped := r.numbers.state()
 	inTime := stopped && !r.asked.Load() && !r.isBroken()
@@ -257,8 +261,8 @@ func (r *run) isBroken() bool {
 	return r.broken
 }
 
-// record passes an event to Stats and to Config.Record. If it cannot be kept the run ends, but the outcome of the attempt does
-// not change: a full disk here does not affect the rows on the server.
+// record passes an event to Stats and to Config.Record. If it cannot be kept the run ends, but the outcome of the
+// attempt does not change: a full disk here does not affect the rows on the server.
 func (r *run) record(e event.Event) error {
 	r.Stats.Add(e)
 	err := r.Record(e)
@@ -266,8 +270,8 @@ func (r *run) record(e event.Event) error {
 	return err
 }
 
-// abandon counts batches that get no further attempt. Those that were applied although the answer was an error are counted by
-// the attempt's event.
+// abandon counts batches that get no further attempt. Those that were applied although the answer was an error are
+// counted by the attempt's event.
 func (r *run) abandon(first, batches int64, applied loader.Applied) {
 	if applied == loader.Yes {
 		return

@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// groups collects stored batches until their commit group is full, and hands full groups to the committers. Group n has the
-// batches n·size … n·size+size−1; the last one ends with the run.
+// groups collects stored batches until their commit group is full, and hands full groups to the committers. Group n has
+// the batches n·size … n·size+size−1; the last one ends with the run.
 //
-// Uploads may be ahead of the commits by twice as many full groups as are committed at a time: one waiting group for each
-// committer keeps the database busy, and more would only fill the store. In addition each worker may be filling a group.
+// Uploads may be ahead of the commits by twice as many full groups as are committed at a time: one waiting group for
+// each committer keeps the database busy, and more would only fill the store. In addition each worker may be filling a
+// group.
 type groups struct {
 	size  int64
 	limit int
@@ -79,8 +80,8 @@ func (g *groups) promote(open *group) {
 	}
 }
 
-// close ends the storing. end is the number of batches of the run, or 0 if it was stopped: groups that are not full then stay in
-// the store.
+// close ends the storing. end is the number of batches of the run, or 0 if it was stopped: groups that are not full
+// then stay in the store.
 func (g *groups) close(end int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// retrying returns the outermost layer: it sends a batch or a group until it is applied, until no retry can help, or until none
-// is left.
+// retrying returns the outermost layer: it sends a batch or a group until it is applied, until no retry can help, or
+// until none is left.
 //
-// After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session first: an
-// attempt that still runs on the server could otherwise commit later.
+// After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session
+// first: an attempt that still runs on the server could otherwise commit later.
 //
-// The outcome of a batch is that of all its attempts together: once one is unknown so is the batch, whatever the later ones
-// return, until the database has answered.
+// The outcome of a batch is that of all its attempts together: once one is unknown so is the batch, whatever the later
+// ones return, until the database has answered.
 func (d *deliverer) retrying(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		waits := d.Retry.Waits()
@@ -85,20 +85,21 @@ func combined(before, newest loader.Applied) loader.Applied {
 	return loader.No
 }
 
-// isRowsError reports whether the server took another number of rows than were sent. Neither a retry nor Resolve helps: the
-// batch has a claim, which does not show the missing rows.
+// isRowsError reports whether the server took another number of rows than were sent. Neither a retry nor Resolve helps:
+// the batch has a claim, which does not show the missing rows.
 func isRowsError(err error) bool { return errors.As(err, new(*loader.RowsError)) }
 
 func isNeverSent(err error) bool { return errors.As(err, new(*neverSentError)) }
 
-// begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx) report an
-// applied batch when it is sent again.
+// begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx)
+// report an applied batch when it is sent again.
 func (d *deliverer) begunEarlier(t *delivery) bool {
 	announced := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange
 	return t.Attempt > 0 && announced && !d.upload && d.Contract.Dedup != loader.DedupNone
 }
 
-// resolveEarlier finds out the outcome of an earlier process's attempt. With a label that locks, sending again does that.
+// resolveEarlier finds out the outcome of an earlier process's attempt. With a label that locks, sending again does
+// that.
 func (d *deliverer) resolveEarlier(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	if d.labelLocks() {
 		return loader.Unknown, nil
@@ -119,8 +120,8 @@ func (d *deliverer) maySendAgain(applied loader.Applied) bool {
 	return applied == loader.No || d.Contract.Dedup == loader.DedupNone || d.labelLocks()
 }
 
-// announce begins the next attempt. Without a claim row that would show it, the attempt is on disk before anything is sent. For a
-// batch that is applied in parts (DedupRange) the first one is enough: a resume looks at the rows.
+// announce begins the next attempt. Without a claim row that would show it, the attempt is on disk before anything is
+// sent. For a batch that is applied in parts (DedupRange) the first one is enough: a resume looks at the rows.
 func (d *deliverer) announce(t *delivery) error {
 	now := time.Now()
 	t.Attempt++
@@ -137,7 +138,8 @@ func (d *deliverer) announce(t *delivery) error {
 	})
 }
 
-// resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an error.
+// resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an
+// error.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
 	for {
@@ -162,8 +164,8 @@ func (d *deliverer) mustResolve(v loader.Verdict) bool {
 	return !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
-// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the user's
-// deadline for an attempt.
+// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the
+// user's deadline for an attempt.
 const resolveFloor = time.Minute
 
 // resolve asks the database once, and records a batch that is applied.

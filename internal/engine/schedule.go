@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// schedule plans the start of batches under a rate: each as long after the first as the bytes before it take at that rate. After
-// a stall of the server the delayed batches are sent as fast as the workers can until the schedule is met again, so that the
-// rate holds on average since the start.
+// schedule plans the start of batches under a rate: each as long after the first as the bytes before it take at that
+// rate. After a stall of the server the delayed batches are sent as fast as the workers can until the schedule is met
+// again, so that the rate holds on average since the start.
 //
-// A token bucket that overflows would forget the stall: batches would be scheduled later, and their latency would hide how long
-// a client with a schedule of its own has to wait.
+// A token bucket that overflows would forget the stall: batches would be scheduled later, and their latency would hide
+// how long a client with a schedule of its own has to wait.
 type schedule struct {
 	perSecond int64 // encoded bytes
 
@@ -28,8 +28,8 @@ type slot struct {
 	length   int64 // estimated
 }
 
-// book returns the next slot. The batch is not known yet: its length is taken to be the newest one's, since all but the last are
-// alike.
+// book returns the next slot. The batch is not known yet: its length is taken to be the newest one's, since all but the
+// last are alike.
 func (s *schedule) book() slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()

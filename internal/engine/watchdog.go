@@ -40,8 +40,8 @@ func (r *run) watch(ctx context.Context) {
 	}
 }
 
-// stalled updates the activity and returns true once for each stall. A body that is still being read is no stall, however long
-// it takes.
+// stalled updates the activity and returns true once for each stall. A body that is still being read is no stall,
+// however long it takes.
 func (s *watched) stalled(a stats.Activity, now time.Time) bool {
 	if last := s.activity; last.State != a.State || last.Batch != a.Batch || last.Sent != a.Sent {
 		*s = watched{activity: a, since: now}

@@ -70,8 +70,8 @@ func (w *worker) work(ctx context.Context) error {
 	return nil
 }
 
-// waitForRoom waits while the committers have enough groups, that is for the database, and reports whether to upload one more
-// batch.
+// waitForRoom waits while the committers have enough groups, that is for the database, and reports whether to upload
+// one more batch.
 func (w *worker) waitForRoom() bool {
 	if w.groups == nil || w.groups.hasRoom() {
 		return true
@@ -80,8 +80,8 @@ func (w *worker) waitForRoom() bool {
 	return w.groups.waitForRoom(w.handoutCtx)
 }
 
-// waitForSlot waits for the start of one more batch, and reports whether there is one. It waits before a number is handed out, so
-// that a run that is asked to stop has no waiting batches.
+// waitForSlot waits for the start of one more batch, and reports whether there is one. It waits before a number is
+// handed out, so that a run that is asked to stop has no waiting batches.
 func (w *worker) waitForSlot() (slot, bool) {
 	if w.schedule == nil {
 		return slot{}, true

@@ -10,9 +10,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SelectBuckets reads for each bucket of a range: number, rows, smallest and largest offset, sum and sum of squares of the
-// offsets, and with g.Lengths the summed length of every variable column. It is one scan; grouping by a division needs a hash
-// of the buckets, never a sort of the rows.
+// SelectBuckets reads for each bucket of a range: number, rows, smallest and largest offset, sum and sum of squares of
+// the offsets, and with g.Lengths the summed length of every variable column. It is one scan; grouping by a division
+// needs a hash of the buckets, never a sort of the rows.
 func (s Statements) SelectBuckets(g loader.Grouping) string {
 	n := s.Number(s.Schema)
 	var inner, outer strings.Builder

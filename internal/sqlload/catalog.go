@@ -17,13 +17,13 @@ type Catalog interface {
 	Columns(ctx context.Context, c Conn, s *State, r *Relation) ([]Column, error)
 	// Fits returns why the run cannot or must not use the relation, apart from its columns; nil if it can.
 	Fits(ctx context.Context, c Conn, s *State, r *Relation) error
-	// Create returns the statements that create the table, with the comment loader.MadeBy. It may ask the server, as Doris for
-	// the number of its backends; Explain calls it without a connection.
+	// Create returns the statements that create the table, with the comment loader.MadeBy. It may ask the server, as
+	// Doris for the number of its backends; Explain calls it without a connection.
 	Create(ctx context.Context, c Conn, s *State) ([]string, error)
 	// Exists reports whether a statement of Create or CreateClaims failed because another process was quicker.
 	Exists(err error) bool
-	// Grant returns the statement that gives this user a privilege on a table, which may not exist: "CREATE", "TRUNCATE" or a
-	// list.
+	// Grant returns the statement that gives this user a privilege on a table, which may not exist: "CREATE",
+	// "TRUNCATE" or a list.
 	Grant(ctx context.Context, c Conn, privileges, table string) string
 	// Stored returns statements of which the last reads the size of the table with its indexes, in bytes.
 	Stored(s *State) []string
@@ -35,13 +35,13 @@ type Claims interface {
 	CreateClaims(s *State) string
 	// CheckClaims reports whether the claim table exists. Its error is why the claims in it cannot be relied on.
 	CheckClaims(ctx context.Context, c Conn, s *State) (exists bool, err error)
-	// EndOthers ends all that may still load a batch, on all hosts. What it cannot end is an error, unless ResolveBatch waits
-	// for it.
+	// EndOthers ends all that may still load a batch, on all hosts. What it cannot end is an error, unless ResolveBatch
+	// waits for it.
 	EndOthers(ctx context.Context, s *State, ref loader.Ref) error
 	// ResolveBatch waits for all that may still commit a batch, and then looks for it: its "not applied" is final.
 	ResolveBatch(ctx context.Context, c Conn, s *State, ref loader.Ref) (loader.Resolution, error)
-	// Serialize calls reserve, which reads and writes over c, and commits. Of two runs one reads what the other has written. It
-	// may call reserve again.
+	// Serialize calls reserve, which reads and writes over c, and commits. Of two runs one reads what the other has
+	// written. It may call reserve again.
 	Serialize(ctx context.Context, c Conn, s *State, reserve func() error) error
 }
 

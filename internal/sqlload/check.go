@@ -82,8 +82,8 @@ func (t *Table) failure(ctx context.Context, c Conn, k *TableCheck, check string
 type Check struct {
 	Name string
 	Ask  string // a query; "" if the answer is known already
-	// Judge returns the finding for the values of the answer, row after row; nil if there are none. A finding without a grade
-	// is left out, and one without a name gets the check's.
+	// Judge returns the finding for the values of the answer, row after row; nil if there are none. A finding without a
+	// grade is left out, and one without a name gets the check's.
 	Judge func(values []string) loader.Finding
 	// Hidden returns the finding for an error of the query; nil is the finding of Table.Ask.
 	Hidden func(error) loader.Finding
@@ -102,8 +102,8 @@ func Fail(found, fix string) loader.Finding {
 	return loader.Finding{Grade: loader.GradeFail, Found: found, Fix: fix}
 }
 
-// Ask runs the checks; those with the same query share its answer. An unanswered query is a finding, with the fix that grant
-// returns; grant may be nil if all checks have Hidden. An error means that the connection is lost.
+// Ask runs the checks; those with the same query share its answer. An unanswered query is a finding, with the fix that
+// grant returns; grant may be nil if all checks have Hidden. An error means that the connection is lost.
 func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(error) string) (findings []loader.Finding, err error) {
 	type answer struct {
 		values []string
@@ -137,8 +137,9 @@ func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(erro
 	return findings, nil
 }
 
-// lost reports whether the connection of err, or the time for questions, has ended. It asks again, since an error that ends the
-// session of a load may have ended one query only, as MySQL's 1317 does. ClassOther includes all refusals of ours.
+// lost reports whether the connection of err, or the time for questions, has ended. It asks again, since an error that
+// ends the session of a load may have ended one query only, as MySQL's 1317 does. ClassOther includes all refusals of
+// ours.
 func (t *Table) lost(ctx context.Context, c Conn, err error) bool {
 	broken := func(err error) bool {
 		v := t.Classify(err)

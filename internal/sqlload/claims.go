@@ -85,8 +85,8 @@ func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int6
 	return first, err
 }
 
-// Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown, whatever the
-// error of the query says about itself.
+// Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown,
+// whatever the error of the query says about itself.
 func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
 	s, err := t.State()
 	if err != nil {
@@ -135,8 +135,8 @@ func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 // ErrClaimVanished is the error of a claim that refused another and cannot be read.
 var ErrClaimVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
 
-// ResolveFront counts the rows at the front of a batch that are in the table, for loads that commit piece by piece in the order
-// of their rows. Any other rows with the batch's keys were written by something else.
+// ResolveFront counts the rows at the front of a batch that are in the table, for loads that commit piece by piece in
+// the order of their rows. Any other rows with the batch's keys were written by something else.
 func (s *State) ResolveFront(ctx context.Context, c Conn, query string, ref loader.Ref) (res loader.Resolution, err error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 // microseconds is the layout of TimeLiteral's text.
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// single reports whether rows are found by one text or timestamp column: their number would be an expression without an index.
+// single reports whether rows are found by one text or timestamp column: their number would be an expression without an
+// index.
 func (s Statements) single() bool { return s.Schema.TextKey() || s.Schema.TimeKey() }
 
 // key returns the expression that rows are found by: a column with an index, if there is one.
@@ -90,8 +91,8 @@ func (s Statements) in(expression string, numbers []int64, value func(int64) str
 	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
-// leading returns the first column of a key of several and its value in the row with a number, if an index on the column is of
-// use.
+// leading returns the first column of a key of several and its value in the row with a number, if an index on the
+// column is of use.
 func (s Statements) leading() (column string, of func(number int64) int64, ok bool) {
 	number := s.Schema.Number
 	if !s.Leading || len(number) < 2 || s.Schema.Key().Type != rows.Int64 {

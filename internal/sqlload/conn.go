@@ -13,8 +13,8 @@ type Conn interface {
 	// Exec runs a statement, or several where the server takes them in one message, and returns how many rows the last
 	// one changed.
 	Exec(ctx context.Context, statement string) (rows int64, err error)
-	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns. Query
-	// returns an error of each unchanged.
+	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns.
+	// Query returns an error of each unchanged.
 	Query(ctx context.Context, query string, each func(row [][]byte) error) error
 	Close() error
 }

@@ -1,9 +1,9 @@
-// Package sqlload does once what every SQL back-end needs: it creates and checks the target table, loads batches under claims
-// exactly once, finds out what became of a batch, counts and reads rows, and asks the doctor's questions.
+// Package sqlload does once what every SQL back-end needs: it creates and checks the target table, loads batches under
+// claims exactly once, finds out what became of a batch, counts and reads rows, and asks the doctor's questions.
 //
-// A back-end gives a Dialect (data: quoting, types, expressions), a Catalog (queries of its system catalog, and its DDL), a
-// Conn over its driver and a list of Checks. With transactions it gives Claims and the three methods of Transaction as well,
-// and embeds a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
+// A back-end gives a Dialect (data: quoting, types, expressions), a Catalog (queries of its system catalog, and its
+// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and the three methods of
+// Transaction as well, and embeds a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
 package sqlload
 
 import (
@@ -14,8 +14,8 @@ import (
 
 // Transaction is a session that loads under claims. Its errors carry the server's own words.
 type Transaction interface {
-	// Claim begins a transaction and inserts the claim row. taken reports whether the row exists already; rows is then its
-	// count of rows.
+	// Claim begins a transaction and inserts the claim row. taken reports whether the row exists already; rows is then
+	// its count of rows.
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
 	// Commit ends the transaction. An error means unknown, unless it is a *loader.Error.
 	Commit(ctx context.Context) error
@@ -23,13 +23,14 @@ type Transaction interface {
 	Rollback(ctx context.Context) error
 }
 
-// Send puts a batch or a commit group into the open transaction, and returns how many rows the server says it took, with its
-// warnings.
+// Send puts a batch or a commit group into the open transaction, and returns how many rows the server says it took,
+// with its warnings.
 type Send func(ctx context.Context) (rows int64, warnings []string, err error)
 
-// Load sends ref once, as one transaction: claim, load, commit. The claim comes first so that an attempt that overlaps an
-// earlier one of the same batch waits for the claim's key, or fails there, before it has sent a row. want is the number of rows
-// that the server has to take. An error before the commit means not applied; a lost answer to the commit means unknown.
+// Load sends ref once, as one transaction: claim, load, commit. The claim comes first so that an attempt that overlaps
+// an earlier one of the same batch waits for the claim's key, or fails there, before it has sent a row. want is the
+// number of rows that the server has to take. An error before the commit means not applied; a lost answer to the commit
+// means unknown.
 func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send Send) (loader.Ack, error) {
 	taken, rows, err := c.Claim(ctx, ref)
 	if err != nil {
@@ -43,8 +44,8 @@ func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send S
 	if err != nil {
 		return loader.Ack{}, rollBack(ctx, c, "load", err)
 	}
-	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and reports success, so rows are compared while the
-	// transaction can still be rolled back.
+	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and reports success, so rows are compared while
+	// the transaction can still be rolled back.
 	if rows != want || len(warnings) > 0 {
 		return loader.Ack{}, rollBack(ctx, c, "load", &loader.RowsError{Sent: want, Acknowledged: rows, Detail: warnings})
 	}
@@ -57,8 +58,8 @@ func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send S
 	return loader.Ack{Rows: rows}, nil
 }
 
-// rollBack returns err. It ignores the rollback's own error: the server rolls back when the connection ends, and the session's
-// next statement fails.
+// rollBack returns err. It ignores the rollback's own error: the server rolls back when the connection ends, and the
+// session's next statement fails.
 func rollBack(ctx context.Context, c Transaction, op string, err error) error {
 	_ = c.Rollback(ctx)
 	return &loader.Error{Op: op, Applied: loader.No, Err: err}

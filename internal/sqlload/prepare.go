@@ -77,16 +77,16 @@ func (s *State) use(r *Relation) {
 	s.Claims, s.OtherClaims = r.Claims, ""
 }
 
-// lookForRows sets table.HasRows. A new table may have rows: with CREATE TABLE IF NOT EXISTS it may be another run's. So may an
-// emptied one, where the server keeps rows in memory.
+// lookForRows sets table.HasRows. A new table may have rows: with CREATE TABLE IF NOT EXISTS it may be another run's.
+// So may an emptied one, where the server keeps rows in memory.
 func (t *Table) lookForRows(ctx context.Context, c Conn, s *State, table *loader.Table) error {
 	one, err := Rows(ctx, c, s.SelectAny())
 	table.HasRows = len(one) > 0
 	return t.Failed("look for rows in "+s.Table, err)
 }
 
-// Locate finds the table and refuses a relation that is none, or that may not be dropped or emptied. It returns nil if there is
-// none and the run may create it.
+// Locate finds the table and refuses a relation that is none, or that may not be dropped or emptied. It returns nil if
+// there is none and the run may create it.
 func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error) {
 	found, err := t.Catalog.Locate(ctx, c, s)
 	switch {
@@ -240,8 +240,9 @@ func refuse(hint, format string, values ...any) error {
 	return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
-// ensureClaims checks the claim table, or creates it. It checks first because CREATE TABLE IF NOT EXISTS requires the privilege
-// even for a table that exists. A run that is resumed has claims: with an empty table in their place every batch would seem lost.
+// ensureClaims checks the claim table, or creates it. It checks first because CREATE TABLE IF NOT EXISTS requires the
+// privilege even for a table that exists. A run that is resumed has claims: with an empty table in their place every
+// batch would seem lost.
 func (t *Table) ensureClaims(ctx context.Context, c Conn, s *State) error {
 	claims := s.Claims
 	exists, err := t.Claims.CheckClaims(ctx, c, s)

@@ -17,8 +17,9 @@ type Session interface {
 // Probe implements loader.Prober: it finds out whether a rollback undoes the claim and the one row of ref. open opens a
 // session, with the function that sends the row over it.
 //
-// A row with the key may be another application's, committed before or during the probe. Probe removes it only if the probe's
-// claim exists as well and the row was accepted: both were committed together then. Any other row is left alone and an error.
+// A row with the key may be another application's, committed before or during the probe. Probe removes it only if the
+// probe's claim exists as well and the row was accepted: both were committed together then. Any other row is left alone
+// and an error.
 func (t ClaimedTable) Probe(
 	ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error),
 ) (none loader.Proof, err error) {

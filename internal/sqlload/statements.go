@@ -11,8 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// ClaimsTable is the claim table in the target's schema. UnloggedClaims stands beside it for unlogged targets: after a crash
-// claims must not outlive their rows.
+// ClaimsTable is the claim table in the target's schema. UnloggedClaims stands beside it for unlogged targets: after a
+// crash claims must not outlive their rows.
 const (
 	ClaimsTable    = "terapush_claims"
 	UnloggedClaims = "terapush_claims_unlogged"
@@ -34,10 +34,12 @@ type Dialect struct {
 	// AtomicDDL reports whether a transaction can drop a table and create another one.
 	AtomicDDL bool
 	Drop      string // removes a table; DROP TABLE
-	// Flush writes earlier loads that the server still has in memory, which would arrive after a TRUNCATE; "" if it keeps none.
+	// Flush writes earlier loads that the server still has in memory, which would arrive after a TRUNCATE; "" if it
+	// keeps none.
 	Flush string
 	Any   string // reads one row of a table; LIMIT 1
-	// Divide and Modulo are quotient and remainder of two integers, as formats of %s and %d. Modulo is the operator % if empty.
+	// Divide and Modulo are quotient and remainder of two integers, as formats of %s and %d. Modulo is the operator %
+	// if empty.
 	Divide, Modulo string
 	// Decimal is a type for sums beyond 64 bits, which is read as text without loss.
 	Decimal string
@@ -50,18 +52,18 @@ type Dialect struct {
 	EmptyIsNull bool
 	MaxList     int    // the most elements of an IN list; 0 is no limit
 	TextNumber  string // the integer that a text spells
-	// TimeNumber turns a timestamp into microseconds since 1970-01-01 00:00:00: an integer, exact in all years from 1 to 9999,
-	// which floating point is not.
+	// TimeNumber turns a timestamp into microseconds since 1970-01-01 00:00:00: an integer, exact in all years from 1
+	// to 9999, which floating point is not.
 	TimeNumber string
-	// TimeLiteral makes a timestamp of a text, always like 2026-01-02 03:04:05.000006. Its type is the column's, so that
-	// comparisons use an index.
+	// TimeLiteral makes a timestamp of a text, always like 2026-01-02 03:04:05.000006. Its type is the column's, so
+	// that comparisons use an index.
 	TimeLiteral string
-	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column beside
-	// the number, an expression without an index.
+	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column
+	// beside the number, an expression without an index.
 	Leading bool
 	Dual    string // follows a SELECT without a table; ""
-	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap around
-	// or fail; "" where sums grow.
+	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap
+	// around or fail; "" where sums grow.
 	Wide string
 	// TextLength and BytesLength count the bytes of texts and raw bytes; OCTET_LENGTH.
 	TextLength, BytesLength string
@@ -130,8 +132,8 @@ func (d Dialect) KeyColumns(s rows.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// Statements writes the SQL about one target table and its claim table, whose names are quoted. Run ids are lower-case letters,
-// digits and dashes, and need no escaping.
+// Statements writes the SQL about one target table and its claim table, whose names are quoted. Run ids are lower-case
+// letters, digits and dashes, and need no escaping.
 type Statements struct {
 	Dialect
 	Schema rows.Schema
@@ -159,9 +161,9 @@ func (s Statements) InsertReservation(run string, first, rows int64) string {
 	return s.insert(run, s.reservation(), first, rows)
 }
 
-// reservation returns the batch number of the table's reservations, a hash: the claim table has no column for the table. The
-// schema is left out, because a run that asks the server nothing may not know it, and so is case. Two tables with one hash
-// avoid each other's keys, which costs no rows.
+// reservation returns the batch number of the table's reservations, a hash: the claim table has no column for the
+// table. The schema is left out, because a run that asks the server nothing may not know it, and so is case. Two tables
+// with one hash avoid each other's keys, which costs no rows.
 func (s Statements) reservation() int64 {
 	name := s.Table[strings.LastIndexByte(s.Table, '.')+1:]
 	hash := fnv.New64a()
@@ -238,8 +240,8 @@ func (s Statements) SelectDistinct(r loader.KeyRange) string {
 // SelectSpan counts the rows of a range, with the smallest and the largest of their numbers.
 func (s Statements) SelectSpan(r loader.KeyRange) string { return s.selectSpan(s.Within(r)) }
 
-// SelectFront is SelectSpan for a batch in a table that hashes its key: it lists the numbers, because a range would scan all
-// rows.
+// SelectFront is SelectSpan for a batch in a table that hashes its key: it lists the numbers, because a range would
+// scan all rows.
 func (s Statements) SelectFront(r loader.Ref) string {
 	numbers := make([]int64, r.Rows)
 	for i := range numbers {
@@ -254,8 +256,8 @@ func (s Statements) selectSpan(condition string) string {
 		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, condition)
 }
 
-// SelectRows reads the rows with the given numbers: the number, then all columns. One statement scans a table without an index
-// once, not once a row.
+// SelectRows reads the rows with the given numbers: the number, then all columns. One statement scans a table without
+// an index once, not once a row.
 func (s Statements) SelectRows(numbers []int64) string {
 	names := s.Schema.Names()
 	for i, c := range s.Schema.Columns {

@@ -106,8 +106,8 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	return columns, err
 }
 
-// takes reports whether a column takes the dataset's values unchanged in every format: binary COPY converts nothing. bare is
-// its type, full the same with length or precision.
+// takes reports whether a column takes the dataset's values unchanged in every format: binary COPY converts nothing.
+// bare is its type, full the same with length or precision.
 func (f flavour) takes(bare, full string, want rows.Column) bool {
 	ours := f.columnType(want)
 	switch {
@@ -138,8 +138,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	return l.keyFits(ctx, c, s, r)
 }
 
-// keyFits checks the primary key where one is needed. Finding a batch's rows by their keys needs it, and no second index:
-// YugabyteDB updates that in transactions of its own.
+// keyFits checks the primary key where one is needed. Finding a batch's rows by their keys needs it, and no second
+// index: YugabyteDB updates that in transactions of its own.
 func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
 	ranged := s.Want.Contract.Dedup == loader.DedupRange
 	if !ranged && !s.Want.PrimaryKey {

@@ -87,8 +87,8 @@ var settingNames = [...]string{
 	"rds.extensions",
 }
 
-// factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among them
-// must not end the checks.
+// factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among
+// them must not end the checks.
 func (d *checker) factChecks() []sqlload.Check {
 	unit, reset := "COALESCE(unit, '')", "SET statement_timeout = 0; "
 	if d.flavour == redshift { // a fork of PostgreSQL 8.0, which has no column for the unit

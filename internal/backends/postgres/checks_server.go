@@ -30,8 +30,8 @@ func (d *checker) sessionChecks() []sqlload.Check {
 	return checks
 }
 
-// Before PostgreSQL 16 sessions that load one table extend it one after the other (its release notes, "Performance"), and
-// more than 16 of them were found to gain little.
+// Before PostgreSQL 16 sessions that load one table extend it one after the other (its release notes, "Performance"),
+// and more than 16 of them were found to gain little.
 const (
 	extendVersion   = 16
 	extendedWorkers = 16
@@ -67,8 +67,8 @@ func (d *checker) checkPooler([]string) (f loader.Finding) {
 			"(PgBouncer: pool_mode = session, default_pool_size of at least %d)", d.sessions()+extraSessions))
 }
 
-// sessions returns how many sessions load at the same time, on all hosts together. The workers of a staged method upload;
-// only its commits need the server.
+// sessions returns how many sessions load at the same time, on all hosts together. The workers of a staged method
+// upload; only its commits need the server.
 func (d *checker) sessions() int {
 	if d.Caps().Staged {
 		return max(d.intent.Contract.Commits, 1)
@@ -79,8 +79,8 @@ func (d *checker) sessions() int {
 // extraSessions are the connections of a run that load nothing: one holds the table, one asks questions.
 const extraSessions = 2
 
-// checkConnections compares free connections with those that the run opens. Loading sessions are spread over the hosts, and
-// each has its own max_connections. Too few connections stop no push: refused sessions are retried.
+// checkConnections compares free connections with those that the run opens. Loading sessions are spread over the hosts,
+// and each has its own max_connections. Too few connections stop no push: refused sessions are retried.
 func (d *checker) checkConnections([]string) loader.Finding {
 	hosts, f := len(d.hosts), d.facts
 	need := (d.sessions()+hosts-1)/hosts + extraSessions
@@ -125,7 +125,8 @@ func (d *checker) checkConnections([]string) loader.Finding {
 const (
 	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends nothing that would have gone on.
 	minDeadline = 2 * time.Minute
-	// maxRate is more than a server process takes from one session, in bytes a second; a binary COPY was measured at 600 MB/s.
+	// maxRate is more than a server process takes from one session, in bytes a second; a binary COPY was measured at
+	// 600 MB/s.
 	maxRate = 1 << 30
 )
 
@@ -214,8 +215,8 @@ func (d *checker) checkCommits([]string) loader.Finding {
 	return sqlload.OK(fmt.Sprintf("synchronous_commit %s: a batch is acknowledged when it is in the log", commit))
 }
 
-// checkCheckpoints estimates how many checkpoints the run causes. The server begins one when the log since the last has grown
-// to max_wal_size / (1 + checkpoint_completion_target) (xlog.c, CalculateCheckpointSegments; since version 11).
+// checkCheckpoints estimates how many checkpoints the run causes. The server begins one when the log since the last has
+// grown to max_wal_size / (1 + checkpoint_completion_target) (xlog.c, CalculateCheckpointSegments; since version 11).
 func (d *checker) checkCheckpoints([]string) (f loader.Finding) {
 	const (
 		few      = 4       // checkpoints that hardly matter to a run

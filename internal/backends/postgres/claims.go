@@ -38,8 +38,8 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 // reserveAttempts bounds the attempts at a reservation that another run's interrupts.
 const reserveAttempts = 20
 
-// Serialize implements sqlload.Claims by a serializable transaction: of two that overlap one fails and is retried. An advisory
-// lock would do, but YugabyteDB before 2025.1 has none.
+// Serialize implements sqlload.Claims by a serializable transaction: of two that overlap one fails and is retried. An
+// advisory lock would do, but YugabyteDB before 2025.1 has none.
 func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
 	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"
 	if l.flavour == redshift {
@@ -63,8 +63,8 @@ func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State
 	return err
 }
 
-// ResolveBatch implements sqlload.Claims. It claims and rolls back, in one message: an uncommitted claim, which no SELECT
-// shows, makes it wait up to lockWait.
+// ResolveBatch implements sqlload.Claims. It claims and rolls back, in one message: an uncommitted claim, which no
+// SELECT shows, makes it wait up to lockWait.
 func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	switch {
 	case l.flavour == redshift:
@@ -100,8 +100,9 @@ const (
 // endTimeout is how long a backend may take to end: it rolls back first, and may be in the middle of a disk write.
 const endTimeout = 30 * time.Second
 
-// EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load the
-// batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim. A key range has no claim.
+// EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
+// the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim. A key range has no
+// claim.
 func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
 	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
 		return nil
@@ -118,8 +119,8 @@ func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref
 	return nil
 }
 
-// endOthersOn ends every session of the run on one host that is not spared, and waits until they are gone: pg_stat_activity
-// drops a backend after its transaction has ended.
+// endOthersOn ends every session of the run on one host that is not spared, and waits until they are gone:
+// pg_stat_activity drops a backend after its transaction has ended.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
@@ -165,48 +166,4 @@ func (l *opened) spared(ref loader.Ref) map[backend]bool {
 		}
 	}
 	return spared
-}
-
-// Redshift speaks PostgreSQL's protocol, with the catalog of PostgreSQL 8.0.
-//
-// Claims there need a lock. Redshift enforces no primary key and has no ON CONFLICT, so a claim row keeps nobody out: under
-// SNAPSHOT isolation, the default of new databases, two transactions both find no claim, and the second INSERT waits for the
-// first one's table lock only to add the same row. SERIALIZABLE would let one of them fail, but the database's owner chooses
-// the level. So a claim begins with LOCK TABLE on the claim table, and holds it to the end. A transaction's snapshot is taken
-// by its first SELECT, COPY or DML (Database Developer Guide, "Isolation levels in Amazon Redshift"), and not by LOCK: the
-// holder of the lock sees all claims that were committed before.
-//
-// So groups of all runs with their claims in one schema are loaded one after the other. For one table that costs nothing:
-// COPYs into it wait for each other anyway (the same guide, "Concurrent write examples").
-
-func lockClaims(s sqlload.Statements) string { return "LOCK TABLE " + s.Claims }
-
-// claimLockTimeout bounds, in milliseconds, how long ResolveBatch waits for the lock on the claims.
-const claimLockTimeout = 5 * 60 * 1000
-
-// lockAndLook begins a transaction that has the claim table for itself, and looks for the claim.
-func lockAndSelectClaim(ctx context.Context, c sqlload.Conn, s sqlload.Statements, ref loader.Ref) (rows [][]string, err error) {
-	for _, statement := range [...]string{"BEGIN", lockClaims(s)} {
-		if _, err := c.Exec(ctx, statement); err != nil {
-			return nil, err
-		}
-	}
-	return sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-}
-
-// resolveInRedshift is ResolveBatch. An earlier attempt that still runs holds the lock until it has committed or rolled back.
-// The caller closes the connection, which ends the transaction.
-func resolveInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
-	_, err := c.Exec(ctx, fmt.Sprintf("SET statement_timeout TO %d", claimLockTimeout))
-	var found [][]string
-	if err == nil {
-		found, err = lockAndSelectClaim(ctx, c, s.Statements, ref)
-	}
-	if err != nil {
-		return loader.Resolution{}, &loader.Error{
-			Op: "look for the claim", Applied: loader.Unknown, Err: err,
-			Hint: "an earlier attempt may still hold the claim table: SELECT pid FROM svv_transactions WHERE granted, then pg_terminate_backend(pid)",
-		}
-	}
-	return sqlload.ReadClaim(found, ref)
 }

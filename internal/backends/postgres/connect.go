@@ -82,8 +82,9 @@ func (a access) endpoints() ([]endpoint, error) {
 	return all, nil
 }
 
-// config returns pgconn's configuration for one server. What the target leaves out comes from libpq's environment and files:
-// PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors quote it.
+// config returns pgconn's configuration for one server. What the target leaves out comes from libpq's environment and
+// files: PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors
+// quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
 	words := map[string]string{
 		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
@@ -125,8 +126,8 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 	return config, a.secure(config, e.host)
 }
 
-// parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and pgconn
-// redacts passwords only.
+// parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and
+// pgconn redacts passwords only.
 func parseReason(err error) error {
 	parse := (*pgconn.ParseConfigError)(nil)
 	if !errors.As(err, &parse) {
@@ -179,8 +180,8 @@ const adminName = "terapush"
 // connectTimeout bounds one attempt to connect: some servers accept and then say nothing.
 const connectTimeout = 10 * time.Second
 
-// connect opens one connection and sets it up. Every connection comes from here, so that --set holds for the proof and for
-// Resolve as it does for the load.
+// connect opens one connection and sets it up. Every connection comes from here, so that --set holds for the proof and
+// for Resolve as it does for the load.
 func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()

@@ -17,12 +17,13 @@ import (
 
 // copyIn runs a COPY … FROM STDIN with the batch as its data, and returns how many rows the server says it took.
 //
-// pgconn.CopyFrom copies the data into a buffer of 64 KiB and writes that: 1.26 to 1.37 times the client CPU of a plain write
-// loop, against 1.11 to 1.15 for a whole push by frames of 256 KiB that the kernel takes out of the ring itself, stamping
-// included. (PostgreSQL's documentation, "COPY Operations", calls the frames CopyData; their bounds mean nothing.)
+// pgconn.CopyFrom copies the data into a buffer of 64 KiB and writes that: 1.26 to 1.37 times the client CPU of a plain
+// write loop, against 1.11 to 1.15 for a whole push by frames of 256 KiB that the kernel takes out of the ring itself,
+// stamping included. (PostgreSQL's documentation, "COPY Operations", calls the frames CopyData; their bounds mean
+// nothing.)
 //
-// The server may answer while data is sent: an error ends the sending at once, and the server drops the frames on their way.
-// When copyIn returns, nothing reads the batch any more.
+// The server may answer while data is sent: an error ends the sending at once, and the server drops the frames on their
+// way. When copyIn returns, nothing reads the batch any more.
 func (s *session) copyIn(ctx context.Context, statement string, b *batch.Batch) (int64, error) {
 	body := b.Open()
 	defer func() { _ = body.Close() }()

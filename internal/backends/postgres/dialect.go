@@ -25,8 +25,8 @@ func (f flavour) dialect() sqlload.Dialect {
 		},
 	}
 	if f == redshift {
-		// date_part knows no epoch there and takes the pieces of a timestamp in other ways, so the microseconds are counted by
-		// a function of its own. A plain numeric has 18 digits.
+		// date_part knows no epoch there and takes the pieces of a timestamp in other ways, so the microseconds are
+		// counted by a function of its own. A plain numeric has 18 digits.
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
 		d.Reads = map[rows.Type]string{rows.Decimal: "CAST(%s AS text)"}

@@ -38,8 +38,8 @@ func faultOf(err error) (loader.Fault, bool) {
 	return loader.Fault{}, false
 }
 
-// serverFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and undoes all
-// it did; FATAL and PANIC end the session at any moment, even between a commit and its answer.
+// serverFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and undoes
+// all it did; FATAL and PANIC end the session at any moment, even between a commit and its answer.
 func serverFault(e *pgconn.PgError) loader.Fault {
 	f, listed := faults().Code(e.Code)
 	if !listed && len(e.Code) == 5 {

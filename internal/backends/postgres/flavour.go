@@ -109,8 +109,8 @@ func errRedshift() error {
 	}
 }
 
-// yugabyteNodes returns the nodes in yb_servers() that can be reached from here and are not known yet. It tries each address
-// once: in containers and behind gateways a node's own address may mean nothing to a client.
+// yugabyteNodes returns the nodes in yb_servers() that can be reached from here and are not known yet. It tries each
+// address once: in containers and behind gateways a node's own address may mean nothing to a client.
 func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endpoint) ([]endpoint, error) {
 	found, err := rowsOf(ctx, c, "SELECT host, port, public_ip FROM yb_servers()")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// holderName is the application_name of the connection that holds a table for a run. It differs from the sessions', which
-// Resolve ends.
+// holderName is the application_name of the connection that holds a table for a run. It differs from the sessions',
+// which Resolve ends.
 func holderName(run string) string { return truncate("terapush-table/" + run) }
 
 // holdSetup keeps the server from ending an idle connection, and lets it detect soon that the client is gone.
@@ -25,9 +25,9 @@ const holdSetup = keepAlive + "; SELECT set_config(name, '0', false) FROM pg_set
 // holdTimeout is how long the connection of a run that has just ended, or was killed, may still hold the table.
 const holdTimeout = time.Second
 
-// hold keeps other runs off the table until Close, by an advisory lock of a transaction: a pooler would lend the connection of
-// a session's lock to others. The transaction has read nothing, so it delays no vacuum. Servers without such locks, as
-// YugabyteDB before 2025.1 and Redshift, keep nobody off.
+// hold keeps other runs off the table until Close, by an advisory lock of a transaction: a pooler would lend the
+// connection of a session's lock to others. The transaction has read nothing, so it delays no vacuum. Servers without
+// such locks, as YugabyteDB before 2025.1 and Redshift, keep nobody off.
 func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone || l.flavour == redshift {

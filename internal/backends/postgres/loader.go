@@ -14,7 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// opened is the back-end on one table. Whatever loads nothing is rare and gets a connection of its own, which cannot be dead.
+// opened is the back-end on one table. Whatever loads nothing is rare and gets a connection of its own, which cannot be
+// dead.
 type opened struct {
 	sqlload.ClaimedTable
 	access
@@ -79,7 +80,8 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	return openStaged(ctx, l)
 }
 
-// tablePersistence is the reported setting that is "unlogged" where a crash empties the table, with or without the option.
+// tablePersistence is the reported setting that is "unlogged" where a crash empties the table, with or without the
+// option.
 const tablePersistence = "table_persistence"
 
 // Server describes the server and, after Prepare, how durable the table is.
@@ -110,8 +112,8 @@ func (l *opened) somewhere(ctx context.Context, f func(*pgconn.PgConn, endpoint)
 	return f(c, e)
 }
 
-// dial connects to the first host that answers, beginning with the one at index first. Hosts that target_session_attrs refuses
-// are tried each time: a failover may change their roles.
+// dial connects to the first host that answers, beginning with the one at index first. Hosts that target_session_attrs
+// refuses are tried each time: a failover may change their roles.
 func (l *opened) dial(ctx context.Context, first int, notice pgconn.NoticeHandler) (c *pgconn.PgConn, at endpoint, err error) {
 	err = loader.FirstOf(ctx, l.hosts, first, func(ctx context.Context, e endpoint) (err error) {
 		at = e

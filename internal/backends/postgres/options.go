@@ -40,8 +40,8 @@ type options struct {
 	s3Keys             bool   // the server reads the bucket with our keys
 }
 
-// planOf reads method and options of a target. It returns all that cannot work on any server as one error; the types of the
-// options are checked already.
+// planOf reads method and options of a target. It returns all that cannot work on any server as one error; the types of
+// the options are checked already.
 func planOf(t loader.Target) (method string, o options, err error) {
 	m, known := loader.FindMethod(driver{}, t.Method)
 	if !known {

@@ -1,8 +1,8 @@
 // Package postgres loads PostgreSQL and what speaks its protocol: YugabyteDB's YSQL and Redshift.
 //
-// A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows, in a transaction
-// that claims the batch first (internal/sqlload). The staged methods put batches into S3 and let the server read a group of them
-// in such a transaction (staged.go). The server is asked which product it is: see flavour.
+// A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows, in a
+// transaction that claims the batch first (internal/sqlload). The staged methods put batches into S3 and let the server
+// read a group of them in such a transaction (staged.go). The server is asked which product it is: see flavour.
 package postgres
 
 import (
@@ -67,7 +67,7 @@ func capsOf(method string, o options) loader.Caps {
 	switch method {
 	case methodS3Copy:
 		c.Formats, c.Staged = []batch.Format{batch.CSV}, true
-		c.Commits = 1 // COPYs into one table wait for each other, and so do claims: see claims.go
+		c.Commits = 1 // COPYs into one table wait for each other, and so do claims: see redshift.go
 		// A slice reads an object at a time, so a group should hold several for each slice.
 		c.DefaultBatchBytes, c.DefaultGroupBytes = 32<<20, 4<<30
 	case methodImport:
@@ -76,14 +76,14 @@ func capsOf(method string, o options) loader.Caps {
 		c.DefaultBatchBytes, c.DefaultGroupBytes = 32<<20, 256<<20
 	case methodInsert:
 		c.Formats = []batch.Format{batch.PGValues}
-		// The server refuses a statement of 1 GiB, and holds one in memory several times over while it parses it. From 64 KiB
-		// up the size made no difference beyond the noise.
+		// The server refuses a statement of 1 GiB, and holds one in memory several times over while it parses it. From
+		// 64 KiB up the size made no difference beyond the noise.
 		c.MaxBytes, c.DefaultBatchBytes = 16<<20, 1<<20
 	default:
 		c.Formats = []batch.Format{batch.PGBinary, batch.PGText, batch.CSV}
-		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine); 1 MiB cost the server a
-		// fifth more CPU. 16 MiB leaves room for the three round trips of a batch and the flush of its commit, which were not
-		// measured, and keeps rings small and retries cheap.
+		// From 4 to 128 MiB the size made no difference beyond the noise (PostgreSQL 15, same machine); 1 MiB cost the
+		// server a fifth more CPU. 16 MiB leaves room for the three round trips of a batch and the flush of its commit,
+		// which were not measured, and keeps rings small and retries cheap.
 		c.DefaultBatchBytes = 16 << 20
 	}
 	if o.rowsPerTransaction > 0 {

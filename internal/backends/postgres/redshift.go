@@ -9,7 +9,52 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
 )
+
+// Redshift speaks PostgreSQL's protocol, with the catalog of PostgreSQL 8.0.
+//
+// Claims there need a lock. Redshift enforces no primary key and has no ON CONFLICT, so a claim row keeps nobody out:
+// under SNAPSHOT isolation, the default of new databases, two transactions both find no claim, and the second INSERT
+// waits for the first one's table lock only to add the same row. SERIALIZABLE would let one of them fail, but the
+// database's owner chooses the level. So a claim begins with LOCK TABLE on the claim table, and holds it to the end. A
+// transaction's snapshot is taken by its first SELECT, COPY or DML (Database Developer Guide, "Isolation levels in
+// Amazon Redshift"), and not by LOCK: the holder of the lock sees all claims that were committed before.
+//
+// So groups of all runs with their claims in one schema are loaded one after the other. For one table that costs
+// nothing: COPYs into it wait for each other anyway (the same guide, "Concurrent write examples").
+
+func lockClaims(s sqlload.Statements) string { return "LOCK TABLE " + s.Claims }
+
+// claimLockTimeout bounds, in milliseconds, how long ResolveBatch waits for the lock on the claims.
+const claimLockTimeout = 5 * 60 * 1000
+
+// lockAndLook begins a transaction that has the claim table for itself, and looks for the claim.
+func lockAndSelectClaim(ctx context.Context, c sqlload.Conn, s sqlload.Statements, ref loader.Ref) (rows [][]string, err error) {
+	for _, statement := range [...]string{"BEGIN", lockClaims(s)} {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	return sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+}
+
+// resolveInRedshift is ResolveBatch. An earlier attempt that still runs holds the lock until it has committed or rolled
+// back. The caller closes the connection, which ends the transaction.
+func resolveInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+	_, err := c.Exec(ctx, fmt.Sprintf("SET statement_timeout TO %d", claimLockTimeout))
+	var found [][]string
+	if err == nil {
+		found, err = lockAndSelectClaim(ctx, c, s.Statements, ref)
+	}
+	if err != nil {
+		return loader.Resolution{}, &loader.Error{
+			Op: "look for the claim", Applied: loader.Unknown, Err: err,
+			Hint: "an earlier attempt may still hold the claim table: SELECT pid FROM svv_transactions WHERE granted, then pg_terminate_backend(pid)",
+		}
+	}
+	return sqlload.ReadClaim(found, ref)
+}
 
 func (s statements) createRedshiftClaims() string {
 	return "CREATE TABLE IF NOT EXISTS " + s.Claims +
@@ -27,8 +72,8 @@ func selectRedshiftSize(table string) string {
 		sqlload.Literal(strings.ToLower(schema)), sqlload.Literal(strings.ToLower(name)))
 }
 
-// fromCatalog finds a table by its quoted name: Redshift has no to_regclass. It folds names to lower case unless a session
-// changes that.
+// fromCatalog finds a table by its quoted name: Redshift has no to_regclass. It folds names to lower case unless a
+// session changes that.
 func fromCatalog(table string) string {
 	schema, name := unquoted(table)
 	in := "current_schema()"
@@ -57,8 +102,8 @@ type loadError struct {
 func (e *loadError) Error() string { return e.err.Error() + "; " + e.row }
 func (e *loadError) Unwrap() error { return e.err }
 
-// addBadRow adds the first bad row to the error of a COPY, which itself says only where to look. The session is the commit's
-// own, so its rows in the system tables are about this COPY.
+// addBadRow adds the first bad row to the error of a COPY, which itself says only where to look. The session is the
+// commit's own, so its rows in the system tables are about this COPY.
 func (s *session) addBadRow(ctx context.Context, err error) error {
 	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, new(*pgconn.PgError)) {
 		return err

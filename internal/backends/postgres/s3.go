@@ -29,9 +29,9 @@ func checkImport(ctx context.Context, c *pgconn.PgConn) error {
 	return failed("look for the extension aws_s3", err)
 }
 
-// copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if an
-// object is missing, the count of rows shows it before the commit. MAXERROR 0 and no ACCEPTINVCHARS or TRUNCATECOLUMNS keep
-// rows as they were sent. Every group would analyze compression and statistics again.
+// copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if
+// an object is missing, the count of rows shows it before the commit. MAXERROR 0 and no ACCEPTINVCHARS or
+// TRUNCATECOLUMNS keep rows as they were sent. Every group would analyze compression and statistics again.
 func (s statements) copyObjects(a objstore.Access, folder string) string {
 	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
 		s.Table, s.Columns(s.Schema), sqlload.Literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), sqlload.Literal(a.Region))

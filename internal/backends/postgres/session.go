@@ -58,8 +58,8 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// setUp registers the session's process before it takes the run's name: a Resolve in between would end a session of the run
-// that it does not know.
+// setUp registers the session's process before it takes the run's name: a Resolve in between would end a session of the
+// run that it does not know.
 func (s *session) setUp(ctx context.Context) error {
 	if s.options.nonTransactional {
 		if _, err := exec(ctx, s.conn, nonTransactional); err != nil {
@@ -170,8 +170,8 @@ func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) 
 	return results[0].CommandTag.RowsAffected(), nil
 }
 
-// Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error. What a
-// deferred constraint refuses is certainly not applied.
+// Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.
+// What a deferred constraint refuses is certainly not applied.
 func (s *session) Commit(ctx context.Context) error {
 	results, err := exec(ctx, s.conn, "COMMIT")
 	if err != nil {

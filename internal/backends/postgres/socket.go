@@ -10,9 +10,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// socket keeps the error that broke it. pgconn 5.12 loses that error: if a connection breaks while it waits for an answer,
-// Exec returns "conn closed", the error of a connection that was closed before, and calls it safe to retry although the
-// statement was sent (MultiResultReader.NextResult drops the error of its peekMessage).
+// socket keeps the error that broke it. pgconn 5.12 loses that error: if a connection breaks while it waits for an
+// answer, Exec returns "conn closed", the error of a connection that was closed before, and calls it safe to retry
+// although the statement was sent (MultiResultReader.NextResult drops the error of its peekMessage).
 type socket struct {
 	net.Conn
 	broken atomic.Pointer[error] // the first error
@@ -57,16 +57,16 @@ func socketOf(c *pgconn.PgConn) *socket {
 	return s
 }
 
-// closeSocket closes the socket at once. Without it pgconn keeps the socket of a cancelled COPY open for up to 15 s, and
-// the server the claim.
+// closeSocket closes the socket at once. Without it pgconn keeps the socket of a cancelled COPY open for up to 15 s,
+// and the server the claim.
 func closeSocket(c *pgconn.PgConn) {
 	if s := socketOf(c); s != nil {
 		_ = s.Close()
 	}
 }
 
-// cause returns the server's error with all of its parts, or the socket's error in place of "conn closed". The result must
-// not say that it is safe to retry.
+// cause returns the server's error with all of its parts, or the socket's error in place of "conn closed". The result
+// must not say that it is safe to retry.
 func cause(c *pgconn.PgConn, err error) error {
 	server := (*pgconn.PgError)(nil)
 	switch {

@@ -10,7 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// staged is the back-end for methods whose batches go into an object store first. Its claims are those of commit groups.
+// staged is the back-end for methods whose batches go into an object store first. Its claims are those of commit
+// groups.
 type staged struct {
 	*opened
 	*objstore.Staging
@@ -45,7 +46,8 @@ func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session
 	return l.Staging.Session(ctx, c)
 }
 
-// Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the group.
+// Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
+// group.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
 	st, err := l.State()
 	if err != nil {

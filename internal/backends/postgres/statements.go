@@ -9,10 +9,10 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// A loading session waits lockWait for a lock: long enough for an earlier attempt at the same batch to end, and shorter than
-// the engine's smallest deadline of two minutes, so that the server's error arrives. idleInTransaction and the keep-alives
-// end the transaction of a client that has vanished; otherwise its claim would stand as long as the kernel keeps the
-// connection, two hours and more.
+// A loading session waits lockWait for a lock: long enough for an earlier attempt at the same batch to end, and shorter
+// than the engine's smallest deadline of two minutes, so that the server's error arrives. idleInTransaction and the
+// keep-alives end the transaction of a client that has vanished; otherwise its claim would stand as long as the kernel
+// keeps the connection, two hours and more.
 const (
 	lockWait          = "90s"
 	idleInTransaction = "2min"
@@ -29,8 +29,8 @@ type statements struct {
 	primaryKey bool
 }
 
-// claimsTable returns the quoted claim table in a schema. It is unlogged where the target is: after a crash a logged claim
-// would call rows applied that are gone.
+// claimsTable returns the quoted claim table in a schema. It is unlogged where the target is: after a crash a logged
+// claim would call rows applied that are gone.
 func claimsTable(schema string, unlogged bool) string {
 	if unlogged {
 		return qualified(schema, sqlload.UnloggedClaims)
@@ -96,8 +96,8 @@ func (s statements) createClaims() string {
 		" (run text NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL, PRIMARY KEY (" + key + "))"
 }
 
-// selectClaimsTable reads whether this user may use the claim table, how durable it is, and whether it has a unique key on
-// exactly (run, batch). indoption has an entry for each column of the key, and none for those of INCLUDE.
+// selectClaimsTable reads whether this user may use the claim table, how durable it is, and whether it has a unique key
+// on exactly (run, batch). indoption has an entry for each column of the key, and none for those of INCLUDE.
 func (s statements) selectClaimsTable() string {
 	if s.flavour == redshift {
 		return s.selectRedshiftClaims()
@@ -121,8 +121,8 @@ func durability(unlogged bool) string {
 	return "logged"
 }
 
-// claim begins a transaction and claims, in one message. READ COMMITTED sees a claim that another session has just committed,
-// where higher levels would fail.
+// claim begins a transaction and claims, in one message. READ COMMITTED sees a claim that another session has just
+// committed, where higher levels would fail.
 func claim(s sqlload.Statements, r loader.Ref) string {
 	return "BEGIN ISOLATION LEVEL READ COMMITTED; " + s.InsertClaim(r) + " ON CONFLICT DO NOTHING"
 }
@@ -143,15 +143,15 @@ func (s statements) load(f batch.Format, d loader.Dedup) string {
 	return fmt.Sprintf("COPY %s (%s) FROM STDIN WITH (%s)", s.Table, s.Columns(s.Schema), how)
 }
 
-// sessionSetup returns the first statements of every connection: the settings that the statements here need, and then those of
-// --set, which override them.
+// sessionSetup returns the first statements of every connection: the settings that the statements here need, and then
+// those of --set, which override them.
 func (f flavour) sessionSetup(t loader.Target) string {
 	// Literals need standard_conforming_strings; quote_all_identifiers changes names that the server returns.
 	setup := fmt.Sprintf("SET lock_timeout = '%s'; SET idle_in_transaction_session_timeout = '%s'; %s; "+
 		"SET standard_conforming_strings = on; SET quote_all_identifiers = off", lockWait, idleInTransaction, keepAlive)
 	if f == redshift {
-		// Timeouts and keep-alives are not a session's to set there. The group marks the run's statements in the system views,
-		// and can select a queue.
+		// Timeouts and keep-alives are not a session's to set there. The group marks the run's statements in the system
+		// views, and can select a queue.
 		setup = "SET query_group TO 'terapush'"
 	}
 	if set := sessionSettings(t.Settings); set != "" {

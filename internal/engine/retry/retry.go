@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter, so that
-// workers that failed together do not retry together; eight of them outlast a server's restart.
+// Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter,
+// so that workers that failed together do not retry together; eight of them outlast a server's restart.
 type Policy struct {
 	Retries int
 }
@@ -21,9 +21,9 @@ const (
 	longest   = 30 * time.Second
 )
 
-// Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left. It calls lost with every error that a
-// retry follows. f starts over each time and must drop a partial answer. A statement that took too long is not retried: it would
-// take as long again.
+// Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left. It calls lost with every error
+// that a retry follows. f starts over each time and must drop a partial answer. A statement that took too long is not
+// retried: it would take as long again.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
 		err := f(ctx)
@@ -55,8 +55,8 @@ type Waits struct {
 	next *backoff.ExponentialBackOff
 }
 
-// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if no attempt is left or the
-// context ends.
+// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if no attempt is left
+// or the context ends.
 func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
 	if w.left <= 0 || ctx.Err() != nil {
 		return false
