@@ -143,8 +143,10 @@ type Statements struct {
 	OtherClaims string
 }
 
+// DropTable removes the table.
 func (s Statements) DropTable() string { return fmt.Sprintf(cmp.Or(s.Drop, "DROP TABLE %s"), s.Table) }
 
+// Truncate empties the table.
 func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.Table }
 
 // SelectAny returns a row if the table has any.
@@ -152,6 +154,7 @@ func (s Statements) SelectAny() string {
 	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.Table)
 }
 
+// InsertClaim claims a batch.
 func (s Statements) InsertClaim(r loader.Ref) string {
 	return s.insert(r.ID.Run, r.ID.Number, r.First, r.Rows)
 }

@@ -122,19 +122,20 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 		return false, 0, err
 	}
 	if s.flavour == redshift {
-		found, err = lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref)
-		if err == nil && len(found) == 0 {
+		if found, err = lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref); err == nil && len(found) == 0 {
 			_, err = exec(ctx, s.conn, s.InsertClaim(ref))
 			return false, 0, err
 		}
 	} else {
-		results, err := exec(ctx, s.conn, claim(s.Statements, ref))
+		var results []*pgconn.Result
+		results, err = exec(ctx, s.conn, claim(s.Statements, ref))
 		if err != nil || results[len(results)-1].CommandTag.RowsAffected() == 1 {
 			return false, 0, err
 		}
-		if found, err = rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number)); err == nil && len(found) == 0 {
-			err = sqlload.ErrClaimVanished
-		}
+		found, err = rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	}
+	if err == nil && len(found) == 0 {
+		err = sqlload.ErrClaimVanished
 	}
 	if err != nil {
 		return false, 0, err
