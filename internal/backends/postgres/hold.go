@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -85,6 +86,9 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 	}
 	for start := time.Now(); ; {
 		got, err := rowsOf(ctx, c, fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%d)", try, int64(key)))
+		if err == nil && len(got) == 0 {
+			err = errors.New("the server does not say whether the lock was taken")
+		}
 		if err != nil || got[0][0] == "t" {
 			return nil, err
 		}
