@@ -187,7 +187,7 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 			r.numbers.stop()
 			until = nil
 		case <-drain:
-			r.asked.Store(true)
+			r.stopRequested.Store(true)
 			r.numbers.stop()
 			r.endRetries()
 			return
@@ -210,7 +210,7 @@ type run struct {
 	// with the first failure, after which other batches are still retried.
 	retryCtx, handoutCtx context.Context
 	endRetries           func()
-	asked                atomic.Bool // to stop
+	stopRequested        atomic.Bool
 
 	mu      sync.Mutex
 	failed  error
@@ -224,7 +224,7 @@ type run struct {
 // time was over.
 func (r *run) end() int64 {
 	handed, stopped := r.numbers.state()
-	inTime := stopped && !r.asked.Load() && !r.isBroken()
+	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
 	if handed < r.Batches && !inTime {
 		return 0
 	}

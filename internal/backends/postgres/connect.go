@@ -86,7 +86,7 @@ func (a access) endpoints() ([]endpoint, error) {
 // files: PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors
 // quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
-	words := map[string]string{
+	params := map[string]string{
 		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
 		"sslmode": "disable", // TLS is set up below, as for every other database
 	}
@@ -94,11 +94,11 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		switch name {
 		case "host", "port", "password", "sslmode", "load_balance": // load_balance: all nodes are used anyway
 		default:
-			words[name] = values[len(values)-1]
+			params[name] = values[len(values)-1]
 		}
 	}
 	var text strings.Builder
-	for name, value := range words {
+	for name, value := range params {
 		if value != "" {
 			fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
 		}

@@ -1,4 +1,4 @@
-// Package postgres loads PostgreSQL and what speaks its protocol: YugabyteDB's YSQL and Redshift.
+// Package postgres loads PostgreSQL and two products that speak its protocol: YugabyteDB (YSQL) and Redshift.
 //
 // A batch is one COPY … FROM STDIN whose stream was encoded before the load began, or one INSERT of many rows, in a
 // transaction that claims the batch first (internal/sqlload). The staged methods put batches into S3 and let the server
