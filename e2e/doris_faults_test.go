@@ -67,7 +67,7 @@ func TestDorisForeignLabel(t *testing.T) {
 		return doris.Fault{}
 	}})
 	l := fewPeople()
-	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 7).says(t, "is in already, although it was never sent")
+	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 7).says(t, "is applied already, although it was never sent")
 	assert.Equal(t, report.Unknown, reportOf(t, r).Result.Outcome)
 }
 

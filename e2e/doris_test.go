@@ -241,7 +241,7 @@ func TestDorisGroupCommit(t *testing.T) {
 				assert.Equal(t, "at-least-once", is.Plan.Delivery)
 				assert.Contains(t, strings.Join(is.Warnings, "\n"), "at least once")
 				assert.Equal(t, mode+"_mode", is.Target.Settings["group_commit"])
-				r.says(t, "group commit", "at least once", "sending again what may be in already")
+				r.says(t, "group commit", "at least once", "sending again what may be applied already")
 				assert.Equal(t, l.rows, is.Result.Rows, "acknowledged rows, each counted once")
 				assert.Equal(t, []any{true, false}, []any{is.Verify.Ran, is.Verify.OK})
 				for _, bad := range is.Verify.BadBatches {

@@ -18,9 +18,9 @@ type doctor struct {
 	*opened
 	intent   loader.Intent
 	conn     sqlload.SQL
-	of       *sqlload.Checked  // the tables
-	vars     map[string]string // as they hold for a loading session: with those of --set
-	account  string            // quoted, as GRANT wants it
+	of       *sqlload.TableCheck // the tables
+	vars     map[string]string   // as they hold for a loading session: with those of --set
+	account  string              // quoted, as GRANT wants it
 	grants   grants
 	findings []loader.Finding
 }

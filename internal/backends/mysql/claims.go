@@ -57,8 +57,8 @@ func reservationLock(n tableName) string {
 	return fmt.Sprintf("%s-%x", sqlload.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
 }
 
-// InTurn implements sqlload.Claims by a lock that the server keeps for a connection.
-func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
+// Serialize implements sqlload.Claims by a lock that the server keeps for a connection.
+func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
 	lock := reservationLock(l.name)
 	got, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT GET_LOCK('%s', %d)", lock, lockWait))
 	if err != nil {
@@ -96,7 +96,7 @@ func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref
 		return err
 	}
 	for _, e := range l.endpoints {
-		// A session there that still runs holds its claim, which Settled waits for.
+		// A session there that still runs holds its claim, which ResolveBatch waits for.
 		if err := l.endOthersOn(ctx, e, s, ref); err != nil {
 			l.log.Warn("earlier attempts may still run", "host", e.address, "error", err)
 		}
@@ -173,9 +173,9 @@ func atWork(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (
 	return firsts(found), err
 }
 
-// Settled implements sqlload.Claims. It looks with a locking read, which waits for whoever has inserted the claim and
+// ResolveBatch implements sqlload.Claims. It looks with a locking read, which waits for whoever has inserted the claim and
 // neither committed nor rolled back: only then is "not there" final.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
 		return loader.Resolution{}, err
 	}
@@ -185,5 +185,5 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 		defer cancel()
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()
-	return s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
+	return s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
 }

@@ -30,7 +30,7 @@ func TestMyISAM(t *testing.T) {
 		_, err := db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
 		assert.Error(t, err, "the row stays, since it may be somebody's; MySQL warns of the engine besides")
 		_, err = db.Probe(t.Context(), contractOf(loadData, 1), batchOf(t, d, batch.TSV, id(0), 7, 1))
-		assert.ErrorContains(t, err, "the row with key 7 of table "+db.name.quoted()+", which is to be the run's, is there already")
+		assert.ErrorContains(t, err, "the row with key 7 of table "+db.name.quoted()+", which the run would write, is there already")
 		assert.EqualValues(t, 1, s.rowsIn(t, "old"), "a row that was there stays")
 	})
 }

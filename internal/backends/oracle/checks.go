@@ -19,10 +19,10 @@ const checkTime = 8 * time.Second
 type doctor struct {
 	*opened
 	intent loader.Intent
-	of     *sqlload.Checked // the table
-	user   string           // who has logged on
-	owner  string           // of the table, there or not
-	rights []string         // system privileges of the session
+	of     *sqlload.TableCheck // the table
+	user   string              // who has logged on
+	owner  string              // of the table, there or not
+	rights []string            // system privileges of the session
 }
 
 // CheckServer implements loader.Checker: it asks for the limits that a push meets on this server, and for rights.

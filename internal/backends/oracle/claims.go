@@ -32,9 +32,9 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, err
 }
 
-// InTurn implements sqlload.Claims: a run holds the claim table to itself from the first look to the commit. What other
+// Serialize implements sqlload.Claims: a run holds the claim table to itself from the first look to the commit. What other
 // runs have in the memory of Fast Ingest counts, and is not seen there.
-func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
+func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
 	k := c.(*link)
 	if s.Flush != "" {
 		_, _ = k.exec(ctx, s.Flush)
@@ -54,13 +54,13 @@ func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, r
 // EndOthers implements sqlload.Claims. It ends no sessions, which would take the privilege ALTER SYSTEM.
 func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { return nil }
 
-// Settled implements sqlload.Claims. It waits until no earlier attempt can change anything any more, and then looks.
+// ResolveBatch implements sqlload.Claims. It waits until no earlier attempt can change anything any more, and then looks.
 //
 // What it finds is final because a session sends COMMIT only after the answers to everything before it: an attempt that
 // may still commit holds its claim, or its row, already. A claim that goes in says that none has committed, and none can any
 // more: a transaction which comes later waits for this one, or finds no claim and is new. The lock on the table, where there
 // are no claims, waits for all who have uncommitted rows there. Both are taken back.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	k, st := c.(*link), l.statements(s)
 	if s.Want.Contract.Dedup == loader.DedupRange {
 		err := k.begin(ctx)
@@ -70,7 +70,7 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 		if err != nil {
 			return loader.Resolution{}, k.inVain("wait for those who write to "+s.Table, err)
 		}
-		return s.Front(ctx, c, s.SelectSpan(batchRange(ref)), ref)
+		return s.ResolveFront(ctx, c, s.SelectSpan(batchRange(ref)), ref)
 	}
 	taken, err := k.insertClaim(ctx, st, ref)
 	switch {
@@ -79,9 +79,9 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	case !taken:
 		return loader.Resolution{Applied: loader.No}, k.rollback(ctx)
 	}
-	found, err := s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	found, err := s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
 	if err == nil && found.Applied == loader.No {
-		err = sqlload.ErrVanished
+		err = sqlload.ErrClaimVanished
 	}
 	return found, err
 }

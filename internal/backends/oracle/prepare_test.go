@@ -219,7 +219,7 @@ func TestNamesAreTaken(t *testing.T) {
 			target := s.table(methodArray)
 			target.Table = "taken"
 			_, _, err := s.prepare(t, target, nil)
-			require.ErrorContains(t, err, cmp.Or(c.says, "is this user allowed to SELECT from it?"))
+			require.ErrorContains(t, err, cmp.Or(c.says, "may this user SELECT from it?"))
 		})
 	}
 	t.Run("a table made meanwhile is not marked", func(t *testing.T) {
