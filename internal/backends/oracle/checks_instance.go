@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,22 +36,20 @@ func (x *doctor) onSessions() []sqlload.Check {
 			Name: "sessions",
 			Ask: "SELECT r.resource_name, TO_CHAR(r.current_utilization), r.limit_value FROM v$resource_limit r " +
 				"WHERE r.resource_name IN ('processes', 'sessions')",
-			Judge:  func(values []string) loader.Finding { return x.resource(resource, values) },
-			Hidden: x.hidden("how many sessions the instance takes", "V_$RESOURCE_LIMIT"),
+			Judge: func(values []string) loader.Finding { return x.resource(resource, values) },
 		}
 	}
 	return []sqlload.Check{
 		{
-			Name:   "sessions per user",
-			Ask:    "SELECT r.limit FROM user_resource_limits r WHERE r.resource_name = 'SESSIONS_PER_USER'",
-			Judge:  x.profile,
-			Hidden: func(error) (none loader.Finding) { return none },
+			Name:  "sessions per user",
+			Ask:   "SELECT r.limit FROM user_resource_limits r WHERE r.resource_name = 'SESSIONS_PER_USER'",
+			Judge: x.profile,
 		},
 		limit("processes"), limit("sessions"),
 		{
 			Name:  "server process",
 			Ask:   "SELECT s.server FROM v$session s WHERE TO_CHAR(s.sid) = SYS_CONTEXT('USERENV', 'SID')",
-			Judge: process, Hidden: x.hidden("which kind of process the session has", "V_$SESSION"),
+			Judge: process,
 		},
 	}
 }
@@ -139,7 +136,7 @@ func (x *doctor) commits([]string) loader.Finding {
 	if known {
 		return sqlload.OK("a commit is answered when it is durable")
 	}
-	return x.hidden("commit_wait and commit_logging", "V_$PARAMETER")(errors.New("the view is not to be seen"))
+	return loader.Finding{Grade: loader.GradeUnknown, Found: "V$PARAMETER cannot be read", Fix: x.grant(nil)}
 }
 
 // Lengths of values, in bytes, where MAX_STRING_SIZE is STANDARD.
@@ -183,49 +180,31 @@ func (x *doctor) lengths([]string) (f loader.Finding) {
 	return f
 }
 
-// onStorage is where the changes are logged, and how the rows of a transaction can be taken back. Redo is the ceiling of
-// every insert but direct ones; a managed service sizes it, and undo, itself.
+// onStorage is where the changes are logged. Redo is the ceiling of every insert but direct ones; a managed service sizes
+// it itself.
 func (x *doctor) onStorage() (checks []sqlload.Check) {
-	if !x.managed() {
+	if x.managed() {
+		return nil
+	}
+	if x.method == methodDirect {
 		checks = append(checks, sqlload.Check{
-			Name: "archive log", Ask: "SELECT d.log_mode, d.force_logging FROM v$database d",
-			Judge: x.archive, Hidden: x.hidden("whether redo is archived, and forced,", "V_$DATABASE"),
-		}, sqlload.Check{
-			Name: "redo logs", Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l",
-			Judge: x.redo, Hidden: x.hidden("number and size of the redo logs", "V_$LOG"),
+			Name: "force logging", Ask: "SELECT d.force_logging FROM v$database d", Judge: forceLogging,
 		})
 	}
-	if !x.managed() && x.method != methodDirect {
-		checks = append(checks, sqlload.Check{
-			Name: "undo",
-			Ask: "SELECT TO_CHAR(SUM(GREATEST(f.bytes, f.maxbytes))) FROM dba_data_files f " +
-				"WHERE f.tablespace_name = (SELECT p.value FROM v$parameter p WHERE p.name = 'undo_tablespace')",
-			Judge: x.undo, Hidden: x.hidden("the size of the undo tablespace", "DBA_DATA_FILES"),
-		})
-	}
-	if x.method == methodFast {
-		checks = append(checks, sqlload.Check{
-			Name:  "fast ingest",
-			Ask:   "SELECT TO_CHAR(a.total_size), TO_CHAR(a.free_space), TO_CHAR(a.num_writes) FROM v$memoptimize_write_area a",
-			Judge: writeArea, Hidden: x.hidden("the memory of Fast Ingest", "V_$MEMOPTIMIZE_WRITE_AREA"),
-		})
-	}
-	return checks
+	return append(checks, sqlload.Check{
+		Name: "redo logs", Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", Judge: x.redo,
+	})
 }
 
-func (x *doctor) archive(row []string) (f loader.Finding) {
+func forceLogging(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
-	found := fmt.Sprintf("%s, force logging %s", row[0], row[1])
-	switch {
-	case x.method == methodDirect && strings.EqualFold(row[1], "YES"):
-		return sqlload.Warn(found+": direct path writes every block into the redo log as well",
+	if strings.EqualFold(row[0], "YES") {
+		return sqlload.Warn("YES: direct path writes every block into the redo log as well",
 			"ALTER DATABASE NO FORCE LOGGING, where no standby needs it; then ALTER TABLE … NOLOGGING")
-	case row[0] == "ARCHIVELOG":
-		found += ": the archive grows by at least the rows"
 	}
-	return sqlload.OK(found)
+	return sqlload.OK(row[0])
 }
 
 // A log of which the groups are filled this often during a run, and that is smaller than this, makes loads wait: each
@@ -249,35 +228,6 @@ func (x *doctor) redo(row []string) (f loader.Finding) {
 		return sqlload.Warn(found+": loads wait at each switch until a log is free (\"log file switch\" in V$SESSION_EVENT)",
 			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, "+
 				"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
-	}
-	return sqlload.OK(found)
-}
-
-// undo compares the room for undo with the transactions that are open at a time. Inserts need far less of it than their
-// rows, as an insert is undone by its row's address.
-func (x *doctor) undo(row []string) loader.Finding {
-	size, open := number(row[0]), x.workers()*x.intent.BatchBytes
-	found := fmt.Sprintf("the undo tablespace may grow to %s", sized(size))
-	switch {
-	case size == 0:
-		return loader.Finding{Grade: loader.GradeUnknown, Found: "no data file of the undo tablespace is listed"}
-	case open > size:
-		return sqlload.Warn(fmt.Sprintf("%s, and batches of %s are open at a time (ORA-30036)", found, sized(open)),
-			"ALTER TABLESPACE … ADD DATAFILE SIZE 4G AUTOEXTEND ON; or --batch-bytes lower")
-	}
-	return sqlload.OK(found)
-}
-
-// writeArea looks at the memory of Fast Ingest.
-func writeArea(row []string) loader.Finding {
-	if row == nil || number(row[0]) == 0 {
-		return sqlload.OK("its memory is taken from the large pool with the first row")
-	}
-	total, free := number(row[0]), number(row[1])
-	found := fmt.Sprintf("%s of %s are free, %s writes are not on disk yet", sized(free), sized(total), row[2])
-	if free < total/10 {
-		return sqlload.Warn(found+": inserts wait until it is written",
-			"EXEC DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; or a larger MEMOPTIMIZE_WRITE_AREA_SIZE (LARGE_POOL_SIZE before 26ai)")
 	}
 	return sqlload.OK(found)
 }

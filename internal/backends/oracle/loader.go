@@ -123,10 +123,6 @@ func (l *opened) lookAtServer(ctx context.Context, k *link) error {
 			}
 		}
 	}
-	// Outside of Unicode the server replaces what it has no character for, and says nothing: verification would find it late.
-	if name := l.server.Settings[settingCharset]; !unicode(name) {
-		l.deps.Log.Warn(fmt.Sprintf("the database's character set is %s: of texts it keeps what that has characters for", name))
-	}
 	for _, s := range l.target.Settings {
 		l.server.Settings[strings.ToLower(s.Name)] = s.Value
 	}

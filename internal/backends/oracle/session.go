@@ -24,7 +24,6 @@ type session struct {
 	sent       bool      // rows may have reached the server
 	acked      int64     // rows that it has acknowledged
 	unmeasured bool      // what the session costs is no part of the run's, or not to be asked
-	notes      []string  // for the next ack
 }
 
 // Session connects to the next host.
@@ -57,15 +56,14 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// setUp makes the server heed the hint that a method rests on. One that does not know OPTIMIZER_IGNORE_HINTS heeds hints
-// anyway.
+// setUp makes the server heed the hint that a method rests on. One that does not know OPTIMIZER_IGNORE_HINTS (before 18c)
+// heeds hints anyway.
 func (s *session) setUp(ctx context.Context) error {
 	if !s.hinted() {
 		return nil
 	}
 	_, err := s.exec(ctx, useHints)
 	if s.is(err, codeNoParameter, codeUnsupported) {
-		s.notes = append(s.notes, "this server has no OPTIMIZER_IGNORE_HINTS: hints are taken to be heeded")
 		return nil
 	}
 	if err != nil {
@@ -97,7 +95,6 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 		return loader.Ack{}, s.explain(err)
 	}
 	s.acked += b.Wanted()
-	ack.Detail, s.notes = s.notes, nil
 	return ack, nil
 }
 

@@ -74,11 +74,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	}
 	defer func() { _ = s.Close() }()
 	ack, err := sqlload.Load(ctx, s, g.Ref, g.Rows, s.readObjects)
-	if err != nil {
-		return loader.Ack{}, failed("load", err)
-	}
-	ack.Detail = s.notes
-	return ack, nil
+	return ack, failed("load", err)
 }
 
 // over opens a session with an external table over the objects of a group. Making one is DDL and commits, so it stands

@@ -59,23 +59,12 @@ func planOf(c client, t loader.Target) (method string, o options, err error) {
 	var bad []error
 	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
 
-	for name, text := range t.Options {
-		switch {
-		case !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }):
-			refuse("method %s has no option %q", m.Name, name)
-		case strings.ContainsAny(text, "\"\x00"):
-			refuse("option %s: %q is not a name", name, text)
-		case name == optionPartition:
-			o.partition = text
-		case name == optionCredential:
-			o.credential = text
-		}
-	}
+	o = options{partition: t.Options[optionPartition], credential: t.Options[optionCredential]}
 	if m.Name == methodDirect && !c.directPath {
 		refuse("method %s is not for %s, which asks the server to keep the good rows of an array that fails, and for direct "+
 			"path the server refuses that (ORA-38910): use method %s, or a binary of make build-godror", m.Name, c.name, methodArray)
 	}
-	for _, err := range []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings, m)} {
+	for _, err := range []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings)} {
 		if err != nil {
 			bad = append(bad, err)
 		}
@@ -105,11 +94,9 @@ func checkAddress(c client, t loader.Target) error {
 	if t.User == "" {
 		refuse("the target names no user: write oracle://user@host:%s/service", defaultPort)
 	}
-	for i := range t.Hosts {
-		host, port, err := net.SplitHostPort(t.Address(i, defaultPort))
-		number, bound := strconv.ParseUint(port, 10, 16)
-		if err != nil || bound != nil || number == 0 || !addressable.MatchString(host) && net.ParseIP(host) == nil {
-			refuse("%q is not host or host:port", t.Hosts[i])
+	for i, host := range t.Hosts {
+		if name, _, err := net.SplitHostPort(t.Address(i, defaultPort)); err != nil || !addressable.MatchString(name) && net.ParseIP(name) == nil {
+			refuse("%q is not host or host:port", host)
 		}
 	}
 	if len(t.Hosts) == 0 && !t.Params.Has(paramTNSAdmin) {
@@ -133,12 +120,6 @@ func refusedParam(c client, name string, values []string) string {
 		if !c.directPath {
 			return "only godror reads it, and this binary has " + c.name + ": see make build-godror"
 		}
-	case "password":
-		return "write the password behind the user, or give it as TERAPUSH_PASSWORD"
-	case "wallet_password":
-		return "use the wallet that needs none (cwallet.sso, auto-login)"
-	case "server":
-		return "name all hosts before the service: oracle://user@host1,host2/service"
 	}
 	switch {
 	case !slices.Contains(params(), name):
@@ -156,13 +137,8 @@ func refusedParam(c client, name string, values []string) string {
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	truth := func(name string, otherwise bool) (bool, error) {
 		text := t.Params.Get(name)
-		switch strings.ToLower(text) {
-		case "":
+		if text == "" {
 			return otherwise, nil
-		case "enable", "enabled", "yes": // as other programs for Oracle write it
-			return true, nil
-		case "disable", "disabled", "no":
-			return false, nil
 		}
 		value, err := strconv.ParseBool(text)
 		if err != nil {
@@ -219,15 +195,8 @@ func checkVia(t loader.Target, m loader.Method) error {
 const longest = 128
 
 func checkTable(table string) error {
-	switch {
-	case strings.Contains(table, ","):
-		return fmt.Errorf("table %q: a run loads one table; start one run per table", table)
-	case strings.Count(table, ".") > 1:
-		return fmt.Errorf("table %q: write it as table or schema.table", table)
-	case strings.ContainsAny(table, "\"\x00"):
-		return fmt.Errorf("table %q: Oracle allows no quotation marks in names", table)
-	case strings.Contains(table, "@"):
-		return fmt.Errorf("table %q: rows do not go through database links", table)
+	if strings.Count(table, ".") > 1 || strings.ContainsAny(table, `,"@`) {
+		return fmt.Errorf("table %q: write it as table or schema.table, without commas, quotation marks and database links", table)
 	}
 	return sqlload.CheckTable(sqlload.Bytes(longest), strings.Split(table, ".")...)
 }
@@ -238,20 +207,13 @@ var (
 	bare      = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_$#]*|-?[0-9]+(\.[0-9]+)?[KMGkmg]?)$`)
 )
 
-func checkSettings(settings []loader.Setting, m loader.Method) error {
+func checkSettings(settings []loader.Setting) error {
 	for _, s := range settings {
 		if !parameter.MatchString(s.Name) {
 			return fmt.Errorf("--set %s: ALTER SESSION has no such parameter", s.Name)
 		}
-		switch name := strings.ToLower(s.Name); {
-		case name == "nls_calendar":
-			return fmt.Errorf("--set %s: dates are read back in the Gregorian calendar", s.Name)
-		case name == "isolation_level":
+		if strings.EqualFold(s.Name, "isolation_level") {
 			return fmt.Errorf("--set %s: a session has to see what was committed while it waited for a lock, so it is READ COMMITTED", s.Name)
-		case name == "container":
-			return fmt.Errorf("--set %s: the target's service names the pluggable database", s.Name)
-		case name == "current_schema" && m.Caps.Staged:
-			return fmt.Errorf("--set %s: DBMS_CLOUD makes its tables in the user's own schema: for method %s write --table schema.table", s.Name, m.Name)
 		}
 	}
 	return nil
