@@ -225,6 +225,6 @@ func TestKeyOfSeveralColumns(t *testing.T) {
 	for _, key := range []string{`"L_ORDERKEY"`, `"L_ORDERKEY", "L_LINENUMBER", "L_PARTKEY"`} {
 		s.say(t, "DROP TABLE "+qualified("", name(target)), strings.TrimSuffix(ddl, ")")+", PRIMARY KEY ("+key+"))")
 		_, _, err = s.prepare(t, target, lineitem)
-		require.ErrorContains(t, err, "its is not (L_ORDERKEY, L_LINENUMBER)")
+		require.ErrorContains(t, err, "it has no primary key (L_ORDERKEY, L_LINENUMBER)")
 	}
 }
