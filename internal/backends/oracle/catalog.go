@@ -88,29 +88,28 @@ func (l catalog) Columns(
 
 // existingType is the type of an existing column.
 type existingType struct {
-	name, precision      string // precision is "" for a NUMBER without one
-	bytes, digits, scale int
-	anyScale             bool
+	name, precision, scale string // of ALL_TAB_COLUMNS, "" for NULL
+	bytes, digits, places  int
 }
 
-// typeOf reads the type in ALL_TAB_COLUMNS, with "" for NULL. A NUMBER without precision has 38 digits.
+// typeOf reads the type in ALL_TAB_COLUMNS. A NUMBER without precision has 38 digits.
 func typeOf(name, bytes, precision, scale string) existingType {
-	t := existingType{name: name, precision: precision, digits: 38, anyScale: scale == ""}
+	t := existingType{name: name, precision: precision, scale: scale}
 	t.bytes, _ = strconv.Atoi(bytes)
-	t.scale, _ = strconv.Atoi(scale)
-	if precision != "" {
-		t.digits, _ = strconv.Atoi(precision)
-	}
+	t.places, _ = strconv.Atoi(scale)
+	t.digits, _ = strconv.Atoi(cmp.Or(precision, "38"))
 	return t
 }
 
 func (t existingType) String() string {
-	switch {
-	case t.name == "NUMBER" && (t.precision != "" || !t.anyScale):
-		return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.scale)
-	case t.name == "VARCHAR2" || t.name == "CHAR":
+	switch t.name {
+	case "NUMBER":
+		if t.precision != "" || t.scale != "" {
+			return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.places)
+		}
+	case "VARCHAR2", "CHAR":
 		return fmt.Sprintf("%s(%d BYTE)", t.name, t.bytes)
-	case t.name == "RAW" || t.name == "NVARCHAR2" || t.name == "NCHAR":
+	case "RAW", "NVARCHAR2", "NCHAR":
 		return fmt.Sprintf("%s(%d)", t.name, t.bytes)
 	}
 	return t.name
@@ -120,9 +119,9 @@ func (t existingType) String() string {
 func (t existingType) takes(want rows.Column) bool {
 	switch want.Type {
 	case rows.Int64: // a negative scale rounds to tens
-		return t.name == "NUMBER" && (t.precision == "" && t.anyScale || t.scale >= 0 && t.digits-t.scale >= 19)
+		return t.name == "NUMBER" && (t.precision+t.scale == "" || t.places >= 0 && t.digits-t.places >= 19)
 	case rows.Decimal: // another scale rounds, or reads back differently
-		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.scale == want.Scale
+		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.places == want.Scale
 	case rows.Bytes:
 		return t.name == "RAW" && t.bytes >= want.MaxBytes
 	case rows.Text:
@@ -130,8 +129,7 @@ func (t existingType) takes(want rows.Column) bool {
 	case rows.Date:
 		return t.name == "DATE"
 	default:
-		digits, isTimestamp := strings.CutPrefix(t.name, "TIMESTAMP(")
-		return isTimestamp && (digits == "6)" || digits == "7)" || digits == "8)" || digits == "9)")
+		return len(t.name) == len("TIMESTAMP(6)") && t.name >= "TIMESTAMP(6)" && t.name <= "TIMESTAMP(9)"
 	}
 }
 

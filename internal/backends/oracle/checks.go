@@ -231,21 +231,19 @@ func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
 // checkProcess checks that the session has a dedicated server process.
 func checkProcess(row []string) (f loader.Finding) {
 	switch strings.Join(row, "") {
-	case "":
-		return f
 	case "SHARED", "NONE": // NONE: an idle shared server
-		return sqlload.Warn("SHARED: sessions share a few processes, and arrays go through the dispatchers' memory",
+		f = sqlload.Warn("SHARED: sessions share a few processes, and arrays go through the dispatchers' memory",
 			"name a service without dispatchers, or ALTER SYSTEM SET shared_servers = 0")
 	case "POOLED":
-		return sqlload.Warn("POOLED (DRCP): a loading session keeps its process, and the pool has few",
+		f = sqlload.Warn("POOLED (DRCP): a loading session keeps its process, and the pool has few",
 			"name the service without :POOLED, or EXEC DBMS_CONNECTION_POOL.ALTER_PARAM('', 'MAXSIZE', …)")
 	}
-	return sqlload.OK(row[0])
+	return f
 }
 
 func checkForceLogging(row []string) (f loader.Finding) {
 	if strings.EqualFold(strings.Join(row, ""), "YES") {
-		return sqlload.Warn("YES: direct path writes every block into the redo log as well",
+		f = sqlload.Warn("YES: direct path writes every block into the redo log as well",
 			"ALTER DATABASE NO FORCE LOGGING, where no standby needs it; then ALTER TABLE … NOLOGGING")
 	}
 	return f
@@ -274,17 +272,14 @@ func (x *doctor) checkRedo(row []string) (f loader.Finding) {
 // checkCommit checks that a commit is acknowledged only when it is durable, as the contract says.
 func (x *doctor) checkCommit([]string) loader.Finding {
 	wait, known := x.server.Settings["commit_wait"]
-	fix := "--set commit_wait=WAIT"
-	switch strings.ToUpper(wait) {
-	case "FORCE_NOWAIT":
-		fix = "ALTER SYSTEM SET commit_wait = WAIT"
-		fallthrough
-	case "NOWAIT":
-		return sqlload.Warn(fmt.Sprintf("commit_wait = %s: a commit is acknowledged before it is durable, and a crash loses "+
-			"acknowledged batches", wait), fix)
-	}
-	if !known {
+	const found = "commit_wait = %s: a commit is acknowledged before it is durable, and a crash loses acknowledged batches"
+	switch {
+	case !known:
 		return loader.Finding{Grade: loader.GradeUnknown, Found: "V$PARAMETER cannot be read", Fix: x.grant(nil)}
+	case strings.EqualFold(wait, "NOWAIT"):
+		return sqlload.Warn(fmt.Sprintf(found, wait), "--set commit_wait=WAIT")
+	case strings.EqualFold(wait, "FORCE_NOWAIT"):
+		return sqlload.Warn(fmt.Sprintf(found, wait), "ALTER SYSTEM SET commit_wait = WAIT")
 	}
 	return sqlload.OK("acknowledged when durable")
 }
@@ -314,8 +309,7 @@ func (x *doctor) checkStringSize([]string) (f loader.Finding) {
 		if !c.Type.Variable() || lengthOf(c) <= most {
 			continue
 		}
-		f = sqlload.Fail(
-			fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
+		f = sqlload.Fail(fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
 			fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode "+
 				"with utl32k.sql", most))
 		if x.checked.Relation != nil { // its columns may be of another type

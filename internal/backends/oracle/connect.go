@@ -101,22 +101,17 @@ func (k *link) exec(ctx context.Context, text string, args ...any) (rows int64, 
 	return k.affected(ctx, result, err)
 }
 
-// affected returns how many rows a statement has changed. An unguarded driver may return a nil result, at which package
-// sql panics.
-func (k *link) affected(ctx context.Context, result sql.Result, err error) (rows int64, _ error) {
-	if err == nil {
-		rows, err = rowsAffected(result)
-	}
-	return rows, k.observe(ctx, err)
-}
-
-func rowsAffected(result sql.Result) (rows int64, err error) {
+// affected returns how many rows a statement has changed. package sql panics at the nil result of an unguarded driver.
+func (k *link) affected(ctx context.Context, result sql.Result, err error) (rows int64, failure error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = driverPanic{p}
+			rows, failure = 0, k.observe(ctx, driverPanic{p})
 		}
 	}()
-	return result.RowsAffected()
+	if err == nil {
+		rows, err = result.RowsAffected()
+	}
+	return rows, k.observe(ctx, err)
 }
 
 // Exec implements sqlload.Conn. A DELETE gets its own transaction; DDL commits by itself.
@@ -175,12 +170,7 @@ func (k *link) begin(ctx context.Context) error {
 		return errors.New("the last transaction has not ended")
 	}
 	return k.observe(ctx, k.conn.Raw(func(c any) (err error) {
-		b, ok := c.(driver.ConnBeginTx)
-		if !ok {
-			return fmt.Errorf("%s has no transactions", k.client.name)
-		}
-		k.tx, err = b.BeginTx(ctx, driver.TxOptions{})
-		if err != nil {
+		if k.tx, err = c.(driver.ConnBeginTx).BeginTx(ctx, driver.TxOptions{}); err != nil {
 			k.tx = nil
 		}
 		return err
@@ -189,13 +179,7 @@ func (k *link) begin(ctx context.Context) error {
 
 // commit ends the transaction. After an error other than errNotSent it is unknown whether the server has committed, and
 // whether a transaction is still open to which the next batch would be added, so the connection is closed.
-func (k *link) commit(ctx context.Context) error {
-	err := k.end(ctx, "COMMIT", driver.Tx.Commit)
-	if err != nil {
-		k.abandon()
-	}
-	return err
-}
+func (k *link) commit(ctx context.Context) error { return k.end(ctx, "COMMIT", driver.Tx.Commit) }
 
 // rollback rolls back the transaction, if there is one, even if ctx has ended. A connection that cannot roll back is
 // closed, and the server rolls back.
@@ -205,32 +189,32 @@ func (k *link) rollback(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
-	err := k.end(ctx, "ROLLBACK", driver.Tx.Rollback)
-	if err != nil {
-		k.abandon()
-	}
-	return err
+	return k.end(ctx, "ROLLBACK", driver.Tx.Rollback)
 }
 
 // errNotSent is the error of a statement on a connection that had broken before.
 var errNotSent = errors.New("the connection broke before, and nothing was sent")
 
-func (k *link) end(ctx context.Context, statement string, end func(driver.Tx) error) error {
-	if k.dead || k.tx == nil {
-		return errNotSent
+// end ends the transaction, and closes the connection after an error.
+func (k *link) end(ctx context.Context, statement string, end func(driver.Tx) error) (err error) {
+	switch tx := k.tx; {
+	case k.dead || tx == nil:
+		err = errNotSent
+	case k.client.endsByStatement:
+		_, err = k.exec(ctx, statement)
+	default:
+		k.tx = nil
+		err = k.observe(ctx, k.conn.Raw(func(c any) error {
+			if w, ok := c.(watcher); ok {
+				defer w.watch(ctx)()
+			}
+			return end(tx)
+		}))
 	}
-	if k.client.endsByStatement {
-		_, err := k.exec(ctx, statement)
-		return err
+	if err != nil {
+		k.abandon()
 	}
-	tx := k.tx
-	k.tx = nil
-	return k.observe(ctx, k.conn.Raw(func(c any) error {
-		if w, ok := c.(watcher); ok {
-			defer w.watch(ctx)()
-		}
-		return end(tx)
-	}))
+	return err
 }
 
 // onAnswer calls f when the driver begins to wait for the answer to its next request. It returns false where that cannot

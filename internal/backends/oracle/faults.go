@@ -193,7 +193,8 @@ const (
 
 // faults lists ORA errors.
 func faults() loader.Faults {
-	const wide = "compare the types of the table's columns with those of --dry-run"
+	const compareTypes = "compare the types of the table's columns with those of --dry-run"
+	denied := loader.Verdict{Class: loader.ClassPermission, SessionDead: true}
 	return loader.Faults{
 		// Connection lost. 1012 not logged on; 22 … 45 session ended or marked for it; 602, 603 the server process
 		// has died, 12805 a parallel one; 1041, 3122, 28511, 56600 and others of the client library; 2396, 2399 idle
@@ -246,36 +247,26 @@ func faults() loader.Faults {
 			Verdict: loader.Refused(loader.ClassConstraint)},
 		{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is not JSON"},
 		{Codes: "1438 12899 1722 1830 1839 1840 1841 1843 1847 1858 1861 932 1401 1426 1460 1465 1483 6502 12704 " +
-			"29275 30653", Verdict: loader.Refused(loader.ClassData), Hint: wide},
+			"29275 30653", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
 		{Codes: "910 1461 1489 1704 972", Verdict: loader.Refused(loader.ClassTooLarge),
 			Hint: "values beyond 4000 bytes (RAW: 2000) need MAX_STRING_SIZE = EXTENDED: lower --payload-bytes"},
 		{Codes: "3146", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-rows"},
 		{Codes: "1562 1628", Verdict: loader.Refused(loader.ClassTooLarge),
 			Hint: "lower --batch-bytes: the transaction is too large for the undo segment"},
-		{Codes: "1017 1004 1005", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
+		{Codes: "1017 1004 1005", Verdict: denied,
 			Hint: "check user and password (TERAPUSH_PASSWORD)"},
-		{Codes: "28000", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "the account is locked: ALTER USER … ACCOUNT UNLOCK"},
-		{Codes: "28001 28002", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "the password has expired: change it with ALTER USER"},
-		{Codes: "1045", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "GRANT CREATE SESSION to the user"},
+		{Codes: "28000 28001 28002 1045", Verdict: denied, Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
 		{Codes: "1031 1749 1950 1720 27486 41900", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "ask an administrator for the privilege; a table needs CREATE TABLE and a quota on its tablespace"},
-		{Codes: "12506 12529", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
+		{Codes: "12506 12529", Verdict: denied,
 			Hint: "the listener refuses this client's address"},
-		{Codes: "28759 28860 29024 28864 28868 29106 28365 28374",
-			Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint:    "check the wallet and the server's certificate"},
+		{Codes: "28759 28860 29024 28864 28868 29106 28365 28374", Verdict: denied,
+			Hint: "check the wallet and the server's certificate"},
 		{Codes: "942 4043 1918 1435 959 2149 980", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "it does not exist, or this user may not see it"},
-		{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: wide},
+		{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: compareTypes},
 		{Codes: "2248 2097", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "check the names and values of --set"},
-		{Codes: "38910", Verdict: loader.Refused(loader.ClassOther),
-			Hint: "use a binary of make build-godror, or another method"},
-		{Codes: "12838", Verdict: loader.Refused(loader.ClassOther),
-			Hint: "after direct path the table can be used only after a commit"},
 		{Codes: "600 7445", Verdict: loader.Lost(loader.ClassOther),
 			Hint: "an internal error of the server: see its alert log"},
 	}

@@ -73,12 +73,6 @@ func (l *opened) Caps() loader.Caps { return capsOf(l.method) }
 // Close implements loader.Loader. Connections belong to sessions.
 func (l *opened) Close() error { return nil }
 
-// version_full is there since 18c; version alone is 19.0.0.0.0 for every 19c.
-const (
-	selectFullVersion = "SELECT product, version_full FROM product_component_version WHERE product LIKE 'Oracle%'"
-	selectVersion     = "SELECT product, version FROM product_component_version WHERE product LIKE 'Oracle%'"
-)
-
 // Settings that are no parameters.
 const (
 	settingCharset = "character_set"
@@ -96,9 +90,10 @@ var selectSettings = [...]string{
 
 // readServer reads the server's version and settings.
 func (l *opened) readServer(ctx context.Context, k *link) error {
-	found, err := sqlload.Rows(ctx, k, selectFullVersion)
-	if k.is(err, codeNoColumn) {
-		found, err = sqlload.Rows(ctx, k, selectVersion)
+	const from = " FROM product_component_version WHERE product LIKE 'Oracle%'"
+	found, err := sqlload.Rows(ctx, k, "SELECT product, version_full"+from)
+	if k.is(err, codeNoColumn) { // before 18c; version is 19.0.0.0.0 for every 19c
+		found, err = sqlload.Rows(ctx, k, "SELECT product, version"+from)
 	}
 	if err == nil && len(found) == 0 {
 		err = errors.New("PRODUCT_COMPONENT_VERSION names no Oracle Database")

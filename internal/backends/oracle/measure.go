@@ -15,20 +15,18 @@ type statistic struct {
 	unit        float64 // of the server, in units of the report
 }
 
-func statistics() []statistic {
-	return []statistic{
-		{"redo size", "redo_bytes", 1},
-		{"SQL*Net roundtrips to/from client", "round_trips", 1},
-		{"bytes received via SQL*Net from client", "received_bytes", 1},
-		{"CPU used by this session", "cpu_seconds", 0.01},
-		{"user commits", "commits", 1},
-	}
+var statistics = [...]statistic{
+	{"redo size", "redo_bytes", 1},
+	{"SQL*Net roundtrips to/from client", "round_trips", 1},
+	{"bytes received via SQL*Net from client", "received_bytes", 1},
+	{"CPU used by this session", "cpu_seconds", 0.01},
+	{"user commits", "commits", 1},
 }
 
 // selectCost reads the statistics of its own session.
 func selectCost() string {
 	var names []string
-	for _, s := range statistics() {
+	for _, s := range statistics {
 		names = append(names, s.name)
 	}
 	return "SELECT n.name, TO_CHAR(s.value) FROM v$mystat s JOIN v$statname n ON n.statistic# = s.statistic# " +
@@ -76,7 +74,7 @@ func (c *cost) add(found [][]string) {
 	}
 	for _, row := range found {
 		value, err := strconv.ParseFloat(row[1], 64)
-		for _, s := range statistics() {
+		for _, s := range statistics {
 			if s.name == row[0] && err == nil {
 				c.fields[s.field] += value * s.unit
 			}

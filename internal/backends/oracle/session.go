@@ -49,7 +49,7 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 		binds: newBinds(l.client, st.Schema), unmeasured: st.Want.Silent,
 	}
 	s.text = s.insert()
-	if !s.hinted() {
+	if s.hint() == "" {
 		return s, nil
 	}
 	// Servers before 18c do not have the parameter, and obey hints.

@@ -97,16 +97,20 @@ func (s statements) insert() string {
 	return s.into() + " VALUES (" + strings.Join(binds, ", ") + ")"
 }
 
-// into is an INSERT up to its rows.
-func (s statements) into() string {
-	hint := map[string]string{
+// hint is the hint that the method depends on.
+func (s statements) hint() string {
+	return map[string]string{
 		methodFast: "/*+ MEMOPTIMIZE_WRITE */ ", methodDirect: "/*+ APPEND_VALUES */ ", methodCloudCopy: "/*+ APPEND */ ",
 	}[s.method]
+}
+
+// into is an INSERT up to its rows.
+func (s statements) into() string {
 	table := s.Table
 	if s.options.partition != "" {
 		table += " PARTITION (" + s.Identifier(s.options.partition) + ")"
 	}
-	return fmt.Sprintf("INSERT %sINTO %s (%s)", hint, table, s.Columns(s.Schema))
+	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
 }
 
 // lockTable waits until there are no uncommitted rows in the table, and keeps others from adding some.
@@ -122,14 +126,10 @@ func (s statements) lockClaims() string {
 // useHints enables the hints that fast, direct and cloud-copy depend on. Autonomous databases ignore hints by default.
 const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"
 
-func (s statements) hinted() bool {
-	return s.method == methodFast || s.method == methodDirect || s.method == methodCloudCopy
-}
-
 // sessionSetup are the first statements of a loading session.
 func (s statements) sessionSetup(settings []loader.Setting) []string {
 	all := alterSession(settings)
-	if s.hinted() {
+	if s.hint() != "" {
 		all = append(all, useHints)
 	}
 	return all

@@ -32,9 +32,7 @@ const (
 	paramLibDir    = "lib_dir"    // the folder of Oracle's client library; godror only
 )
 
-func params() []string {
-	return []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSAdmin, paramLibDir}
-}
+var params = []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSAdmin, paramLibDir}
 
 // defaultPort is the listener's.
 const defaultPort = "1521"
@@ -106,8 +104,8 @@ func checkAddress(c client, t loader.Target) error {
 // checkParam returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
 func checkParam(c client, name string, values []string) string {
 	switch {
-	case !slices.Contains(params(), name):
-		return "there is none of this name; there is: " + strings.Join(params(), ", ")
+	case !slices.Contains(params, name):
+		return "there is none of this name; there is: " + strings.Join(params, ", ")
 	case !c.directPath && (name == paramTNSAdmin || name == paramLibDir):
 		return "only godror reads it, and this binary has " + c.name + ": see make build-godror"
 	case len(values) != 1 || values[0] == "":
