@@ -37,7 +37,8 @@ func (e *checks) cores() loader.Finding {
 	case c.Machine > c.Usable:
 		fix = "unset GOMAXPROCS; taskset --all-tasks --cpu-list 0-$(($(nproc --all)-1)) terapush …"
 	}
-	return warn(fmt.Sprintf("%s; %s take about %d, one for each GB/s with TLS", found, gbps(e.want.BitsPerSecond), need), fix)
+	return warn(fmt.Sprintf("%s; %s take about %d, one for each GB/s with TLS",
+		found, gbps(e.want.BitsPerSecond), need), fix)
 }
 
 func moreQuota(cores int) string {
@@ -53,7 +54,8 @@ func (e *checks) throttling() loader.Finding {
 	case c.Periods == 0:
 		return ok("no quota of a cgroup")
 	}
-	found := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods", units.Count(c.Throttled), units.Count(c.Periods))
+	found := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods",
+		units.Count(c.Throttled), units.Count(c.Periods))
 	if c.Throttled > 0 && c.Throttled*100 >= c.Periods {
 		return warn(found+": all connections stood still until each ended", moreQuota(max(c.Machine, 1)))
 	}
@@ -84,8 +86,8 @@ const otherFiles = 32
 // meanwhile: 8 workers completed a push with 10 files, and none with 8.
 const fewestFiles = 9
 
-// connectionsEach is how many connections a worker may have at once: to a store and to the database, the old one and the
-// new one of a retry.
+// connectionsEach is how many connections a worker may have at once: to a store and to the database, the old one and
+// the new one of a retry.
 const connectionsEach = 4
 
 // files checks the limit that Go has raised to the hard one, which only root raises.
@@ -99,7 +101,8 @@ func (e *checks) files() loader.Finding {
 	case e.OpenFiles < fewestFiles:
 		return fail(fmt.Sprintf("%s, and a push opens %d before its first connection", found, fewestFiles), fix)
 	case e.OpenFiles < int64(e.want.Workers*connectionsEach+otherFiles):
-		return warn(fmt.Sprintf("%s are few for %d workers of up to %d connections", found, e.want.Workers, connectionsEach), fix)
+		return warn(fmt.Sprintf("%s are few for %d workers of up to %d connections",
+			found, e.want.Workers, connectionsEach), fix)
 	}
 	return ok(found)
 }
@@ -115,8 +118,8 @@ func (e *checks) ports() loader.Finding {
 	ports := span[1] - span[0] + 1
 	found := fmt.Sprintf("%s, from %d to %d", units.Count(ports), span[0], span[1])
 	if ports < int64(e.want.Workers*connectionsEach) {
-		return warn(fmt.Sprintf("%s: few for %d workers, since a closed connection keeps its port for a minute", found, e.want.Workers),
-			fmt.Sprintf(`sysctl -w %s="1024 65535"`, name))
+		return warn(fmt.Sprintf("%s: few for %d workers, since a closed connection keeps its port for a minute",
+			found, e.want.Workers), fmt.Sprintf(`sysctl -w %s="1024 65535"`, name))
 	}
 	return ok(found)
 }

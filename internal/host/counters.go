@@ -29,8 +29,8 @@ const (
 )
 
 // errNothing is the error of metrics without CPU time.
-var errNothing = errors.New("no CPU time in there: node_exporter has it (" + nodeCPU + "), a Doris backend (" + dorisCPU +
-	", which a frontend does not have), and most servers of themselves (" + processCPU + ")")
+var errNothing = errors.New("no CPU time in there: node_exporter has it (" + nodeCPU + "), a Doris backend (" +
+	dorisCPU + ", which a frontend does not have), and most servers of themselves (" + processCPU + ")")
 
 // readCounters reads metrics in Prometheus's text format.
 func readCounters(from io.Reader) (counters, error) {
@@ -54,15 +54,15 @@ func readCounters(from io.Reader) (counters, error) {
 	case f == nil:
 		return counters{}, errNothing
 	case exporter != "":
-		return counters{}, fmt.Errorf("this is %s, whose own CPU time is not the server's: give node_exporter's URL", exporter)
+		return counters{}, fmt.Errorf("this is %s, whose CPU time is not the server's: give node_exporter's URL", exporter)
 	}
 	return counters{metric: processCPU, busy: value(f.GetMetric()[0])}, nil
 }
 
 const maxLine = 1 << 20
 
-// sift returns the lines of the metrics above: a server has thousands of series, some with lines that no parser accepts.
-// exporter names the program, if it is an exporter for another one.
+// sift returns the lines of the metrics above: a server has thousands of series, some with lines that no parser
+// accepts. exporter names the program, if it is an exporter for another one.
 func sift(from io.Reader) (wanted []byte, exporter string, err error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -82,8 +82,8 @@ func sift(from io.Reader) (wanted []byte, exporter string, err error) {
 	return wanted, exporter, lines.Err()
 }
 
-// byMode adds up the time of all cores. Waiting for a disk is idle, guests' time is part of user's and nice's, and what the
-// hypervisor took (steal) is busy.
+// byMode adds up the time of all cores. Waiting for a disk is idle, guests' time is part of user's and nice's, and what
+// the hypervisor took (steal) is busy.
 //
 // A Doris backend has a line for all cores together, device "cpu", and newer ones another for each core, which are
 // preferred.

@@ -32,8 +32,8 @@ type Want struct {
 // patience bounds finding the route and measuring the round trip.
 const patience = 3 * time.Second
 
-// Check returns what of this machine would stop or slow down a push, and the command that changes it. It changes nothing
-// and takes seconds at most.
+// Check returns what of this machine would stop or slow down a push, and the command that changes it. It changes
+// nothing and takes seconds at most.
 func Check(ctx context.Context, w Want) []loader.Finding { return judge(gather(ctx, w.Target), w) }
 
 // gather reads the facts. target is Want.Target.
@@ -85,8 +85,8 @@ func run(all ...check) (findings []loader.Finding) {
 	return findings
 }
 
-// judge grades facts. What would stop a push fails: files that cannot be opened, a batch that does not fit into memory. What
-// keeps it below Want.BitsPerSecond is a warning. The order is outwards: cores, memory, network card, TCP, limits.
+// judge grades facts. What would stop a push fails: files that cannot be opened, a batch that does not fit into memory.
+// What keeps it below Want.BitsPerSecond is a warning. The order is outwards: cores, memory, network card, TCP, limits.
 func judge(f Facts, w Want) []loader.Finding {
 	e := checks{f, w}
 	return run(check{"cores", e.cores}, check{"CPU throttling", e.throttling}, check{"memory", e.memory},
@@ -103,7 +103,8 @@ func CheckLimits(w Want) []loader.Finding { return judgeLimits(readFacts(), w) }
 
 func judgeLimits(f Facts, w Want) []loader.Finding {
 	e := checks{f, w}
-	all := run(check{"open files", e.files}, check{"local ports", e.ports}, check{"conntrack", e.tracking}, check{"memory", e.memory})
+	all := run(check{"open files", e.files}, check{"local ports", e.ports}, check{"conntrack", e.tracking},
+		check{"memory", e.memory})
 	return slices.DeleteFunc(all, func(f loader.Finding) bool {
 		return f.Grade != loader.GradeWarn && f.Grade != loader.GradeFail
 	})
@@ -146,7 +147,10 @@ type Report struct {
 
 // NewReport returns the report of findings; server is nil without a target.
 func NewReport(machine, server []loader.Finding) Report {
-	r := Report{Schema: "terapush.doctor/v1", Machine: append([]loader.Finding{}, machine...), Server: append([]loader.Finding{}, server...)}
+	r := Report{
+		Schema:  "terapush.doctor/v1",
+		Machine: append([]loader.Finding{}, machine...), Server: append([]loader.Finding{}, server...),
+	}
 	r.OK = len(r.Failed()) == 0
 	return r
 }

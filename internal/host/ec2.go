@@ -23,14 +23,14 @@ type Instance struct {
 	Unknown        string // why the fields above are empty; ""
 }
 
-// bandwidths are those of instance types that are made for the network, in Gbps, from the pages on network performance in
-// Amazon's documentation of EC2, August 2026. Types with "up to" are left out: they keep that rate for minutes.
+// bandwidths are those of instance types that are made for the network, in Gbps, from the pages on network performance
+// in Amazon's documentation of EC2, August 2026. Types with "up to" are left out: they keep that rate for minutes.
 //
 //go:embed bandwidth.csv
 var bandwidths string
 
-// Bandwidth returns what the instance can send without limit of time, in bits a second; it can receive as much again. known
-// is false for types that are not in the table.
+// Bandwidth returns what the instance can send without limit of time, in bits a second; it can receive as much again.
+// known is false for types that are not in the table.
 func (i Instance) Bandwidth() (bits int64, known bool) {
 	for line := range strings.Lines(bandwidths) {
 		name, gbps, _ := strings.Cut(strings.TrimSpace(line), ",")
@@ -43,8 +43,8 @@ func (i Instance) Bandwidth() (bits int64, known bool) {
 	return 0, false
 }
 
-// metadataTimeout bounds all requests together. The service is on the same machine and answers in milliseconds or not at
-// all.
+// metadataTimeout bounds all requests together. The service is on the same machine and answers in milliseconds or not
+// at all.
 const metadataTimeout = time.Second
 
 // endpointVariable names another metadata service, as it does for the SDKs.
@@ -85,7 +85,8 @@ func (i *Instance) ask(ctx context.Context, endpoint string) error {
 	wire := new(http.Transport) // without a proxy, which would reach the service of its own machine
 	defer wire.CloseIdleConnections()
 	client := &http.Client{Transport: wire}
-	token, err := metadata(ctx, client, http.MethodPut, endpoint+"/latest/api/token", "X-Aws-Ec2-Metadata-Token-Ttl-Seconds", "60")
+	const header = "X-Aws-Ec2-Metadata-Token"
+	token, err := metadata(ctx, client, http.MethodPut, endpoint+"/latest/api/token", header+"-Ttl-Seconds", "60")
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (i *Instance) ask(ctx context.Context, endpoint string) error {
 		{"placement/availability-zone-id", &i.AZID},
 		{"placement/group-name", &i.PlacementGroup},
 	} {
-		text, err := metadata(ctx, client, http.MethodGet, endpoint+"/latest/meta-data/"+value.path, "X-Aws-Ec2-Metadata-Token", token)
+		text, err := metadata(ctx, client, http.MethodGet, endpoint+"/latest/meta-data/"+value.path, header, token)
 		if err != nil {
 			return err
 		}
@@ -137,14 +138,15 @@ func metadata(ctx context.Context, client *http.Client, method, url, header, val
 		return "", fmt.Errorf("the answer is %s", answer.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	if err == nil && (len(text) > maxAnswer || strings.ContainsFunc(string(text), func(r rune) bool { return r < ' ' || r > '~' })) {
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+	if err == nil && (len(text) > maxAnswer || strings.ContainsFunc(string(text), unprintable)) {
 		err = errors.New("the server at its address is no metadata service")
 	}
 	return string(text), err
 }
 
-// isInstance reports whether the hypervisor's entries in the firmware tables are Amazon's: on Nitro the vendor, on Xen the
-// version of the BIOS and the prefix of an identifier, which only root can read.
+// isInstance reports whether the hypervisor's entries in the firmware tables are Amazon's: on Nitro the vendor, on Xen
+// the version of the BIOS and the prefix of an identifier, which only root can read.
 func isInstance(root tree) bool {
 	for path, sign := range map[string]string{
 		"sys/devices/virtual/dmi/id/sys_vendor":   "amazon ec2",

@@ -1,6 +1,6 @@
-// Package host reads facts about the machine that terapush runs on: memory, cores and network cards, the EC2 instance, the
-// route to a target. It has the doctor's checks of all that, the price of a run, and reads the CPU use of servers from
-// their metrics.
+// Package host reads facts about the machine that terapush runs on: memory, cores and network cards, the EC2 instance,
+// the route to a target. It has the doctor's checks of all that, the price of a run, and reads the CPU use of servers
+// from their metrics.
 //
 // What cannot be found out is empty, 0 or a finding of grade unknown, and never an error.
 package host
@@ -119,8 +119,8 @@ func cores(root tree) Cores {
 	return c
 }
 
-// quota returns the quota of this process' cgroup, as a container sees it, in cores; 0: none. The file has "max 100000" or
-// "400000 100000", in microseconds a period; version 1 has two files, and -1 for none.
+// quota returns the quota of this process' cgroup, as a container sees it, in cores; 0: none. The file has "max 100000"
+// or "400000 100000", in microseconds a period; version 1 has two files, and -1 for none.
 func quota(root tree) float64 {
 	text, ok := root.text("sys/fs/cgroup/cpu.max")
 	if !ok {

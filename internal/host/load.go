@@ -19,15 +19,15 @@ type Load struct {
 type Traffic struct {
 	Name           string
 	Sent, Received int64            // bytes, with all headers
-	Allowance      map[string]int64 // Amazon's ENA: how often an allowance of the instance was exceeded, by the driver's name
+	Allowance      map[string]int64 // Amazon's ENA: how often an allowance was exceeded, by the driver's name for it
 }
 
 // ReadLoad reads the counters of all cores and of all network interfaces of this process' network namespace, with the
 // loopback. It takes tens of microseconds.
 func ReadLoad() Load { return readLoad("/", statistics) }
 
-// readLoad parses the two files of /proc itself: prometheus/procfs takes microseconds a core, loses all lines of stat when
-// one is invalid, and panics on a short line of net/dev.
+// readLoad parses the two files of /proc itself: prometheus/procfs takes microseconds a core, loses all lines of stat
+// when one is invalid, and panics on a short line of net/dev.
 func readLoad(root tree, statistics func(nic string) map[string]uint64) Load {
 	stat, _ := root.text("proc/stat")
 	load := Load{Cores: busy(stat)}
@@ -48,8 +48,8 @@ func readLoad(root tree, statistics func(nic string) map[string]uint64) Load {
 // ticks is USER_HZ, the ticks a second of /proc/stat: 100 on every architecture that Go compiles for.
 const ticks = 100
 
-// busy reads the lines "cpu0 user nice system idle iowait irq softirq steal guest guest_nice" of proc(5). Guests are part
-// of user and nice, and waiting for a disk is idle.
+// busy reads the lines "cpu0 user nice system idle iowait irq softirq steal guest guest_nice" of proc(5). Guests are
+// part of user and nice, and waiting for a disk is idle.
 func busy(stat string) (seconds []float64) {
 	for line := range strings.Lines(stat) {
 		fields := strings.Fields(line)

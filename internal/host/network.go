@@ -78,7 +78,8 @@ func (e *checks) mtu() (f loader.Finding) {
 		fix = fmt.Sprintf("ip link set dev %s mtu 9001", n.Name)
 	}
 	packets := float64(e.want.BitsPerSecond) / 8 / float64(n.MTU-headerBytes)
-	return warn(fmt.Sprintf("%d: %s are %s million packets a second", n.MTU, gbps(e.want.BitsPerSecond), figure(packets/1e6)), fix)
+	return warn(fmt.Sprintf("%d: %s are %s million packets a second",
+		n.MTU, gbps(e.want.BitsPerSecond), figure(packets/1e6)), fix)
 }
 
 // enoughQueues is how many queues carry 50 Gbps; each has its interrupts on one core.
@@ -129,9 +130,9 @@ func (e *checks) instance() (f loader.Finding) {
 	return ok(found + ", " + gbps(bandwidth))
 }
 
-// perFlow is what one connection carries between instances, in bits a second: ec2-instance-network-bandwidth in Amazon's
-// documentation. In a cluster placement group or with ENA Express it is more, but whether the target is in the group cannot
-// be seen from here.
+// perFlow is what one connection carries between instances, in bits a second: ec2-instance-network-bandwidth in
+// Amazon's documentation. In a cluster placement group or with ENA Express it is more, but whether the target is in the
+// group cannot be seen from here.
 const perFlow = 5e9
 
 func (e *checks) flows() (f loader.Finding) {
@@ -141,8 +142,8 @@ func (e *checks) flows() (f loader.Finding) {
 	need := int(math.Ceil(float64(e.want.BitsPerSecond) / perFlow))
 	found := fmt.Sprintf("%d of up to 5 Gbps each", e.want.Workers)
 	if e.want.Workers < need {
-		return warn(fmt.Sprintf("%s; %s take %d, and some more since they do not spread evenly", found, gbps(e.want.BitsPerSecond), need),
-			fmt.Sprintf("--workers %d", 3*need))
+		return warn(fmt.Sprintf("%s; %s take %d, and some more since they do not spread evenly",
+			found, gbps(e.want.BitsPerSecond), need), fmt.Sprintf("--workers %d", 3*need))
 	}
 	return ok(found)
 }
@@ -195,13 +196,13 @@ func (e *checks) roundTrip() (f loader.Finding) {
 // assumedRoundTrip is the round trip between two zones of a region, if none was measured.
 const assumedRoundTrip = time.Millisecond
 
-// usualBuffer is the smallest buffer that is recommended, and largestBuffer the largest: beyond it more connections are the
-// better answer.
+// usualBuffer is the smallest buffer that is recommended, and largestBuffer the largest: beyond it more connections are
+// the better answer.
 const usualBuffer, largestBuffer = 64 << 20, 1 << 30
 
-// buffers compares the largest send buffer of a connection with twice its share of the bandwidth-delay product: the kernel
-// counts its own overhead into the buffer, and what was sent stays in it for a round trip. wmem_max only bounds programs
-// that set SO_SNDBUF, and tcp_rmem matters at the server.
+// buffers compares the largest send buffer of a connection with twice its share of the bandwidth-delay product: the
+// kernel counts its own overhead into the buffer, and what was sent stays in it for a round trip. wmem_max only bounds
+// programs that set SO_SNDBUF, and tcp_rmem matters at the server.
 func (e *checks) buffers() loader.Finding {
 	limits, read := e.Numbers("net.ipv4.tcp_wmem", 3)
 	if !read || limits[2] == 0 {
@@ -219,8 +220,8 @@ func (e *checks) buffers() loader.Finding {
 		return ok(found)
 	}
 	reach := float64(limits[2]) / 2 * float64(connections) / trip.Seconds() * 8
-	powerOfTwo := int64(1) << bits.Len64(uint64(need-1))
-	fix := fmt.Sprintf(`sysctl -w net.ipv4.tcp_wmem="%d %d %d"`, limits[0], limits[1], min(max(powerOfTwo, usualBuffer), largestBuffer))
+	most := min(max(1<<bits.Len64(uint64(need-1)), usualBuffer), largestBuffer)
+	fix := fmt.Sprintf(`sysctl -w net.ipv4.tcp_wmem="%d %d %d"`, limits[0], limits[1], most)
 	if need > largestBuffer {
 		fix += ", and more --workers"
 	}

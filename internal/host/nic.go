@@ -65,8 +65,8 @@ const loopback = "lo"
 // outside is an address of documentation (RFC 5737): the route to it is the default route.
 const outside = "192.0.2.1:9"
 
-// Route returns the interface of the route to host:port, and for "" of the default route; "" where there is none. It sends
-// nothing: a connected UDP socket has the address of the interface it would use.
+// Route returns the interface of the route to host:port, and for "" of the default route; "" where there is none. It
+// sends nothing: a connected UDP socket has the address of the interface it would use.
 func Route(ctx context.Context, address string) string {
 	if address == "" {
 		address = outside
@@ -103,8 +103,8 @@ func owner(ip net.IP) string {
 // dials is how many connections roundTrip makes. Servers log or count connections that send nothing.
 const dials = 3
 
-// roundTrip returns the time that a packet to host:port and its answer take: the shortest of three connects, after the name
-// was looked up.
+// roundTrip returns the time that a packet to host:port and its answer take: the shortest of three connects, after the
+// name was looked up.
 func roundTrip(ctx context.Context, address string) (shortest time.Duration, err error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -136,8 +136,8 @@ func roundTrip(ctx context.Context, address string) (shortest time.Duration, err
 type Link struct {
 	route func(address string) (nic string) // as Route
 	nics  func() []NIC
-	// instance returns the bandwidth of the EC2 instance in bits a second, 0 if unknown. It is nil in a dry run, which sends
-	// no requests.
+	// instance returns the bandwidth of the EC2 instance in bits a second, 0 if unknown. It is nil in a dry run, which
+	// sends no requests.
 	instance func() int64
 }
 
@@ -170,8 +170,8 @@ func (l Link) Cards() []NIC {
 
 // LeavesBy returns the interface of the route to a host; "" if unknown.
 //
-// A name is not looked up and is taken to be on the default route: a dry run must not ask a resolver, and a run uses what
-// the dry run showed. Where that is wrong, users set --workers.
+// A name is not looked up and is taken to be on the default route: a dry run must not ask a resolver, and a run uses
+// what the dry run showed. Where that is wrong, users set --workers.
 func (l Link) LeavesBy(to string) string {
 	switch {
 	case l.route == nil:

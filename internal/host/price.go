@@ -14,8 +14,8 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Prices are those of a price file that the user wrote. Nothing is looked up or guessed, neither a provider's prices nor the
-// zone of a target: what has no price in the file costs nothing. A GB is 10^9 bytes, as on the bills.
+// Prices are those of a price file that the user wrote. Nothing is looked up or guessed, neither a provider's prices
+// nor the zone of a target: what has no price in the file costs nothing. A GB is 10^9 bytes, as on the bills.
 type Prices struct {
 	Currency string `yaml:"currency"` // as it is shown, "USD"
 
@@ -94,8 +94,8 @@ func (p Prices) Cost(u Usage) report.Price {
 	bill := report.Price{Currency: p.Currency}
 	add := func(name string, amount float64, unit string, each float64) {
 		if amount > 0 && each > 0 {
-			bill.Items = append(bill.Items, report.PriceItem{Name: name, Amount: amount, Unit: unit, Each: each, Cost: amount * each})
-			bill.Total += amount * each
+			item := report.PriceItem{Name: name, Amount: amount, Unit: unit, Each: each, Cost: amount * each}
+			bill.Items, bill.Total = append(bill.Items, item), bill.Total+item.Cost
 		}
 	}
 	gigabytes := float64(u.WireBytes) / 1e9

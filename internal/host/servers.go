@@ -21,6 +21,9 @@ type ServerLoad struct {
 	Cores int     // 0 if the metrics do not have it
 }
 
+// trust returns the TLS configuration for a host.
+type trust = func(host string) (*tls.Config, error)
+
 const (
 	metricsInterval = 10 * time.Second
 	metricsTimeout  = 2 * time.Second
@@ -35,17 +38,17 @@ type ServerWatcher struct {
 	done    sync.WaitGroup
 }
 
-// WatchServers reads how busy servers' CPUs are from their own metrics: now, every ten seconds, and when the load ends. It
-// returns at once, and stops when ctx ends. Errors become a warning and never end a run.
+// WatchServers reads how busy servers' CPUs are from their own metrics: now, every ten seconds, and when the load ends.
+// It returns at once, and stops when ctx ends. Errors become a warning and never end a run.
 //
-// The URLs are http or https, of Prometheus's text format, as node_exporter, Doris and most databases serve it. User and
-// password in them are sent by basic authentication and never shown. trust returns the TLS configuration for a host; nil is
-// Go's own.
-func WatchServers(ctx context.Context, urls []*url.URL, trust func(host string) (*tls.Config, error)) *ServerWatcher {
+// The URLs are http or https, of Prometheus's text format, as node_exporter, Doris and most databases serve it. User
+// and password in them are sent by basic authentication and never shown. trust returns the TLS configuration for a
+// host; nil is Go's own.
+func WatchServers(ctx context.Context, urls []*url.URL, trust trust) *ServerWatcher {
 	return watchServers(ctx, urls, trust, metricsInterval)
 }
 
-func watchServers(ctx context.Context, urls []*url.URL, trust func(string) (*tls.Config, error), every time.Duration) *ServerWatcher {
+func watchServers(ctx context.Context, urls []*url.URL, trust trust, every time.Duration) *ServerWatcher {
 	w := &ServerWatcher{stop: make(chan struct{})}
 	for _, u := range urls {
 		s := &server{url: u, shown: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()}
@@ -58,9 +61,9 @@ func watchServers(ctx context.Context, urls []*url.URL, trust func(string) (*tls
 // Stop sends the last request now, without waiting for the answer. It may be called more than once.
 func (w *ServerWatcher) Stop() { w.once.Do(func() { close(w.stop) }) }
 
-// Load stops, waits for the last answers, and returns the load of the busiest server: by the share of its cores or, if their
-// number is unknown, by its CPU time. warning names the servers about which something is unknown, and why. It takes two
-// seconds at most, or four if a request was under way.
+// Load stops, waits for the last answers, and returns the load of the busiest server: by the share of its cores or, if
+// their number is unknown, by its CPU time. warning names the servers about which something is unknown, and why. It
+// takes two seconds at most, or four if a request was under way.
 func (w *ServerWatcher) Load() (busiest ServerLoad, warning string) {
 	w.Stop()
 	w.done.Wait()
@@ -100,7 +103,7 @@ type server struct {
 	problem error     // the first
 }
 
-func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust func(string) (*tls.Config, error), every time.Duration) {
+func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust trust, every time.Duration) {
 	client, err := s.client(trust)
 	if err != nil {
 		s.problem = err
@@ -124,7 +127,7 @@ func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust func(str
 	}
 }
 
-func (s *server) client(trust func(string) (*tls.Config, error)) (*http.Client, error) {
+func (s *server) client(trust trust) (*http.Client, error) {
 	t := &http.Transport{DisableKeepAlives: true}
 	if trust != nil && s.url.Scheme == "https" {
 		var err error
@@ -201,7 +204,7 @@ func (s *server) load() (ServerLoad, error) {
 	case s.seconds == 0 && s.problem != nil:
 		return ServerLoad{}, s.problem
 	case s.seconds == 0:
-		return ServerLoad{}, errors.New("no two of its answers can be compared: it was restarted in between, or the run was cancelled")
+		return ServerLoad{}, errors.New("no two of its answers can be compared: it was restarted, or the run was cancelled")
 	case s.sum.perCore == 0:
 		return ServerLoad{URL: s.shown, CPU: s.sum.busy / s.seconds}, s.problem
 	case s.sum.total == 0:

@@ -14,11 +14,11 @@ const microsPerDay = 24 * 60 * 60 * 1_000_000
 // yearOne is time.Time{}, which godror binds as a NULL.
 const yearOne = -62_135_596_800 * 1_000_000
 
-// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; the arrays
-// of texts and bytes are filled again for each batch, so that no row allocates.
+// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; the
+// arrays of texts and bytes are filled again for each batch, so that no row allocates.
 //
-// They are slices of plain types, []int64, []string and [][]byte, which godror takes directly and go-ora by reflection. A
-// slice of driver.Value would put every value into an interface first.
+// They are slices of plain types, []int64, []string and [][]byte, which godror takes directly and go-ora by reflection.
+// A slice of driver.Value would put every value into an interface first.
 type binds struct {
 	client client
 	schema rows.Schema
@@ -40,8 +40,8 @@ func (e *bindError) Error() string { return e.reason }
 
 // arrays returns an array of the batch's wanted rows for each column. They are valid until the columns are closed.
 //
-// All have the same length and none is empty: go-ora takes the shortest for the number of rows and panics for an empty one.
-// None is a scalar, which godror sets in the first row only.
+// All have the same length and none is empty: go-ora takes the shortest for the number of rows and panics for an empty
+// one. None is a scalar, which godror sets in the first row only.
 func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 	if c.From >= c.Rows {
 		return nil, &bindError{"no rows are wanted of the batch"}
@@ -54,7 +54,8 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 			length = len(v.Ends)
 		}
 		if length != c.Rows {
-			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows", a.schema.Columns[i].Name, length, c.Rows)}
+			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows",
+				a.schema.Columns[i].Name, length, c.Rows)}
 		}
 		switch v.Type {
 		case rows.Int64, rows.Decimal:

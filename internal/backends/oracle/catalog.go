@@ -45,18 +45,19 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	return r, err
 }
 
-// relationOf finds the object of a name, in the namespace of tables. The first part of its identity changes with DROP and
-// the second with TRUNCATE: the lowest data object of the table's partitions, which stays when partitions are added. A
-// materialized view comes before its table.
+// relationOf finds the object of a name, in the namespace of tables. The first part of its identity changes with DROP
+// and the second with TRUNCATE: the lowest data object of the table's partitions, which stays when partitions are
+// added. A materialized view comes before its table.
 func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Relation, error) {
 	schema, name := unquoted(table)
 	found, err := sqlload.Rows(ctx, c, "SELECT o.owner, o.object_name, o.object_type, TO_CHAR(o.object_id), "+
-		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner AND d.object_name = o.object_name "+
-		"AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
+		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner "+
+		"AND d.object_name = o.object_name AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
 		"(SELECT MAX(c.comments) FROM all_tab_comments c WHERE c.owner = o.owner AND c.table_name = o.object_name), "+
 		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o "+
-		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+sqlload.Literal(name)+" AND o.object_type IN ('FUNCTION', "+
-		"'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
+		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+sqlload.Literal(name)+
+		" AND o.object_type IN ('FUNCTION', 'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', "+
+		"'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -75,9 +76,9 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {
-	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), TO_CHAR(c.data_precision), "+
-		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+sqlload.Literal(r.Schema)+
-		" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
+	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), "+
+		"TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c "+
+		"WHERE c.owner = "+sqlload.Literal(r.Schema)+" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		t := typeOf(row[1], row[2], row[3], row[4])
@@ -160,8 +161,8 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	return err
 }
 
-// selectTraits reads which tables a method can load: temporary, index-organized, cluster, enabled triggers, enabled foreign
-// keys, external; and for Fast Ingest memoptimize_write, which ALL_TABLES has since 18c.
+// selectTraits reads which tables a method can load: temporary, index-organized, cluster, enabled triggers, enabled
+// foreign keys, external; and for Fast Ingest memoptimize_write, which ALL_TABLES has since 18c.
 func (l catalog) selectTraits(r *sqlload.Relation) string {
 	count := func(of, owner, condition string) string {
 		return fmt.Sprintf("(SELECT TO_CHAR(COUNT(*)) FROM %s x WHERE x.%s = t.owner AND x.table_name = t.table_name%s)",
@@ -180,8 +181,9 @@ func (l catalog) selectTraits(r *sqlload.Relation) string {
 		" AND t.table_name = " + sqlload.Literal(r.Name)
 }
 
-// checkTraits judges a row of selectTraits. Where a table does not support Fast Ingest or direct path, the server inserts
-// conventionally without saying so. A server without Fast Ingest into compressed tables lets nobody create one (ORA-62146).
+// checkTraits judges a row of selectTraits. Where a table does not support Fast Ingest or direct path, the server
+// inserts conventionally without saying so. A server without Fast Ingest into compressed tables lets nobody create one
+// (ORA-62146).
 func (l catalog) checkTraits(table string, row []string) error {
 	temporary, organized, cluster, triggers, foreign, external := row[0], row[1], row[2], row[3], row[4], row[5]
 	var reason, hint string
@@ -199,7 +201,8 @@ func (l catalog) checkTraits(table string, row []string) error {
 	case cluster != "" || organized != "":
 		reason, hint = "it is in a cluster or organized as an index", anotherTable
 	case l.method == methodFast && row[6] != "ENABLED":
-		reason, hint = "it is not MEMOPTIMIZE FOR WRITE", "ALTER TABLE "+table+" MEMOPTIMIZE FOR WRITE, or use --create recreate"
+		reason = "it is not MEMOPTIMIZE FOR WRITE"
+		hint = "ALTER TABLE " + table + " MEMOPTIMIZE FOR WRITE, or use --create recreate"
 	default:
 		return nil
 	}
@@ -213,21 +216,24 @@ func (l catalog) checkPartition(ctx context.Context, c sqlload.Conn, r *sqlload.
 		return nil
 	}
 	name := strings.ToUpper(l.options.partition)
-	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+
-		sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+" AND p.partition_name = "+sqlload.Literal(name))
+	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p "+
+		"WHERE p.table_owner = "+sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+
+		" AND p.partition_name = "+sqlload.Literal(name))
 	if err == nil && n == 0 {
 		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
 	}
 	return err
 }
 
-// hasUniqueIndex reports whether there is a unique index on exactly the columns. A deferrable constraint has an index that
-// is not unique, and finds a taken claim at the commit, which is too late. The status of a partitioned index is N/A.
+// hasUniqueIndex reports whether there is a unique index on exactly the columns. A deferrable constraint has an index
+// that is not unique, and finds a taken claim at the commit, which is too late. The status of a partitioned index is
+// N/A.
 func hasUniqueIndex(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...string) (bool, error) {
 	n, err := sqlload.Number(ctx, c, fmt.Sprintf("SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i "+
 		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name "+
 		"WHERE i.table_owner = %s AND i.table_name = %s AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') "+
-		"GROUP BY i.owner, i.index_name HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
+		"GROUP BY i.owner, i.index_name "+
+		"HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
 		sqlload.Literal(r.Schema), sqlload.Literal(r.Name), len(columns), sqlload.Literals(columns)))
 	return n > 0, err
 }
@@ -257,8 +263,8 @@ func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table stri
 	return "GRANT CREATE TABLE and a quota on a tablespace to " + l.target.User
 }
 
-// Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. In another user's schema
-// it is 0: DBA_SEGMENTS needs a privilege.
+// Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. In another user's
+// schema it is 0: DBA_SEGMENTS needs a privilege.
 func (l catalog) Stored(s *sqlload.State) []string {
 	schema, name := unquoted(s.Table)
 	return []string{"SELECT TO_CHAR(NVL(SUM(g.bytes), 0)) FROM user_segments g WHERE " + ownerOf(schema) +

@@ -108,7 +108,8 @@ func (x *doctor) checkCreate(privileges []string) loader.Finding {
 	if x.owner != x.user {
 		create = "CREATE ANY TABLE"
 	}
-	if len(x.checked.Missing) == 0 || slices.Contains(privileges, create) || slices.Contains(privileges, "CREATE ANY TABLE") {
+	if len(x.checked.Missing) == 0 || slices.Contains(privileges, create) ||
+		slices.Contains(privileges, "CREATE ANY TABLE") {
 		return sqlload.OK(fmt.Sprintf("as %s, into schema %s", x.user, x.owner))
 	}
 	fix := fmt.Sprintf("GRANT %s TO %s", create, x.user)
@@ -158,8 +159,8 @@ func (x *doctor) checkQuota(row []string) (f loader.Finding) {
 	return sqlload.OK(fmt.Sprintf("%s left on %s", sized(most-used), space))
 }
 
-// serverChecks compare the workers with the limits of profile and instance, and the rows with its settings. The provider of
-// a managed service sizes the redo logs.
+// serverChecks compare the workers with the limits of profile and instance, and the rows with its settings. The
+// provider of a managed service sizes the redo logs.
 func (x *doctor) serverChecks() []sqlload.Check {
 	limit := func(resource string) sqlload.Check {
 		return sqlload.Check{
@@ -260,8 +261,9 @@ func (x *doctor) checkRedo(row []string) (f loader.Finding) {
 	if groups == 0 || size == 0 {
 		return f
 	}
-	found := fmt.Sprintf("%d groups of at least %s, which the rows fill %d times", groups, sized(size), total/(groups*size))
-	if total/(groups*size) > manyRounds && size < smallLog {
+	rounds := total / (groups * size)
+	found := fmt.Sprintf("%d groups of at least %s, which the rows fill %d times", groups, sized(size), rounds)
+	if rounds > manyRounds && size < smallLog {
 		return sqlload.Warn(found+": loads wait at each switch until a log is free (\"log file switch\" in V$SESSION_EVENT)",
 			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, "+
 				"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
@@ -309,7 +311,8 @@ func (x *doctor) checkStringSize([]string) (f loader.Finding) {
 		if !c.Type.Variable() || lengthOf(c) <= most {
 			continue
 		}
-		f = sqlload.Fail(fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
+		f = sqlload.Fail(
+			fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
 			fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode "+
 				"with utl32k.sql", most))
 		if x.checked.Relation != nil { // its columns may be of another type

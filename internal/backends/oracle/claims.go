@@ -29,8 +29,8 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, err
 }
 
-// InTurn implements sqlload.Claims by a lock on the claim table until the commit. Rows that other runs have in the memory of
-// Fast Ingest are flushed first, since queries do not see them.
+// InTurn implements sqlload.Claims by a lock on the claim table until the commit. Rows that other runs have in the
+// memory of Fast Ingest are flushed first, since queries do not see them.
 func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) error {
 	k := c.(*link)
 	if s.Flush != "" {
@@ -53,11 +53,13 @@ func (l catalog) EndOthers(context.Context, *sqlload.State, loader.Ref) error { 
 
 // Settled implements sqlload.Claims. It waits until no earlier attempt can change anything, and then looks.
 //
-// The answer is final because a session sends COMMIT only after the answers to everything before it: an attempt that may
-// still commit already holds its claim, or its row. If the claim can be inserted, no attempt has committed and none can: a
-// later transaction waits for this one. Without claims, the lock on the table waits for everyone with uncommitted rows.
-// Claim and lock are rolled back.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+// The answer is final because a session sends COMMIT only after the answers to everything before it: an attempt that
+// may still commit already holds its claim, or its row. If the claim can be inserted, no attempt has committed and none
+// can: a later transaction waits for this one. Without claims, the lock on the table waits for everyone with
+// uncommitted rows. Claim and lock are rolled back.
+func (l catalog) Settled(
+	ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref,
+) (loader.Resolution, error) {
 	k, st := c.(*link), l.statements(s)
 	if s.Want.Contract.Dedup == loader.DedupRange {
 		err := k.begin(ctx)
@@ -87,8 +89,8 @@ func batchRange(r loader.Ref) loader.KeyRange {
 	return loader.KeyRange{First: r.First, Last: r.First + r.Rows - 1}
 }
 
-// insertClaim begins a transaction with the claim of a batch, and reports whether the claim is taken. The insert waits while
-// another transaction holds the claim.
+// insertClaim begins a transaction with the claim of a batch, and reports whether the claim is taken. The insert waits
+// while another transaction holds the claim.
 func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (taken bool, err error) {
 	if err := k.begin(ctx); err != nil {
 		return false, err
@@ -100,15 +102,15 @@ func (k *link) insertClaim(ctx context.Context, s statements, ref loader.Ref) (t
 	return false, err
 }
 
-// waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the client is
-// gone, for which only these two settings help.
+// waitError is the error of waiting for an earlier attempt. On a timeout the server may not have noticed that the
+// client is gone, for which only these two settings help.
 func (k *link) waitError(op string, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) && !k.is(err, codeBusy, codeWaitedForLock) {
 		return failed(op, err)
 	}
 	return &loader.Error{
 		Op: op, Applied: loader.Unknown, Err: err,
-		Hint: "an earlier attempt is still open on the server: SQLNET.EXPIRE_TIME in its sqlnet.ora makes it notice that a client " +
-			"is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others",
+		Hint: "an earlier attempt is still open on the server: SQLNET.EXPIRE_TIME in its sqlnet.ora makes it notice that a " +
+			"client is gone, and MAX_IDLE_BLOCKER_TIME makes it end idle sessions that block others",
 	}
 }

@@ -76,8 +76,9 @@ type watcher interface {
 	onAnswer(f func())
 }
 
-// interruptible is a connector whose Connect returns when the context ends, over one that ignores contexts: Oracle's client
-// library waits for a silent listener as long as its own timeouts are. A connection that is made later is closed.
+// interruptible is a connector whose Connect returns when the context ends, over one that ignores contexts: Oracle's
+// client library waits for a silent listener as long as its own timeouts are. A connection that is made later is
+// closed.
 type interruptible struct{ driver.Connector }
 
 // Connect implements driver.Connector.
@@ -116,8 +117,8 @@ func (p interruptible) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-// refuseCertificates returns an error for --tls-ca, --tls-cert and --tls-server-name, which a wallet and Oracle's library
-// would ignore.
+// refuseCertificates returns an error for --tls-ca, --tls-cert and --tls-server-name, which a wallet and Oracle's
+// library would ignore.
 func refuseCertificates(t loader.Target, d loader.Deps, host int) error {
 	if d.TLS == nil {
 		return nil
@@ -131,8 +132,8 @@ func refuseCertificates(t loader.Target, d loader.Deps, host int) error {
 		return err
 	}
 	if config != nil && (config.RootCAs != nil || len(config.Certificates) > 0 || config.ServerName != name) {
-		return fmt.Errorf("certificates come from a wallet here (?%s=/folder): remove --tls-ca, --tls-cert and --tls-server-name",
-			paramWallet)
+		return fmt.Errorf("certificates come from a wallet here (?%s=/folder): "+
+			"remove --tls-ca, --tls-cert and --tls-server-name", paramWallet)
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 
 // builtIn is godror, over Oracle's client library.
 //
-// godror sends a break when a context ends, and gives its deadline to the library (since 18c). Connect ignores contexts: see
-// interruptible. Commit and Rollback of its driver.Tx take none, and hold a lock that a break waits for.
+// godror sends a break when a context ends, and gives its deadline to the library (since 18c). Connect ignores
+// contexts: see interruptible. Commit and Rollback of its driver.Tx take none, and hold a lock that a break waits for.
 func builtIn() client {
 	return client{
 		name: "godror " + godror.Version, connector: godrorConnector, code: godrorCode, explain: godrorExplain,
@@ -81,7 +81,8 @@ func godrorDescriptor(t loader.Target, host int) (string, error) {
 	}
 	seconds := int(connectTimeout / time.Second)
 	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)"+
-		"(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)", seconds, seconds, protocol, name, port, service, security), nil
+		"(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
+		seconds, seconds, protocol, name, port, service, security), nil
 }
 
 func godrorCode(err error) (int, string, bool) {

@@ -14,8 +14,8 @@ import (
 // Method cloud-copy reads objects by INSERT … SELECT from an external table, in the transaction of a claim.
 // DBMS_CLOUD.COPY_DATA commits by itself: after a lost answer nobody could tell whether its rows are in.
 
-// externalTable is the name of a commit group's external table. It is used unquoted and as a literal, so it has only capital
-// letters, digits and underscores.
+// externalTable is the name of a commit group's external table. It is used unquoted and as a literal, so it has only
+// capital letters, digits and underscores.
 func externalTable(run string, group int64) string {
 	return fmt.Sprintf("%s%012d", externalPrefix(run), group)
 }
@@ -30,8 +30,8 @@ func isExternal(name, run string) bool {
 	return found && len(group) == 12 && strings.Trim(group, "0123456789") == ""
 }
 
-// createExternal creates the external table over a group's objects. They are named one by one, so that the credential need
-// not list the bucket and nothing else in it is read. No row may be rejected.
+// createExternal creates the external table over a group's objects. They are named one by one, so that the credential
+// need not list the bucket and nothing else in it is read. No row may be rejected.
 func (s statements) createExternal(table string, uris []string) string {
 	columns, fields := make([]string, len(s.Schema.Columns)), make([]string, len(s.Schema.Columns))
 	embedded := false
@@ -48,14 +48,14 @@ func (s statements) createExternal(table string, uris []string) string {
 	if s.options.credential != "" {
 		credential = ", credential_name => " + sqlload.Literal(s.options.credential)
 	}
-	return fmt.Sprintf("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => %s%s, file_uri_list => %s, column_list => %s, "+
-		"field_list => %s, format => %s); END;", sqlload.Literal(table), credential,
+	return fmt.Sprintf("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => %s%s, file_uri_list => %s, "+
+		"column_list => %s, field_list => %s, format => %s); END;", sqlload.Literal(table), credential,
 		clob(strings.Join(uris, ",")), clob(strings.Join(columns, ", ")), clob(strings.Join(fields, ", ")),
 		sqlload.Literal(`{"type":"`+kind+`","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}`))
 }
 
-// externalType is a column's type in the external table. Decimals are texts, since reading them as numbers depends on the
-// session's decimal point.
+// externalType is a column's type in the external table. Decimals are texts, since reading them as numbers depends on
+// the session's decimal point.
 func externalType(c rows.Column) string {
 	if c.Type == rows.Decimal {
 		return fmt.Sprintf("VARCHAR2(%d BYTE)", decimalBytes(c))
@@ -118,8 +118,8 @@ func selectExternals(run string) string {
 		sqlload.Literal(strings.ReplaceAll(externalPrefix(run), "_", `\_`)+"%") + ` ESCAPE '\'`
 }
 
-// uriOf is an object's URI for DBMS_CLOUD, in Amazon's store or one that is compatible (DBMS_CLOUD URI formats, "Amazon S3
-// URI Format" and "Amazon S3-Compatible URI Format").
+// uriOf is an object's URI for DBMS_CLOUD, in Amazon's store or one that is compatible (DBMS_CLOUD URI formats, "Amazon
+// S3 URI Format" and "Amazon S3-Compatible URI Format").
 func uriOf(a objstore.Access, name string) string {
 	segments := strings.Split(name, "/")
 	for i, text := range segments {

@@ -160,8 +160,8 @@ func (k *link) execPrepared(ctx context.Context, s **sql.Stmt, text string, args
 }
 
 // begin opens a transaction. Oracle begins one by itself at the first change; this makes the driver stop sending the
-// order to commit with each statement. godror sends SET TRANSACTION READ WRITE the first time, which ctx interrupts; it does
-// not keep ctx.
+// order to commit with each statement. godror sends SET TRANSACTION READ WRITE the first time, which ctx interrupts; it
+// does not keep ctx.
 func (k *link) begin(ctx context.Context) error {
 	if k.tx != nil && k.client.endsByStatement {
 		return nil
@@ -217,8 +217,8 @@ func (k *link) end(ctx context.Context, statement string, end func(driver.Tx) er
 	return err
 }
 
-// onAnswer calls f when the driver begins to wait for the answer to its next request. It returns false where that cannot
-// be observed.
+// onAnswer calls f when the driver begins to wait for the answer to its next request. It returns false where that
+// cannot be observed.
 func (k *link) onAnswer(f func()) (seen bool) {
 	_ = k.conn.Raw(func(c any) error {
 		var w watcher

@@ -14,8 +14,8 @@ const maxValueBytes = 32767
 // dialect is Oracle's SQL. Every number is read as digits and every date in a fixed format, since the drivers convert
 // NUMBER, DATE and TIMESTAMP differently. VSIZE counts the bytes of texts and of RAW.
 //
-// The difference of two timestamps is an interval, whose fields are exact; that of two dates is a fraction of a day, which
-// is not.
+// The difference of two timestamps is an interval, whose fields are exact; that of two dates is a fraction of a day,
+// which is not.
 //
 // PURGE keeps the dropped table out of the recycle bin, where it would occupy its space.
 func dialect() sqlload.Dialect {
@@ -73,8 +73,8 @@ func unquoted(table string) (schema, name string) {
 	return schema, name
 }
 
-// columnType is the type of a column. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and timestamps have no time
-// zone, so that the session's cannot move them.
+// columnType is the type of a column. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and timestamps have no
+// time zone, so that the session's cannot move them.
 func columnType(c rows.Column) string {
 	switch c.Type {
 	case rows.Int64:

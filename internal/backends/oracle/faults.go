@@ -17,8 +17,8 @@ import (
 // Classify implements loader.Driver.
 func (b backend) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
-// faultOf judges errors of the server and the drivers. A failed statement leaves nothing behind; a session may end at any
-// moment, even between a commit and its answer.
+// faultOf judges errors of the server and the drivers. A failed statement leaves nothing behind; a session may end at
+// any moment, even between a commit and its answer.
 func faultOf(err error) (loader.Fault, bool) {
 	var (
 		unbound  *bindError
@@ -231,8 +231,8 @@ func faults() loader.Faults {
 		{Codes: "60 1555 1591 2049 4020 4021 4061 4065 4068 8103 8177 14403 30006",
 			Verdict: loader.Again(loader.ClassLock)},
 		{Codes: "40 1013", Verdict: loader.Again(loader.ClassTimeout)},
-		// Timeouts of the network. 3156, 12161: of the call, which godror sets to the context's in whole milliseconds, rounded
-		// down, so that it may end before the context does (DPI-1067).
+		// Timeouts of the network. 3156, 12161: of the call, which godror sets to the context's in whole milliseconds,
+		// rounded down, so that it may end before the context does (DPI-1067).
 		{Codes: "3156 12161 12535 12606 12608 12609", Verdict: loader.Lost(loader.ClassTimeout)},
 		{Codes: "1536 1652 1653 1654 1658 1659 1683 1688 1691 1692 1631 1632 30036 30041",
 			Verdict: loader.Refused(loader.ClassDiskFull),
@@ -255,7 +255,8 @@ func faults() loader.Faults {
 			Hint: "lower --batch-bytes: the transaction is too large for the undo segment"},
 		{Codes: "1017 1004 1005", Verdict: denied,
 			Hint: "check user and password (TERAPUSH_PASSWORD)"},
-		{Codes: "28000 28001 28002 1045", Verdict: denied, Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
+		{Codes: "28000 28001 28002 1045", Verdict: denied,
+			Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
 		{Codes: "1031 1749 1950 1720 27486 41900", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "ask an administrator for the privilege; a table needs CREATE TABLE and a quota on its tablespace"},
 		{Codes: "12506 12529", Verdict: denied,

@@ -77,8 +77,8 @@ func (l *opened) Finish(ctx context.Context, _ loader.KeyRange, _ int64) (notes 
 			"MEMOPTIMIZE_WRITE (see the restrictions on Fast Ingest)", state.conventional))
 	}
 	if state.unknown > 0 {
-		notes = append(notes, fmt.Sprintf("%d sessions did not say how far they came: some of their rows may not be on disk yet",
-			state.unknown))
+		notes = append(notes, fmt.Sprintf("%d sessions did not say how far they came: "+
+			"some of their rows may not be on disk yet", state.unknown))
 	}
 	// Even if no session wrote anything: this process may resume a run that was stopped while it waited.
 	err = l.somewhere(ctx, func(k *link) error {
@@ -111,9 +111,10 @@ func (k *link) drain(ctx context.Context, highest int64) (notes []string, err er
 		if applied > last {
 			last, progress = applied, time.Now()
 		}
-		if time.Since(progress) > drainTimeout || sqlload.Wait(ctx, pause) != nil {
-			return append(notes, fmt.Sprintf("rows are still in the server's memory: %d of %d is on disk, without progress for %v",
-				applied, highest, time.Since(progress).Round(time.Second))), nil
+		_ = sqlload.Wait(ctx, pause)
+		if ctx.Err() != nil || time.Since(progress) > drainTimeout {
+			return append(notes, fmt.Sprintf("rows are still in the server's memory: %d of %d is on disk, "+
+				"without progress for %v", applied, highest, time.Since(progress).Round(time.Second))), nil
 		}
 	}
 	return notes, nil

@@ -17,13 +17,13 @@ import (
 // When a context ends, the network connection is closed. go-ora would send a break and go on reading, for ever if the
 // server is gone, on a goroutine that shares its buffers with the call; so go-ora never sees a context that can end.
 //
-// A panic becomes an error and the end of the connection. go-ora panics on answers that it does not expect, and package sql
-// calls it on goroutines of its own.
+// A panic becomes an error and the end of the connection. go-ora panics on answers that it does not expect, and package
+// sql calls it on goroutines of its own.
 //
 // A connection that could not be set up is closed; go-ora leaves it open.
 //
-// A connection with an open transaction is closed without a logoff. go-ora's Close logs off, at which the server commits;
-// it rolls back when a connection breaks.
+// A connection with an open transaction is closed without a logoff. go-ora's Close logs off, at which the server
+// commits; it rolls back when a connection breaks.
 type guard struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// connector returns go-ora's connector, which dials with dial.
@@ -163,7 +163,9 @@ func (c *guarded) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	return s, nil
 }
 
-func (c *guarded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, err error) {
+func (c *guarded) ExecContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (r driver.Result, err error) {
 	err = c.call(ctx, func(ctx context.Context) (err error) {
 		r, err = counted(c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args))
 		return err
@@ -303,8 +305,8 @@ const (
 	headerBytes = 8
 )
 
-// validStart checks the length of the first packet: one that is shorter than the header, as HTTP/2 sends it, makes go-ora
-// allocate 4 GiB. Later packets are not checked: where their length is depends on the version, and TLS hides it.
+// validStart checks the length of the first packet: one that is shorter than the header, as HTTP/2 sends it, makes
+// go-ora allocate 4 GiB. Later packets are not checked: where their length is depends on the version, and TLS hides it.
 func (s *socket) validStart(p []byte) bool {
 	for _, b := range p {
 		if s.received++; s.received == 1 {

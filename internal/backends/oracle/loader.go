@@ -16,7 +16,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// opened is the back-end on one table. It keeps no connection: outside of sessions it needs one rarely, and makes it then.
+// opened is the back-end on one table. It keeps no connection: outside of sessions it needs one rarely, and makes it
+// then.
 type opened struct {
 	sqlload.ClaimedTable
 	target  loader.Target
@@ -85,7 +86,8 @@ var selectSettings = [...]string{
 	"SELECT '" + settingCharset + "', value FROM nls_database_parameters WHERE parameter = 'NLS_CHARACTERSET'",
 	"SELECT '" + settingCloud + "', SYS_CONTEXT('USERENV', 'CLOUD_SERVICE') FROM DUAL",
 	"SELECT name, value FROM v$parameter WHERE name IN ('commit_logging', 'commit_wait', 'cpu_count', " +
-		"'db_block_size', 'log_buffer', 'max_string_size', 'memoptimize_pool_size', 'memoptimize_write_area_size', 'sga_target')",
+		"'db_block_size', 'log_buffer', 'max_string_size', 'memoptimize_pool_size', 'memoptimize_write_area_size', " +
+		"'sga_target')",
 }
 
 // readServer reads the server's version and settings.

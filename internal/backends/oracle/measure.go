@@ -90,7 +90,8 @@ func (l *opened) Measured(context.Context) (fields map[string]float64, notes []s
 		notes = append(notes, l.cost.refused)
 	}
 	if l.cost.lost > 0 {
-		notes = append(notes, fmt.Sprintf("what the run cost the server leaves out %d sessions whose connection broke", l.cost.lost))
+		notes = append(notes,
+			fmt.Sprintf("what the run cost the server leaves out %d sessions whose connection broke", l.cost.lost))
 	}
 	return maps.Clone(l.cost.fields), notes
 }

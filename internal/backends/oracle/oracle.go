@@ -1,10 +1,10 @@
-// Package oracle loads Oracle Database through package database/sql, by one of two drivers: go-ora, which is pure Go and
-// part of the static binary, or godror (build tag godror), which needs cgo and Oracle's client library. A client holds what
-// differs between them.
+// Package oracle loads Oracle Database through package database/sql, by one of two drivers: go-ora, which is pure Go
+// and part of the static binary, or godror (build tag godror), which needs cgo and Oracle's client library. A client
+// holds what differs between them.
 //
-// A batch holds columns (batch.Columns), which become array binds, or one bind a row. Every statement with rows is in an
-// explicit transaction: go-ora asks the server to keep the good rows of a failed array, and the next user of the connection
-// would commit them.
+// A batch holds columns (batch.Columns), which become array binds, or one bind a row. Every statement with rows is in
+// an explicit transaction: go-ora asks the server to keep the good rows of a failed array, and the next user of the
+// connection would commit them.
 package oracle
 
 import (
@@ -74,14 +74,14 @@ func capsOf(method string) loader.Caps {
 		caps.DefaultBatchBytes = 1 << 20
 	case methodFast:
 		caps.Dedup, caps.Atomic = loader.DedupNone, false
-		caps.Reason = "Fast Ingest acknowledges rows that lie in memory, without a transaction: a crash of the server loses " +
-			"them, and an array that is cut short leaves some behind"
+		caps.Reason = "Fast Ingest acknowledges rows that lie in memory, without a transaction: a crash of the server " +
+			"loses them, and an array that is cut short leaves some behind"
 	case methodDirect:
 		// Every execution begins a new block behind the table's end, so arrays have to be large, and locks the table, or the
 		// partition, until the commit.
 		//
-		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest text's bytes
-		// for each row; the library refuses more than 2 GiB.
+		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest text's
+		// bytes for each row; the library refuses more than 2 GiB.
 		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
 	case methodCloudCopy:
 		return loader.Caps{

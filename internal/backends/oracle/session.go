@@ -60,9 +60,9 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	return s, nil
 }
 
-// Load sends the batch in a transaction, with a claim if the contract has claims. COMMIT is always a call of its own: if
-// the driver ordered the commit with the rows, a lost answer would be undecidable, and go-ora would leave the good rows of
-// a failed array to be committed by the next call.
+// Load sends the batch in a transaction, with a claim if the contract has claims. COMMIT is always a call of its own:
+// if the driver ordered the commit with the rows, a lost answer would be undecidable, and go-ora would leave the good
+// rows of a failed array to be committed by the next call.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	if s.dead {
 		return loader.Ack{}, errDead()
@@ -139,9 +139,9 @@ func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []str
 	return rows, nil, err
 }
 
-// array sends all wanted rows in one call, without a prepared statement: go-ora executes one again by a shorter message,
-// which overflows above 65535 rows and does not ask for the good rows to be kept, so that the same array would fail in two
-// ways. A soft parse is negligible beside thousands of rows.
+// array sends all wanted rows in one call, without a prepared statement: go-ora executes one again by a shorter
+// message, which overflows above 65535 rows and does not ask for the good rows to be kept, so that the same array would
+// fail in two ways. A soft parse is negligible beside thousands of rows.
 func (s *session) array(ctx context.Context, c *batch.Columns) (int64, error) {
 	args, err := s.binds.arrays(c)
 	if err != nil {
@@ -197,9 +197,9 @@ func (s *session) loadSingly(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	return loader.Ack{Rows: b.Wanted()}, nil
 }
 
-// passed reports to the batch that all rows before row are sent: when the driver begins to wait for the answer, or, where
-// that cannot be observed, when the returned function is called after it. Only for a batch's last row is the difference
-// worth it: for the others the worker is not done.
+// passed reports to the batch that all rows before row are sent: when the driver begins to wait for the answer, or,
+// where that cannot be observed, when the returned function is called after it. Only for a batch's last row is the
+// difference worth it: for the others the worker is not done.
 func (s *session) passed(c *batch.Columns, row int) (after func()) {
 	report := func() { c.Passed(row) }
 	if row == c.Rows && s.onAnswer(report) {
@@ -208,8 +208,8 @@ func (s *session) passed(c *batch.Columns, row int) (after func()) {
 	return report
 }
 
-// wrapError adds operation and hint to the error of a failed attempt. Methods that are not atomic leave it unknown whether
-// rows were applied.
+// wrapError adds operation and hint to the error of a failed attempt. Methods that are not atomic leave it unknown
+// whether rows were applied.
 func (s *session) wrapError(err error) error {
 	err = failed("load", err)
 	unbound, known := (*bindError)(nil), (*loader.Error)(nil)

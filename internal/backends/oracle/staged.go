@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// staged is the back-end for cloud-copy, whose batches go into an object store first. Claims are for commit groups instead
-// of batches; everything else is as for the other methods.
+// staged is the back-end for cloud-copy, whose batches go into an object store first. Claims are for commit groups
+// instead of batches; everything else is as for the other methods.
 type staged struct {
 	*opened
 	*objstore.Staging
@@ -74,8 +74,8 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	return ack, failed("load", err)
 }
 
-// openOver opens a session and creates an external table over a group's objects, before the transaction, since DDL commits.
-// The session drops it; after a crash the next attempt or Forget does.
+// openOver opens a session and creates an external table over a group's objects, before the transaction, since DDL
+// commits. The session drops it; after a crash the next attempt or Forget does.
 func (l *staged) openOver(ctx context.Context, c loader.Contract, id batch.ID, members []loader.Ref) (*session, error) {
 	access, err := l.Store.Access(ctx)
 	if err != nil {

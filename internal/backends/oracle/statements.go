@@ -9,8 +9,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// lockWait is how many seconds LOCK TABLE waits. It is less than the minute that the engine waits for an answer: a process
-// whose client gave up earlier would stay in the queue for the lock, ahead of the other workers' INSERTs. Resolve tries again.
+// lockWait is how many seconds LOCK TABLE waits. It is less than the minute that the engine waits for an answer: a
+// process whose client gave up earlier would stay in the queue for the lock, ahead of the other workers' INSERTs.
+// Resolve tries again.
 const lockWait = 45
 
 // statements writes the SQL about one table, for the loader and for Explain.
@@ -78,14 +79,15 @@ func (s statements) createClaims() string {
 		"first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS"
 }
 
-// claim inserts the claim of a batch, with binds for run, number, first key and rows: with literals the server would parse
-// and cache a statement for each.
+// claim inserts the claim of a batch, with binds for run, number, first key and rows: with literals the server would
+// parse and cache a statement for each.
 func (s statements) claim() string {
 	return "INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)"
 }
 
-// insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the server
-// divides it, exactly: NUMBER is in base 100. No float of a driver and no decimal point of a session is involved.
+// insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the
+// server divides it, exactly: NUMBER is in base 100. No float of a driver and no decimal point of a session is
+// involved.
 func (s statements) insert() string {
 	binds := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {

@@ -57,8 +57,8 @@ func planOf(c client, t loader.Target) (method string, o options, err error) {
 	}
 	errs := []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings)}
 	if m.Name == methodDirect && !c.directPath {
-		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good rows "+
-			"of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
+		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good "+
+			"rows of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
 	}
 	o = options{partition: t.Options[optionPartition], credential: t.Options[optionCredential]}
 	return m.Name, o, errors.Join(errs...)
@@ -74,7 +74,8 @@ func checkAddress(c client, t loader.Target) error {
 	service, sid := t.Database, t.Params.Get(paramSID)
 	switch {
 	case service == "" && sid == "":
-		refuse("the target names no service: write oracle://user@host:%s/service, or ?%s=… for an old SID", defaultPort, paramSID)
+		refuse("the target names no service: write oracle://user@host:%s/service, or ?%s=… for an old SID",
+			defaultPort, paramSID)
 	case service != "" && sid != "":
 		refuse("the target names a service and a SID, which exclude each other")
 	case !addressable.MatchString(service + sid):
@@ -116,8 +117,8 @@ func checkParam(c client, name string, values []string) string {
 	return ""
 }
 
-// tlsMode is the mode of --tls, else of the URL. A listener's port speaks either TCP or TCPS, so TLS cannot be tried: a URL
-// that says nothing is TLSAuto, which is TCP.
+// tlsMode is the mode of --tls, else of the URL. A listener's port speaks either TCP or TCPS, so TLS cannot be tried: a
+// URL that says nothing is TLSAuto, which is TCP.
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	wallet := t.Params.Get(paramWallet) != ""
 	on, wrong := strconv.ParseBool(cmp.Or(t.Params.Get(paramSSL), strconv.FormatBool(wallet)))
