@@ -34,7 +34,7 @@ type doctor struct {
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	err = l.somewhere(ctx, func(k *link) error {
+	err = l.withLink(ctx, func(k *link) error {
 		who, err := sqlload.Rows(ctx, k, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), "+ownerOf("")+" FROM DUAL")
 		if err != nil || len(who) != 1 {
 			return err
@@ -150,7 +150,7 @@ func (x *doctor) checkQuota(row []string) (f loader.Finding) {
 	switch {
 	case most < 0 || slices.Contains(x.privileges, "UNLIMITED TABLESPACE"):
 		return sqlload.OK("unlimited on " + space)
-	case row[2] == "" && x.checked.Relation == nil:
+	case most == 0 && x.checked.Relation == nil:
 		return sqlload.Fail(fmt.Sprintf("%s has no quota on %s: the first row would fail (ORA-01950)", x.user, space), fix)
 	case most-used < max(x.intent.TotalBytes, 1): // an existing table may be in another tablespace
 		return sqlload.Warn(fmt.Sprintf("%s of quota are left on %s, for %s of rows",

@@ -30,8 +30,8 @@ type link struct {
 	dead  bool
 }
 
-// somewhere runs f on a connection of its own to the first host that answers.
-func (l *opened) somewhere(ctx context.Context, f func(*link) error) error {
+// withLink runs f on a connection of its own to the first host that answers.
+func (l *opened) withLink(ctx context.Context, f func(*link) error) error {
 	k, err := l.dial(ctx, 0)
 	if err != nil {
 		return err

@@ -81,7 +81,7 @@ func (l *opened) Finish(ctx context.Context, _ loader.KeyRange, _ int64) (notes 
 			"some of their rows may not be on disk yet", state.unknown))
 	}
 	// Even if no session wrote anything: this process may resume a run that was stopped while it waited.
-	err = l.somewhere(ctx, func(k *link) error {
+	err = l.withLink(ctx, func(k *link) error {
 		more, err := k.drain(ctx, state.highest)
 		notes = append(notes, more...)
 		return err

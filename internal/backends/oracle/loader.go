@@ -55,7 +55,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
 	}
 	l.warnUnencrypted()
-	err = l.somewhere(ctx, func(k *link) error { return l.readServer(ctx, k) })
+	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
 	if err != nil {
 		return nil, failed("look at the server", err)
 	}

@@ -24,7 +24,7 @@ import (
 func (s *standIn) say(t *testing.T, statements ...string) {
 	t.Helper()
 	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		for _, text := range statements {
 			if _, err := k.exec(t.Context(), text); err != nil {
 				return err
@@ -497,7 +497,7 @@ func TestLeftoversOfCloudCopy(t *testing.T) {
 func (s *standIn) has(t *testing.T, table string) (found bool) {
 	t.Helper()
 	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		n, err := sqlload.Number(context.WithoutCancel(t.Context()), k, "SELECT TO_CHAR(COUNT(*)) FROM all_tables t WHERE t.table_name = "+sqlload.Literal(table))
 		found = n > 0
 		return err

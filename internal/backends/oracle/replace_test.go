@@ -177,7 +177,7 @@ func TestTruncateOfNamedTables(t *testing.T) {
 func TestTruncateMeetsOpenTransactions(t *testing.T) {
 	s, target, _ := filled(t, methodArray, fake.Options{})
 	l := &opened{target: target, deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		require.NoError(t, k.begin(t.Context()))
 		_, err := k.exec(t.Context(), "INSERT INTO "+qualified("", name(target))+" (K, R, S) VALUES (1, 1, 1)")
 		require.NoError(t, err)

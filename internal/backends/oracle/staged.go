@@ -21,7 +21,7 @@ const selectCloudPackage = "SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.
 	"AND o.object_type IN ('PACKAGE', 'SYNONYM')"
 
 func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
-	err := l.somewhere(ctx, func(k *link) error {
+	err := l.withLink(ctx, func(k *link) error {
 		n, err := sqlload.Number(ctx, k, selectCloudPackage)
 		if err == nil && n == 0 {
 			err = &loader.Error{
@@ -115,7 +115,7 @@ func (s *session) readObjects(ctx context.Context) (int64, []string, error) {
 
 // Forget removes the external tables of attempts that broke, and then the run's claims.
 func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
-	err := l.somewhere(ctx, func(k *link) error {
+	err := l.withLink(ctx, func(k *link) error {
 		found, err := sqlload.Rows(ctx, k, selectExternals(run))
 		for _, row := range found {
 			if isExternal(row[0], run) && err == nil {
