@@ -56,7 +56,7 @@ func readCounters(from io.Reader) (counters, error) {
 	case exporter != "":
 		return counters{}, fmt.Errorf("this is %s, whose CPU time is not the server's: give node_exporter's URL", exporter)
 	}
-	return counters{metric: processCPU, busy: value(f.GetMetric()[0])}, nil
+	return counters{metric: processCPU, busy: f.GetMetric()[0].GetUntyped().GetValue()}, nil
 }
 
 const maxLine = 1 << 20
@@ -88,38 +88,35 @@ func sift(from io.Reader) (wanted []byte, exporter string, err error) {
 // A Doris backend has a line for all cores together, device "cpu", and newer ones another for each core, which are
 // preferred.
 func byMode(f *dto.MetricFamily, label string, perCore float64) counters {
-	c := counters{metric: f.GetName(), perCore: perCore}
-	cores := map[string]bool{}
+	cores := make(map[string]counters)
 	for _, m := range f.GetMetric() {
-		if core := labelOf(m, label); core != "" && core != "cpu" {
-			cores[core] = true
+		var core, mode string
+		for _, l := range m.GetLabel() {
+			switch l.GetName() {
+			case label:
+				core = l.GetValue()
+			case "mode":
+				mode = l.GetValue()
+			}
 		}
-	}
-	c.cores = len(cores)
-	for _, m := range f.GetMetric() {
-		if c.cores > 0 && !cores[labelOf(m, label)] {
-			continue
-		}
-		switch v := value(m); labelOf(m, "mode") {
+		c, v := cores[core], m.GetUntyped().GetValue() // sift drops the lines with types
+		switch mode {
 		case "guest", "guest_nice":
 		case "idle", "iowait":
 			c.total += v
 		default:
-			c.total += v
-			c.busy += v
+			c.total, c.busy = c.total+v, c.busy+v
 		}
+		cores[core] = c
 	}
-	return c
-}
-
-// value reads an untyped metric: sift drops the lines with types.
-func value(m *dto.Metric) float64 { return m.GetUntyped().GetValue() }
-
-func labelOf(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
+	sum := counters{metric: f.GetName(), perCore: perCore}
+	for core, c := range cores {
+		if all := core == "" || core == "cpu"; !all {
+			sum.cores++
+		} else if len(cores) > 1 {
+			continue
 		}
+		sum.busy, sum.total = sum.busy+c.busy, sum.total+c.total
 	}
-	return ""
+	return sum
 }

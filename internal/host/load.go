@@ -15,11 +15,11 @@ type Load struct {
 	NICs  []Traffic
 }
 
-// Traffic is what went through a network interface since it came up.
+// Traffic is what a network interface has sent since it came up.
 type Traffic struct {
-	Name           string
-	Sent, Received int64            // bytes, with all headers
-	Allowance      map[string]int64 // Amazon's ENA: how often an allowance was exceeded, by the driver's name for it
+	Name      string
+	Sent      int64            // bytes, with all headers
+	Allowance map[string]int64 // Amazon's ENA: how often an allowance was exceeded, by the driver's name for it
 }
 
 // ReadLoad reads the counters of all cores and of all network interfaces of this process' network namespace, with the
@@ -79,10 +79,9 @@ func traffic(line string) (t Traffic, ok bool) {
 	if len(fields) < 16 {
 		return Traffic{}, false
 	}
-	received, wrong := strconv.ParseInt(fields[0], 10, 64)
-	sent, alsoWrong := strconv.ParseInt(fields[8], 10, 64)
-	t = Traffic{Name: strings.TrimSpace(line[:at]), Sent: sent, Received: received}
-	return t, wrong == nil && alsoWrong == nil && t.Name != ""
+	sent, err := strconv.ParseInt(fields[8], 10, 64)
+	t = Traffic{Name: strings.TrimSpace(line[:at]), Sent: sent}
+	return t, err == nil && t.Name != ""
 }
 
 // ena is the driver of Amazon's network cards, the only one with allowances.
@@ -144,7 +143,6 @@ func (w *Work) add(seconds float64, before, now Load) {
 		b, t := before.NICs[i], w.nics[n.Name]
 		t.Name = n.Name
 		t.Sent += max(n.Sent-b.Sent, 0)
-		t.Received += max(n.Received-b.Received, 0)
 		for name, count := range n.Allowance {
 			if t.Allowance == nil {
 				t.Allowance = make(map[string]int64)

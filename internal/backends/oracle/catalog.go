@@ -32,15 +32,11 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 // Locate implements sqlload.Catalog. It refuses to create or empty a table for a run into one partition.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	r, err := relationOf(ctx, c, s.Table)
-	switch create := s.Want.Create; {
-	case err != nil || l.options.partition == "":
-	case r == nil && create != loader.CreateNever || create == loader.CreateRecreate:
-		return nil, refuse("create the table yourself, and use --create never",
-			"option %s names a partition, and the tables that terapush creates have none", optionPartition)
-	case create == loader.CreateTruncate && r.Kind == "":
-		return nil, refuse(fmt.Sprintf("ALTER TABLE %s TRUNCATE PARTITION %s yourself, and use --create never",
-			r.Table, s.Identifier(l.options.partition)),
-			"option %s names a partition, and TRUNCATE TABLE would empty all of them", optionPartition)
+	create := s.Want.Create
+	if err == nil && l.options.partition != "" && (r == nil && create != loader.CreateNever ||
+		create == loader.CreateRecreate || create == loader.CreateTruncate) {
+		return nil, refuse("create or empty it yourself (ALTER TABLE … TRUNCATE PARTITION …), and use --create never",
+			"option %s names a partition, and terapush creates none and empties whole tables", optionPartition)
 	}
 	return r, err
 }

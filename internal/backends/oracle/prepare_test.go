@@ -157,7 +157,7 @@ func TestPrepareRefuses(t *testing.T) {
 		"a missing key":         {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.PrimaryKey = true }, []string{"it has no primary key", "(ID)"}},
 		"not for Fast Ingest":   {methodFast, nil, "CREATE TABLE T (" + columns + ")", nil, []string{"not MEMOPTIMIZE FOR WRITE", "MEMOPTIMIZE FOR WRITE"}},
 		"no partition":          {methodDirect, map[string]string{optionPartition: "p1"}, "CREATE TABLE T (" + columns + ")", nil, []string{"it has no partition P1"}},
-		"a table for partition": {methodDirect, map[string]string{optionPartition: "p1"}, "", nil, []string{"have none", "--create never"}},
+		"a table for partition": {methodDirect, map[string]string{optionPartition: "p1"}, "", nil, []string{"creates none", "--create never"}},
 		"lost claims":           {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.Resume = true }, []string{"the claim table", "is gone"}},
 		"long values":           {methodArray, nil, "", func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 40_000 }, []string{"40000 bytes", "--payload-bytes"}},
 	} {

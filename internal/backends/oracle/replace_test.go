@@ -120,7 +120,7 @@ func TestTruncateIsRefused(t *testing.T) {
 		"foreign keys": {
 			method: methodArray, options: fake.Options{Denied: map[string]int{"TRUNCATE TABLE": codeReferenced}}, says: []string{"ORA-02266", "foreign keys of other tables"},
 		},
-		"a partition": {method: methodDirect, before: "", with: map[string]string{optionPartition: "p1"}, says: []string{"would empty all of them"}},
+		"a partition": {method: methodDirect, before: "", with: map[string]string{optionPartition: "p1"}, says: []string{"empties whole tables"}},
 	} {
 		t.Run(label, func(t *testing.T) {
 			s, target, _ := filled(t, c.method, c.options)
@@ -155,8 +155,8 @@ func TestTruncateSparesPartitions(t *testing.T) {
 	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
 		p.Schema, p.Create, p.MayDrop = schemaOf(t, "pairs"), loader.CreateTruncate, target.Table
 	})
-	require.ErrorContains(t, err, "would empty all of them")
-	require.ErrorContains(t, err, `TRUNCATE PARTITION "ONE"`)
+	require.ErrorContains(t, err, "empties whole tables")
+	require.ErrorContains(t, err, "TRUNCATE PARTITION")
 	assert.Equal(t, 1, s.Rows(name(target)))
 }
 
