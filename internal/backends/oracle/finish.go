@@ -96,26 +96,27 @@ func (k *link) drain(ctx context.Context, highest int64) (notes []string, err er
 		return nil, refused
 	}
 	const grant = "to have it write at once, GRANT EXECUTE ON DBMS_MEMOPTIMIZE_ADMIN to the user"
-	if refused != nil && highest == 0 {
-		notes = append(notes, "the server writes what it may have in memory by itself: "+grant)
+	if highest == 0 {
+		if refused != nil {
+			notes = append(notes, "the server writes what it may have in memory by itself: "+grant)
+		}
+		return notes, nil
 	}
-	last, progress := int64(0), time.Now()
-	for pause := drainPause; highest > 0; pause = min(2*pause, drainMaxPause) {
-		applied, err := k.readNumber(ctx, selectApplied)
-		if err != nil || applied >= highest {
+	applied, progress, pause := int64(0), time.Now(), drainPause
+	for ctx.Err() == nil && time.Since(progress) < drainTimeout {
+		now, err := k.readNumber(ctx, selectApplied)
+		if err != nil || now >= highest {
 			return notes, err
 		}
 		if refused != nil && len(notes) == 0 {
 			notes = append(notes, "waited for the server to write by itself: "+grant)
 		}
-		if applied > last {
-			last, progress = applied, time.Now()
+		if now > applied {
+			applied, progress = now, time.Now()
 		}
 		_ = sqlload.Wait(ctx, pause)
-		if ctx.Err() != nil || time.Since(progress) > drainTimeout {
-			return append(notes, fmt.Sprintf("rows are still in the server's memory: %d of %d is on disk, "+
-				"without progress for %v", applied, highest, time.Since(progress).Round(time.Second))), nil
-		}
+		pause = min(2*pause, drainMaxPause)
 	}
-	return notes, nil
+	return append(notes, fmt.Sprintf("rows are still in the server's memory: %d of %d is on disk, without progress for %v",
+		applied, highest, time.Since(progress).Round(time.Second))), nil
 }
