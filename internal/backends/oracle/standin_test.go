@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -40,7 +41,7 @@ func startStandIn(t testing.TB, native bool, o fake.Options) *standIn {
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	c := client{
-		name: "stand-in", array: times, moment: timeOf,
+		name: "stand-in", timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
 		code: func(err error) (int, string, bool) {
 			said := (*fake.Error)(nil)
 			if !errors.As(err, &said) {
