@@ -46,13 +46,8 @@ func (n tableName) where() string {
 	return "table_schema = " + literal(n.schema) + " AND table_name = " + literal(n.table)
 }
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// literal quotes a string. The sessions' sql_mode leaves the backslash its meaning.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`).Replace(text) + "'"
-}
+// A backslash escapes: checkSettings refuses NO_BACKSLASH_ESCAPES.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
