@@ -33,38 +33,22 @@ type endpoint struct {
 	dialAny dialer // to any server that the address's name stands for
 }
 
-// endpoints makes one driver configuration for each host. They are built field by field and never written as a DSN,
-// so that no string exists that holds the password among other things.
+// endpoints makes the driver's configuration of every host.
 func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
-	mode, err := tlsMode(t)
-	if err != nil {
+	if t.TLS, err = tlsMode(t); err != nil {
 		return nil, err
 	}
-	socket := t.Params.Get("socket")
-	addresses := []string{socket}
-	if socket == "" {
-		addresses = nil
+	network, addresses := "unix", []string{t.Params.Get("socket")}
+	if addresses[0] == "" {
+		network, addresses = "tcp", nil
 		for i := range max(len(t.Hosts), 1) {
 			addresses = append(addresses, t.Address(i, defaultPort))
 		}
 	}
 	for _, address := range addresses {
-		c := mysql.NewConfig()
-		c.Net, c.Addr = "unix", address
-		c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
-		c.DialFunc = d.Dial
-		c.Logger = &mysql.NopLogger{} // it would tell stderr of errors that are returned as well
-		// RejectReadOnly stays off: it reconnects after a failover by hiding the server's answer, and Classify does as much
-		// with the answer.
-		host := address
-		if socket == "" {
-			c.Net = "tcp"
-			if host, _, err = net.SplitHostPort(address); err != nil {
-				return nil, fmt.Errorf("host %q of the target: %w", address, err)
-			}
-		}
-		if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(mode, host); err != nil {
-			return nil, fmt.Errorf("TLS for %s: %w", address, err)
+		c, err := sqlload.MySQLConfig(t, d, network, address)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, endpoint{address: address, config: c, dialAny: d.DialAny()})
 	}
@@ -120,36 +104,20 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	return c
 }
 
-// connector makes connections that have said their setup statements. It exists because the driver's Config can set
-// variables only in random order and in one statement, whose failure then names none of them.
+// connector makes connections that have run their setup statements.
 type connector struct {
 	config *mysql.Config
 	setup  []string
 }
 
-// Connect connects. The driver's connector is made anew each time: it switches TLS off in its own configuration when
-// the server has none, which would be a data race between two connections.
+// Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectPatience)
 	defer cancel()
-	inner, err := mysql.NewConnector(c.config)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := inner.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range c.setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return conn, nil
+	return sqlload.ConnectMySQL(ctx, c.config, c.setup)
 }
 
-// Driver is part of driver.Connector.
+// Driver implements driver.Connector.
 func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // link is a connection of its own: one pinned in a pool for itself. Unlike a pool a pinned connection is never replaced
