@@ -136,7 +136,7 @@ func (d *doctor) checkServer() {
 }
 
 func (d *doctor) product() loader.Finding {
-	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.address)
+	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.config.Addr)
 	for _, name := range []string{
 		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only", "read_only",
 	} {

@@ -22,7 +22,7 @@ func TestEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	for i, address := range []string{"db1:3306", "db2:3307", "[::1]:3306"} {
-		assert.Equal(t, address, all[i].address)
+		assert.Equal(t, address, all[i].config.Addr)
 		assert.Equal(t, "tcp", all[i].config.Net)
 		assert.Equal(t, "shop", all[i].config.DBName)
 	}
@@ -35,7 +35,7 @@ func TestEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "unix", all[0].config.Net)
-	assert.Equal(t, "/run/mysqld.sock", all[0].address)
+	assert.Equal(t, "/run/mysqld.sock", all[0].config.Addr)
 }
 
 func TestParameters(t *testing.T) {

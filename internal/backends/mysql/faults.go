@@ -13,19 +13,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
-// what the error alone tells: a lost connection is no loss before the commit was sent.
-func (Driver) Classify(err error) loader.Verdict { return verdict(err) }
-
-func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+// Classify implements loader.Driver.
+func (Driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// failed says what was being done, and what to do next. It leaves what an error says about itself.
+// failed adds the operation and a hint to an error.
 func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// faultOf reads the errors of the server by their numbers. One that is not listed has failed for a reason that trying
-// again does not change.
+// faultOf reads a server's errors by their numbers. One that is not listed is not retried.
 func faultOf(err error) (loader.Fault, bool) {
 	var (
 		server *mysql.MySQLError
@@ -48,23 +44,22 @@ func faultOf(err error) (loader.Fault, bool) {
 	case loader.Ended(err):
 		return loader.Fault{}, false
 	case errors.As(err, &stuck):
-		// Its words are the server's for people: whether another try helps they do not say, so it is made.
+		// The server's messages are for people and do not say whether a retry helps, so it is made.
 		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}}, true
 	}
 	return sqlload.MySQLFault(err)
 }
 
-// wrapsAnother are the numbers that only say that the operating system or an engine has failed, with its own number in
-// the text: cannot make or write a file, cannot make a database or a table, the engine's error.
+// wrapsAnother are the numbers of failures of the operating system or an engine, whose own number is in the text: cannot
+// make or write a file, cannot make a database or a table, the engine's error.
 func wrapsAnother() []uint16 { return []uint16{1, 3, 1004, 1005, 1006, 1030} }
 
-// noSpace finds ENOSPC in such a text. The words around the number change with server, version and language, and those
-// of the system stand behind it or not: Got error 28 "No space left on device" from storage engine InnoDB (MariaDB),
+// noSpace finds ENOSPC in such a text. The words around the number change with server, version and language: Got error 28 "No space left on device" from storage engine InnoDB (MariaDB),
 // Got error 28 - 'No space left on device' from storage engine, (errno: 28 - No space …), (OS errno 28 - No space …) and
 // (Errcode: 28).
 var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
 
-// Numbers that the code itself asks for.
+// Numbers that the code compares with.
 const (
 	diskFull     = 1021
 	duplicateKey = 1062
@@ -72,7 +67,7 @@ const (
 	noSuchTable  = 1146
 )
 
-// accessDenied are the numbers of a missing privilege: on a database, a table, a column, or a global one.
+// accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.
 var accessDenied = []uint16{1044, 1142, 1143, 1227}
 
 // is reports whether the server answered with one of the numbers.
@@ -81,7 +76,7 @@ func is(err error, numbers ...uint16) bool {
 	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
 }
 
-// faults lists the numbers (MySQL manual, "Server Error Message Reference"; MariaDB, from 1900; TiDB, "Error Codes and
+// faults is the table of numbers (MySQL manual, "Server Error Message Reference"; MariaDB, from 1900; TiDB, "Error Codes and
 // Troubleshooting", from 8000).
 func faults() loader.Faults {
 	return loader.Faults{
