@@ -71,10 +71,6 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 // checkParams refuses unknown parameters: somebody trusts them.
 func checkParams(t loader.Target) error {
 	for name := range t.Params {
-		if name == "multiStatements" {
-			return fmt.Errorf("parameter multiStatements is refused: every batch is one statement, and several in one" +
-				" packet would leave the answer to all but the first unread; leave it out")
-		}
 		if name != "socket" && name != "tls" {
 			return fmt.Errorf("parameter %q of the target is not known; there are: socket, tls; session variables go into --set %s=…",
 				name, name)
