@@ -66,26 +66,18 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	}
 	d.checkKey()
 	d.checkPrivileges()
-	if err := d.ask(ctx, d.tableChecks()...); err != nil {
-		return err
-	}
 	d.checkSizes()
 	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others show these variables for compatibility only
 		d.checkLogs()
 		d.checkDurability()
 	}
 	d.checkTimeout()
-	return d.ask(ctx, d.sizeChecks()...)
+	return d.ask(ctx, d.tableChecks()...)
 }
 
 // ask adds the findings of questions to the server.
 func (d *doctor) ask(ctx context.Context, checks ...sqlload.Check) error {
-	found, err := d.Ask(ctx, d.conn, checks, func(err error) string {
-		if d.server.flavour == tiDB && is(err, accessDenied...) {
-			return "GRANT CONFIG ON *.* TO " + d.account + " shows txn-total-size-limit"
-		}
-		return ""
-	})
+	found, err := d.Ask(ctx, d.conn, checks, func(error) string { return "" })
 	d.findings = append(d.findings, found...)
 	return err
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/loader"
 )
 
 const (
@@ -19,8 +18,6 @@ const (
 	littleLog, littlePool = 1 << 30, 1 << 30
 	// patience is the engine's smallest deadline for a batch: a limit beyond it ends nothing that would have gone on.
 	patience = 2 * time.Minute
-	// tidbLimit is TiDB's default of txn-total-size-limit.
-	tidbLimit = 100 << 20
 )
 
 func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
@@ -37,24 +34,23 @@ func (d *doctor) checkSizes() {
 		}
 		d.note("max_allowed_packet", finding)
 	}
-	// Group replication and Galera send a transaction as a whole, before it is committed.
-	replicated := map[string]bool{
-		"group_replication_transaction_size_limit": d.vars["group_replication_group_name"] != "",
-		"wsrep_max_ws_size":                        d.on("wsrep_on"),
-	}
-	for limit, inUse := range replicated {
-		if most := d.number(limit); inUse && most > 0 && batch > most {
-			d.note("transaction size", sqlload.Warn(fmt.Sprintf("%s %s, and a batch of %s is one transaction of about that size,"+
-				" which the server refuses beyond it", limit, ibytes(most), ibytes(batch)),
-				fmt.Sprintf("--batch-bytes %d, or %s", most/2, d.change(limit, 2*batch))))
-		}
+	// TiDB holds a transaction in memory.
+	if quota := d.number("tidb_mem_quota_query"); quota > 0 && batch > quota {
+		d.note("transaction size", sqlload.Warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction,"+
+			" held in memory: beyond it the server may end the statement", ibytes(quota), ibytes(batch)),
+			fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6)))
 	}
 }
 
 // checkLogs compares a batch with the binary log, and the run with redo log and buffer pool.
 func (d *doctor) checkLogs() {
-	if _, set := d.vars["sql_log_bin"]; d.on("log_bin") && (!set || d.on("sql_log_bin")) {
-		d.note("binary log", d.binaryLog())
+	batch, cache := d.intent.BatchBytes, d.number("binlog_cache_size")
+	if _, set := d.vars["sql_log_bin"]; d.on("log_bin") && (!set || d.on("sql_log_bin")) && batch > cache {
+		workers := max(d.intent.Workers, 1)
+		d.note("binary log", sqlload.Warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s,"+
+			" and a batch of %s goes through a temporary file first", ibytes(cache), ibytes(batch)),
+			fmt.Sprintf("%s (of each session: %s for %d workers), or --set sql_log_bin=0 where no replica needs the rows",
+				d.change("binlog_cache_size", batch), ibytes(batch*int64(workers)), workers)))
 	}
 	if d.aurora() { // whose storage has neither log files nor pages to flush
 		return
@@ -81,24 +77,6 @@ func (d *doctor) checkLogs() {
 		d.note("buffer pool", sqlload.Warn(fmt.Sprintf("innodb_buffer_pool_size %s: changed pages are written out while the load"+
 			" waits for room", ibytes(size)), d.change("innodb_buffer_pool_size", 4<<30)+", where the machine has the memory"))
 	}
-}
-
-// binaryLog compares a batch with what the server keeps of a transaction until its commit.
-func (d *doctor) binaryLog() loader.Finding {
-	batch, workers := d.intent.BatchBytes, max(d.intent.Workers, 1)
-	cache, most := d.number("binlog_cache_size"), d.number("max_binlog_cache_size")
-	switch {
-	case most > 0 && batch > most:
-		return sqlload.Warn(fmt.Sprintf("max_binlog_cache_size is %s, and a batch of %s is about as much in the log,"+
-			" which the server refuses beyond it", ibytes(most), ibytes(batch)),
-			fmt.Sprintf("%s, or --batch-bytes %d", d.change("max_binlog_cache_size", 4*batch), most/2))
-	case batch > cache:
-		return sqlload.Warn(fmt.Sprintf("rows are written to the binary log, too; binlog_cache_size is %s,"+
-			" and a batch of %s goes through a temporary file first", ibytes(cache), ibytes(batch)),
-			fmt.Sprintf("%s (of each session: %s for %d workers), or --set sql_log_bin=0 where no replica needs the rows",
-				d.change("binlog_cache_size", batch), ibytes(batch*int64(workers)), workers))
-	}
-	return sqlload.OK(fmt.Sprintf("binlog_cache_size %s holds a batch of %s", ibytes(cache), ibytes(batch)))
 }
 
 // checkDurability finds settings by which a crash takes acknowledged rows away.
@@ -131,58 +109,4 @@ func (d *doctor) checkTimeout() {
 		d.note("timeouts", sqlload.Warn(fmt.Sprintf("max_statement_time is %s for this account, and ends loads that take longer",
 			after), "--set max_statement_time=0"))
 	}
-}
-
-// sizeChecks are questions about TiDB's and SingleStore's sizes.
-func (d *doctor) sizeChecks() []sqlload.Check {
-	switch {
-	case d.server.flavour == tiDB:
-		return []sqlload.Check{{
-			Name: "transaction size", Ask: "SHOW CONFIG WHERE type = 'tidb' AND name = 'performance.txn-total-size-limit'",
-			Judge: d.tidbTransaction,
-		}}
-	case d.method.Name == pipeline:
-		query := "SELECT num_partitions FROM information_schema.distributed_databases" +
-			" WHERE database_name = " + literal(d.target.Database)
-		return []sqlload.Check{{Name: "partitions", Ask: query, Judge: d.partitions}}
-	}
-	return nil
-}
-
-// tidbTransaction compares a batch with the two bounds of a transaction (TiDB manual, "TiDB Configuration File" and
-// "System Variables"). From 6.5 on the memory quota replaces a limit that was left at its default. Keys and encoding add
-// to a batch's bytes, hence the fifth that is left free; numbers are shorter there than as text, so nothing here is certain
-// enough to stop a push.
-func (d *doctor) tidbTransaction(config []string) loader.Finding {
-	batch, quota := d.intent.BatchBytes, d.number("tidb_mem_quota_query")
-	if quota > 0 && batch > quota {
-		return sqlload.Warn(fmt.Sprintf("tidb_mem_quota_query is %s, and a batch of %s is one transaction, held in memory:"+
-			" beyond it the server may end the statement", ibytes(quota), ibytes(batch)),
-			fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6))
-	}
-	var limit int64
-	if len(config) > 3 { // type, instance, name, value
-		limit, _ = strconv.ParseInt(config[3], 10, 64)
-	}
-	found := fmt.Sprintf("txn-total-size-limit is %s, and a batch of %s is one transaction", ibytes(limit), ibytes(batch))
-	if inForce := limit > 0 && (limit != tidbLimit || d.server.before(6, 5)); !inForce || batch <= limit/5*4 {
-		return sqlload.OK(found)
-	}
-	return sqlload.Warn(found+": keys and encoding may take it beyond, where the server refuses it",
-		fmt.Sprintf("--batch-bytes %d, or performance.txn-total-size-limit = %d in the configuration of every tidb-server",
-			limit/5*4, 2*batch))
-}
-
-// partitions compares a commit group with the partitions that read it, each an object at a time.
-func (d *doctor) partitions(row []string) (none loader.Finding) {
-	if len(row) == 0 {
-		return none
-	}
-	n, _ := strconv.ParseInt(row[0], 10, 64)
-	batches := d.intent.Contract.GroupBatches
-	found := fmt.Sprintf("database %s has %d partitions, and a commit group has %d objects", d.target.Database, n, batches)
-	if batches < n {
-		return sqlload.Warn(found+": the other partitions have nothing to read", fmt.Sprintf("--commit-batches %d", 4*n))
-	}
-	return sqlload.OK(found)
 }

@@ -2,7 +2,6 @@ package mysql
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/loader"
@@ -400,10 +398,6 @@ func TestExamineVariables(t *testing.T) {
 		"small buffer pool": {
 			vars: mysqls("innodb_buffer_pool_size", "134217728"), check: "buffer pool", grade: loader.GradeWarn, found: "128 MiB", fix: "SET GLOBAL innodb_buffer_pool_size",
 		},
-		"binary log refuses": {
-			vars: mysqls("max_binlog_cache_size", "8388608"), check: "binary log", grade: loader.GradeWarn,
-			found: "max_binlog_cache_size is 8.0 MiB, and a batch of 16 MiB is about as much in the log", fix: "SET GLOBAL max_binlog_cache_size = 67108864, or --batch-bytes 4194304",
-		},
 		"binary log spills": {
 			vars: mysqls("binlog_cache_size", "32768"), check: "binary log", grade: loader.GradeWarn,
 			found: "binlog_cache_size is 32 KiB, and a batch of 16 MiB goes through a temporary file", fix: "SET GLOBAL binlog_cache_size = 16777216 (of each session: 64 MiB for 4 workers)",
@@ -421,10 +415,6 @@ func TestExamineVariables(t *testing.T) {
 		},
 		"replica": {
 			vars: mysqls("super_read_only", "ON"), check: "server", grade: loader.GradeFail, found: "super_read_only is ON", fix: "name the primary",
-		},
-		"Galera": {
-			vars: mysqls("wsrep_on", "ON", "wsrep_max_ws_size", "1048576"), check: "transaction size", grade: loader.GradeWarn,
-			found: "wsrep_max_ws_size 1.0 MiB, and a batch of 16 MiB is one transaction", fix: "--batch-bytes 524288, or SET GLOBAL wsrep_max_ws_size = 33554432",
 		},
 		"group replication": {
 			vars:  mysqls("group_replication_group_name", "g", "group_replication_transaction_size_limit", "0"),
@@ -453,15 +443,12 @@ func TestExamineVariables(t *testing.T) {
 func TestExamineTiDB(t *testing.T) {
 	const table = "information_schema.tables t WHERE table_schema = 'db' AND table_name = 'documents'"
 	for name, c := range map[string]struct {
-		version, limit, quota, sharding, grants string
-		check, found, fix                       string
-		grade                                   loader.Grade
+		version, quota, sharding, grants string
+		check, found, fix                string
+		grade                            loader.Grade
 	}{
 		"nothing":              {sharding: "SHARD_BITS=4"},
-		"the old limit":        {version: "v6.1.0", limit: "10485760", check: "transaction size", grade: loader.GradeWarn, found: "txn-total-size-limit is 10 MiB, and a batch of 16 MiB", fix: "--batch-bytes 8388608"},
-		"the limit is near":    {limit: "18874368", check: "transaction size", grade: loader.GradeWarn, found: "keys and encoding", fix: "txn-total-size-limit = 33554432"},
 		"the quota":            {quota: "1048576", check: "transaction size", grade: loader.GradeWarn, found: "tidb_mem_quota_query is 1.0 MiB", fix: "--set tidb_mem_quota_query=100663296"},
-		"no CONFIG":            {limit: "denied", check: "transaction size", grade: loader.GradeUnknown, found: "CONFIG", fix: "GRANT CONFIG ON *.* TO 'u'@'%'"},
 		"rows in order":        {sharding: "NOT_SHARDED", check: "hot region", grade: loader.GradeWarn, found: "one region at a time", fix: "ALTER TABLE `db`.`documents` SHARD_ROW_ID_BITS = 4"},
 		"keys in order":        {sharding: "NOT_SHARDED(PK_IS_HANDLE)", check: "hot region", grade: loader.GradeWarn, found: "PK_IS_HANDLE", fix: "NONCLUSTERED"},
 		"privileges of a role": {grants: "GRANT 'r'@'%' TO 'u'@'%'", check: "privileges", grade: loader.GradeUnknown, found: "SELECT, INSERT, CREATE on db.documents", fix: "GRANT SELECT, INSERT, CREATE"},
@@ -480,14 +467,6 @@ func TestExamineTiDB(t *testing.T) {
 				switch {
 				case query == "SHOW GRANTS" && c.grants != "":
 					return &fakeAnswer{rows: [][]string{{c.grants}}}
-				case strings.HasPrefix(query, "SHOW CONFIG") && c.limit == "denied":
-					return &fakeAnswer{err: &mysql.MySQLError{Number: 1227, Message: "Access denied; you need (at least one of) the CONFIG privilege(s) for this operation"}}
-				case strings.HasPrefix(query, "SHOW CONFIG"):
-					limit := c.limit
-					if limit == "" {
-						limit = fmt.Sprint(tidbLimit)
-					}
-					return &fakeAnswer{rows: [][]string{{"tidb", "127.0.0.1:4000", "performance.txn-total-size-limit", limit}}}
 				case strings.Contains(query, "tidb_row_id_sharding_info"):
 					return &fakeAnswer{rows: [][]string{{c.sharding}}}
 				case strings.Contains(query, "table_type") && strings.Contains(query, table) && c.sharding != "":
@@ -498,16 +477,13 @@ func TestExamineTiDB(t *testing.T) {
 				return nil
 			})
 			i := intentOf(t, loadData)
-			if version == "v7.5.0" || version == "v6.1.0" {
+			if version == "v7.5.0" {
 				i.Contract.Dedup = loader.DedupNone
 			}
 			findings := examine(t, s.start(t, "tidb"), i)
 			if c.check == "" {
 				require.Empty(t, complaints(findings))
 				return
-			}
-			if version == "v6.1.0" { // it commits by itself, too
-				findings = slices.DeleteFunc(findings, func(f loader.Finding) bool { return f.Check == "delivery" })
 			}
 			only(t, findings, c.check, c.grade, c.found, c.fix)
 		})
