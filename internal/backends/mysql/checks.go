@@ -45,20 +45,18 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	if d.account, err = account(ctx, d.conn); err != nil {
 		return err
 	}
-	readGrants := func(lines []string) (none loader.Finding) {
-		d.grants = parseGrants(lines)
-		return none
-	}
-	if err := d.ask(ctx, sqlload.Check{Name: "privileges", Ask: "SHOW GRANTS", Judge: readGrants}); err != nil {
-		return err
-	}
-	d.checkServer()
-	err = d.ask(ctx, sqlload.Check{
-		Name: "connection limit", Ask: "SHOW GLOBAL STATUS LIKE 'Threads_connected'", Judge: d.connections,
-	})
+	err = d.ask(ctx,
+		sqlload.Check{Name: "privileges", Ask: "SHOW GRANTS", Judge: func(lines []string) (none loader.Finding) {
+			d.grants = parseGrants(lines) // for checkPrivileges
+			return none
+		}},
+		sqlload.Check{Name: "server", Judge: d.product},
+		sqlload.Check{Name: "connection limit", Ask: "SHOW GLOBAL STATUS LIKE 'Threads_connected'", Judge: d.connections},
+	)
 	if err != nil {
 		return err
 	}
+	d.checkMethod()
 	d.tables, err = d.Check(ctx, d.conn, d.intent)
 	d.findings = append(d.findings, d.tables.Findings...)
 	if err != nil {
@@ -88,6 +86,10 @@ func (d *doctor) note(check string, f loader.Finding) {
 	d.findings = append(d.findings, f)
 }
 
+func (d *doctor) warn(check, fix, format string, values ...any) {
+	d.note(check, sqlload.Warn(fmt.Sprintf(format, values...), fix))
+}
+
 // on reports whether a variable is switched on. MariaDB 12 has more values of read_only than two.
 func (d *doctor) on(name string) bool {
 	return !slices.Contains([]string{"", "OFF", "0", "FALSE"}, strings.ToUpper(d.vars[name]))
@@ -112,22 +114,22 @@ func (d *doctor) change(name string, value int64) string {
 	return fmt.Sprintf("SET GLOBAL %s = %d", name, value)
 }
 
-// checkServer finds what keeps everybody, or this account, from writing, or from writing exactly once.
-func (d *doctor) checkServer() {
-	d.note("server", d.product())
+// checkMethod finds what keeps the method from loading, or from loading exactly once.
+func (d *doctor) checkMethod() {
 	if d.caps.Reason != "" {
 		fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
 		if d.server.flavour == tiDB {
 			fix = "--method " + insert
 		}
-		d.note("delivery", sqlload.Warn("a push is at least once here: "+d.caps.Reason, fix))
+		d.warn("delivery", fix, "a push is at least once here: %s", d.caps.Reason)
 	}
 	if d.method.Name == loadData && d.server.infileOff() {
 		d.note("local_infile", sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint))
 	}
 }
 
-func (d *doctor) product() loader.Finding {
+// product names the server, and what keeps everybody, or this account, from writing.
+func (d *doctor) product([]string) loader.Finding {
 	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.config.Addr)
 	for _, name := range []string{
 		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only", "read_only",
@@ -174,16 +176,16 @@ func (d *doctor) connections(status []string) loader.Finding {
 		free, limit = own, fmt.Sprintf("this account has max_user_connections %d", own)
 		fix = fmt.Sprintf("ALTER USER %s WITH MAX_USER_CONNECTIONS %d", d.account, need)
 	}
-	if limit == "" {
-		return sqlload.OK(fmt.Sprintf("none is set; the run opens %d", need))
-	}
 	found := fmt.Sprintf("%d free (%s), and the run opens %d: %d workers and up to %d for everything else",
 		max(free, 0), limit, need, need-controlConns, controlConns)
-	if free >= need {
+	switch {
+	case limit == "":
+		return sqlload.OK(fmt.Sprintf("none is set; the run opens %d", need))
+	case free >= need:
 		return sqlload.OK(found)
 	}
 	if fewer := (free - controlConns) * int64(hosts); fewer > 0 && sessions > 0 {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
-	return sqlload.Warn(found+": the others wait, and try again", fix)
+	return sqlload.Warn(found+": refused sessions are retried", fix)
 }

@@ -20,13 +20,12 @@ func (d *doctor) checkKey() {
 	}
 	for _, name := range []string{"sql_require_primary_key", "innodb_force_primary_key"} {
 		if d.on(name) {
-			d.note("primary key", sqlload.Fail(name+" is ON, and the run would make a table without a key", "--primary-key"))
+			d.note("primary key", sqlload.Fail(name+" is ON, and the run creates a table without a key", "--primary-key"))
 			return
 		}
 	}
 	if d.vars["group_replication_group_name"] != "" {
-		d.note("primary key", sqlload.Warn("the server is set up to replicate in a group, which writes to no table without a"+
-			" primary key, and the run would make one", "--primary-key"))
+		d.warn("primary key", "--primary-key", "group replication takes no rows into a table without a primary key")
 	}
 }
 
@@ -60,11 +59,11 @@ func (d *doctor) checkPrivileges() {
 		}
 		want(claims, onClaims...)
 	}
-	finding := sqlload.OK("this account may do what the run does")
+	finding := sqlload.OK("this account has the privileges of the run")
 	switch {
 	case len(missing) == 0 && claiming && !d.grants.hold("DELETE", claims):
 		finding = sqlload.Warn("this account lacks DELETE on "+claims.String()+
-			": the run works, and terapush forget cannot remove its claims afterwards",
+			": the run works, but terapush forget cannot remove its claims",
 			fmt.Sprintf("GRANT DELETE ON %s TO %s", claims.quoted(), d.account))
 	case len(missing) > 0:
 		finding = sqlload.Fail("this account lacks "+strings.Join(missing, " and "), strings.Join(fixes, "; "))
@@ -113,13 +112,13 @@ func (d *doctor) indexes(pairs []string) loader.Finding {
 		kind, name := pair[0], pair[1]
 		has = append(has, kind+" "+name)
 		fixes = append(fixes, map[string]string{
-			"foreign key": "--set foreign_key_checks=0, which checks none",
+			"foreign key": "--set foreign_key_checks=0, which skips the check",
 			"index":       "ALTER TABLE " + d.name.quoted() + " DROP INDEX " + quote(name),
 			"trigger":     "DROP TRIGGER " + tableName{d.name.schema, name}.quoted(),
 		}[kind])
 	}
-	return sqlload.Warn(fmt.Sprintf("%s has %s: every row pays for them, in log and in look-ups", d.name, strings.Join(has, ", ")),
-		strings.Join(slices.Compact(fixes), "; ")+"; make again after the load what was dropped")
+	return sqlload.Warn(fmt.Sprintf("%s has %s: every row pays for them", d.name, strings.Join(has, ", ")),
+		strings.Join(slices.Compact(fixes), "; ")+"; after the load create again what was dropped")
 }
 
 // regions finds tables whose rows, coming in order, all go to one region and so to one server (TiDB manual,
@@ -130,9 +129,9 @@ func (d *doctor) regions(row []string) (none loader.Finding) {
 	}
 	fix := "ALTER TABLE " + d.name.quoted() + " SHARD_ROW_ID_BITS = 4"
 	if row[0] != "NOT_SHARDED" { // the key is the row's place
-		fix = "make the table with PRIMARY KEY … NONCLUSTERED and SHARD_ROW_ID_BITS = 4"
+		fix = "create the table with PRIMARY KEY … NONCLUSTERED and SHARD_ROW_ID_BITS = 4"
 	}
-	return sqlload.Warn(fmt.Sprintf("%s stores its rows in the order they come (%s): all sessions write to one region at a time",
+	return sqlload.Warn(fmt.Sprintf("%s stores rows in their order of arrival (%s): all sessions write to one region at a time",
 		d.name, row[0]), fix)
 }
 

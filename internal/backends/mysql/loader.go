@@ -60,7 +60,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 		return nil, err
 	}
 	l.server = identify(vars)
-	l.warn()
+	l.logWarnings()
 	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
@@ -99,13 +99,13 @@ func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[
 	return vars, err
 }
 
-// warn logs settings that are allowed and probably not wanted.
-func (l *opened) warn() {
+// logWarnings logs settings that are allowed and probably not wanted.
+func (l *opened) logWarnings() {
 	if l.server.flavour.locksEmptyTable(l.target.Settings) {
 		l.log.Warn(uncheckedHelp)
 	}
 	if l.server.vars["max_error_count"] == "0" {
-		l.log.Warn("max_error_count is 0: the server tells of rows that it left out, but not of values that it bent to fit")
+		l.log.Warn("max_error_count is 0: the server reports rows that it skipped, but not values that it changed to fit")
 	}
 }
 
