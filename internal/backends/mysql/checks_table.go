@@ -3,7 +3,6 @@ package mysql
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -75,15 +74,10 @@ func (d *doctor) checkPrivileges() {
 	d.note("privileges", finding)
 }
 
-// tableChecks are questions about what makes rows expensive.
+// tableChecks ask what makes the rows of an existing table expensive.
 func (d *doctor) tableChecks() (checks []sqlload.Check) {
-	if d.method.Name == pipeline {
-		query := "SELECT num_partitions FROM information_schema.distributed_databases" +
-			" WHERE database_name = " + literal(d.target.Database)
-		checks = append(checks, sqlload.Check{Name: "partitions", Ask: query, Judge: d.partitions})
-	}
 	if d.tables.Relation == nil || d.creates() {
-		return checks
+		return nil
 	}
 	if d.server.flavour != singleStore { // which lists its shard and sort keys as indexes; they cost nothing extra
 		query := "SELECT 'foreign key', constraint_name FROM information_schema.table_constraints WHERE " + d.name.where() +
@@ -133,18 +127,4 @@ func (d *doctor) regions(row []string) (none loader.Finding) {
 	}
 	return sqlload.Warn(fmt.Sprintf("%s stores rows in their order of arrival (%s): all sessions write to one region at a time",
 		d.name, row[0]), fix)
-}
-
-// partitions compares a commit group with the partitions that read it, each an object at a time.
-func (d *doctor) partitions(row []string) (none loader.Finding) {
-	if len(row) == 0 {
-		return none
-	}
-	n, _ := strconv.ParseInt(row[0], 10, 64)
-	batches := d.intent.Contract.GroupBatches
-	found := fmt.Sprintf("database %s has %d partitions, and a commit group has %d objects", d.target.Database, n, batches)
-	if batches < n {
-		return sqlload.Warn(found+": the other partitions have nothing to read", fmt.Sprintf("--commit-batches %d", 4*n))
-	}
-	return sqlload.OK(found)
 }
