@@ -32,23 +32,19 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	if err != nil {
 		return true, err
 	}
-	var wrong, repairs []string
-	if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
-		wrong = append(wrong, "no primary or unique key is (run, batch)")
-		repairs = append(repairs, "ADD UNIQUE KEY (run, batch)")
-	}
+	var wrong, repair string
 	if traits := found[0][2:]; traits[traitTransactional] != "YES" {
-		wrong = append(wrong, fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]))
-		repairs = append(repairs, "ENGINE = InnoDB")
-	}
-	if len(wrong) == 0 {
+		wrong, repair = fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]), "ENGINE = InnoDB"
+	} else if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
+		wrong, repair = "no primary or unique key is (run, batch)", "ADD UNIQUE KEY (run, batch)"
+	} else {
 		return true, nil
 	}
 	return true, &loader.Error{
 		Op: "check the claim table", Applied: loader.No,
-		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, strings.Join(wrong, "; ")),
+		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, wrong),
 		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
-			s.Claims, strings.Join(repairs, ", ")),
+			s.Claims, repair),
 	}
 }
 
