@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,15 +102,9 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 // storageName is an identifier as InnoDB writes it (MySQL manual, "Mapping of Identifiers to File Names"). Letters
 // outside ASCII have codes of their own; tables with them are identified by their creation time.
 func storageName(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		if r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "@%04x", r)
-		}
-	}
-	return b.String()
+	return regexp.MustCompile(`\W`).ReplaceAllStringFunc(name, func(s string) string {
+		return fmt.Sprintf("@%04x", []rune(s)[0])
+	})
 }
 
 // Columns implements sqlload.Catalog.

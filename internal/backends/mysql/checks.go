@@ -30,7 +30,7 @@ type doctor struct {
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	c, err := l.connect(ctx)
 	if err != nil {
-		return nil, failed("examine", err)
+		return nil, failed("check the server", err)
 	}
 	defer func() { _ = c.Close() }()
 	d := &doctor{opened: l, intent: i, conn: c, vars: maps.Clone(l.server.vars)}
@@ -38,7 +38,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 		d.vars[strings.ToLower(s.Name)] = s.Value
 	}
 	err = d.run(ctx)
-	return d.findings, failed("examine", err)
+	return d.findings, failed("check the server", err)
 }
 
 func (d *doctor) run(ctx context.Context) (err error) {
