@@ -55,7 +55,7 @@ func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error
 	if err != nil {
 		return nil, fmt.Errorf("the demo's folder: %w", err)
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if s.program, err = fetch(ctx, dir, log); err != nil {
 		return nil, err
 	}
