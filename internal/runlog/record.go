@@ -84,8 +84,8 @@ func folder(stateDir, run string) (string, error) {
 
 const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
 
-// NewID makes a run id: the start in UTC, so that runs sort by time, and enough chance that no two machines choose the same.
-// It needs no quoting anywhere.
+// NewID makes a run id: the start in UTC, so that runs sort by time, and enough chance that no two machines choose the
+// same. It needs no quoting anywhere.
 func NewID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }

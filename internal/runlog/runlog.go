@@ -1,13 +1,13 @@
-// Package runlog keeps a run on disk: its plan, and the outcome of every attempt. Each run has a folder, named by its id and
-// owned by one process at a time:
+// Package runlog keeps a run on disk: its plan, and the outcome of every attempt. Each run has a folder, named by its
+// id and owned by one process at a time:
 //
 //	run.json       the record: plan, target, stage; replaced as a whole
 //	journal.jsonl  one event an attempt, appended
 //	lock           held while a process works on the run
 //
-// The journal is synced at most 100 ms late. That is enough for methods with claim rows: an attempt that the journal has lost
-// is found in the claim table. Where nothing else records an attempt (labels, key ranges, commit groups), the caller of
-// Append calls Sync before the attempt is sent, and after a group's end before its objects are removed.
+// The journal is synced at most 100 ms late. That is enough for methods with claim rows: an attempt that the journal
+// has lost is found in the claim table. Where nothing else records an attempt (labels, key ranges, commit groups), the
+// caller of Append calls Sync before the attempt is sent, and after a group's end before its objects are removed.
 package runlog
 
 import (
@@ -40,7 +40,8 @@ const (
 	syncEvery      = 100 * time.Millisecond
 )
 
-// Log is one run's folder, open and locked. Append and Sync are safe for concurrent use; the rest belongs to one goroutine.
+// Log is one run's folder, open and locked. Append and Sync are safe for concurrent use; the rest belongs to one
+// goroutine.
 type Log struct {
 	dir    string
 	lock   *flock.Flock
@@ -58,8 +59,8 @@ type Log struct {
 }
 
 // Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
-// between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create removes
-// what a crash left.
+// between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create
+// removes what a crash left.
 func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
@@ -123,9 +124,9 @@ type DamagedError struct{ err error }
 func (e *DamagedError) Error() string { return e.err.Error() }
 func (e *DamagedError) Unwrap() error { return e.err }
 
-// Open takes over a run that another process left, and replays its journal through f, but for a line that a crash cut off. The
-// lines are on disk when Open returns: the earlier process may have died without a sync, and what is done because of a line
-// must not outlive it. A journal that cannot be replayed is a *DamagedError.
+// Open takes over a run that another process left, and replays its journal through f, but for a line that a crash cut
+// off. The lines are on disk when Open returns: the earlier process may have died without a sync, and what is done
+// because of a line must not outlive it. A journal that cannot be replayed is a *DamagedError.
 func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
@@ -170,8 +171,8 @@ func lock(dir string) (*Log, error) {
 	return l, nil
 }
 
-// Renew starts a new journal for callers that find out elsewhere what was sent. The damaged one is kept under another name,
-// which records that the journal does not go back to the run's beginning.
+// Renew starts a new journal for callers that find out elsewhere what was sent. The damaged one is kept under another
+// name, which records that the journal does not go back to the run's beginning.
 func Renew(stateDir, run string) error {
 	l, err := lock(filepath.Join(stateDir, run))
 	if err != nil {
@@ -255,8 +256,8 @@ func (l *Log) open(err error) (*Log, error) {
 	return l, nil
 }
 
-// Append adds an event without waiting for the disk. After an error, which may be an earlier write's, nothing may be sent: a
-// run that cannot be resumed must not go on.
+// Append adds an event without waiting for the disk. After an error, which may be an earlier write's, nothing may be
+// sent: a run that cannot be resumed must not go on.
 func (l *Log) Append(e event.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -288,8 +289,8 @@ func (l *Log) syncLoop() {
 	}
 }
 
-// Sync writes every event appended before to the disk. Workers keep appending meanwhile; another caller of Sync waits, and
-// then mostly finds its events already synced.
+// Sync writes every event appended before to the disk. Workers keep appending meanwhile; another caller of Sync waits,
+// and then mostly finds its events already synced.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -333,8 +334,8 @@ func (l *Log) Close() error {
 	return errors.Join(l.Sync(), l.journal.Close(), l.lock.Unlock())
 }
 
-// Remove closes the log and removes the run's folder, under a temporary name, so that a kill leaves a whole run or none. If
-// the folder cannot be renamed the run stays.
+// Remove closes the log and removes the run's folder, under a temporary name, so that a kill leaves a whole run or
+// none. If the folder cannot be renamed the run stays.
 func (l *Log) Remove() error {
 	temp := filepath.Join(filepath.Dir(l.dir), tempPrefix+filepath.Base(l.dir))
 	renamed := os.Rename(l.dir, temp) // under the lock: no process may take the run over in between

@@ -33,8 +33,8 @@ func (l *opened) statements(s *sqlload.State) statements {
 	return statements{Statements: s.Statements, flavour: l.server.flavour}
 }
 
-// selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; the probe finds
-// out whether they roll back.
+// selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; the probe
+// finds out whether they roll back.
 func (l *opened) selectTable(n tableName) string {
 	transactional := "COALESCE((SELECT transactions FROM information_schema.engines e WHERE e.engine = t.engine), 'NO')"
 	if f := l.server.flavour; f == tiDB || f == singleStore {
@@ -71,10 +71,10 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 
 // identity tells a table from another one of the same name.
 //
-// Tried on MariaDB 10.11 and MySQL 9.7: InnoDB's table id changes on DROP and CREATE and on TRUNCATE, and stays when
-// an index is added; to read it takes the PROCESS privilege. The creation time, which everybody may read, changes on DROP
-// and CREATE and also when an index is added, and stays on TRUNCATE: with it alone a resume does not notice that
-// the table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
+// Tried on MariaDB 10.11 and MySQL 9.7: InnoDB's table id changes on DROP and CREATE and on TRUNCATE, and stays when an
+// index is added; to read it takes the PROCESS privilege. The creation time, which everybody may read, changes on DROP
+// and CREATE and also when an index is added, and stays on TRUNCATE: with it alone a resume does not notice that the
+// table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
 	// A partition is a table of its own to InnoDB.
@@ -131,8 +131,8 @@ func (l catalog) Columns(
 	return columns, err
 }
 
-// takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length that
-// of a blob or text in bytes, of a varchar in characters.
+// takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length
+// that of a blob or text in bytes, of a varchar in characters.
 func takes(full, charset string, length int64, want rows.Column) bool {
 	kind, _, _ := strings.Cut(full, "(")
 	kind, _, _ = strings.Cut(kind, " ")
@@ -149,8 +149,8 @@ func takes(full, charset string, length int64, want rows.Column) bool {
 	return kind == strings.ToLower(columnType(want))
 }
 
-// computed reports whether row numbers are computed from a column. A key that is the number itself may be unsigned; but an
-// unsigned difference below 0, as that of a bound of a range, is an error (1690).
+// computed reports whether row numbers are computed from a column. A key that is the number itself may be unsigned; but
+// an unsigned difference below 0, as that of a bound of a range, is an error (1690).
 func computed(s rows.Schema, c rows.Column) bool {
 	if len(s.Number) == 1 && s.Number[0].Minus == 0 {
 		return false
@@ -180,9 +180,9 @@ func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table stri
 	return fmt.Sprintf("GRANT %s ON %s TO %s", strings.ReplaceAll(privileges, "TRUNCATE", "DROP"), table, to)
 }
 
-// Stored implements sqlload.Catalog: the table with its indexes. InnoDB's statistics, from which the size comes, may be old
-// after a load: 48 KiB were shown for 200 MiB. ANALYZE takes them anew; it reads a few pages, and spares the first queries a
-// bad plan. TiDB would scan the whole table for it, and SingleStore counts by itself.
+// Stored implements sqlload.Catalog: the table with its indexes. InnoDB's statistics, from which the size comes, may be
+// old after a load: 48 KiB were shown for 200 MiB. ANALYZE takes them anew; it reads a few pages, and spares the first
+// queries a bad plan. TiDB would scan the whole table for it, and SingleStore counts by itself.
 func (l catalog) Stored(s *sqlload.State) []string {
 	size := "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE " + l.name.where()
 	if f := l.server.flavour; f == mySQL || f == mariaDB {

@@ -147,7 +147,8 @@ func (d *doctor) product([]string) loader.Finding {
 	return sqlload.OK(found)
 }
 
-// exempt reports whether this account may write in spite of read_only. In MariaDB SUPER no longer suffices from 10.11 on.
+// exempt reports whether this account may write in spite of read_only. In MariaDB SUPER no longer suffices from 10.11
+// on.
 func (d *doctor) exempt() bool {
 	enough := []string{"CONNECTION_ADMIN", "READ_ONLY ADMIN", "READ ONLY ADMIN"}
 	if d.server.flavour != mariaDB || d.server.before(10, 11) {

@@ -25,13 +25,14 @@ func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 func (d *doctor) checkSizes() {
 	batch := d.intent.BatchBytes
 	if d.method.Name == insert && batch > d.caps.MaxBytes {
+		packet := d.number("max_allowed_packet")
 		d.note("max_allowed_packet", sqlload.Fail(
-			fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", ibytes(d.number("max_allowed_packet")), ibytes(batch)),
+			fmt.Sprintf("max_allowed_packet %s, and a batch is one INSERT of %s", ibytes(packet), ibytes(batch)),
 			fmt.Sprintf("--batch-bytes %d, or %s", d.caps.MaxBytes, d.change("max_allowed_packet", batch+packetRoom))))
 	}
 	if quota := d.number("tidb_mem_quota_query"); quota > 0 && batch > quota {
 		d.warn("transaction size", fmt.Sprintf("--set tidb_mem_quota_query=%d, or --batch-bytes %d", 6*batch, quota/6),
-			"tidb_mem_quota_query is %s, and a batch of %s is one transaction, which TiDB holds in memory: it may end the statement",
+			"tidb_mem_quota_query is %s, and a batch of %s is one transaction in memory: TiDB may end the statement",
 			ibytes(quota), ibytes(batch))
 	}
 }
@@ -83,7 +84,7 @@ func (d *doctor) checkDurability() {
 	// MariaDB's 3 flushes more often than 1.
 	warn(flush, "1 3", crash+" loses about a second of acknowledged rows, with their claims", d.change(flush, 1))
 	if d.on("log_bin") {
-		warn("sync_binlog", "1", "after a power cut replicas may have other rows than the server", d.change("sync_binlog", 1))
+		warn("sync_binlog", "1", "after a power cut replicas may have other rows", d.change("sync_binlog", 1))
 	}
 	if !d.aurora() {
 		warn("innodb_doublewrite", "ON 1 DETECT_AND_RECOVER DETECT_ONLY", "a power cut may leave torn pages",
@@ -91,8 +92,8 @@ func (d *doctor) checkDurability() {
 	}
 }
 
-// checkTimeout finds what ends a load. Sessions set their other timeouts themselves, and MySQL's max_execution_time is for
-// SELECT.
+// checkTimeout finds what ends a load. Sessions set their other timeouts themselves, and MySQL's max_execution_time is
+// for SELECT.
 func (d *doctor) checkTimeout() {
 	seconds, _ := strconv.ParseFloat(d.vars["max_statement_time"], 64) // MariaDB
 	if limit := time.Duration(seconds * float64(time.Second)); limit > 0 && limit <= smallestDeadline {

@@ -125,6 +125,6 @@ func (d *doctor) regions(row []string) (none loader.Finding) {
 	if row[0] != "NOT_SHARDED" { // the key is the row's place
 		fix = "create the table with PRIMARY KEY … NONCLUSTERED and SHARD_ROW_ID_BITS = 4"
 	}
-	return sqlload.Warn(fmt.Sprintf("%s stores rows in their order of arrival (%s): all sessions write to one region at a time",
+	return sqlload.Warn(fmt.Sprintf("%s stores rows in their order of arrival (%s): all sessions write to one region",
 		d.name, row[0]), fix)
 }

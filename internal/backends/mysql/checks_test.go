@@ -449,7 +449,7 @@ func TestExamineTiDB(t *testing.T) {
 	}{
 		"nothing":              {sharding: "SHARD_BITS=4"},
 		"the quota":            {quota: "1048576", check: "transaction size", grade: loader.GradeWarn, found: "tidb_mem_quota_query is 1.0 MiB", fix: "--set tidb_mem_quota_query=100663296"},
-		"rows in order":        {sharding: "NOT_SHARDED", check: "hot region", grade: loader.GradeWarn, found: "one region at a time", fix: "ALTER TABLE `db`.`documents` SHARD_ROW_ID_BITS = 4"},
+		"rows in order":        {sharding: "NOT_SHARDED", check: "hot region", grade: loader.GradeWarn, found: "all sessions write to one region", fix: "ALTER TABLE `db`.`documents` SHARD_ROW_ID_BITS = 4"},
 		"keys in order":        {sharding: "NOT_SHARDED(PK_IS_HANDLE)", check: "hot region", grade: loader.GradeWarn, found: "PK_IS_HANDLE", fix: "NONCLUSTERED"},
 		"privileges of a role": {grants: "GRANT 'r'@'%' TO 'u'@'%'", check: "privileges", grade: loader.GradeUnknown, found: "SELECT, INSERT, CREATE on db.documents", fix: "GRANT SELECT, INSERT, CREATE"},
 		"commits by itself":    {version: "v7.5.0", check: "delivery", grade: loader.GradeWarn, found: "commits LOAD DATA by itself", fix: "--method insert"},

@@ -17,8 +17,8 @@ import (
 // CreateClaims implements sqlload.Claims.
 func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).createClaims() }
 
-// CheckClaims implements sqlload.Claims. Without the key a batch could be claimed twice; without transactions claims stay
-// after a rollback.
+// CheckClaims implements sqlload.Claims. Without the key a batch could be claimed twice; without transactions claims
+// stay after a rollback.
 func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (there bool, err error) {
 	name := l.name.claims()
 	found, err := sqlload.Rows(ctx, c, l.selectTable(name))
@@ -78,9 +78,9 @@ const killTimeout = 30 * time.Second
 
 // EndOthers implements sqlload.Claims.
 //
-// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind:
-// a server shows every user the user's own connections, and an uncommitted claim names its connection. The connection of a
-// committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing.
+// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
+// server shows every user the user's own connections, and an uncommitted claim names its connection. The connection of
+// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing.
 func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref) error {
 	found, err := l.rows(ctx, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	if err != nil || len(found) > 0 {
@@ -95,8 +95,9 @@ func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref
 	return nil
 }
 
-// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take as
-// long as their rollback. It connects anew: the control connections lead to one host, and may all be busy with scans.
+// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take
+// as long as their rollback. It connects anew: the control connections lead to one host, and may all be busy with
+// scans.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, ref loader.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
@@ -122,14 +123,14 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	}
 }
 
-// findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the connection
-// that the claim names. The tag alone misses a connection that waits for its client, between two statements or in the
-// middle of a long one; the claim, read before it is committed, does not. A claim committed just now names a connection
-// that has gone on to another batch, which then fails and is sent again: a waste, no harm.
+// findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the
+// connection that the claim names. The tag alone misses a connection that waits for its client, between two statements
+// or in the middle of a long one; the claim, read before it is committed, does not. A claim committed just now names a
+// connection that has gone on to another batch, which then fails and is sent again: a waste, no harm.
 //
-// MySQL's information_schema.processlist fails with error 3854 while any session runs a statement that is not UTF-8, as an
-// INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; so does performance_schema, which is
-// empty where it is switched off.
+// MySQL's information_schema.processlist fails with error 3854 while any session runs a statement that is not UTF-8, as
+// an INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; so does performance_schema, which
+// is empty where it is switched off.
 func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (ids []string, err error) {
 	var holder string
 	if len(s.flavour.dirtyReads()) > 0 {
@@ -159,8 +160,8 @@ func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.
 	return firsts(found), err
 }
 
-// Settled implements sqlload.Claims by a locking read, which waits for a session that has inserted the claim and neither
-// committed nor rolled back: only then is "not there" final.
+// Settled implements sqlload.Claims by a locking read, which waits for a session that has inserted the claim and
+// neither committed nor rolled back: only then is "not there" final.
 func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
 		return loader.Resolution{}, err

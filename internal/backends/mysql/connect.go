@@ -19,8 +19,8 @@ const (
 	defaultPort = "3306"
 	// connectTimeout is for servers that accept a connection and then say nothing.
 	connectTimeout = 10 * time.Second
-	// controlConns is the most connections beside those of the sessions. A scan of the proof takes one for its whole time,
-	// and Resolve must not wait for it.
+	// controlConns is the most connections beside those of the sessions. A scan of the proof takes one for its whole
+	// time, and Resolve must not wait for it.
 	controlConns = 4
 )
 
@@ -56,8 +56,8 @@ func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
 }
 
 // loadingConfig is the configuration of sessions that load. In TiDB all servers behind a name take writes, and Resolve
-// finds and ends a session of one from any other, so sessions take them in turn. Elsewhere a name may stand for a primary and
-// its replicas, or for servers that know only their own connections.
+// finds and ends a session of one from any other, so sessions take them in turn. Elsewhere a name may stand for a
+// primary and its replicas, or for servers that know only their own connections.
 func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	c := e.config.Clone()
 	c.DialFunc = coalesced(e.config.DialFunc)
@@ -110,9 +110,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
-// pinnedConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the caller's
-// back, which would lose the transaction, and never sends a statement again. The driver's bare connection would do as
-// well, but has no rows to scan.
+// pinnedConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
+// caller's back, which would lose the transaction, and never sends a statement again. The driver's bare connection
+// would do as well, but has no rows to scan.
 type pinnedConn struct {
 	sqlload.SQL
 	pool *sql.DB

@@ -71,11 +71,11 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	}
 }
 
-// createTable creates the target table. Without a primary key InnoDB stores the rows in the order of their arrival, by a
-// hidden key of six bytes, which is the fastest load there is.
+// createTable creates the target table. Without a primary key InnoDB stores the rows in the order of their arrival, by
+// a hidden key of six bytes, which is the fastest load there is.
 //
-// A key of text is always a VARCHAR: a LONGTEXT cannot be indexed without a length, and sorts and temporary tables with one
-// go to disk.
+// A key of text is always a VARCHAR: a LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
+// one go to disk.
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
@@ -96,8 +96,8 @@ func (s statements) createTable(primaryKey bool) string {
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
-// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim. SingleStore's default
-// is a column store, made for scans; claims are single rows looked up by their key.
+// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim. SingleStore's
+// default is a column store, made for scans; claims are single rows looked up by their key.
 func (s statements) createClaims() string {
 	create := "CREATE TABLE"
 	if s.flavour == singleStore {
@@ -134,8 +134,9 @@ func columnType(c rows.Column) string {
 	}
 }
 
-// loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a CHARACTER
-// SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes for escapes.
+// loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a
+// CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
+// for escapes.
 func (s statements) loadData(reader string) string {
 	charset := "utf8mb4"
 	if slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes }) {

@@ -30,8 +30,8 @@ type server struct {
 	vars    map[string]string
 }
 
-// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0, of
-// which only the end is its own.
+// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0,
+// of which only the end is its own.
 func identify(vars map[string]string) server {
 	version := vars["version"]
 	if own, found := vars["memsql_version"]; found {
@@ -93,7 +93,8 @@ func (s server) before(major, minor int) bool {
 	return a < major || a == major && b < minor
 }
 
-// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore show the variable for compatibility only.
+// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore show the variable for compatibility
+// only.
 func (s server) infileOff() bool {
 	return s.vars["local_infile"] == "OFF" && (s.flavour == mySQL || s.flavour == mariaDB)
 }

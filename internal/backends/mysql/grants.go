@@ -19,8 +19,8 @@ func account(ctx context.Context, c sqlload.Conn) (string, error) {
 	return literal(user) + "@" + literal(host), err
 }
 
-// grants are an account's privileges by SHOW GRANTS, which includes those of active roles (tried on MySQL 9.7 and MariaDB
-// 10.11).
+// grants are an account's privileges by SHOW GRANTS, which includes those of active roles (tried on MySQL 9.7 and
+// MariaDB 10.11).
 type grants struct {
 	given, revoked []grant
 	roles          bool // some were granted

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// slots is the number of locks of a table. GET_LOCK has no shared mode: an exclusive run takes all of them, the first
-	// one first, and a sharing run takes any other one. Sharing runs beyond that number go on without a lock.
+	// slots is the number of locks of a table. GET_LOCK has no shared mode: an exclusive run takes all of them, the
+	// first one first, and a sharing run takes any other one. Sharing runs beyond that number go on without a lock.
 	slots = 16
 	// holderBatch is the batch number of the row in the claim table that names the connection with the locks.
 	holderBatch = sqlload.Probe - 1
@@ -24,8 +24,8 @@ const (
 	holdPatience = time.Second
 )
 
-// hold locks the table against other runs until Close. The server keeps the locks for a connection; one without such locks
-// keeps nobody off.
+// hold locks the table against other runs until Close. The server keeps the locks for a connection; one without such
+// locks keeps nobody off.
 func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone {
@@ -56,7 +56,8 @@ func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation)
 		if done, err := l.tryLock(ctx, c, p.Hold); err != nil || done {
 			return err
 		}
-		holder, err := value(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)+", 0)")
+		others := l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)
+		holder, err := value(ctx, c, "SELECT COALESCE("+others+", 0)")
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,8 @@ func (l *opened) eachLock(format, separator string, from int) string {
 	return strings.Join(all, separator)
 }
 
-// recordHolder writes the connection with the locks into the claim table, so that messages to other runs can name this one.
+// recordHolder writes the connection with the locks into the claim table, so that messages to other runs can name this
+// one.
 func (l *opened) recordHolder(ctx context.Context, s sqlload.Statements, run string) {
 	if l.held == nil {
 		return

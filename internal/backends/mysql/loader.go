@@ -25,8 +25,8 @@ type opened struct {
 	server server
 	caps   loader.Caps
 
-	// control is for everything but loading. It goes to one host, the first that answered: SingleStore takes DDL only on the
-	// master aggregator, and reads there see what was written through the others.
+	// control is for everything but loading. It goes to one host, the first that answered: SingleStore takes DDL only
+	// on the master aggregator, and reads there see what was written through the others.
 	control *sql.DB
 	home    endpoint // of control
 

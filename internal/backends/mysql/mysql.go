@@ -60,8 +60,8 @@ func (Driver) Methods() []loader.Method {
 				Formats: []batch.Format{batch.TSV},
 				Dedup:   loader.DedupTx,
 				Atomic:  true,
-				// Measured from 1 to 128 MiB: from 4 MiB on the rate stays the same, while undo, binlog cache and the cost
-				// of a retry grow. Four times that leaves room for a network with long round trips.
+				// Measured from 1 to 128 MiB: from 4 MiB on the rate stays the same, while undo, binlog cache and the
+				// cost of a retry grow. Four times that leaves room for a network with long round trips.
 				DefaultBatchBytes: 16 << 20,
 			},
 		},

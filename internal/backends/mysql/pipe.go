@@ -80,7 +80,8 @@ func jsonLiteral(fields map[string]string) string {
 	return literal(string(text))
 }
 
-// exec runs a statement that may hold credentials. A server quotes what it does not understand, so its errors are redacted.
+// exec runs a statement that may hold credentials. A server quotes what it does not understand, so its errors are
+// redacted.
 func (p *pipe) exec(ctx context.Context, statement string) error {
 	_, err := p.l.control.ExecContext(ctx, statement)
 	var server *mysql.MySQLError
@@ -128,8 +129,8 @@ func (p *pipe) errors(ctx context.Context) []string {
 	return messages
 }
 
-// begin starts the group's pipeline, a new one or the one that an earlier attempt has left. It returns false if the group
-// is in already.
+// begin starts the group's pipeline, a new one or the one that an earlier attempt has left. It returns false if the
+// group is in already.
 func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 	state, err := p.state(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 		}
 	default:
 		if err := p.repair(ctx); err != nil {
-			return false, unknown("mend the pipeline", err)
+			return false, unknown("repair the pipeline", err)
 		}
 	}
 	if err := p.exec(ctx, p.start()); err != nil {
@@ -163,8 +164,8 @@ func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 	return true, nil
 }
 
-// repair prepares a stopped pipeline for another start: with credentials that have not expired, and without the memory of
-// files that it has skipped.
+// repair prepares a stopped pipeline for another start: with credentials that have not expired, and without the memory
+// of files that it has skipped.
 func (p *pipe) repair(ctx context.Context) error {
 	if err := p.exec(ctx, fmt.Sprintf("ALTER PIPELINE %s SET CREDENTIALS %s", quote(p.name), p.credentials())); err != nil {
 		return err
@@ -183,8 +184,8 @@ func (p *pipe) repair(ctx context.Context) error {
 	return nil
 }
 
-// wait polls until all members are loaded, or the pipeline stands still before they are. members are the last parts of their
-// names: what PIPELINES_FILES shows before them differs between versions.
+// wait polls until all members are loaded, or the pipeline stands still before they are. members are the last parts of
+// their names: what PIPELINES_FILES shows before them differs between versions.
 func (p *pipe) wait(ctx context.Context, members []string) error {
 	for pause, before := 5*time.Millisecond, -1; ; pause = min(2*pause, time.Second) {
 		// The state comes first: a pipeline that stands still has no more files to come.
@@ -203,7 +204,7 @@ func (p *pipe) wait(ctx context.Context, members []string) error {
 				loaded++
 			}
 			if !slices.Contains(members, path.Base(name)) {
-				return unknown("look at the pipeline's files", fmt.Errorf("it has found %s, which is no object of the group", name))
+				return unknown("look at the pipeline's files", fmt.Errorf("%s is no object of the group", name))
 			}
 		}
 		if loaded != before {
@@ -227,8 +228,8 @@ func (p *pipe) wait(ctx context.Context, members []string) error {
 	}
 }
 
-// failure stops the pipeline and returns the server's reason. early says that it stood still before its files were read, so
-// nothing is applied.
+// failure stops the pipeline and returns the server's reason. early says that it stood still before its files were
+// read, so nothing is applied.
 func (p *pipe) failure(ctx context.Context, e *pipelineError, early bool) error {
 	e.messages = p.errors(ctx)
 	if err := p.stop(ctx); err != nil {
@@ -275,8 +276,8 @@ func (p *pipe) stop(ctx context.Context) error {
 	}
 }
 
-// drop removes the pipeline, its memory and the server's copy of the credentials. The group is in by now, so a failure is only
-// logged.
+// drop removes the pipeline, its memory and the server's copy of the credentials. The group is in by now, so a failure
+// is only logged.
 func (p *pipe) drop(ctx context.Context) {
 	if err := p.exec(ctx, dropPipeline(p.name)); err != nil {
 		p.l.log.Warn("the pipeline is left behind, with its credentials: DROP PIPELINE "+quote(p.name), "error", err)

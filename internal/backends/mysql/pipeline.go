@@ -10,8 +10,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// pipelines is the loader of method pipeline: sessions put objects, and SingleStore's pipelines load those of one commit
-// group each. A pipeline runs in the background: it then outlives the connection that started it, and reports every file.
+// pipelines is the loader of method pipeline: sessions put objects, and SingleStore's pipelines load those of one
+// commit group each. A pipeline runs in the background: it then outlives the connection that started it, and reports
+// every file.
 //
 // The server knows a pipeline's files by their names as long as the pipeline lives, and loads none of them twice. So a
 // pipeline that failed half way is started again, and is dropped only when the rows of its group have been counted. A

@@ -76,8 +76,8 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	return err
 }
 
-// Load sends the batch once. A dead connection of its last attempt may keep the claim locked for minutes; the engine has
-// Resolve end it before it sends again.
+// Load sends the batch once. A dead connection of its last attempt may keep the claim locked for minutes; the engine
+// has Resolve end it before it sends again.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
 	if s.claims {
 		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
@@ -89,9 +89,9 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	return ack, failed("load", err)
 }
 
-// loadUnclaimed sends the rows and reads the warnings if rows are missing, and always after LOAD DATA LOCAL, which turns bad
-// values into warnings; an INSERT fails at them in the strict sql_mode. The rows are committed by then, so warnings
-// are for the report.
+// loadUnclaimed sends the rows and reads the warnings if rows are missing, and always after LOAD DATA LOCAL, which
+// turns bad values into warnings; an INSERT fails at them in the strict sql_mode. The rows are committed by then, so
+// warnings are for the report.
 func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	rows, err := s.send(ctx, b)
 	switch {
@@ -107,8 +107,8 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	return loader.Ack{Rows: rows, Detail: warnings}, nil
 }
 
-// Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the server
-// makes this one wait, lockWait at most.
+// Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the
+// server makes this one wait, lockWait at most.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	_, err = s.conn.Exec(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
 	if !is(err, duplicateKey) {
@@ -136,8 +136,8 @@ func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
 	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader))
 }
 
-// handOut returns the body once. A server that asks again, or a driver that resends, would get its end or all of it again;
-// for nil the driver reports an error. It runs inside ExecContext, on the session's goroutine.
+// handOut returns the body once. A server that asks again, or a driver that resends, would get its end or all of it
+// again; for nil the driver reports an error. It runs inside ExecContext, on the session's goroutine.
 func (s *session) handOut() io.Reader {
 	if s.body == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Seconds that a server waits for a loading session. A vanished client holds its claim no longer than that; Resolve ends it
-// sooner.
+// Seconds that a server waits for a loading session. A vanished client holds its claim no longer than that; Resolve
+// ends it sooner.
 const (
 	// lockWait is for a row or a table that another session has locked: an overlapping attempt, an ALTER TABLE.
 	lockWait = 60
@@ -47,14 +47,14 @@ func (f flavour) setup(settings []loader.Setting) []string {
 	return append([]string{first + f.unlimited()}, sessionSettings(settings)...)
 }
 
-// controlSetup lists the first statements of all other sessions. The user's settings hold there, too: a limit on the time of
-// statements is one on the proof.
+// controlSetup lists the first statements of all other sessions. The user's settings hold there, too: a limit on the
+// time of statements is one on the proof.
 func (f flavour) controlSetup(settings []loader.Setting) []string {
 	first := fmt.Sprintf("SET SESSION sql_mode = '%s', innodb_lock_wait_timeout = %d", strict, lockWait) + f.unlimited()
 	switch f {
 	case mySQL:
-		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack the
-		// variable and skip the comment.
+		// MySQL 8 and later show sizes and times of tables that are up to a day old by default. Earlier versions lack
+		// the variable and skip the comment.
 		first += " /*!80000 , information_schema_stats_expiry = 0 */"
 	case singleStore:
 		first = singleStoreStrict
@@ -131,7 +131,8 @@ func (f flavour) locksEmptyTable(settings []loader.Setting) bool {
 	return f == mariaDB && off["unique_checks"] && off["foreign_key_checks"]
 }
 
-// settingValue writes numbers and DEFAULT bare, since '0' is no boolean and 'DEFAULT' a string; anything else as a string.
+// settingValue writes numbers and DEFAULT bare, since '0' is no boolean and 'DEFAULT' a string; anything else as a
+// string.
 func settingValue(value string) string {
 	if bareValue.MatchString(value) {
 		return value
