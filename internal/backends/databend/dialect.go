@@ -10,13 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// literal quotes a string. A backslash escapes in Databend's strings.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
-}
+// A backslash escapes in Databend's strings.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func literals(texts []string) string {
 	quoted := make([]string, len(texts))

@@ -157,7 +157,7 @@ func TestStageLoadThroughABucket(t *testing.T) {
 	made := f.asked("CREATE OR REPLACE STAGE")
 	require.Len(t, made, 1, "the stage is made once")
 	require.Contains(t, made[0].sql, "STAGE terapush_r_1 URL = 's3://bucket/some/prefix/' CONNECTION = (endpoint_url = 'http://")
-	require.Contains(t, made[0].sql, `secret_access_key = 'se''cr\\et+key'`)
+	require.Contains(t, made[0].sql, `secret_access_key = 'se\'cr\\et+key'`)
 	require.Contains(t, made[0].sql, "enable_virtual_host_style = 'false'")
 	// The path from the root of the stage holds the run: COPY remembers nothing else of a file.
 	require.Contains(t, f.asked(copyInto)[0].sql, "FROM @terapush_r_1 FILES = ('r-1/000000000002.csv', 'r-1/000000000003.csv')")

@@ -37,13 +37,8 @@ func (n tableName) String() string { return n.schema + "." + n.table }
 
 func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// literal quotes a string. Doris knows no NO_BACKSLASH_ESCAPES that is on by default, and the sessions do not set it.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
-}
+// A backslash escapes: NO_BACKSLASH_ESCAPES is off by default, and the sessions do not set it.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 // settingValue writes a session variable's value as the server wants it: numbers bare, anything else as a string.
 func settingValue(value string) string {

@@ -261,7 +261,7 @@ func TestPipelineFails(t *testing.T) {
 					s.files["in/test/g000000000001/x"] = "Unloaded"
 				}
 			}
-		}, loader.Unknown, "x, which is no object of the group"},
+		}, loader.Unknown, "x is no object of the group"},
 		"too many rows": {func(s *pipelineServer) {
 			s.after = func(q string) {
 				if strings.HasPrefix(q, "CREATE") {
