@@ -75,7 +75,7 @@ func New(p Plan, o Options) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		if hasAxis(part, p.Knee) {
+		if part.hasAxis(p.Knee) {
 			recorded.Knee = p.Knee
 		}
 		s.Parts = append(s.Parts, recorded)

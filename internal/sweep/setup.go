@@ -67,17 +67,16 @@ func (s *Setup) Outline(drivers *loader.Registry) error {
 	return err
 }
 
-// Flags returns the flags of push as a scratch pad, and the names of those that a trial may be given: not those that tell
-// one process what to do.
-func Flags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
-	all = pflag.NewFlagSet("trial", pflag.ContinueOnError)
+// FlagNames lists the flags of push that a trial may have: not those that are for one process.
+func FlagNames(drivers *loader.Registry) (names []string) {
+	all := pflag.NewFlagSet("trial", pflag.ContinueOnError)
 	new(config.Push).Flags(all, drivers)
 	all.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(ofProcess(), f.Name) {
 			names = append(names, f.Name)
 		}
 	})
-	return all, names
+	return names
 }
 
 // OfOnePush lists the flags of a push that is none of many: what goes on goes on by its own command, and between two trials
