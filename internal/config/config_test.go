@@ -155,6 +155,7 @@ func TestFile(t *testing.T) {
 		"[seed]":                         "push.yaml",
 		"seed: x":                        `seed: invalid argument "x" for "--seed" flag`,
 		"seed: 1\nseed: 2":               `already defined`,
+		"seed: 1\n---\nseed: 2":          `push.yaml: it holds more than one document (---)`,
 		strings.Repeat("# x\n", 1<<18+1): `push.yaml has more than 1.0 MiB`,
 		"seed: [1\nsecret: hunter2:":     "push.yaml",
 	} {

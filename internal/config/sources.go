@@ -1,8 +1,10 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -109,9 +111,13 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
 	var keys map[string]any
-	if err := yaml.Unmarshal(text, &keys); err != nil {
+	in := yaml.NewDecoder(bytes.NewReader(text))
+	if err := in.Decode(&keys); err != nil && !errors.Is(err, io.EOF) { // of an empty file
 		// Without the lines that it quotes, which may contain a password.
 		return nil, fmt.Errorf("--config %s: %s", path, yaml.FormatError(err, false, false))
+	}
+	if in.Decode(new(any)) == nil {
+		return nil, fmt.Errorf("--config %s: it holds more than one document (---)", path)
 	}
 	var valid []string
 	f.VisitAll(func(flag *pflag.Flag) {
