@@ -13,7 +13,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
@@ -142,11 +141,7 @@ func (f Found) WriteText(w io.Writer) error {
 			size(m.BytesPerSecond), units.Amount(m.RowsPerSecond), at, m.CPUSecondsPerGiB, m.BoundBy, tried)
 	}
 	for _, s := range f.Source {
-		what := map[baseline.Stage]string{baseline.Fill: "draw rows", baseline.Encode: "draw and encode"}[s.Stage]
-		if s.PayloadKind == string(dataset.Text) {
-			what += ", text payload"
-		}
-		row(what, "", s, "core", "")
+		row(sourceName(s), "", s, "core", "")
 	}
 	for _, s := range f.Series {
 		what, tls := s.Protocol+" "+s.Method, map[bool]string{true: "on", false: "off"}[s.TLS]

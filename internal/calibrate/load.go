@@ -51,7 +51,7 @@ func (c *Calibration) measureLoads(ctx, soft context.Context, drain <-chan struc
 		}
 	}
 	if !slices.ContainsFunc(found.Series, func(s Series) bool { return s.Complete }) {
-		return errors.New("nothing could be sent: see what each protocol says")
+		return errors.New("nothing could be sent: see the error of each protocol")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -51,21 +52,19 @@ func (c *Calibration) sources() ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := source{baseline.Key{
+		fill := source{baseline.Key{
 			Stage: baseline.Fill, Dataset: one.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind,
 		}, d}
-		fills = appendNew(fills, s)
-		s.key.Stage, s.key.Format = baseline.Encode, string(one.Plan.Format)
-		encodes = appendNew(encodes, s)
+		encode := fill
+		encode.key.Stage, encode.key.Format = baseline.Encode, string(one.Plan.Format)
+		fills, encodes = append(fills, fill), append(encodes, encode)
 	}
-	return append(fills, encodes...), nil
-}
-
-func appendNew(all []source, s source) []source {
-	if slices.ContainsFunc(all, func(other source) bool { return other.key == s.key }) {
-		return all
-	}
-	return append(all, s)
+	seen := map[baseline.Key]bool{}
+	return slices.DeleteFunc(append(fills, encodes...), func(s source) bool {
+		was := seen[s.key]
+		seen[s.key] = true
+		return was
+	}), nil
 }
 
 // measureSources draws and encodes on one core and on all.
@@ -84,7 +83,8 @@ func (c *Calibration) measureSources(ctx context.Context, sources []source, foun
 				return err
 			}
 			all = append(all, m)
-			c.tell("%s: %s/s, %s rows/s", sourceName(m), size(m.BytesPerSecond), units.Amount(m.RowsPerSecond))
+			c.tell("%s on %s: %s/s, %s rows/s", strings.TrimSpace(sourceName(m)+" "+m.Format), english.Plural(n, "core", ""),
+				size(m.BytesPerSecond), units.Amount(m.RowsPerSecond))
 		}
 	}
 	found.Source = all
@@ -207,10 +207,13 @@ func fixedLength(d dataset.Dataset, f batch.Format, runRows int64) (int64, error
 }
 
 // sourceName names a measurement of drawing or encoding.
-func sourceName(c baseline.Measurement) string {
-	what := map[baseline.Stage]string{baseline.Fill: "draw rows of " + c.Dataset, baseline.Encode: "draw and encode " + c.Format}[c.Stage]
-	if c.PayloadKind != string(dataset.Bytes) {
-		what += ", payload " + c.PayloadKind
+func sourceName(m baseline.Measurement) string {
+	name := "draw rows"
+	if m.Stage == baseline.Encode {
+		name = "draw and encode"
 	}
-	return fmt.Sprintf("%s on %s", what, english.Plural(c.Workers, "core", ""))
+	if m.PayloadKind == string(dataset.Text) {
+		name += ", text payload"
+	}
+	return name
 }
