@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/terapush/terapush/internal/config"
@@ -36,87 +37,19 @@ func ParsePlan(file string, text []byte, o Options) (Plan, error) {
 		name, value, _ := strings.Cut(text, "=")
 		p.given[setPrefix+strings.TrimSpace(name)] = []string{strings.TrimSpace(value)}
 	}
-	var keys planKeys
-	root := p.read(text, &keys)
-	if root == nil {
+	root := p.read(text)
+	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
-	root = p.override(root, &keys)
+	root, scaled := p.override(root)
 	if len(p.all) > 0 {
 		return Plan{}, p.err()
 	}
 	plan := p.plan(root)
-	plan.Scale = p.Scale
-	hasScales := len(keys.Scales) > 0 ||
-		slices.ContainsFunc(keys.Schemes, func(e entry[schemeKeys]) bool { return len(e.value.Scales) > 0 })
-	if p.Scale == "" && hasScales {
-		plan.Scale = DefaultScale
+	if plan.Scale = p.Scale; scaled {
+		plan.Scale = cmp.Or(p.Scale, DefaultScale)
 	}
 	return plan, p.err()
-}
-
-// override merges the overrides of scale and scheme into the plan: the scale's, the scheme's, the scheme's own scale's.
-func (p *planner) override(root *ast.MappingNode, keys *planKeys) *ast.MappingNode {
-	scale := cmp.Or(p.Scale, DefaultScale)
-	found := scale == DefaultScale
-	apply := func(scales entries[overrideKeys]) {
-		for _, e := range scales {
-			if e.key == scale {
-				root, found = merge(root, e.node), true
-			}
-		}
-	}
-	apply(keys.Scales)
-	known := p.Drivers.Schemes()
-	for _, e := range keys.Schemes {
-		schemes := strings.FieldsFunc(e.key, func(r rune) bool { return r == ',' || r == ' ' })
-		for _, name := range schemes {
-			if !slices.Contains(known, name) {
-				p.add(e.line, "%v", config.Unknown("target scheme", name, known))
-			}
-		}
-		if p.isFor(schemes, e.line, root) {
-			root = merge(root, e.node)
-			apply(e.value.Scales)
-		}
-	}
-	if !found {
-		valid := []string{DefaultScale}
-		for _, e := range keys.Scales {
-			valid = append(valid, e.key)
-		}
-		p.add(0, "%v", config.Unknown("scale", p.Scale, valid))
-	}
-	return root
-}
-
-// isFor reports whether an override of some schemes applies to the plan's targets. It has to apply to all of them or to
-// none, since one table has the same axes for all.
-func (p *planner) isFor(schemes []string, line int, root *ast.MappingNode) bool {
-	targets := scalars{{text: p.Target}}
-	if p.Target == "" {
-		var keys planKeys
-		p.decode(root, &keys)
-		targets = append(scalars{keys.Override.Target}, keys.Override.Shared.Axes.named(targetName)...)
-		for _, part := range keys.Override.Parts {
-			targets = append(targets, part.value.Axes.named(targetName)...)
-		}
-		targets = slices.DeleteFunc(targets, func(s scalar) bool { return s.line == 0 })
-	}
-	matches := 0
-	for _, s := range targets {
-		text := s.text
-		if p.Target == "" {
-			text = p.expand(s)
-		}
-		if scheme, _, _ := strings.Cut(strings.ToLower(text), "://"); slices.Contains(schemes, scheme) {
-			matches++
-		}
-	}
-	if matches > 0 && matches < len(targets) {
-		p.add(line, "the plan's targets have several schemes, and this override applies to some of them: sweep them separately")
-	}
-	return matches > 0
 }
 
 var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
@@ -124,43 +57,44 @@ var planName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 func (p *planner) plan(root *ast.MappingNode) Plan {
 	var keys planKeys
 	p.decode(root, &keys)
-	shared := keys.Override
 	plan := Plan{
 		Name:    p.expand(keys.Name),
-		Repeats: p.count(shared.Repeats, "repeats", 1), WarmUp: p.count(shared.WarmUp, "warm_up", 0),
-		Settle: p.duration(shared.Settle, "settle"), Limit: p.duration(shared.Limit, "limit"),
-		Budget: p.duration(shared.Budget, "budget"), Knee: normal(p.expand(shared.Knee)), Interleaved: true,
+		Repeats: p.count(keys.Repeats, "repeats", 1), WarmUp: p.count(keys.WarmUp, "warm_up", 0),
+		Settle: p.duration(keys.Settle, "settle"), Limit: p.duration(keys.Limit, "limit"),
+		Budget: p.duration(keys.Budget, "budget"), Knee: normal(p.expand(keys.Knee)), Interleaved: true,
 	}
-	plan.Title = cmp.Or(p.expand(shared.Shared.Title), plan.Name)
+	plan.Title = cmp.Or(p.expand(keys.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
 		p.add(max(keys.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., and no . first, since files are named after it")
 	}
-	switch order := normal(p.expand(shared.Order)); order {
+	switch order := normal(p.expand(keys.Order)); order {
 	case "", "interleaved":
 	case "in-order":
 		plan.Interleaved = false
 	default:
-		p.add(shared.Order.line, "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
+		p.add(keys.Order.line, "order: %v", config.Unknown("value", order, []string{"interleaved", "in-order"}))
 	}
-	if shared.Parts == nil {
-		plan.Parts = []Part{p.part("", plan.Title, shared.Target, root, 1)}
+	if keys.Parts == nil {
+		plan.Parts = []Part{p.part("", plan.Title, keys.Target, root, 1)}
 	}
-	methods := slices.Clone(shared.Shared.Methods)
-	for _, e := range shared.Parts {
-		title := cmp.Or(p.expand(e.value.Title), e.key)
-		plan.Parts = append(plan.Parts, p.part(e.key, title, shared.Target, merge(root, e.node), e.line))
-		methods = append(methods, e.value.Methods...)
+	methods := slices.Clone(keys.Shared.Methods)
+	for _, e := range keys.Parts {
+		var own partKeys
+		p.decode(e.node, &own, yaml.Strict())
+		title := cmp.Or(p.expand(own.Title), e.key)
+		plan.Parts = append(plan.Parts, p.part(e.key, title, keys.Target, merge(root, e.node), e.line))
+		methods = append(methods, own.Methods...)
 	}
 	if len(plan.Parts) == 0 {
 		p.add(0, "parts: at least one")
 	}
 	for _, e := range methods { // most likely a misspelled name
-		if e.value != nil && !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
+		if !slices.ContainsFunc(plan.Parts, func(one Part) bool { return one.Methods[e.key] != nil }) {
 			p.add(e.line, "methods: no cell has the method %s", e.key)
 		}
 	}
-	p.checkAxes(plan, shared.Knee.line)
+	p.checkAxes(plan, keys.Knee.line)
 	return plan
 }
 
@@ -266,16 +200,17 @@ func (p *planner) isFlag(key string, line int) bool {
 }
 
 // readFlags calls put for every flag, and for every entry of set as the flag set.NAME.
-func (p *planner) readFlags(flags entries[scalars], put func(name string, s scalar, value string)) {
+func (p *planner) readFlags(flags entries, put func(name string, s scalar, value string)) {
 	for _, e := range flags {
 		name := normal(e.key)
 		if !p.isFlag(e.key, e.line) {
 			continue
 		}
-		if name != setFlag && len(e.value) > 1 {
+		values := p.scalars(e.node)
+		if name != setFlag && len(values) > 1 {
 			p.add(e.line, "%s: a list is here, one value belongs", e.key)
 		}
-		for _, s := range e.value {
+		for _, s := range values {
 			if name != setFlag {
 				put(name, s, p.expand(s))
 				continue
@@ -290,7 +225,7 @@ func (p *planner) readFlags(flags entries[scalars], put func(name string, s scal
 }
 
 // methods reads the flags of those methods that the part has.
-func (p *planner) methods(part *Part, methods entries[entries[scalars]]) {
+func (p *planner) methods(part *Part, methods entries) {
 	has := part.Push[methodFlag]
 	for _, a := range part.Axes {
 		if a.Name == methodFlag {
@@ -302,7 +237,9 @@ func (p *planner) methods(part *Part, methods entries[entries[scalars]]) {
 			continue
 		}
 		own := map[string][]string{}
-		p.readFlags(e.value, func(name string, s scalar, value string) {
+		var flags entries
+		p.decode(e.node, &flags)
+		p.readFlags(flags, func(name string, s scalar, value string) {
 			if slices.ContainsFunc(exclusiveWith(name), func(other string) bool { return p.given[other] != nil }) {
 				return // the command line's value holds for all cases
 			}
@@ -319,7 +256,7 @@ func (p *planner) methods(part *Part, methods entries[entries[scalars]]) {
 }
 
 // axis adds an axis to the part.
-func (p *planner) axis(part *Part, e entry[scalars]) {
+func (p *planner) axis(part *Part, e entry) {
 	axis := results.Axis{Name: normal(e.key)}
 	isTarget := axis.Name == targetName
 	switch {
@@ -333,10 +270,11 @@ func (p *planner) axis(part *Part, e entry[scalars]) {
 	if part.Push[axis.Name] != nil || part.hasAxis(axis.Name) {
 		p.add(e.line, "axis %s: push, the command line or another axis has it as well", axis.Name)
 	}
+	items := p.scalars(e.node)
 	if isTarget && p.Target != "" {
-		e.value = scalars{{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}
+		items = []scalar{{text: strings.ReplaceAll(p.Target, "${", "$${"), line: e.line}}
 	}
-	for _, s := range e.value {
+	for _, s := range items {
 		for _, value := range p.values(s, axis.Name) {
 			if isTarget {
 				part.targets = append(part.targets, value)

@@ -335,7 +335,7 @@ func TestProblems(t *testing.T) {
 		want []string
 	}{
 		{"name: p\ntitel: x", []string{`plan.yaml:2: key "titel" does not exist here; did you mean "title"?`}},
-		{"name: p\nscales: {ci: {name: q}}", []string{`plan.yaml:2: key "name" does not exist here`}},
+		{"name: p\nscales: {cloud: {repeat: 2}}", []string{`plan.yaml:2: key "repeat" does not exist here; did you mean "repeats"?`}},
 		{"name: p\nfacts:\n  points:\n  - {secons: 1}", []string{`plan.yaml:4: key "secons" does not exist here; did you mean "seconds"?`}},
 		{"name: p\nparts: {a: {rows: [1]}}", []string{"plan.yaml:2: parts.a.rows: one value belongs here"}},
 		{"name: p\naxes: {workers: {a: 1}}", []string{"plan.yaml:2: axes.workers: one value belongs here"}},

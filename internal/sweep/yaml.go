@@ -16,37 +16,25 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// The keys of a plan file, all of them optional. The whole file is decoded strictly once; overrides are merged as nodes,
-// so that values keep their lines.
+// The keys of a plan file, all of them optional. Overrides are merged as nodes, so that values keep their lines.
 type (
 	planKeys struct {
-		Name     scalar
-		Scales   entries[overrideKeys]
-		Schemes  entries[schemeKeys]
-		Override overrideKeys `yaml:",inline"`
-	}
-	schemeKeys struct {
-		Scales   entries[overrideKeys]
-		Override overrideKeys `yaml:",inline"`
-	}
-	overrideKeys struct {
-		Target, Repeats, Settle, Limit, Budget, Knee, Order scalar
+		Name, Target, Repeats, Settle, Limit, Budget, Knee, Order scalar
 
-		WarmUp scalar `yaml:"warm_up"`
-		Parts  entries[partKeys]
-		Shared partKeys `yaml:",inline"` // by all parts
+		WarmUp                 scalar `yaml:"warm_up"`
+		Parts, Scales, Schemes entries
+		Shared                 partKeys `yaml:",inline"` // by all parts
 	}
 	partKeys struct {
 		Title, Rows, Bytes, Duration scalar
 
-		Push, Axes entries[scalars]
-		Methods    entries[entries[scalars]]
-		Facts      *results.Facts
+		Push, Axes, Methods entries
+		Facts               *results.Facts
 	}
 )
 
-// read parses a plan file and decodes its keys strictly. It returns nil after an error, which it adds.
-func (p *planner) read(text []byte, keys *planKeys) *ast.MappingNode {
+// read parses a plan file. It returns nil after an error, which it adds.
+func (p *planner) read(text []byte) *ast.MappingNode {
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		p.addYAML(err)
@@ -60,13 +48,7 @@ func (p *planner) read(text []byte, keys *planKeys) *ast.MappingNode {
 		p.add(1, "a plan is one document of keys and values")
 		return nil
 	}
-	if ast.Walk(p, root); len(p.all) > 0 {
-		return nil
-	}
-	if err := yaml.NodeToValue(root, keys, yaml.Strict()); err != nil {
-		p.addYAML(err)
-		return nil
-	}
+	ast.Walk(p, root)
 	return root
 }
 
@@ -104,9 +86,9 @@ func (p *planner) addYAML(err error) {
 const keyNames = "name title target push methods axes rows bytes duration repeats warm_up settle limit budget knee order parts " +
 	"facts scales schemes source machine note points at rows_per_second bytes_per_second overall_rows_per_second seconds"
 
-// decode reads merged keys. They were decoded strictly before, where they stand in the file.
-func (p *planner) decode(n *ast.MappingNode, into any) {
-	if err := yaml.NodeToValue(n, into); err != nil {
+// decode reads keys, and refuses unknown ones if it is strict.
+func (p *planner) decode(n ast.Node, into any, options ...yaml.DecodeOption) {
+	if err := yaml.NodeToValue(n, into, options...); err != nil {
 		p.addYAML(err)
 	}
 }
@@ -153,61 +135,41 @@ func (s *scalar) UnmarshalYAML(n ast.Node) error {
 	return nil
 }
 
-// scalars is one value or a list of them.
-type scalars []scalar
-
-// UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (s *scalars) UnmarshalYAML(n ast.Node) error {
+// scalars reads one value or a list of them.
+func (p *planner) scalars(n ast.Node) []scalar {
 	nodes := []ast.Node{n}
 	if list, ok := n.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
-	*s = make(scalars, len(nodes))
+	all := make([]scalar, len(nodes))
 	for i, item := range nodes {
-		if err := (*s)[i].UnmarshalYAML(item); err != nil {
-			return err
-		}
+		p.decode(item, &all[i])
 	}
-	return nil
+	return all
 }
 
-// entries are keys that the user chooses, in the order of the file.
-type entries[T any] []entry[T]
+// entries are keys that the user chooses, in the order of the file, without those whose value is null.
+type entries []entry
 
-type entry[T any] struct {
-	key   string // as it is written
-	line  int
-	value T // zero for null
-	node  ast.Node
+type entry struct {
+	key  string // as it is written
+	line int
+	node ast.Node
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
-func (e *entries[T]) UnmarshalYAML(n ast.Node) error {
+func (e *entries) UnmarshalYAML(n ast.Node) error {
 	m, ok := n.(*ast.MappingNode)
 	if !ok {
 		return unexpected(n, "keys and values belong")
 	}
-	*e = make(entries[T], len(m.Values))
-	for i, v := range m.Values {
-		(*e)[i] = entry[T]{key: keyOf(v), line: lineOf(v.Key), node: v.Value}
-		if v.Value.Type() == ast.NullType {
-			continue
-		}
-		if err := yaml.NodeToValue(v.Value, &(*e)[i].value, yaml.Strict()); err != nil {
-			return err
+	*e = entries{}
+	for _, v := range m.Values {
+		if v.Value.Type() != ast.NullType {
+			*e = append(*e, entry{keyOf(v), lineOf(v.Key), v.Value})
 		}
 	}
 	return nil
-}
-
-// named returns the value of a key, written with - or _.
-func (e entries[T]) named(key string) (value T) {
-	for _, one := range e {
-		if normal(one.key) == key {
-			return one.value
-		}
-	}
-	return value
 }
 
 // normal writes a key with dashes, as flags are written. The name of a session variable is left as it is.
@@ -257,6 +219,96 @@ func merge(base *ast.MappingNode, patch ast.Node) *ast.MappingNode {
 
 func index(n *ast.MappingNode, key string) int {
 	return slices.IndexFunc(n.Values, func(v *ast.MappingValueNode) bool { return normal(keyOf(v)) == normal(key) })
+}
+
+// override merges the overrides of scale and scheme into the plan: the scale's, the scheme's, the scheme's own scale's.
+// scaled reports whether the plan has scales.
+func (p *planner) override(root *ast.MappingNode) (merged *ast.MappingNode, scaled bool) {
+	var keys planKeys
+	p.decode(root, &keys, yaml.Strict())
+	scale := cmp.Or(p.Scale, DefaultScale)
+	found, valid := scale == DefaultScale, []string{DefaultScale}
+	apply := func(scales entries) {
+		scaled = scaled || len(scales) > 0
+		for _, e := range scales {
+			if e.key == scale {
+				root, found = p.merge(root, e), true
+			}
+		}
+	}
+	apply(keys.Scales)
+	for _, e := range keys.Scales {
+		valid = append(valid, e.key)
+	}
+	known := p.Drivers.Schemes()
+	for _, e := range keys.Schemes {
+		schemes := strings.FieldsFunc(e.key, func(r rune) bool { return r == ',' || r == ' ' })
+		for _, name := range schemes {
+			if !slices.Contains(known, name) {
+				p.add(e.line, "%v", config.Unknown("target scheme", name, known))
+			}
+		}
+		var own planKeys
+		p.decode(e.node, &own)
+		scaled = scaled || len(own.Scales) > 0
+		if p.isFor(schemes, e.line, root) {
+			root = p.merge(root, e)
+			apply(own.Scales)
+		}
+	}
+	if !found {
+		p.add(0, "%v", config.Unknown("scale", p.Scale, valid))
+	}
+	return root, scaled
+}
+
+// merge merges an override, after a check of its keys.
+func (p *planner) merge(root *ast.MappingNode, e entry) *ast.MappingNode {
+	p.decode(e.node, &planKeys{}, yaml.Strict())
+	return merge(root, e.node)
+}
+
+// isFor reports whether an override of some schemes applies to the plan's targets. It has to apply to all of them or to
+// none, since one table has the same axes for all.
+func (p *planner) isFor(schemes []string, line int, root *ast.MappingNode) bool {
+	targets := []string{p.Target}
+	if p.Target == "" {
+		targets = p.targets(root)
+	}
+	matches := 0
+	for _, target := range targets {
+		if scheme, _, _ := strings.Cut(strings.ToLower(target), "://"); slices.Contains(schemes, scheme) {
+			matches++
+		}
+	}
+	if matches > 0 && matches < len(targets) {
+		p.add(line, "the plan's targets have several schemes, and this override applies to some of them: sweep them separately")
+	}
+	return matches > 0
+}
+
+// targets lists all targets of a plan.
+func (p *planner) targets(root *ast.MappingNode) (all []string) {
+	var keys planKeys
+	p.decode(root, &keys)
+	if keys.Target.line > 0 {
+		all = append(all, p.expand(keys.Target))
+	}
+	axes := slices.Clone(keys.Shared.Axes)
+	for _, e := range keys.Parts {
+		var part partKeys
+		p.decode(e.node, &part)
+		axes = append(axes, part.Axes...)
+	}
+	for _, e := range axes {
+		if e.key != targetName {
+			continue
+		}
+		for _, s := range p.scalars(e.node) {
+			all = append(all, p.expand(s))
+		}
+	}
+	return all
 }
 
 type problem struct {
