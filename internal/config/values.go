@@ -216,12 +216,12 @@ type ServerMetrics struct {
 
 // Set implements pflag.Value. It adds a URL.
 func (m *ServerMetrics) Set(text string) error {
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	switch u, err := url.Parse(text); {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
 		m.err = errors.New("--server-metrics: write it as http://host:9100/metrics; user and password may precede the host")
-		return nil
+	default:
+		m.urls = append(m.urls, u)
 	}
-	m.urls = append(m.urls, u)
 	return nil
 }
 

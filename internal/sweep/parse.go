@@ -124,7 +124,7 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 	var keys partKeys
 	p.decode(n, &keys)
 	part := Part{Name: name, Title: title, Push: map[string][]string{}, Facts: p.facts(keys.Facts)}
-	p.readFlags(keys.Push, func(name string, s scalar, value string) { part.Push[name] = []string{value} })
+	p.readFlags(keys.Push, func(name string, _ scalar, value string) { part.Push[name] = []string{value} })
 	for i, s := range []scalar{keys.Rows, keys.Bytes, keys.Duration} {
 		if s.line > 0 {
 			part.Push[sizes()[i]] = []string{p.expand(s)}
