@@ -118,7 +118,9 @@ func (c *Calibration) rowBytes(p Protocol) (int64, error) {
 
 // measureSeries measures one protocol with rising workers. What prevents that is in the series; an error ends the
 // calibration.
-func (c *Calibration) measureSeries(ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{}) error {
+func (c *Calibration) measureSeries(
+	ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{},
+) error {
 	if s.Error = c.sink.refusal[p.Name]; s.Error != "" {
 		return nil
 	}
@@ -208,7 +210,9 @@ func (c *Calibration) measurement(k baseline.Key, workers int) baseline.Measurem
 
 // fit plans a push that has memory for all its templates and for a batch of every worker: otherwise the encoding of batches
 // would be measured, too. It makes batches smaller and distinct rows fewer until they fit.
-func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int, duration time.Duration) (one sweep.Setup, err error) {
+func (c *Calibration) fit(
+	p Protocol, at addresses, encrypted bool, workers int, duration time.Duration,
+) (one sweep.Setup, err error) {
 	from := sweep.Sources{Drivers: c.Drivers, LookupEnv: c.password}
 	flags := c.flags(p, at, encrypted, workers, duration)
 	for each := min(mostBatch, inFlight/workers); each >= leastBatch; each /= 2 {

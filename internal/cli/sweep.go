@@ -307,7 +307,8 @@ func (s *sweeper) look() (results.Record, error) {
 		return was, nil
 	}
 	if d := was.Head.Difference(s.head()); d != "" {
-		return results.Record{}, fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, d)
+		return results.Record{}, fmt.Errorf(
+			"%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, d)
 	}
 	return was, nil
 }

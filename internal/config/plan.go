@@ -103,7 +103,8 @@ func (p *Plan) Fit(r Resources) ([]string, error) {
 	p.Workers = int(min(int64(r.Workers), p.Batches()))
 	most := r.Memory / one
 	if most < 1 {
-		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: raise --memory or lower --batch-rows",
+		return nil, fmt.Errorf("one batch (--batch-rows %d) needs a buffer of %s, more than --memory %s: "+
+			"raise --memory or lower --batch-rows",
 			p.BatchRows, humanize.IBytes(uint64(one)), humanize.IBytes(uint64(r.Memory)))
 	}
 	if r.Default {

@@ -66,7 +66,8 @@ func (p *planner) plan(root *ast.MappingNode) Plan {
 	plan.Title = cmp.Or(p.expand(keys.Shared.Title), plan.Name)
 	p.knee = plan.Knee
 	if !planName.MatchString(plan.Name) {
-		p.add(max(keys.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., and no . first, since files are named after it")
+		p.add(max(keys.Name.line, 1), "name: a plan needs one, of letters, digits, -, _ and ., "+
+			"and no . first, since files are named after it")
 	}
 	switch order := normal(p.expand(keys.Order)); order {
 	case "", "interleaved":

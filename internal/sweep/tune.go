@@ -197,7 +197,8 @@ func (s *Search) setup(at Setting) (Setup, error) {
 	case p.Buffers < at.Workers:
 		return one, fmt.Errorf("--memory holds %d batches", p.Buffers)
 	case s.tooLong(at):
-		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: give a longer --trial", one.Config.Duration)
+		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: give a longer --trial",
+			one.Config.Duration)
 	}
 	return one, nil
 }
