@@ -324,7 +324,7 @@ func TestDorisUsage(t *testing.T) {
 	for name, c := range map[string]struct{ flags, says []string }{
 		"orc":            {[]string{"--format", "orc"}, []string{"orc"}},
 		"no store":       {[]string{"--method", "s3-load"}, []string{"--via s3://"}},
-		"needless store": {[]string{"--via", "s3://some-bucket/in"}, []string{"--via", "stream-load loads without a detour"}},
+		"needless store": {[]string{"--via", "s3://some-bucket/in"}, []string{"--via", "stream-load stores no objects"}},
 		"group commit":   {[]string{"--group-commit", "on"}, []string{"off, sync, async"}},
 		"session":        {[]string{"--set", "exec_mem_limit=1"}, []string{"stream load has no session"}},
 		"through --set":  {[]string{"--method", "insert", "--set", "group_commit=async_mode"}, []string{"--group-commit"}},

@@ -257,7 +257,7 @@ func TestHost(t *testing.T) {
 	require.True(t, found.Series[0].Complete, found.Series[0].Error)
 	require.Equal(t, "127.0.0.1", found.Series[0].Points[0].Host)
 	require.True(t, found.Series[0].Points[0].Counting)
-	require.Contains(t, found.Series[1].Error, "postgres: nothing at 127.0.0.1:"+strconv.Itoa(c.Ports["postgres"])+": connection refused")
+	require.Contains(t, found.Series[1].Error, "postgres: dial tcp 127.0.0.1:"+strconv.Itoa(c.Ports["postgres"])+": connect: connection refused")
 	var text strings.Builder
 	require.NoError(t, found.WriteText(&text))
 	require.Contains(t, text.String(), "note      mysql load-data: the sink counts rows")

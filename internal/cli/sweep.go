@@ -307,13 +307,10 @@ func (s *sweeper) look() (results.Record, error) {
 		return was, nil
 	}
 	if d := was.Head.Difference(s.head()); d != "" {
-		return results.Record{}, s.anotherSweep(d)
+		return results.Record{}, fmt.Errorf(
+			"%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, d)
 	}
 	return was, nil
-}
-
-func (s *sweeper) anotherSweep(difference string) error {
-	return fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, difference)
 }
 
 // head is the record's.
@@ -333,10 +330,6 @@ func (s *sweeper) begin(file *results.File) error {
 		}
 	}
 	warnings, err := sweep.Begin(file, s.head())
-	var other *sweep.OtherSweepError
-	if errors.As(err, &other) {
-		return usage(s.anotherSweep(other.Difference))
-	}
 	if n := len(file.Record().Entries); n > 0 {
 		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
 	}

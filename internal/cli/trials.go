@@ -47,7 +47,7 @@ func (t *trialsCommand) pushFlags(f *pflag.FlagSet, dryRun, json, progress strin
 func (t *trialsCommand) read(target, hint string) (trial map[string][]string, err error) {
 	t.target, t.given, trial = target, map[string][]string{}, map[string][]string{}
 	t.warnOfPassword(target)
-	_, names := sweep.Flags(t.drivers)
+	names := sweep.FlagNames(t.drivers)
 	var problems []error
 	t.flags.Visit(func(f *pflag.Flag) {
 		t.given[f.Name] = valuesOf(f)

@@ -88,7 +88,7 @@ func (p *plan) negotiate(caps loader.Caps) error {
 func (p *plan) want() loader.Want {
 	c, schema := p.config, p.data.Schema()
 	return loader.Want{
-		Method: p.method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
+		Method: p.method, Format: batch.Format(c.Format), Delivery: loader.Delivery(c.Delivery),
 		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
 		Rows: p.rows(), Workers: p.workers,
 		Carries: func(f batch.Format) error { return encode.Carries(f, schema) },

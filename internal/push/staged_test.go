@@ -300,7 +300,7 @@ func TestViaAndGroupsAreFrozen(t *testing.T) {
 
 func TestViaIsForStagedMethods(t *testing.T) {
 	p := newPlace(t)
-	p.fails(small+" --via s3://bucket/prefix", push.Usage, "method keep loads without a detour: --via is for methods that store objects first")
+	p.fails(small+" --via s3://bucket/prefix", push.Usage, "method keep stores no objects: --via is for methods that do")
 	p.fails(small+" --commit-batches 4", push.Usage, "method keep loads every batch by itself")
 }
 
