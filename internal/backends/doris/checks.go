@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -70,12 +71,6 @@ func (x *doctor) read(ctx context.Context) (err error) {
 		return err
 	}
 	settings, err := x.ask(ctx, "frontend", "SHOW FRONTEND CONFIG")
-	if refused := x.refused["frontend"]; err == nil && refused != "" { // before 2.1 it was a statement of administrators
-		delete(x.refused, "frontend")
-		if settings, err = x.ask(ctx, "frontend", "ADMIN SHOW FRONTEND CONFIG"); x.refused["frontend"] != "" {
-			x.refused["frontend"] = refused
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -140,22 +135,14 @@ func (x *doctor) alive() int64 {
 
 // cluster looks at versions, and at the backends that take loads.
 func (x *doctor) cluster(context.Context) error {
-	found, grade, fix := fmt.Sprintf("Apache Doris %s at %s", x.server.Version, x.server.Endpoint), loader.GradeOK, ""
-	for _, b := range x.backends {
-		if v := version(b["Version"]); b["Version"] != "" && release(v) != release(x.server.Version) {
-			found += fmt.Sprintf("; backend %s is %s: a cluster in the middle of an upgrade", b["Host"], v)
-			grade, fix = loader.GradeWarn, "finish the upgrade first, backends before frontends"
-			break
-		}
-	}
-	x.add("version", grade, found, fix)
+	x.ok("version", fmt.Sprintf("Apache Doris %s at %s", x.server.Version, x.server.Endpoint))
 
 	const check = "backends"
 	if refused := x.refused["backends"]; refused != "" {
 		x.unknown(check, "the backends cannot be listed: "+refused, x.admin("NODE_PRIV")+", or ADMIN_PRIV")
 		return nil
 	}
-	found, grade, fix = fmt.Sprintf("%d of %d take loads", x.alive(), len(x.backends)), loader.GradeOK, ""
+	found, grade, fix := fmt.Sprintf("%d of %d take loads", x.alive(), len(x.backends)), loader.GradeOK, ""
 	var reasons []string
 	for _, b := range x.backends {
 		if !takesLoads(b) {
@@ -166,29 +153,14 @@ func (x *doctor) cluster(context.Context) error {
 		found += ", and not: " + strings.Join(reasons, ", ")
 		grade, fix = loader.GradeWarn, "look into be.out and be.INFO there, then SHOW BACKENDS"
 	}
-	if group := computeGroup(x.backends); group != "" {
-		found += "; cloud mode, compute group " + group
-	} else if x.alive() == 0 { // a compute group may be asleep, and is woken by the load
+	if x.alive() == 0 && !x.cloud() { // a compute group may be asleep, and is woken by the load
 		grade = loader.GradeFail
 	}
 	x.add(check, grade, found, fix)
 	return nil
 }
 
-// release is the number without what stands behind it.
-func release(version string) string {
-	number, _, _ := strings.Cut(version, "-")
-	return number
-}
-
-// computeGroup is the name of the group in a cluster that keeps its data in an object store; "" elsewhere.
-func computeGroup(backends []map[string]string) string {
-	const name = `"compute_group_name" : "`
-	for _, b := range backends {
-		if _, rest, found := strings.Cut(b["Tag"], name); found {
-			group, _, _ := strings.Cut(rest, `"`)
-			return group
-		}
-	}
-	return ""
+// cloud reports whether the cluster keeps its data in an object store.
+func (x *doctor) cloud() bool {
+	return slices.ContainsFunc(x.backends, func(b map[string]string) bool { return strings.Contains(b["Tag"], `"compute_group_name"`) })
 }

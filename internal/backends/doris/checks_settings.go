@@ -20,9 +20,6 @@ type setting struct {
 	judge func(n int64) loader.Finding
 }
 
-// leastLoadTime is what a load of a large batch may take on a busy cluster, in seconds.
-const leastLoadTime = 300
-
 // settings compares what frontends and backends bound with the run. Bodies of JSON have a line for each row, to which
 // the smaller bound streaming_load_json_max_mb does not apply. A frontend forgets labels by age, and by number. Each
 // load is a new version of every tablet that it touches, and loads are refused (-235) where compaction does not merge
@@ -30,7 +27,6 @@ const leastLoadTime = 300
 func (x *doctor) settings(context.Context) error {
 	const (
 		running, age, number = "max_running_txn_num_per_db", "streaming_label_keep_max_second", "label_num_threshold"
-		longest, usual       = "max_stream_load_timeout_second", "stream_load_default_timeout_second"
 	)
 	streams, merges := x.method.Name == streamLoad, x.options.group.on()
 	workers, batch, loads := int64(x.intent.Workers), x.intent.BatchBytes, x.transactions()
@@ -42,10 +38,8 @@ func (x *doctor) settings(context.Context) error {
 			case workers > n:
 				const means = ", for %d workers: what comes above it is refused, and sent again later"
 				return sqlload.Warn(fmt.Sprintf(means, workers), set(running, 2*workers))
-			case workers == 0:
-				return sqlload.OK("")
 			}
-			return sqlload.OK(fmt.Sprintf(", for %d workers and all others", workers))
+			return sqlload.OK(fmt.Sprintf(", for %d workers", workers))
 		}},
 		{"labels", age, !merges, func(n int64) loader.Finding {
 			if wanted := int64(labelLife.Seconds()); n < wanted {
@@ -61,12 +55,6 @@ func (x *doctor) settings(context.Context) error {
 			}
 			return sqlload.OK("")
 		}},
-		{"load timeout", longest, streams, func(n int64) loader.Finding {
-			if n < leastLoadTime {
-				return sqlload.Warn(": a load that takes longer is refused or ended", set(longest, 259200))
-			}
-			return sqlload.OK(fmt.Sprintf("; each load brings its own (%s s where none is given)", x.config[usual]))
-		}},
 	})
 	if x.method.Name == insert {
 		x.packet()
@@ -80,8 +68,6 @@ func (x *doctor) settings(context.Context) error {
 						"curl -X POST 'http://BACKEND:8040/api/update_config?%s=%d&persist=true'"
 					return sqlload.Fail(", and batches have "+mebibytes(batch)+": every load is refused",
 						fmt.Sprintf(fix, n, streamMegabytes, batch>>20+1))
-				case batch <= 0:
-					return sqlload.OK("")
 				}
 				return sqlload.OK(", for batches of " + mebibytes(batch))
 			}},
@@ -151,8 +137,8 @@ func (x *doctor) fewer(most int64) string {
 	return fix
 }
 
-// Bounds of a disk's use in percent, where the frontend does not say others: from the first on the balancer moves
-// nothing there any more, and from the second on no load is taken.
+// Bounds of a disk's use in percent, by default: from the first on the balancer moves nothing there any more, and from
+// the second on no load is taken (storage_high_watermark_usage_percent, storage_flood_stage_usage_percent).
 const (
 	highUse  = 85
 	floodUse = 95
@@ -160,14 +146,6 @@ const (
 
 // disks looks for those that are full, and whether all of them have room for the rows, which are kept compressed.
 func (x *doctor) disks(context.Context) error {
-	bound := func(name string, otherwise float64) float64 {
-		if n, known := x.number(name); known {
-			return float64(n)
-		}
-		return otherwise
-	}
-	high := bound("storage_high_watermark_usage_percent", highUse)
-	flood := bound("storage_flood_stage_usage_percent", floodUse)
 	var fullest, free float64
 	where := ""
 	for _, b := range x.backends {
@@ -177,19 +155,15 @@ func (x *doctor) disks(context.Context) error {
 		}
 		free += gigabytes(b["AvailCapacity"])
 	}
-	if where == "" || computeGroup(x.backends) != "" { // elsewhere the rows are in an object store
+	if where == "" || x.cloud() { // elsewhere the rows are in an object store
 		return nil
 	}
 	const check = "disks"
 	found := fmt.Sprintf("the fullest is used by %.0f %% (%s), and %.0f GB are free on all of them", fullest, where, free)
 	need := float64(x.intent.TotalBytes) / (1 << 30)
 	switch {
-	case fullest >= flood:
-		// A backend refuses loads when little is left besides, 1 GB by default, and others may hold enough replicas.
-		const fix = "make room on %s: from %.0f %% on loads are refused there (storage_flood_stage_usage_percent)"
-		x.add(check, loader.GradeWarn, found, fmt.Sprintf(fix, where, flood))
-	case fullest >= high:
-		x.add(check, loader.GradeWarn, found, fmt.Sprintf("make room on %s: from %.0f %% on no load is taken", where, flood))
+	case fullest >= highUse: // no failure: other backends may hold enough replicas
+		x.add(check, loader.GradeWarn, found, fmt.Sprintf("make room on %s: from %d %% on no load is taken", where, floodUse))
 	case need > free:
 		found += fmt.Sprintf(", for %.0f GB of rows times the replicas, less what compression saves", need)
 		x.add(check, loader.GradeWarn, found, "add backends or disks, or push less with --bytes")

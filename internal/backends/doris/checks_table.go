@@ -31,16 +31,6 @@ func (x *doctor) table(ctx context.Context) error {
 	if k.Relation != nil {
 		definition = k.Relation.Traits[0]
 	}
-	if definition == "" { // a table that this user may not see is not listed, and is refused when it is named
-		_, refused, err := catalog{x.opened}.definition(ctx, c)
-		if err != nil {
-			return err
-		}
-		if refused != nil && verdict(refused).Class == loader.ClassPermission {
-			x.unknown("table", "the table cannot be looked at: "+refused.Error(), x.grant("SELECT_PRIV"))
-			return nil
-		}
-	}
 	switch {
 	case x.makes:
 		x.planned()
@@ -48,8 +38,8 @@ func (x *doctor) table(ctx context.Context) error {
 	case definition != "":
 		x.replicas(definition)
 	}
-	if x.options.group.on() {
-		x.groupCommit(property(definition, propInterval), property(definition, propBytes))
+	if x.options.group == groupSync {
+		x.groupCommit(property(definition, propInterval))
 	}
 	return nil
 }
@@ -60,17 +50,17 @@ const checkShape = "buckets and replicas"
 func (x *doctor) planned() {
 	alive := x.alive()
 	h := plannedShape(x.options, x.intent.Preparation).fill(alive)
-	found := fmt.Sprintf("%s will be made with %d buckets and %d replicas", x.name, h.buckets, h.replication)
-	if h.replication == 0 {
-		found = fmt.Sprintf("%s will be made with %d buckets and the server's number of replicas", x.name, h.buckets)
+	if alive < 0 {
+		return
 	}
-	if alive < 0 || h.replication <= alive || computeGroup(x.backends) != "" { // in cloud mode it counts for nothing
+	found := fmt.Sprintf("%s will be made with %d buckets and %d replicas", x.name, h.buckets, h.replication)
+	if h.replication <= alive || x.cloud() { // in cloud mode it counts for nothing
 		x.ok(checkShape, found)
 		return
 	}
 	grade := loader.GradeWarn
 	found += fmt.Sprintf(", and %d backends take loads", alive)
-	if forced, _ := x.number("force_olap_table_replication_num"); forced <= 0 && h.replication > int64(len(x.backends)) {
+	if h.replication > int64(len(x.backends)) {
 		grade = loader.GradeFail
 		found += ": the server refuses to make it"
 	}
@@ -94,20 +84,17 @@ func (x *doctor) replicas(definition string) {
 	n, _ := strconv.ParseInt(buckets, 10, 64)
 	const back = "bring the backends back: SHOW BACKENDS"
 	switch {
-	case alive < 0 || computeGroup(x.backends) != "":
+	case alive < 0 || x.cloud():
 		x.ok(checkShape, found)
-	case replicas > 0 && alive < replicas/2+1:
-		grade := loader.GradeFail
+	case replicas > alive:
+		grade := loader.GradeWarn
 		least, _ := x.number("min_load_replica_num")
 		lowered := property(definition, "min_load_replica_num")
-		if least > 0 || lowered != "" && lowered != "-1" { // which may let fewer do
-			grade = loader.GradeWarn
+		if alive < replicas/2+1 && least <= 0 && (lowered == "" || lowered == "-1") { // else fewer may do
+			grade = loader.GradeFail
 		}
 		found += fmt.Sprintf(", and %d backends take loads: a load needs more than half of the replicas", alive)
 		x.add(checkShape, grade, found, back)
-	case replicas > alive:
-		found += fmt.Sprintf(", and %d backends take loads: replicas are behind until the others are back", alive)
-		x.add(checkShape, loader.GradeWarn, found, back)
 	case n > 0 && n*max(replicas, 1) < alive:
 		found += fmt.Sprintf(", which is fewer than the %d backends: some take no rows", alive)
 		x.add(checkShape, loader.GradeWarn, found, fmt.Sprintf("make it anew with --%s %d", optBuckets, bucketsPerBackend*alive))
@@ -120,19 +107,14 @@ func (x *doctor) replicas(definition string) {
 const slowCommit = 1000
 
 // groupCommit says what it does to each load; "" is not known.
-func (x *doctor) groupCommit(interval, bytes string) {
-	const check = "group commit"
-	o := x.options
-	interval = cmp.Or(interval, strconv.FormatInt(o.groupInterval, 10))
-	bytes = cmp.Or(bytes, strconv.FormatInt(o.groupBytes, 10))
-	found := fmt.Sprintf("%s, every %s ms or %s bytes (0: the server's default, 10000 ms)", o.group, interval, bytes)
-	if ms, err := strconv.ParseInt(interval, 10, 64); o.group == groupSync && err == nil && (ms == 0 || ms > slowCommit) {
-		found += ": a load is answered when its interval is over, so that workers wait for most of the time"
+func (x *doctor) groupCommit(interval string) {
+	interval = cmp.Or(interval, strconv.FormatInt(x.options.groupInterval, 10))
+	if ms, err := strconv.ParseInt(interval, 10, 64); err == nil && (ms == 0 || ms > slowCommit) {
+		found := fmt.Sprintf("sync, every %s ms (0: the server's default, 10000 ms): "+
+			"a load is answered when its interval is over, so that workers wait for most of the time", interval)
 		const fix = `ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`
-		x.add(check, loader.GradeWarn, found, fmt.Sprintf(fix, propInterval, slowCommit, optGroupCommit))
-		return
+		x.add("group commit", loader.GradeWarn, found, fmt.Sprintf(fix, propInterval, slowCommit, optGroupCommit))
 	}
-	x.ok(check, found)
 }
 
 // privileges looks for the rights in the list of grants.
