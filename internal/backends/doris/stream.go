@@ -48,7 +48,7 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	if deadline, bounded := ctx.Deadline(); bounded {
 		headers["timeout"] = strconv.Itoa(loadSeconds(time.Until(deadline)))
 	}
-	be, err := s.backend(ctx, s.first, headers)
+	be, err := s.findBackend(ctx, s.first, headers)
 	if err != nil {
 		return loader.Ack{}, err
 	}
@@ -66,9 +66,9 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	return ack, err
 }
 
-// backend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is
+// findBackend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is
 // certainly not applied, since no row was sent.
-func (l *opened) backend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
+func (l *opened) findBackend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
 	if direct := l.options.direct; len(direct) > 0 {
 		// The turn is the loader's: a session that met a dead backend is replaced, and its successor must not begin there.
 		be := direct[(l.loads.Add(1)-1)%uint64(len(direct))]
