@@ -65,8 +65,8 @@ func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {
 }
 
 // setting reads a setting; of the backends' values it returns the least.
-func (d *doctor) setting(statement, name string) (least int64, known bool) {
-	for _, row := range d.answers[statement] {
+func (d *doctor) setting(name string) (least int64, known bool) {
+	for _, row := range slices.Concat(d.answers[showFrontend], d.answers[showBodySize], d.answers[showMaxVersions]) {
 		n, err := strconv.ParseInt(row["Value"], 10, 64)
 		if row["Key"] == name && err == nil && (!known || n < least) {
 			least, known = n, true
@@ -187,10 +187,10 @@ func (d *doctor) checkDisks([]string) (none loader.Finding) {
 
 // limit is a setting of the cluster that must be at least what the push needs. It does not apply if the need is 0.
 type limit struct {
-	check, statement, setting string
-	need                      int64
-	grade                     loader.Grade
-	warning, fix              string
+	check, setting string
+	need           int64
+	grade          loader.Grade
+	warning, fix   string
 }
 
 // limitChecks compare settings with the push. Every load is a new version of every tablet that it touches, and loads are
@@ -205,17 +205,16 @@ func (d *doctor) limitChecks() []sqlload.Check {
 	if size := i.BatchBytes * max(i.Contract.GroupBatches, 1); size > 0 { // one load a batch or group
 		loads = (max(i.TotalBytes, 0) + size - 1) / size
 	}
-	labels, labelSeconds, body := loads, int64(labelLife.Seconds()), int64(0)
-	newVersions := loads
+	labels, labelSeconds, newVersions, body := loads, int64(labelLife.Seconds()), loads, int64(0)
 	if d.options.group.on() { // has no labels, and merges loads into fewer versions
 		labels, labelSeconds, newVersions = 0, 0, 0
 	}
 	if d.method.Name == streamLoad {
 		body = (i.BatchBytes + 1<<20 - 1) >> 20
 	}
-	maxBody, _ := d.setting(showBodySize, bodySize)
-	maxVersions, _ := d.setting(showMaxVersions, versions)
-	fewer := fmt.Sprintf("--batch-bytes %dMiB", min(i.TotalBytes/max(maxVersions/2, 1), maxStreamBytes)>>20+1)
+	maxBody, _ := d.setting(bodySize)
+	maxVersions, _ := d.setting(versions)
+	fewer := fmt.Sprintf("--batch-bytes %dMiB", min(i.TotalBytes/max(maxVersions/2, 1)>>20+1, maxStreamBytes>>20))
 	if d.method.Name == insert {
 		fewer = "--method " + streamLoad + " " + fewer
 	}
@@ -229,21 +228,20 @@ func (d *doctor) limitChecks() []sqlload.Check {
 		d.hidden("backend settings", showMaxVersions, d.admin("ADMIN_PRIV")+"; before Doris 3.0: curl http://BACKEND:8040/varz"),
 	}
 	for _, l := range []limit{
-		{"transactions", showFrontend, running, workers, loader.GradeWarn,
+		{"transactions", running, workers, loader.GradeWarn,
 			fmt.Sprintf("the server refuses some loads of %d workers, which are sent again", workers), set(running, 2*workers)},
-		{"labels", showFrontend, age, labelSeconds, loader.GradeWarn,
-			fmt.Sprintf("a run relies on %d: one that is resumed too late may load batches twice", labelSeconds),
-			set(age, labelSeconds)},
-		{"labels", showFrontend, number, labels, loader.GradeWarn,
+		{"labels", age, labelSeconds, loader.GradeWarn,
+			fmt.Sprintf("a run relies on %d: one resumed too late may load batches twice", labelSeconds), set(age, labelSeconds)},
+		{"labels", number, labels, loader.GradeWarn,
 			fmt.Sprintf("the run has %d loads: a batch that is resolved too late is not recognized", labels), set(number, 2*labels)},
-		{"body size", showBodySize, bodySize, body, loader.GradeFail,
+		{"body size", bodySize, body, loader.GradeFail,
 			fmt.Sprintf("batches have %dMiB, so every load is refused", body), fmt.Sprintf(update, maxBody, bodySize, body+1)},
-		{"tablet versions", showMaxVersions, versions, newVersions, loader.GradeWarn,
+		{"tablet versions", versions, newVersions, loader.GradeWarn,
 			fmt.Sprintf("%d loads are as many versions of each tablet: if compaction does not merge %d of them during the run, "+
 				"loads are refused (-235)", newVersions, newVersions-maxVersions), fewer},
 	} {
 		checks = append(checks, sqlload.Check{Name: l.check, Judge: func([]string) (none loader.Finding) {
-			n, known := d.setting(l.statement, l.setting)
+			n, known := d.setting(l.setting)
 			found := fmt.Sprintf("%s = %d", l.setting, n)
 			switch {
 			case !known || n <= 0 || l.need <= 0:

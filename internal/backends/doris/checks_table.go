@@ -72,7 +72,7 @@ func (d *doctor) checkShape([]string) (none loader.Finding) {
 	case replicas > alive:
 		f := sqlload.Warn(fmt.Sprintf("%s, and %d backends take loads: a load needs more than half of the replicas", found, alive),
 			"bring the backends back: SHOW BACKENDS")
-		least, _ := d.setting(showFrontend, "min_load_replica_num")
+		least, _ := d.setting("min_load_replica_num")
 		lowered := max(least, integer(property(definition, "min_load_replica_num"))) > 0
 		if alive < replicas/2+1 && !lowered {
 			f.Grade = loader.GradeFail

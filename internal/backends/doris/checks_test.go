@@ -86,7 +86,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		"labels that do not last": {
 			cluster: config("streaming_label_keep_max_second", "300"),
 			want: loader.Finding{Check: "labels", Grade: loader.GradeWarn,
-				Found: "streaming_label_keep_max_second = 300, and a run relies on 43200: one that is resumed too late may load batches twice",
+				Found: "streaming_label_keep_max_second = 300, and a run relies on 43200: one resumed too late may load batches twice",
 				Fix:   `ADMIN SET ALL FRONTENDS CONFIG ("streaming_label_keep_max_second" = "43200"), and the same in fe.conf`},
 		},
 		"too few transactions": {
@@ -291,7 +291,9 @@ func TestExamineOfAClusterThatIsGone(t *testing.T) {
 }
 
 func TestCloud(t *testing.T) {
-	in := func(tag string) bool { return (&doctor{answers: map[string][]map[string]string{showBackends: {{"Tag": tag}}}}).cloud() }
+	in := func(tag string) bool {
+		return (&doctor{answers: map[string][]map[string]string{showBackends: {{"Tag": tag}}}}).cloud()
+	}
 	require.True(t, in(`{"compute_group_status" : "NORMAL", "compute_group_name" : "vcg", "location" : "default"}`))
 	require.False(t, in(`{"location" : "default"}`))
 }

@@ -131,7 +131,7 @@ func (l *opened) question(ctx context.Context, method, path, label string) (a an
 	i, err := l.anyFrontend(ctx, int(l.spoke.Load()), func(ctx context.Context, fe frontend) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
 		if err == nil {
-			a, err = readReply(got.Status, got.Body)
+			a, err = parseReply(got.Status, got.Body)
 		}
 		return err
 	})

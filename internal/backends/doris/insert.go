@@ -101,9 +101,9 @@ func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label stri
 		return s.known(ctx, ack, label)
 	case group.on() && !strings.HasPrefix(last[0]["Label"], "group_commit_"):
 		s.merged = false
-		return &notMergedError{label: last[0]["Label"]}
+		return notMerged(last[0]["Label"])
 	case label != "" && last[0]["Label"] != label:
-		return &replacedError{sent: label, got: last[0]["Label"]}
+		return labelReplaced(label, last[0]["Label"])
 	}
 	if n, err := strconv.ParseInt(last[0]["FilteredRows"], 10, 64); err == nil && n > 0 {
 		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered", n))
@@ -123,7 +123,7 @@ func (s *insertSession) known(ctx context.Context, ack *loader.Ack, label string
 	case err != nil:
 		ack.Detail = append(ack.Detail, "the label is not confirmed: "+err.Error())
 	case state == stateUnknown:
-		return &replacedError{sent: label, got: "another one"}
+		return labelReplaced(label, "another one")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type opened struct {
 	// rows are perhaps on their way all the same, beside those of the attempt that follows.
 	doubted atomic.Bool
 	// replaced says that the server loads under labels of its own, so that nothing recognises a batch: what it did first.
-	replaced atomic.Pointer[replacedError]
+	replaced atomic.Pointer[error]
 }
 
 // Bounds of connections. Scans that prove arrival take one for their whole time, and Resolve must not wait for them;

@@ -77,7 +77,7 @@ func (l *opened) findBackend(ctx context.Context, first int, headers map[string]
 	_, err = l.anyFrontend(ctx, first, func(ctx context.Context, fe frontend) error {
 		answer, at, err := l.follow(ctx, http.MethodPut, fe.at(l.name.loadPath(), ""), headers, nil)
 		if err == nil && answer != nil { // no redirect: fine of something that takes loads without one
-			_, err = readAnswer(answer.Status, answer.Body)
+			_, err = parseLoad(answer.Status, answer.Body)
 		}
 		be = at
 		return err

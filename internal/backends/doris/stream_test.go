@@ -237,7 +237,7 @@ func TestGroupCommit(t *testing.T) {
 	fe = listen(t, redirect(silent.URL))
 	db = pointed(t, map[string]string{optGroupCommit: "sync"}, fe.address())
 	_, err = load(t.Context(), session(t, db, loader.DedupNone), ten(t))
-	require.ErrorContains(t, err, "did without")
+	require.ErrorContains(t, err, "did not merge")
 	assert.False(t, New().Classify(err).Retry, "the rows are in: to send them again would double them")
 }
 
