@@ -59,7 +59,7 @@ func (d *doctor) checkPorts(ctx context.Context) (none loader.Finding) {
 	if d.backend != nil {
 		for _, b := range d.answers[showBackends] {
 			if takesLoads(b) {
-				addresses = append(addresses, d.reached(net.JoinHostPort(b["Host"], b["HttpPort"])))
+				addresses = append(addresses, d.reachable(net.JoinHostPort(b["Host"], b["HttpPort"])))
 			}
 		}
 		if !slices.Contains(addresses, d.backend.Host) { // the frontend names others than SHOW BACKENDS

@@ -43,8 +43,8 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 
 // patience is how long rows may take: several of the table's intervals, as far as it is known here.
 func (l *opened) patience() time.Duration {
-	if l.most > 0 {
-		return l.most
+	if l.finishTime > 0 {
+		return l.finishTime
 	}
 	if !l.options.group.on() {
 		return publishPatience

@@ -34,11 +34,11 @@ type opened struct {
 	http    *httpload.Client
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
 
-	turn  atomic.Uint64 // sessions opened so far: whose frontend is next
-	loads atomic.Uint64 // sent straight to backends so far: whose turn of --be it is
-	spoke atomic.Uint64 // the frontend that answered the last question
-	bound time.Duration // for one frontend's answer where there is another
-	most  time.Duration // that Finish waits; 0: what patience says
+	turn         atomic.Uint64 // sessions opened so far: whose frontend is next
+	loads        atomic.Uint64 // sent straight to backends so far: whose turn of --be it is
+	answered     atomic.Uint64 // the frontend that answered the last question
+	frontendTime time.Duration
+	finishTime   time.Duration // how long Finish waits; 0: see patience
 
 	// doubted says that an attempt has failed here, or may have in an earlier process of the run. Under group commit its
 	// rows are perhaps on their way all the same, beside those of the attempt that follows.
@@ -89,7 +89,7 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 		return nil, err
 	}
 	l := &opened{
-		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, bound: frontendTime,
+		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, frontendTime: frontendTime,
 		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 		control: sql.OpenDB(connector{frontends: all, setup: sessionSettings(t.Settings)}),
 	}
