@@ -113,5 +113,5 @@ func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	}
 	o, err := readOptions(t)
 	_, name := targetTable(t)
-	return o.caps(method.Caps), errors.Join(err, name, checkParams(t), checkSettings(t), checkVia(t, method.Name))
+	return o.caps(method.Caps), errors.Join(err, name, checkParams(t), checkSettings(t), checkVia(t))
 }

@@ -69,11 +69,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 		readable = s.SelectDistinct(rows)
 	}
 	add("at the end", readable+" -- over all keys of the run, until every row can be read")
-	all := table.Explain(p, loads)
-	if i := slices.Index(all, loader.Statement{When: "once", Text: s.Truncate()}); i >= 0 {
-		all[i].When = "once, where the table was there"
-	}
-	return all
+	return table.Explain(p, loads)
 }
 
 func shownHeaders(h map[string]string) string {
