@@ -104,15 +104,6 @@ func parseLoad(status int, body []byte) (answer, error) {
 	return a, nil
 }
 
-// parseReply reads a frontend's answer to a question: {"msg":"success","code":0,"data":…}.
-func parseReply(status int, body []byte) (answer, error) {
-	a, err := parseAnswer(status, body)
-	if err == nil && a.Code != 0 {
-		err = &refusal{http: status, code: a.Code, message: cmp.Or(string(a.Data), a.Msg) + ": " + a.Msg}
-	}
-	return a, err
-}
-
 // sent is what an answer to a load must confirm.
 type sent struct {
 	label string // "" under group commit

@@ -13,18 +13,14 @@ import (
 )
 
 func (d *doctor) tableChecks() []sqlload.Check {
-	shape := d.checkPlanned
-	if len(d.table.Missing) == 0 {
-		shape = d.checkShape
-	}
 	return []sqlload.Check{
-		{Name: "buckets and replicas", Judge: shape},
+		{Name: "buckets and replicas", Judge: d.checkShape},
 		{Name: "group commit", Judge: d.checkGroupCommit},
 		{Name: "privileges", Judge: d.checkPrivileges},
 	}
 }
 
-// definition returns the CREATE TABLE of the table that the run loads; "" if the run makes it.
+// definition returns the CREATE TABLE of the table; "" if the run makes it.
 func (d *doctor) definition() string {
 	if d.table.Relation == nil || len(d.table.Missing) > 0 {
 		return ""
@@ -32,57 +28,46 @@ func (d *doctor) definition() string {
 	return d.table.Relation.Traits[0]
 }
 
-// checkPlanned compares a table that the run makes with the backends. In cloud mode replicas do not matter.
-func (d *doctor) checkPlanned([]string) (none loader.Finding) {
-	alive := d.alive()
-	if alive < 0 {
-		return none
-	}
-	h := plannedShape(d.options, d.intent.Preparation).fill(alive)
-	found := fmt.Sprintf("%s will be made with %d buckets and %d replicas", d.name, h.buckets, h.replication)
-	if h.replication <= alive || d.cloud() {
-		return sqlload.OK(found)
-	}
-	f := sqlload.Warn(fmt.Sprintf("%s, and %d backends take loads", found, alive), fmt.Sprintf("--%s %d", optReplication, max(alive, 1)))
-	if h.replication > int64(len(d.answers[showBackends])) {
-		f.Grade, f.Found = loader.GradeFail, f.Found+": the server refuses to make it"
-	}
-	return f
-}
-
-// checkShape compares a table that exists with the backends.
+// checkShape compares the table, or the one that the run makes, with the backends. In cloud mode replicas do not matter.
 func (d *doctor) checkShape([]string) (none loader.Finding) {
 	definition, alive := d.definition(), d.alive()
-	if definition == "" || alive < 0 {
-		return none
-	}
-	replicas := integer(property(definition, "replication_num"))
-	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
-		_, n, _ := strings.Cut(part, ":")
-		replicas += integer(n)
-	}
-	buckets := "an unknown number of"
-	if m := regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`).FindStringSubmatch(definition); m != nil {
-		buckets = m[1]
-	}
-	found := fmt.Sprintf("%s has %s buckets a partition and %d replicas", d.name, buckets, replicas)
-	n := integer(buckets)
-	switch {
-	case d.cloud():
-	case replicas > alive:
-		f := sqlload.Warn(fmt.Sprintf("%s, and %d backends take loads: a load needs more than half of the replicas", found, alive),
-			"bring the backends back: SHOW BACKENDS")
+	h, makes := plannedShape(d.options, d.intent.Preparation).fill(alive), len(d.table.Missing) > 0
+	enough := h.replication <= int64(len(d.answers[showBackends])) // else the server refuses to make the table
+	fix := fmt.Sprintf("--%s %d", optReplication, max(alive, 1))
+	if !makes {
+		h = readShape(definition)
 		least, _ := d.setting("min_load_replica_num")
 		lowered := max(least, integer(property(definition, "min_load_replica_num"))) > 0
-		if alive < replicas/2+1 && !lowered {
-			f.Grade = loader.GradeFail
-		}
-		return f
-	case n > 0 && n*max(replicas, 1) < alive:
-		return sqlload.Warn(fmt.Sprintf("%s, fewer than the %d backends: some take no rows", found, alive),
+		enough = alive > h.replication/2 || lowered // a load needs more than half of the replicas
+		fix = "bring the backends back: SHOW BACKENDS"
+	}
+	found := fmt.Sprintf("%s: %d buckets a partition, %d replicas, %d backends", d.name, h.buckets, h.replication, alive)
+	switch {
+	case alive < 0 || !makes && definition == "":
+		return none
+	case d.cloud():
+	case h.replication > alive && !enough:
+		return sqlload.Fail(found+", too few to make the table or to load it", fix)
+	case h.replication > alive:
+		return sqlload.Warn(found+": some replicas stay behind", fix)
+	case h.buckets > 0 && h.buckets*max(h.replication, 1) < alive:
+		return sqlload.Warn(found+": some backends take no rows",
 			fmt.Sprintf("make it anew with --%s %d", optBuckets, bucketsPerBackend*alive))
 	}
 	return sqlload.OK(found)
+}
+
+// readShape reads buckets and replicas out of a CREATE TABLE; 0 buckets are AUTO.
+func readShape(definition string) (h shape) {
+	if m := regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`).FindStringSubmatch(definition); m != nil {
+		h.buckets = integer(m[1])
+	}
+	h.replication = integer(property(definition, "replication_num"))
+	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
+		_, n, _ := strings.Cut(part, ":")
+		h.replication += integer(n)
+	}
+	return h
 }
 
 // integer reads a whole number; 0 if there is none.

@@ -113,12 +113,12 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"more replicas than backends": {
 			options: map[string]string{optReplication: "3"},
-			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeFail, Found: " will be made with 4 buckets and 3 replicas, and 1 backends take loads: the server refuses to make it",
+			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeFail, Found: ": 4 buckets a partition, 3 replicas, 1 backends, too few to make the table or to load it",
 				Fix: "--replication 1"},
 		},
 		"fewer buckets than backends": {
 			cluster: fake.Options{Backends: 3}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 2 PROPERTIES (\"replication_num\" = \"1\")",
-			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: " has 2 buckets a partition and 1 replicas, fewer than the 3 backends: some take no rows",
+			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: ": 2 buckets a partition, 1 replicas, 3 backends: some backends take no rows",
 				Fix: "make it anew with --buckets 12"},
 		},
 		"a table of other columns": {

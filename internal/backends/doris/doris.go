@@ -17,6 +17,7 @@ package doris
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/terapush/terapush/pkg/batch"
@@ -55,53 +56,30 @@ func (Driver) Schemes() []string { return []string{"doris"} }
 
 // Methods lists the methods, the default first.
 func (Driver) Methods() []loader.Method {
+	caps := loader.Caps{Dedup: loader.DedupKey, Window: labelLife, Atomic: true}
+	// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB on
+	// group commit is no faster (Doris documentation, "Group Commit", performance tests).
+	stream, staged, inserts := caps, caps, caps
+	stream.Formats = []batch.Format{batch.DorisCSV, batch.NDJSON, batch.Parquet}
+	stream.MaxBytes, stream.DefaultBatchBytes = maxStreamBytes, 64<<20
+	inserts.Formats = []batch.Format{batch.Values}
+	inserts.MaxBytes, inserts.DefaultBatchBytes = maxInsertBytes, 1<<20
+	staged.Formats = []batch.Format{batch.DorisCSV, batch.Parquet}
+	staged.Staged, staged.Commits, staged.DefaultBatchBytes, staged.DefaultGroupBytes = true, 2, 64<<20, 2<<30
+	table, group := tableOptions(), groupCommitOptions()
 	return []loader.Method{
 		{
-			Name:    streamLoad,
-			Help:    "Stream Load over HTTP: a frontend names a backend, which takes the rows",
-			Caps:    streamCaps(),
-			Options: append(tableOptions(), append(groupCommitOptions(), routeOptions()...)...),
+			Name: streamLoad, Caps: stream, Options: slices.Concat(table, group, routeOptions()),
+			Help: "Stream Load over HTTP: a frontend names a backend, which takes the rows",
 		},
 		{
-			Name:    insert,
-			Help:    "multi-row INSERT statements over the MySQL protocol: for small batches and comparison",
-			Caps:    insertCaps(),
-			Options: append(tableOptions(), groupCommitOptions()...),
+			Name: insert, Caps: inserts, Options: slices.Concat(table, group),
+			Help: "multi-row INSERT statements over the MySQL protocol: for small batches and comparison",
 		},
 		{
-			Name:    s3Load,
-			Help:    "objects on --via s3://…, loaded by INSERT … SELECT FROM S3(…)",
-			Caps:    s3Caps(),
-			Options: tableOptions(),
+			Name: s3Load, Caps: staged, Options: table,
+			Help: "objects on --via s3://…, loaded by INSERT … SELECT FROM S3(…)",
 		},
-	}
-}
-
-func streamCaps() loader.Caps {
-	return loader.Caps{
-		Formats: []batch.Format{batch.DorisCSV, batch.NDJSON, batch.Parquet},
-		Dedup:   loader.DedupKey, Window: labelLife, Atomic: true,
-		MaxBytes: maxStreamBytes,
-		// Every load is a new version of every tablet it touches, and too many versions stop all loads (-235). From 10 MB
-		// on group commit is no faster (Doris documentation, "Group Commit", performance tests).
-		DefaultBatchBytes: 64 << 20,
-	}
-}
-
-func insertCaps() loader.Caps {
-	return loader.Caps{
-		Formats: []batch.Format{batch.Values},
-		Dedup:   loader.DedupKey, Window: labelLife, Atomic: true,
-		MaxBytes: maxInsertBytes, DefaultBatchBytes: 1 << 20,
-	}
-}
-
-func s3Caps() loader.Caps {
-	return loader.Caps{
-		Formats: []batch.Format{batch.DorisCSV, batch.Parquet},
-		Dedup:   loader.DedupKey, Window: labelLife, Atomic: true,
-		Staged: true, Commits: 2,
-		DefaultBatchBytes: 64 << 20, DefaultGroupBytes: 2 << 30,
 	}
 }
 

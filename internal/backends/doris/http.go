@@ -130,7 +130,10 @@ func (l *opened) question(ctx context.Context, method, path, label string) (a an
 	i, err := l.tryFrontends(ctx, int(l.answered.Load()), func(ctx context.Context, fe frontend) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
 		if err == nil {
-			a, err = parseReply(got.Status, got.Body)
+			a, err = parseAnswer(got.Status, got.Body)
+		}
+		if err == nil && a.Code != 0 { // success is {"msg":"success","code":0,"data":…}
+			err = &refusal{http: got.Status, code: a.Code, message: cmp.Or(string(a.Data), a.Msg) + ": " + a.Msg}
 		}
 		return err
 	})
