@@ -232,7 +232,7 @@ func TestDorisFilteredRows(t *testing.T) {
 	started <- s
 	l := fewPeople()
 	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 1)
-	r.says(t, "too many filtered rows", "Reason:", "name", "the server could not read rows")
+	r.says(t, "too many filtered rows", "Reason:", "name", "the server could not read some rows")
 	assert.Len(t, s.loads(), 1, "bad rows are not sent again")
 	assert.Zero(t, s.Rows("d.people"))
 	s.hides(t, r)
