@@ -49,14 +49,18 @@ func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {
 	}
 	defer func() { _ = c.Close() }()
 	for _, statement := range []string{showBackends, showFrontend, showBodySize, showMaxVersions, showGrants} {
-		d.answers[statement], d.refused[statement], err = ask(ctx, c.(sqlload.SQL), statement)
+		bound, cancel := context.WithTimeout(ctx, questionTime)
+		d.answers[statement], d.refused[statement], err = ask(bound, c.(sqlload.SQL), statement)
+		cancel()
 		if err != nil {
 			return nil, err
 		}
 	}
 	d.findRoute(ctx)
 	cluster, _ := d.Ask(ctx, c, slices.Concat(d.clusterChecks(ctx), d.limitChecks()), nil)
-	d.table, err = d.Check(ctx, c, d.intent)
+	bound, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	d.table, err = d.Check(bound, c, d.intent)
 	if err != nil {
 		return append(cluster, d.table.Findings...), err
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Bounds of the checks that leave the MySQL protocol.
+// Bounds of a question to a frontend, and of one attempt to reach a backend.
 const (
-	routeTime = 4 * time.Second
-	dialTime  = 2 * time.Second
+	questionTime = 4 * time.Second
+	dialTime     = 2 * time.Second
 )
 
 // findRoute asks a frontend where it redirects a load, as every stream load does first.
@@ -25,7 +25,7 @@ func (d *doctor) findRoute(ctx context.Context) {
 	if d.method.Name != streamLoad || len(d.options.direct) > 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, routeTime)
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	headers := d.options.headers(statements{}, d.intent.Contract.Format)
 	delete(headers, "columns")

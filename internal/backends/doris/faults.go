@@ -126,12 +126,9 @@ func (r *refusal) fault() loader.Fault {
 // be/src/common/status.h, fe DatabaseTransactionMgr and LoadAction).
 func faults() loader.Faults {
 	return loader.Faults{
-		{Codes: "1040 1203 1226",
-			Verdict: loader.Reconnect(loader.ClassThrottled),
-			Hint:    "lower --workers"},
-		{Codes: "1153 1301",
-			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true},
-			Hint:    "lower --batch-bytes"},
+		{Codes: "1040 1203 1226", Verdict: loader.Reconnect(loader.ClassThrottled), Hint: "lower --workers"},
+		{Codes: "1153 1301", Hint: "lower --batch-bytes",
+			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true}},
 		{Words: []string{"too many filtered rows"}, Verdict: loader.Refused(loader.ClassData),
 			Hint: "the server could not read some rows"},
 		{Words: []string{"receive body don't equal with body bytes", "receive body not equal"},
