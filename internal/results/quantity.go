@@ -111,7 +111,7 @@ func (p *Point) summarise() {
 func sampleOf(pushes []*report.Report, q quantity) Sample {
 	s := Sample{Values: []float64{}}
 	for _, push := range pushes {
-		if v, ok := finite(q.of(push)); ok {
+		if v, ok := finite(q.of(push)); ok && v >= 0 { // a record may hold anything
 			s.Values = append(s.Values, v)
 		}
 	}

@@ -3,7 +3,6 @@ package results_test
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -363,13 +362,6 @@ func BenchmarkTables500Cells(b *testing.B) {
 	of := []results.Record{large()}
 	for b.Loop() {
 		results.Tables(of)
-	}
-}
-
-func BenchmarkRedact500Cells(b *testing.B) {
-	of := []results.Record{large()}
-	for b.Loop() {
-		results.Redact(slices.Clone(of))
 	}
 }
 
