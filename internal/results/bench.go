@@ -92,7 +92,7 @@ func benchmarkWord(s string) string {
 func benchmarkValues(p Point, push *report.Report) []benchfmt.Value {
 	known := map[string]float64{}
 	for _, q := range quantities() {
-		if v, ok := finite(q.of(push)); ok && q.sample(&p).N > 0 {
+		if v := q.of(push); finite(v) && q.sample(&p).N > 0 {
 			known[q.name] = v
 		}
 	}

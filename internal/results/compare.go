@@ -184,7 +184,9 @@ func (c *Comparison) addCell(table string, a, b Point, inB bool) {
 }
 
 func (p *Pair) judge() {
-	p.Change, _ = finite(p.B.Median/p.A.Median-1, true) // of nothing there is no share
+	if change := p.B.Median/p.A.Median - 1; finite(change) {
+		p.Change = change
+	}
 	p.P = 1
 	if p.Tested = canTell(p.A.N, p.B.N, compareAlpha); p.Tested {
 		p.P = significance(p.A.Values, p.B.Values)

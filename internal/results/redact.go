@@ -109,7 +109,10 @@ func (r redactor) flags(all map[string][]string) {
 
 func (r redactor) report(t *report.Report) {
 	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
-	t.Target.Table, t.Target.Endpoint, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), "", ""
+	t.Target.Table, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), ""
+	if t.Target.Endpoint != noEndpoint {
+		t.Target.Endpoint = ""
+	}
 	for name, v := range t.Target.Settings {
 		t.Target.Settings[name] = r.value("set."+name, v)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// isSingle reports whether a record is one run's: no plan, no axes, one entry.
+// isSingle reports whether a record holds one run instead of a sweep.
 func isSingle(r Record) bool {
 	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 &&
 		len(r.Entries) == 1 && r.Entries[0].Report != nil
@@ -21,7 +21,7 @@ type difference struct {
 	of   func(*report.Report) string
 }
 
-// chosen returns the differences that make an axis even if another axis explains them: what one chooses.
+// chosen returns the differences that become an axis wherever runs differ in them: what users choose.
 func chosen(runs []Record) []difference {
 	all := []difference{
 		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
@@ -36,7 +36,7 @@ func chosen(runs []Record) []difference {
 	return all
 }
 
-// hidden returns the differences that make an axis only where runs would be taken for the same without it.
+// hidden returns the differences that become an axis only where runs would look the same without it.
 func hidden(runs []Record) []difference {
 	all := []difference{
 		{"format", func(r *report.Report) string { return r.Plan.Format }},
@@ -57,7 +57,7 @@ func hidden(runs []Record) []difference {
 	return all
 }
 
-// namesIn returns the names in one map of all runs, sorted.
+// namesIn returns the keys of one map of all runs, sorted.
 func namesIn(runs []Record, of func(*report.Report) map[string]string) []string {
 	names := map[string]bool{}
 	for _, run := range runs {
@@ -68,13 +68,13 @@ func namesIn(runs []Record, of func(*report.Report) map[string]string) []string 
 	return slices.Sorted(maps.Keys(names))
 }
 
-// repeats are runs that differ in nothing.
+// repeats are runs with equal settings.
 type repeats struct {
 	settings Settings
 	entries  []Entry
 }
 
-// tableOfRuns puts runs beside each other. Runs that differ in nothing are repeats of one cell.
+// tableOfRuns makes a table of single runs. Runs that differ in nothing are repeats of one cell.
 func tableOfRuns(runs []Record) Table {
 	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
 	if len(runs) == 1 {
@@ -86,13 +86,12 @@ func tableOfRuns(runs []Record) Table {
 		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
 	}
 	slices.SortStableFunc(cells, func(a, b repeats) int {
+		order := 0
 		for _, axis := range t.Axes { // the last axis fastest
-			place := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
-			if order := cmp.Compare(place(a), place(b)); order != 0 {
-				return order
-			}
+			index := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
+			order = cmp.Or(order, cmp.Compare(index(a), index(b)))
 		}
-		return 0
+		return order
 	})
 	for _, c := range cells {
 		t.Points = append(t.Points, newPoint(c.settings, c.entries))
@@ -105,7 +104,7 @@ func tableOfRuns(runs []Record) Table {
 	return t
 }
 
-// cellsOf puts the runs together that some differences do not tell apart.
+// cellsOf groups the runs that are equal in the given differences.
 func cellsOf(runs []Record, by []difference) []repeats {
 	var cells []repeats
 	for _, run := range runs {
@@ -125,24 +124,24 @@ func cellsOf(runs []Record, by []difference) []repeats {
 	return cells
 }
 
-// differencesOf returns the differences by which all runs that differ are told apart.
+// differencesOf returns the differences that become axes.
 func differencesOf(runs []Record) []difference {
-	var found []difference
+	var axes []difference
 	for _, d := range chosen(runs) {
 		if len(cellsOf(runs, []difference{d})) > 1 {
-			found = append(found, d)
+			axes = append(axes, d)
 		}
 	}
 	for _, d := range hidden(runs) {
-		more := append(slices.Clone(found), d)
-		if len(cellsOf(runs, more)) > len(cellsOf(runs, found)) {
-			found = more
+		more := append(slices.Clone(axes), d)
+		if len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
+			axes = more
 		}
 	}
-	return found
+	return axes
 }
 
-// valuesIn returns an axis's values: by size if they have one, else as they come.
+// valuesIn returns the values of an axis, sorted if they have an order.
 func valuesIn(cells []repeats, axis string) []string {
 	var values []string
 	for _, c := range cells {
