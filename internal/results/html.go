@@ -150,7 +150,7 @@ func newPart(n int, t Table, page string) part {
 		p.Knees = kneesInWords(t)
 	}
 	if t.Facts != nil {
-		p.Besides = besides(t)[1:] // the page has the source in a place of its own
+		p.Besides = published(t)[1:] // the page has the source in a place of its own
 	}
 	for _, point := range t.Points {
 		if point.Error != "" {

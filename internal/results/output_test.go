@@ -117,7 +117,7 @@ func TestACompareThatCannotTellSaysSo(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, results.Compare(of[0], of[1]).Text(&b, 0.05))
 	require.Contains(t, b.String(), "slower by more than 5 %: the run, -35.9 %; too few repeats to tell noise, so it counts as slower\n"+
-		"1 of 1 cells slower by more than 5 %, 0 failed; of 1 of the slower nobody can say whether it is noise: 5 pushes on either side would tell\n")
+		"1 of 1 cells slower by more than 5 %, 0 failed; 1 of the slower may be noise: 5 pushes on either side would tell\n")
 	of[0].Entries[0].Report.Result.RowsPerSecond = 0
 	b.Reset()
 	require.NoError(t, results.Compare(of[0], of[1]).Text(&b, 0.05))
