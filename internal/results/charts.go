@@ -231,7 +231,7 @@ func latency(t Table) []sketch {
 		return nil
 	}
 	r := chart.Ranges{
-		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds, Log: true},
+		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
 		Values: []string{"p50", "p90", "p99", "longest"},
 	}
 	for _, n := range picked {
