@@ -80,11 +80,9 @@ func benchmarkWord(s string) string {
 
 // benchmarkValues returns the known values of the push.
 func benchmarkValues(p Point, push *report.Report) []benchfmt.Value {
-	known := map[string]float64{}
-	for _, q := range quantities() {
-		if v := q.of(push); finite(v) && q.sample(&p).N > 0 {
-			known[q.name] = v
-		}
+	known := figuresOf(push)
+	if p.VisibleSeconds.N == 0 {
+		delete(known, "visible_seconds")
 	}
 	var all []benchfmt.Value
 	for _, b := range []struct {

@@ -33,7 +33,7 @@ func asCSV(tables []Table) (string, error) {
 
 func csvHead(axes []string) []string {
 	head := strings.Split("table scale status pushes limited failed error retries best smallest knee", " ")
-	for _, q := range quantities() {
+	for _, q := range (&Point{}).quantities() {
 		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
 	}
 	head = append(head, "seed_rows_per_second", "seed_overall_rows_per_second", "seed_bytes_per_second", "seed_seconds")
@@ -51,8 +51,8 @@ func csvLine(t Table, i int, axes []string) []string {
 		strconv.FormatInt(p.Retries, 10),
 		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.isKnee(p)),
 	}
-	for _, q := range quantities() {
-		s := q.sample(&p)
+	for _, q := range p.quantities() {
+		s := q.sample
 		if s.N == 0 {
 			line = append(line, "", "", "", "")
 			continue

@@ -242,20 +242,20 @@ func allQuantities(t Table) htmlTable {
 			{Text: t.cellName(p.Settings)}, {Text: strconv.Itoa(p.RowsPerSecond.N), Number: true},
 		}})
 	}
-	for _, q := range quantities() {
-		if !slices.ContainsFunc(points, func(n int) bool { return q.sample(&t.Points[n]).N > 0 }) {
+	for i, q := range (&Point{}).quantities() {
+		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].quantities()[i].sample.N > 0 }) {
 			continue
 		}
 		h.Head = append(h.Head, htmlCell{Text: strings.ReplaceAll(q.name, "_", " "), Number: true})
-		for i, n := range points {
-			h.Rows[i].Cells = append(h.Rows[i].Cells, q.cell(*q.sample(&t.Points[n])))
+		for row, n := range points {
+			h.Rows[row].Cells = append(h.Rows[row].Cells, t.Points[n].quantities()[i].cell())
 		}
 	}
 	return h
 }
 
-func (q quantity) cell(s Sample) htmlCell {
-	show := units.Amount
+func (q quantity) cell() htmlCell {
+	s, show := q.sample, units.Amount
 	switch {
 	case q.name == "bytes_per_second":
 		show = func(v float64) string { return humanize.IBytesN(uint64(max(v, 0)), 3) }

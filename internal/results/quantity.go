@@ -1,6 +1,7 @@
 package results
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -30,62 +31,50 @@ func (s Sample) Spread() float64 {
 	return max(s.High-s.Median, s.Median-s.Low) / s.Median
 }
 
-// quantity is one figure of a push.
+// quantity is one figure of a point. Its name is for scripts and ends with the unit.
 type quantity struct {
-	name   string // for scripts; it ends with the unit
-	sample func(*Point) *Sample
-	of     func(*report.Report) float64 // NaN if unknown; 0 is a value
+	name   string
+	sample *Sample
 }
 
-func quantities() []quantity {
-	type push = *report.Report
-	moving := func(r push, v float64) float64 { return known(r.Result.Seconds > 0, v) }
-	// Batches other than the longest may have taken no time that counts.
-	timed := func(r push, v float64) float64 { return known(r.Latency.BatchSeconds.Max > 0, v) }
-	positive := func(v float64) float64 { return known(v > 0, v) }
+func (p *Point) quantities() []quantity {
 	return []quantity{
-		{"rows_per_second", func(p *Point) *Sample { return &p.RowsPerSecond },
-			func(r push) float64 { return moving(r, r.Result.RowsPerSecond) }},
-		{"overall_rows_per_second", func(p *Point) *Sample { return &p.OverallRowsPerSecond },
-			func(r push) float64 {
-				return moving(r, r.Result.RowsPerSecond*r.Result.Seconds/(r.Result.Seconds+r.Phases.Fill))
-			}},
-		{"bytes_per_second", func(p *Point) *Sample { return &p.BytesPerSecond },
-			func(r push) float64 { return moving(r, r.Result.BytesPerSecond) }},
-		{"seconds", func(p *Point) *Sample { return &p.Seconds },
-			func(r push) float64 { return moving(r, r.Result.Seconds) }},
-		{"stage_seconds", func(p *Point) *Sample { return &p.StageSeconds },
-			func(r push) float64 { return positive(r.Phases.Stage) }},
-		{"commit_seconds", func(p *Point) *Sample { return &p.CommitSeconds },
-			func(r push) float64 { return positive(r.Phases.Commit) }},
-		{"visible_seconds", func(p *Point) *Sample { return &p.VisibleSeconds },
-			func(r push) float64 { // an interrupted push has not checked
-				v := r.Latency.VisibleSeconds
-				return known(v > 0 || r.Result.Outcome != report.Interrupted, v)
-			}},
-		{"batch_p50_seconds", func(p *Point) *Sample { return &p.P50 },
-			func(r push) float64 { return timed(r, r.Latency.BatchSeconds.P50) }},
-		{"batch_p90_seconds", func(p *Point) *Sample { return &p.P90 },
-			func(r push) float64 { return timed(r, r.Latency.BatchSeconds.P90) }},
-		{"batch_p99_seconds", func(p *Point) *Sample { return &p.P99 },
-			func(r push) float64 { return timed(r, r.Latency.BatchSeconds.P99) }},
-		{"batch_max_seconds", func(p *Point) *Sample { return &p.Max },
-			func(r push) float64 { return timed(r, r.Latency.BatchSeconds.Max) }},
-		{"cpu_seconds_per_gib", func(p *Point) *Sample { return &p.CPUPerGiB },
-			func(r push) float64 { // PayloadBytes includes earlier processes, the rate does not
-				return positive(r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib))
-			}},
-		{"stored_bytes_per_row", func(p *Point) *Sample { return &p.BytesPerRow },
-			func(r push) float64 { return positive(r.Stored.BytesPerRow) }},
+		{"rows_per_second", &p.RowsPerSecond}, {"overall_rows_per_second", &p.OverallRowsPerSecond},
+		{"bytes_per_second", &p.BytesPerSecond}, {"seconds", &p.Seconds}, {"stage_seconds", &p.StageSeconds},
+		{"commit_seconds", &p.CommitSeconds}, {"visible_seconds", &p.VisibleSeconds}, {"batch_p50_seconds", &p.P50},
+		{"batch_p90_seconds", &p.P90}, {"batch_p99_seconds", &p.P99}, {"batch_max_seconds", &p.Max},
+		{"cpu_seconds_per_gib", &p.CPUPerGiB}, {"stored_bytes_per_row", &p.BytesPerRow},
 	}
 }
 
-// known returns v, or NaN if it is not known.
-func known(is bool, v float64) float64 {
-	if !is {
-		return math.NaN()
+// figuresOf returns the known quantities of a push by name. 0 is a value like any other.
+func figuresOf(r *report.Report) map[string]float64 {
+	result, batches, phases := r.Result, r.Latency.BatchSeconds, r.Phases
+	all := map[string]float64{}
+	if result.Seconds > 0 { // it has moved rows
+		all["rows_per_second"], all["bytes_per_second"] = result.RowsPerSecond, result.BytesPerSecond
+		all["overall_rows_per_second"] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
+		all["seconds"] = result.Seconds
 	}
-	return v
+	if batches.Max > 0 { // the others may have taken no time that counts
+		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
+		all["batch_p99_seconds"], all["batch_max_seconds"] = batches.P99, batches.Max
+	}
+	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else it has not checked
+		all["visible_seconds"] = visible
+	}
+	for name, v := range map[string]float64{
+		"stage_seconds": phases.Stage, "commit_seconds": phases.Commit, "stored_bytes_per_row": r.Stored.BytesPerRow,
+		// PayloadBytes includes earlier processes, the rate does not.
+		"cpu_seconds_per_gib": r.Client.LoadSeconds / (result.BytesPerSecond * result.Seconds / gib),
+	} {
+		if v > 0 {
+			all[name] = v
+		}
+	}
+	// A record may hold anything.
+	maps.DeleteFunc(all, func(_ string, v float64) bool { return !finite(v) || v < 0 })
+	return all
 }
 
 // finite reports whether v is a number.
@@ -93,26 +82,27 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // summarise computes the samples of the pushes.
 func (p *Point) summarise() {
-	for _, q := range quantities() {
-		*q.sample(p) = sampleOf(p.Pushes, q)
+	values := map[string][]float64{}
+	for _, push := range p.Pushes {
+		for name, v := range figuresOf(push) {
+			values[name] = append(values[name], v)
+		}
+	}
+	for _, q := range p.quantities() {
+		*q.sample = sampleOf(values[q.name])
 	}
 	// A report has 0 both where rows were visible at once and where visibility was not checked. All pushes of a cell do
 	// the same, so one that had to wait shows that all have checked.
 	if p.VisibleSeconds.High <= 0 {
-		p.VisibleSeconds = Sample{Values: []float64{}}
+		p.VisibleSeconds = sampleOf(nil)
 	}
 	p.Typical = p.typical()
 }
 
-func sampleOf(pushes []*report.Report, q quantity) Sample {
-	s := Sample{Values: []float64{}}
-	for _, push := range pushes {
-		if v := q.of(push); finite(v) && v >= 0 { // a record may hold anything
-			s.Values = append(s.Values, v)
-		}
-	}
-	if s.N = len(s.Values); s.N > 0 {
-		s.Low, s.High, s.Median = slices.Min(s.Values), slices.Max(s.Values), median(s.Values)
+func sampleOf(values []float64) Sample {
+	s := Sample{N: len(values), Values: append([]float64{}, values...)} // [] in JSON
+	if s.N > 0 {
+		s.Low, s.High, s.Median = slices.Min(values), slices.Max(values), median(values)
 	}
 	return s
 }
