@@ -3,8 +3,6 @@
 package live
 
 import (
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,17 +21,6 @@ const (
 	JSON  Mode = "json"  // an object every 10 s
 	None  Mode = "none"
 )
-
-// Modes lists all modes.
-func Modes() []Mode { return []Mode{Auto, Bar, Plain, JSON, None} }
-
-// ParseMode reads --progress.
-func ParseMode(s string) (Mode, error) {
-	if m := Mode(s); slices.Contains(Modes(), m) {
-		return m, nil
-	}
-	return "", fmt.Errorf("--progress %q: take one of %v", s, Modes())
-}
 
 // on returns the mode that the terminal allows.
 func (m Mode) on(t *Terminal) Mode {

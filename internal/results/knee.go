@@ -12,26 +12,6 @@ const Near = 0.05
 // nearly reports whether a rate is as good as the best one.
 func nearly(rate, best float64) bool { return rate >= (1-Near)*best }
 
-// PastKnee reports whether more of an axis has stopped paying: two values in succession were no better than the best
-// before them. Rates are the medians of one row of cells in the order of the axis; those not above 0 were not measured.
-// The best is the last that was better by more than Near, so that small steps may add up.
-func PastKnee(rates []float64) bool {
-	best, flat := 0.0, 0
-	for _, rate := range rates {
-		switch {
-		case rate <= 0:
-		case !nearly(best, rate):
-			best, flat = rate, 0
-		default:
-			flat++
-		}
-		if flat == 2 {
-			return true
-		}
-	}
-	return false
-}
-
 // Knee is where more of an axis stops paying in one row of cells: the first value within Near of the row's best.
 type Knee struct {
 	Axis string   `json:"axis"`
