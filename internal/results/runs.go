@@ -2,9 +2,9 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/terapush/terapush/internal/report"
 )
@@ -17,42 +17,38 @@ func isSingle(r Record) bool {
 
 // difference is one thing in which runs may differ.
 type difference struct {
-	axis string
-	of   func(*report.Report) string
+	axis   string
+	of     func(*report.Report) any
+	chosen bool // by the user: it becomes an axis even if another axis explains it
 }
 
-// chosen returns the differences that become an axis wherever runs differ in them: what users choose.
-func chosen(runs []Record) []difference {
+// differences lists what runs may differ in, chosen ones first.
+func differences(runs []Record) []difference {
 	all := []difference{
-		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
-		{"method", func(r *report.Report) string { return r.Plan.Method }},
-		{"workers", func(r *report.Report) string { return strconv.Itoa(r.Plan.Workers) }},
-		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
+		{axisTarget, func(r *report.Report) any { return r.Target.URL }, true},
+		{"method", func(r *report.Report) any { return r.Plan.Method }, true},
+		{"workers", func(r *report.Report) any { return r.Plan.Workers }, true},
+		{"batch-rows", func(r *report.Report) any { return r.Plan.BatchRows }, true},
 	}
 	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
-		value := func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }
-		all = append(all, difference{name, value})
+		option := func(r *report.Report) any { return cmp.Or(r.Plan.Options[name], "not given") }
+		all = append(all, difference{name, option, true})
 	}
-	return all
-}
-
-// hidden returns the differences that become an axis only where runs would look the same without it.
-func hidden(runs []Record) []difference {
-	all := []difference{
-		{"format", func(r *report.Report) string { return r.Plan.Format }},
-		{"dataset", func(r *report.Report) string { return r.Plan.Dataset }},
-		{"delivery", func(r *report.Report) string { return r.Plan.Delivery }},
-		{"via", func(r *report.Report) string { return r.Target.Via }},
-		{"server", func(r *report.Report) string { return r.Target.Server }},
-		{"commit-batches", func(r *report.Report) string { return strconv.FormatInt(r.Plan.GroupBatches, 10) }},
-		{"batch-bytes", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchBytes, 10) }},
-		{"max-rate", func(r *report.Report) string { return strconv.FormatInt(r.Plan.MaxRate, 10) }},
-		{"rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.Rows, 10) }},
-		{"table", func(r *report.Report) string { return r.Target.Table }},
-		{"cores", func(r *report.Report) string { return strconv.Itoa(r.Client.Cores) }},
-	}
+	all = append(all,
+		difference{"format", func(r *report.Report) any { return r.Plan.Format }, false},
+		difference{"dataset", func(r *report.Report) any { return r.Plan.Dataset }, false},
+		difference{"delivery", func(r *report.Report) any { return r.Plan.Delivery }, false},
+		difference{"via", func(r *report.Report) any { return r.Target.Via }, false},
+		difference{"server", func(r *report.Report) any { return r.Target.Server }, false},
+		difference{"commit-batches", func(r *report.Report) any { return r.Plan.GroupBatches }, false},
+		difference{"batch-bytes", func(r *report.Report) any { return r.Plan.BatchBytes }, false},
+		difference{"max-rate", func(r *report.Report) any { return r.Plan.MaxRate }, false},
+		difference{"rows", func(r *report.Report) any { return r.Plan.Rows }, false},
+		difference{"table", func(r *report.Report) any { return r.Target.Table }, false},
+		difference{"cores", func(r *report.Report) any { return r.Client.Cores }, false})
 	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
-		all = append(all, difference{"set." + name, func(r *report.Report) string { return r.Target.Settings[name] }})
+		setting := func(r *report.Report) any { return r.Target.Settings[name] }
+		all = append(all, difference{"set." + name, setting, false})
 	}
 	return all
 }
@@ -80,9 +76,9 @@ func tableOfRuns(runs []Record) Table {
 	if len(runs) == 1 {
 		t.Title = "One run"
 	}
-	differences := differencesOf(runs)
-	cells := cellsOf(runs, differences)
-	for _, d := range differences {
+	axes := axesOf(runs)
+	cells := cellsOf(runs, axes)
+	for _, d := range axes {
 		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
 	}
 	slices.SortStableFunc(cells, func(a, b repeats) int {
@@ -111,7 +107,7 @@ func cellsOf(runs []Record, by []difference) []repeats {
 		e := run.Entries[0]
 		settings := make(Settings, len(by))
 		for i, d := range by {
-			settings[i] = Setting{Axis: d.axis, Value: d.of(e.Report)}
+			settings[i] = Setting{Axis: d.axis, Value: fmt.Sprint(d.of(e.Report))}
 		}
 		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, settings) })
 		if i < 0 {
@@ -124,17 +120,12 @@ func cellsOf(runs []Record, by []difference) []repeats {
 	return cells
 }
 
-// differencesOf returns the differences that become axes.
-func differencesOf(runs []Record) []difference {
+// axesOf returns the differences that become axes: those that the user chose, and those that tell more runs apart.
+func axesOf(runs []Record) []difference {
 	var axes []difference
-	for _, d := range chosen(runs) {
-		if len(cellsOf(runs, []difference{d})) > 1 {
-			axes = append(axes, d)
-		}
-	}
-	for _, d := range hidden(runs) {
+	for _, d := range differences(runs) {
 		more := append(slices.Clone(axes), d)
-		if len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
+		if d.chosen && len(cellsOf(runs, more[len(axes):])) > 1 || len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
 			axes = more
 		}
 	}
