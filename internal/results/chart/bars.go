@@ -1,9 +1,6 @@
 package chart
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Bars shows quantities, or the parts of wholes: a bar for each row, below its name.
 type Bars struct {
@@ -82,12 +79,13 @@ func (row Bar) draw(d *drawing, x scale, top float64) {
 			sum += part
 		}
 	}
-	if at := x.at(row.Published); row.Published > 0 {
-		d.line(solid(plain, 2), point{at, top - 3}, point{at, bottom + 3})
+	upright := func(look stroke, v float64) {
+		if v > 0 {
+			d.line(look, point{x.at(v), top - 3}, point{x.at(v), bottom + 3})
+		}
 	}
-	if at := x.at(row.Ceiling); row.Ceiling > 0 {
-		d.line(dashes(plain), point{at, top - 3}, point{at, bottom + 3})
-	}
+	upright(solid(plain, 2), row.Published)
+	upright(dashes(plain), row.Ceiling)
 }
 
 func (b Bars) legend(rows []Bar, longest float64) (entries []entry) {
@@ -123,15 +121,11 @@ const rangeRow = 2*line + 2
 
 // Draw returns the drawing.
 func (r Ranges) Draw(f Frame) []byte {
-	low, high := math.Inf(1), 0.0
+	var all []float64
 	for _, row := range r.Rows {
-		for _, v := range row.Values {
-			if drawable(v, true) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
+		all = append(all, row.drawable()...)
 	}
-	if high == 0 {
+	if len(all) == 0 {
 		return f.start(2*line, "", nil).nothing()
 	}
 	var entries []entry
@@ -139,23 +133,21 @@ func (r Ranges) Draw(f Frame) []byte {
 		entries = append(entries, entry{name: name, ink: hue(n), glyph: shape(n)})
 	}
 	d := f.start(float64(len(r.Rows))*rangeRow+2*line+margin, "", entries)
-	p := d.plot(around(decades(r.X.Unit, low, high), true), scale{}, r.X.Label)
+	p := d.plot(around(decades(r.X.Unit, slices.Min(all), slices.Max(all)), true), scale{}, r.X.Label)
 	for n, row := range r.Rows {
 		row.draw(p, p.top+float64(n)*rangeRow+27)
 	}
 	return d.finish()
 }
 
+func (row Range) drawable() []float64 {
+	return slices.DeleteFunc(slices.Clone(row.Values), func(v float64) bool { return !drawable(v, true) })
+}
+
 func (row Range) draw(p plot, middle float64) {
 	p.text(plain+" over", p.left, middle-9, fit(row.Name, p.right-p.left))
-	first, last := math.Inf(1), 0.0
-	for _, v := range row.Values {
-		if drawable(v, true) {
-			first, last = min(first, p.x.at(v)), max(last, p.x.at(v))
-		}
-	}
-	if last > 0 {
-		p.line(solid(other, 2), point{first, middle}, point{last, middle})
+	if all := row.drawable(); len(all) > 0 {
+		p.line(solid(other, 2), point{p.x.at(slices.Min(all)), middle}, point{p.x.at(slices.Max(all)), middle})
 	}
 	for n, v := range row.Values {
 		if drawable(v, true) {

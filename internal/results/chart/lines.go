@@ -80,12 +80,9 @@ func (l Lines) names(series []Series) (names []string) {
 		}
 		best[s.Name] = max(best[s.Name], highest([]Series{s}))
 	}
-	if len(names) <= hues {
-		return names
-	}
 	byHeight := func(a, b string) int { return cmp.Compare(best[b], best[a]) }
-	first := slices.SortedStableFunc(slices.Values(names), byHeight)[:hues]
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(first, name) })
+	grey := slices.SortedStableFunc(slices.Values(names), byHeight)[min(len(names), hues):]
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(grey, name) })
 }
 
 func (l Lines) legend(series []Series, names []string) (entries []entry) {
