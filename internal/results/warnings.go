@@ -68,7 +68,8 @@ func (t Table) differing() (warnings []string) {
 		{inputVersion, "The cells were pushed by different versions of terapush"},
 	} {
 		values := valuesOf(t.allInputs, in.name)
-		if len(values) > 1 && !varies(in.name) && !(in.name == inputTable && varies(inputDataset)) {
+		explained := varies(in.name) || in.name == inputTable && varies(inputDataset)
+		if len(values) > 1 && !explained {
 			warnings = append(warnings, in.what+": "+firstFew(values)+".")
 		}
 	}

@@ -141,7 +141,7 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	if high == 0 {
 		high = 1
 	}
-	ticks := linear(l.Y.Unit, high, 5)
+	ticks := linear(l.Y.Unit, high)
 	if l.Y.Log {
 		ticks = decades(l.Y.Unit, low, high)
 	}

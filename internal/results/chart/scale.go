@@ -114,9 +114,9 @@ func (u Unit) step(about float64) float64 {
 	return math.Ceil(about/size) * size
 }
 
-// linear returns about count ticks, from 0 to the first that is not below end.
-func linear(u Unit, end float64, count int) (ticks []tick) {
-	step := u.step(end / float64(count))
+// linear returns about five ticks, from 0 to the first that is not below end.
+func linear(u Unit, end float64) (ticks []tick) {
+	step := u.step(end / 5)
 	for n := 0; ; n++ {
 		v := float64(n) * step
 		ticks = append(ticks, tick{v, u.text(v)})

@@ -48,11 +48,11 @@ func (t Timeline) Draw(f Frame) []byte {
 	if high = over.top(high); high == 0 {
 		high = 1
 	}
-	seconds := linear(Seconds, end, 5)
+	seconds := linear(Seconds, end)
 	if last := len(seconds) - 1; seconds[last].value > end {
 		seconds = seconds[:last]
 	}
-	p := d.plot(scale{high: end, ticks: seconds}, around(linear(t.Y.Unit, high*room, 5), false), "since the run began")
+	p := d.plot(scale{high: end, ticks: seconds}, around(linear(t.Y.Unit, high*room), false), "since the run began")
 	t.phases(p)
 	over.draw(p)
 	for n, s := range series {
