@@ -17,8 +17,8 @@ import (
 // stalled is the time without an acknowledgement after which the line shows it.
 const stalled = 30 * time.Second
 
-// Percent returns the acknowledged part of the plan, 0 … 100, rounded down: 100 means all of it. It is unknown if the end
-// of the run is a time.
+// Percent returns the acknowledged part of the plan, 0 … 100, rounded down: 100 means all of it. It is unknown if the
+// end of the run is a time.
 func Percent(s event.Snapshot) (percent float64, known bool) {
 	done, planned := s.Rows, s.PlannedRows
 	if planned <= 0 {
@@ -187,7 +187,7 @@ func JSONLine(s event.Snapshot, r stats.Rates) []byte {
 	}
 	line, err := json.Marshal(l)
 	if err != nil {
-		panic(fmt.Sprintf("live: encode a progress line: %v", err)) // only NaN and infinite rates, which Tracker never returns
+		panic(fmt.Sprintf("live: encode a progress line: %v", err)) // rates are never NaN or infinite
 	}
 	return append(line, '\n')
 }

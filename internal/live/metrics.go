@@ -17,8 +17,8 @@ type Info struct {
 	Run, Backend, Method, Format, Delivery string
 }
 
-// Metrics is a Prometheus collector of a run. All series of a scrape come from one snapshot, so they agree with each other,
-// and every series exists from the first scrape on.
+// Metrics is a Prometheus collector of a run. All series of a scrape come from one snapshot, so they agree with each
+// other, and every series exists from the first scrape on.
 type Metrics struct {
 	info     Info
 	snapshot func() event.Snapshot
@@ -54,16 +54,16 @@ func (m *Metrics) Collect(out chan<- prometheus.Metric) {
 		upTo[bound] = n
 	}
 	duration := prometheus.NewDesc("terapush_batch_duration_seconds",
-		"Time from handing a batch to its session until the answer, or with --max-rate from when the rate wanted it to be sent, "+
-			"for acknowledged attempts of this process.", nil, nil)
+		"Time from handing a batch to its session until the answer, or with --max-rate from when the rate wanted it "+
+			"to be sent, for acknowledged attempts of this process.", nil, nil)
 	out <- prometheus.MustNewConstHistogram(duration, uint64(s.BatchSeconds.Count()), s.BatchSeconds.Sum, upTo)
 }
 
 // emit sends series.
 type emit chan<- prometheus.Metric
 
-// number sends a series, with the name and the value of its label if it has one. A metric whose name ends with _total is a
-// counter, any other a gauge.
+// number sends a series, with the name and the value of its label if it has one. A metric whose name ends with _total
+// is a counter, any other a gauge.
 func (e emit) number(name, help string, value float64, label ...string) {
 	var labels, values []string
 	if len(label) == 2 {
@@ -82,7 +82,8 @@ func (e emit) count(name, help string, value int64) { e.number(name, help, float
 func (e emit) run(s event.Snapshot) {
 	e.count("rows_total", "Rows acknowledged, those of earlier processes of a resumed run included.", s.Rows)
 	e.count("payload_bytes_total", "Column data of acknowledged batches, earlier processes included.", s.PayloadBytes)
-	e.count("encoded_bytes_total", "Bodies of acknowledged batches, earlier processes included where known.", s.EncodedBytes)
+	e.count("encoded_bytes_total",
+		"Bodies of acknowledged batches, earlier processes included where known.", s.EncodedBytes)
 	e.count("stored_rows_total", "Rows put into the object store on their way to the table, by this process; "+
 		"0 for methods without one.", s.StoredRows)
 	e.count("stored_bytes_total", "Bodies put into the object store on their way to the table, by this process; "+

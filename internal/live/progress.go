@@ -1,5 +1,5 @@
-// Package live shows the progress of a run: a line for people, JSON lines for scripts, and Prometheus metrics. All three
-// read snapshots and count nothing themselves.
+// Package live shows the progress of a run: a line for people, JSON lines for scripts, and Prometheus metrics. All
+// three read snapshots and count nothing themselves.
 package live
 
 import (

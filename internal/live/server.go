@@ -20,8 +20,8 @@ type Server struct {
 	done     chan struct{}
 }
 
-// Listen opens the address, before anything else of the run: an address in use costs no time. Scrapes before Serve wait in
-// the listen queue.
+// Listen opens the address, before anything else of the run: an address in use costs no time. Scrapes before Serve wait
+// in the listen queue.
 func Listen(ctx context.Context, address string) (*Server, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal is an output with a line that is redrawn below everything else that is printed. It is safe for concurrent use:
-// the logger writes to it too.
+// Terminal is an output with a line that is redrawn below everything else that is printed. It is safe for concurrent
+// use: the logger writes to it too.
 type Terminal struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -39,7 +39,8 @@ func NewTerminal(out io.Writer) *Terminal {
 // Interactive reports whether lines can be redrawn.
 func (t *Terminal) Interactive() bool { return t.width != nil }
 
-// columns returns the maximum length of a drawn line. The last column stays empty: some terminals wrap once it is written.
+// columns returns the maximum length of a drawn line. The last column stays empty: some terminals wrap once it is
+// written.
 func (t *Terminal) columns() int { return max(t.width()-1, 1) }
 
 // eraseLine clears the line and returns to its first column.

@@ -90,9 +90,9 @@ func benchmarkValues(p Point, push *report.Report) []benchfmt.Value {
 		times, per     float64
 	}{
 		{"ns/op", "seconds", 1e9, 1}, {"rows/s", "rows_per_second", 1, 1}, {"MB/s", "bytes_per_second", 1, 1e6},
-		{"p50-sec", "batch_p50_seconds", 1, 1}, {"p99-sec", "batch_p99_seconds", 1, 1}, {"visible-sec", "visible_seconds", 1, 1},
-		{"stored-B/row", "stored_bytes_per_row", 1, 1}, {"cpu-sec/GiB", "cpu_seconds_per_gib", 1, 1},
-		{"overall-rows/s", "overall_rows_per_second", 1, 1},
+		{"p50-sec", "batch_p50_seconds", 1, 1}, {"p99-sec", "batch_p99_seconds", 1, 1},
+		{"visible-sec", "visible_seconds", 1, 1}, {"stored-B/row", "stored_bytes_per_row", 1, 1},
+		{"cpu-sec/GiB", "cpu_seconds_per_gib", 1, 1}, {"overall-rows/s", "overall_rows_per_second", 1, 1},
 	} {
 		if v, ok := known[b.quantity]; ok {
 			all = append(all, benchfmt.Value{Value: v * b.times / b.per, Unit: b.unit})

@@ -55,7 +55,8 @@ func along(t Table, axis Axis, wide bool) sketch {
 	lines, bestOf := lineAxes(t, axis)
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
-		Series: series(t, axis, lines, len(bestOf) == 0), Mark: "first within " + near() + " of its line's best", Dashed: "published",
+		Series: series(t, axis, lines, len(bestOf) == 0),
+		Mark:   "first within " + near() + " of its line's best", Dashed: "published",
 	}
 	for _, c := range t.ceilings() {
 		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
@@ -112,8 +113,8 @@ func wideRange(values []float64, times float64) bool {
 
 func namesOf(axes []Axis) string { return strings.Join(axisNames(axes), " and ") }
 
-// lineAxes chooses the axes whose combinations are the lines of a chart along one axis, as many as there is room for, text
-// before numbers: readers look for methods. A point is the best over the other axes.
+// lineAxes chooses the axes whose combinations are the lines of a chart along one axis, as many as there is room for,
+// text before numbers: readers look for methods. A point is the best over the other axes.
 func lineAxes(t Table, axis Axis) (lines, bestOf []Axis) {
 	const most = 7 // lines that a reader can tell apart
 	var texts, numbers []Axis
@@ -254,8 +255,8 @@ func fastestOf(t Table, among []int, most int) []int {
 	return slices.Sorted(slices.Values(byRate[:min(len(byRate), most)]))
 }
 
-// picks returns the cells whose details are shown, and a description of them: the fastest cell of each combination of text
-// axes, such as the method, or of each value of the first axis if all are numbers.
+// picks returns the cells whose details are shown, and a description of them: the fastest cell of each combination of
+// text axes, such as the method, or of each value of the first axis if all are numbers.
 func picks(t Table, fit func(Point) bool) (points []int, which string) {
 	const most = 8
 	axes := slices.DeleteFunc(t.varying(), Axis.ordered)

@@ -91,8 +91,8 @@ func Compare(a, b Record) Comparison {
 	return c
 }
 
-// SlowerBy lists the cells that are slower in B by more than a share of A's rate. With enough pushes the difference must
-// be more than noise as well; with too few it counts, and the verdict is TooFew.
+// SlowerBy lists the cells that are slower in B by more than a share of A's rate. With enough pushes the difference
+// must be more than noise as well; with too few it counts, and the verdict is TooFew.
 func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 	for _, p := range c.Cells {
 		if p.Change < -threshold && (p.Verdict == Slower || p.Verdict == TooFew) {
@@ -221,8 +221,8 @@ const (
 )
 
 // significance returns the probability that two samples of one distribution differ as much as these do, by the test of
-// Mann and Whitney, which assumes no distribution and is what benchstat prints. With ties the library's result depends on
-// the order and may exceed 1: the larger one counts, so that the order of records does not matter.
+// Mann and Whitney, which assumes no distribution and is what benchstat prints. With ties the library's result depends
+// on the order and may exceed 1: the larger one counts, so that the order of records does not matter.
 func significance(a, b []float64) float64 {
 	thresholds := benchmath.DefaultThresholds // for the library's warnings only
 	sample := func(values []float64) *benchmath.Sample {
@@ -232,8 +232,8 @@ func significance(a, b []float64) float64 {
 	return min(1, max(test(a, b), test(b, a)))
 }
 
-// canTell reports whether the test can find a difference between samples of these sizes: two of all distributions of the
-// ranks have the clearest order.
+// canTell reports whether the test can find a difference between samples of these sizes: two of all distributions of
+// the ranks have the clearest order.
 func canTell(n, m int, alpha float64) bool {
 	ways := 1.0
 	for i := 1; i <= min(n, m); i++ {
@@ -242,8 +242,8 @@ func canTell(n, m int, alpha float64) bool {
 	return 2/ways < alpha
 }
 
-// apart reports whether two rates differ by more than their noise. With too few pushes for the test their ranges must not
-// overlap; known is false for a single push.
+// apart reports whether two rates differ by more than their noise. With too few pushes for the test their ranges must
+// not overlap; known is false for a single push.
 func apart(a, b Sample) (differ, known bool) {
 	if canTell(a.N, b.N, warningAlpha) {
 		return significance(a.Values, b.Values) < warningAlpha, true

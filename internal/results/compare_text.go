@@ -117,8 +117,8 @@ func cell(table string, settings Settings) string {
 	return "the run"
 }
 
-// JSON writes a comparison as one object, with the cells that are slower by more than the threshold. Fields may be added
-// under the same schema.
+// JSON writes a comparison as one object, with the cells that are slower by more than the threshold. Fields may be
+// added under the same schema.
 func (c Comparison) JSON(w io.Writer, threshold float64) error {
 	out := struct {
 		Schema    string  `json:"schema"`

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names and
-// places; the axes follow as axis.NAME. What a table does not have or was not measured is empty. The columns _samples list
-// all values of a quantity, separated by ';'.
+// asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names
+// and places; the axes follow as axis.NAME. What a table does not have or was not measured is empty. The columns
+// _samples list all values of a quantity, separated by ';'.
 func asCSV(tables []Table) (string, error) {
 	var axes []string
 	for _, t := range tables {

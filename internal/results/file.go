@@ -21,8 +21,8 @@ type File struct {
 	size   int64 // of the complete lines, all on disk
 }
 
-// Open opens or creates the record at path and locks it; a second process is refused. It cuts off a last line that a kill
-// left incomplete. A file that is no record is refused and left unchanged.
+// Open opens or creates the record at path and locks it; a second process is refused. It cuts off a last line that a
+// kill left incomplete. A file that is no record is refused and left unchanged.
 func Open(path string) (*File, error) {
 	if err := checkRegular(path); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (f *File) Reset() error {
 	return f.cut(0)
 }
 
-// Begin writes a head. A later head replaces the one before it for the entries that follow: a sweep may continue with more
-// repeats, another version or another machine. A head of another sweep is refused.
+// Begin writes a head. A later head replaces the one before it for the entries that follow: a sweep may continue with
+// more repeats, another version or another machine. A head of another sweep is refused.
 func (f *File) Begin(h Head) error {
 	h.Schema = Schema
 	next := Record{Head: f.record.Head}
@@ -110,7 +110,8 @@ func (f *File) append(line any) error {
 		f.size += int64(text.Len())
 		return nil
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
-		err = fmt.Errorf("the disk of the record %s is full: free some space and repeat the command to continue: %w", f.path, err)
+		const full = "the disk of the record %s is full: free some space and repeat the command to continue: %w"
+		err = fmt.Errorf(full, f.path, err)
 	default:
 		err = fmt.Errorf("writing the record: %w", err)
 	}

@@ -25,7 +25,8 @@ type column struct {
 func gridOf(t Table, notes func(i int) string) grid {
 	var columns []column
 	for _, a := range t.varying() {
-		columns = append(columns, column{a.Name, a.ordered(), func(_ int, p Point) string { return p.Settings.Value(a.Name) }})
+		value := func(_ int, p Point) string { return p.Settings.Value(a.Name) }
+		columns = append(columns, column{a.Name, a.ordered(), value})
 	}
 	columns = append(columns, figures()...)
 	columns = append(columns, column{"notes", false, func(i int, _ Point) string { return notes(i) }})

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Digest identifies what the cells of the parts are: their flags, axes, and the time limit of one push. Titles, facts and
-// what only decides which cells are pushed, when and how often (repeats, budget, settle, knee) are not in it.
+// Digest identifies what the cells of the parts are: their flags, axes, and the time limit of one push. Titles, facts
+// and what only decides which cells are pushed, when and how often (repeats, budget, settle, knee) are not in it.
 func Digest(parts []Part, limit time.Duration) string {
 	cells := []any{limit.Seconds()}
 	for _, p := range parts {

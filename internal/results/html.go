@@ -143,7 +143,8 @@ func newPart(n int, t Table, page string) part {
 	}
 	for _, point := range t.Points {
 		if point.Error != "" {
-			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), string(point.Status) + ": " + printable(point.Error)})
+			text := string(point.Status) + ": " + printable(point.Error)
+			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), text})
 		}
 	}
 	for i, s := range sketches(t) {

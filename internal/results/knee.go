@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Near is the share of the best rate that may be given away for a smaller setting: a cell within it is as good as the best,
-// and a value that brings less than it is past the knee.
+// Near is the share of the best rate that may be given away for a smaller setting: a cell within it is as good as the
+// best, and a value that brings less than it is past the knee.
 const Near = 0.05
 
 // nearly reports whether a rate is as good as the best one.

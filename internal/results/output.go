@@ -52,8 +52,8 @@ func (f Format) Write(w io.Writer, tables []Table) error {
 	return write(w, string(f), text)
 }
 
-// write writes text without control characters other than line feeds. Texts come from servers and records, and an escape
-// sequence in one could do anything to a terminal.
+// write writes text without control characters other than line feeds. Texts come from servers and records, and an
+// escape sequence in one could do anything to a terminal.
 func write(w io.Writer, what, text string) error {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' {
@@ -82,7 +82,8 @@ func printableRune(r rune) rune {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// tablesAsJSON formats tables as one object. Times are seconds, sizes are bytes. Fields may be added under the same schema.
+// tablesAsJSON formats tables as one object. Times are seconds, sizes are bytes. Fields may be added under the same
+// schema.
 func tablesAsJSON(tables []Table) (string, error) {
 	return asJSON(struct {
 		Schema string  `json:"schema"`

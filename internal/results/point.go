@@ -95,8 +95,8 @@ func (p Part) fact(settings Settings) *Fact {
 	return &p.Facts.Points[i]
 }
 
-// describes reports whether a fact is about a cell: all that it names, axes and flags, is equal there, and it names every
-// axis that varies. The target need not be named: the article had its own.
+// describes reports whether a fact is about a cell: all that it names, axes and flags, is equal there, and it names
+// every axis that varies. The target need not be named: the article had its own.
 func (p Part) describes(f Fact, settings Settings) bool {
 	for name, want := range f.At {
 		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }

@@ -60,7 +60,7 @@ func figuresOf(r *report.Report) map[string]float64 {
 		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
 		all["batch_p99_seconds"], all["batch_max_seconds"] = batches.P99, batches.Max
 	}
-	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else it has not checked
+	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else unchecked
 		all["visible_seconds"] = visible
 	}
 	for name, v := range map[string]float64{

@@ -15,8 +15,9 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Read reads a record, or the report of one push as push --json prints it, which becomes a record of one entry. It locks
-// and changes nothing. A sweep may be adding to the record, so an incomplete last line is skipped; see Record.Torn.
+// Read reads a record, or the report of one push as push --json prints it, which becomes a record of one entry. It
+// locks and changes nothing. A sweep may be adding to the record, so an incomplete last line is skipped; see
+// Record.Torn.
 func Read(path string) (Record, error) {
 	in, err := os.Open(path)
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // A record is one file of JSON lines: a head, then an entry for every push that ended or was skipped. A sweep that
 // continues with more repeats, on another machine or with another version adds a head; the last head counts. Every line
-// is on disk before the next push begins, and a line that a kill cut off is dropped. Records hold no secrets: config has
-// removed them from the flags of a head, and reports never have any.
+// is on disk before the next push begins, and a line that a kill cut off is dropped. Records hold no secrets: config
+// has removed them from the flags of a head, and reports never have any.
 //
 // Tables depend on records alone. They hold medians with their spread, knees, differing inputs and warnings; the output
 // formats only show them.
@@ -28,8 +28,8 @@ type Record struct {
 	Torn bool
 }
 
-// MaxCells bounds the cells of a sweep, and so the memory that a table of a forged record may take. At a minute each they
-// take a week.
+// MaxCells bounds the cells of a sweep, and so the memory that a table of a forged record may take. At a minute each
+// they take a week.
 const MaxCells = 10_000
 
 // Head is the first line of a record: what is to be done, and on which machine. A later head has the same digest.

@@ -44,8 +44,8 @@ func Redact(records []Record) {
 	}
 }
 
-// redactor holds the numbers of names, by the flag or setting that has them. Each of these counts from 1, so the order of
-// a map does not matter.
+// redactor holds the numbers of names, by the flag or setting that has them. Each of these counts from 1, so the order
+// of a map does not matter.
 type redactor map[string]map[string]int
 
 // naming matches flags, axes and settings whose values are names.

@@ -61,7 +61,8 @@ func sameName(a, b string) bool { return plainName(a) == plainName(b) }
 // plainName returns the name of an axis for comparing. Articles and servers write batch_rows, flags batch-rows.
 func plainName(axis string) string { return strings.ReplaceAll(strings.ToLower(axis), "_", "-") }
 
-// value is a setting's value for comparing: all ways to write one amount are equal, and a number never equals a duration.
+// value is a setting's value for comparing: all ways to write one amount are equal, and a number never equals a
+// duration.
 type value struct {
 	amount     float64 // seconds of a duration
 	isDuration bool

@@ -37,9 +37,9 @@ const (
 	axisRecord = "record" // of records side by side
 )
 
-// Tables makes a table of every part of every record. Parts of several records with the same name and axes share a table,
-// side by side along the axis record. Single runs share one along whatever differs between them. The same records give
-// the same tables.
+// Tables makes a table of every part of every record. Parts of several records with the same name and axes share a
+// table, side by side along the axis record. Single runs share one along whatever differs between them. The same
+// records give the same tables.
 func Tables(records []Record) []Table {
 	var groups []group
 	var runs []Record
@@ -80,12 +80,9 @@ type piece struct {
 type group []piece
 
 func join(groups []group, p piece) []group {
-	same := func(q piece) bool {
-		return q.head.Name == p.head.Name && q.part.Name == p.part.Name &&
-			slices.Equal(slices.Sorted(slices.Values(axisNames(q.part.Axes))), slices.Sorted(slices.Values(axisNames(p.part.Axes))))
-	}
+	axes := func(p piece) []string { return slices.Sorted(slices.Values(axisNames(p.part.Axes))) }
 	for i, g := range groups {
-		if same(g[0]) {
+		if g[0].head.Name == p.head.Name && g[0].part.Name == p.part.Name && slices.Equal(axes(g[0]), axes(p)) {
 			groups[i] = append(g, p)
 			return groups
 		}

@@ -300,9 +300,9 @@ func depends(t Table) []Input {
 func planInWords(t Table) string {
 	var parts []string
 	for _, l := range [][3]string{
-		{"method ", "method"}, {"format ", "format"}, {"", "delivery"}, {"workers ", "workers"}, {"batch rows ", "batch rows"},
-		{"batch bytes ", "batch bytes"}, {"", "batches a commit", " batches a commit"}, {"max rate ", "max rate"},
-		{"verify ", "verify"}, {"repeats ", "repeats"},
+		{"method ", "method"}, {"format ", "format"}, {"", "delivery"}, {"workers ", "workers"},
+		{"batch rows ", "batch rows"}, {"batch bytes ", "batch bytes"}, {"", "batches a commit", " batches a commit"},
+		{"max rate ", "max rate"}, {"verify ", "verify"}, {"repeats ", "repeats"},
 	} {
 		parts = append(parts, t.labelled(l[0], l[1], l[2]))
 	}

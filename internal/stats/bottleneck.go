@@ -19,16 +19,16 @@ import (
 //   - The rest is time with a session. Sockets measure how much of it was blocked in writes or awaiting answers; the
 //     remainder is the client's own work.
 //   - Of the wait, round trips (turns × the shortest round trip of the address) are the protocol's. Beyond them, time
-//     after the last byte of a question had left is the target's. Of the remainder, time in which the kernel had data to
-//     send and the receiver's window was open is the network's, unless both ends are on this machine; the rest, in which
-//     the server did not read, is the target's.
+//     after the last byte of a question had left is the target's. Of the remainder, time in which the kernel had data
+//     to send and the receiver's window was open is the network's, unless both ends are on this machine; the rest, in
+//     which the server did not read, is the target's.
 //   - Of the network's time, the share of bytes beyond the payload is the protocol's if they exceed a tenth of it.
 //   - A process that uses all its cores, or would without other processes, is limited by them, whatever its sessions
 //     waited for: every wait is also one for a core. Only a receiver's full window proves a slower target.
 //
-// Without measured sockets (a client library opens its own, or there are none), time with a session in which the process
-// ran or queued for a core is the client's, and the rest the target's. Where the system does not report the network's
-// part, the target gets it.
+// Without measured sockets (a client library opens its own, or there are none), time with a session in which the
+// process ran or queued for a core is the client's, and the rest the target's. Where the system does not report the
+// network's part, the target gets it.
 
 // Reading is the counters of a run at one instant.
 type Reading struct {
@@ -51,8 +51,8 @@ const overhead = 1.1
 // Seconds is the workers' time by limit.
 type Seconds map[event.Limit]float64
 
-// Bottleneck keeps the account of a run. A window ends whenever Sample is called: once a second, and at the start and the
-// end of a load, so that no window is partly outside of it. It is safe for concurrent use.
+// Bottleneck keeps the account of a run. A window ends whenever Sample is called: once a second, and at the start and
+// the end of a load, so that no window is partly outside of it. It is safe for concurrent use.
 type Bottleneck struct {
 	read func() Reading
 
@@ -119,7 +119,8 @@ func (m *Bottleneck) Account() Account {
 	return a
 }
 
-// Window is what happened between two readings, or in several windows together. Its fields are differences of Reading's.
+// Window is what happened between two readings, or in several windows together. Its fields are differences of
+// Reading's.
 type Window struct {
 	Seconds       float64 // its length
 	Workers       map[event.State]float64
@@ -135,8 +136,8 @@ type Window struct {
 	overhead float64
 }
 
-// between returns the window between two readings. The counters of sockets are sums over connections that open and close
-// meanwhile and may fall by a moment's worth, so differences are not negative.
+// between returns the window between two readings. The counters of sockets are sums over connections that open and
+// close meanwhile and may fall by a moment's worth, so differences are not negative.
 func between(a, b Reading) Window {
 	w := Window{
 		Seconds: b.At.Sub(a.At).Seconds(), Workers: make(map[event.State]float64),

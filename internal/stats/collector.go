@@ -53,8 +53,8 @@ type Collector struct {
 	ends     int              // of phases so far
 }
 
-// maxEnds bounds Collector.ended, and so the moments of a Timeline. A run has fewer than ten phases, and three more each time
-// it has to resend what a server lost.
+// maxEnds bounds Collector.ended, and so the moments of a Timeline. A run has fewer than ten phases, and three more
+// each time it has to resend what a server lost.
 const maxEnds = 100
 
 // reading is the counters of others at one instant.
@@ -164,7 +164,8 @@ func (c *Collector) Add(e event.Event) {
 	}
 }
 
-// GiveUp counts a batch without further attempts: certainly not in the table (event.NotApplied) or perhaps (event.Unknown).
+// GiveUp counts a batch without further attempts: certainly not in the table (event.NotApplied) or perhaps
+// (event.Unknown).
 func (c *Collector) GiveUp(o event.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -184,8 +185,8 @@ func (c *Collector) Verified(v event.Verification) {
 
 // Phase ends the current phase and starts another. A phase entered twice adds up.
 //
-// event.Done stops the clocks and keeps the last reading: all later snapshots are equal, so the last scrape agrees with the
-// report.
+// event.Done stops the clocks and keeps the last reading: all later snapshots are equal, so the last scrape agrees with
+// the report.
 func (c *Collector) Phase(p event.Phase) {
 	r := c.read()
 	c.mu.Lock()
@@ -299,8 +300,8 @@ func (c *Collector) Work() Work {
 	return w
 }
 
-// read calls Options' functions. The caller must not hold the mutex, or one of them could wait for a snapshot that waits
-// for it.
+// read calls Options' functions. The caller must not hold the mutex, or one of them could wait for a snapshot that
+// waits for it.
 func (c *Collector) read() reading {
 	r := reading{at: c.options.Now()}
 	if f := c.options.WireBytes; f != nil {

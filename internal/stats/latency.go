@@ -23,14 +23,14 @@ func bucketBounds() []float64 {
 	}
 }
 
-// Quantiles are quantiles of the latency of batches in seconds, 0 without a batch. Latency is the time from handing a batch
-// to its session until the answer; with --max-rate from the intended start, which includes the wait for a worker.
+// Quantiles are quantiles of the latency of batches in seconds, 0 without a batch. Latency is the time from handing a
+// batch to its session until the answer; with --max-rate from the intended start, which includes the wait for a worker.
 type Quantiles struct {
 	P50, P90, P99, Max float64
 }
 
-// latency keeps durations in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, which can be added up
-// over clients. Together they take about 200 KiB.
+// latency keeps durations in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, which can be
+// added up over clients. Together they take about 200 KiB.
 type latency struct {
 	values *hdrhistogram.Histogram // in units of resolution
 	fixed  event.Histogram

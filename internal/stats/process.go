@@ -30,8 +30,9 @@ func (u Usage) CPU() float64 { return u.UserSeconds + u.SystemSeconds }
 // Meter measures the usage of this process from its start on. Of overlapping meters the peak memory is shared.
 type Meter struct{ began Usage }
 
-// StartMeter starts a meter. It returns unused memory to the system and, on Linux, resets the peak, also for other programs
-// that watch this process: a push must not be charged with earlier ones. Elsewhere the peak is that of the whole process.
+// StartMeter starts a meter. It returns unused memory to the system and, on Linux, resets the peak, also for other
+// programs that watch this process: a push must not be charged with earlier ones. Elsewhere the peak is that of the
+// whole process.
 func StartMeter() Meter {
 	debug.FreeOSMemory()
 	_ = resetPeak()

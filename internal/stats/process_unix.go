@@ -38,8 +38,9 @@ func highWaterMark() int64 {
 	return kib << 10
 }
 
-// queued sums up the second field of every thread's schedstat, in nanoseconds (Linux's Documentation/scheduler/sched-stats).
-// It is read every second; filepath.Glob would list the fifty files of each thread.
+// queued sums up the second field of every thread's schedstat, in nanoseconds (Linux's
+// Documentation/scheduler/sched-stats). It is read every second; filepath.Glob would list the fifty files of each
+// thread.
 func queued() float64 {
 	const tasks = "/proc/self/task"
 	threads, err := os.Open(tasks)

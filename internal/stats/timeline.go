@@ -24,9 +24,9 @@ type Moment struct {
 	BoundBy      string // the event.Limit since the moment before; "" if workers had no time
 }
 
-// Timeline collects moments of a run in bounded memory: one a second and one at the end of every phase, so that the time
-// between two is of one phase. At 600 moments it drops every second one of a phase and continues half as often. Intervals
-// less than half as long as the others are merged with one of the same phase: a millisecond gives no rate.
+// Timeline collects moments of a run in bounded memory: one a second and one at the end of every phase, so that the
+// time between two is of one phase. At 600 moments it drops every second one of a phase and continues half as often.
+// Intervals less than half as long as the others are merged with one of the same phase: a millisecond gives no rate.
 type Timeline struct {
 	start    time.Time
 	sample   func()
@@ -42,9 +42,11 @@ type Timeline struct {
 	lost    []map[event.Limit]float64 // until each moment
 }
 
-// StartTimeline starts collecting. Moment.At counts from start, the start of the process. sample, which may be nil, is called
-// every second, even if moments are rarer, and before the snapshot of a moment. snapshot is Collector.Progress.
-func StartTimeline(start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot)) *Timeline {
+// StartTimeline starts collecting. Moment.At counts from start, the start of the process. sample, which may be nil, is
+// called every second, even if moments are rarer, and before the snapshot of a moment. snapshot is Collector.Progress.
+func StartTimeline(
+	start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot),
+) *Timeline {
 	if sample == nil {
 		sample = func() {}
 	}
@@ -55,8 +57,8 @@ func StartTimeline(start time.Time, sample func(), snapshot func() (ended []even
 	return t
 }
 
-// Stop adds the last moment and returns all of them in order, with the usual interval in seconds. After the run has ended,
-// the last two have the same time: the end of its last phase, and event.Done. Further calls return the same.
+// Stop adds the last moment and returns all of them in order, with the usual interval in seconds. After the run has
+// ended, the last two have the same time: the end of its last phase, and event.Done. Further calls return the same.
 func (t *Timeline) Stop() (interval float64, moments []Moment) {
 	t.stop.Do(func() {
 		close(t.quit)

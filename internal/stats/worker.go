@@ -56,8 +56,8 @@ func (w *Worker) total(s event.State, work time.Duration) time.Duration {
 	return d
 }
 
-// underWay returns the column data of the worker's batch that was sent and not yet answered. A batch without encoded bytes
-// counts as sent once it is started. The caller holds the mutex.
+// underWay returns the column data of the worker's batch that was sent and not yet answered. A batch without encoded
+// bytes counts as sent once it is started. The caller holds the mutex.
 func (w *Worker) underWay() int64 {
 	if w.batch == nil || w.state != event.Sending && w.state != event.WaitAck {
 		return 0

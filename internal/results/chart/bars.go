@@ -39,7 +39,8 @@ func (b Bars) Draw(f Frame) []byte {
 	return d.finish()
 }
 
-// drawable returns the rows with 0 for what is not on the scale, and the end of the scale: the longest figure or ceiling.
+// drawable returns the rows with 0 for what is not on the scale, and the end of the scale: the longest figure or
+// ceiling.
 func (b Bars) drawable() (rows []Bar, longest float64) {
 	orZero := func(v float64) float64 {
 		if drawable(v, true) {

@@ -1,8 +1,8 @@
 // Package chart draws lines, ranges, bars and timelines of numbers as SVG.
 //
-// Drawings have classes instead of colours and fonts, with the rules in Style: they fit light and dark pages, inherit the
-// font, and scale to the available width. NaN, infinite and negative numbers are omitted, and so is zero on a logarithmic
-// axis. A drawing of nothing says so.
+// Drawings have classes instead of colours and fonts, with the rules in Style: they fit light and dark pages, inherit
+// the font, and scale to the available width. NaN, infinite and negative numbers are omitted, and so is zero on a
+// logarithmic axis. A drawing of nothing says so.
 package chart
 
 import (

@@ -61,8 +61,8 @@ func digits(n float64) string {
 	return strconv.FormatFloat(math.Round(n*precision)/precision, 'f', -1, 64)
 }
 
-// drawable reports whether a number can be on an axis. Numbers beyond any rate or time are errors of the measurement, and
-// would need too many ticks.
+// drawable reports whether a number can be on an axis. Numbers beyond any rate or time are errors of the measurement,
+// and would need too many ticks.
 func drawable(v float64, log bool) bool {
 	const smallest, largest = 1e-12, 1e18
 	return v == 0 && !log || v >= smallest && v <= largest

@@ -88,8 +88,8 @@ func joined(points []point) string {
 	return b.String()
 }
 
-// text writes a line of text with its baseline at y. The class is an ink and other classes of style.css; "middle" and "end"
-// are alignments at x.
+// text writes a line of text with its baseline at y. The class is an ink and other classes of style.css; "middle" and
+// "end" are alignments at x.
 func (s *svg) text(class ink, x, y float64, text string) {
 	if text == "" {
 		return
@@ -153,8 +153,8 @@ func upright(s *svg, i ink, at point) {
 // box draws the sample of a bar.
 func box(s *svg, i ink, at point) { s.rectangle(i, at.x-5, at.y-5, at.x+5, at.y+5) }
 
-// width estimates the width of a text. The reader's font is unknown; these are about the widths of DejaVu Sans, which is
-// 15 % wider than Arial.
+// width estimates the width of a text. The reader's font is unknown; these are about the widths of DejaVu Sans, which
+// is 15 % wider than Arial.
 func width(text string) (w float64) {
 	for _, r := range text {
 		switch {
