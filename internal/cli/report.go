@@ -135,7 +135,7 @@ func readRecords(paths []string, redact bool) ([]results.Record, error) {
 		return nil, err
 	}
 	if redact {
-		records = results.Redact(records)
+		results.Redact(records)
 	}
 	return records, nil
 }

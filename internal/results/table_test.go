@@ -3,7 +3,6 @@ package results_test
 import (
 	"encoding/json"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -304,7 +303,7 @@ func TestWarnings(t *testing.T) {
 		{"unproven", func(r *report.Report) { r.Verify.OK = false }, "The proof of arrival failed in 1 of 2 cells (workers 2)."},
 		{"unverified", func(r *report.Report) { r.Verify = report.Verify{Mode: "none"} }, "Arrival was not verified in 1 of 2 cells (workers 2)"},
 		{"delivery", func(r *report.Report) { r.Plan.Delivery = "at-least-once" }, "at-least-once and exactly-once stand beside each other"},
-		{"discard", func(r *report.Report) { r.Target.Backend = "discard" }, "such rates are this client's and no database's"},
+		{"discard", func(r *report.Report) { r.Target.Endpoint = "none" }, "such rates are this client's and no database's"},
 		{"max rate", func(r *report.Report) { r.Plan.MaxRate = 1 << 20 }, "--max-rate held the client back in 1 of 2 cells"},
 		{"busy", func(r *report.Report) { r.Client.LoadSeconds = 1.95 * r.Result.Seconds }, "The client was the limit"},
 		{"client-bound", func(r *report.Report) { r.BoundBy.Verdict = "client-cpu" }, "The client was the limit"},
@@ -363,13 +362,6 @@ func BenchmarkTables500Cells(b *testing.B) {
 	of := []results.Record{large()}
 	for b.Loop() {
 		results.Tables(of)
-	}
-}
-
-func BenchmarkRedact500Cells(b *testing.B) {
-	of := []results.Record{large()}
-	for b.Loop() {
-		results.Redact(slices.Clone(of))
 	}
 }
 
