@@ -32,7 +32,7 @@ type doctor struct {
 	refused  map[string]error               // by statement
 	backend  *url.URL                       // where a frontend redirects a load; nil without a redirect
 	routeErr error                          // why there is no redirect
-	table    *sqlload.Checked
+	table    *sqlload.TableCheck
 }
 
 // CheckServer compares the push with the cluster's limits, the table and the user's privileges, and dials the backends.
