@@ -92,8 +92,7 @@ func (p *push) draft(caps loader.Caps) (config.Plan, error) {
 // allChecks are the back-end's own, by somebody who asked for them.
 func (p *push) allChecks(ctx context.Context, draft config.Plan) []loader.Finding {
 	if p.target.can.Checker == nil {
-		none := loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end " + p.target.driver.Name() + " has no checks of a server"}
-		return []loader.Finding{answered(p.target.loader.Server()), none}
+		return []loader.Finding{answered(p.target.loader.Server())}
 	}
 	intent := p.intent("", draft)
 	intent.Silent = false

@@ -2,16 +2,12 @@ package push
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -36,7 +32,6 @@ func (p *push) report(err error) *report.Report {
 		if p.Config.Prices != "" {
 			r.Price = p.plan.price(s, p.target.caps(), p.started)
 		}
-		p.warnOfWire(r, s)
 		r.Client.LoadSeconds = m.loadCPU
 		r.Timeline = report.NewTimeline(m.timeline.Stop())
 		if m.servers != nil {
@@ -144,30 +139,4 @@ func (p *push) reportCeiling(r *report.Report) {
 		r.BoundBy.Evidence.Ceiling = best.BytesPerSecond
 		r.BoundBy.Evidence.OfCeiling = r.Result.BytesPerSecond / best.BytesPerSecond
 	}
-}
-
-const (
-	// disagreement is how far bytes on the wire and bytes of bodies may be apart, as a share of the latter. What is less
-	// than fewBytes are handshakes and questions, and no finding.
-	disagreement = 0.05
-	fewBytes     = 1 << 20
-)
-
-// warnOfWire tells where the wire had other bytes to carry than the bodies that count. Where nothing was sent over a
-// connection of ours, nobody knows.
-func (p *push) warnOfWire(r *report.Report, s event.Snapshot) {
-	bodies := s.EncodedBytes
-	if p.state.resumed {
-		bodies -= p.plan.amount(s.ResumedBatches, s.ResumedRows).EncodedBytes
-	}
-	if p.plan.Staged() {
-		bodies = s.StoredBytes
-	}
-	apart := s.WireBytes - bodies
-	if bodies <= 0 || s.WireBytes == 0 || max(apart, -apart) < fewBytes || float64(max(apart, -apart)) <= disagreement*float64(bodies) {
-		return
-	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf(
-		"the sockets took %s for %s of encoded bytes, %+.0f %%: TLS, what the protocol puts around them, and what was sent again",
-		humanize.IBytesN(uint64(s.WireBytes), 4), humanize.IBytesN(uint64(bodies), 4), 100*float64(apart)/float64(bodies)))
 }
