@@ -70,7 +70,7 @@ func TestAppendToAFullTable(t *testing.T) {
 		"behind all rows and all that is set aside for other runs, and the largest one is 4611686018427387903: there is no room for 1000 rows; "+
 		"choose another --table, fewer --rows, or a --first-key with room behind it")
 	require.Len(t, r.Warnings, 1)
-	require.Contains(t, r.Warnings[0], "keys may still be set aside for run ")
+	require.Contains(t, r.Warnings[0], "keys may still be reserved for run ")
 	require.Contains(t, r.Warnings[0], "remove its rows from the claim table (it is down)")
 	p.failOn("", nil)
 	require.EqualValues(t, 4611686018427387195, p.succeeds(small+" --append --rows 700").Plan.FirstKey)

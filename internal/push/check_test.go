@@ -123,7 +123,7 @@ func TestChecksThatFailStopNothing(t *testing.T) {
 	p := newPlace(t)
 	r, err := push.Run(t.Context(), p.checkedBy(small, &ward{err: errors.New("it went away")}))
 	require.NoError(t, err)
-	require.Equal(t, []string{"the server could not be examined: it went away"}, r.Warnings)
+	require.Equal(t, []string{"the server could not be checked: it went away"}, r.Warnings)
 }
 
 func TestOneWhoWantsOnlyTheLoadIsNotChecked(t *testing.T) {
@@ -224,7 +224,7 @@ func TestCheckServerLooksAtRows(t *testing.T) {
 		" --first-key 1000":         {held, fix},
 		" --append":                 {},
 		" --append --first-key 195": {},
-		" --append --first-key 0":   {"195 rows of table memory have keys from 0 to 194, which are to be the run's: choose a larger --first-key", ""},
+		" --append --first-key 0":   {"195 rows of table memory have keys from 0 to 194, which the run needs: choose a larger --first-key", ""},
 		" --create recreate":        {},
 		" --create truncate":        {},
 		" --create never --delivery at-least-once": {}, // a push looks at nothing either

@@ -45,7 +45,6 @@ func TestWorkers(t *testing.T) {
 	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers)
 	p := chosen(3, loader.Caps{})
 	require.Equal(t, 3, p.workers, "what the user says")
-	require.True(t, p.asked)
 
 	few := loader.Caps{MaxInFlight: 8}
 	p = chosen(0, few)
@@ -53,7 +52,7 @@ func TestWorkers(t *testing.T) {
 		p.adjustWorkers(few)
 		require.Equal(t, 8, p.workers)
 		require.Len(t, p.notes.list, 1)
-		require.Contains(t, p.notes.list[0], "workers are lowered to the 8 loads that the server runs at a time")
+		require.Contains(t, p.notes.list[0], "workers are lowered to 8, the number of loads that the server runs at a time")
 	}
 	staged := loader.Caps{Staged: true, MaxInFlight: 8}
 	p = chosen(0, staged)
@@ -67,7 +66,7 @@ func TestWarnOfLoss(t *testing.T) {
 	s.warnOfLoss(1)
 	s.warnOfLoss(2)
 	require.Equal(t, []string{
-		"the server lost a batch that it had acknowledged; it is sent again",
-		"the server lost 2 batches that it had acknowledged; they are sent again",
+		"the server lost 1 batch that it had acknowledged; the lost rows are sent again",
+		"the server lost 2 batches that it had acknowledged; the lost rows are sent again",
 	}, s.notes.list)
 }
