@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// errSlower ends a comparison whose threshold was missed.
+// errSlower is the error of a missed threshold.
 var errSlower = errors.New("slower than --fail-if-slower allows")
 
 func (a *app) compare() *cobra.Command {
@@ -53,7 +53,7 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 	return cmd
 }
 
-// missed is the error of a missed threshold. Where there was nothing to compare it cannot have been kept.
+// missed returns the error of a missed threshold. A comparison of nothing has missed it.
 func missed(c results.Comparison, threshold float64) error {
 	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
 	switch {
@@ -67,7 +67,7 @@ func missed(c results.Comparison, threshold float64) error {
 	return nil
 }
 
-// share is a flag's part of a whole, written as 5%.
+// share is a flag value such as 5%.
 type share float64
 
 func (s *share) String() string {

@@ -29,20 +29,20 @@ import (
 	"github.com/terapush/terapush/internal/sink/s3"
 )
 
-// sinkProtocol is one of those that a sink speaks.
+// sinkProtocol is a protocol that a sink speaks.
 type sinkProtocol struct {
-	name   string // of the flag that takes its port, and in the JSON
+	name   string // of the port's flag, and in the JSON
 	port   int
 	what   string
 	listen func(addr string, o sink.Options) (*sink.Server, error)
-	// target is what a push is given, "" where there is no push; {mysql} is the address of the port mysql, {doris:port} a
-	// port alone.
+	// target is the push's TARGET, "" if none can push; {mysql} stands for the address of the port mysql, {doris:port}
+	// for the port alone.
 	target   string
-	compares bool // pushes take an answer of no rows for a failure
+	compares bool // a push fails if the answer counts no rows
 }
 
 func sinkProtocols() []sinkProtocol {
-	var cluster doris.Cluster // its ports know of each other's rows
+	var cluster doris.Cluster // its two ports share the rows
 	return []sinkProtocol{
 		{name: "mysql", port: 13306, what: "MySQL: LOAD DATA LOCAL and INSERT", listen: mysql.Listen,
 			target: "mysql://sink@{mysql}/sink?tls=false"},
@@ -59,7 +59,6 @@ func sinkProtocols() []sinkProtocol {
 	}
 }
 
-// sinkFlags are the command line of a sink.
 type sinkFlags struct {
 	host      string
 	ports     map[string]*int
@@ -114,7 +113,7 @@ rows cannot be known without a table is refused, such as INSERT … SELECT and C
 	return cmd
 }
 
-// oneIn is a share of the loads, given as 1/20.
+// oneIn is a flag value such as 1/20.
 type oneIn int64
 
 func (o *oneIn) Set(text string) error {
@@ -133,10 +132,9 @@ func (o *oneIn) String() string {
 	return fmt.Sprintf("1/%d", int64(*o))
 }
 
-// Type names the kind of value in --help.
 func (*oneIn) Type() string { return "1/N" }
 
-// check finds what makes no sense together, all of it.
+// check returns an error for every combination of flags that makes no sense.
 func (f *sinkFlags) check(set func(name string) bool) error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -156,16 +154,7 @@ func (f *sinkFlags) check(set func(name string) bool) error {
 	return usage(errors.Join(errs...))
 }
 
-// wanted are the protocols to open: those whose ports were given, or all.
-func wanted(set func(name string) bool) []sinkProtocol {
-	given := slices.DeleteFunc(sinkProtocols(), func(p sinkProtocol) bool { return !set(p.name) })
-	if len(given) == 0 {
-		return sinkProtocols()
-	}
-	return given
-}
-
-// certificate is the one given, or a new one for this host.
+// certificate returns the TLS configuration with the given certificate, or one made for this host.
 func (f *sinkFlags) certificate() (*tls.Config, error) {
 	if f.cert == "" {
 		return sink.SelfSigned(append(ownAddresses(f.host), f.host)...)
@@ -177,7 +166,7 @@ func (f *sinkFlags) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// ownAddresses are the names and addresses by which others reach a sink that listens on all of them.
+// ownAddresses returns the names and addresses of this machine if host stands for all of them.
 func ownAddresses(host string) []string {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return nil
@@ -186,7 +175,7 @@ func ownAddresses(host string) []string {
 	if name, err := os.Hostname(); err == nil {
 		all = append(all, name)
 	}
-	addresses, _ := net.InterfaceAddrs() // without them the name has to do
+	addresses, _ := net.InterfaceAddrs() // the name may be enough
 	for _, a := range addresses {
 		if network, ok := a.(*net.IPNet); ok {
 			all = append(all, network.IP.String())
@@ -209,30 +198,49 @@ func (a *app) runSink(ctx context.Context, f sinkFlags, flags *pflag.FlagSet) er
 	if f.options.TLS, err = f.certificate(); err != nil {
 		return err
 	}
-	servers, err := openSinks(f, wanted(flags.Changed))
+	servers, err := openAll(f, flags.Changed)
 	defer servers.close()
 	if err != nil {
 		return err
 	}
-	if err := a.tellSinks(f, servers); err != nil {
+	at := map[string]string{}
+	for _, s := range servers {
+		at[s.name] = s.server.Addr()
+	}
+	if f.json {
+		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"listening": at, "counting": !f.options.NoCount})
+	} else {
+		_, err = io.WriteString(a.Stdout, sinkHints(f, servers, at))
+	}
+	if err != nil {
 		return err
 	}
 	a.waitForEnd(ctx, f.untilEOF)
-	servers.close() // so that nothing is under way when the counters are read
-	return a.tellTook(f, servers)
+	servers.close() // before the counters are read
+	if !f.json {
+		return sinkTable(a.Stdout, f, servers)
+	}
+	took := map[string]sink.Stats{}
+	for _, s := range servers {
+		took[s.name] = s.server.Stats()
+	}
+	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
 }
 
-// openSink is a server and what it speaks.
 type openSink struct {
 	sinkProtocol
 	server *sink.Server
 }
 
-type openedSinks []openSink
+type openSinks []openSink
 
-func openSinks(f sinkFlags, wanted []sinkProtocol) (openedSinks, error) {
-	var all openedSinks
-	for _, p := range wanted {
+// openAll opens the protocols whose ports are set, or all.
+func openAll(f sinkFlags, set func(name string) bool) (all openSinks, err error) {
+	protocols := slices.DeleteFunc(sinkProtocols(), func(p sinkProtocol) bool { return !set(p.name) })
+	if len(protocols) == 0 {
+		protocols = sinkProtocols()
+	}
+	for _, p := range protocols {
 		addr := net.JoinHostPort(f.host, strconv.Itoa(*f.ports[p.name]))
 		s, err := p.listen(addr, f.options)
 		if err != nil {
@@ -247,19 +255,19 @@ func openSinks(f sinkFlags, wanted []sinkProtocol) (openedSinks, error) {
 	return all, nil
 }
 
-func (o openedSinks) close() {
+func (o openSinks) close() {
 	for _, s := range o {
-		_ = s.server.Close() // once is enough, and what it says the second time interests nobody
+		_ = s.server.Close() // the second time it fails
 	}
 }
 
-// waitForEnd waits for a signal, or for the end of the input where that is one.
+// waitForEnd waits for a signal or, with untilEOF, the end of stdin.
 func (a *app) waitForEnd(ctx context.Context, untilEOF bool) {
 	ended := make(chan struct{})
 	if untilEOF {
 		go func() {
 			if a.Stdin != nil {
-				_, _ = io.Copy(io.Discard, a.Stdin) // however it ends, it has ended
+				_, _ = io.Copy(io.Discard, a.Stdin)
 			}
 			close(ended)
 		}()
@@ -269,29 +277,4 @@ func (a *app) waitForEnd(ctx context.Context, untilEOF bool) {
 	case <-a.Signals:
 	case <-ctx.Done():
 	}
-}
-
-// tellSinks says what is open.
-func (a *app) tellSinks(f sinkFlags, servers openedSinks) error {
-	at := map[string]string{}
-	for _, s := range servers {
-		at[s.name] = s.server.Addr()
-	}
-	if f.json {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"listening": at, "counting": !f.options.NoCount})
-	}
-	_, err := io.WriteString(a.Stdout, sinkHints(f, servers, at))
-	return err
-}
-
-// tellTook says what arrived.
-func (a *app) tellTook(f sinkFlags, servers openedSinks) error {
-	if !f.json {
-		return sinkTable(a.Stdout, f, servers)
-	}
-	took := map[string]sink.Stats{}
-	for _, s := range servers {
-		took[s.name] = s.server.Stats()
-	}
-	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +41,6 @@ is the last one, and there may be better settings.
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
 
-// tuner is a search of one command line.
 type tuner struct {
 	trialsCommand
 	sweep.Bounds
@@ -118,15 +116,21 @@ func (t *tuner) run(ctx context.Context) error {
 	defer release()
 	found, err := t.find(stop)
 	if file != nil {
-		err = errors.Join(err, t.keep(file, found), file.Close())
+		err = errors.Join(err, keep(file, found), file.Close())
 	}
-	if len(found.Trials) == 0 {
-		return t.outcome(err, found)
+	tried := len(found.Trials) > 0
+	// A search that fails before its first trial fails as that push did.
+	early := tried && push.OutcomeOf(err) != report.VerificationFailed || errors.Is(err, sweep.ErrStopped) || errors.Is(err, sweep.ErrUnreachable)
+	if err != nil && early {
+		err = endedEarly(err, tried)
 	}
-	return errors.Join(t.outcome(err, found), t.print(found, t.process.JSON))
+	if tried {
+		err = errors.Join(err, t.print(found, t.process.JSON))
+	}
+	return err
 }
 
-// find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.
+// find searches by trials in a folder of their own, named after the table: two searches of a table would disturb each other.
 func (t *tuner) find(stop stop) (sweep.Found, error) {
 	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
@@ -142,12 +146,14 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
 	t.closeTrials(trials)
-	found.Command = t.command(found)
+	if len(found.Trials) > 0 {
+		found.Command = t.command(shown, found.Use)
+	}
 	return found, err
 }
 
 // keep writes all trials to the record.
-func (t *tuner) keep(file *results.File, found sweep.Found) error {
+func keep(file *results.File, found sweep.Found) error {
 	if len(found.Entries) == 0 {
 		return nil
 	}
@@ -162,39 +168,20 @@ func (t *tuner) keep(file *results.File, found sweep.Found) error {
 	return err
 }
 
-// outcome is the error of a search that did not come to its end. One that fails before its first trial fails as that push.
-func (t *tuner) outcome(err error, found sweep.Found) error {
-	reached := len(found.Trials) > 0
-	early := reached && push.OutcomeOf(err) != report.VerificationFailed || errors.Is(err, sweep.ErrStopped) ||
-		!reached && errors.Is(err, sweep.ErrUnreachable)
-	if err == nil || !early {
-		return err
-	}
-	return endedEarly(err, reached)
-}
-
-// command is the push that takes what was found. What a trial was given for its own sake alone is not in it.
-func (t *tuner) command(found sweep.Found) string {
-	if len(found.Trials) == 0 {
-		return ""
-	}
+// command returns the push with the flags that were found, without those that only the trials needed.
+func (t *tuner) command(shown string, use map[string][]string) string {
 	push := maps.Clone(t.pushed)
 	for _, name := range []string{"rows", "bytes", "duration", "workers", "batch-bytes", "batch-rows"} {
 		delete(push, name)
 	}
-	maps.Copy(push, found.Use)
+	maps.Copy(push, use)
 	for _, name := range []string{"state-dir", "config"} {
 		if f := t.flags.Lookup(name); f.Changed {
 			push[name] = valuesOf(f)
 		}
 	}
-	shown, err := sweep.ShownTarget(t.target)
-	if err != nil {
-		return ""
-	}
-	words := []string{"terapush push", quote(shown)}
 	first := []string{"method", "workers", "batch-bytes", "batch-rows"}
-	rank := func(name string) int { i := slices.Index(first, name); return cmp.Or(max(-i, 0)*len(first), i) }
-	names := slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	return strings.Join(append(words, arguments("--%s %s", push, names)...), " ")
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(push)), func(name string) bool { return slices.Contains(first, name) })
+	words := append([]string{"terapush push", quote(shown)}, arguments("--%s %s", push, first)...)
+	return strings.Join(append(words, arguments("--%s %s", push, rest)...), " ")
 }

@@ -20,7 +20,7 @@ import (
 // ServerChecks is what CheckServer found, and the size of the push that the server was checked for.
 type ServerChecks struct {
 	Findings []loader.Finding
-	// Endpoint is the server's host:port or the path of its socket; "" if no connection was made or the target has neither.
+	// Endpoint is the server's host:port or the path of its socket; without a connection, the target's if it has a port.
 	Endpoint string
 	Workers  int
 	// Memory is the budget of all buffers, BatchBytes the encoded length of a batch; 0 without a plan.
@@ -54,6 +54,9 @@ func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 
 func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	if err := p.target.open(ctx); err != nil {
+		if hosts := p.target.Hosts; len(hosts) > 0 {
+			c.Endpoint = dialAddress(hosts[0]) // its distance may be the reason
+		}
 		c.Findings = []loader.Finding{failure("connection", err)}
 		return c
 	}
