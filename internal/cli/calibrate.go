@@ -20,17 +20,17 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-const calibrateHelp = `Measure what this machine can do at most, in about a minute: rows drawn, rows encoded, and for each protocol what a push
-sends into a sink that drops it, with and without TLS, with 1 to 64 workers.
+const calibrateHelp = `Measure the most that this machine can do, in about a minute: rows drawn, rows encoded, and for each protocol a push into
+a sink that drops the data, with and without TLS, with 1 to 64 workers.
 
-Without a HOST the sink is another process of this machine, which takes part of its cores. Between two machines, start
+Without a HOST the sink is another process on this machine, and uses part of its cores. Between two machines, start
 ` + "`terapush sink --no-count --row-bytes 520 --host 0.0.0.0`" + ` on one and calibrate its name on the other; a protocol that is missing
-there is a line in the table. Ports are those of the sink unless flags name others. More workers are not tried where the
-last two tries were below 90 % of the best.
+there is a line in the table. Ports default to those of the sink. More workers are not tried after two results below 90 %
+of the best.
 
-The figures are kept in the state folder, in place of older ones of the same protocol, format, dataset, payload, TLS and
-sink. Reports of later pushes with the same say what share of the best was reached, and their charts show it as a line.
-Ctrl-C ends it: protocols that came to their end are kept.
+The figures are kept in the state folder, and replace older ones of the same protocol, format, dataset, payload, TLS and
+sink. Reports of later pushes with the same have their share of the best, and their charts show it as a line. Ctrl-C ends
+the measurement and keeps the protocols that were completed.
 
 Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
 signal.`
@@ -51,11 +51,11 @@ func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "length of a row's payload, 1 to 1048576")
 	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload is made of, bytes or text (default: bytes, and text for doris, which has no type for them)")
 	f.Var(&o.memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
-	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "connections that load at the same time, one number after the other")
+	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections that load at the same time")
 	f.StringSliceVar(&o.only, "only", nil, "protocols to measure, of mysql, postgres, doris, databend and s3 (default: all)")
-	f.DurationVar(&o.Time, "time", time.Minute, "time for all of it, about")
+	f.DurationVar(&o.Time, "time", time.Minute, "approximate time for everything")
 	f.StringVar(&o.tls, "tls", "both", "measure connections with TLS (on), without (off), or both")
-	f.BoolVar(&o.json, "json", false, "print all that was measured as one JSON object")
+	f.BoolVar(&o.json, "json", false, "print the results as one JSON object")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 	f.StringVar(&o.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
 	o.ports = map[string]*int{}

@@ -21,18 +21,18 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 )
 
-const pushHelp = `Fill a table as fast as it goes, and prove that every row arrived exactly once.
+const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
 
 TARGET is the database's usual URL, such as postgres://user@host:5432/db, mysql://user@host:3306/db,
 databend://user@host:8000/db, doris://user@host:9030/db, s3://bucket/prefix for objects and no table, or discard:// to
-measure this machine alone. Several hosts, separated by commas, spread the workers. The password is better given by
-TERAPUSH_PASSWORD or --password-file than in the URL. Methods that store objects first (pipeline, s3-copy, s3-import,
-s3-load, stage-load) take the store by --via s3://bucket/prefix; its keys come as AWS's own tools find them. All schemes:
+measure this machine alone. Workers are spread over several hosts, separated by commas. TERAPUSH_PASSWORD and
+--password-file hide the password better than the URL. Methods that store objects first (pipeline, s3-copy, s3-import,
+s3-load, stage-load) need the store, --via s3://bucket/prefix, whose keys are found as by AWS's own tools. All schemes:
   %s
 
 Every flag has an environment variable: TERAPUSH_BATCH_ROWS for --batch-rows. Sizes are written 64MiB, 64MB, 1GiB;
-rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not here: several tables in one push, YCQL, prepared statements that
-bundle several inserts, rows over the wire into Redshift (take --method s3-copy), ORC files.
+rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not supported: several tables in one push, YCQL, prepared statements
+that bundle several inserts, rows over the wire into Redshift (use --method s3-copy), ORC files.
 
 Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
 failed and nothing written, 7 outcome unknown for some batches, 129, 130 or 143 stopped by a signal after a clean save.`
@@ -42,7 +42,7 @@ func (a *app) push() *cobra.Command {
 	var file, page string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
-		Short: "Fill a table as fast as it goes, and prove that every row arrived exactly once",
+		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
 		Long:  fmt.Sprintf(pushHelp, strings.Join(a.drivers.Schemes(), ", ")),
 		Args:  exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,11 +26,11 @@ func (a *app) report() *cobra.Command {
 		Use:   "report FILE...",
 		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
 		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
-Records of the same plan stand side by side; so do single runs, along whatever differs between them, and equal runs are
-taken for repeats. The same files give the same bytes.
+Records of the same plan stand side by side; so do single runs, by the inputs that differ, and equal runs count as repeats.
+The same files give the same bytes.
 
-An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares what has the
-same inputs; those that are to differ it has to be told: benchstat -ignore terapush,server before.bench after.bench.`,
+An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results of the
+same inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
   terapush report sweep.jsonl --only copy --out copy.svg
@@ -64,7 +64,7 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: as --out ends, else text)")
+	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: by the extension of --out, else text)")
 	f.StringVar(&out, "out", "", "file to write, instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)

@@ -25,24 +25,24 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of what each brought.
+const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes (method, batch-rows, workers, any flag of push, set.NAME, target); every combination of
-their values is a cell, and every cell is a push of its own, proven like any other. The plans that come with terapush
-are presets (terapush list presets), each in the size of the article it reproduces and in smaller scales.
+their values is a cell, and every cell is a verified push. The plans that come with terapush are presets (terapush list
+presets), each in the size of the article it reproduces and in smaller scales.
 
-TARGET takes the place of the plan's target. Flags of push hold for all cells and take the place of the plan's; one that
-is an axis of the plan is refused. One that belongs to some methods only (--via, --commit-batches, options of methods)
-holds for the cells whose method takes it, and is refused if none does. What neither the command line nor the plan says
-comes from the environment (TERAPUSH_SEED) and then from --config. Tables are made anew for every cell (--create
-recreate) unless something says otherwise; only tables that terapush made are dropped.
+TARGET replaces the plan's target. Flags of push apply to all cells and replace those of the plan; a flag that is an axis
+of the plan is refused. A flag of some methods only (--via, --commit-batches, options of methods) applies to the cells
+whose method has it, and is refused if there are none. Other flags come from the plan, the environment (TERAPUSH_SEED) and
+--config, in this order. Every cell gets a new table (--create recreate) by default; only tables that terapush made are
+dropped.
 
-What ended is in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the same
-command goes on where it was. A cell that fails is recorded and the sweep goes on; --retry-failed does such pushes again,
-and the newer one counts. The sweep ends when the server's disk is full and when the target cannot be reached three times
+Completed pushes are in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the
+same command continues the sweep. A cell that fails is recorded and the sweep goes on; --retry-failed repeats failed pushes,
+and the newer one counts. The sweep ends when the server's disk is full, and when the target cannot be reached three times
 in succession.
 
-Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or a cell that cannot be,
+Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible cell,
 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
 
 type sweeper struct {
@@ -62,11 +62,11 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.planFile, "plan", "", "YAML file with the cells")
 	f.StringVar(&s.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
 	f.StringVar(&s.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&s.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
-	f.BoolVar(&s.restart, "restart", false, "begin anew and forget what is in the record")
-	f.BoolVar(&s.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
+	f.StringVar(&s.record, "record", "", "file for the results (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
+	f.BoolVar(&s.restart, "restart", false, "begin anew and drop what is in the record")
+	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
 	f.IntVar(&s.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
-	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: what has not begun by then is skipped (default: the plan's)")
+	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: pushes that have not begun by then are skipped (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to do")
 	f.StringVar(&s.html, "report", "", "write the tables with charts to this HTML file as well")
 	s.pushFlags(f, "print all cells and the estimate, and connect to nothing", "print the tables as one JSON object", "push that ended",
@@ -105,7 +105,7 @@ func (s *sweeper) read(args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("sweep takes at most one TARGET: %d arguments given", len(args))
 	}
-	push, err := s.trialsCommand.read(strings.Join(args, ""), "; a sweep is gone on with by its own command")
+	push, err := s.trialsCommand.read(strings.Join(args, ""), "; the same sweep command continues a sweep")
 	if err != nil {
 		return err
 	}

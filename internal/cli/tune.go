@@ -20,23 +20,22 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-const tuneHelp = `Find out by trials how many workers and how large a batch are enough: the smallest setting within a few percent of the
-best rate, and the flags to push with.
+const tuneHelp = `Find by trials the workers and batch size that are enough: the smallest setting within a few percent of the best rate, and
+the flags to push with.
 
-A trial is a push for --trial, or of --rows or --bytes where they are given. The search begins with what push would take,
-after one trial that counts for nothing. It doubles workers and batch as long as that pays, then halves them as long as the
-rate stays near the best; what decides is measured three times. --workers, --batch-bytes or --batch-rows hold for all
-trials, and the other one is sought. Rows per transaction and commit groups are what you say or the method's default.
+A trial is a push for --trial, or of --rows or --bytes if they are given. The search begins with push's defaults, after a
+warm-up trial that does not count. It doubles workers and batch as long as that pays, then halves them as long as the rate
+stays near the best; settings that decide are measured three times. --workers, --batch-bytes or --batch-rows apply to all
+trials, and the other one is searched for. Rows per transaction and commit groups are yours or the method's default.
 
-Unless you say otherwise, a trial takes --verify ack instead of count, draws --distinct-bytes 64MiB instead of 1GiB so
-that filling buffers does not take longer than the trial, and makes the table anew (--create recreate), which works only
-for tables that terapush made. The rows of the last trial stay in it, so that the command at the end has --create
-recreate as well.
+By default a trial has --verify ack instead of count, --distinct-bytes 64MiB instead of 1GiB, so that filling buffers does
+not take longer than the trial, and a new table (--create recreate), which works only for tables that terapush made. The
+rows of the last trial stay in it, so the command at the end has --create recreate as well.
 
-A setting that the server refuses (connections, memory, size of a batch) or that this machine has no memory for ends a
-doubling. So does one of which a trial could not hold a batch for each worker at the best rate so far: give a longer
---trial to search further. A server that is full or gone ends it all. When the --budget is used up, the trial under way
-is the last one, and there may be better settings.
+A doubling ends with a setting that the server refuses (connections, memory, size of a batch), that this machine has no
+memory for, or whose trial would be too short for a batch of each worker at the best rate so far: give a longer --trial to
+search further. The search ends when the server is full or gone. When the --budget is used up, the trial under way is the
+last one, and there may be better settings.
 
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
@@ -54,12 +53,12 @@ type tuner struct {
 func (t *tuner) addFlags(f *pflag.FlagSet) {
 	t.near = 0.05
 	f.DurationVar(&t.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: what has not begun by then is not tried")
-	f.Var(&t.near, "near", "share of the best rate to give away for a smaller setting")
+	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: settings whose trial has not begun by then are not tried")
+	f.Var(&t.near, "near", "share of the best rate to give up for a smaller setting")
 	f.IntVar(&t.MaxWorkers, "max-workers", 256, "workers to go up to")
 	f.Var(&t.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
 	f.StringVar(&t.record, "record", "", "new file to keep all trials in at the end, for terapush report")
-	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print what was found as one JSON object",
+	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
 		"trial that ended", sweep.Defaults())
 }
 
