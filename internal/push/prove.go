@@ -65,7 +65,7 @@ func (p *push) verify(ctx context.Context) error {
 	v := event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows}
 	p.meters.stats.Verified(v)
 	if !v.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Summary())}
+		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Failure())}
 	}
 	return nil
 }

@@ -49,10 +49,7 @@ type Result struct {
 	ExpectedRows int64
 	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
 	DistinctRows int64 // different row numbers among them; Full only
-	// MeasuredBatches had the bytes of their variable columns compared with regenerated ones; Full only. It is less
-	// than all where regenerating would take longer than it is worth.
-	MeasuredBatches int64
-	SampledRows     int64 // asked for and compared byte for byte; Full only
+	SampledRows  int64 // asked for and compared byte for byte; Full only
 
 	// The lists keep the first maxKept by number, the counts are of all.
 	BadBatches  []report.BadBatch
@@ -95,25 +92,16 @@ func (r *Result) holds() bool {
 		(r.Mode != Full || r.DistinctRows == r.ExpectedRows)
 }
 
-// Summary returns the result in one line.
-func (r *Result) Summary() string {
-	switch {
-	case r.Mode == None:
-		return "not verified"
-	case r.OK && r.Mode == Ack:
-		return fmt.Sprintf("verify ok: all %d rows were acknowledged", r.FoundRows)
-	case r.OK && r.Mode == Count:
-		return fmt.Sprintf("verify ok: all %d rows are there", r.FoundRows)
-	case r.OK:
-		return fmt.Sprintf("verify ok: all %d rows are there once, %d read back are the same", r.FoundRows, r.SampledRows)
-	case r.Mode == Ack:
+// Failure returns one line about a result that is not OK.
+func (r *Result) Failure() string {
+	switch r.Mode {
+	case Ack:
 		return fmt.Sprintf("verify failed: %d of %d rows were acknowledged", r.FoundRows, r.ExpectedRows)
-	case r.Mode == Count:
+	case Count:
 		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d", r.FoundRows, r.ExpectedRows, r.BadCount)
-	default:
-		return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
-			r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 	}
+	return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
+		r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 }
 
 // Report returns the result as a report has it.
