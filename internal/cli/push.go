@@ -270,7 +270,8 @@ func next(r *report.Report) string {
 	}
 }
 
-// foundBy repeats the flags that the next command needs to find the run and to log in, and that the record does not keep.
+// foundBy repeats the flags that the next command needs to find the run and to log in, and that the record does not
+// keep.
 func foundBy(f *pflag.FlagSet) string {
 	var text strings.Builder
 	for _, name := range []string{"state-dir", "password-file"} {

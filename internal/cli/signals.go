@@ -35,7 +35,8 @@ func (s stop) soft() (ctx context.Context, cancel func()) {
 	return ctx, func() { end(nil) }
 }
 
-// echo is how long after the first signal another one counts as the same: timeout(1) signals a process and then its group.
+// echo is how long after the first signal another one counts as the same: timeout(1) signals a process and then its
+// group.
 const echo = 250 * time.Millisecond
 
 // secondSignal waits for a second signal, and returns false if the context ends before.

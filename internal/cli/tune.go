@@ -129,7 +129,8 @@ func (t *tuner) run(ctx context.Context) error {
 	return err
 }
 
-// find searches by trials in a folder of their own, named after the table: two searches of a table would disturb each other.
+// find searches by trials in a folder of their own, named after the table: two searches of a table would disturb each
+// other.
 func (t *tuner) find(stop stop) (sweep.Found, error) {
 	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {

@@ -28,8 +28,8 @@ func (a *app) forget() *cobra.Command {
 	return a.again("forget", "Remove a run's claims and journal; of a run whose state folder is gone, its claims", []string{"table"}, push.Forget)
 }
 
-// again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help, besides
-// those that find the run and connect.
+// again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
+// besides those that find the run and connect.
 func (a *app) again(name, short string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{

@@ -122,9 +122,9 @@ func (p *push) intent(run string, draft config.Plan) loader.Intent {
 	return i
 }
 
-// checkRows checks that an existing table is empty or may be appended to, as the preflight does. It makes nothing, since
-// Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves an
-// AUTO_INCREMENT.
+// checkRows checks that an existing table is empty or may be appended to, as the preflight does. It makes nothing,
+// since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
+// an AUTO_INCREMENT.
 func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
 	if p.silent() || removes(loader.CreateMode(p.Config.Create)) {
 		return nil
@@ -226,7 +226,8 @@ func failure(check string, err error) loader.Finding {
 	return f
 }
 
-// dialAddress returns the host:port or socket path in a server's endpoint, which is a URL for stores; "" if there is none.
+// dialAddress returns the host:port or socket path in a server's endpoint, which is a URL for stores; "" if there is
+// none.
 func dialAddress(endpoint string) string {
 	if strings.HasPrefix(endpoint, "/") {
 		return endpoint

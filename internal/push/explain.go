@@ -27,7 +27,8 @@ func Check(c *config.Push, drivers *loader.Registry) error {
 	return err
 }
 
-// Outline returns the plan of a push and its warnings, as far as they are known without a server. It fails as Check does.
+// Outline returns the plan of a push and its warnings, as far as they are known without a server. It fails as Check
+// does.
 func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, error) {
 	p, err := dryRun(c, drivers)
 	if err != nil {
@@ -70,8 +71,8 @@ func joinOnce(problems ...error) error {
 	return errors.Join(all...)
 }
 
-// Explain prints what a push would do, without connecting: statements, batches and memory. What depends on the server, as
-// its flavour and limits, is not in it.
+// Explain prints what a push would do, without connecting: statements, batches and memory. What depends on the server,
+// as its flavour and limits, is not in it.
 func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	p, err := dryRun(c, drivers)
 	if err != nil {
@@ -127,8 +128,8 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	return err
 }
 
-// price returns the cost of this process. Of the requests it counts those that carry rows: puts, and for a staged method
-// one get of each object by the database.
+// price returns the cost of this process. Of the requests it counts those that carry rows: puts, and for a staged
+// method one get of each object by the database.
 func (p *plan) price(s event.Snapshot, caps loader.Caps, started time.Time) report.Price {
 	u := host.Usage{WireBytes: s.WireBytes, Time: s.At.Sub(started)}
 	switch {

@@ -55,8 +55,8 @@ func (p *plan) amount(batches, rows int64) stats.Earlier {
 	}
 }
 
-// fill maps the ring and encodes its templates before the clock of the load starts. It does so once, and only if batches
-// have to be sent.
+// fill maps the ring and encodes its templates before the clock of the load starts. It does so once, and only if
+// batches have to be sent.
 func (p *push) fill(ctx context.Context) error {
 	if p.state.toUpload() == 0 || p.feed.Load() != nil {
 		return nil
@@ -113,8 +113,8 @@ func (p *push) load(ctx context.Context) error {
 	return p.saveLoaded(result, err)
 }
 
-// send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and the
-// plan gets their number of rows.
+// send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and
+// the plan gets their number of rows.
 func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.state.left() == 0 {
 		return engine.Result{Complete: true}, nil
@@ -177,8 +177,8 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	return err
 }
 
-// awaitRows waits until acknowledged rows are visible, before they are verified. A resumed process does so too, since the
-// earlier one may have been stopped while it waited.
+// awaitRows waits until acknowledged rows are visible, before they are verified. A resumed process does so too, since
+// the earlier one may have been stopped while it waited.
 func (p *push) awaitRows(ctx context.Context) error {
 	finisher := p.target.can.Finisher
 	if finisher == nil || p.state.stage() != runlog.Loaded || p.Config.Verify == string(verify.None) {
@@ -192,7 +192,8 @@ func (p *push) awaitRows(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("waiting until the rows are visible: %w", err)
 	}
-	// A back-end whose acks imply visible rows asks no server and returns faster. Notes are about rows that are not visible.
+	// A back-end whose acks imply visible rows asks no server and returns faster. Notes are about rows that are not
+	// visible.
 	const fastestAnswer = 100 * time.Microsecond
 	if len(notes) == 0 && time.Since(began) >= fastestAnswer {
 		p.meters.visible = p.meters.sinceLastAck()

@@ -26,8 +26,8 @@ type plan struct {
 	workers int
 }
 
-// configure makes the dataset and checks the format. linkBits returns the speed of the link to the target, and is called
-// only if the number of workers depends on it.
+// configure makes the dataset and checks the format. linkBits returns the speed of the link to the target, and is
+// called only if the number of workers depends on it.
 func (p *plan) configure(method string, caps loader.Caps, linkBits func() int64) error {
 	c := p.config
 	p.method = method

@@ -14,8 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// preflight opens the target, negotiates the contract, makes or checks the table, probes the transactions and writes the
-// run's record. After it nothing about the rows changes.
+// preflight opens the target, negotiates the contract, makes or checks the table, probes the transactions and writes
+// the run's record. After it nothing about the rows changes.
 func (p *push) preflight(ctx context.Context) error {
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
@@ -53,8 +53,8 @@ func (p *push) preflight(ctx context.Context) error {
 	return nil
 }
 
-// configure finds driver, method and dataset, and returns every mistake of the command line: these are reported before a
-// server is asked.
+// configure finds driver, method and dataset, and returns every mistake of the command line: these are reported before
+// a server is asked.
 func (p *push) configure() error {
 	valid := p.Config.Validate()
 	if p.Config.Prices != "" {

@@ -70,8 +70,8 @@ func (p *push) verify(ctx context.Context) error {
 	return nil
 }
 
-// finish records that the run is verified before it removes the claims. In the other order a crash in between would leave
-// a run whose rows look as if they were lost.
+// finish records that the run is verified before it removes the claims. In the other order a crash in between would
+// leave a run whose rows look as if they were lost.
 func (p *push) finish(ctx context.Context) error {
 	r := p.state.log.Record()
 	r.Stage = runlog.Verified
@@ -94,7 +94,8 @@ func (p *push) forgetClaims(ctx context.Context) error {
 	})
 }
 
-// measureCost asks what the load cost the server, however it ended. All clocks have stopped, so the answer is in no rate.
+// measureCost asks what the load cost the server, however it ended. All clocks have stopped, so the answer is in no
+// rate.
 func (p *push) measureCost(ctx context.Context) {
 	measurer := p.target.can.Measurer
 	if measurer == nil || !p.loaded || ctx.Err() != nil {

@@ -72,8 +72,8 @@ func (p *push) resume(ctx context.Context) error {
 	return s.log.Save(record)
 }
 
-// reopen takes over a run's folder, passes its journal to each, and connects. A missing or damaged journal is renewed if
-// dispensable reports that the database knows all that it held.
+// reopen takes over a run's folder, passes its journal to each, and connects. A missing or damaged journal is renewed
+// if dispensable reports that the database knows all that it held.
 func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable func(runlog.Record) bool) (runlog.Record, error) {
 	c := &p.Config
 	p.state.resumed = true
@@ -120,8 +120,8 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 	return r, p.target.open(ctx)
 }
 
-// endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others is
-// the last, and must not grow after it was sent.
+// endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others
+// is the last, and must not grow after it was sent.
 func (s *state) endByLastGroup() {
 	h := &s.history
 	if s.plan.ByDuration && h.newest >= 0 && h.newestLength < s.plan.GroupBatches {
@@ -225,9 +225,9 @@ func (s *state) countRows(ctx context.Context) (map[int64]int64, error) {
 // endSessionsTime bounds endSessions, since sessions roll back before they end.
 const endSessionsTime = time.Minute
 
-// endSessions ends the sessions of earlier processes, which hold their claims until the server notices that the client is
-// gone; that can take minutes. Batches are handed out in order, so those on their way were among the first that are not
-// in, one a worker. It only saves time: without it the claims make the load wait.
+// endSessions ends the sessions of earlier processes, which hold their claims until the server notices that the client
+// is gone; that can take minutes. Batches are handed out in order, so those on their way were among the first that are
+// not in, one a worker. It only saves time: without it the claims make the load wait.
 func (s *state) endSessions(ctx context.Context) {
 	resolver := s.target.can.Resolver
 	if resolver == nil || s.plan.Dedup != loader.DedupTx || s.plan.Staged() {

@@ -13,7 +13,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// sameDatabase returns an error if the target is of another back-end than the run's. Unknown schemes are reported elsewhere.
+// sameDatabase returns an error if the target is of another back-end than the run's. Unknown schemes are reported
+// elsewhere.
 func (p *push) sameDatabase(r runlog.Record) error {
 	is, err := loader.ParseTarget(p.Config.Target)
 	if err != nil {
@@ -34,8 +35,8 @@ func (p *push) sameDatabase(r runlog.Record) error {
 func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Plan.Dataset) }
 
 // sameTable checks that the table is the one that the run was filling. If its identity has changed, because it was
-// rewritten (VACUUM FULL, OPTIMIZE, ALTER), dropped or emptied, one scan of the rows decides: those of every batch that is
-// in must be there, and no others, which another run may have put into a table of the same name.
+// rewritten (VACUUM FULL, OPTIMIZE, ALTER), dropped or emptied, one scan of the rows decides: those of every batch that
+// is in must be there, and no others, which another run may have put into a table of the same name.
 func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	table := s.target.table
 	if table.Identity == r.Identity {

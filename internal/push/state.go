@@ -119,8 +119,9 @@ func (s *state) claimedAs(number, rows int64) ([]loader.Ref, error) {
 	return batches, nil
 }
 
-// record appends an event to the journal. An announced attempt is on disk before it is sent, since a resume knows it from
-// nowhere else. The end of a commit group is on disk before it counts as acknowledged, and so before its objects are removed.
+// record appends an event to the journal. An announced attempt is on disk before it is sent, since a resume knows it
+// from nowhere else. The end of a commit group is on disk before it counts as acknowledged, and so before its objects
+// are removed.
 func (s *state) record(e event.Event) error {
 	err := s.log.Append(e)
 	if err == nil && (e.Outcome == event.Started || e.Members > 0) {

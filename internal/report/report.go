@@ -98,8 +98,8 @@ type Plan struct {
 	Options map[string]string `json:"options"` // of the method that were given, by loader.Option.Name
 }
 
-// Result is what the run did. Rows, Batches, PayloadBytes and EncodedBytes include those of earlier processes of a resumed
-// run; everything else is this process's.
+// Result is what the run did. Rows, Batches, PayloadBytes and EncodedBytes include those of earlier processes of a
+// resumed run; everything else is this process's.
 type Result struct {
 	Outcome      Outcome `json:"outcome"`
 	Error        string  `json:"error"` // without secrets

@@ -24,8 +24,8 @@ const (
 	noFigure = "do not quote this as the database's speed"
 )
 
-// bound returns the parts of the verdict's line: what took most of the workers' time, the evidence, and how busy client,
-// network and server were.
+// bound returns the parts of the verdict's line: what took most of the workers' time, the evidence, and how busy
+// client, network and server were.
 func (r Report) bound() []string {
 	b, e := r.BoundBy, r.BoundBy.Evidence
 	first := event.Limit(b.Verdict)

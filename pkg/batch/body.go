@@ -17,8 +17,8 @@ type Body struct {
 	ended bool // the last byte was handed out
 }
 
-// Open starts a reading of the batch, without the rows that Skip leaves out. The caller must close the body once nothing
-// can read from it any more.
+// Open starts a reading of the batch, without the rows that Skip leaves out. The caller must close the body once
+// nothing can read from it any more.
 func (b *Batch) Open() *Body {
 	b.Hold()
 	b.sent.Store(0)

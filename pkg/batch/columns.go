@@ -12,9 +12,9 @@ import (
 //
 // Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for a number, date or
 // timestamp, for a decimal an int64 too, which is its value times 10^Scale of the schema's column, and for a variable
-// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values of
-// every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order, since
-// they never leave the process.
+// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values
+// of every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order,
+// since they never leave the process.
 type Columns struct {
 	// Vectors are views of the batch's buffer, one for each column of the schema. They must not be written to, and
 	// neither they nor their values may be kept after Close.
@@ -68,8 +68,8 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 	return c, nil
 }
 
-// Passed notes that the driver has sent the rows before this one, for Batch.Sent: unlike a Body, arrays do not notice how
-// far they were read. At Rows it calls Batch.AllRead, once: a worker waits for the answer from here on.
+// Passed notes that the driver has sent the rows before this one, for Batch.Sent: unlike a Body, arrays do not notice
+// how far they were read. At Rows it calls Batch.AllRead, once: a worker waits for the answer from here on.
 func (c *Columns) Passed(row int) {
 	if c.batch == nil || c.Rows == c.From {
 		return

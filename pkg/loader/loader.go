@@ -206,8 +206,8 @@ func Busy(table, run, end string) error {
 // MadeBy is the comment on tables that terapush has made.
 const MadeBy = "made by terapush"
 
-// MayRemove returns nil if an existing table may be dropped (CreateRecreate) or emptied (CreateTruncate): its comment is
-// MadeBy, or MayDrop is one of names, all of which a user may use for it. table is its name in the error.
+// MayRemove returns nil if an existing table may be dropped (CreateRecreate) or emptied (CreateTruncate): its comment
+// is MadeBy, or MayDrop is one of names, all of which a user may use for it. table is its name in the error.
 func (p Preparation) MayRemove(table, comment string, names ...string) error {
 	if comment == MadeBy || p.MayDrop != "" && slices.Contains(names, p.MayDrop) {
 		return nil
@@ -255,8 +255,8 @@ type Table struct {
 	HasRows  bool // it held rows before the run
 }
 
-// SinkMark is part of the version of a server that keeps nothing of what it is sent, and NoCountMark of one that does not
-// even count it.
+// SinkMark is part of the version of a server that keeps nothing of what it is sent, and NoCountMark of one that does
+// not even count it.
 const (
 	SinkMark    = "terapush-sink"
 	NoCountMark = SinkMark + "-no-count"

@@ -26,8 +26,8 @@ type Features struct {
 	Checker   Checker
 }
 
-// FeaturesOf returns what l can do. It is asked once, after Driver.Open, and is the only place that looks: a Loader must
-// not be wrapped before, since a wrapper would hide its interfaces.
+// FeaturesOf returns what l can do. It is asked once, after Driver.Open, and is the only place that looks: a Loader
+// must not be wrapped before, since a wrapper would hide its interfaces.
 func FeaturesOf(l Loader) (f Features) {
 	f.Resolver, _ = l.(Resolver)
 	f.Committer, _ = l.(Committer)

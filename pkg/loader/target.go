@@ -38,8 +38,8 @@ func (s Secret) Reveal() string { return string(s) }
 type TLSMode string
 
 // The TLS modes. TLSAuto leaves the choice to the URL, and where that is silent prefers TLS on loopback and on Unix
-// sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does, the
-// URL alone decides.
+// sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does,
+// the URL alone decides.
 const (
 	TLSAuto    TLSMode = ""
 	TLSOff     TLSMode = "off"
@@ -109,8 +109,8 @@ func isScheme(s string) bool {
 	})
 }
 
-// endOfCredentials finds the '@' before the hosts, or -1. A password begins behind a ':'; where a database or parameters
-// come first there is none, and an '@' in them is theirs.
+// endOfCredentials finds the '@' before the hosts, or -1. A password begins behind a ':'; where a database or
+// parameters come first there is none, and an '@' in them is theirs.
 func endOfCredentials(rest string) int {
 	if i := strings.IndexAny(rest, ":/?"); i >= 0 && rest[i] != ':' {
 		rest = rest[:i]
@@ -127,7 +127,8 @@ func unescape(s string) string {
 }
 
 // ShowsPassword reports whether the URL holds a password in the clear, before the host or among the parameters. That
-// includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right there.
+// includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right
+// there.
 func (t Target) ShowsPassword() bool {
 	return t.Password != "" || t.Params.Get("password") != "" || slices.ContainsFunc(endpoints(), func(name string) bool {
 		return slices.ContainsFunc(t.Params[name], func(text string) bool { return strings.Contains(text, "@") })
