@@ -93,7 +93,8 @@ func sinkTable(to io.Writer, f sinkFlags, servers openSinks) error {
 		if busy := s.server.Busy().Seconds(); busy > 0 {
 			perSecond = float64(took.Bytes) / busy / (1 << 30)
 		}
-		line := fmt.Sprintf("%s\t%d\t%d\t%d\t%s\t%.2f\t", s.name, took.Connections, took.Statements, took.Rows, units.Bytes(took.Bytes), perSecond)
+		line := fmt.Sprintf("%s\t%d\t%d\t%d\t%s\t%.2f\t", s.name, took.Connections, took.Statements, took.Rows,
+			units.Bytes(took.Bytes), perSecond)
 		if f.fail > 0 {
 			line += fmt.Sprintf("%d\t", took.Failed)
 		}

@@ -128,7 +128,8 @@ func (s *sweeper) read(args []string) error {
 		s.record = filepath.Join(s.process.State, "sweeps", name+".sweep.jsonl")
 	}
 	planFile, config := input{"--plan", s.planFile}, input{"--config", s.file}
-	err = errors.Join(refuseOver("--report", s.html, input{"the record", s.record}, planFile, config), refuseOver("--record", s.record, planFile, config))
+	err = errors.Join(refuseOver("--report", s.html, input{"the record", s.record}, planFile, config),
+		refuseOver("--record", s.record, planFile, config))
 	if err != nil {
 		return err
 	}

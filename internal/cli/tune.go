@@ -119,7 +119,8 @@ func (t *tuner) run(ctx context.Context) error {
 	}
 	tried := len(found.Trials) > 0
 	// A search that fails before its first trial fails as that push did.
-	early := tried && push.OutcomeOf(err) != report.VerificationFailed || errors.Is(err, sweep.ErrStopped) || errors.Is(err, sweep.ErrUnreachable)
+	early := tried && push.OutcomeOf(err) != report.VerificationFailed ||
+		errors.Is(err, sweep.ErrStopped) || errors.Is(err, sweep.ErrUnreachable)
 	if err != nil && early {
 		err = endedEarly(err, tried)
 	}

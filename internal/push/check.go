@@ -62,8 +62,8 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	}
 	server := p.target.loader.Server()
 	c.Endpoint = dialAddress(server.Endpoint)
-	connected := loader.Finding{Check: "connection", Grade: loader.GradeOK, Found: strings.TrimSpace(server.Product + " " + server.Version)}
-	if c.Endpoint != "" {
+	connected := loader.Finding{Check: "connection", Grade: loader.GradeOK}
+	if connected.Found = strings.TrimSpace(server.Product + " " + server.Version); c.Endpoint != "" {
 		connected.Found += " at " + c.Endpoint
 	}
 	var warnings notes

@@ -59,7 +59,8 @@ func (p *plan) adjustWorkers(caps loader.Caps) {
 		return
 	}
 	p.workers = most
-	p.notes.warnf("%d workers are lowered to %d, the number of loads that the server runs at a time: more would only wait in its queue", was, most)
+	p.notes.warnf("%d workers are lowered to %d, the number of loads that the server runs at a time: "+
+		"more would only wait in its queue", was, most)
 }
 
 // negotiate agrees on method, format, guarantee and batch size.

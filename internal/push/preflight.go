@@ -147,7 +147,8 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 	}
 	reserver := p.target.can.Reserver
 	if reserver == nil {
-		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key", p.target.driver.Name())
+		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
+			p.target.driver.Name())
 	}
 	var first int64
 	err := p.target.ask(ctx, "first key", func(ctx context.Context) (err error) {

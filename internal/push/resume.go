@@ -186,7 +186,8 @@ func (s *state) findLost(ctx context.Context) (lost runlog.Done, err error) {
 }
 
 func (s *state) warnOfLoss(batches int64) {
-	s.notes.warnf("the server lost %s that it had acknowledged; the lost rows are sent again", english.Plural(int(batches), "batch", "batches"))
+	s.notes.warnf("the server lost %s that it had acknowledged; the lost rows are sent again",
+		english.Plural(int(batches), "batch", "batches"))
 }
 
 // requireNoRows checks, by one scan, that batches without claims have no rows. A crash takes both; rows without claims

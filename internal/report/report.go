@@ -293,7 +293,7 @@ func (r *Report) Measure(s event.Snapshot, q stats.Quantiles, u stats.Usage) {
 	}
 	r.Latency.BatchSeconds = Quantiles(q)
 	r.WorkerSeconds = secondsByState(s.WorkerSeconds)
-	r.Client.Cores, r.Client.UserSeconds, r.Client.SystemSeconds, r.Client.PeakRSSBytes = u.Cores, u.UserSeconds, u.SystemSeconds, u.PeakRSSBytes
+	r.Client = Client{Cores: u.Cores, UserSeconds: u.UserSeconds, SystemSeconds: u.SystemSeconds, PeakRSSBytes: u.PeakRSSBytes}
 }
 
 func secondsByState(all map[event.State]float64) map[string]float64 {

@@ -94,11 +94,13 @@ func (r Report) explain(l event.Limit) (lostTo string, evidence []string) {
 	case event.LimitNetwork:
 		return "waiting for the network", []string{
 			"retransmitted " + percent(e.Retransmitted), when(e.SndbufLimited != 0, "send buffer too small "+percent(e.SndbufLimited)),
-			when(e.FastestBits >= nearFlowLimit, fmt.Sprintf("fastest connection %s, one flow on EC2 gets %s", bits(e.FastestBits), bits(flowLimit))),
+			when(e.FastestBits >= nearFlowLimit,
+				fmt.Sprintf("fastest connection %s, one flow on EC2 gets %s", bits(e.FastestBits), bits(flowLimit))),
 		}
 	case event.LimitProtocol:
 		return "in round trips and overhead", []string{
-			fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)), fmt.Sprintf("wire/payload %.2f", e.WirePerPayload),
+			fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)),
+			fmt.Sprintf("wire/payload %.2f", e.WirePerPayload),
 		}
 	case event.LimitRate:
 		return "waiting for --max-rate", []string{units.Bytes(r.Plan.MaxRate) + "/s"}
