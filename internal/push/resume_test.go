@@ -105,7 +105,7 @@ func TestResumeAfterTheServerLostSome(t *testing.T) {
 	p.failOn("", nil)
 	r := p.succeeds("--resume " + p.run())
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 	require.EqualValues(t, 195, r.Result.Rows)
 	require.Zero(t, r.Run.ResumedRows)
 }

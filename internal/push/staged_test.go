@@ -224,7 +224,7 @@ func TestStagedServerLostSome(t *testing.T) {
 	}
 	r := p.succeeds(grouped)
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 	require.EqualValues(t, 195, r.Result.Rows)
 }
 
@@ -309,7 +309,7 @@ func TestNoMoreThanTheServerRuns(t *testing.T) {
 	p.memory.Caps = &loader.Caps{Formats: []batch.Format{batch.TSV}, Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
 	r := p.succeeds(small)
 	require.Equal(t, 3, r.Plan.Workers)
-	require.Equal(t, []string{"4 workers are lowered to the 3 loads that the server runs at a time: more would only wait in its queue"}, r.Warnings)
+	require.Equal(t, []string{"4 workers are lowered to 3, the number of loads that the server runs at a time: more would only wait in its queue"}, r.Warnings)
 }
 
 func TestFinisher(t *testing.T) {
@@ -335,7 +335,7 @@ func TestFinisher(t *testing.T) {
 	p.finish = func(context.Context, loader.KeyRange, int64) ([]string, error) {
 		return nil, errors.New("no backend is alive")
 	}
-	r = p.fails(small, report.Failed, "waiting until the rows can be read: no backend is alive")
+	r = p.fails(small, report.Failed, "waiting until the rows are visible: no backend is alive")
 	require.Equal(t, runlog.Loaded, p.record().Stage)
 	p.finish = func(context.Context, loader.KeyRange, int64) ([]string, error) { return nil, nil }
 	p.succeeds("--resume " + r.Run.ID)
@@ -345,7 +345,7 @@ func TestFinisher(t *testing.T) {
 func TestPreflightThatHangs(t *testing.T) {
 	for op, want := range map[string]string{
 		"open":    "opening memory://u@h/d: no answer within 10s",
-		"prepare": "making table documents ready, or looking at it: no answer within 10s",
+		"prepare": "preparing table documents: no answer within 10s",
 		"probe":   "probing for transactions: no answer within 10s",
 	} {
 		synctest.Test(t, func(t *testing.T) {

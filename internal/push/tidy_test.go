@@ -110,9 +110,9 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	p.bare = true
 	p.succeeds(small)
 	p.fails(small, report.PreflightFailed, "table memory holds rows (choose --append")
-	p.fails(small+" --append", report.PreflightFailed, "memory cannot find out which keys are free: give --first-key besides --append, behind the table's largest key")
+	p.fails(small+" --append", report.PreflightFailed, "memory cannot find the free keys: give --first-key with --append, behind the table's largest key")
 	p.fails(small+" --append --first-key 190", report.PreflightFailed,
-		"5 rows of table memory have keys from 190 to 384, which are to be the run's: choose a larger --first-key")
+		"5 rows of table memory have keys from 190 to 384, which the run needs: choose a larger --first-key")
 	p.exact(0, 195)
 	first := p.run()
 	require.NoError(t, os.RemoveAll(filepath.Join(p.state, first)))
@@ -134,5 +134,5 @@ func TestAppendFromAChosenKey(t *testing.T) {
 
 	p = newStore(t)
 	r = p.succeeds(small + " --append --first-key 200")
-	require.Equal(t, []string{"nobody has looked whether the keys from 200 on are free in table memory"}, r.Warnings)
+	require.Equal(t, []string{"it was not checked that the keys from 200 on are free in table memory"}, r.Warnings)
 }
