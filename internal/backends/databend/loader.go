@@ -47,7 +47,7 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 		log: deps.Log, caps: p.method.Caps,
 	}
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failedBefore, Classify: d.Classify,
+		Name: p.name.table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failedBefore, Classify: d.Classify,
 	}
 	if err := l.open(ctx, t, deps); err != nil {
 		_ = l.Close()

@@ -80,6 +80,23 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// As on other databases, the name of a table is enough, however --table was written.
+func TestNameOfATableThatMayBeDropped(t *testing.T) {
+	for _, name := range []string{"t", "db.t"} {
+		f := newFake(t)
+		f.on("SELECT table_id", say(result([]any{"7", "FUSE", ""})))
+		f.on("TRUNCATE TABLE `db`.`t`", say(result()))
+		target := f.target(insertNoPresign)
+		target.Table = "db.t"
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		p := preparation(insertNoPresign)
+		p.Create, p.MayDrop = loader.CreateTruncate, name
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+	}
+}
+
 // What a lost answer makes necessary is tried before anything is made.
 func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	f := newFake(t)
