@@ -147,6 +147,7 @@ func is(err error, code int) bool {
 // Codes that the code itself asks for, under the server's names.
 const (
 	unknownDatabase       = 1003
+	permissionDenied      = 1063
 	duplicatedUpsertFiles = 2014
 	storageUnsupported    = 3902
 )

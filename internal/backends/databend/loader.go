@@ -47,7 +47,12 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 		log: deps.Log, caps: p.method.Caps,
 	}
 	l.Table = &sqlload.Table{
-		Name: p.name.table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failedBefore, Classify: d.Classify,
+		Name: p.name.table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failedBefore,
+		Classify: func(err error) loader.Verdict { // of a statement that no host has answered
+			v := verdict(err)
+			v.SessionDead = v.SessionDead || unreachable(err)
+			return v
+		},
 	}
 	if err := l.open(ctx, t, deps); err != nil {
 		_ = l.Close()
