@@ -20,7 +20,7 @@ var _ loader.Checker = (*opened)(nil)
 // CheckServer compares the server's limits with the push, and checks the table and the privileges on it. Open has
 // checked that the server takes what the method sends.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	c := boundedConn{conn{of: l}}
+	c := boundedConn{conn{run: l.run}}
 	findings, err := l.check(ctx, c, i)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the next check would wait as long

@@ -111,7 +111,7 @@ func TestChecks(t *testing.T) {
 		},
 		"a server that plans nothing": {
 			broken: func(f *fake) { f.on("EXPLAIN", say(failure(1005, "no"))) },
-			want: loader.Finding{Check: "privileges", Grade: loader.GradeUnknown, Found: "the server does not say: server error 1005: no"},
+			want:   loader.Finding{Check: "privileges", Grade: loader.GradeUnknown, Found: "the server does not say: server error 1005: no"},
 		},
 		"nodes that cannot be listed": {
 			broken: func(f *fake) { f.on(selectNodes, say(failure(1063, "no"))) },
