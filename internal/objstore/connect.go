@@ -83,7 +83,7 @@ func (s *Store) adopt(o *s3.Options, mode loader.TLSMode) (err error) {
 		if s.endpoint, err = endpointOf("AWS_ENDPOINT_URL", *o.BaseEndpoint); err != nil {
 			return err
 		}
-		if err := checkTLS(mode, s.endpoint); err != nil {
+		if err := tlsFits(mode, s.endpoint); err != nil {
 			return err
 		}
 		s.pathStyle = s.pathStyle || plainHost(s.endpoint)

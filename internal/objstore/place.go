@@ -76,7 +76,7 @@ func placeOf(t loader.Target) (p place, err error) {
 			return p, fmt.Errorf("path_style=%s is neither true nor false", text)
 		}
 	}
-	return p, checkTLS(t.TLS, p.endpoint)
+	return p, tlsFits(t.TLS, p.endpoint)
 }
 
 // bucketOf is looser than Amazon's rules: other stores allow capitals and underscores.
@@ -134,7 +134,7 @@ func plainHost(endpoint string) bool {
 }
 
 // checkTLS refuses a wish that contradicts the endpoint: whether TLS is spoken is what its scheme says.
-func checkTLS(mode loader.TLSMode, endpoint string) error {
+func tlsFits(mode loader.TLSMode, endpoint string) error {
 	plain := strings.HasPrefix(endpoint, "http:")
 	switch {
 	case plain && (mode == loader.TLSRequire || mode == loader.TLSVerify):
