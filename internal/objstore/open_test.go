@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,13 +23,11 @@ func TestCheck(t *testing.T) {
 		"postgres://bucket/p":                          "named s3://bucket/prefix",
 		"s3:///p":                                      "with one bucket",
 		"s3://a-bucket,b-bucket/p":                     "with one bucket",
-		"s3://localhost:9000/bucket":                   `"localhost:9000" cannot be a bucket`,
-		"s3://bü/p":                                    "cannot be a bucket",
+		"s3://localhost:9000/bucket":                   `"localhost:9000" is not the name of a bucket`,
+		"s3://bü/p":                                    "is not the name of a bucket",
 		"s3://AKID:secret@bucket/p":                    "takes no credentials",
 		"s3://bucket/a//b":                             "empty",
 		"s3://bucket/../b":                             "..",
-		"s3://bucket/a%0Ab":                            "control characters",
-		"s3://bucket/" + strings.Repeat("x", 600):      "1024 at most",
 		"s3://bucket/p?endpoint=127.0.0.1:9000":        "http://host:port",
 		"s3://bucket/p?endpoint=http://a:sEcReT@host":  "parameter endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?server_endpoint=sEcReT@host":    "parameter server_endpoint of the s3:// URL has a user or a password in it",

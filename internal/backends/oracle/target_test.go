@@ -106,7 +106,7 @@ func TestCheckRefuses(t *testing.T) {
 		"no store":              {plainURL, method(methodCloudCopy, nil), []string{"--via s3://bucket/prefix"}},
 		"a store without https": {plainURL, via("s3://bucket/in?endpoint=http://a.b:1"), []string{"over https alone"}},
 		"wildcards":             {plainURL, via("s3://bucket/in*"), []string{"wildcards"}},
-		"a bad store":           {plainURL, via("s3://b/in"), []string{"cannot be a bucket"}},
+		"a bad store":           {plainURL, via("s3://b/in"), []string{"is not the name of a bucket"}},
 		"two tables":            {plainURL, table("a,b"), []string{"a run loads one table"}},
 		"three names":           {plainURL, table("a.b.c"), []string{"table or schema.table"}},
 		"a quoted table":        {plainURL, table(`a"b`), []string{"no quotation marks"}},
