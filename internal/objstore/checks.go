@@ -20,8 +20,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// CheckServer asks about the bucket, which Open has listed, and writes nothing. reader loads the objects afterwards, such
-// as "Doris"; "" where the objects are the goal. An error says that the store does not answer.
+// CheckServer asks about the bucket, which Open has listed, and writes nothing. reader loads the objects afterwards,
+// such as "Doris"; "" where the objects are the goal. An error says that the store does not answer.
 func (s *Store) CheckServer(ctx context.Context, _ loader.Intent, reader string) ([]loader.Finding, error) {
 	listed := finding("bucket", loader.GradeOK,
 		s.String()+" was listed; whether objects may be put there is not tried, since nothing is written", "")
@@ -81,7 +81,8 @@ func (s *Store) regionFinding(region string) loader.Finding {
 		return finding("region", loader.GradeOK, "the store takes requests signed for "+s.region, "")
 	}
 	return finding("region", loader.GradeWarn,
-		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: the way is long, and traffic is paid for", region, s.region),
+		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: the way is long, and traffic is paid for",
+			region, s.region),
 		"write ?region="+region+" into the s3:// URL")
 }
 

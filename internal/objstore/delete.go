@@ -63,8 +63,9 @@ func (r *Run) deleteObjects(ctx context.Context, names []string) error {
 		return failed(fmt.Sprintf("delete %d objects of %s", len(names), r.folder), err)
 	}
 	for _, e := range done.Errors { // inside an answer with status 200
-		if code := aws.ToString(e.Code); code != "NoSuchKey" {
-			return failed("delete "+aws.ToString(e.Key), &failure{status: http.StatusOK, code: code, message: aws.ToString(e.Message)})
+		f := &failure{status: http.StatusOK, code: aws.ToString(e.Code), message: aws.ToString(e.Message)}
+		if f.code != "NoSuchKey" {
+			return failed("delete "+aws.ToString(e.Key), f)
 		}
 	}
 	return nil

@@ -34,7 +34,8 @@ type Object struct {
 // Run returns the objects of a run. The id is a single path segment.
 func (s *Store) Run(run string) *Run {
 	r := &Run{store: s, folder: s.under() + run + "/"}
-	if run == "." || !fs.ValidPath(run) || strings.ContainsFunc(run, func(c rune) bool { return c <= ' ' || c == '/' || c >= 0x7f }) {
+	special := func(c rune) bool { return c <= ' ' || c == '/' || c >= 0x7f }
+	if run == "." || !fs.ValidPath(run) || strings.ContainsFunc(run, special) {
 		r.err = fmt.Errorf("objstore: %q cannot be the name of a folder", run)
 	}
 	return r
