@@ -1,5 +1,5 @@
-// Package network opens the connections of all back-ends, so that one place sets keep-alives and time limits, counts
-// what the sockets really took, and measures what they waited for.
+// Package network opens the connections of all back-ends: one place sets keep-alives and time limits, counts what the
+// sockets took, and measures what they waited for.
 package network
 
 import (
@@ -12,29 +12,29 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// unacknowledged is how long the kernel keeps data that the server does not acknowledge before it closes the connection.
-// Without it a vanished server holds a worker for the kernel's quarter of an hour.
+// unacknowledged is how long data may stay unacknowledged before the kernel closes the connection. By default a server
+// that is gone holds a worker for a quarter of an hour.
 const unacknowledged = 60 * time.Second
 
-// Dialer opens TCP and Unix connections and keeps an account of them. The zero value works. Buffer sizes are left to the
-// kernel: SO_SNDBUF would switch its autotuning off.
+// Dialer opens TCP and Unix connections and keeps an account of them. The zero value is ready to use. Buffer sizes are the
+// kernel's: SO_SNDBUF would end its autotuning.
 type Dialer struct {
 	sent atomic.Int64
 
 	mu     sync.Mutex
-	ways   map[string]*way
+	routes map[string]*route
 	open   map[*conn]struct{}
 	dials  map[*dial]struct{}
 	closed event.Sockets // the account of connections that are closed
 }
 
-// dial is a connection being made.
+// dial is a connection that is being opened.
 type dial struct {
 	since time.Time
-	way   *way
+	route *route
 }
 
-// DialContext connects; the dialer keeps the account of the connection.
+// DialContext opens a connection and keeps its account.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	plain := net.Dialer{
 		Timeout:         10 * time.Second,
@@ -49,12 +49,12 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	took := time.Since(begun.since)
 	d.closed.Awaited += took.Seconds()
 	d.closed.Turns++
-	d.closed.RoundTrips += min(took, begun.way.roundTrip()).Seconds()
+	d.closed.RoundTrips += min(took, begun.route.roundTrip()).Seconds()
 	if err != nil {
 		return nil, err
 	}
 	d.closed.Dialled++
-	made := newConn(d, begun.way, c)
+	made := newConn(d, begun.route, c)
 	d.open[made] = struct{}{}
 	return made, nil
 }
@@ -63,23 +63,23 @@ func (d *Dialer) begin(network, address string) *dial {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.open == nil {
-		d.open, d.dials, d.ways = make(map[*conn]struct{}), make(map[*dial]struct{}), make(map[string]*way)
+		d.open, d.dials, d.routes = make(map[*conn]struct{}), make(map[*dial]struct{}), make(map[string]*route)
 	}
-	w := d.ways[network+" "+address]
-	if w == nil {
-		w = new(way)
-		d.ways[network+" "+address] = w
+	r := d.routes[network+" "+address]
+	if r == nil {
+		r = new(route)
+		d.routes[network+" "+address] = r
 	}
-	begun := &dial{since: time.Now(), way: w}
+	begun := &dial{since: time.Now(), route: r}
 	d.dials[begun] = struct{}{}
 	return begun
 }
 
-// Sent returns how many bytes all connections have handed to the kernel, protocol overhead and TLS included.
+// Sent returns the bytes that all connections have written, with protocol overhead and TLS.
 func (d *Dialer) Sent() int64 { return d.sent.Load() }
 
-// Sockets returns the account of all connections, open and closed. Waits under way count up to now. It takes about a
-// microsecond and a system call for each open connection.
+// Sockets returns the account of all connections, open and closed, with waits that go on. It takes a system call of about
+// a microsecond for each open connection.
 func (d *Dialer) Sockets() event.Sockets {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,8 +88,8 @@ func (d *Dialer) Sockets() event.Sockets {
 	var smoothed time.Duration
 	var known int
 	for c := range d.open {
-		k, ok := c.look()
-		c.account.addTo(&all)
+		k, ok := c.sample()
+		c.addTo(&all)
 		if ok {
 			known++
 			smoothed += k.smoothed
@@ -99,18 +99,18 @@ func (d *Dialer) Sockets() event.Sockets {
 	if known > 0 {
 		all.RTT = (smoothed / time.Duration(known)).Seconds()
 	}
-	for _, w := range d.ways {
-		if shortest := w.kernel.Load(); shortest > 0 {
+	for _, r := range d.routes {
+		if shortest := r.kernel.Load(); shortest > 0 {
 			all.Kernel = true
-			if all.MinRTT == 0 || time.Duration(shortest).Seconds() < all.MinRTT {
-				all.MinRTT = time.Duration(shortest).Seconds()
+			if all.MinRTT == 0 || seconds(shortest) < all.MinRTT {
+				all.MinRTT = seconds(shortest)
 			}
 		}
 	}
 	for b := range d.dials {
 		waited := time.Since(b.since)
 		all.Awaited += waited.Seconds()
-		all.RoundTrips += min(waited, b.way.roundTrip()).Seconds()
+		all.RoundTrips += min(waited, b.route.roundTrip()).Seconds()
 	}
 	return all
 }
@@ -123,28 +123,27 @@ func (d *Dialer) remove(c *conn) {
 		return
 	}
 	delete(d.open, c)
-	c.look()
-	c.account.addTo(&d.closed)
+	c.sample()
+	c.addTo(&d.closed)
 }
 
-// way is what is known of the route to one address. It is safe for concurrent use.
-type way struct {
-	kernel   atomic.Int64 // shortest round trip that TCP has seen, in nanoseconds; 0: none
+// route is what is known of the route to one address. It is safe for concurrent use.
+type route struct {
+	kernel   atomic.Int64 // shortest round trip of TCP, in nanoseconds; 0: none
 	question atomic.Int64 // shortest time from a small question to its answer, likewise
 }
 
-// small is how many bytes a question may have to count as a measurement of the round trip: it is no batch, and takes the
-// server next to no time.
+// small is how many bytes a question may have to measure the round trip: it takes the server next to no time.
 const small = 4 << 10
 
-// roundTrip returns the shortest time in which anything can come back, 0 where it is not known. TCP's own is that to
-// the next proxy, if there is one; a question goes all the way, but takes the server some time, too.
-func (w *way) roundTrip() time.Duration {
-	return time.Duration(max(w.kernel.Load(), w.question.Load()))
+// roundTrip returns the shortest time in which an answer can come; 0: not known. TCP's round trip ends at a proxy; a
+// question goes all the way, but takes the server some time.
+func (r *route) roundTrip() time.Duration {
+	return time.Duration(max(r.kernel.Load(), r.question.Load()))
 }
 
-// shorten lowers a shortest time.
-func shorten(shortest *atomic.Int64, to time.Duration) {
+// lower sets a shortest time that to is below.
+func lower(shortest *atomic.Int64, to time.Duration) {
 	for {
 		now := shortest.Load()
 		if to <= 0 || now > 0 && now <= int64(to) || shortest.CompareAndSwap(now, int64(to)) {

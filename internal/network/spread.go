@@ -3,7 +3,6 @@ package network
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -12,31 +11,23 @@ import (
 )
 
 // Spread dials the addresses of a name in turn. A store's name has several, each a machine with limits of its own, and
-// net.Dialer takes the first one that answers, which is nearly always the same.
+// net.Dialer nearly always takes the same one.
 //
-// An address that cannot be dialled is left out for a while, so an IPv6 address without a route to it, or a service that
-// listens on one address of localhost only, costs one failed dial and not every second one. (The AWS SDK's
-// WithRoundRobinDNS gives up at the first such address.)
+// An address that cannot be dialled is excluded for a while, so an IPv6 address without a route, or a service on only
+// one address of localhost, costs one failed dial and not every second one. (The AWS SDK's WithRoundRobinDNS gives up at
+// the first such address.)
 //
-// It is not for every connection: whether two addresses of a name lead to the same service only a back-end knows
-// (loader.Deps.Spread). The name may be that of a primary and its copies, which a list of hosts in the order of
-// preference stands for in /etc/hosts. A server may know its own connections only, so that a KILL which reaches
-// another one ends nothing, or another session. And an answer in pages has to be fetched where the question went. So
-// it is used
-//
-//   - by stores: every address takes every request;
-//   - by Doris for stream loads and sessions of INSERT: labels are the cluster's, whichever frontend is asked. The
-//     connections that make the table and check it stay with one, since another may not know of it yet;
-//   - by TiDB for loading sessions: every server takes writes, and lists and kills the sessions of all;
-//
-// and not by PostgreSQL (pgconn tries the addresses itself, in their order, as target_session_attrs needs; the nodes of
-// YugabyteDB are asked for, and taken in turn), MySQL, MariaDB and SingleStore (KILL), Databend (pages, and the end of
-// queries) and Oracle (Fast Ingest is flushed on the instance that took the rows). There the target lists the hosts that
-// are to be taken in turn, and Resolve goes to each.
+// Only a back-end knows whether two addresses of a name lead to the same service (loader.Deps.Spread): the name may be
+// that of a primary and its copies, a KILL may reach only the server's own sessions, and the pages of an answer are
+// where the query went. So it is used by stores, whose addresses take every request; by Doris for stream loads and
+// sessions of INSERT, since labels belong to the cluster, but not for what makes and checks the table, which another
+// frontend may not know yet; and by TiDB for loading sessions, since every server takes writes and kills any session.
+// PostgreSQL (target_session_attrs), MySQL, MariaDB and SingleStore (KILL), Databend (pages, KILL) and Oracle (Fast
+// Ingest is flushed on its instance) do not use it: there the target lists the hosts, and Resolve goes to each.
 type Spread struct {
 	// Dial connects to an address.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// Lookup finds the addresses of a host; nil for the system's resolver.
+	// Lookup finds the addresses of a host; nil is the system's resolver.
 	Lookup func(ctx context.Context, host string) ([]string, error)
 
 	mu    sync.Mutex
@@ -44,43 +35,24 @@ type Spread struct {
 }
 
 const (
-	// lookupEvery is how long addresses are used: Amazon's names change theirs after five seconds.
-	lookupEvery = 5 * time.Second
-	// leftOut is how long an address is left out. One that drops packets costs dialTimeout each time.
-	leftOut = time.Minute
-	// dialTimeout is how long an address may take as long as there is another one: the first packet is sent again
-	// after one second. A push tries for ten seconds in all, and net.Dialer waits for an IPv6 address no longer than a
-	// third of one.
+	// lookupInterval is how long addresses are used: Amazon's names change theirs after five seconds.
+	lookupInterval = 5 * time.Second
+	// exclusion is how long an address is tried last. One that drops packets costs dialTimeout each time.
+	exclusion = time.Minute
+	// dialTimeout bounds a dial while there is another address: the first packet is sent again after one second, and a
+	// push tries for ten seconds in all.
 	dialTimeout = 2 * time.Second
 )
 
+// addresses are those of a name.
 type addresses struct {
-	all  []string
-	old  time.Time // all is looked up again from then on
-	next int
-	out  map[string]time.Time // by ip:port, until when
+	all      []string
+	expire   time.Time
+	next     int
+	excluded map[string]time.Time // by ip:port, until when
 }
 
-// inTurn lists addresses of the port, beginning with another one at every call. Those that are left out come last.
-func (a *addresses) inTurn(port string, now time.Time) []string {
-	var usable, out []string
-	for _, ip := range a.all {
-		address := net.JoinHostPort(ip, port)
-		if now.Before(a.out[address]) {
-			out = append(out, address)
-		} else {
-			usable = append(usable, address)
-		}
-	}
-	if len(usable) == 0 {
-		usable, out = out, nil
-	}
-	from := a.next % len(usable)
-	a.next++
-	return slices.Concat(usable[from:], usable[:from], out)
-}
-
-// DialContext connects to the next address of the name, or to the one after it if it cannot be reached, and so on.
+// DialContext connects to the next address of the name, or to the first after it that can be reached.
 func (s *Spread) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || net.ParseIP(host) != nil || !strings.HasPrefix(network, "tcp") {
@@ -90,9 +62,9 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var failures []error
-	for all := s.inTurn(host, port); len(all) > 0; all = all[1:] {
-		address := all[0]
-		c, err := s.dial(ctx, network, address, len(all) == 1)
+	order := s.order(host, port)
+	for i, address := range order {
+		c, err := s.dial(ctx, network, address, i == len(order)-1)
 		if err == nil {
 			return c, nil
 		}
@@ -100,7 +72,7 @@ func (s *Spread) DialContext(ctx context.Context, network, address string) (net.
 		if ctx.Err() != nil {
 			break
 		}
-		s.leaveOut(host, address)
+		s.exclude(host, address)
 	}
 	return nil, errors.Join(failures...)
 }
@@ -114,11 +86,11 @@ func (s *Spread) dial(ctx context.Context, network, address string, last bool) (
 	return s.Dial(ctx, network, address)
 }
 
-// lookUp finds the host's addresses, where they are not known or old.
+// lookUp finds the host's addresses where they are unknown or expired.
 func (s *Spread) lookUp(ctx context.Context, host string) error {
 	s.mu.Lock()
 	known := s.names[host]
-	fresh := known != nil && time.Now().Before(known.old)
+	fresh := known != nil && time.Now().Before(known.expire)
 	s.mu.Unlock()
 	if fresh {
 		return nil
@@ -140,23 +112,36 @@ func (s *Spread) lookUp(ctx context.Context, host string) error {
 		s.names = make(map[string]*addresses)
 	}
 	if s.names[host] == nil {
-		s.names[host] = &addresses{out: make(map[string]time.Time)}
+		s.names[host] = &addresses{excluded: make(map[string]time.Time)}
 	}
-	s.names[host].all, s.names[host].old = found, time.Now().Add(lookupEvery)
+	s.names[host].all, s.names[host].expire = found, time.Now().Add(lookupInterval)
 	return nil
 }
 
-func (s *Spread) inTurn(host, port string) []string {
+// order lists the addresses of a host, from another one at every call, excluded ones last.
+func (s *Spread) order(host, port string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.names[host].inTurn(port, time.Now())
+	a, now := s.names[host], time.Now()
+	var usable, excluded []string
+	for _, ip := range a.all {
+		address := net.JoinHostPort(ip, port)
+		if now.Before(a.excluded[address]) {
+			excluded = append(excluded, address)
+		} else {
+			usable = append(usable, address)
+		}
+	}
+	if len(usable) == 0 {
+		usable, excluded = excluded, nil
+	}
+	from := a.next % len(usable)
+	a.next++
+	return slices.Concat(usable[from:], usable[:from], excluded)
 }
 
-// leaveOut puts an address behind the others for a while, and forgets those whose time is over.
-func (s *Spread) leaveOut(host, address string) {
+func (s *Spread) exclude(host, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, out := time.Now(), s.names[host].out
-	maps.DeleteFunc(out, func(_ string, until time.Time) bool { return now.After(until) })
-	out[address] = now.Add(leftOut)
+	s.names[host].excluded[address] = time.Now().Add(exclusion)
 }
