@@ -241,7 +241,7 @@ func TestRunsLieApart(t *testing.T) {
 		defer func() { _ = again.Close() }()
 		p := loader.Preparation{Run: "run-1", Contract: contract(batch.CSV)}
 		_, err = again.Prepare(t.Context(), p)
-		require.ErrorContains(t, err, "000000000000.csv lies in the folder of this new run")
+		require.ErrorContains(t, err, "000000000000.csv is in the folder of this new run")
 		p.Resume = true
 		table, err := again.Prepare(t.Context(), p)
 		require.NoError(t, err)
