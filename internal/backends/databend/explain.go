@@ -34,71 +34,65 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
 	}
 
-	var all []loader.Statement
-	add := func(when string, texts ...string) {
+	var once, loads, after []loader.Statement
+	add := func(to *[]loader.Statement, when string, texts ...string) {
 		for _, text := range texts {
-			all = append(all, loader.Statement{When: when, Text: text})
+			*to = append(*to, loader.Statement{When: when, Text: text})
 		}
 	}
 	if labelled {
-		add("once", selectProcesses([]string{"QUERY-ID"}))
+		add(&once, "once", selectProcesses([]string{"QUERY-ID"}))
 	}
 	if via {
-		add("once", createStage(stage, explainedAccess(*t.Via)))
+		add(&once, "once", createStage(stage, explainedAccess(*t.Via)))
 	}
-	once := all
-	all = nil
 	if p.Create == loader.CreateTruncate { // of a table that exists; Table.Explain is about one that does not
-		add("once, where the table was there", s.Truncate())
+		add(&loads, "once, where the table was there", s.Truncate())
 		p.Create = loader.CreateIfMissing
 	}
 	const again = "after a lost answer and on a resume"
-	var afterLoss func() // what a method adds to Resolve
+	resolve := []loader.Statement{
+		{When: again + ", on every host for every ATTEMPT so far", Text: "GET " + cancelPath("QUERY-ID")},
+		{When: again + ", on every host until there is none", Text: selectProcesses([]string{"QUERY-ID", "…"})},
+		{When: again + ", on every host until there is none", Text: killQuery("SESSION")},
+	}
 	switch asked.method.Name {
 	case streamingLoad:
-		add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
-		afterLoss = func() {
-			add("where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
-				"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
-				"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
-		}
+		add(&loads, "per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
+		add(&resolve, again, s.SelectCount(span))
+		add(&resolve, "where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
+			"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
+			"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
 	case insert, insertNoPresign:
 		if asked.method.Name == insert {
-			add("per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
+			add(&loads, "per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
 		} else {
-			add("per batch", "PUT /v1/upload_to_stage to "+attached)
+			add(&loads, "per batch", "PUT /v1/upload_to_stage to "+attached)
 		}
-		add("per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
-		afterLoss = func() { add(again, removeAttempts(stage, batchID, c.Format)) }
+		add(&loads, "per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
+		add(&resolve, again, s.SelectCount(span), removeAttempts(stage, batchID, c.Format))
 	case stageLoad:
 		put := "PUT /v1/upload_to_stage to @" + stage + "/" + file
 		if via {
 			put = "PUT s3://" + path.Join(t.Via.Hosts[0], t.Via.Database, file)
 		}
-		add("per batch", put)
-		add("per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
+		add(&loads, "per batch", put)
+		add(&loads, "per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
 		span.Last = c.BatchRows*c.GroupBatches - 1
-		afterLoss = func() {}
+		add(&resolve, again, s.SelectCount(span))
 	}
 	if labelled {
-		add(again+", on every host for every ATTEMPT so far", "GET "+cancelPath("QUERY-ID"))
-		add(again+", on every host until there is none", selectProcesses([]string{"QUERY-ID", "…"}), killQuery("SESSION"))
-		add(again, s.SelectCount(span))
-		afterLoss()
+		loads = append(loads, resolve...)
 	}
-	if c.Staged() && !via {
-		add("per batch that is sent again", "LIST @"+stage+"/"+file)
-	}
-	all = slices.Concat(once, table.Explain(p, all))
-	switch {
+	switch own := (&serverStage{name: stage, folder: folder, format: c.Format}); {
 	case via:
-		add("afterwards", "DROP STAGE IF EXISTS "+stage)
+		add(&after, "afterwards", "DROP STAGE IF EXISTS "+stage)
 	case c.Staged():
-		own := &serverStage{name: stage, folder: folder, format: c.Format}
-		add("per group, once it is in the table", own.removeStatement([]string{"…"}))
-		add("afterwards", own.listStatement(folder+"/"))
+		add(&loads, "per batch that is sent again", own.listStatement(file))
+		add(&after, "per group, once it is in the table", own.removeStatement([]string{"…"}))
+		add(&after, "afterwards", own.listStatement(folder+"/"))
 	}
-	return all
+	return slices.Concat(once, table.Explain(p, loads), after)
 }
 
 // explainedAccess is what is known of a store without connecting to it.

@@ -162,8 +162,11 @@ func (e *noRowsError) Error() string {
 }
 
 func (e *noRowsError) hint() string {
-	if e.retry {
-		return "it is sent again, under the next label"
+	switch {
+	case e.retry && e.label == "":
+		return ""
+	case e.retry:
+		return "it is sent again under the next label"
 	}
 	return "was the run started twice, or were rows deleted meanwhile? start a new run"
 }
