@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -73,7 +73,7 @@ type Push struct {
 type Connect struct {
 	PasswordFile string
 	TLS          string
-	Trust        network.Trust
+	Trust        netio.Trust
 	// LookupEnv finds TERAPUSH_PASSWORD; nil finds nothing.
 	LookupEnv func(string) (string, bool)
 }

@@ -5,7 +5,7 @@ import (
 	"net"
 	"sync"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 )
 
 // Link finds the speed of the route to a target without sending it anything.
@@ -53,7 +53,7 @@ func (l Link) LeavesBy(to string) string {
 	switch {
 	case l.route == nil:
 		return ""
-	case network.Local(to):
+	case netio.Local(to):
 		return "lo"
 	case net.ParseIP(to) != nil:
 		return l.route(net.JoinHostPort(to, "9")) // any port will do
@@ -65,7 +65,7 @@ func (l Link) LeavesBy(to string) string {
 // this machine itself.
 func (l Link) Bits(to string) int64 {
 	nic := l.LeavesBy(to)
-	if nic == "" || network.Local(to) {
+	if nic == "" || netio.Local(to) {
 		return 0
 	}
 	if l.instance != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/terapush/terapush/internal/httpload"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -62,7 +62,7 @@ func (s *Store) connect(ctx context.Context, t loader.Target, d loader.Deps) err
 	}
 	dial := d.Spread
 	if dial == nil {
-		spread := network.Spread{Dial: d.Dial}
+		spread := netio.Spread{Dial: d.Dial}
 		dial = spread.DialContext
 	}
 	s.http = httpload.NewClient(httpload.Options{

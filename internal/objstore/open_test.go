@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -172,7 +172,7 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "name the certificate's authority with --tls-ca")
 
 	d := deps()
-	d.TLS = network.Trust{CAFile: authority}.TLS
+	d.TLS = netio.Trust{CAFile: authority}.TLS
 	s, err := Open(t.Context(), target, d)
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
@@ -182,10 +182,10 @@ func TestTLS(t *testing.T) {
 		assert.Equal(t, "UNSIGNED-PAYLOAD", r.Header.Get("X-Amz-Content-Sha256"))
 	}
 
-	d.TLS = network.Trust{CAFile: "/dev/zero"}.TLS
+	d.TLS = netio.Trust{CAFile: "/dev/zero"}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "/dev/zero has more than 16 MiB")
-	d.TLS = network.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
+	d.TLS = netio.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "none.pem")
 	_, known := classify(err)

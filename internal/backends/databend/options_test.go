@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -71,7 +71,7 @@ func TestWhereNodesAre(t *testing.T) {
 		}
 		mode, err := tlsMode(target)
 		require.NoError(t, err)
-		nodes, err := (&clients{deps: loader.Deps{TLS: network.Trust{}.TLS}, mode: mode}).nodes(t.Context(), target)
+		nodes, err := (&clients{deps: loader.Deps{TLS: netio.Trust{}.TLS}, mode: mode}).nodes(t.Context(), target)
 		require.NoError(t, err)
 		require.Equal(t, c.want, nodes[0].base)
 	}

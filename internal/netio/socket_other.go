@@ -1,6 +1,6 @@
 //go:build !linux
 
-package network
+package netio
 
 import (
 	"net"

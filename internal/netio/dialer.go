@@ -1,6 +1,6 @@
-// Package network opens the connections of all back-ends: one place sets keep-alives and time limits, counts what the
+// Package netio opens the connections of all back-ends: one place sets keep-alives and time limits, counts what the
 // sockets took, and measures what they waited for.
-package network
+package netio
 
 import (
 	"context"
