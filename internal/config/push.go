@@ -13,7 +13,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/file"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -74,7 +74,7 @@ type Push struct {
 type Connect struct {
 	PasswordFile string
 	TLS          string
-	Trust        network.Trust
+	Trust        netio.Trust
 	LookupEnv    func(string) (string, bool) // for TERAPUSH_PASSWORD; nil finds nothing
 }
 

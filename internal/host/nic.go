@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 )
 
 // NIC is a network interface.
@@ -176,7 +176,7 @@ func (l Link) LeavesBy(to string) string {
 	switch {
 	case l.route == nil:
 		return ""
-	case network.Local(to):
+	case netio.Local(to):
 		return loopback
 	case net.ParseIP(to) != nil:
 		return l.route(net.JoinHostPort(to, "9")) // any port
@@ -187,7 +187,7 @@ func (l Link) LeavesBy(to string) string {
 // Bits returns the speed of the link to a host in bits a second; 0 if unknown, and for this machine.
 func (l Link) Bits(to string) int64 {
 	nic := l.LeavesBy(to)
-	if nic == "" || network.Local(to) {
+	if nic == "" || netio.Local(to) {
 		return 0
 	}
 	if l.instance != nil {

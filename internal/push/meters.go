@@ -7,7 +7,7 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
@@ -16,7 +16,7 @@ import (
 // meters count and time a run in this process.
 type meters struct {
 	stats    *stats.Collector // nil before the load
-	wire     *network.Dialer
+	wire     *netio.Dialer
 	usage    stats.Meter
 	account  *stats.Bottleneck // where the workers' time goes; nil before the load
 	timeline *stats.Timeline
@@ -28,7 +28,7 @@ type meters struct {
 }
 
 // start starts the counters, from what earlier processes acknowledged if that is not nil.
-func (m *meters) start(o stats.Options, earlier *stats.Earlier, wire *network.Dialer) {
+func (m *meters) start(o stats.Options, earlier *stats.Earlier, wire *netio.Dialer) {
 	m.wire = wire
 	o.WireBytes = wire.Sent
 	o.Lost = func() stats.Lost {
@@ -87,7 +87,7 @@ func (m *meters) watchServers(ctx context.Context, c *config.Push) {
 		trust.ServerName = ""
 		if mode != loader.TLSRequire && mode != loader.TLSPrefer {
 			mode = loader.TLSVerify
-			if network.Local(host) {
+			if netio.Local(host) {
 				mode = loader.TLSPrefer
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/engine/retry"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -29,7 +29,7 @@ type target struct {
 	loader    loader.Loader // nil until it is open
 	can       loader.Features
 	table     loader.Table
-	wire      network.Dialer
+	wire      netio.Dialer
 	encrypted atomic.Bool // a TLS handshake has succeeded
 }
 
@@ -46,7 +46,7 @@ func (t *target) configure(drivers *loader.Registry) (caps loader.Caps, err erro
 
 // open connects once, within preflightTime.
 func (t *target) open(ctx context.Context) error {
-	addresses := network.Spread{Dial: t.wire.DialContext}
+	addresses := netio.Spread{Dial: t.wire.DialContext}
 	deps := loader.Deps{Dial: t.wire.DialContext, Spread: addresses.DialContext, TLS: t.tls, Log: t.notes.log}
 	err := within(ctx, func(bound context.Context) (err error) {
 		t.loader, err = t.driver.Open(bound, t.Target, deps)

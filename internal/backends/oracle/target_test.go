@@ -102,7 +102,7 @@ func TestCheckRefuses(t *testing.T) {
 		"no store":                   {plainURL, method(methodCloudCopy, nil), []string{"--via s3://bucket/prefix"}},
 		"a store without https":      {plainURL, via("s3://bucket/in?endpoint=http://a.b:1"), []string{"over https only"}},
 		"wildcards":                  {plainURL, via("s3://bucket/in*"), []string{"wildcards"}},
-		"a bad store":                {plainURL, via("s3://b/in"), []string{"cannot be a bucket"}},
+		"a bad store":                {plainURL, via("s3://b/in"), []string{"is not the name of a bucket"}},
 		"three names":                {plainURL, table("a.b.c"), []string{"table or schema.table"}},
 		"an event":                   {plainURL, set("events '10046'"), []string{"ALTER SESSION has no such parameter"}},
 		"serializable":               {plainURL, set("Isolation_Level"), []string{"READ COMMITTED"}},

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -22,7 +22,7 @@ func accessTo(t *testing.T, text string) access {
 	t.Helper()
 	to, err := loader.ParseTarget(text)
 	require.NoError(t, err)
-	return access{target: to, deps: loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS}}
+	return access{target: to, deps: loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS}}
 }
 
 // noClientFiles hides the environment and the home of whoever runs the tests.

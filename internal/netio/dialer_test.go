@@ -1,4 +1,4 @@
-package network_test
+package netio_test
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/event"
 )
 
@@ -46,7 +46,7 @@ func peer(t testing.TB, net_, address string, talk func(net.Conn)) string {
 	return l.Addr().String()
 }
 
-func connect(t testing.TB, d *network.Dialer, net_, address string) net.Conn {
+func connect(t testing.TB, d *netio.Dialer, net_, address string) net.Conn {
 	c, err := d.DialContext(t.Context(), net_, address)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
@@ -66,7 +66,7 @@ func TestAwaited(t *testing.T) {
 			_, _ = c.Write(question)
 		}
 	})
-	var d network.Dialer
+	var d netio.Dialer
 	c := connect(t, &d, "tcp", address)
 	dialled := d.Sockets()
 	require.EqualValues(t, 1, dialled.Dialled)
@@ -125,7 +125,7 @@ func TestAwaitedInVain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var d network.Dialer
+			var d netio.Dialer
 			conn := connect(t, &d, "tcp", peer(t, "tcp", "127.0.0.1:0", c.talk))
 			defer conn.Close() // before the peer is waited for
 			before := d.Sockets()
@@ -142,7 +142,7 @@ func TestAwaitedInVain(t *testing.T) {
 		})
 	}
 	t.Run("without a question", func(t *testing.T) {
-		var d network.Dialer
+		var d netio.Dialer
 		conn := connect(t, &d, "tcp", peer(t, "tcp", "127.0.0.1:0", func(net.Conn) { time.Sleep(patience) }))
 		before := d.Sockets()
 		_, err := conn.Read(answer)
@@ -158,7 +158,7 @@ func TestIdleConnectionsAwaitNothing(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}))
 	defer server.Close()
-	var d network.Dialer
+	var d netio.Dialer
 	transport := &http.Transport{DialContext: d.DialContext}
 	defer transport.CloseIdleConnections()
 	client := http.Client{Transport: transport}
@@ -227,7 +227,7 @@ func TestBlocked(t *testing.T) {
 				c.address = filepath.Join(t.TempDir(), c.address)
 			}
 			address, mayRead, sum := stuck(t, c.net, c.address)
-			var d network.Dialer
+			var d netio.Dialer
 			conn := connect(t, &d, c.net, address)
 			written := make(chan error, 1)
 			go func() {
@@ -268,7 +268,7 @@ func TestWritesEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address, mayRead, _ := stuck(t, "tcp", "127.0.0.1:0")
 			defer close(mayRead)
-			var d network.Dialer
+			var d netio.Dialer
 			conn := connect(t, &d, "tcp", address)
 			written := make(chan error, 1)
 			go func() {
@@ -285,7 +285,7 @@ func TestWritesEnd(t *testing.T) {
 	}
 	t.Run("by the other side", func(t *testing.T) {
 		address := peer(t, "tcp", "127.0.0.1:0", func(net.Conn) {})
-		var d network.Dialer
+		var d netio.Dialer
 		conn := connect(t, &d, "tcp", address)
 		var err error
 		require.Eventually(t, func() bool {
@@ -312,7 +312,7 @@ func TestFailedDials(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	var d network.Dialer
+	var d netio.Dialer
 	_, err = d.DialContext(t.Context(), "tcp", l.Addr().String())
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	ended, cancel := context.WithCancel(t.Context())
@@ -328,7 +328,7 @@ func TestFailedDials(t *testing.T) {
 // Everybody writes, reads, closes and looks at once.
 func TestSocketsAreSafeForConcurrentUse(t *testing.T) {
 	address := peer(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(c, c) })
-	var d network.Dialer
+	var d netio.Dialer
 	var users sync.WaitGroup
 	for range 8 {
 		users.Go(func() {
@@ -359,7 +359,7 @@ func BenchmarkSockets(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			address, mayRead, _ := stuck(b, "tcp", "127.0.0.1:0")
 			defer close(mayRead)
-			var d network.Dialer
+			var d netio.Dialer
 			for range n {
 				connect(b, &d, "tcp", address)
 			}
@@ -375,7 +375,7 @@ func BenchmarkWrite(b *testing.B) {
 	for _, size := range []int{4 << 10, 256 << 10} {
 		data := make([]byte, size)
 		address := peer(b, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-		var d network.Dialer
+		var d netio.Dialer
 		plain, err := net.Dial("tcp", address)
 		require.NoError(b, err)
 		defer plain.Close()

@@ -1,4 +1,4 @@
-package network
+package netio
 
 import (
 	"errors"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writer writes as net.Conn does, and sees what that hides: when the kernel has no room, and the connection waits.
+// writer writes as net.Conn does, and notes when the kernel has no room, which net.Conn hides.
 type writer struct {
-	mu   sync.Mutex // net.Conn lets several goroutines write, one after the other
+	mu   sync.Mutex // net.Conn allows several goroutines to write, one after the other
 	conn *conn
 
-	// Of the write that goes on. try is made once: a closure for every write would be an allocation each.
+	// Of the current write. try is made once: a closure for every write would be an allocation each.
 	one  []byte
 	many [][]byte
 	try  func(fd uintptr) (done bool)
@@ -24,12 +24,10 @@ type writer struct {
 	err  error
 }
 
-func newWriter(c *conn) writer { return writer{conn: c} }
-
-// mostAtOnce is below what the kernel takes with one call; mostBuffers is its IOV_MAX.
+// maxWrite is below what the kernel takes with one call; maxBuffers is its IOV_MAX.
 const (
-	mostAtOnce  = 1 << 30
-	mostBuffers = 1024
+	maxWrite   = 1 << 30
+	maxBuffers = 1024
 )
 
 func (w *writer) write(p []byte) (int, error) {
@@ -40,7 +38,7 @@ func (w *writer) write(p []byte) (int, error) {
 	defer w.mu.Unlock()
 	sent := 0
 	for sent < len(p) {
-		w.one = p[sent:min(sent+mostAtOnce, len(p))]
+		w.one = p[sent:min(sent+maxWrite, len(p))]
 		n, err := w.once()
 		sent += n
 		if err != nil {
@@ -58,7 +56,7 @@ func (w *writer) writeBuffers(b *net.Buffers) (int64, error) {
 	defer w.mu.Unlock()
 	var sent int64
 	for drop(b, 0); len(*b) > 0; {
-		w.many = (*b)[:min(len(*b), mostBuffers)]
+		w.many = (*b)[:min(len(*b), maxBuffers)]
 		n, err := w.once()
 		sent += int64(n)
 		drop(b, n)
@@ -69,7 +67,7 @@ func (w *writer) writeBuffers(b *net.Buffers) (int64, error) {
 	return sent, nil
 }
 
-// drop takes n bytes and empty buffers off the front.
+// drop removes n bytes and empty buffers from the front.
 func drop(b *net.Buffers, n int) {
 	for len(*b) > 0 && n >= len((*b)[0]) {
 		n -= len((*b)[0])
@@ -80,13 +78,13 @@ func drop(b *net.Buffers, n int) {
 	}
 }
 
-// once has the kernel take something of one or many, which are forgotten afterwards.
+// once writes some of one or many, and clears both.
 func (w *writer) once() (int, error) {
 	if w.try == nil {
 		w.try = w.call
 	}
 	err := w.conn.raw.Write(w.try)
-	w.conn.account.goesOn()
+	w.conn.unblock()
 	w.one, w.many = nil, nil
 	if err != nil {
 		var op *net.OpError
@@ -102,7 +100,7 @@ func (w *writer) once() (int, error) {
 	return w.n, nil
 }
 
-// call is one system call. Not done means that the kernel has no room, and that the runtime calls again when it has.
+// call is one system call. It returns false where the kernel has no room; the runtime calls again when it has.
 func (w *writer) call(fd uintptr) (done bool) {
 	for {
 		name := "write"
@@ -110,23 +108,21 @@ func (w *writer) call(fd uintptr) (done bool) {
 			name = "writev"
 			w.n, w.err = unix.Writev(int(fd), w.many)
 		} else {
-			// Not unix.Write: the race detector knows which Read comes after which Write from package syscall alone.
+			// Not unix.Write: the race detector orders a Read after its Write in package syscall alone.
 			w.n, w.err = syscall.Write(int(fd), w.one)
 		}
-		if errors.Is(w.err, unix.EINTR) {
-			continue
-		}
-		if errors.Is(w.err, unix.EAGAIN) {
-			w.conn.account.waits()
-			return false
-		}
-		w.conn.account.goesOn()
 		switch {
+		case errors.Is(w.err, unix.EINTR):
+			continue
+		case errors.Is(w.err, unix.EAGAIN):
+			w.conn.block()
+			return false
 		case w.err != nil:
 			w.n, w.err = 0, os.NewSyscallError(name, w.err)
-		case w.n == 0: // as package net has it: there was something to take
+		case w.n == 0: // as package net has it
 			w.err = io.ErrUnexpectedEOF
 		}
+		w.conn.unblock()
 		return true
 	}
 }

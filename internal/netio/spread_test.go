@@ -1,4 +1,4 @@
-package network_test
+package netio_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 )
 
 // dialled notes what is dialled; addresses in refuse cannot be reached.
@@ -22,8 +22,8 @@ type dialled struct {
 	lookups   int
 }
 
-func (d *dialled) spread(addresses ...string) *network.Spread {
-	return &network.Spread{
+func (d *dialled) spread(addresses ...string) *netio.Spread {
+	return &netio.Spread{
 		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
 			d.addresses = append(d.addresses, address)
 			if d.refuse[address] {

@@ -1,4 +1,4 @@
-package network
+package netio
 
 import (
 	"crypto/tls"
@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Trust is where certificates come from. The zero value trusts the system's authorities and has no client certificate.
+// Trust names the certificates. The zero value trusts the system's authorities and has no client certificate.
 type Trust struct {
 	CAFile            string // PEM; in place of the system's authorities
 	CertFile, KeyFile string // PEM; the client's own
@@ -34,7 +34,7 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 	if t.ServerName != "" {
 		config.ServerName = t.ServerName
 	}
-	// Prefer and require encrypt without verifying the server: that is what their users ask for, and the plan shows it.
+	// Prefer and require encrypt without verifying the server, as their users ask for; the plan shows it.
 	config.InsecureSkipVerify = mode != loader.TLSVerify
 	if t.CAFile != "" {
 		pem, err := file.Read(t.CAFile, file.MaxCerts)
@@ -56,7 +56,7 @@ func (t Trust) TLS(mode loader.TLSMode, host string) (config *tls.Config, plain 
 	return config, mode == loader.TLSPrefer, nil
 }
 
-// keyPair is tls.LoadX509KeyPair of files that have an end.
+// keyPair is tls.LoadX509KeyPair with a limit of size.
 func keyPair(cert, key string) (tls.Certificate, error) {
 	certPEM, err := file.Read(cert, file.MaxCerts)
 	if err != nil {
@@ -69,8 +69,8 @@ func keyPair(cert, key string) (tls.Certificate, error) {
 	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
-// Local reports whether a host is this machine: a Unix socket, a loopback address or localhost. No one else can listen in
-// between, so TLS is a preference there.
+// Local reports whether a host is this machine: a Unix socket, a loopback address or localhost. No one can listen there,
+// so TLS is only preferred.
 func Local(host string) bool {
 	if strings.HasPrefix(host, "/") || host == "localhost" || host == "" {
 		return true

@@ -1,4 +1,4 @@
-package network_test
+package netio_test
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 )
 
 // What the account costs a turn: a small question and its answer, over a connection of the dialer and over a plain one.
@@ -30,7 +30,7 @@ func BenchmarkTurn(b *testing.B) {
 	}{
 		{"plain", func(*testing.B) (net.Conn, error) { return net.Dial("tcp", address) }},
 		{"account", func(b *testing.B) (net.Conn, error) {
-			return new(network.Dialer).DialContext(b.Context(), "tcp", address)
+			return new(netio.Dialer).DialContext(b.Context(), "tcp", address)
 		}},
 	} {
 		for _, size := range []int{100, 8 << 10} {
@@ -55,7 +55,7 @@ func BenchmarkTurn(b *testing.B) {
 // The kernel's clock has not moved on when a small question is answered at once. All of that wait came after it had gone out.
 func TestQuickAnswers(t *testing.T) {
 	address := peer(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, c) })
-	var d network.Dialer
+	var d netio.Dialer
 	c := connect(t, &d, "tcp", address)
 	text := make([]byte, 1)
 	for before := d.Sockets().Out; before < 0.001; { // ten to a hundred of them
