@@ -145,6 +145,9 @@ func (t *Table) lost(ctx context.Context, c Conn, err error) bool {
 		v := t.Classify(err)
 		return err != nil && v.SessionDead && v.Class != loader.ClassOther
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true // the next query would wait as long
+	}
 	if ctx.Err() == nil && broken(err) {
 		_, err = Rows(ctx, c, "SELECT 1")
 	}
