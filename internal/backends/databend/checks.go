@@ -179,7 +179,7 @@ func (l *opened) cluster(values []string) loader.Finding {
 // running it.
 func (l *opened) privileges(table *sqlload.TableCheck) sqlload.Check {
 	statement, privileges := fmt.Sprintf("INSERT INTO %s SELECT * FROM %[1]s", l.plan.name.quoted()), "INSERT, SELECT"
-	if len(table.Missing) > 0 { // whoever creates a table owns it
+	if len(table.Missing) > 0 { // the user who creates a table owns it
 		statement, privileges = statements{table.Statements}.createTable(), "CREATE"
 	}
 	return sqlload.Check{
