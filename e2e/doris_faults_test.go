@@ -207,7 +207,7 @@ func TestDorisPreflight(t *testing.T) {
 	d := newDatabase(t, mariaDB)
 	other := *d.url
 	other.Scheme = "doris"
-	s.pushTo(other.String(), l.peopleFlags()...).fails(t, "no Doris", "mysql://")
+	s.pushTo(other.String(), l.peopleFlags()...).fails(t, "not Doris", "mysql://")
 }
 
 // Rows that the server cannot read end the run in the words of its error file, and no row of that batch is in. Here the
