@@ -132,15 +132,13 @@ const (
 
 // checkTimeouts reads the timeouts of loading sessions. They set idle_in_transaction_session_timeout themselves.
 func (d *checker) checkTimeouts([]string) loader.Finding {
-	if t := time.Duration(d.amount("idle_session_timeout")); t > 0 && t < minDeadline {
-		return sqlload.Warn(fmt.Sprintf("idle_session_timeout is %s and ends sessions that wait longer, as with --max-rate", t),
-			"--set idle_session_timeout=0")
-	}
-	for _, name := range [...]string{"statement_timeout", "transaction_timeout"} {
-		t := time.Duration(d.amount(name))
-		if t <= 0 || t > minDeadline {
-			continue
+	var name string // of the shorter timeout
+	for _, n := range [...]string{"statement_timeout", "transaction_timeout"} {
+		if t := d.amount(n); t > 0 && (name == "" || t < d.amount(name)) {
+			name = n
 		}
+	}
+	if t := time.Duration(d.amount(name)); t > 0 && t <= minDeadline {
 		rate := float64(d.intent.BatchBytes*max(d.intent.Contract.GroupBatches, 1)) / t.Seconds()
 		f := sqlload.Warn(fmt.Sprintf("%s is %s and ends longer loads: each session would have to load %s/s",
 			name, t, ibytes(int64(rate))), "--set "+name+"=0")
@@ -148,6 +146,10 @@ func (d *checker) checkTimeouts([]string) loader.Finding {
 			f.Grade = loader.GradeFail
 		}
 		return f
+	}
+	if t := time.Duration(d.amount("idle_session_timeout")); t > 0 && t < minDeadline {
+		return sqlload.Warn(fmt.Sprintf("idle_session_timeout is %s and ends sessions that wait longer, as with --max-rate", t),
+			"--set idle_session_timeout=0")
 	}
 	return sqlload.OK("no timeout ends a statement or a session within two minutes")
 }
