@@ -105,6 +105,12 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 			change: func(to *loader.Target, _ *loader.Intent) { to.Table = "nowhere.documents" },
 			check:  "privilege to create", grade: loader.GradeFail, found: "schema nowhere does not exist", fix: `CREATE SCHEMA "nowhere"`,
 		},
+		"no schema in search_path": {
+			change: func(to *loader.Target, _ *loader.Intent) {
+				to.Table, to.Settings = "documents", []loader.Setting{{Name: "search_path", Value: "nowhere"}}
+			},
+			check: "privilege to create", grade: loader.GradeFail, found: "search_path names no schema", fix: "--table schema.table",
+		},
 		"table is missing": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.Create = loader.CreateNever },
 			check:  "table", grade: loader.GradeFail, found: "does not exist", fix: "--create if-missing",
