@@ -123,7 +123,7 @@ func (d *checker) checkConnections([]string) loader.Finding {
 }
 
 const (
-	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends nothing that would have gone on.
+	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends no load that the engine would not.
 	minDeadline = 2 * time.Minute
 	// maxRate is more than a server process takes from one session, in bytes a second; a binary COPY was measured at
 	// 600 MB/s.
@@ -273,7 +273,7 @@ func (d *checker) checkReplication(row []string) loader.Finding {
 		}
 		return sqlload.Warn(fmt.Sprintf("no client reads from slot %s, for which the server keeps its log: %s so far, %s",
 			slots, ibytes(kept), bound),
-			fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if nobody needs it", sqlload.Literal(strings.Split(slots, ", ")[0])))
+			fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if it is unused", sqlload.Literal(strings.Split(slots, ", ")[0])))
 	case waiting && !synchronous:
 		return loader.Finding{Grade: loader.GradeUnknown, Found: waits + ", and this user may not see whether one is connected",
 			Fix: "GRANT pg_monitor TO " + d.user()}
