@@ -167,7 +167,7 @@ func (s *Server) end(signal os.Signal) {
 func (s *Server) failure() error {
 	text, _ := os.ReadFile(s.log())
 	text = bytes.TrimSpace(text[max(0, len(text)-2000):])
-	return fmt.Errorf("PostgreSQL has ended by itself: %w; the end of its log:\n%s", s.exit, text)
+	return fmt.Errorf("PostgreSQL exited unexpectedly: %w; the end of its log:\n%s", s.exit, text)
 }
 
 func (s *Server) data() string { return filepath.Join(s.path, "data") }

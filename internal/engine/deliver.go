@@ -128,7 +128,7 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 		case ack.AlreadyApplied:
 			return ack, d.checkAlreadyApplied(t, ack)
 		case ack.Rows != t.wanted() && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
-			// A back-end that compares before the commit returns No; after it nobody knows which rows are in.
+			// A back-end that compares before the commit returns No; after the commit it is unknown which rows are applied.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
@@ -146,7 +146,7 @@ func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
 			Hint: "do two runs have one id? check the claim table or the labels first"}
 	}
 	if ack.Rows != t.Rows {
-		// Some of its rows are in, and nobody knows which.
+		// Some of its rows are applied, and it is unknown which.
 		return &loader.Error{Op: "load", Applied: loader.Unknown, Err: &otherRowsError{
 			what: fmt.Sprintf("%s of run %s", t, t.ID.Run), rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
 		}}

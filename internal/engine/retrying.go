@@ -14,7 +14,7 @@ import (
 // retrying returns the outermost layer: it sends a batch or a group until it is applied, until no retry can help, or
 // until none is left.
 //
-// After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session
+// After a lost answer or a lost session it resolves the batch before it sends again. Resolve ends the earlier session
 // first: an attempt that still runs on the server could otherwise commit later.
 //
 // The outcome of a batch is that of all its attempts together: once one is unknown so is the batch, whatever the later

@@ -27,7 +27,7 @@ func (s *stock) add(b *buffer) {
 // take removes and returns a free buffer; there must be one. hit reports whether it has the wanted content. Without a hit
 // the choice decides which template is lost:
 //
-// Surplus goes first. Otherwise a straggler, whose template got a second buffer in the meantime, would leave the ring one
+// Surplus goes first. Otherwise a straggler, whose template has got a second buffer by then, would leave the ring one
 // template short forever, and every round would encode one again.
 //
 // Then the buffer that was added last: templates are used in order, so its one is needed last. Taking the oldest would

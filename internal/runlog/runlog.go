@@ -135,7 +135,7 @@ func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Again, since the last owner may have saved in between.
+	// Again: the last owner may have saved since.
 	if l.record, err = Read(stateDir, run); err == nil {
 		err = replay(l.dir, run, f)
 	}

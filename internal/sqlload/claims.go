@@ -155,7 +155,7 @@ func (s *State) ResolveFront(ctx context.Context, c Conn, query string, ref load
 	case firstErr != nil || lastErr != nil:
 		return res, cmp.Or(firstErr, lastErr)
 	case first != ref.First || last != ref.First+n-1:
-		return loader.Resolution{Reason: fmt.Sprintf("batch %v: %d rows from %d to %d are there, which is not the front of %d to %d "+
+		return loader.Resolution{Reason: fmt.Sprintf("batch %v: the table has %d rows from %d to %d, which are not the first rows of %d to %d "+
 			"(something else writes to the table: load the range again into an empty table)",
 			ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1)}, nil
 	case n == ref.Rows:

@@ -35,7 +35,7 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 }
 
 // ConnectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
-// statement, whose error then names none of them. Every call makes the driver's connector anew: where the server has no
+// statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
 func ConnectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
 	connector, err := mysql.NewConnector(c)
@@ -65,7 +65,7 @@ func MySQLFault(err error) (loader.Fault, bool) {
 	refused := loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	switch {
 	case is(mysql.ErrNoTLS):
-		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off goes on without"}, true
+		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off connects without"}, true
 	case is(mysql.ErrCleartextPassword):
 		return loader.Fault{Verdict: refused, Hint: "use an account with caching_sha2_password or mysql_native_password"}, true
 	case is(mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol):

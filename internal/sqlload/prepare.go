@@ -140,7 +140,7 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	for _, statement := range statements {
 		_, err := c.Exec(ctx, statement)
 		if err != nil && (old == nil || !s.AtomicDDL) && t.Catalog.Exists(err) {
-			break // another process was quicker, and marks the table: our mark would let a later run drop somebody's table
+			break // another process was quicker, and marks the table: our mark would let a later run drop a table of others
 		}
 		if err != nil && statement == drop {
 			return nil, t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")

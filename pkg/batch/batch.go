@@ -53,7 +53,7 @@ type Batch struct {
 	// otherwise attempts of a process that died may be missing.
 	Attempt int
 	// Skip is how many rows at the front are in the database: bodies leave them out, and Columns.From is the first row
-	// behind them. Methods with DedupRange set it between attempts.
+	// after them. Methods with DedupRange set it between attempts.
 	Skip int64
 
 	Encoded []byte // head, rows, tail; owned by the ring the batch came from

@@ -59,7 +59,7 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 		data = end
 	}
 	if data < len(b.Encoded) {
-		return nil, fmt.Errorf("batch: %s has %d bytes behind %d rows of %s", b.ID, len(b.Encoded)-data, n, s.Dataset)
+		return nil, fmt.Errorf("batch: %s has %d bytes after %d rows of %s", b.ID, len(b.Encoded)-data, n, s.Dataset)
 	}
 	b.Hold()
 	b.sent.Store(0)

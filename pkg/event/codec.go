@@ -14,7 +14,7 @@ import (
 // field that changes its meaning needs a new name.
 const JournalSchema = "terapush.journal/v1"
 
-// Header is the journal's first line. Every line behind it is an Event.
+// Header is the journal's first line. Every line after it is an Event.
 type Header struct {
 	Schema string `json:"schema"`
 	Run    string `json:"run"`
@@ -104,7 +104,7 @@ func (j *Reader) Next() (Event, error) {
 	return e, nil
 }
 
-// next passes one line to parse. It reads no line behind a damaged one.
+// next passes one line to parse. It reads no line after a damaged one.
 func (j *Reader) next(parse func(line []byte) error) error {
 	if j.failed == nil {
 		j.failed = j.readLine(parse)

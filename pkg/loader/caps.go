@@ -18,7 +18,7 @@ const (
 	DedupNone  Dedup = iota
 	DedupKey         // a label or file name that the server remembers for Caps.Window
 	DedupTx          // a claim row in the transaction of the load
-	DedupRange       // the batch's key range is looked up, and the load continues behind the last row
+	DedupRange       // the batch's key range is looked up, and the load continues after the last row
 )
 
 // String returns the text that the plan shows.

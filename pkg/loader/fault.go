@@ -229,9 +229,9 @@ func tlsHint(err error) (hint string, ok bool) {
 	case errors.As(err, &name):
 		return "the certificate is for another name: see --tls-server-name", true
 	case errors.As(err, &invalid):
-		return "the certificate is not valid: renew it, or take --tls require to go on unverified", true
+		return "the certificate is not valid: renew it, or use --tls require to connect unverified", true
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		hint = "name the certificate's authority with --tls-ca, or take --tls require, which encrypts without verifying the server"
+		hint = "name the certificate's authority with --tls-ca, or use --tls require, which encrypts without verifying the server"
 		return hint, true
 	}
 	return "", false

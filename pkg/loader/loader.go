@@ -235,7 +235,7 @@ func (p Preparation) Missing(table string) error {
 func NoClaims(table string) error {
 	return &Error{
 		Op: "look for the claim table", Applied: No,
-		Err: Final(fmt.Errorf("the claim table %s is gone, so nobody can tell which batches are in", table)),
+		Err: Final(fmt.Errorf("the claim table %s is gone, so it is unknown which batches are applied", table)),
 		Hint: "start a new run into another table, or verify this one; if the claim table is there, " +
 			"this user needs SELECT, INSERT, DELETE on it to see it",
 	}

@@ -133,21 +133,21 @@ type Proof struct {
 
 // Reserver reserves row numbers for a run that appends. It is a Claims too: Forget removes the reservation.
 type Reserver interface {
-	// Reserve returns the first number of a range behind all rows of the table and all other reservations. For the same
-	// run it returns the same range again. If the range would end behind last, nothing is reserved and the error is a
+	// Reserve returns the first number of a range after all rows of the table and all other reservations. For the same
+	// run it returns the same range again. If the range would end after last, nothing is reserved and the error is a
 	// *RangeError.
 	Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error)
 }
 
 // RangeError reports that a table has fewer row numbers left than the run has rows.
 type RangeError struct {
-	First int64 // behind all rows and reservations
+	First int64 // after all rows and reservations
 	Rows  int64 // of the run, at least 1
 	Last  int64 // the largest possible number
 }
 
 func (e *RangeError) Error() string {
-	return fmt.Sprintf("the first free key is %d, behind all rows and all keys reserved for other runs, and the largest one is %d: "+
+	return fmt.Sprintf("the first free key is %d, after all rows and all keys reserved for other runs, and the largest one is %d: "+
 		"there is no room for %d rows", e.First, e.Last, e.Rows)
 }
 

@@ -61,7 +61,7 @@ type Target struct {
 	User     string
 	Password Secret
 	Database string
-	Params   url.Values // what stood behind the question mark
+	Params   url.Values // what follows the question mark
 
 	Table    string // name, or schema.name
 	Method   string
@@ -74,7 +74,7 @@ type Target struct {
 
 // ParseTarget parses a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
 // url it accepts several hosts, and unescaped special characters in passwords: the last '@' ends the password, so
-// behind one an '@' in a parameter is written %40. Errors never contain the password.
+// after one an '@' in a parameter is written %40. Errors never contain the password.
 func ParseTarget(text string) (Target, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || !isScheme(scheme) {
@@ -96,7 +96,7 @@ func ParseTarget(text string) (Target, error) {
 	}
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return Target{}, errors.New("the part of the target behind '?' is not name=value&name=value")
+		return Target{}, errors.New("the part of the target after '?' is not name=value&name=value")
 	}
 	t.Params = params
 	return t, nil
@@ -109,7 +109,7 @@ func isScheme(s string) bool {
 	})
 }
 
-// endOfCredentials finds the '@' before the hosts, or -1. A password begins behind a ':'; where a database or
+// endOfCredentials finds the '@' before the hosts, or -1. A password begins after a ':'; where a database or
 // parameters come first there is none, and an '@' in them is theirs.
 func endOfCredentials(rest string) int {
 	if i := strings.IndexAny(rest, ":/?"); i >= 0 && rest[i] != ':' {

@@ -17,7 +17,7 @@ const (
 	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
 	Date                      // days since 1970-01-01, between years 1 and 9999
 	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
-	Decimal                   // a number with Column.Scale digits behind the point: its value times 10^Scale, which has at most Column.Digits digits
+	Decimal                   // a number with Column.Scale digits after the point: its value times 10^Scale, which has at most Column.Digits digits
 )
 
 // String names the type in messages; it is not a database's type name.
@@ -64,7 +64,7 @@ type Column struct {
 	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
 	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those behind the point, 1 to Digits.
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits.
 	Digits, Scale int
 	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it.
 	JSON bool
@@ -95,7 +95,7 @@ type Schema struct {
 	// Number is the row number as a sum of terms of the derived columns, by which verification groups rows. Every dialect
 	// writes its own expression of it.
 	//
-	// The sum of the terms behind the first is at least 0 and less than its Times, so that a range of rows is a range of
+	// The sum of the terms after the first is at least 0 and less than its Times, so that a range of rows is a range of
 	// the first column too.
 	Number []Term
 	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =

@@ -181,7 +181,7 @@ func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table stri
 }
 
 // Stored implements sqlload.Catalog: the table with its indexes. InnoDB's statistics, from which the size comes, may be
-// old after a load: 48 KiB were shown for 200 MiB. ANALYZE takes them anew; it reads a few pages, and spares the first
+// old after a load: 48 KiB were shown for 200 MiB. ANALYZE renews them; it reads a few pages, and spares the first
 // queries a bad plan. TiDB would scan the whole table for it, and SingleStore counts by itself.
 func (l catalog) Stored(s *sqlload.State) []string {
 	size := "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE " + l.name.where()

@@ -16,7 +16,7 @@ import (
 // smallLog and smallPool are sizes that a large load runs into.
 const smallLog, smallPool = 1 << 30, 1 << 30
 
-// smallestDeadline is the engine's for a batch: the server ends nothing later that would have gone on.
+// smallestDeadline is the engine's for a batch: a longer timeout of the server ends no load that the engine would not.
 const smallestDeadline = 2 * time.Minute
 
 func ibytes(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }

@@ -43,7 +43,7 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	return true, &loader.Error{
 		Op: "check the claim table", Applied: loader.No,
 		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, wrong),
-		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
+		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and the next run makes it again",
 			s.Claims, repair),
 	}
 }
@@ -96,7 +96,7 @@ func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref
 }
 
 // endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take
-// as long as their rollback. It connects anew: the control connections lead to one host, and may all be busy with
+// as long as their rollback. It opens a connection: the control connections lead to one host, and may all be busy with
 // scans.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, ref loader.Ref) error {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)

@@ -74,7 +74,7 @@ func (c *coalescer) flush() error {
 	return err
 }
 
-// Close closes the connection at once, even during a Write that hangs: that is how a load is given up.
+// Close closes the connection at once, even during a Write that hangs: a load is aborted this way.
 func (c *coalescer) Close() error {
 	if c.mu.TryLock() {
 		if len(c.buf) <= quitBytes {

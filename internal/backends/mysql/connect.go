@@ -19,7 +19,7 @@ const (
 	defaultPort = "3306"
 	// connectTimeout is for servers that accept a connection and then say nothing.
 	connectTimeout = 10 * time.Second
-	// controlConns is the most connections beside those of the sessions. A scan of the proof takes one for its whole
+	// controlConns is the largest number of connections other than those of sessions. A scan of the proof takes one for its whole
 	// time, and Resolve must not wait for it.
 	controlConns = 4
 )
@@ -68,7 +68,7 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	return c
 }
 
-// checkParams refuses unknown parameters: somebody trusts them.
+// checkParams refuses unknown parameters, which must not be ignored silently.
 func checkParams(t loader.Target) error {
 	for name := range t.Params {
 		if name != "socket" && name != "tls" {

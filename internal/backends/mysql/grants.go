@@ -98,7 +98,7 @@ func (g grant) gives(privilege string, name tableName) bool {
 	return strings.EqualFold(g.schema, name.schema) && strings.EqualFold(g.table, name.table)
 }
 
-// like matches a pattern with % and _, each meaning itself behind a backslash, ignoring case.
+// like matches a pattern with % and _, each meaning itself after a backslash, ignoring case.
 func like(pattern, text string) bool {
 	expression := strings.NewReplacer(`\\%`, "%", `\\_`, "_", "%", ".*", "_", ".").Replace(regexp.QuoteMeta(pattern))
 	matched, err := regexp.MatchString("(?is)^"+expression+"$", text)

@@ -25,7 +25,7 @@ const (
 )
 
 // hold locks the table against other runs until Close. The server keeps the locks for a connection; one without such
-// locks keeps nobody off.
+// locks keeps no run off.
 func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone {

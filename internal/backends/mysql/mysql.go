@@ -5,7 +5,7 @@
 //
 //   - If the reader fails during LOAD DATA LOCAL, the server commits what it has seen, since the protocol knows no
 //     other end of a file than an empty packet. So a batch is complete before its statement starts, its body cannot
-//     fail, and a load is given up by closing the connection, which the server answers with a rollback.
+//     fail, and a load is aborted by closing the connection, upon which the server rolls back.
 //   - LOAD DATA LOCAL skips duplicate keys and bends bad values, with a warning and without an error. So the affected
 //     rows and the warnings are read inside the transaction, before the commit.
 //   - The answer to a COMMIT can be lost. So every batch inserts a claim row first, in the same transaction (package
@@ -34,7 +34,7 @@ const (
 const (
 	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
 	defaultMaxPacket = 16 << 20
-	// packetRoom is what a statement needs in bytes beside its rows: comment, table name, column list.
+	// packetRoom is the bytes of a statement without its rows: comment, table name, column list.
 	packetRoom = 64 << 10
 )
 

@@ -38,7 +38,7 @@ const (
 	fileSkipped = "Skipped"
 )
 
-// pipelineName is unique for ever, as the run is.
+// pipelineName is as unique as the run.
 func pipelineName(group batch.ID) string {
 	return fmt.Sprintf("terapush_%s_%d", strings.ReplaceAll(group.Run, "-", "_"), group.Number)
 }

@@ -89,7 +89,7 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 			Hint: "every object was loaded: look for others who write these keys; then DROP PIPELINE " + quote(pipe.name)}
 	}
 	ack := loader.Ack{Rows: rows}
-	if rows > g.Rows { // at least once, and nobody has counted what was there before
+	if rows > g.Rows { // at least once: rows from before were not counted
 		ack = loader.Ack{Rows: g.Rows, Detail: []string{fmt.Sprintf("the group's key range holds %d rows", rows)}}
 	}
 	pipe.drop(ctx)

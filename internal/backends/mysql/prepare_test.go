@@ -106,7 +106,7 @@ func TestClaimTable(t *testing.T) {
 		resume := p
 		resume.Resume = true
 		err := prepare(resume)
-		assert.ErrorContains(t, err, "the claim table "+claims+" is gone, so nobody can tell which batches are in")
+		assert.ErrorContains(t, err, "the claim table "+claims+" is gone, so it is unknown which batches are applied")
 		assert.ErrorContains(t, err, "start a new run into another table, or verify this one")
 		assert.Zero(t, exists("terapush_claims")+exists("t"), "nothing is made")
 		require.NoError(t, prepare(p))
@@ -130,7 +130,7 @@ func TestClaimTable(t *testing.T) {
 			s.exec(t, "CREATE TABLE "+claims+" ("+columns+c.keys+") ENGINE = "+c.engine)
 			if c.wrong != "" {
 				assert.EqualError(t, prepare(p), "check the claim table: claims in "+claims+" cannot be relied on: "+c.wrong+
-					" (ALTER TABLE "+claims+" "+c.repair+"; or drop it if no unfinished run needs its claims, and terapush makes it anew)")
+					" (ALTER TABLE "+claims+" "+c.repair+"; or drop it if no unfinished run needs its claims, and the next run makes it again)")
 				s.exec(t, "ALTER TABLE "+claims+" "+c.repair)
 			}
 			assert.NoError(t, prepare(p), c)

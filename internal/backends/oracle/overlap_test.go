@@ -181,5 +181,5 @@ func TestSingleWithAHole(t *testing.T) {
 	found, err := o.loader.(loader.Resolver).Resolve(t.Context(), loader.RefOf(o.batch))
 	require.NoError(t, err)
 	assert.Equal(t, loader.Unknown, found.Applied)
-	assert.Contains(t, found.Reason, "9 rows from 0 to 9 are there")
+	assert.Contains(t, found.Reason, "the table has 9 rows from 0 to 9")
 }

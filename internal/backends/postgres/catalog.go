@@ -63,7 +63,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
 	if l.flavour == redshift { // relfilenode means nothing there
 		if s.Want.PrimaryKey {
-			return nil, refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
+			return nil, refuse("omit --primary-key", "a primary key was asked for, and Redshift enforces none")
 		}
 		query = about("0", "'p'") + fromCatalog(s.Table)
 	}
@@ -133,7 +133,7 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	case r.Traits[traitMayInsert] != "t":
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)), "this user may not insert")
 	case l.options.unlogged && persistence != "u":
-		return refuse("leave the option away, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
+		return refuse("omit the option, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
 	}
 	return l.keyFits(ctx, c, s, r)
 }
@@ -159,7 +159,7 @@ func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key })
 	switch {
 	case ranged && (!keyed || len(indexes) > 1):
-		return refuse("change the table, or leave the option away",
+		return refuse("change the table, or omit the option",
 			"option %s needs a table whose only index is %s", optionRowsPerTransaction, l.statements(s).primary())
 	case !keyed:
 		return refuse("add it, or use --create recreate", "a primary key was asked for, and the table's is not (%s)", key)

@@ -169,8 +169,10 @@ func TestExamineScripted(t *testing.T) {
 			check:  "replication", grade: loader.GradeUnknown, found: "permission denied", fix: `GRANT pg_monitor TO "u"`,
 		},
 		"transactions that are ended": {
-			broken: func(x *examined) { x.settings["transaction_timeout"] = [2]string{"8000", "ms"} },
-			check:  "timeouts", grade: loader.GradeWarn, found: "transaction_timeout is 8s and ends longer loads: each session would have to load 2.0 MiB/s", fix: "--set transaction_timeout=0",
+			broken: func(x *examined) {
+				x.settings["statement_timeout"], x.settings["transaction_timeout"] = [2]string{"9000", "ms"}, [2]string{"8000", "ms"}
+			},
+			check: "timeouts", grade: loader.GradeWarn, found: "transaction_timeout is 8s and ends longer loads: each session would have to load 2.0 MiB/s", fix: "--set transaction_timeout=0",
 		},
 		"connections kept for others": {
 			broken: func(x *examined) { x.settings["reserved_connections"] = [2]string{"91", ""} },

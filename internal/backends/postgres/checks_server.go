@@ -123,7 +123,7 @@ func (d *checker) checkConnections([]string) loader.Finding {
 }
 
 const (
-	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends nothing that would have gone on.
+	// minDeadline is the engine's smallest deadline for a batch: a longer timeout ends no load that the engine would not.
 	minDeadline = 2 * time.Minute
 	// maxRate is more than a server process takes from one session, in bytes a second; a binary COPY was measured at
 	// 600 MB/s.
@@ -132,15 +132,13 @@ const (
 
 // checkTimeouts reads the timeouts of loading sessions. They set idle_in_transaction_session_timeout themselves.
 func (d *checker) checkTimeouts([]string) loader.Finding {
-	if t := time.Duration(d.amount("idle_session_timeout")); t > 0 && t < minDeadline {
-		return sqlload.Warn(fmt.Sprintf("idle_session_timeout is %s and ends sessions that wait longer, as with --max-rate", t),
-			"--set idle_session_timeout=0")
-	}
-	for _, name := range [...]string{"statement_timeout", "transaction_timeout"} {
-		t := time.Duration(d.amount(name))
-		if t <= 0 || t > minDeadline {
-			continue
+	var name string // of the shorter timeout
+	for _, n := range [...]string{"statement_timeout", "transaction_timeout"} {
+		if t := d.amount(n); t > 0 && (name == "" || t < d.amount(name)) {
+			name = n
 		}
+	}
+	if t := time.Duration(d.amount(name)); t > 0 && t <= minDeadline {
 		rate := float64(d.intent.BatchBytes*max(d.intent.Contract.GroupBatches, 1)) / t.Seconds()
 		f := sqlload.Warn(fmt.Sprintf("%s is %s and ends longer loads: each session would have to load %s/s",
 			name, t, ibytes(int64(rate))), "--set "+name+"=0")
@@ -148,6 +146,10 @@ func (d *checker) checkTimeouts([]string) loader.Finding {
 			f.Grade = loader.GradeFail
 		}
 		return f
+	}
+	if t := time.Duration(d.amount("idle_session_timeout")); t > 0 && t < minDeadline {
+		return sqlload.Warn(fmt.Sprintf("idle_session_timeout is %s and ends sessions that wait longer, as with --max-rate", t),
+			"--set idle_session_timeout=0")
 	}
 	return sqlload.OK("no timeout ends a statement or a session within two minutes")
 }
@@ -271,7 +273,7 @@ func (d *checker) checkReplication(row []string) loader.Finding {
 		}
 		return sqlload.Warn(fmt.Sprintf("no client reads from slot %s, for which the server keeps its log: %s so far, %s",
 			slots, ibytes(kept), bound),
-			fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if nobody needs it", sqlload.Literal(strings.Split(slots, ", ")[0])))
+			fmt.Sprintf("SELECT pg_drop_replication_slot(%s) if it is unused", sqlload.Literal(strings.Split(slots, ", ")[0])))
 	case waiting && !synchronous:
 		return loader.Finding{Grade: loader.GradeUnknown, Found: waits + ", and this user may not see whether one is connected",
 			Fix: "GRANT pg_monitor TO " + d.user()}

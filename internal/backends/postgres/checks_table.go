@@ -16,13 +16,16 @@ func (d *checker) createChecks() []sqlload.Check {
 		return nil
 	}
 	schema, _ := unquoted(d.table.Table)
-	schema = cmp.Or(schema, d.facts.schema, "public")
+	schema = cmp.Or(schema, d.facts.schema)
 	makes := "the run makes " + strings.Join(d.table.Missing, " and ")
 	return []sqlload.Check{{
 		Name: "privilege to create",
 		Ask:  "SELECT has_schema_privilege(nspname, 'CREATE') FROM pg_namespace WHERE nspname = " + sqlload.Literal(schema),
 		Judge: func(row []string) loader.Finding {
 			switch {
+			case schema == "":
+				return sqlload.Fail(makes+", and search_path names no schema that exists",
+					"CREATE SCHEMA AUTHORIZATION "+d.user()+", or --table schema.table")
 			case row == nil:
 				return sqlload.Fail(fmt.Sprintf("%s, and schema %s does not exist", makes, schema),
 					fmt.Sprintf("CREATE SCHEMA %s AUTHORIZATION %s", qualified("", schema), d.user()))

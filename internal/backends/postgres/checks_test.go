@@ -105,6 +105,12 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 			change: func(to *loader.Target, _ *loader.Intent) { to.Table = "nowhere.documents" },
 			check:  "privilege to create", grade: loader.GradeFail, found: "schema nowhere does not exist", fix: `CREATE SCHEMA "nowhere"`,
 		},
+		"no schema in search_path": {
+			change: func(to *loader.Target, _ *loader.Intent) {
+				to.Table, to.Settings = "documents", []loader.Setting{{Name: "search_path", Value: "nowhere"}}
+			},
+			check: "privilege to create", grade: loader.GradeFail, found: "search_path names no schema", fix: "--table schema.table",
+		},
 		"table is missing": {
 			change: func(_ *loader.Target, i *loader.Intent) { i.Create = loader.CreateNever },
 			check:  "table", grade: loader.GradeFail, found: "does not exist", fix: "--create if-missing",
@@ -160,8 +166,9 @@ func TestExamineNamesWhatIsBroken(t *testing.T) {
 			found: "statement_timeout is 4s and ends longer loads: each session would have to load 4.0 MiB/s", fix: "--set statement_timeout=0",
 		},
 		"statement timeout that no load can meet": {
-			given: "ALTER ROLE $r SET statement_timeout = '3s'", change: func(_ *loader.Target, i *loader.Intent) { i.BatchBytes = 6 << 30 },
-			check: "timeouts", grade: loader.GradeFail, found: "load 2.0 GiB/s", fix: "--set statement_timeout=0",
+			given:  "ALTER ROLE $r SET statement_timeout = '3s'; ALTER ROLE $r SET idle_session_timeout = '30s'",
+			change: func(_ *loader.Target, i *loader.Intent) { i.BatchBytes = 6 << 30 },
+			check:  "timeouts", grade: loader.GradeFail, found: "load 2.0 GiB/s", fix: "--set statement_timeout=0",
 		},
 		"statement timeout, set aside": {
 			given: "ALTER ROLE $r SET statement_timeout = '4s'",

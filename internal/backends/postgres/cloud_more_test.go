@@ -175,7 +175,9 @@ func TestStagedIsRefused(t *testing.T) {
 		"options iam-role and s3-keys exclude each other": func(t *loader.Target) {
 			t.Method, t.Options = "s3-copy", map[string]string{"iam-role": "arn:x", "s3-keys": "1"}
 		},
-		"method \"s3\" does not exist": func(t *loader.Target) { t.Method = "s3" },
+		"takes no other endpoint: leave server_endpoint out": func(t *loader.Target) { t.Via.Params.Set("server_endpoint", "http://x") },
+		"Redshift would read the backslash as an escape":     func(t *loader.Target) { t.Via.Database = `a\b` },
+		"method \"s3\" does not exist":                       func(t *loader.Target) { t.Method = "s3" },
 	} {
 		to := c.target("s3-import")
 		change(&to)

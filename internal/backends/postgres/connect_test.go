@@ -252,7 +252,10 @@ func TestOptions(t *testing.T) {
 		}
 	}
 
-	_, _, err := planOf(loader.Target{Method: "load-data"})
+	_, _, err := planOf(loader.Target{Table: "d.s.t", Options: map[string]string{"rows-per-transaction": "-1"}})
+	assert.ErrorContains(t, err, `table "d.s.t": write it as table or schema.table`)
+	assert.ErrorContains(t, err, "option rows-per-transaction is -1, and must not be negative")
+	_, _, err = planOf(loader.Target{Method: "load-data"})
 	assert.ErrorContains(t, err, "does not exist")
 }
 

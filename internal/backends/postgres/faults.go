@@ -88,7 +88,7 @@ func faults() loader.Faults {
 			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the database, or name another one behind the host of the target"},
+			Hint: "create the database, or correct its name in the target"},
 		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing), Hint: "create the schema first"},
 		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "was the table dropped while the run was going?"},

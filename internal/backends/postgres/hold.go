@@ -28,7 +28,7 @@ const holdTimeout = time.Second
 
 // hold keeps other runs off the table until Close, by an advisory lock of a transaction: a pooler would lend the
 // connection of a session's lock to others. The transaction has read nothing, so it delays no vacuum. Servers without
-// such locks, as YugabyteDB before 2025.1 and Redshift, keep nobody off.
+// such locks, as YugabyteDB before 2025.1 and Redshift, keep no run off.
 func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone || l.flavour == redshift {

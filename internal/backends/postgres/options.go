@@ -55,6 +55,8 @@ func planOf(t loader.Target) (method string, o options, err error) {
 	o.rowsPerTransaction, _ = strconv.ParseInt(t.Options[optionRowsPerTransaction], 10, 64)
 	var unusable error
 	switch {
+	case o.rowsPerTransaction < 0:
+		unusable = fmt.Errorf("option %s is %d, and must not be negative", optionRowsPerTransaction, o.rowsPerTransaction)
 	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
 		unusable = errRedshift()
 	case o.s3Keys && o.iamRole != defaultRole:
@@ -70,6 +72,9 @@ func checkTable(t loader.Target) error {
 	if t.Scheme == schemeRedshift {
 		most = 127
 	}
+	if strings.Count(t.Table, ".") > 1 {
+		return fmt.Errorf("table %q: write it as table or schema.table", t.Table)
+	}
 	return sqlload.CheckTable(sqlload.Bytes(most), strings.Split(t.Table, ".")...)
 }
 
@@ -83,15 +88,20 @@ func checkParams(t loader.Target) error {
 	return nil
 }
 
-// checkVia refuses an object store where none is used, and a staged method without one.
+// checkVia refuses an object store where none is used, a staged method without one, and a store that the server cannot
+// read.
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
-	case m.Caps.Staged && t.Via != nil:
-		return objstore.Check(*t.Via)
-	case m.Caps.Staged:
-		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
-	case t.Via != nil:
+	case !m.Caps.Staged && t.Via != nil:
 		return fmt.Errorf("method %s sends rows to the server itself: leave --via out", m.Name)
+	case !m.Caps.Staged:
+		return nil
+	case t.Via == nil:
+		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
+	case t.Via.Params.Has("server_endpoint"):
+		return fmt.Errorf("method %s: the server reads from Amazon S3 and takes no other endpoint: leave server_endpoint out", m.Name)
+	case strings.Contains(t.Via.Database, `\`):
+		return fmt.Errorf("prefix %q: Redshift would read the backslash as an escape", t.Via.Database)
 	}
-	return nil
+	return objstore.Check(*t.Via)
 }

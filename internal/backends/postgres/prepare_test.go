@@ -309,7 +309,7 @@ func TestResumeNeedsTheClaims(t *testing.T) {
 	claims := strings.Replace(to.Table, "documents", "terapush_claims", 1)
 	sql(t, "DROP TABLE "+claims)
 	_, err = l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, `terapush_claims" is gone, so nobody can tell which batches are in`)
+	assert.ErrorContains(t, err, `terapush_claims" is gone, so it is unknown which batches are applied`)
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claims+"')"), "never made anew")
 
 	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone

@@ -181,8 +181,8 @@ func TestYugabyteFront(t *testing.T) {
 		"nothing": {[]string{"0", "", ""}, loader.Resolution{Applied: loader.No}, ""},
 		"all":     {[]string{"100", "300", "399"}, loader.Resolution{Applied: loader.Yes, Rows: 100}, ""},
 		"a front": {[]string{"20", "300", "319"}, loader.Resolution{Applied: loader.No, Rows: 20}, ""},
-		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{}, "not the front"},
-		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{}, "not the front"},
+		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{}, "not the first rows"},
+		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{}, "not the first rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newYugabyte(t)
