@@ -82,8 +82,8 @@ func (l *opened) once(
 	}
 	for range maxSends {
 		ack, err = send()
-		if errors.Is(err, errReplaced) {
-			l.replaced.CompareAndSwap(nil, &err)
+		if replaced := err; errors.Is(err, errReplaced) {
+			l.replaced.CompareAndSwap(nil, &replaced)
 		}
 		if !labelTaken(err) {
 			return ack, err
