@@ -17,7 +17,7 @@ const (
 )
 
 // Finish waits until rows can be read of loads that answered Publish Timeout, or that are in the write-ahead log of a
-// group commit. It counts rather than remember answers, since an earlier process of the run may have got them. It takes no
+// group commit. It counts rows, since an earlier process of the run may have got the answers. It takes no
 // longer than the rows do, as that time is a measurement, unless rows may come in twice.
 func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()

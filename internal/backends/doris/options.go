@@ -173,7 +173,7 @@ func targetTable(t loader.Target) (tableName, error) {
 	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
-// checkParams refuses unknown parameters: somebody would rely on one that is ignored.
+// checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	const port = "http_port"
 	for name := range t.Params {
