@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	dto "github.com/prometheus/client_model/go"
@@ -110,7 +112,8 @@ func byMode(f *dto.MetricFamily, label string, perCore float64) counters {
 		cores[core] = c
 	}
 	sum := counters{metric: f.GetName(), perCore: perCore}
-	for core, c := range cores {
+	for _, core := range slices.Sorted(maps.Keys(cores)) { // in one order, or rounding would move the sums of equal answers
+		c := cores[core]
 		if all := core == "" || core == "cpu"; !all {
 			sum.cores++
 		} else if len(cores) > 1 {

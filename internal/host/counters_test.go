@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -62,6 +63,21 @@ func TestRestartedServer(t *testing.T) {
 	s.add(answer(t, "node_exporter_0.txt"), answer(t, "node_exporter_0.txt"), 0.001)
 	_, err = s.load()
 	require.ErrorContains(t, err, "counters did not change")
+}
+
+// The last digits of a sum depend on its order.
+func TestEqualAnswersAreNoLoad(t *testing.T) {
+	var text strings.Builder
+	for core := range 64 {
+		fmt.Fprintf(&text, "%s{cpu=\"%d\",mode=\"user\"} %d.%02d\n", nodeCPU, core, 9973*core+1, core)
+	}
+	first, err := readCounters(strings.NewReader(text.String()))
+	require.NoError(t, err)
+	for range 100 {
+		again, err := readCounters(strings.NewReader(text.String()))
+		require.NoError(t, err)
+		require.Equal(t, first, again)
+	}
 }
 
 func TestMetricsThatTellNothing(t *testing.T) {

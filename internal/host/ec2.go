@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the table of bandwidths
 	"errors"
@@ -11,6 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
 // Instance is what the metadata service reports.
@@ -61,7 +65,7 @@ func askEC2(ctx context.Context, root tree, endpoint string) Instance {
 	}
 	bound, cancel := context.WithTimeout(ctx, metadataTimeout)
 	defer cancel()
-	if err := i.ask(bound, strings.TrimSuffix(endpoint, "/")); err != nil {
+	if err := i.ask(bound, endpoint); err != nil {
 		switch {
 		case ctx.Err() != nil:
 			i.Unknown = "the request was cancelled"
@@ -76,20 +80,11 @@ func askEC2(ctx context.Context, root tree, endpoint string) Instance {
 }
 
 func (i *Instance) ask(ctx context.Context, endpoint string) error {
-	if strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
-		return errors.New("AWS_EC2_METADATA_DISABLED is true")
-	}
-	if endpoint == "" {
-		endpoint = "http://169.254.169.254"
-	}
-	wire := new(http.Transport) // without a proxy, which would reach the service of its own machine
+	wire := &lastAnswer{Client: http.Client{Transport: new(http.Transport)}} // a proxy would ask the service of its machine
 	defer wire.CloseIdleConnections()
-	client := &http.Client{Transport: wire}
-	const header = "X-Aws-Ec2-Metadata-Token"
-	token, err := metadata(ctx, client, http.MethodPut, endpoint+"/latest/api/token", header+"-Ttl-Seconds", "60")
-	if err != nil {
-		return err
-	}
+	service := imds.New(imds.Options{
+		Endpoint: endpoint, HTTPClient: wire, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary,
+	})
 	for _, value := range []struct {
 		path string
 		into *string
@@ -99,12 +94,24 @@ func (i *Instance) ask(ctx context.Context, endpoint string) error {
 		{"placement/availability-zone-id", &i.AZID},
 		{"placement/group-name", &i.PlacementGroup},
 	} {
-		text, err := metadata(ctx, client, http.MethodGet, endpoint+"/latest/meta-data/"+value.path, header, token)
-		if err != nil {
-			return err
+		answer, err := service.GetMetadata(ctx, &imds.GetMetadataInput{Path: value.path})
+		switch {
+		case err != nil && wire.status == http.StatusNotFound:
+			continue
+		case err != nil && wire.status == http.StatusForbidden:
+			return errors.New("it is switched off for this instance (403)")
+		case err != nil:
+			return cmp.Or(wire.err, err)
 		}
-		if text != "" {
-			*value.into = text
+		text, err := io.ReadAll(io.LimitReader(answer.Content, maxAnswer+1))
+		unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+		switch {
+		case err != nil:
+			return err
+		case len(text) > maxAnswer || strings.ContainsFunc(string(text), unprintable):
+			return errors.New("the server at its address is no metadata service")
+		case len(text) > 0:
+			*value.into = string(text)
 		}
 	}
 	if i.Type == "" {
@@ -116,33 +123,21 @@ func (i *Instance) ask(ctx context.Context, endpoint string) error {
 // maxAnswer bounds an answer: the server at the address may be another one than the metadata service.
 const maxAnswer = 256
 
-// metadata returns the answer to a request with one header, "" for 404.
-func metadata(ctx context.Context, client *http.Client, method, url, header, value string) (string, error) {
-	r, err := http.NewRequestWithContext(ctx, method, url, nil)
-	if err != nil {
-		return "", err
+// lastAnswer keeps status and error of the last request: imds does not unwrap its errors about the token.
+type lastAnswer struct {
+	http.Client
+	status int // 0 without an answer
+	err    error
+}
+
+// Do implements imds.HTTPClient.
+func (l *lastAnswer) Do(r *http.Request) (answer *http.Response, err error) {
+	l.status = 0
+	if answer, err = l.Client.Do(r); err == nil {
+		l.status = answer.StatusCode
 	}
-	r.Header.Set(header, value)
-	answer, err := client.Do(r)
-	if err != nil {
-		return "", err
-	}
-	defer answer.Body.Close()
-	switch answer.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return "", nil
-	case http.StatusForbidden:
-		return "", errors.New("it is switched off for this instance (403)")
-	default:
-		return "", fmt.Errorf("the answer is %s", answer.Status)
-	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
-	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
-	if err == nil && (len(text) > maxAnswer || strings.ContainsFunc(string(text), unprintable)) {
-		err = errors.New("the server at its address is no metadata service")
-	}
-	return string(text), err
+	l.err = err
+	return answer, err
 }
 
 // isInstance reports whether the hypervisor's entries in the firmware tables are Amazon's: on Nitro the vendor, on Xen

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// Attach sets the request's body and its length: head, the batch's bytes, tail. The transport closes the body; whoever
-// does not send the request must.
+// Attach sets the request's body and its length: head, the batch's bytes, tail. The transport closes the body; a
+// caller that does not send the request must close it.
 func Attach(r *http.Request, head []byte, b *batch.Batch, tail []byte) {
 	body := b.Open()
 	r.ContentLength = int64(len(head)) + body.Size() + int64(len(tail))

@@ -130,7 +130,7 @@ func (d *Dialer) remove(c *conn) {
 // route is what is known of the route to one address. It is safe for concurrent use.
 type route struct {
 	kernel   atomic.Int64 // shortest round trip of TCP, in nanoseconds; 0: none
-	question atomic.Int64 // shortest time from a small question to its answer, likewise
+	question atomic.Int64 // shortest time from a small question to its answer, in nanoseconds; 0: none
 }
 
 // small is how many bytes a question may have to measure the round trip: it takes the server next to no time.

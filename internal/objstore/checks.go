@@ -81,7 +81,7 @@ func (s *Store) regionFinding(region string) loader.Finding {
 		return finding("region", loader.GradeOK, "the store takes requests signed for "+s.region, "")
 	}
 	return finding("region", loader.GradeWarn,
-		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: the way is long, and traffic is paid for",
+		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: traffic between regions is slow and charged",
 			region, s.region),
 		"write ?region="+region+" into the s3:// URL")
 }
@@ -122,7 +122,7 @@ func (s *Store) checkTLS(ctx context.Context) loader.Finding {
 func httpFinding(host string, addresses []netip.Addr) loader.Finding {
 	for _, a := range addresses {
 		if a = a.Unmap(); !a.IsLoopback() && !a.IsPrivate() && !a.IsLinkLocalUnicast() {
-			return finding("TLS", loader.GradeWarn, "http to a public address: everybody on the way can read the rows",
+			return finding("TLS", loader.GradeWarn, "http to a public address: anyone on the way can read the rows",
 				"write ?endpoint=https://"+host+" into the s3:// URL")
 		}
 	}

@@ -116,11 +116,11 @@ func (s *Store) tlsConfig(t loader.Target, d loader.Deps) (*tls.Config, error) {
 	return config, err
 }
 
-// payload stands for a batch in the SDK: a seekable body of its length that nobody reads. So no reader of the SDK holds
+// payload stands for a batch in the SDK: a seekable body of its length that is never read. So no reader of the SDK holds
 // on to the batch.
 type payload int64
 
-var errRead = &refusal{errors.New("the SDK wants to read the body, for a checksum or a signature that nobody asked it for")}
+var errRead = &refusal{errors.New("the SDK tries to read the body, for a checksum or a signature that was not requested")}
 
 func (p payload) Read([]byte) (int, error) { return 0, errRead }
 

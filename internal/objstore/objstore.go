@@ -93,7 +93,7 @@ func (s *Store) Endpoint() string { return s.endpoint }
 // Region is the region that requests are signed for.
 func (s *Store) Region() string { return s.region }
 
-// Access is what a database needs to read the objects. Temporary credentials expire, so it is to be used at once.
+// Access is what a database needs to read the objects. Temporary credentials expire, so it must be used at once.
 type Access struct {
 	Endpoint       string // how the database reaches the store; "" for Amazon's own
 	Region         string

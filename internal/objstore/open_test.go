@@ -33,8 +33,8 @@ func TestCheck(t *testing.T) {
 		"s3://bucket/p?server_endpoint=sEcReT@host":    "parameter server_endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?endpoint=http://a:1/sEcReT@h":   "parameter endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?endpoint=http://h?sEcReT":       "http://host:port",
-		"s3://bucket/p?endpoint=":                      "wants one value",
-		"s3://bucket/p?region=a&region=b":              "wants one value",
+		"s3://bucket/p?endpoint=":                      "takes one value",
+		"s3://bucket/p?region=a&region=b":              "takes one value",
 		"s3://bucket/p?path_style=perhaps":             "neither true nor false",
 		"s3://bucket/p?pathstyle=true":                 `no parameter "pathstyle"`,
 		"s3://bucket/p?secret_access_key=sEcReT":       `no parameter "secret_access_key"`,
@@ -128,9 +128,9 @@ func TestUnfitEndpointOfTheChain(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"http://AKIA:sEcReT@127.0.0.1:1": "AWS_ENDPOINT_URL has a user or a password in it",
 		"AKIA:sEcReT@127.0.0.1:1":        "AWS_ENDPOINT_URL has a user or a password in it",
-		"http://127.0.0.1:1/?k=sEcReT":   "AWS_ENDPOINT_URL wants http://host:port",
-		"127.0.0.1:sEcReT":               "AWS_ENDPOINT_URL wants http://host:port",
-		"http://127.0.0.1:%zzsEcReT":     "AWS_ENDPOINT_URL wants http://host:port",
+		"http://127.0.0.1:1/?k=sEcReT":   "AWS_ENDPOINT_URL must be http://host:port",
+		"127.0.0.1:sEcReT":               "AWS_ENDPOINT_URL must be http://host:port",
+		"http://127.0.0.1:%zzsEcReT":     "AWS_ENDPOINT_URL must be http://host:port",
 	} {
 		for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 			t.Run(variable+" "+endpoint, func(t *testing.T) {

@@ -45,7 +45,7 @@ func placeOf(t loader.Target) (p place, err error) {
 			return p, fmt.Errorf("an s3:// URL has no parameter %q; it takes endpoint, server_endpoint, region and path_style", name)
 		}
 		if len(values) != 1 || values[0] == "" {
-			return p, fmt.Errorf("parameter %s of the s3:// URL wants one value", name)
+			return p, fmt.Errorf("parameter %s of the s3:// URL takes one value", name)
 		}
 	}
 	p.bucket, p.prefix, p.region = t.Hosts[0], strings.Trim(t.Database, "/"), t.Params.Get("region")
@@ -82,7 +82,7 @@ func endpointOf(name, text string) (string, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", fmt.Errorf("%s wants http://host:port or https://host:port", name)
+		return "", fmt.Errorf("%s must be http://host:port or https://host:port", name)
 	}
 	return strings.TrimRight(u.String(), "/"), nil
 }

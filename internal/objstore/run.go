@@ -170,7 +170,7 @@ func (r *Run) List(ctx context.Context, f func(Object) error) error {
 	return nil
 }
 
-// Objects is List as loader.Inventory wants it.
+// Objects is List as loader.Inventory requires it.
 func (r *Run) Objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
 	return r.List(ctx, func(o Object) error { return f(o.Name, o.Number, o.Bytes) })
 }

@@ -37,7 +37,8 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, nil
 }
 
-// Columns wants the very type: a decimal of another precision or scale would round, or keep digits that were not sent.
+// Columns requires the exact type: a decimal of another precision or scale would round, or keep digits that were not
+// sent.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {

@@ -175,7 +175,7 @@ func (l *opened) cluster(values []string) loader.Finding {
 	return sqlload.OK(found)
 }
 
-// privileges asks for the plan of a statement, which checks the privileges of the user and of all his roles without
+// privileges asks for the plan of a statement, which checks the privileges of the user and all their roles without
 // running it.
 func (l *opened) privileges(table *sqlload.TableCheck) sqlload.Check {
 	statement, privileges := fmt.Sprintf("INSERT INTO %s SELECT * FROM %[1]s", l.plan.name.quoted()), "INSERT, SELECT"

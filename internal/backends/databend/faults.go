@@ -182,7 +182,7 @@ func faults() loader.Faults {
 			Hint: "a file is gone from the stage or the object store since it was put there"},
 		// IllegalGrant, ManagementModePermissionDenied, PermissionDenied, NeedChangePasswordDenied
 		{Codes: "1061 1062 1063 1066", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database if it is to be made"},
+			Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database to create it"},
 		// StagePermissionDenied, StoragePermissionDenied
 		{Codes: "2506 3002", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "creating a stage takes the SUPER privilege; --method streaming-load needs no stage"},

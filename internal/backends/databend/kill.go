@@ -20,7 +20,7 @@ import (
 // is awaited to the end.
 const killGrace = 20 * time.Second
 
-// pollInterval is the pause between two looks at the running queries.
+// pollInterval is the pause between two listings of the running queries.
 const pollInterval = 100 * time.Millisecond
 
 // endAttempts ends the queries of the attempts 1 … attempt, and of the deletions that may have followed each of them.
@@ -39,7 +39,7 @@ func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt i
 }
 
 // endQueries ends queries on all hosts and waits until no host lists one of them. A query that a server has agreed to
-// kill is awaited for as long as grace; a grace of 0 is for ever.
+// kill is awaited for as long as grace; a grace of 0 is forever.
 //
 // A host that cannot be reached is skipped if another one has shown its list. This trusts that nothing runs on a host
 // where nobody listens, or that the other host lists it: a list covers all nodes of a warehouse. It fails for hosts of
@@ -107,8 +107,8 @@ func (n *node) kill(ctx context.Context, id string) error {
 
 func killQuery(session string) string { return "KILL QUERY " + literal(session) }
 
-// cancel ends a query of /v1/query, which any user may do to his own; it does not reach streaming loads. A node keeps a
-// query for a minute after its end, and answers 404 where it has none of the id.
+// cancel ends a query of /v1/query, which users may do to their own; it does not reach streaming loads. A node keeps a
+// query for a minute after its end, and answers 404 if it has none of this id.
 func (n *node) cancel(ctx context.Context, id string) error {
 	r, err := n.request(ctx, http.MethodGet, cancelPath(id))
 	if err != nil {

@@ -68,7 +68,7 @@ func stageOf(t loader.Target, m loader.Method) (string, error) {
 	return stage, nil
 }
 
-// checkParams refuses unknown parameters: one that is silently ignored is a setting that somebody trusts.
+// checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	known := []string{"sslmode", "tenant", "warehouse", "role"}
 	for name := range t.Params {

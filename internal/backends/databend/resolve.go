@@ -72,8 +72,8 @@ func (l *opened) removePart(
 	// A silent Prepare does not know who made the table.
 	ours := s.Relation != nil && s.Relation.Comment == loader.MadeBy
 	if s.Want.Contract.Dedup != loader.DedupKey || !ours {
-		return unresolved(ref, found, fmt.Sprintf("table %s was not made by terapush, so they may be somebody's; "+
-			"if they are not: %s, and resume", l.plan.name, deletion)), nil
+		return unresolved(ref, found, fmt.Sprintf("table %s was not made by terapush, so they may be someone else's; "+
+			"if not: %s, and resume", l.plan.name, deletion)), nil
 	}
 	first := label(l.plan.name, batchKind, ref.ID)
 	n := l.labels.nextRemoval(first)
@@ -134,7 +134,7 @@ func (l *opened) skipped(ctx context.Context, k kind, t tags, ref loader.Ref) (l
 		}
 		return refuse(&noRowsError{label: t.label, found: found}) // this run has not sent them yet
 	case loader.No:
-		if again { // an earlier attempt has taken the label; at the first one somebody else has
+		if again { // an earlier attempt has taken the label; at the first one another run has
 			l.labels.spend(label(l.plan.name, k, ref.ID), t.label)
 		}
 		return refuse(&noRowsError{label: t.label, retry: again})
@@ -146,7 +146,7 @@ func (l *opened) skipped(ctx context.Context, k kind, t tags, ref loader.Ref) (l
 // noRowsError says that the server wrote nothing and that the batch is not in.
 type noRowsError struct {
 	label string // that is taken
-	found int64  // rows of somebody else with the keys of the batch
+	found int64  // rows with the keys of the batch, which are not of this run
 	retry bool   // under the next label, if it has one
 }
 

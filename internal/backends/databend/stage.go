@@ -175,7 +175,7 @@ func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack,
 	}
 	return loader.Ack{}, &loader.Error{Op: "copy", Applied: loader.Unknown,
 		Err:  &loader.RowsError{Sent: g.Rows, Acknowledged: sum, Detail: wrong},
-		Hint: "was a file of this name loaded into the table within a day? look at the table's rows before going on"}
+		Hint: "was a file of this name loaded into the table within a day? check the table's rows before you resume"}
 }
 
 // Discard removes the files of a group that is in the table.

@@ -119,7 +119,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		"fewer buckets than backends": {
 			cluster: fake.Options{Backends: 3}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 2 PROPERTIES (\"replication_num\" = \"1\")",
 			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: ": 2 buckets a partition, 1 replicas, 3 backends: some backends take no rows",
-				Fix: "make it anew with --buckets 12"},
+				Fix: "recreate it with --buckets 12"},
 		},
 		"a table of other columns": {
 			create: ", v INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")",

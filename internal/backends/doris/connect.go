@@ -43,7 +43,7 @@ func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Conf
 		host, _, _ := net.SplitHostPort(address)
 		if secure == nil && c.TLS != nil {
 			if secure = c.TLS.Clone(); secure.ServerName == host {
-				secure.ServerName = "" // the transport fills it in: backends have names that nobody knows before the redirect
+				secure.ServerName = "" // the transport fills it in: the names of backends are unknown before the redirect
 			}
 		}
 		loading := c.Clone()
@@ -54,8 +54,8 @@ func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Conf
 	return all, secure, nil
 }
 
-// httpURL is a frontend's HTTP server. Where TLS is only a preference it is asked in the clear: one that wants TLS
-// redirects, and one that has none could not say so otherwise.
+// httpURL returns the address of a frontend's HTTP server. Where TLS is only preferred it is http: a frontend with TLS
+// redirects, and HTTP has no other way to find out.
 func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 	scheme, port := "http", httpPort
 	if encrypted {
@@ -67,8 +67,8 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
 }
 
-// connector makes connections to the first frontend that can be reached, from a given one on, and says the setup
-// statements there: session variables belong to a connection, and a pool would lose them.
+// connector connects to the first frontend that can be reached, beginning with a given one, and runs the setup
+// statements on every connection: session variables belong to it, and a pool would lose them.
 type connector struct {
 	frontends []frontend
 	first     int

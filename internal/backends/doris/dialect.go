@@ -13,14 +13,13 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// dialect is how Doris writes what sqlload leaves open. The SUM of BIGINT is BIGINT, and wraps around in silence
-// where the squares of a large batch's offsets pass 64 bits; LARGEINT has 128. LENGTH counts bytes.
+// dialect is Doris' sqlload.Dialect. The SUM of BIGINT is BIGINT and wraps around silently, which the squares of a large
+// batch's offsets would do; LARGEINT has 128 bits. LENGTH counts bytes.
 //
-// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone
-// (vdatetime_value.h). MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a
-// DECIMAL besides. A text that is compared with a column of times becomes one when the statement is planned, with as
-// many digits behind the second as it has: hence six of them in both. A table's rows are sorted by its key, so its
-// first column alone narrows what is read.
+// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits, without a time zone (vdatetime_value.h).
+// MICROSECOND_TIMESTAMP and UNIX_TIMESTAMP read the column in the session's zone; the latter returns a DECIMAL. A text
+// that is compared with a column of times is converted when the statement is planned, with its own number of decimals:
+// hence six in both. Rows are sorted by the key, so a condition on its first column narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Type: columnType, Fold: true,

@@ -129,6 +129,7 @@ func TestCheckRefuses(t *testing.T) {
 		"--redirect-policy far: want one of direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
 		"--be h: want addresses as host:port":               func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
 		"--be h: want addresses as host:port ":              func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
+		"--be : want addresses as host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
 		"--set x: a stream load has no session":             func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
 		"--set group_commit is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}

@@ -16,9 +16,9 @@ const (
 	groupIntervals  = 6                // how many of them a merged load may take
 )
 
-// Finish waits until rows can be read of loads that answered Publish Timeout, or that are in the write-ahead log of a
-// group commit. It counts rather than remember answers, since an earlier process of the run may have got them. It takes no
-// longer than the rows do, as that time is a measurement, unless rows may come in twice.
+// Finish waits until the rows of loads that answered Publish Timeout, or that are in the write-ahead log of a group
+// commit, can be read. It counts rows, since an earlier process of the run may have got the answers. It takes no longer
+// than the rows do, since that time is a measurement, unless rows may come in twice.
 func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()
 	if l.options.group == groupAsync && l.doubted.Load() {

@@ -46,7 +46,7 @@ func (f frontend) at(path, label string) *url.URL {
 }
 
 // follow sends a request with our own credentials and follows redirects, with a body of its own each time. It returns the
-// answer that is not a redirect, and where it came from; of an error the address that failed.
+// answer that is not a redirect and the address that sent it; with an error, the address that failed.
 //
 // A PUT without a batch asks a frontend for a backend, and stops at the backend's address; the answer is nil then. What a
 // frontend reads of a body is lost, and net/http sends one after about a second of silence whatever it is told. An empty

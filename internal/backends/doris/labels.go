@@ -82,8 +82,8 @@ func (l *opened) once(
 	}
 	for range maxSends {
 		ack, err = send()
-		if errors.Is(err, errReplaced) {
-			l.replaced.CompareAndSwap(nil, &err)
+		if replaced := err; errors.Is(err, errReplaced) {
+			l.replaced.CompareAndSwap(nil, &replaced)
 		}
 		if !labelTaken(err) {
 			return ack, err
@@ -124,7 +124,7 @@ func (l *opened) earlier(ctx context.Context, ref loader.Ref, label string) (loa
 // Resolve asks the frontend about the label, cancels a load that is under way, and asks again. "Not applied" is final:
 // nothing of the batch is applied, and nothing that was sent so far will be.
 //
-// The client has given such a load up, and until the server notices, which may take until its timeout, nobody else gets
+// The client has given such a load up, and until the server notices, which may take until its timeout, no other load gets
 // the label. A load that was committed in the meantime stays.
 func (l *opened) Resolve(ctx context.Context, ref loader.Ref) (found loader.Resolution, err error) {
 	label := l.name.label(ref, l.caps.Staged)

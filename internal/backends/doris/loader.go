@@ -50,7 +50,7 @@ type opened struct {
 const (
 	// controlConns leaves connections for Resolve while scans of the proof hold some.
 	controlConns = 8
-	// httpConns are kept while idle, for as many workers as anybody has.
+	// httpConns are kept while idle, for more workers than anyone has.
 	httpConns = 1024
 )
 
@@ -156,7 +156,7 @@ func (l *opened) limitPacket(packet string) {
 	l.caps.DefaultBatchBytes = min(l.caps.DefaultBatchBytes, l.caps.MaxBytes)
 }
 
-// packetRoom is what a statement needs in bytes besides the rows: label, table name, column list.
+// packetRoom is what a statement needs in bytes beyond the rows: label, table name, column list.
 const packetRoom = 64 << 10
 
 // Server implements loader.Loader. After Prepare it has the table's replicas, under the server's name for them.

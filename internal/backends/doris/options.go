@@ -120,7 +120,10 @@ func (o *options) readBackends(text string) error {
 	o.reachable = make(map[string]string)
 	for entry := range strings.SplitSeq(text, ",") {
 		named, reachable, pair := strings.Cut(strings.TrimSpace(entry), "=")
-		for _, address := range []string{named, cmp.Or(reachable, named)} {
+		if !pair {
+			reachable = named
+		}
+		for _, address := range []string{named, reachable} {
 			if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
 				return fmt.Errorf("--%s %s: want addresses as host:port", optBackends, address)
 			}
@@ -170,7 +173,7 @@ func targetTable(t loader.Target) (tableName, error) {
 	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
-// checkParams refuses unknown parameters: somebody would rely on one that is ignored.
+// checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	const port = "http_port"
 	for name := range t.Params {

@@ -61,7 +61,7 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 		if err != nil {
 			return loader.Ack{}, err
 		}
-		// Every object is named: a pattern could match somebody else's, or half of a group.
+		// Every object is named: a pattern could match other objects, or half of a group.
 		from := source{uri: "s3://" + access.Bucket + "/" + alternatives(run.Folder(), names), access: access, format: format}
 		return l.insertSelect(ctx, g, statements{s.Statements}.loadObjects(label, from), access)
 	})

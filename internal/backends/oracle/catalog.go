@@ -178,7 +178,7 @@ func (l catalog) selectTraits(r *sqlload.Relation) string {
 }
 
 // checkTraits judges a row of selectTraits. Where a table does not support Fast Ingest or direct path, the server
-// inserts conventionally without saying so. A server without Fast Ingest into compressed tables lets nobody create one
+// inserts conventionally without saying so. A server without Fast Ingest into compressed tables refuses to create one
 // (ORA-62146).
 func (l catalog) checkTraits(table string, row []string) error {
 	temporary, organized, cluster, triggers, foreign, external := row[0], row[1], row[2], row[3], row[4], row[5]

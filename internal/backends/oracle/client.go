@@ -30,8 +30,8 @@ type client struct {
 	// other errors.
 	explain func(err error) string
 
-	// directPath reports whether the driver can use direct path. The server refuses it (ORA-38910) to a driver that asks
-	// for the good rows of a failed array to be kept.
+	// directPath reports whether the driver can use direct path. The server refuses it (ORA-38910) to a driver that keeps
+	// the good rows of a failed array.
 	directPath bool
 
 	// endsByStatement ends transactions by the statements COMMIT and ROLLBACK, since driver.Tx and Close of this driver

@@ -12,7 +12,7 @@ import (
 )
 
 // Method cloud-copy reads objects by INSERT … SELECT from an external table, in the transaction of a claim.
-// DBMS_CLOUD.COPY_DATA commits by itself: after a lost answer nobody could tell whether its rows are in.
+// DBMS_CLOUD.COPY_DATA commits by itself: after a lost answer it would be unknown whether its rows are in.
 
 // externalTable is the name of a commit group's external table. It is used unquoted and as a literal, so it has only
 // capital letters, digits and underscores.

@@ -211,10 +211,10 @@ func faults() loader.Faults {
 			Verdict: loader.Lost(loader.ClassShutdown),
 			Hint:    "the instance is starting, stopping or restricted"},
 		{Codes: "12514 12504", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "check the service behind the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
+			Hint: "check the service after the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
 				"database that is starting up registers late"},
 		{Codes: "12505", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "the listener knows no such SID: name the service behind the host instead"},
+			Hint: "the listener does not know this SID: name the service after the host instead"},
 		{Codes: "16456 16000", Verdict: loader.Lost(loader.ClassShutdown),
 			Hint: "this database is a standby: name the primary"},
 		// Overload. 18, 20 sessions, processes; 12516 … 12520 no handler; 2391 SESSIONS_PER_USER; 4031 shared

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
@@ -33,7 +32,7 @@ type fast struct {
 	unknown      int   // sessions that broke, or could not be asked
 }
 
-// readNumber reads the number of a statement above; 0 where there is none.
+// readNumber reads the number of a statement above; 0 for NULL.
 func (k *link) readNumber(ctx context.Context, query string) (int64, error) {
 	found, err := sqlload.Rows(ctx, k, query)
 	if err != nil {
@@ -42,8 +41,10 @@ func (k *link) readNumber(ctx context.Context, query string) (int64, error) {
 	if len(found) != 1 {
 		return 0, errors.New("the server returned no number of Fast Ingest")
 	}
-	n, _ := strconv.ParseInt(found[0][0], 10, 64)
-	return n, nil
+	if found[0][0] == "" {
+		return 0, nil
+	}
+	return sqlload.ParseNumber(found[0][0])
 }
 
 // addFast asks a session for the number of the last row that it has written.

@@ -14,7 +14,7 @@ import (
 
 // guard is a connector over go-ora's. All calls pass through it, and it makes four things safe:
 //
-// When a context ends, the network connection is closed. go-ora would send a break and go on reading, for ever if the
+// When a context ends, the network connection is closed. go-ora would send a break and go on reading, forever if the
 // server is gone, on a goroutine that shares its buffers with the call; so go-ora never sees a context that can end.
 //
 // A panic becomes an error and the end of the connection. go-ora panics on answers that it does not expect, and package

@@ -57,7 +57,7 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	l.warnUnencrypted()
 	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
 	if err != nil {
-		return nil, failed("look at the server", err)
+		return nil, failed("read the server's version", err)
 	}
 	if l.Caps().Staged {
 		return openStaged(ctx, l)

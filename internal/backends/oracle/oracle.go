@@ -74,7 +74,7 @@ func capsOf(method string) loader.Caps {
 		caps.DefaultBatchBytes = 1 << 20
 	case methodFast:
 		caps.Dedup, caps.Atomic = loader.DedupNone, false
-		caps.Reason = "Fast Ingest acknowledges rows that lie in memory, without a transaction: a crash of the server " +
+		caps.Reason = "Fast Ingest acknowledges rows that are only in memory, without a transaction: a crash of the server " +
 			"loses them, and an array that is cut short leaves some behind"
 	case methodDirect:
 		// Every execution begins a new block behind the table's end, so arrays have to be large, and locks the table, or the

@@ -106,11 +106,11 @@ func checkAddress(c client, t loader.Target) error {
 func checkParam(c client, name string, values []string) string {
 	switch {
 	case !slices.Contains(params, name):
-		return "there is none of this name; there is: " + strings.Join(params, ", ")
+		return "it is unknown; valid are " + strings.Join(params, ", ")
 	case !c.directPath && (name == paramTNSAdmin || name == paramLibDir):
 		return "only godror reads it, and this binary has " + c.name + ": see make build-godror"
 	case len(values) != 1 || values[0] == "":
-		return "it wants one value"
+		return "it takes one value"
 	case strings.ContainsAny(values[0], "\"()\x00"): // folders are written into a connect descriptor
 		return "quotation marks and parentheses cannot be part of it"
 	}

@@ -91,10 +91,10 @@ func TestCheckRefuses(t *testing.T) {
 		"no user":                    {"oracle://h/s", nil, []string{"names no user"}},
 		"no host":                    {"oracle://u@/s", nil, []string{"names no host"}},
 		"a strange host":             {"oracle://u@h(x/s", nil, []string{`"h(x" is not host or host:port`}},
-		"go-ora's own words":         {plainURL + "?TRACE+FILE=/tmp/t", nil, []string{"parameter TRACE FILE", "there is none of this name", "wallet"}},
-		"a password in params":       {plainURL + "?wallet_password=pssst", nil, []string{"there is none of this name"}},
+		"go-ora's own words":         {plainURL + "?TRACE+FILE=/tmp/t", nil, []string{"parameter TRACE FILE", "it is unknown", "wallet"}},
+		"a password in params":       {plainURL + "?wallet_password=pssst", nil, []string{"it is unknown"}},
 		"godror's folder":            {plainURL + "?tns_admin=/w", nil, []string{"only godror reads it", "go-ora v2.9.0"}},
-		"two values":                 {plainURL + "?ssl=true&ssl=false", nil, []string{"wants one value"}},
+		"two values":                 {plainURL + "?ssl=true&ssl=false", nil, []string{"takes one value"}},
 		"half true":                  {plainURL + "?ssl=maybe", nil, []string{"ssl_verify of the target are true or false"}},
 		"a wallet in quotes":         {plainURL + `?wallet=%22`, nil, []string{"parameter wallet", "quotation marks"}},
 		"a wallet without TLS":       {plainURL + "?wallet=/w&ssl=false", nil, []string{"is for TLS"}},
@@ -107,7 +107,7 @@ func TestCheckRefuses(t *testing.T) {
 		"an event":                   {plainURL, set("events '10046'"), []string{"ALTER SESSION has no such parameter"}},
 		"serializable":               {plainURL, set("Isolation_Level"), []string{"READ COMMITTED"}},
 		"a descriptor in the wallet": {plainURL + "?wallet=/w)(x", nil, []string{"parameter wallet", "parentheses"}},
-		"all of it at once":          {"oracle://h?sid=", table("a,b"), []string{"names no user", "names no service", "without commas", "sid of the target: it wants one value"}},
+		"all of it at once":          {"oracle://h?sid=", table("a,b"), []string{"names no user", "names no service", "without commas", "sid of the target: it takes one value"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := backend{client: goClient()}.Check(target(t, c.url, c.change))

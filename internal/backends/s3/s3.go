@@ -27,7 +27,7 @@ func (driver) Methods() []loader.Method {
 	return []loader.Method{{Name: methodPut, Help: "PutObject, one object a batch", Caps: caps()}}
 }
 
-// caps: a key names its batch for ever, and an object is there whole or not at all.
+// caps: a key names its batch forever, and an object is there whole or not at all.
 func caps() loader.Caps {
 	return loader.Caps{
 		Formats: []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet, batch.TSV},
