@@ -131,12 +131,12 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 			part.Push[sizes()[i]] = []string{p.expand(s)}
 		}
 	}
-	for name, values := range p.given {
+	for name := range p.given {
 		for _, other := range exclusiveWith(name) {
 			delete(part.Push, other)
 		}
-		part.Push[name] = values
 	}
+	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
 	if len(keys.Axes) == 0 {
 		p.add(line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(name+": ", ": "))
 	}
