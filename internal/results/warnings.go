@@ -34,7 +34,7 @@ func (t Table) findWarnings() []string {
 	cells("Nothing was measured", "", func(p Point) bool { return p.Status == Skipped })
 	cells("Batches had to be sent again", "the time for that is in the rates", func(p Point) bool { return p.Retries > 0 })
 	pushes("The target discards its rows", "such rates are this client's and no database's", func(r *report.Report) bool {
-		return r.Target.Endpoint == noEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
+		return r.Target.Endpoint == loader.NoEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
 	})
 	pushes("--max-rate held the client back", "such rates are no measure of the server",
 		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
@@ -48,9 +48,6 @@ func (t Table) findWarnings() []string {
 	}
 	return warnings
 }
-
-// noEndpoint is report.Target.Endpoint of a target that is no server.
-const noEndpoint = "none"
 
 // differing returns a warning for each input that differs between points without being an axis.
 func (t Table) differing() (warnings []string) {
