@@ -255,7 +255,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 			journal := filepath.Join(p.state, run, "journal.jsonl")
 			damage(t, journal)
 			p.kill("--resume "+run, 9)
-			require.Contains(t, p.log.String(), "the run goes on without it and begins a new one")
+			require.Contains(t, p.log.String(), "the run continues with a new one")
 			r := p.succeeds("--resume " + run)
 			require.Empty(t, r.Warnings, "which is whole")
 			require.EqualValues(t, 20, r.Result.Batches)

@@ -126,12 +126,12 @@ func (s *state) tidy(ctx context.Context, ended bool) {
 	if l.own.count > 0 {
 		why := "nothing needs them any more, remove them"
 		if !ended {
-			why = "a resume goes on with them"
+			why = "a resume uses them"
 		}
 		s.notes.warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
 	}
 	if l.foreign.count > 0 {
-		s.notes.warnf("%s in the run's folder of the object store are none of its batches, and are left alone (%s)",
+		s.notes.warnf("%s in the run's folder of the object store belong to no batch, and are left alone (%s)",
 			l.foreign.size(), l.foreign.named())
 	}
 }

@@ -20,7 +20,7 @@ func TestForeignObjectsAreNamedApart(t *testing.T) {
 	p := newStaged(t, loader.DedupKey)
 	p.foreign = []string{"in/notes.txt"}
 	r := p.succeeds(grouped)
-	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store are none of its batches, and are left alone (in/notes.txt)"}, r.Warnings)
+	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store belong to no batch, and are left alone (in/notes.txt)"}, r.Warnings)
 	p.failOn("discard", errors.New("access denied"))
 	p.memory.Crash()
 	r = p.succeeds(grouped)

@@ -99,7 +99,7 @@ func (t Table) mixedDelivery() string {
 		return ""
 	}
 	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
-		" stand beside each other: the guarantees differ, and what they cost is in the rates."
+		" are in one table: the guarantees differ, and their cost is in the rates."
 	if guarantees["exactly-once"] {
 		text += " Cells without exactly-once may hold rows twice or lack some."
 	}
