@@ -297,7 +297,7 @@ func TestHostWithoutSink(t *testing.T) {
 	}()
 	c.Ports["s3"] = web.Addr().(*net.TCPAddr).Port
 	_, err = c.Run(t.Context(), nil)
-	require.ErrorContains(t, err, `no sink but "MinIO"`)
+	require.ErrorContains(t, err, `not a sink but "MinIO"`)
 }
 
 func TestRefusals(t *testing.T) {

@@ -173,7 +173,7 @@ func (s *state) warnOfObjects(ctx context.Context) {
 		if before, _, found := strings.Cut(o.names[0], s.run()+"/"); found {
 			folder = before + s.run() + "/"
 		}
-		s.notes.warnf("%s of run %s stay in the object store under %s: nothing else leads to them when the run is forgotten",
+		s.notes.warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
 			o.size(), s.run(), folder)
 	}
 }

@@ -67,7 +67,7 @@ func TestForgetTellsWhereObjectsAre(t *testing.T) {
 	run := p.succeeds(grouped).Run.ID
 	p.log.Reset()
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing else leads to them`, p.log.String())
+	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing records them`, p.log.String())
 	require.NoDirExists(t, filepath.Join(p.state, run))
 	require.Equal(t, 20, p.memory.Objects())
 

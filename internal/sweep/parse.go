@@ -187,7 +187,7 @@ func (p *planner) isFlag(key string, line int) bool {
 	case slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix):
 		return true
 	case name == targetName:
-		p.add(line, "target is no flag: write it beside push, or make it an axis")
+		p.add(line, "target is not a flag: write it next to push, or make it an axis")
 	case name == "report" || slices.Contains(ofProcess(), name):
 		p.add(line, "--%s cannot be set in a plan: give it on the command line", name)
 	default:
