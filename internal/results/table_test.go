@@ -320,6 +320,13 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+func TestNoVerificationIsNoFailure(t *testing.T) {
+	r := sweep("workers", []string{"1", "2"}, []float64{100, 101, 102}, []float64{200, 201, 202})
+	r.Entries[0].Report.Verify = report.Verify{Mode: "none", Ran: true, ExpectedRows: 10} // as older versions wrote it
+	require.Len(t, one(t, r).Warnings, 1)
+	warns(t, one(t, r), "Arrival was not verified in 1 of 2 cells (workers 1)")
+}
+
 func TestWarningsOfNoise(t *testing.T) {
 	clear := [][]float64{{100, 101, 102, 103}, {200, 201, 202, 203}, {300, 301, 302, 303}}
 	require.Empty(t, one(t, sweep("workers", []string{"1", "2", "4"}, clear...)).Warnings)
