@@ -167,7 +167,7 @@ func TestSinkDies(t *testing.T) {
 	c := short(t, "mysql", "postgres")
 	c.Workers, c.Time = []int{1, 2, 4, 8, 16, 32, 64, 128}, 10*time.Second
 	found, err := c.Run(t.Context(), nil)
-	require.ErrorContains(t, err, "the sink ended in the middle: exit status 3; it said: out of luck")
+	require.ErrorContains(t, err, "the sink ended in the middle: exit status 3; its output: out of luck")
 	leavesNothing(t, c)
 	require.Len(t, found.Series, 1)
 	require.False(t, found.Series[0].Complete)
@@ -297,7 +297,7 @@ func TestHostWithoutSink(t *testing.T) {
 	}()
 	c.Ports["s3"] = web.Addr().(*net.TCPAddr).Port
 	_, err = c.Run(t.Context(), nil)
-	require.ErrorContains(t, err, `no sink but "MinIO"`)
+	require.ErrorContains(t, err, `not a sink but "MinIO"`)
 }
 
 func TestRefusals(t *testing.T) {

@@ -120,5 +120,5 @@ func (c *child) output() string {
 	if text == "" {
 		return ""
 	}
-	return "; it said: " + text[max(0, len(text)-most):]
+	return "; its output: " + text[max(0, len(text)-most):]
 }

@@ -143,7 +143,10 @@ func (c *Calibration) measureSeries(
 			break
 		}
 		if err != nil {
-			s.Error = strings.Join(strings.Fields(err.Error()), " ") + c.hint(p)
+			s.Error = strings.Join(strings.Fields(err.Error()), " ")
+			if !errors.Is(err, errMemory) && !errors.Is(err, errNoSink) {
+				s.Error += c.hint(p)
+			}
 			s.skip(c.Workers[i:], "failed")
 			if c.sink.child != nil && !errors.Is(err, errMemory) {
 				return c.sink.child.failure()

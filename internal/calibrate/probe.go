@@ -14,7 +14,7 @@ import (
 )
 
 // errNoSink is a server that is not a sink. Nothing got into a database there, which does not have our table.
-var errNoSink = errors.New("the server is no sink but")
+var errNoSink = errors.New("the server is not a sink but")
 
 // checkSink refuses a server by its version or header.
 func checkSink(version string) error {

@@ -38,7 +38,7 @@ func sinkHints(f sinkFlags, servers openSinks, at map[string]string) string {
 	}
 	b.WriteString("\nThese connections are plain. Every port but raw takes TLS as well")
 	if f.cert == "" {
-		b.WriteString(", with a certificate made just now, which nobody can verify")
+		b.WriteString(", with a self-signed certificate")
 	}
 	b.WriteString(".\nCtrl-C ends it.\n")
 	return b.String()

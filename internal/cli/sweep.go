@@ -63,7 +63,7 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
 	f.StringVar(&s.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
 	f.StringVar(&s.record, "record", "", "file for the results (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
-	f.BoolVar(&s.restart, "restart", false, "begin anew and drop what is in the record")
+	f.BoolVar(&s.restart, "restart", false, "start over and discard the record")
 	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
 	f.IntVar(&s.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
 	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: pushes that have not begun by then are skipped (default: the plan's)")
@@ -295,7 +295,7 @@ func (s *sweeper) look() (results.Record, error) {
 		return was, nil
 	}
 	if d := was.Head.Difference(s.head()); d != "" {
-		return results.Record{}, fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, d)
+		return results.Record{}, fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to start over", s.record, d)
 	}
 	return was, nil
 }

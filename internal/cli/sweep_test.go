@@ -133,6 +133,7 @@ func TestSweepMistakes(t *testing.T) {
 		"sweep h/d --plan " + d.plan:                                  "the target is not a URL",
 		"sweep discard:// --workers 3 --plan " + d.plan:               "axis workers: push, the command line or another axis has it as well",
 		"sweep discard:// --batch-bytes 1MiB --plan " + d.plan:        "--batch-rows and --batch-bytes exclude each other",
+		"sweep discard:// --rows 5 --bytes 1MiB --plan " + d.plan:     "--rows, --bytes and --duration exclude each other",
 		"sweep discard:// --resume x --plan " + d.plan:                "--resume is for a single push",
 		"sweep discard:// --metrics-linger 1s --plan " + d.plan:       "--metrics-linger is for a single push",
 		"sweep discard:// --repeats 0 --plan " + d.plan:               "--repeats 0: at least 1",

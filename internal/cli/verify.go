@@ -29,7 +29,7 @@ func (a *app) forget() *cobra.Command {
 }
 
 // again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
-// besides those that find the run and connect.
+// in addition to those that find the run and connect.
 func (a *app) again(name, short string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{

@@ -89,7 +89,7 @@ func (p *Push) output(f *pflag.FlagSet) {
 	f.BoolVar(&p.DryRun, "dry-run", false, "print statements, batches and memory, and connect to nothing")
 	f.StringVar(&p.MetricsAddr, "metrics-addr", "", "serve /metrics and /healthz here while the run goes, for example :9099")
 	f.DurationVar(&p.MetricsLinger, "metrics-linger", 0, "keep serving for this long after the end, so that the last scrape is not lost")
-	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, repeatable: its CPU stands beside the client's in the report "+
+	f.Var(&p.ServerMetrics, "server-metrics", "metrics of the server's machine, repeatable: the report shows its CPU beside the client's "+
 		"(node_exporter's http://host:9100/metrics, a Doris backend's http://host:8040/metrics, others with process_cpu_seconds_total)")
 	f.StringVar(&p.Prices, "prices", "", "YAML file of prices, for the cost of the run in the report and in --dry-run")
 }

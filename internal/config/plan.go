@@ -56,7 +56,7 @@ func (p *Push) RowCount(rowBytes int64) int64 {
 // Resources are those of the machine.
 type Resources struct {
 	Workers int
-	Default bool  // nobody chose Workers: they are reduced to those that memory has batches for, without a warning
+	Default bool  // Workers is a default, and is reduced without a warning to the batches that memory holds
 	Memory  int64 // for all buffers, at most
 	// BufferMemory returns the memory of one buffer for batches of so many rows.
 	BufferMemory func(batchRows int64) int64

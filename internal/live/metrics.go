@@ -96,7 +96,7 @@ func (e emit) run(s event.Snapshot) {
 	e.count("planned_bytes", "Column data of the whole run; 0 when its end is a time.", s.PlannedBytes)
 	e.count("workers", "Workers.", int64(s.Workers))
 	e.count("buffers", "Buffers of the ring.", int64(s.Buffers))
-	e.count("buffers_free", "Buffers of the ring that nobody holds.", int64(s.BuffersFree))
+	e.count("buffers_free", "Free buffers of the ring.", int64(s.BuffersFree))
 	e.count("bytes_in_flight", "Bodies of the batches that workers hold.", s.BytesInFlight)
 	e.number("last_progress_timestamp_seconds",
 		"Time of the newest acknowledgement; of the load's start before the first, 0 before that.", timestamp(s.LastProgress))

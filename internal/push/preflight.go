@@ -156,14 +156,14 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 		return err
 	})
 	if errors.As(err, new(*loader.RangeError)) {
-		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room behind it",
+		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room after it",
 			p.target.table.Name, err)
 	}
 	return first, err
 }
 
 // keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
-// from the run's own. It reserves nothing; other runs must be kept off these keys by whoever chose them.
+// from the run's own. It reserves nothing; the user who chose these keys must keep other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
 	if p.target.can.Counter == nil || p.silent() {
 		p.notes.warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.table.Name)

@@ -128,7 +128,10 @@ func (p *push) run(ctx, soft context.Context) error {
 	defer p.meters.stats.Phase(event.Done)
 	var err error
 	if p.state.stage() == runlog.Loading {
-		if err = p.fill(soft); err != nil {
+		if err = p.fill(soft); err == nil && p.stopped() {
+			err = errStopped // soft may end a moment later
+		}
+		if err != nil {
 			err = p.orInterrupted(report.Failed, err)
 		} else {
 			err = p.load(ctx)

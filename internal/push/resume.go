@@ -87,7 +87,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable f
 		if !dispensable(before) {
 			err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
 		} else {
-			p.notes.warnf("%v; the run goes on without it and begins a new one", err)
+			p.notes.warnf("%v; the run continues with a new one", err)
 			if err = runlog.Renew(c.State, c.Resume); err == nil {
 				p.state.log, err = runlog.Open(c.State, c.Resume, each)
 			}

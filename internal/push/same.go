@@ -48,7 +48,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 		were, in = s.plan.Batches(), func(int64) bool { return true }
 	}
 	if s.target.can.Counter == nil || were == 0 {
-		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", changed))
+		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))
 	}
 	// Without claims, batches that were on their way may be in. Batches are handed out in order.
 	onTheWay := s.lastKnown() + int64(s.plan.Workers)
@@ -69,7 +69,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	}
 	switch {
 	case whole < were:
-		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are not there, or not whole, so it was made anew or emptied; start a new run",
+		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are missing or incomplete, so it was made again or emptied; start a new run",
 			changed, were-whole, were))
 	case others > 0:
 		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))

@@ -154,7 +154,7 @@ func TestStagedGroupThatNobodyCanTellOf(t *testing.T) {
 		r := p.fails(grouped, report.Unknown, "the outcome of 4 batches is unknown, the first are [4 5 6 7]")
 		require.EqualValues(t, 4, r.Result.Unknown)
 		require.Contains(t, r.Warnings[len(r.Warnings)-1], "left in the object store")
-		require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume goes on with them")
+		require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume uses them")
 
 		p.meddle = func(context.Context, string, int64) error { return nil }
 		p.succeeds("--resume " + r.Run.ID)
@@ -185,7 +185,7 @@ func TestStagedInterrupted(t *testing.T) {
 		require.EqualValues(t, 80, r.Result.Rows)
 		require.Equal(t, 2, p.memory.Objects())
 		require.Len(t, r.Warnings, 1)
-		require.Regexp(t, `^2 objects of .* left in the object store \(.*/00000000000[89]\.bin, .*\): a resume goes on with them$`, r.Warnings[0])
+		require.Regexp(t, `^2 objects of .* left in the object store \(.*/00000000000[89]\.bin, .*\): a resume uses them$`, r.Warnings[0])
 		p.drain = make(chan struct{})
 		p.meddle = func(context.Context, string, int64) error { return nil }
 		r = p.succeeds("--resume " + r.Run.ID)

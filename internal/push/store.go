@@ -126,12 +126,12 @@ func (s *state) tidy(ctx context.Context, ended bool) {
 	if l.own.count > 0 {
 		why := "nothing needs them any more, remove them"
 		if !ended {
-			why = "a resume goes on with them"
+			why = "a resume uses them"
 		}
 		s.notes.warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
 	}
 	if l.foreign.count > 0 {
-		s.notes.warnf("%s in the run's folder of the object store are none of its batches, and are left alone (%s)",
+		s.notes.warnf("%s in the run's folder of the object store belong to no batch, and are left alone (%s)",
 			l.foreign.size(), l.foreign.named())
 	}
 }
@@ -173,7 +173,7 @@ func (s *state) warnOfObjects(ctx context.Context) {
 		if before, _, found := strings.Cut(o.names[0], s.run()+"/"); found {
 			folder = before + s.run() + "/"
 		}
-		s.notes.warnf("%s of run %s stay in the object store under %s: nothing else leads to them when the run is forgotten",
+		s.notes.warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
 			o.size(), s.run(), folder)
 	}
 }

@@ -20,7 +20,7 @@ func TestForeignObjectsAreNamedApart(t *testing.T) {
 	p := newStaged(t, loader.DedupKey)
 	p.foreign = []string{"in/notes.txt"}
 	r := p.succeeds(grouped)
-	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store are none of its batches, and are left alone (in/notes.txt)"}, r.Warnings)
+	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store belong to no batch, and are left alone (in/notes.txt)"}, r.Warnings)
 	p.failOn("discard", errors.New("access denied"))
 	p.memory.Crash()
 	r = p.succeeds(grouped)
@@ -67,7 +67,7 @@ func TestForgetTellsWhereObjectsAre(t *testing.T) {
 	run := p.succeeds(grouped).Run.ID
 	p.log.Reset()
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing else leads to them`, p.log.String())
+	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing records them`, p.log.String())
 	require.NoDirExists(t, filepath.Join(p.state, run))
 	require.Equal(t, 20, p.memory.Objects())
 

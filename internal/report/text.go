@@ -50,7 +50,7 @@ func (r Report) WriteText(w io.Writer) error {
 
 func (r Report) headline() string {
 	if r.Result.Outcome == PreflightFailed && r.Run.Resumed {
-		return string(PreflightFailed) + ": the run stands where it stood"
+		return string(PreflightFailed) + ": the run is unchanged"
 	}
 	if r.Result.Outcome == PreflightFailed {
 		return string(PreflightFailed) + ": no row was sent"

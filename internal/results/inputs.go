@@ -141,7 +141,7 @@ func size(n int64, suffix string) string {
 // durabilitySettings are the settings and options that decide which acknowledged rows a crash of the server may lose,
 // with the values that let it lose some. Those without such values are shown and compared only: any value may be right.
 var durabilitySettings = map[string][]string{
-	// PostgreSQL and what speaks like it
+	// PostgreSQL and servers compatible with it
 	"fsync": {"off"}, "synchronous_commit": {"off"}, "full_page_writes": {"off"}, "wal_level": nil, "unlogged": {"true"},
 	"synchronous_standby_names": nil,
 	// the MySQL family

@@ -64,7 +64,9 @@ func newPoint(settings Settings, entries []Entry) Point {
 }
 
 func (p *Point) add(e Entry) {
-	p.unproven = p.unproven || e.Report != nil && e.Report.Verify.Ran && !e.Report.Verify.OK
+	if e.Report != nil && e.Report.Verify.Mode != "none" { // older versions have ran without a verification
+		p.unproven = p.unproven || e.Report.Verify.Ran && !e.Report.Verify.OK
+	}
 	status := e.Status
 	if (status == Measured || status == Limited) && e.Report != nil {
 		p.Pushes = append(p.Pushes, e.Report)

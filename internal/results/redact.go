@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // LeftOut replaces a text that Redact removes.
@@ -110,7 +111,7 @@ func (r redactor) flags(all map[string][]string) {
 func (r redactor) report(t *report.Report) {
 	t.Target.URL, t.Target.Via = r.value(axisTarget, t.Target.URL), r.value("via", t.Target.Via)
 	t.Target.Table, t.BoundBy.Evidence.Server.URL = r.value("table", t.Target.Table), ""
-	if t.Target.Endpoint != noEndpoint {
+	if t.Target.Endpoint != loader.NoEndpoint {
 		t.Target.Endpoint = ""
 	}
 	for name, v := range t.Target.Settings {

@@ -134,7 +134,7 @@ func conclusions(t Table) []Input {
 			if len(t.Points) > 1 {
 				cell = t.Points[n].Settings.String()
 			}
-			text += fmt.Sprintf(", of which %s has %.0f %%", cell, 100*share)
+			text += fmt.Sprintf(", %s reached %.0f %% of it", cell, 100*share)
 		}
 		lines = append(lines, Input{"ceiling", text})
 	}

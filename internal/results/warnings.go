@@ -34,7 +34,7 @@ func (t Table) findWarnings() []string {
 	cells("Nothing was measured", "", func(p Point) bool { return p.Status == Skipped })
 	cells("Batches had to be sent again", "the time for that is in the rates", func(p Point) bool { return p.Retries > 0 })
 	pushes("The target discards its rows", "such rates are this client's and no database's", func(r *report.Report) bool {
-		return r.Target.Endpoint == noEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
+		return r.Target.Endpoint == loader.NoEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
 	})
 	pushes("--max-rate held the client back", "such rates are no measure of the server",
 		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
@@ -48,9 +48,6 @@ func (t Table) findWarnings() []string {
 	}
 	return warnings
 }
-
-// noEndpoint is report.Target.Endpoint of a target that is no server.
-const noEndpoint = "none"
 
 // differing returns a warning for each input that differs between points without being an axis.
 func (t Table) differing() (warnings []string) {
@@ -102,7 +99,7 @@ func (t Table) mixedDelivery() string {
 		return ""
 	}
 	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
-		" stand beside each other: the guarantees differ, and what they cost is in the rates."
+		" are in one table: the guarantees differ, and their cost is in the rates."
 	if guarantees["exactly-once"] {
 		text += " Cells without exactly-once may hold rows twice or lack some."
 	}

@@ -168,7 +168,7 @@ func (s *Sweep) estimate() string {
 	}
 	if unbounded == 0 {
 		most += time.Duration(max(pushes-1, 0)) * s.Plan.Settle
-		fmt.Fprintf(&out, "time      at most %s, besides preparing and proving, by the limits of the pushes\n", rounded(most))
+		fmt.Fprintf(&out, "time      at most %s, by the limits of the pushes, without preparation and verification\n", rounded(most))
 	} else if s.Plan.Budget == 0 {
 		fmt.Fprintf(&out, "time      no bound: %d pushes end when their rows are in, and the plan has neither limit nor budget\n", unbounded)
 	}
@@ -176,7 +176,7 @@ func (s *Sweep) estimate() string {
 		fmt.Fprintf(&out, "budget    %s: what has not begun by then is skipped\n", rounded(s.Plan.Budget))
 	}
 	if published > 0 {
-		fmt.Fprintf(&out, "published at the rates that were published, %s for the %d pushes of which there are any\n",
+		fmt.Fprintf(&out, "published at published rates, %s for the %d pushes that have one\n",
 			rounded(atPublished), published)
 	}
 	return out.String()

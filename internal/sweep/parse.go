@@ -131,12 +131,12 @@ func (p *planner) part(name, title string, target scalar, n *ast.MappingNode, li
 			part.Push[sizes()[i]] = []string{p.expand(s)}
 		}
 	}
-	for name, values := range p.given {
+	for name := range p.given {
 		for _, other := range exclusiveWith(name) {
 			delete(part.Push, other)
 		}
-		part.Push[name] = values
 	}
+	maps.Copy(part.Push, p.given) // New refuses two that exclude each other
 	if len(keys.Axes) == 0 {
 		p.add(line, "%sno axes: a sweep changes one thing at least", strings.TrimPrefix(name+": ", ": "))
 	}
@@ -187,7 +187,7 @@ func (p *planner) isFlag(key string, line int) bool {
 	case slices.Contains(p.names, name) || strings.HasPrefix(name, setPrefix):
 		return true
 	case name == targetName:
-		p.add(line, "target is no flag: write it beside push, or make it an axis")
+		p.add(line, "target is not a flag: write it next to push, or make it an axis")
 	case name == "report" || slices.Contains(ofProcess(), name):
 		p.add(line, "--%s cannot be set in a plan: give it on the command line", name)
 	default:

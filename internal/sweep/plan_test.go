@@ -344,7 +344,7 @@ func TestProblems(t *testing.T) {
 		{"name: p\nschemes: {databent: {rows: 1}}\ntarget: x", []string{`plan.yaml:2: target scheme "databent" does not exist; did you mean "databend"?`}},
 		{"name: p\npush: {worker: 1, target: x, dataset: [a, b]}\naxes: {metod: 1, set: a=1}", []string{
 			`plan.yaml:2: flag "worker" does not exist; did you mean "workers"?`,
-			"plan.yaml:2: target is no flag",
+			"plan.yaml:2: target is not a flag",
 			"plan.yaml:2: dataset: a list is here, one value belongs",
 			`plan.yaml:3: flag "metod" does not exist; did you mean "method"?`,
 			"plan.yaml:3: axis set: write set.NAME",

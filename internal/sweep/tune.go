@@ -99,7 +99,7 @@ func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, erro
 	return s, s.bound(caps)
 }
 
-// complete adds the flags of a trial that nobody gave, and decides what is sought.
+// complete adds the default flags of a trial, and decides which settings to search for.
 func (s *Search) complete(given map[string][]string) error {
 	sized := slices.IndexFunc(sizes(), func(name string) bool { return given[name] != nil })
 	switch {

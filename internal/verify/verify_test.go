@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -71,6 +72,7 @@ func TestAckComparesWhatTheServerSaid(t *testing.T) {
 	r, err = run(t.Context(), mute{}, None, Expect{Rows: 10}, 0)
 	require.NoError(t, err)
 	require.True(t, r.OK)
+	require.Equal(t, report.Verify{Mode: "none"}, r.Report(), "nothing ran, and nothing failed")
 }
 
 func TestServerErrorsKeepTheirWords(t *testing.T) {

@@ -138,7 +138,7 @@ func (d Deps) DialAny() func(ctx context.Context, network, address string) (net.
 type Server struct {
 	Product  string            // "PostgreSQL", "MariaDB", "TiDB" …
 	Version  string            // as the server reports it
-	Endpoint string            // host:port of the first connection, or the socket's path
+	Endpoint string            // host:port of the first connection, the socket's path, or NoEndpoint
 	Settings map[string]string // that decide durability and speed, and those of --set
 }
 
@@ -250,6 +250,9 @@ type Table struct {
 	Created  bool
 	HasRows  bool // it held rows before the run
 }
+
+// NoEndpoint is Server.Endpoint of a back-end that discards rows instead of sending them.
+const NoEndpoint = "none"
 
 // SinkMark is part of a sink's version, NoCountMark of that of a sink that does not count rows.
 const (

@@ -60,8 +60,10 @@ func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.
 // opened is a loader and its own session.
 type opened struct{}
 
-func (opened) Server() loader.Server { return loader.Server{Product: "discard", Endpoint: "none"} }
-func (opened) Caps() loader.Caps     { return caps() }
+func (opened) Server() loader.Server {
+	return loader.Server{Product: "discard", Endpoint: loader.NoEndpoint}
+}
+func (opened) Caps() loader.Caps { return caps() }
 
 func (opened) Prepare(context.Context, loader.Preparation) (loader.Table, error) {
 	return loader.Table{Name: "nowhere"}, nil
