@@ -22,7 +22,7 @@ import (
 const module = "github.com/terapush/terapush/"
 
 // rule says what the packages below a folder may import of this module. Order of the data path, bottom up: rows, batch,
-// loader, event; dataset, encode, feed; network, sqlload; back-ends; engine; push; cli.
+// loader, event; dataset, encode, feed; netio, sqlload; back-ends; engine; push; cli.
 type rule struct {
 	from string
 	may  []string // prefixes inside the module, tests excepted
@@ -42,10 +42,10 @@ func rules() []rule {
 		{from: "internal/encode", may: []string{"pkg/rows", "pkg/batch"}},
 		{from: "internal/feed", may: []string{"pkg/rows", "pkg/batch", "internal/dataset", "internal/encode"}},
 
-		{from: "internal/network", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
+		{from: "internal/netio", may: []string{"pkg/loader", "pkg/event", "internal/file"}},
 		{from: "internal/sqlload", may: contract},
 		{from: "internal/httpload", may: contract},
-		{from: "internal/objstore", may: with("internal/httpload", "internal/network")},
+		{from: "internal/objstore", may: with("internal/httpload", "internal/netio")},
 		{from: "internal/backends/discard", may: contract},
 		{from: "internal/backends/postgres", may: with("internal/sqlload", "internal/objstore")},
 		{from: "internal/backends/mysql", may: with("internal/sqlload", "internal/objstore")},
@@ -59,8 +59,8 @@ func rules() []rule {
 		{from: "internal/calibrate/baseline", may: []string{"internal/file", "internal/host"}},
 		{from: "internal/calibrate", may: with("internal/calibrate/baseline", "internal/config", "internal/dataset", "internal/encode", "internal/feed", "internal/push",
 			"internal/host", "internal/report", "internal/stats", "internal/sweep", "internal/units")},
-		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/network", "internal/report", "internal/units"}},
-		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/network")},
+		{from: "internal/host", may: []string{"pkg/loader", "internal/file", "internal/netio", "internal/report", "internal/units"}},
+		{from: "internal/config", may: with("internal/dataset", "internal/file", "internal/netio")},
 		{from: "internal/stats", may: with("internal/units")},
 		{from: "internal/live", may: with("internal/stats", "internal/units")},
 		{from: "internal/report", may: with("internal/stats", "internal/units")},
@@ -68,7 +68,7 @@ func rules() []rule {
 		{from: "internal/runlog", may: with("internal/config", "internal/file")},
 		{from: "internal/engine", may: with("internal/engine", "internal/stats")},
 		{from: "internal/push", may: with("internal/config", "internal/dataset", "internal/encode", "internal/engine", "internal/feed",
-			"internal/calibrate/baseline", "internal/host", "internal/network",
+			"internal/calibrate/baseline", "internal/host", "internal/netio",
 			"internal/report", "internal/runlog", "internal/stats", "internal/verify")},
 		// Results are read on any machine and at any later time: they know of no push, no plan and no back-end.
 		{from: "internal/results", may: []string{"pkg/event", "pkg/loader", "internal/file", "internal/host", "internal/report", "internal/results/chart",

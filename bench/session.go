@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	backends "github.com/terapush/terapush/internal/backends/all"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -47,7 +47,7 @@ func openSession(ctx context.Context, url string, m loader.Method, p loader.Prep
 		return nil, err
 	}
 	opened, err := driver.Open(ctx, t, loader.Deps{
-		Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler),
+		Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return nil, err

@@ -234,8 +234,8 @@ func TestDatabendLabelTaken(t *testing.T) {
 		rows      int
 		says      []string
 	}{
-		"without rows": {"INSERT INTO other (n) VALUES (1)", 0, []string{"is taken, and its rows are not there", "start a new run"}},
-		"with rows":    {"INSERT INTO documents (document_id, payload) VALUES " + strings.Join(foreignRows(10), ", "), 10, []string{"taken at the first attempt", "start a new run"}},
+		"without rows": {"INSERT INTO other (n) VALUES (1)", 0, []string{"is taken", "start a new run"}},
+		"with rows":    {"INSERT INTO documents (document_id, payload) VALUES " + strings.Join(foreignRows(10), ", "), 10, []string{"is taken; 10 rows", "start a new run"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

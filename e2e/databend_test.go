@@ -151,9 +151,9 @@ func TestDatabendQueue(t *testing.T) {
 	t.Parallel()
 	s := newScripted(t, standin.Options{MaxRunning: 2})
 	l := peopleLoad(1000, 50)
-	is := reportOf(t, s.push(l.peopleFlags("--workers", "6")...).run(t).ends(t, 0).says(t, "6 workers are lowered to the 2 loads"))
+	is := reportOf(t, s.push(l.peopleFlags("--workers", "6")...).run(t).ends(t, 0).says(t, "6 workers are lowered to 2"))
 	assert.Equal(t, 2, is.Plan.Workers)
-	assert.Contains(t, strings.Join(is.Warnings, "\n"), "6 workers are lowered to the 2 loads")
+	assert.Contains(t, strings.Join(is.Warnings, "\n"), "6 workers are lowered to 2")
 	assert.Equal(t, "2", is.Target.Settings["max_running_queries"])
 	s.isPeople(t, l)
 }

@@ -67,7 +67,7 @@ func TestDorisForeignLabel(t *testing.T) {
 		return doris.Fault{}
 	}})
 	l := fewPeople()
-	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 7).says(t, "is in already, although it was never sent")
+	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 7).says(t, "is applied already, although it was never sent")
 	assert.Equal(t, report.Unknown, reportOf(t, r).Result.Outcome)
 }
 
@@ -156,7 +156,7 @@ func TestDorisRefusals(t *testing.T) {
 		"backend refuses":     {doris.Load, doris.Fault{Fail: "[ANALYSIS_ERROR]errCode = 2, detailMessage = no such thing"}, []string{"no such thing"}},
 		"never a backend":     {doris.Redirect, doris.Fault{Fail: doris.NoBackend}, []string{"No backend load available", "SHOW BACKENDS"}},
 		"always too many":     {doris.Load, doris.Fault{Fail: doris.TooManyVersions}, []string{"-235", "compaction is behind"}},
-		"another label":       {doris.Load, doris.Fault{Label: "made_up"}, []string{`of an earlier batch, the server loaded under label "made_up"`, "--delivery at-least-once"}},
+		"another label":       {doris.Load, doris.Fault{Label: "made_up"}, []string{"an earlier batch failed: the server replaced the label", "by made_up", "--delivery at-least-once"}},
 		"the frontend is TLS": {doris.Redirect, doris.Fault{HTTPS: true}, []string{"8050"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestDorisPreflight(t *testing.T) {
 	d := newDatabase(t, mariaDB)
 	other := *d.url
 	other.Scheme = "doris"
-	s.pushTo(other.String(), l.peopleFlags()...).fails(t, "no Doris", "mysql://")
+	s.pushTo(other.String(), l.peopleFlags()...).fails(t, "not Doris", "mysql://")
 }
 
 // Rows that the server cannot read end the run in the words of its error file, and no row of that batch is in. Here the
@@ -232,7 +232,7 @@ func TestDorisFilteredRows(t *testing.T) {
 	started <- s
 	l := fewPeople()
 	r := s.push(l.peopleFlags("--workers", "1")...).run(t).ends(t, 1)
-	r.says(t, "too many filtered rows", "Reason:", "name", "the server could not read rows")
+	r.says(t, "too many filtered rows", "Reason:", "name", "the server could not read some rows")
 	assert.Len(t, s.loads(), 1, "bad rows are not sent again")
 	assert.Zero(t, s.Rows("d.people"))
 	s.hides(t, r)
@@ -262,7 +262,7 @@ func TestDorisUnknown(t *testing.T) {
 	started <- s
 	l := fewPeople()
 	r := s.push(l.peopleFlags("--workers", "1", "--retries", "1")...).run(t).ends(t, 7)
-	r.says(t, "batch 3", "keys 60 to 79", "1 rows lie in the key range", "which has 20")
+	r.says(t, "batch 3", "keys 60 to 79", "1 of 20 rows are in the key range")
 	is := reportOf(t, r)
 	assert.Equal(t, report.Unknown, is.Result.Outcome)
 	assert.EqualValues(t, 1, is.Result.Unknown)

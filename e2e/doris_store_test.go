@@ -227,7 +227,7 @@ func TestDorisStoreLosesAnObject(t *testing.T) {
 	p.until(t, "the commit", func() bool { return len(s.commits()) == 1 })
 	f.remove(t, f.object(s.run(t), 2, "doriscsv"))
 	close(held)
-	r := p.wait(t).ends(t, 1).says(t, "000000000002.doriscsv", "is not there", "to go on: terapush")
+	r := p.wait(t).ends(t, 1).says(t, "000000000002.doriscsv", "is missing or incomplete", "to go on: terapush")
 	assert.Equal(t, report.Failed, reportOf(t, r).Result.Outcome)
 	assert.Zero(t, s.Rows("d.people"))
 

@@ -241,7 +241,7 @@ func TestDorisGroupCommit(t *testing.T) {
 				assert.Equal(t, "at-least-once", is.Plan.Delivery)
 				assert.Contains(t, strings.Join(is.Warnings, "\n"), "at least once")
 				assert.Equal(t, mode+"_mode", is.Target.Settings["group_commit"])
-				r.says(t, "group commit", "at least once", "sending again what may be in already")
+				r.says(t, "group commit", "at least once", "sending again what may be applied already")
 				assert.Equal(t, l.rows, is.Result.Rows, "acknowledged rows, each counted once")
 				assert.Equal(t, []any{true, false}, []any{is.Verify.Ran, is.Verify.OK})
 				for _, bad := range is.Verify.BadBatches {
@@ -283,7 +283,7 @@ func TestDorisSilentFallback(t *testing.T) {
 		s := newCluster(t, doris.Options{Script: func(r doris.Request) doris.Fault { return doris.Fault{NoGroup: isLoad(r)} }})
 		l := peopleLoad(200, 20)
 		r := s.push(l.peopleFlags("--method", method, "--group-commit", "sync", "--workers", "1")...).run(t).ends(t, 1)
-		r.says(t, "group commit was asked for, and the server did without", "light_schema_change")
+		r.says(t, "the server did not merge the load, as group commit requires", "light_schema_change")
 		assert.LessOrEqual(t, len(s.loads()), 1, "it stops at the first one")
 	}
 }
@@ -324,7 +324,7 @@ func TestDorisUsage(t *testing.T) {
 	for name, c := range map[string]struct{ flags, says []string }{
 		"orc":            {[]string{"--format", "orc"}, []string{"orc"}},
 		"no store":       {[]string{"--method", "s3-load"}, []string{"--via s3://"}},
-		"needless store": {[]string{"--via", "s3://some-bucket/in"}, []string{"--via", "stream-load loads without a detour"}},
+		"needless store": {[]string{"--via", "s3://some-bucket/in"}, []string{"--via", "stream-load stores no objects"}},
 		"group commit":   {[]string{"--group-commit", "on"}, []string{"off, sync, async"}},
 		"session":        {[]string{"--set", "exec_mem_limit=1"}, []string{"stream load has no session"}},
 		"through --set":  {[]string{"--method", "insert", "--set", "group_commit=async_mode"}, []string{"--group-commit"}},

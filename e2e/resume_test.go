@@ -83,7 +83,7 @@ func TestResumeOnARewrittenTable(t *testing.T) {
 		d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0).says(t, "was rewritten since the earlier process")
 		d.isExact(t, l)
 		d.must(t, "TRUNCATE TABLE documents")
-		d.resume(t).run(t).ends(t, 5).says(t, "are not there, or not whole")
+		d.resume(t).run(t).ends(t, 5).says(t, "are missing or incomplete")
 	})
 }
 
@@ -106,7 +106,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 				if name == "dropped" {
 					r.says(t, "documents", "does not exist")
 				} else {
-					r.says(t, "are not there, or not whole", "start a new run")
+					r.says(t, "are missing or incomplete", "start a new run")
 					assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "nothing was written")
 				}
 			})

@@ -148,7 +148,7 @@ func TestSweepWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := newSweep(t, smallSweep)
 	target := fmt.Sprintf("postgres://u@127.0.0.1:%s/db", freePort(t))
-	s.of(target).run(t).ends(t, 5).says(t, "the target cannot be reached, 3 times in succession, which are not recorded", "to go on: terapush sweep "+target)
+	s.of(target).run(t).ends(t, 5).says(t, "3 pushes in succession failed and are not recorded: the target cannot be reached", "to go on: terapush sweep "+target)
 	require.Empty(t, s.pushes(t))
 }
 

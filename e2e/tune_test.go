@@ -95,7 +95,7 @@ func TestTuneIsStopped(t *testing.T) {
 		require.Eventually(t, func() bool { return strings.Count(p.stderr.String(), "rows/s") >= 3 }, time.Minute, 5*time.Millisecond)
 		p.signal(t, syscall.SIGINT)
 		r := p.wait(t).ends(t, 130)
-		assert.Contains(t, r.stdout, "the search was stopped by a signal: the search has not come to its end")
+		assert.Contains(t, r.stdout, "the search was stopped by a signal: the search is incomplete")
 		assert.Contains(t, r.stdout, "\nuse: terapush push ")
 		isEmpty(t, state)
 		assert.Zero(t, d.claims())

@@ -1,6 +1,6 @@
 // Package calibrate measures what this machine can do at most: draw rows, encode them, and send them by each protocol into
-// a sink that discards them. Rows are sent by package push as in a real push: the same ring, engine and back-ends. So a run
-// can be stated as a share of what was possible.
+// a sink that discards them. Rows are sent by package push with the same ring, engine and back-ends as in a real push, so
+// that a run can be stated as a share of what is possible.
 package calibrate
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// ErrStopped ends a calibration whose user asked for it.
+// ErrStopped ends a calibration after a signal.
 var ErrStopped = errors.New("stopped by a signal: only what was measured to its end is kept")
 
 // Calibration says what is measured, and measures it once.
 type Calibration struct {
-	// Host is where a sink runs already; "" starts one on this machine, in another process.
+	// Host is where a sink runs; "" starts one on this machine, in another process.
 	Host  string
 	Ports map[string]int // of the sink at Host, by the names of Ports
 
@@ -46,20 +46,20 @@ type Calibration struct {
 	Tell      func(line string) // progress; may be nil
 
 	machine host.Machine
-	ends    time.Time // of all measuring, as far as it can be planned
+	ends    time.Time // planned end of all measuring
 	work    string    // folder of the pushes' journals
 	sink    sink
 }
 
-// sink is where loads go.
+// sink is where pushes go.
 type sink struct {
-	at      addresses
-	child   *child            // of the protocol that is being measured; nil where somebody else started it
-	says    map[string]string // what it calls itself, by protocol; "" of protocols whose pushes find out
-	refusal map[string]string // why nothing is sent to a protocol
+	at       addresses
+	child    *child            // of the current protocol; nil for a sink at Host
+	versions map[string]string // by protocol; "" where only a push finds it out
+	refusal  map[string]string // why a protocol is not measured
 }
 
-// Run measures. Found is filled as far as it came, also when there is an error; every complete series is on disk. Closing
+// Run measures. Found is filled as far as it came, also if there is an error; every complete series is on disk. Closing
 // drain ends it in order, with ErrStopped.
 func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Found, err error) {
 	began := time.Now()
@@ -77,7 +77,7 @@ func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Fou
 		return found, err
 	}
 	defer func() { err = errors.Join(err, leave()) }()
-	defer ownKeys()()
+	defer sinkKeys()()
 
 	sources, err := c.sources()
 	if err != nil {
@@ -89,20 +89,20 @@ func (c *Calibration) Run(ctx context.Context, drain <-chan struct{}) (found Fou
 	if err == nil {
 		err = c.measureLoads(ctx, soft, drain, &found)
 	}
-	if soft.Err() != nil { // whatever broke by that
+	if soft.Err() != nil { // the cause of any other error
 		err = ErrStopped
 	}
 	return found, err
 }
 
-// Check refuses what no push could be made of, without a sink.
+// Check refuses flags that no push accepts, without a sink.
 func (c *Calibration) Check() error {
 	_, err := c.sources()
 	return err
 }
 
-// enter locks and makes the folder in which the pushes of a calibration keep their journals. There is one for all
-// calibrations: two at a time would measure each other.
+// enter locks and makes the folder of the pushes' journals. All calibrations share it: two at a time would measure each
+// other.
 func (c *Calibration) enter() (leave func() error, err error) {
 	c.work = filepath.Join(c.State, ".calibrate")
 	if err := os.MkdirAll(c.work, 0o700); err != nil {
@@ -110,37 +110,32 @@ func (c *Calibration) enter() (leave func() error, err error) {
 	}
 	lock := flock.New(filepath.Join(c.State, ".calibrate.lock"))
 	free, err := lock.TryLock()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("locking the state folder: %w", err)
-	case !free:
+	}
+	if !free {
 		return nil, errors.New("another process calibrates: two at a time would measure each other, so wait for it")
 	}
-	return func() error {
-		return errors.Join(os.RemoveAll(c.work), lock.Unlock())
-	}, nil
+	return func() error { return errors.Join(os.RemoveAll(c.work), lock.Unlock()) }, nil
 }
 
-// ownKeys gives the process keys for the store that a sink is, and returns what restores the user's. The sink takes any
-// keys, and the user's are no business of a sink. Without any, Amazon's library would ask for a machine's role. It reads
-// keys from the environment alone.
-func ownKeys() (restore func()) {
-	own := map[string]string{
+// sinkKeys replaces the user's keys of object stores, and returns a function that restores them. A sink takes any keys and
+// must not see the user's. Amazon's library reads keys from the environment, and without any asks for a machine's role.
+func sinkKeys() (restore func()) {
+	var undo []func() error
+	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "calibrate", "AWS_SECRET_ACCESS_KEY": "calibrate", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
-	}
-	var users [][2]string
-	for name, value := range own {
+	} {
 		if was, set := os.LookupEnv(name); set {
-			users = append(users, [2]string{name, was})
+			undo = append(undo, func() error { return os.Setenv(name, was) })
+		} else {
+			undo = append(undo, func() error { return os.Unsetenv(name) })
 		}
-		_ = os.Setenv(name, value) // fails for names that are none
+		_ = os.Setenv(name, value) // fails for malformed names only
 	}
 	return func() {
-		for name := range own {
-			_ = os.Unsetenv(name)
-		}
-		for _, was := range users {
-			_ = os.Setenv(was[0], was[1])
+		for _, one := range undo {
+			_ = one()
 		}
 	}
 }
@@ -151,7 +146,7 @@ func (c *Calibration) tell(format string, args ...any) {
 	}
 }
 
-// share is one of n equal parts of the time that is left; 0 where nothing is.
+// share returns one of n equal parts of the time that is left, at least 0.
 func share(ends time.Time, n int) time.Duration {
 	return max(time.Until(ends), 0) / time.Duration(max(n, 1))
 }

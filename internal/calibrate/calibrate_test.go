@@ -167,7 +167,7 @@ func TestSinkDies(t *testing.T) {
 	c := short(t, "mysql", "postgres")
 	c.Workers, c.Time = []int{1, 2, 4, 8, 16, 32, 64, 128}, 10*time.Second
 	found, err := c.Run(t.Context(), nil)
-	require.ErrorContains(t, err, "the sink ended in the middle: exit status 3; it said: out of luck")
+	require.ErrorContains(t, err, "the sink ended in the middle: exit status 3; its output: out of luck")
 	leavesNothing(t, c)
 	require.Len(t, found.Series, 1)
 	require.False(t, found.Series[0].Complete)
@@ -257,7 +257,7 @@ func TestHost(t *testing.T) {
 	require.True(t, found.Series[0].Complete, found.Series[0].Error)
 	require.Equal(t, "127.0.0.1", found.Series[0].Points[0].Host)
 	require.True(t, found.Series[0].Points[0].Counting)
-	require.Contains(t, found.Series[1].Error, "postgres: nothing at 127.0.0.1:"+strconv.Itoa(c.Ports["postgres"])+": connection refused")
+	require.Contains(t, found.Series[1].Error, "postgres: dial tcp 127.0.0.1:"+strconv.Itoa(c.Ports["postgres"])+": connect: connection refused")
 	var text strings.Builder
 	require.NoError(t, found.WriteText(&text))
 	require.Contains(t, text.String(), "note      mysql load-data: the sink counts rows")
@@ -297,7 +297,7 @@ func TestHostWithoutSink(t *testing.T) {
 	}()
 	c.Ports["s3"] = web.Addr().(*net.TCPAddr).Port
 	_, err = c.Run(t.Context(), nil)
-	require.ErrorContains(t, err, `no sink but "MinIO"`)
+	require.ErrorContains(t, err, `not a sink but "MinIO"`)
 }
 
 func TestRefusals(t *testing.T) {

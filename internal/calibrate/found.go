@@ -13,7 +13,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/host"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/units"
@@ -29,13 +28,13 @@ type Found struct {
 	Version    string                 `json:"version"` // of terapush
 	Machine    host.Machine           `json:"machine"`
 	Host       string                 `json:"host"`        // of the sink; "" is this machine
-	RTTSeconds float64                `json:"rtt_seconds"` // to the sink, of TCP's handshake; 0 where the sink is on this machine
+	RTTSeconds float64                `json:"rtt_seconds"` // to the sink at Host, of TCP's handshake
 	Dataset    string                 `json:"dataset"`
-	Seconds    float64                `json:"seconds"`  // that it all took
+	Seconds    float64                `json:"seconds"`  // the calibration took
 	Source     []baseline.Measurement `json:"source"`   // rows drawn and encoded
 	Series     []Series               `json:"series"`   // by protocol, with and without TLS
-	KeptIn     string                 `json:"kept_in"`  // the file of the ceilings
-	Warnings   []string               `json:"warnings"` // what speaks against believing it, in sentences
+	KeptIn     string                 `json:"kept_in"`  // the baseline's file
+	Warnings   []string               `json:"warnings"` // none so far
 }
 
 // Series is one protocol with rising workers.
@@ -47,8 +46,8 @@ type Series struct {
 	Points   []baseline.Measurement `json:"points"`
 	Skipped  []Skipped              `json:"skipped"`
 	Best     int                    `json:"best"`     // index into Points; -1 without any
-	Complete bool                   `json:"complete"` // it came to its end, and is kept
-	Error    string                 `json:"error"`    // why not
+	Complete bool                   `json:"complete"` // and kept
+	Error    string                 `json:"error"`    // why it is not complete
 }
 
 // Skipped is a number of workers that was not measured.
@@ -64,10 +63,10 @@ func (c *Calibration) newFound(began time.Time) Found {
 	}
 }
 
-// clearlyLess is the share of the best rate below which more workers have not paid.
+// clearlyLess is the share of the best rate below which more workers did not pay.
 const clearlyLess = 0.9
 
-// enough returns why more workers are not tried: the last two were clearly slower than the best before. "" if they are.
+// enough returns why more workers are not tried, "" if they are: the last two rates were clearly below the best.
 func (s *Series) enough() string {
 	best, below := 0.0, 0
 	for _, p := range s.Points {
@@ -101,14 +100,17 @@ func (s *Series) conclude() {
 }
 
 // name is the protocol for people.
-func (s *Series) name() string { return s.Protocol + " " + s.Method }
+func (s *Series) name() string {
+	name := s.Protocol + " " + s.Method
+	if s.TLS {
+		name += ", TLS"
+	}
+	return name
+}
 
-// line is the series for those who wait.
+// line is the series as a line of progress.
 func (s *Series) line() string {
 	text := s.name()
-	if s.TLS {
-		text += ", TLS"
-	}
 	if s.Best >= 0 {
 		best := s.Points[s.Best]
 		by := english.Plural(best.Workers, "worker", "")
@@ -123,15 +125,15 @@ func (s *Series) line() string {
 // WriteJSON prints one JSON object.
 func (f Found) WriteJSON(w io.Writer) error { return report.WriteJSON(w, f) }
 
-// WriteText prints a table, and below it what it leaves out.
+// WriteText prints a table, and below it errors, numbers of workers that were not tried, and sinks that count.
 func (f Found) WriteText(w io.Writer) error {
-	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	where := "a sink on this machine, which takes part of its cores"
 	if f.Host != "" {
 		where = fmt.Sprintf("a sink at %s, %s away", f.Host, time.Duration(f.RTTSeconds*float64(time.Second)).Round(time.Microsecond))
 	}
 	cores := english.Plural(f.Machine.Cores, "core", "")
 	fmt.Fprintf(w, "%s of %s, into %s\n\n", cores, cmp.Or(f.Machine.CPU, "an unknown processor"), where)
+	out := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(out, "WHAT\tFORMAT\tTLS\tBYTES/S\tROWS/S\tAT\tCPU S/GIB\tBOUND BY\tTRIED")
 	row := func(what, tls string, m baseline.Measurement, unit, tried string) {
 		at := english.Plural(m.Workers, unit, "")
@@ -139,83 +141,42 @@ func (f Found) WriteText(w io.Writer) error {
 			size(m.BytesPerSecond), units.Amount(m.RowsPerSecond), at, m.CPUSecondsPerGiB, m.BoundBy, tried)
 	}
 	for _, s := range f.Source {
-		what := map[baseline.Stage]string{baseline.Fill: "draw rows", baseline.Encode: "draw and encode"}[s.Stage]
-		if s.PayloadKind == string(dataset.Text) {
-			what += ", text payload"
-		}
-		row(what, "", s, "core", "")
+		row(sourceName(s), "", s, "core", "")
 	}
 	for _, s := range f.Series {
-		tls := map[bool]string{true: "on", false: "off"}[s.TLS]
+		what, tls := s.Protocol+" "+s.Method, map[bool]string{true: "on", false: "off"}[s.TLS]
 		if s.Best < 0 {
-			fmt.Fprintf(out, "%s\t%s\t%s\t-\t-\t-\t-\t-\t\n", s.name(), cmp.Or(s.Format, "-"), tls)
+			fmt.Fprintf(out, "%s\t%s\t%s\t-\t-\t-\t-\t-\t\n", what, cmp.Or(s.Format, "-"), tls)
 			continue
 		}
 		var tried []string
 		for _, p := range s.Points {
 			tried = append(tried, strconv.Itoa(p.Workers))
 		}
-		row(s.name(), tls, s.Points[s.Best], "worker", strings.Join(tried, " "))
+		row(what, tls, s.Points[s.Best], "worker", strings.Join(tried, " "))
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	for _, line := range f.notes() {
-		fmt.Fprintf(w, "%-9s %s\n", line[0], line[1])
+	for _, s := range f.Series {
+		var left []string
+		for _, n := range s.Skipped {
+			left = append(left, strconv.Itoa(n.Workers))
+		}
+		switch {
+		case s.Error != "":
+			fmt.Fprintf(w, "failed    %s: %s\n", s.name(), s.Error)
+		case len(left) > 0:
+			fmt.Fprintf(w, "skipped   %s, %s workers: %s\n", s.name(), english.WordSeries(left, "and"), s.Skipped[0].Why)
+		}
+		if s.Best >= 0 && s.Points[s.Best].Counting {
+			fmt.Fprintf(w, "note      %s: the sink counts rows, which may have been slower than this client\n", s.name())
+		}
 	}
-	_, err := fmt.Fprintf(w, "%-9s %.0f s; figures of %s are in %s\n", "took", f.Seconds, english.WordSeries(f.kept(), "and"), f.KeptIn)
+	_, err := fmt.Fprintf(w, "took      %.0f s; complete series are in %s\n", f.Seconds, f.KeptIn)
 	return err
 }
 
-// notes are what the table leaves out: errors, workers that were not tried, sinks that count.
-func (f Found) notes() (lines [][2]string) {
-	add := func(what, format string, args ...any) {
-		lines = append(lines, [2]string{what, fmt.Sprintf(format, args...)})
-	}
-	for _, s := range f.Series {
-		name := s.name()
-		if s.TLS {
-			name += " with TLS"
-		}
-		if s.Error != "" {
-			add("failed", "%s: %s", name, s.Error)
-		}
-		var left []string
-		why := ""
-		for _, n := range s.Skipped {
-			left, why = append(left, strconv.Itoa(n.Workers)), n.Why
-		}
-		if len(left) > 0 && s.Error == "" {
-			add("skipped", "%s, %s workers: %s", name, english.WordSeries(left, "and"), why)
-		}
-		if s.Best >= 0 && s.Points[s.Best].Counting {
-			add("note", "%s: the sink counts rows, which may have been slower than this client", name)
-		}
-	}
-	for _, text := range f.Warnings {
-		add("note", "%s", text)
-	}
-	return lines
-}
-
-// kept are what is on disk.
-func (f Found) kept() []string {
-	var names []string
-	if len(f.Source) > 0 {
-		names = append(names, "drawing and encoding")
-	}
-	n := 0
-	for _, s := range f.Series {
-		if s.Complete && len(s.Points) > 0 {
-			n++
-		}
-	}
-	if n > 0 || len(names) == 0 {
-		names = append(names, english.Plural(n, "series", "series"))
-	}
-	return names
-}
-
-// size has three digits: a rate is not repeated to more.
+// size formats three digits: rates are not reproducible to more.
 func size(n float64) string { return humanize.IBytesN(uint64(max(n, 0)), 3) }

@@ -63,7 +63,7 @@ func found() Found {
 	best.Complete = true
 	encrypted := rates(0.9)
 	encrypted.TLS, encrypted.Complete, encrypted.Points[0].Counting = true, true, true
-	broken := Series{Protocol: "postgres", Method: "copy", Best: -1, Error: "nothing at 10.0.0.7:15432: connection refused"}
+	broken := Series{Protocol: "postgres", Method: "copy", Best: -1, Error: "dial tcp 10.0.0.7:15432: connect: connection refused"}
 	f.Series = []Series{best, encrypted, broken}
 	return f
 }
@@ -108,10 +108,10 @@ func TestNamesOfSinks(t *testing.T) {
 	require.ErrorContains(t, checkSink("MySQL 8.4.0"), `"MySQL 8.4.0"`)
 }
 
-func TestSaid(t *testing.T) {
+func TestOutput(t *testing.T) {
 	var c child
-	require.Empty(t, c.said())
+	require.Empty(t, c.output())
 	c.stderr.WriteString(strings.Repeat("all is well\n", 1000) + "panic: no\n")
-	require.True(t, strings.HasSuffix(c.said(), "panic: no"))
-	require.Less(t, len(c.said()), 3<<10)
+	require.True(t, strings.HasSuffix(c.output(), "panic: no"))
+	require.Less(t, len(c.output()), 3<<10)
 }

@@ -21,8 +21,8 @@ import (
 
 const gib = 1 << 30
 
-// What a push has in flight and in its ring, encoded. Both together are more than the caches of most machines, and are
-// filled in a fraction of a second.
+// What a push has in flight and in its ring, encoded. Both together exceed the caches of most machines, and are filled in a
+// fraction of a second.
 const (
 	inFlight      = 128 << 20
 	distinctBytes = 128 << 20
@@ -31,19 +31,19 @@ const (
 )
 
 const (
-	// shortest is the least that a push is measured for: connections are made in that time as well.
+	// shortest is the least time of a push, which includes connecting.
 	shortest = 250 * time.Millisecond
 	longest  = 5 * time.Second
-	// patience is how long a batch may take: a sink that says nothing more is given up.
-	patience = 30 * time.Second
-	// table is one that no server has, were a server there in the place of a sink.
+	// batchTimeout is how long a batch may take before the sink is given up.
+	batchTimeout = 30 * time.Second
+	// table is one that no server has, in case there is a server instead of a sink.
 	table = "terapush_calibrate"
 )
 
 // errMemory is a number of workers that memory has no batches for.
 var errMemory = errors.New("--memory has no room for their batches")
 
-// measureLoads measures all protocols. Each series is saved as soon as it is complete.
+// measureLoads measures all protocols. Each series is saved when it is complete.
 func (c *Calibration) measureLoads(ctx, soft context.Context, drain <-chan struct{}, found *Found) error {
 	for _, p := range c.Protocols {
 		if err := c.measureProtocol(ctx, soft, drain, p, found); err != nil {
@@ -51,12 +51,12 @@ func (c *Calibration) measureLoads(ctx, soft context.Context, drain <-chan struc
 		}
 	}
 	if !slices.ContainsFunc(found.Series, func(s Series) bool { return s.Complete }) {
-		return errors.New("nothing could be sent: see what each protocol says")
+		return errors.New("nothing could be sent: see the error of each protocol")
 	}
 	return nil
 }
 
-// measureProtocol measures one of them, with and without TLS.
+// measureProtocol measures one protocol, with and without TLS.
 func (c *Calibration) measureProtocol(ctx, soft context.Context, drain <-chan struct{}, p Protocol, found *Found) error {
 	if c.Host == "" {
 		if err := c.openSink(soft, p); err != nil {
@@ -66,7 +66,7 @@ func (c *Calibration) measureProtocol(ctx, soft context.Context, drain <-chan st
 	}
 	for _, encrypted := range c.TLS {
 		s := Series{Protocol: p.Name, Method: p.Method, TLS: encrypted, Points: []baseline.Measurement{}, Skipped: []Skipped{}}
-		err := c.raise(ctx, p, &s, share(c.ends, len(c.Protocols)*len(c.TLS)-len(found.Series)), drain)
+		err := c.measureSeries(ctx, p, &s, share(c.ends, len(c.Protocols)*len(c.TLS)-len(found.Series)), drain)
 		if soft.Err() != nil && !s.Complete {
 			s.Error, err = ErrStopped.Error(), ErrStopped
 		}
@@ -92,16 +92,15 @@ func (c *Calibration) openSink(ctx context.Context, p Protocol) error {
 	if c.sink.child, err = startChild(ctx, c.Binary, p.ports(), rowBytes); err != nil {
 		return err
 	}
-	c.sink.at, c.sink.says[p.Name] = c.sink.child.at, loader.NoCountMark
+	c.sink.at, c.sink.versions[p.Name] = c.sink.child.at, loader.NoCountMark
 	if rowBytes == 0 {
-		c.sink.says[p.Name] = loader.SinkMark
+		c.sink.versions[p.Name] = loader.SinkMark
 	}
 	return nil
 }
 
-// rowBytes is how many bytes a sink that does not count has to take for a row. Where its answers are compared with what
-// was sent whatever --verify says, it is the length that all rows have, or 0 where they have several: then the sink has to
-// count. Elsewhere any number will do that makes rows of every load.
+// rowBytes returns how many bytes are a row for a sink that does not count, or 0 if the sink has to count: where the
+// back-end compares rows and they differ in length. Where nothing is compared any number will do.
 func (c *Calibration) rowBytes(p Protocol) (int64, error) {
 	one, err := c.fit(p, nowhere(), false, 1, shortest)
 	if err != nil {
@@ -114,57 +113,55 @@ func (c *Calibration) rowBytes(p Protocol) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return lengthOfAll(d, one.Plan.Format, one.Plan.KeyRows)
+	return fixedLength(d, one.Plan.Format, one.Plan.KeyRows)
 }
 
-// raise raises the workers of one protocol. What keeps this protocol from being measured is in the series; an error ends
-// all of them.
-func (c *Calibration) raise(ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{}) error {
+// measureSeries measures one protocol with rising workers. What prevents that is in the series; an error ends the
+// calibration.
+func (c *Calibration) measureSeries(
+	ctx context.Context, p Protocol, s *Series, within time.Duration, drain <-chan struct{},
+) error {
 	if s.Error = c.sink.refusal[p.Name]; s.Error != "" {
 		return nil
 	}
 	ends := time.Now().Add(within)
-	var around time.Duration // what a push takes besides the time that it sends for
+	var overhead time.Duration // of a push, before and after it sends
 	for i, workers := range c.Workers {
 		why := s.enough()
 		if why == "" && len(s.Points) > 0 && time.Now().After(c.ends.Add(c.Time/2)) {
-			why = fmt.Sprintf("no time left: this machine is slower than --time %s has room for", c.Time)
+			why = fmt.Sprintf("no time left: --time %s is too short for this machine", c.Time)
 		}
 		if why != "" {
 			s.skip(c.Workers[i:], why)
 			break
 		}
-		long := min(max(share(ends, len(c.Workers)-i)-around, shortest), longest)
+		duration := min(max(share(ends, len(c.Workers)-i)-overhead, shortest), longest)
 		began := time.Now()
-		reached, err := c.load(ctx, p, s.TLS, workers, long, drain)
-		switch {
-		case errors.Is(err, errMemory):
+		m, err := c.load(ctx, p, s.TLS, workers, duration, drain)
+		if errors.Is(err, errMemory) && len(s.Points) > 0 {
 			s.skip(c.Workers[i:], err.Error())
-			s.Complete = len(s.Points) > 0
-			if !s.Complete {
-				s.Error = err.Error()
+			break
+		}
+		if err != nil {
+			s.Error = strings.Join(strings.Fields(err.Error()), " ")
+			if !errors.Is(err, errMemory) && !errors.Is(err, errNoSink) {
+				s.Error += c.hint(p)
 			}
-			return nil
-		case errors.Is(err, errNoSink):
-			s.Error = err.Error()
-			return nil
-		case err != nil:
-			s.Error = strings.Join(strings.Fields(err.Error()), " ") + c.hint(p)
 			s.skip(c.Workers[i:], "failed")
-			if c.sink.child != nil {
+			if c.sink.child != nil && !errors.Is(err, errMemory) {
 				return c.sink.child.failure()
 			}
 			return nil
 		}
-		around = max(time.Since(began)-long, 0)
-		s.Method, s.Format = reached.Method, reached.Format
-		s.Points = append(s.Points, reached)
+		overhead = max(time.Since(began)-duration, 0)
+		s.Method, s.Format = m.Method, m.Format
+		s.Points = append(s.Points, m)
 	}
 	s.Complete = true
 	return nil
 }
 
-// hint is what a sink that somebody else started may lack for a protocol.
+// hint says what a sink at Host may lack for a protocol.
 func (c *Calibration) hint(p Protocol) string {
 	if c.Host == "" || !p.compares {
 		return ""
@@ -176,56 +173,58 @@ func (c *Calibration) hint(p Protocol) string {
 	return fmt.Sprintf("; a sink that does not count needs --row-bytes %d for that", n)
 }
 
-// load makes one push for so long, and returns what it reached. It is none of sweep.Trials: those forget each run over a
-// connection of its own, and a sink has nothing to forget.
+// load makes one push of a duration, and returns its rate. It does not use sweep.Trials, which forgets each run over a
+// connection of its own; a sink has nothing to forget.
 func (c *Calibration) load(
-	ctx context.Context, p Protocol, encrypted bool, workers int, long time.Duration, drain <-chan struct{},
+	ctx context.Context, p Protocol, encrypted bool, workers int, duration time.Duration, drain <-chan struct{},
 ) (m baseline.Measurement, err error) {
-	one, err := c.fit(p, c.sink.at, encrypted, workers, long)
+	one, err := c.fit(p, c.sink.at, encrypted, workers, duration)
 	if err != nil {
 		return m, err
 	}
 	one.Config.State = c.work
 	r, err := push.Run(ctx, push.Job{
 		Config: one.Config, Drivers: c.Drivers, Given: one.Given, Explicit: func(string) bool { return true }, Drain: drain,
-		Log: slog.New(slog.DiscardHandler), // what it warns of is its delivery, which nobody counts on
+		Log: slog.New(slog.DiscardHandler), // it warns of the delivery, which does not matter here
 	})
 	if err != nil {
 		return m, err
 	}
 	if r.Result.BytesPerSecond <= 0 {
-		return m, fmt.Errorf("nothing was acknowledged within %s", long)
+		return m, fmt.Errorf("nothing was acknowledged within %s", duration)
 	}
-	says := r.Target.Server + c.sink.says[p.Name]
+	version := r.Target.Server + c.sink.versions[p.Name]
 	m = c.measurement(baseline.Key{
 		Stage: baseline.Load, Backend: r.Target.Backend, Method: r.Plan.Method, Format: r.Plan.Format,
 		Dataset: r.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind, TLS: encrypted,
 	}, workers)
-	m.Host, m.Counting = c.Host, !strings.Contains(says, loader.NoCountMark)
+	m.Host, m.Counting = c.Host, !strings.Contains(version, loader.NoCountMark)
 	m.RowsPerSecond, m.BytesPerSecond, m.BoundBy = r.Result.RowsPerSecond, r.Result.BytesPerSecond, r.BoundBy.Verdict
 	m.CPUSecondsPerGiB = r.Client.LoadSeconds / (r.Result.BytesPerSecond * r.Result.Seconds / gib)
-	return m, checkSink(says)
+	return m, checkSink(version)
 }
 
-// measurement is one of this machine, now, without a rate.
+// measurement returns one of this machine, without a rate.
 func (c *Calibration) measurement(k baseline.Key, workers int) baseline.Measurement {
 	return baseline.Measurement{
 		Key: k, Measured: time.Now().UTC().Truncate(time.Second), Version: c.Version, Machine: c.machine, Workers: workers,
 	}
 }
 
-// fit plans a push whose templates and batches on their way all have a place in memory: otherwise batches would be encoded
-// while it sends, and that would be measured. Smaller batches and fewer distinct rows are better than that.
-func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int, long time.Duration) (one sweep.Setup, err error) {
+// fit plans a push that has memory for all its templates and for a batch of every worker: otherwise the encoding of batches
+// would be measured, too. It makes batches smaller and distinct rows fewer until they fit.
+func (c *Calibration) fit(
+	p Protocol, at addresses, encrypted bool, workers int, duration time.Duration,
+) (one sweep.Setup, err error) {
 	from := sweep.Sources{Drivers: c.Drivers, LookupEnv: c.password}
-	flags := c.flags(p, at, encrypted, workers, long)
+	flags := c.flags(p, at, encrypted, workers, duration)
 	for each := min(mostBatch, inFlight/workers); each >= leastBatch; each /= 2 {
 		for distinct := distinctBytes; distinct >= each; distinct /= 4 {
 			flags["batch-bytes"], flags["distinct-bytes"] = []string{strconv.Itoa(each)}, []string{strconv.Itoa(distinct)}
 			if one, err = from.Setup(flags); err != nil {
 				return one, err
 			}
-			err = one.Outline(c.Drivers) // also refuses batches of which memory has not room for one
+			err = one.Outline(c.Drivers) // also refuses batches that memory cannot hold one of
 			if err == nil && int64(one.Plan.Buffers) >= one.Plan.Templates()+int64(workers) {
 				return one, nil
 			}
@@ -237,42 +236,41 @@ func (c *Calibration) fit(p Protocol, at addresses, encrypted bool, workers int,
 	return one, fmt.Errorf("%w, %s for each at least", errMemory, units.Bytes(leastBatch))
 }
 
-// flags are those of a push that asks the sink for nothing but to take rows.
-func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers int, long time.Duration) map[string][]string {
+// flags returns those of a push that sends rows to the sink and nothing else.
+func (c *Calibration) flags(p Protocol, at addresses, encrypted bool, workers int, duration time.Duration) map[string][]string {
 	flags := map[string][]string{
 		"target": {p.target(at, encrypted)}, "table": {table}, "method": {p.Method}, "workers": {strconv.Itoa(workers)},
-		"duration": {long.String()}, "verify": {"none"}, "retries": {"0"}, "progress": {"none"}, "batch-timeout": {patience.String()},
+		"duration": {duration.String()}, "verify": {"none"}, "retries": {"0"}, "progress": {"none"}, "batch-timeout": {batchTimeout.String()},
 		"tls": {"off"}, "dataset": {c.Dataset},
 	}
 	if encrypted {
-		flags["tls"] = []string{"require"} // the sink's certificate is one of its own
+		flags["tls"] = []string{"require"} // the sink's certificate is self-signed
 	}
 	if !p.objects {
 		flags["create"], flags["delivery"] = []string{"never"}, []string{"at-least-once"}
 	}
-	kind := c.PayloadKind
-	if kind == "" && p.textOnly && c.hasRawBytes() {
-		kind = string(dataset.Text)
-	}
-	for name, value := range map[string]string{"payload-kind": kind, "memory": c.Memory} {
-		if value != "" {
-			flags[name] = []string{value}
-		}
+	if c.Memory != "" {
+		flags["memory"] = []string{c.Memory}
 	}
 	if c.PayloadBytes > 0 {
 		flags["payload-bytes"] = []string{strconv.Itoa(c.PayloadBytes)}
 	}
+	if c.PayloadKind != "" {
+		flags["payload-kind"] = []string{c.PayloadKind}
+	} else if p.textOnly && c.hasRawBytes() {
+		flags["payload-kind"] = []string{string(dataset.Text)}
+	}
 	return flags
 }
 
-// hasRawBytes reports whether the dataset has a column that is raw bytes unless it is said to be text.
+// hasRawBytes reports whether the dataset has a column of raw bytes by default.
 func (c *Calibration) hasRawBytes() bool {
 	d, err := dataset.New(c.Dataset, dataset.Options{PayloadBytes: c.PayloadBytes})
 	return err == nil && slices.ContainsFunc(d.Schema().Columns, func(col rows.Column) bool { return col.Type == rows.Bytes })
 }
 
-// password is all that pushes take from the environment: what it says about other pushes does not hold for these, and a
-// sink that was started for them takes every password.
+// password is the environment of these pushes, in which the user's settings for pushes do not apply. The sink of a child
+// accepts every password.
 func (c *Calibration) password(name string) (string, bool) {
 	if name != "TERAPUSH_PASSWORD" || c.Host == "" || c.LookupEnv == nil {
 		return "", false

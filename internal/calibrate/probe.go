@@ -8,26 +8,25 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// errNoSink is a server that is not a sink. A database there has no table of ours, so nothing got into it.
-var errNoSink = errors.New("what listens there is no sink but")
+// errNoSink is a server that is not a sink. Nothing got into a database there, which does not have our table.
+var errNoSink = errors.New("the server is not a sink but")
 
 // checkSink refuses a server by its version or header.
-func checkSink(says string) error {
-	if strings.Contains(says, loader.SinkMark) {
+func checkSink(version string) error {
+	if strings.Contains(version, loader.SinkMark) {
 		return nil
 	}
-	return fmt.Errorf("%w %q", errNoSink, says)
+	return fmt.Errorf("%w %q", errNoSink, version)
 }
 
-// probeHost asks the sink at the host, if there is one, what it speaks, and refuses a host that has none.
+// probeHost finds out which protocols the sink at Host has. It fails if there are none.
 func (c *Calibration) probeHost(ctx context.Context, found *Found) error {
-	c.sink = sink{at: addresses{}, says: map[string]string{}, refusal: map[string]string{}}
+	c.sink = sink{at: addresses{}, versions: map[string]string{}, refusal: map[string]string{}}
 	if c.Host == "" {
 		return nil
 	}
@@ -45,14 +44,14 @@ func (c *Calibration) probeHost(ctx context.Context, found *Found) error {
 		strings.Join(refusals, "; "))
 }
 
-// probe finds out whether a sink speaks the protocol at the host, and how long the way there takes.
+// probe checks whether a sink speaks the protocol at Host, and measures the round trip.
 func (c *Calibration) probe(ctx context.Context, p Protocol, found *Found) (err error) {
 	for _, name := range p.ports() {
 		at := net.JoinHostPort(c.Host, strconv.Itoa(c.Ports[name]))
 		c.sink.at[name] = at
 		seconds, err := roundTrip(ctx, at)
 		if err != nil {
-			return fmt.Errorf("%s: nothing at %s: %w", name, at, systemError(err))
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		if found.RTTSeconds == 0 || seconds < found.RTTSeconds {
 			found.RTTSeconds = seconds
@@ -61,18 +60,16 @@ func (c *Calibration) probe(ctx context.Context, p Protocol, found *Found) (err 
 	if !p.http {
 		return nil
 	}
-	at := c.sink.at[p.Name]
-	if c.sink.says[p.Name], err = serverHeader(ctx, at); err != nil {
-		return fmt.Errorf("%s: %s speaks no HTTP: %w", p.Name, at, systemError(err))
+	if c.sink.versions[p.Name], err = serverHeader(ctx, c.sink.at[p.Name]); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
 	}
-	return checkSink(c.sink.says[p.Name])
+	return checkSink(c.sink.versions[p.Name])
 }
 
-// roundTrip returns the shortest of a few connects: TCP's handshake is one round trip.
+// roundTrip returns the shortest of five connects: TCP's handshake is one round trip.
 func roundTrip(ctx context.Context, at string) (seconds float64, err error) {
-	const times = 5
 	dialer := net.Dialer{Timeout: 5 * time.Second}
-	for range times {
+	for range 5 {
 		began := time.Now()
 		conn, err := dialer.DialContext(ctx, "tcp", at)
 		if err != nil {
@@ -87,7 +84,7 @@ func roundTrip(ctx context.Context, at string) (seconds float64, err error) {
 	return seconds, nil
 }
 
-// serverHeader returns what a web server calls itself, whatever it answers otherwise.
+// serverHeader returns the name of a web server, whatever its status.
 func serverHeader(ctx context.Context, at string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at+"/", nil)
 	if err != nil {
@@ -99,13 +96,4 @@ func serverHeader(ctx context.Context, at string) (string, error) {
 		return "", err
 	}
 	return response.Header.Get("Server"), response.Body.Close()
-}
-
-// systemError returns what the system says, "connection refused", without the address.
-func systemError(err error) error {
-	var system syscall.Errno
-	if errors.As(err, &system) {
-		return system
-	}
-	return err
 }

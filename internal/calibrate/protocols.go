@@ -5,27 +5,26 @@ import (
 	"net"
 	"net/url"
 	"slices"
+
+	"github.com/terapush/terapush/internal/config"
 )
 
 // Protocol is one way into a sink.
 type Protocol struct {
-	Name   string // of --only, and of the sink's port
-	Method string
-	// also is the name of a second port that the protocol needs; "" is none.
-	also string
-	http bool // the sink says who it is in a header
-	// textOnly protocols have no type for raw bytes: a payload that can be text as well is sent as text.
-	textOnly bool
-	// compares means that the back-end compares the rows of an answer with those it sent, whatever --verify says.
-	compares bool
-	objects  bool // loads become objects, and there is no table
+	Name     string // of --only, and of the sink's port
+	Method   string
+	also     string // a second port; "" is none
+	http     bool   // the sink identifies itself in a header
+	textOnly bool   // there is no type for raw bytes, so that payload is text by default
+	compares bool   // the back-end compares the rows of an answer with those sent, whatever --verify is
+	objects  bool   // loads become objects, and there is no table
 	target   func(at addresses, encrypted bool) string
 }
 
 // addresses are host:port by the names of the sink's ports.
 type addresses map[string]string
 
-// Ports returns the names of the ports of a sink that loads go into, as `terapush sink` calls them.
+// Ports returns the names of a sink's ports, as flags of `terapush sink`.
 func Ports() (names []string) {
 	for _, p := range Protocols() {
 		names = append(names, p.ports()...)
@@ -33,7 +32,7 @@ func Ports() (names []string) {
 	return names
 }
 
-// nowhere are addresses to plan pushes with.
+// nowhere returns addresses to plan pushes with.
 func nowhere() addresses {
 	at := addresses{}
 	for _, name := range Ports() {
@@ -44,7 +43,7 @@ func nowhere() addresses {
 
 const dorisSQL = "doris-sql"
 
-// Protocols are those that are measured, in order.
+// Protocols returns those that are measured, in order.
 func Protocols() []Protocol {
 	return []Protocol{
 		{Name: "mysql", Method: "load-data", target: func(at addresses, _ bool) string {
@@ -55,7 +54,7 @@ func Protocols() []Protocol {
 		}},
 		{Name: "doris", Method: "stream-load", also: dorisSQL, http: true, textOnly: true, compares: true,
 			target: func(at addresses, _ bool) string {
-				_, port, _ := net.SplitHostPort(at["doris"]) // which was put together by JoinHostPort
+				_, port, _ := net.SplitHostPort(at["doris"]) // from JoinHostPort
 				return "doris://root@" + at[dorisSQL] + "/calibrate?http_port=" + port
 			}},
 		{Name: "databend", Method: "streaming-load", http: true, target: func(at addresses, _ bool) string {
@@ -71,25 +70,26 @@ func Protocols() []Protocol {
 	}
 }
 
-// Chosen are the protocols of some names, in the order of all; none given are all.
-func Chosen(names []string) ([]Protocol, error) {
-	all := Protocols()
-	if len(names) == 0 {
-		return all, nil
-	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(p Protocol) bool { return p.Name == name }) {
-			var valid []string
-			for _, p := range all {
-				valid = append(valid, p.Name)
-			}
-			return nil, fmt.Errorf("--only %q: there are %v", name, valid)
+// Chosen returns the protocols with these names, in the order of all. No names choose all.
+func Chosen(names []string) (chosen []Protocol, err error) {
+	var valid []string
+	for _, p := range Protocols() {
+		valid = append(valid, p.Name)
+		if len(names) == 0 || slices.Contains(names, p.Name) {
+			chosen = append(chosen, p)
 		}
 	}
-	return slices.DeleteFunc(all, func(p Protocol) bool { return !slices.Contains(names, p.Name) }), nil
+	for _, name := range names {
+		if !slices.Contains(valid, name) {
+			return nil, fmt.Errorf("--only: %w", config.Unknown("protocol", name, valid))
+		}
+	}
+	return chosen, nil
 }
 
-// ports are the names of the ports that the protocol needs.
 func (p Protocol) ports() []string {
-	return slices.DeleteFunc([]string{p.Name, p.also}, func(name string) bool { return name == "" })
+	if p.also == "" {
+		return []string{p.Name}
+	}
+	return []string{p.Name, p.also}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -24,22 +25,22 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// What is drawn and encoded at a time, in bytes. A piece stays in a core's own cache, as it does in a push.
+// Bytes that are drawn and encoded at a time. A piece stays in a core's own cache, as in a push.
 const (
 	pieceBytes = 128 << 10
 	batchBytes = 1 << 20
 )
 
-// sourceShare is the part of the time that drawing and encoding get together.
+// sourceShare is the share of the time for drawing and encoding.
 const sourceShare = 0.12
 
-// source is a stage before sending: fill, or encode in a format that a protocol takes.
+// source is a stage before sending: fill, or encode in a protocol's format.
 type source struct {
 	key  baseline.Key
 	data dataset.Dataset
 }
 
-// sources plans the pushes, which says in which formats rows go, and refuses what none of them could send.
+// sources plans the pushes to find their formats. It fails if one of them cannot be planned.
 func (c *Calibration) sources() ([]source, error) {
 	var fills, encodes []source
 	for _, p := range c.Protocols {
@@ -51,21 +52,19 @@ func (c *Calibration) sources() ([]source, error) {
 		if err != nil {
 			return nil, err
 		}
-		s := source{baseline.Key{
+		fill := source{baseline.Key{
 			Stage: baseline.Fill, Dataset: one.Plan.Dataset, PayloadBytes: one.Plan.PayloadBytes, PayloadKind: one.Plan.PayloadKind,
 		}, d}
-		fills = appendNew(fills, s)
-		s.key.Stage, s.key.Format = baseline.Encode, string(one.Plan.Format)
-		encodes = appendNew(encodes, s)
+		encode := fill
+		encode.key.Stage, encode.key.Format = baseline.Encode, string(one.Plan.Format)
+		fills, encodes = append(fills, fill), append(encodes, encode)
 	}
-	return append(fills, encodes...), nil
-}
-
-func appendNew(all []source, s source) []source {
-	if slices.ContainsFunc(all, func(other source) bool { return other.key == s.key }) {
-		return all
-	}
-	return append(all, s)
+	seen := map[baseline.Key]bool{}
+	return slices.DeleteFunc(append(fills, encodes...), func(s source) bool {
+		was := seen[s.key]
+		seen[s.key] = true
+		return was
+	}), nil
 }
 
 // measureSources draws and encodes on one core and on all.
@@ -76,27 +75,28 @@ func (c *Calibration) measureSources(ctx context.Context, sources []source, foun
 	for _, s := range sources {
 		for _, n := range cores {
 			m := c.measurement(s.key, n)
-			measure := s.fill
+			run := s.fill
 			if s.key.Stage == baseline.Encode {
-				measure = s.encode
+				run = s.encode
 			}
-			if err := measure(ctx, &m, each); err != nil {
+			if err := run(ctx, &m, each); err != nil {
 				return err
 			}
 			all = append(all, m)
-			c.tell("%s: %s/s, %s rows/s", sourceName(m), size(m.BytesPerSecond), units.Amount(m.RowsPerSecond))
+			c.tell("%s on %s: %s/s, %s rows/s", strings.TrimSpace(sourceName(m)+" "+m.Format), english.Plural(n, "core", ""),
+				size(m.BytesPerSecond), units.Amount(m.RowsPerSecond))
 		}
 	}
 	found.Source = all
 	return baseline.Save(c.State, all)
 }
 
-// step does a piece of work again and again, and returns what it did.
+// step does a piece of work.
 type step func() (rows, bytes int64, err error)
 
-// together repeats one step of each worker until the time is over, and puts the rates into the measurement.
-func together(ctx context.Context, m *baseline.Measurement, long time.Duration, worker func() step) error {
-	bound, cancel := context.WithTimeout(ctx, long)
+// measure repeats each worker's step for the duration, and sets the rates.
+func measure(ctx context.Context, m *baseline.Measurement, duration time.Duration, worker func() step) error {
+	bound, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
 	var group errgroup.Group
 	var rows, bytes atomic.Int64
@@ -126,11 +126,11 @@ func together(ctx context.Context, m *baseline.Measurement, long time.Duration, 
 }
 
 // fill draws rows into blocks.
-func (s source) fill(ctx context.Context, m *baseline.Measurement, long time.Duration) error {
+func (s source) fill(ctx context.Context, m *baseline.Measurement, duration time.Duration) error {
 	schema := s.data.Schema()
 	n := int(max(1, pieceBytes/schema.MaxRowBytes()))
 	var next atomic.Int64
-	return together(ctx, m, long, func() step {
+	return measure(ctx, m, duration, func() step {
 		block := rows.NewBlock(schema)
 		return func() (int64, int64, error) {
 			first := next.Add(int64(n)) - int64(n)
@@ -141,9 +141,9 @@ func (s source) fill(ctx context.Context, m *baseline.Measurement, long time.Dur
 	})
 }
 
-// encode has the feed of a run without any repeated row make one batch after the other.
-func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.Duration) error {
-	const many = math.MaxInt32 // batches: as many as there is time for
+// encode makes the batches of a run in which no row repeats.
+func (s source) encode(ctx context.Context, m *baseline.Measurement, duration time.Duration) error {
+	const many = math.MaxInt32 // batches
 	format, schema := batch.Format(s.key.Format), s.data.Schema()
 	widest, err := encode.New(format, schema, encode.Options{})
 	if err != nil {
@@ -155,7 +155,7 @@ func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.D
 	if err != nil {
 		return err
 	}
-	// More than the caches hold, so that buffers are written to memory.
+	// The ring exceeds the caches, so that buffers are written to memory.
 	ring, err := feed.New(feed.Config{
 		Dataset: s.data, Encoder: e, Run: "calibrate", Rows: total, BatchRows: perBatch, Buffers: max(64, 2*m.Workers),
 	})
@@ -165,7 +165,7 @@ func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.D
 	if err = ring.Fill(ctx, m.Workers, nil); err == nil {
 		var next atomic.Int64
 		next.Store(int64(ring.Buffers()))
-		err = together(ctx, m, long, func() step {
+		err = measure(ctx, m, duration, func() step {
 			return func() (int64, int64, error) {
 				b, err := ring.Batch(ctx, next.Add(1)-1)
 				if err != nil {
@@ -179,38 +179,41 @@ func (s source) encode(ctx context.Context, m *baseline.Measurement, long time.D
 	return errors.Join(err, ring.Close())
 }
 
-// datasetOf is what a push would send.
+// datasetOf returns what a push would send.
 func datasetOf(one sweep.Setup) (dataset.Dataset, error) {
 	p := one.Plan
 	return dataset.New(p.Dataset, dataset.Options{Seed: p.Seed, PayloadBytes: p.PayloadBytes, PayloadKind: dataset.Kind(p.PayloadKind)})
 }
 
-// lengthOfAll is the length that every row has in the format, in a run of so many rows; 0 if they differ.
-func lengthOfAll(d dataset.Dataset, f batch.Format, runRows int64) (int64, error) {
-	const some = 1000 // rows, among which lengths differ if they ever do
+// fixedLength returns the length of every row in the format, in a run of so many rows; 0 if rows differ.
+func fixedLength(d dataset.Dataset, f batch.Format, runRows int64) (int64, error) {
+	const some = 1000 // rows: if lengths differ, they differ among so many
 	e, err := feed.NewEncoder(f, d, 0, runRows)
 	if err != nil {
 		return 0, err
 	}
-	if _, together := e.(encode.PerBatch); together {
-		return 0, nil // rows have no length of their own
+	if _, columnar := e.(encode.PerBatch); columnar {
+		return 0, nil
 	}
 	block, at := rows.NewBlock(d.Schema()), new(encode.Offsets)
 	d.Fill(block, 0, some)
 	d.Derive(block, 0)
 	head := len(e.AppendHead(nil))
 	body := len(e.AppendRows(e.AppendHead(nil), block, at)) - head
-	if all := some * e.MaxRow(); body != all && body+1 != all { // nothing separates the first row from one before
+	if all := some * e.MaxRow(); body != all && body+1 != all { // the first row has no separator
 		return 0, nil
 	}
 	return int64(e.MaxRow()), nil
 }
 
-// sourceName is a figure of drawing or encoding for people.
-func sourceName(c baseline.Measurement) string {
-	what := map[baseline.Stage]string{baseline.Fill: "draw rows of " + c.Dataset, baseline.Encode: "draw and encode " + c.Format}[c.Stage]
-	if c.PayloadKind != string(dataset.Bytes) {
-		what += ", payload " + c.PayloadKind
+// sourceName names a measurement of drawing or encoding.
+func sourceName(m baseline.Measurement) string {
+	name := "draw rows"
+	if m.Stage == baseline.Encode {
+		name = "draw and encode"
 	}
-	return fmt.Sprintf("%s on %s", what, english.Plural(c.Workers, "core", ""))
+	if m.PayloadKind == string(dataset.Text) {
+		name += ", text payload"
+	}
+	return name
 }

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,22 +20,21 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-const calibrateHelp = `Measure what this machine can do at most, in about a minute: rows drawn, rows encoded, and for each protocol what a push
-sends into a sink that drops it, with and without TLS, with 1 to 64 workers.
+const calibrateHelp = `Measure the most that this machine can do, in about a minute: rows drawn, rows encoded, and for each protocol a push into
+a sink that drops the data, with and without TLS, with 1 to 64 workers.
 
-Without a HOST the sink is another process of this machine, which takes part of its cores. Between two machines, start
+Without a HOST the sink is another process on this machine, and uses part of its cores. Between two machines, start
 ` + "`terapush sink --no-count --row-bytes 520 --host 0.0.0.0`" + ` on one and calibrate its name on the other; a protocol that is missing
-there is a line in the table. Ports are those of the sink unless flags name others. More workers are not tried where the
-last two tries were below 90 % of the best.
+there is a line in the table. Ports default to those of the sink. More workers are not tried after two results below 90 %
+of the best.
 
-The figures are kept in the state folder, in place of older ones of the same protocol, format, dataset, payload, TLS and
-sink. Reports of later pushes with the same say what share of the best was reached, and their charts show it as a line.
-Ctrl-C ends it: protocols that came to their end are kept.
+The figures are kept in the state folder, and replace older ones of the same protocol, format, dataset, payload, TLS and
+sink. Reports of later pushes with the same have their share of the best, and their charts show it as a line. Ctrl-C ends
+the measurement and keeps the protocols that were completed.
 
 Exit codes: 0 ok, 1 ended early or nothing could be sent, 2 usage, 5 no sink at HOST, 129, 130 or 143 stopped by a
 signal.`
 
-// calibrateFlags are the flags of calibrate.
 type calibrateFlags struct {
 	calibrate.Calibration
 	ports  map[string]*int
@@ -54,11 +51,11 @@ func (o *calibrateFlags) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.PayloadBytes, "payload-bytes", dataset.DefaultPayloadBytes, "length of a row's payload, 1 to 1048576")
 	f.StringVar(&o.PayloadKind, "payload-kind", "", "what a payload is made of, bytes or text (default: bytes, and text for doris, which has no type for them)")
 	f.Var(&o.memory, "memory", "memory of all buffers (default: a quarter of the machine's or the cgroup's)")
-	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "connections that load at the same time, one number after the other")
+	f.IntSliceVar(&o.Workers, "workers", []int{1, 2, 4, 8, 16, 32, 64}, "numbers of connections that load at the same time")
 	f.StringSliceVar(&o.only, "only", nil, "protocols to measure, of mysql, postgres, doris, databend and s3 (default: all)")
-	f.DurationVar(&o.Time, "time", time.Minute, "time for all of it, about")
+	f.DurationVar(&o.Time, "time", time.Minute, "approximate time for everything")
 	f.StringVar(&o.tls, "tls", "both", "measure connections with TLS (on), without (off), or both")
-	f.BoolVar(&o.json, "json", false, "print all that was measured as one JSON object")
+	f.BoolVar(&o.json, "json", false, "print the results as one JSON object")
 	f.BoolVar(&o.quiet, "quiet", false, "no progress on stderr")
 	f.StringVar(&o.State, "state-dir", "", "folder to keep the figures in (default: the user's state folder)")
 	o.ports = map[string]*int{}
@@ -83,44 +80,42 @@ func (a *app) calibrate() *cobra.Command {
 			if err := config.Complete(cmd.Flags(), a.LookupEnv, ""); err != nil {
 				return usage(err)
 			}
-			c, err := a.calibration(&o, cmd.Flags(), args)
-			if err != nil {
+			if err := a.completeCalibration(&o, cmd.Flags(), args); err != nil {
 				return usage(err)
 			}
-			return a.runCalibration(cmd.Context(), c, o)
+			return a.runCalibration(cmd.Context(), &o)
 		},
 	}
 	o.flags(cmd.Flags())
 	return cmd
 }
 
-// calibration reads everything that says what is to be measured.
-func (a *app) calibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (*calibrate.Calibration, error) {
+// completeCalibration checks the flags and completes the calibration from them.
+func (a *app) completeCalibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (err error) {
 	c := &o.Calibration
 	c.Drivers, c.LookupEnv = a.drivers, a.LookupEnv
-	var err error
 	if c.Protocols, err = calibrate.Chosen(o.only); err != nil {
-		return nil, err
+		return err
 	}
 	tls := map[string][]bool{"both": {false, true}, "on": {true}, "off": {false}}
 	switch c.TLS = tls[o.tls]; {
 	case c.TLS == nil:
-		return nil, fmt.Errorf("--tls %q: on, off or both", o.tls)
+		return fmt.Errorf("--tls %q: on, off or both", o.tls)
 	case c.Time < time.Second:
-		return nil, fmt.Errorf("--time %s: at least 1s", c.Time)
+		return fmt.Errorf("--time %s: at least 1s", c.Time)
 	case len(c.Workers) == 0 || slices.Min(c.Workers) < 1 || slices.Max(c.Workers) > 4096:
-		return nil, fmt.Errorf("--workers %v: each from 1 to 4096", c.Workers)
+		return fmt.Errorf("--workers %v: each from 1 to 4096", c.Workers)
 	}
 	c.Workers = slices.Compact(slices.Sorted(slices.Values(c.Workers)))
-	if c.Host, c.Ports, err = o.host(f, args); err != nil {
-		return nil, err
+	if err := o.sinkAt(f, args); err != nil {
+		return err
 	}
 	if o.memory > 0 {
 		c.Memory = o.memory.String()
 	}
 	if c.State == "" {
 		if c.State, err = a.stateDir(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	c.Version = buildVersion().Version
@@ -128,41 +123,41 @@ func (a *app) calibration(o *calibrateFlags, f *pflag.FlagSet, args []string) (*
 		c.Tell = func(line string) { fmt.Fprintln(a.terminal, units.Printable(line)) }
 	}
 	if c.Binary, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("finding terapush itself, to start a sink: %w", err)
+		return fmt.Errorf("finding terapush itself, to start a sink: %w", err)
 	}
-	return c, c.Check()
+	return c.Check()
 }
 
-// host is where the sink is, and its ports.
-func (o *calibrateFlags) host(f *pflag.FlagSet, args []string) (host string, ports map[string]int, err error) {
-	ports = map[string]int{}
+// sinkAt sets the sink's host and ports.
+func (o *calibrateFlags) sinkAt(f *pflag.FlagSet, args []string) error {
+	o.Ports = map[string]int{}
 	for name, port := range o.ports {
 		if f.Changed(name) && len(args) == 0 {
-			return "", nil, fmt.Errorf("--%s is a port at HOST, and none was given", name)
+			return fmt.Errorf("--%s is a port at HOST, and none was given", name)
 		}
 		if *port < 1 || *port > 65535 {
-			return "", nil, fmt.Errorf("--%s %d: a port is 1 to 65535", name, *port)
+			return fmt.Errorf("--%s %d: a port is 1 to 65535", name, *port)
 		}
-		ports[name] = *port
+		o.Ports[name] = *port
 	}
 	if len(args) == 0 {
-		return "", ports, nil
+		return nil
 	}
-	host = args[0]
-	if _, port, err := net.SplitHostPort(host); err == nil {
-		return "", nil, fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql %s for one", host, cmp.Or(port, strconv.Itoa(ports["mysql"])))
+	o.Host = args[0]
+	if _, _, err := net.SplitHostPort(o.Host); err == nil {
+		return fmt.Errorf("%s: HOST has no port; every protocol has its own, --mysql for one", o.Host)
 	}
-	if host == "" {
-		return "", nil, errors.New("HOST is empty: leave it out to calibrate this machine")
+	if o.Host == "" {
+		return errors.New("HOST is empty: leave it out to calibrate this machine")
 	}
-	return host, ports, nil
+	return nil
 }
 
-// runCalibration measures, and prints what it found as far as it came.
-func (a *app) runCalibration(ctx context.Context, c *calibrate.Calibration, o calibrateFlags) error {
+// runCalibration measures, and prints the figures even if it was stopped.
+func (a *app) runCalibration(ctx context.Context, o *calibrateFlags) error {
 	stop, release := a.stopping(ctx)
 	defer release()
-	found, err := c.Run(stop.hard, stop.drain)
+	found, err := o.Run(stop.hard, stop.drain)
 	switch {
 	case errors.Is(err, calibrate.ErrStopped):
 		err = &push.Error{Outcome: report.Interrupted, Err: err}

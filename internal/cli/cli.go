@@ -1,5 +1,5 @@
-// Package cli is the command line: one file a command. A command reads flags, calls the package that does the work and
-// prints what it returns; it exits nowhere.
+// Package cli is the command line. A command reads flags, calls the package that does the work and prints what it
+// returns. None of them exits.
 package cli
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Process is what a command takes from the process it runs in.
+// Process is what a command uses of its process.
 type Process struct {
-	Stdin          io.Reader // nil is one that has ended
+	Stdin          io.Reader // may be nil
 	Stdout, Stderr io.Writer
 	LookupEnv      func(string) (string, bool)
 	Signals        <-chan os.Signal
@@ -35,7 +35,7 @@ type Process struct {
 // app is what all commands share.
 type app struct {
 	Process
-	// terminal is stderr for all that this process says, from several goroutines and beside a line that is redrawn.
+	// terminal is stderr, shared by goroutines and a progress line that is redrawn.
 	terminal *live.Terminal
 	drivers  *loader.Registry
 	signal   caught
@@ -61,12 +61,12 @@ func Run(ctx context.Context, args []string, p Process) int {
 	return a.exitCode(err)
 }
 
-// complain prints an error of several parts line by line, and nothing twice: what failed often failed for one reason.
+// complain prints the lines of an error, each once.
 func complain(w io.Writer, err error) {
-	said := map[string]bool{}
+	printed := map[string]bool{}
 	for line := range strings.Lines(err.Error()) {
-		if line = strings.TrimSpace(line); line != "" && !said[line] {
-			said[line] = true
+		if line = strings.TrimSpace(line); line != "" && !printed[line] {
+			printed[line] = true
 			fmt.Fprintln(w, "terapush:", units.Printable(line))
 		}
 	}
@@ -83,10 +83,14 @@ func (a *app) root() *cobra.Command {
   terapush sweep mysql://user@host/db --plan mine.yaml --repeats 5 --report mine.html`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs, // or cobra says of an unknown command what it thinks, and with another exit code
+		Args:          cobra.ArbitraryArgs, // or cobra would report unknown commands, with another exit code
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usage(config.Unknown("command", args[0], names(c)))
+				var names []string
+				for _, sub := range c.Commands() {
+					names = append(names, sub.Name())
+				}
+				return usage(config.Unknown("command", args[0], names))
 			}
 			return c.Help()
 		},
@@ -96,15 +100,7 @@ func (a *app) root() *cobra.Command {
 	return root
 }
 
-func names(c *cobra.Command) []string {
-	var all []string
-	for _, sub := range c.Commands() {
-		all = append(all, sub.Name())
-	}
-	return all
-}
-
-// unknownFlag names the flag that was probably meant.
+// unknownFlag adds the flag that was probably meant.
 func unknownFlag(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
@@ -118,7 +114,7 @@ func unknownFlag(c *cobra.Command, err error) error {
 	return usage(err)
 }
 
-// The exit codes are part of the command line: scripts rely on them.
+// Exit codes are part of the contract with scripts.
 const (
 	exitFailed      = 1
 	exitThreshold   = 6
@@ -142,7 +138,7 @@ func (a *app) exitCode(err error) int {
 	return exitFailed
 }
 
-// usage marks an error as one of the command line.
+// usage marks an error as the command line's; nil stays nil.
 func usage(err error) error {
 	if err == nil {
 		return nil
@@ -150,7 +146,7 @@ func usage(err error) error {
 	return &push.Error{Outcome: push.Usage, Err: err}
 }
 
-// exactly refuses other numbers of arguments.
+// exactly accepts n arguments.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

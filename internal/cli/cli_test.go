@@ -62,7 +62,7 @@ func TestMistakesNameTheNearest(t *testing.T) {
 		"pusj":                                        `command "pusj" does not exist; did you mean "push"?`,
 		"push":                                        "push takes one TARGET: 0 arguments given",
 		"push discard:// postgres://h/d":              "push takes one TARGET: 2 arguments given",
-		"push discard:// --resume=":                   "--resume wants the id of a run",
+		"push discard:// --resume=":                   "--resume needs the id of a run",
 		"push discard:// --row 1":                     "unknown flag: --row; did you mean --rows?",
 		"push discard:// --batchrows 1":               "did you mean --batch-rows?",
 		"push discard:// -x":                          "unknown shorthand flag: 'x'",

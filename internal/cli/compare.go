@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// errSlower ends a comparison whose threshold was missed.
+// errSlower is the error of a missed threshold.
 var errSlower = errors.New("slower than --fail-if-slower allows")
 
 func (a *app) compare() *cobra.Command {
@@ -21,13 +21,13 @@ func (a *app) compare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Compare two sweeps or runs cell by cell, and list every input that differs",
-		Long: `Compare two sweeps or runs from their records, offline: cells of the same settings, the change of the median rate and
+		Long: `Compare two sweeps or runs from their records, offline: for cells of the same settings, the change of the median rate and
 whether it is more than noise. That takes 5 pushes of the cell on either side, or 4 and 6, 3 and 9, 2 and 19. Every
 input that differs is listed.
 
-With --fail-if-slower the exit code is 6 if a cell of B is slower by more than that in the median, or failed in B alone.
-Where there are enough pushes the difference has to be more than noise as well. With too few every difference beyond the
-threshold fails: repeat the sweep five times. The exit code is 2 if A and B have no measured cell in common.`,
+With --fail-if-slower the exit code is 6 if the median rate of a cell is lower in B by more than that, or if it failed in B
+alone. With enough pushes the difference must be more than noise as well. With too few every difference beyond the threshold
+fails: repeat the sweep five times. The exit code is 2 if A and B have no measured cell in common.`,
 		Example: `  terapush compare before.jsonl after.jsonl --fail-if-slower 5%`,
 		Args:    exactly(2, "compare takes two files"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -53,7 +53,7 @@ threshold fails: repeat the sweep five times. The exit code is 2 if A and B have
 	return cmd
 }
 
-// missed is the error of a missed threshold. Where there was nothing to compare it cannot have been kept.
+// missed returns the error of a missed threshold. A comparison of nothing has missed it.
 func missed(c results.Comparison, threshold float64) error {
 	slower, broken := len(c.SlowerBy(threshold)), len(c.Broken())
 	switch {
@@ -67,7 +67,7 @@ func missed(c results.Comparison, threshold float64) error {
 	return nil
 }
 
-// share is a flag's part of a whole, written as 5%.
+// share is a flag value such as 5%.
 type share float64
 
 func (s *share) String() string {

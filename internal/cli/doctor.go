@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"slices"
 	"strings"
 
@@ -19,19 +18,18 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const doctorHelp = `Look at this machine, and at the server of TARGET where one is given, for what would stop or slow a push down.
+const doctorHelp = `Check this machine, and the server of TARGET if there is one, for what would stop or slow a push down.
 
 Every check is a line: ok, warn, fail or unknown, and below it the command that changes something. Only what would stop a
 push fails; a warning costs speed. Nothing is changed: no table is made, and the test row that a push inserts and rolls back
-is not sent. The flags are those of push, so that what is looked at is the push
-that they would make: its workers, its batches, its way in. Limits of the machine are compared with --gbps over the round
-trip that is measured to the server, or 1 ms without one.
+is not sent. The flags are those of push, since the push that they make is checked: its workers, batches and method. Limits
+of the machine are compared with --gbps over the round trip that is measured to the server, or 1 ms without one.
 
 Exit codes: 0 nothing would stop a push, also with warnings; 2 usage; 5 something would; 129, 130 or 143
 stopped by a signal.`
 
-// notLookedAt are flags of push that change nothing about what is looked at.
-func notLookedAt() []string {
+// uncheckedFlags returns the flags of push that change no check.
+func uncheckedFlags() []string {
 	return []string{
 		"payload-kind", "seed", "distinct-bytes", "max-rate", "yes-drop", "verify", "verify-rows", "retries", "batch-timeout",
 		"resume", "state-dir", "progress", "dry-run", "metrics-addr", "metrics-linger", "server-metrics", "prices",
@@ -65,19 +63,19 @@ func (a *app) doctor() *cobra.Command {
 			if err := c.Validate(); err != nil {
 				return usage(err)
 			}
-			return a.checkServer(cmd.Context(), c, int64(math.Round(gbps*1e9)))
+			return a.check(cmd.Context(), c, int64(math.Round(gbps*1e9)))
 		},
 	}
 	c.Flags(cmd.Flags(), a.drivers)
-	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = slices.Contains(notLookedAt(), f.Name) })
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = slices.Contains(uncheckedFlags(), f.Name) })
 	cmd.Flags().Lookup("json").Usage = "print the findings as one JSON object"
-	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate to look at the machine for, in Gbps on the wire")
+	cmd.Flags().Float64Var(&gbps, "gbps", 50, "rate to check the machine for, in Gbps on the wire")
 	cmd.Flags().StringVar(&file, "config", "", "YAML file with flags' names as keys")
 	return cmd
 }
 
-// checkServer looks at the server first, since only an open connection tells where it is.
-func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int64) error {
+// check checks the server first, since the connection gives the address that the machine's checks are for.
+func (a *app) check(ctx context.Context, c config.Push, bitsPerSecond int64) error {
 	stop, release := a.stopping(ctx)
 	defer release()
 	soft, cancel := stop.soft()
@@ -88,12 +86,12 @@ func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int6
 	if c.Target == "" {
 		want.Workers, want.Memory = push.Resources(soft, &c)
 	} else {
-		e, err := push.CheckServer(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
+		checks, err := push.CheckServer(stop.hard, push.Job{Config: c, Drivers: a.drivers, Drain: stop.drain, Log: a.log()})
 		if err != nil {
 			return err
 		}
-		server = e.Findings
-		want.Target, want.Workers, want.Memory, want.BatchBytes = orNamed(e.Endpoint, c.Target), e.Workers, e.Memory, e.BatchBytes
+		server = checks.Findings
+		want.Target, want.Workers, want.Memory, want.BatchBytes = checks.Endpoint, checks.Workers, checks.Memory, checks.BatchBytes
 	}
 	machine := host.Check(soft, want)
 	if soft.Err() != nil {
@@ -107,20 +105,4 @@ func (a *app) checkServer(ctx context.Context, c config.Push, bitsPerSecond int6
 		return &push.Error{Outcome: report.PreflightFailed, Err: fmt.Errorf("this would stop a push: %s", strings.Join(r.Failed(), ", "))}
 	}
 	return nil
-}
-
-// orNamed is the address of a server that was reached, or else the one that the target names with a port: how far away it
-// is may be why.
-func orNamed(endpoint, target string) string {
-	if endpoint != "" {
-		return endpoint
-	}
-	t, err := loader.ParseTarget(target)
-	if err != nil || len(t.Hosts) == 0 {
-		return ""
-	}
-	if _, _, err := net.SplitHostPort(t.Hosts[0]); err != nil {
-		return ""
-	}
-	return t.Hosts[0]
 }

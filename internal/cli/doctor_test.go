@@ -41,7 +41,7 @@ func TestDoctorOfATarget(t *testing.T) {
 	all, r := newShell(t).doctor("discard://", "--workers", "3")
 	require.Zero(t, r.code, r.stderr)
 	require.True(t, all.OK)
-	require.Equal(t, loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end discard has no checks of a server"}, all.Server[len(all.Server)-1])
+	require.Equal(t, loader.Finding{Check: "connection", Grade: loader.GradeOK, Found: "discard"}, all.Server[len(all.Server)-1])
 
 	none, _ := newShell(t).doctor()
 	require.Equal(t, []loader.Finding{}, none.Server, "an empty list, and no null")

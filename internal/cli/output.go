@@ -11,14 +11,12 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// pipe is stdout. Whoever reads it may have seen enough, as head has: what comes behind that is thrown away, and what the
-// command does ends as it would have.
+// pipe is stdout. When its reader has gone, as head does, it drops the rest, and the command ends as it would have.
 type pipe struct {
 	out    io.Writer
 	closed bool
 }
 
-// Write implements io.Writer.
 func (p *pipe) Write(text []byte) (int, error) {
 	if p.closed {
 		return len(text), nil
@@ -31,10 +29,10 @@ func (p *pipe) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// input is a file that a command reads or keeps, by the flag or argument that names it; path is "" for none.
+// input is a file that a command reads or keeps, and the flag that names it; path may be "".
 type input struct{ name, path string }
 
-// refuseOver refuses to write a file over one that the command needs.
+// refuseOver returns an error if a file would be written over one that the command needs.
 func refuseOver(flag, out string, inputs ...input) error {
 	for _, in := range inputs {
 		if out != "" && in.path != "" && file.Same(out, in.path) {
@@ -44,7 +42,7 @@ func refuseOver(flag, out string, inputs ...input) error {
 	return nil
 }
 
-// canWrite finds out before hours of work whether writePage will be able to write there.
+// canWrite checks, before hours of work, that a page can be written.
 func canWrite(path string) error {
 	if err := file.Writable(path); err != nil {
 		return fmt.Errorf("--report %s: %w", path, err)
@@ -52,12 +50,12 @@ func canWrite(path string) error {
 	return nil
 }
 
-// writePage writes the tables and charts of a record.
+// writePage writes the tables and charts of a record to an HTML file.
 func writePage(path string, r results.Record) error {
 	return writeFile("--report", path, func(w io.Writer) error { return results.HTML.Write(w, results.Tables([]results.Record{r})) })
 }
 
-// writeFile writes a file that a flag names, and nothing before all is made: half a report is not told from a whole one.
+// writeFile writes the file that a flag names once its text is complete: half a report looks like a whole one.
 func writeFile(flag, path string, write func(io.Writer) error) error {
 	var text bytes.Buffer
 	err := write(&text)

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/terapush/terapush/internal/config"
+	"github.com/terapush/terapush/internal/demo"
 	"github.com/terapush/terapush/internal/live"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
@@ -20,18 +21,18 @@ import (
 	"github.com/terapush/terapush/internal/runlog"
 )
 
-const pushHelp = `Fill a table as fast as it goes, and prove that every row arrived exactly once.
+const pushHelp = `Fill a table as fast as possible, and prove that every row arrived exactly once.
 
 TARGET is the database's usual URL, such as postgres://user@host:5432/db, mysql://user@host:3306/db,
 databend://user@host:8000/db, doris://user@host:9030/db, s3://bucket/prefix for objects and no table, or discard:// to
-measure this machine alone. Several hosts, separated by commas, spread the workers. The password is better given by
-TERAPUSH_PASSWORD or --password-file than in the URL. Methods that store objects first (pipeline, s3-copy, s3-import,
-s3-load, stage-load) take the store by --via s3://bucket/prefix; its keys come as AWS's own tools find them. All schemes:
+measure this machine alone. Workers are spread over several hosts, separated by commas. TERAPUSH_PASSWORD and
+--password-file hide the password better than the URL. Methods that store objects first (pipeline, s3-copy, s3-import,
+s3-load, stage-load) need the store, --via s3://bucket/prefix, whose keys are found as by AWS's own tools. All schemes:
   %s
 
 Every flag has an environment variable: TERAPUSH_BATCH_ROWS for --batch-rows. Sizes are written 64MiB, 64MB, 1GiB;
-rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not here: several tables in one push, YCQL, prepared statements that
-bundle several inserts, rows over the wire into Redshift (take --method s3-copy), ORC files.
+rates 500MiB/s or 5Gbps; durations 90s or 1h30m. Not supported: several tables in one push, YCQL, prepared statements
+that bundle several inserts, rows over the wire into Redshift (use --method s3-copy), ORC files.
 
 Exit codes: 0 ok, 1 failed and resumable, 2 usage, 3 finished with rejected rows, 4 verification failed, 5 preflight
 failed and nothing written, 7 outcome unknown for some batches, 129, 130 or 143 stopped by a signal after a clean save.`
@@ -41,7 +42,7 @@ func (a *app) push() *cobra.Command {
 	var file, page string
 	cmd := &cobra.Command{
 		Use:   "push TARGET [flags]",
-		Short: "Fill a table as fast as it goes, and prove that every row arrived exactly once",
+		Short: "Fill a table as fast as possible, and prove that every row arrived exactly once",
 		Long:  fmt.Sprintf(pushHelp, strings.Join(a.drivers.Schemes(), ", ")),
 		Args:  exactly(1, "push takes one TARGET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -84,7 +85,7 @@ func (a *app) warnOfPassword(target string) {
 	}
 }
 
-// complete fills in what the command line left out.
+// complete fills in flags from environment and file.
 func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error) {
 	c.Connect.LookupEnv = a.LookupEnv
 	if err = config.Complete(f, a.LookupEnv, file); err == nil && c.State == "" {
@@ -93,16 +94,16 @@ func (a *app) complete(f *pflag.FlagSet, c *config.Push, file string) (err error
 	return err
 }
 
-// restore completes the flags, and fills in those of a resumed run last. explicit reports whether this process was given a
-// flag, and not the run.
+// restore completes the flags, from the record of a resumed run last. explicit reports whether a flag was given to this
+// process.
 func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit func(string) bool, err error) {
 	if err := a.complete(f, c, file); err != nil {
 		return nil, err
 	}
 	own := map[string]bool{}
 	f.Visit(func(flag *pflag.Flag) { own[flag.Name] = true })
-	if own["resume"] && c.Resume == "" { // an empty variable of a script's would start a new run
-		return nil, errors.New("--resume wants the id of a run, as the interrupted push printed it")
+	if own["resume"] && c.Resume == "" { // an empty variable in a script would start a new run
+		return nil, errors.New("--resume needs the id of a run, as the interrupted push printed it")
 	}
 	if c.Resume != "" {
 		r, err := runlog.Read(c.State, c.Resume)
@@ -116,7 +117,7 @@ func (a *app) restore(f *pflag.FlagSet, c *config.Push, file string) (explicit f
 	return func(name string) bool { return own[name] }, nil
 }
 
-// stateDir is the user's state folder, after the XDG base directory specification.
+// stateDir returns the user's state folder, after the XDG base directory specification.
 func (a *app) stateDir() (string, error) {
 	if dir, ok := a.LookupEnv("XDG_STATE_HOME"); ok && dir != "" {
 		return filepath.Join(dir, "terapush"), nil
@@ -128,7 +129,7 @@ func (a *app) stateDir() (string, error) {
 	return filepath.Join(home, ".local", "state", "terapush"), nil
 }
 
-// runPush pushes, shows how it goes, and prints what became of it.
+// runPush pushes with progress and metrics, and prints the report.
 func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(string) bool) (*report.Report, error) {
 	w, err := newWatcher(s.hard, c, a.terminal)
 	if err != nil {
@@ -149,7 +150,7 @@ func (a *app) runPush(s stop, c config.Push, f *pflag.FlagSet, explicit func(str
 	return r, errors.Join(err, printed)
 }
 
-// print shows a result on stdout.
+// print prints a result.
 func (a *app) print(r interface {
 	WriteText(w io.Writer) error
 	WriteJSON(w io.Writer) error
@@ -161,15 +162,57 @@ func (a *app) print(r interface {
 	return r.WriteText(a.Stdout)
 }
 
-// watcher shows a run while it goes: progress on stderr, metrics on --metrics-addr.
+func (a *app) demo() *cobra.Command {
+	var keep bool
+	var c config.Push
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Push a gigabyte into a real PostgreSQL that is fetched, started and removed again",
+		Args:  exactly(0, "demo takes no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runDemo(cmd.Context(), c, cmd.Flags(), keep)
+		},
+	}
+	c.Flags(cmd.Flags(), a.drivers)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		f.Hidden = f.Name != "bytes" && f.Name != "verify" && f.Name != "json" && f.Name != "workers"
+	})
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave the server running and print how to connect")
+	return cmd
+}
+
+// runDemo starts a server, pushes into it and removes it.
+func (a *app) runDemo(ctx context.Context, c config.Push, f *pflag.FlagSet, keep bool) (err error) {
+	stop, release := a.stopping(ctx)
+	defer release()
+	server, err := demo.Start(stop.hard, "", a.terminal)
+	if err != nil {
+		return &push.Error{Outcome: report.PreflightFailed, Err: err}
+	}
+	defer func() { err = errors.Join(err, server.Stop()) }()
+	c.Target, c.State = server.URL(), filepath.Join(server.Dir(), "runs")
+	if _, err := a.runPush(stop, c, f, func(string) bool { return true }); err != nil {
+		return err
+	}
+	if !keep {
+		return nil
+	}
+	command, err := server.Keep()
+	if err == nil {
+		fmt.Fprintf(a.Stdout, "\nthe server is yours: psql '%s'\nto stop it: %s\n", server.URL(), command)
+	}
+	return err
+}
+
+// watcher shows a run's progress on stderr and its metrics on --metrics-addr.
 type watcher struct {
 	config   config.Push
 	terminal *live.Terminal
 	server   *live.Server // nil without --metrics-addr
-	passing  bool         // a bar goes without a trace, since somebody else tells how the run ended
+	passing  bool         // the bar is removed at the end
 }
 
-// newWatcher takes the metrics' address before anything of the run happens.
+// newWatcher listens on --metrics-addr, before the run begins.
 func newWatcher(ctx context.Context, c config.Push, t *live.Terminal) (*watcher, error) {
 	w := &watcher{config: c, terminal: t}
 	var err error
@@ -196,7 +239,7 @@ func (w *watcher) watch(run push.Watched) (done func(), err error) {
 	return p.Stop, nil
 }
 
-// linger keeps the metrics up after the end of the run; a signal ends it.
+// linger serves metrics after the end of the run; a signal ends it.
 func (w *watcher) linger(s stop) {
 	if w.server == nil || w.config.MetricsLinger == 0 {
 		return
@@ -208,11 +251,11 @@ func (w *watcher) linger(s stop) {
 
 func (w *watcher) close() {
 	if w.server != nil {
-		_ = w.server.Close() // the run is over; a scrape cut off now has missed nothing
+		_ = w.server.Close() // the run is over
 	}
 }
 
-// next is the command that a person wants after a run that did not end well, or "".
+// next returns the command to type after a run that did not end well, or "".
 func next(r *report.Report) string {
 	if r == nil {
 		return ""
@@ -227,8 +270,8 @@ func next(r *report.Report) string {
 	}
 }
 
-// foundBy repeats the flags that the run does not keep and without which the next command would not find it, or not
-// be let in.
+// foundBy repeats the flags that the next command needs to find the run and to log in, and that the record does not
+// keep.
 func foundBy(f *pflag.FlagSet) string {
 	var text strings.Builder
 	for _, name := range []string{"state-dir", "password-file"} {
@@ -239,7 +282,7 @@ func foundBy(f *pflag.FlagSet) string {
 	return text.String()
 }
 
-// quote makes one word of s for a shell.
+// quote returns s as one word of a shell.
 func quote(s string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@,%+=", r)

@@ -26,11 +26,11 @@ func (a *app) report() *cobra.Command {
 		Use:   "report FILE...",
 		Short: "Show sweeps and runs again from their records: tables, charts, lines for benchstat",
 		Long: `Show sweeps and runs again from their records, offline. FILE is the record of a sweep or what push --json printed.
-Records of the same plan stand side by side; so do single runs, along whatever differs between them, and equal runs are
-taken for repeats. The same files give the same bytes.
+Records of the same plan stand side by side; so do single runs, by the inputs that differ, and equal runs count as repeats.
+The same files give the same bytes.
 
-An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares what has the
-same inputs; those that are to differ it has to be told: benchstat -ignore terapush,server before.bench after.bench.`,
+An SVG holds one chart: the first of the first table, or of the part that --only names. benchstat compares results of the
+same inputs; name those that may differ: benchstat -ignore terapush,server before.bench after.bench.`,
 		Example: `  terapush report sweep.jsonl
   terapush report sweep.jsonl --out sweep.html
   terapush report sweep.jsonl --only copy --out copy.svg
@@ -47,10 +47,9 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 				if err := refuseOver("--out", out, input{name, name}); err != nil {
 					return usage(err)
 				}
-				for _, other := range args[:i] {
-					if file.Same(name, other) {
-						return usage(fmt.Errorf("%s and %s are the same file: name each file once", name, other))
-					}
+				same := func(other string) bool { return file.Same(name, other) }
+				if other := slices.IndexFunc(args[:i], same); other >= 0 {
+					return usage(fmt.Errorf("%s and %s are the same file: name each file once", name, args[other]))
 				}
 			}
 			records, err := readRecords(args, redact)
@@ -65,7 +64,7 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: as --out ends, else text)")
+	f.StringVar(&format, "format", "", "text, markdown, json, csv, html, svg or bench for benchstat (default: by the extension of --out, else text)")
 	f.StringVar(&out, "out", "", "file to write, instead of stdout")
 	f.StringVar(&part, "only", "", "part of the sweep to show")
 	f.BoolVar(&redact, "redact", false, redactHelp)
@@ -74,7 +73,7 @@ same inputs; those that are to differ it has to be told: benchstat -ignore terap
 
 const redactHelp = "leave out hosts, users, databases, tables, buckets and addresses"
 
-// formatOf takes the format that was named, or else the one that the file's name ends with; text where it ends with none.
+// formatOf returns the format of a name, or else the one that a file's extension stands for; text without either.
 func formatOf(name, out string) (results.Format, error) {
 	byEnd := map[string]results.Format{
 		"": results.Text, ".txt": results.Text, ".md": results.Markdown, ".json": results.JSON, ".csv": results.CSV,
@@ -96,7 +95,7 @@ func formatOf(name, out string) (results.Format, error) {
 	return "", fmt.Errorf("--format: %w", config.Unknown("format", name, names))
 }
 
-// onlyPart are the tables of one part, by its own name or with its sweep's before it; all of them if none is wanted.
+// onlyPart returns the tables of a part, named with or without its sweep; all tables for "".
 func onlyPart(tables []results.Table, part string) ([]results.Table, error) {
 	if part == "" {
 		return tables, nil
@@ -120,14 +119,14 @@ func onlyPart(tables []results.Table, part string) ([]results.Table, error) {
 	return nil, fmt.Errorf("--only: %w", config.Unknown("part", part, names))
 }
 
-// readRecords reads all files and names every one that is bad.
+// readRecords reads all files; the error names every bad one.
 func readRecords(paths []string, redact bool) ([]results.Record, error) {
 	var records []results.Record
 	var bad []error
 	for _, path := range paths {
 		r, err := results.Read(path)
 		if err == nil && len(r.Head.Parts) == 0 {
-			err = fmt.Errorf("%s: the record ends before its head: nothing was swept", path)
+			err = fmt.Errorf("%s: the record has no head: nothing was swept", path)
 		}
 		records, bad = append(records, r), append(bad, err)
 	}
@@ -135,12 +134,12 @@ func readRecords(paths []string, redact bool) ([]results.Record, error) {
 		return nil, err
 	}
 	if redact {
-		records = results.Redact(records)
+		results.Redact(records)
 	}
 	return records, nil
 }
 
-// show writes to a file or to stdout, and nothing before all is made.
+// show writes to a file or to stdout once all text is made.
 func (a *app) show(path string, write func(io.Writer) error) error {
 	if path != "" {
 		return writeFile("--out", path, write)

@@ -11,10 +11,10 @@ import (
 	"github.com/terapush/terapush/internal/push"
 )
 
-// caught remembers the first signal.
+// caught holds the first signal.
 type caught struct{ first atomic.Value }
 
-// number is the signal's number, SIGINT's where none was caught.
+// number returns the signal's number, SIGINT's if there was none.
 func (c *caught) number() int {
 	if s, ok := c.first.Load().(syscall.Signal); ok {
 		return int(s)
@@ -22,24 +22,24 @@ func (c *caught) number() int {
 	return int(syscall.SIGINT)
 }
 
-// stop is the two ways of stopping. The first signal closes drain: what is on its way is finished and saved. The
+// stop has the two ways of stopping. The first signal closes drain: batches on their way are finished and saved. The
 // second ends hard, which closes the connections.
 type stop struct {
 	hard  context.Context
 	drain <-chan struct{}
 }
 
-// soft is a context that ends with the first signal: for whatever has nothing to finish.
+// soft returns a context that ends with the first signal.
 func (s stop) soft() (ctx context.Context, cancel func()) {
 	ctx, end := push.Until(s.hard, s.drain, context.Canceled)
 	return ctx, func() { end(nil) }
 }
 
-// echo is how soon after the first signal another one is taken for the same: timeout(1), for one, signals a process and
-// then its whole group.
+// echo is how long after the first signal another one counts as the same: timeout(1) signals a process and then its
+// group.
 const echo = 250 * time.Millisecond
 
-// secondSignal waits for a signal that somebody meant, and is false when the context ends before.
+// secondSignal waits for a second signal, and returns false if the context ends before.
 func (a *app) secondSignal(ctx context.Context) bool {
 	for first := time.Now(); ; {
 		select {
@@ -61,7 +61,7 @@ func (a *app) stopping(ctx context.Context) (s stop, release func()) {
 		select {
 		case sig := <-a.Signals:
 			a.signal.first.CompareAndSwap(nil, sig)
-			fmt.Fprintf(a.terminal, "%s: finishing what is on its way; once more closes the connections\n", sig)
+			fmt.Fprintf(a.terminal, "%s: finishing what is on its way; a second signal closes the connections\n", sig)
 			close(drain)
 		case <-hard.Done():
 			return

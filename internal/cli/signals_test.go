@@ -55,7 +55,7 @@ func TestSignals(t *testing.T) {
 		s := newShell(t)
 		r := s.interrupt(with, "push discard:// --duration 1h --batch-rows 100 --distinct-bytes 1MiB --max-rate 10MiB/s --progress none")
 		require.Equal(t, code, r.code, r.stderr)
-		require.Contains(t, r.stderr, "finishing what is on its way; once more closes the connections")
+		require.Contains(t, r.stderr, "finishing what is on its way; a second signal closes the connections")
 		command := regexp.MustCompile(`to go on: terapush (.*)`).FindStringSubmatch(r.stderr)
 		require.Len(t, command, 2, r.stderr)
 		require.Contains(t, r.stdout, "interrupted: ")

@@ -29,20 +29,20 @@ import (
 	"github.com/terapush/terapush/internal/sink/s3"
 )
 
-// sinkProtocol is one of those that a sink speaks.
+// sinkProtocol is a protocol that a sink speaks.
 type sinkProtocol struct {
-	name   string // of the flag that takes its port, and in the JSON
+	name   string // of the port's flag, and in the JSON
 	port   int
 	what   string
 	listen func(addr string, o sink.Options) (*sink.Server, error)
-	// target is what a push is given, "" where there is no push; {mysql} is the address of the port mysql, {doris:port} a
-	// port alone.
+	// target is the push's TARGET, "" if none can push; {mysql} stands for the address of the port mysql, {doris:port}
+	// for the port alone.
 	target   string
-	compares bool // pushes take an answer of no rows for a failure
+	compares bool // a push fails if the answer counts no rows
 }
 
 func sinkProtocols() []sinkProtocol {
-	var cluster doris.Cluster // its ports know of each other's rows
+	var cluster doris.Cluster // its two ports share the rows
 	return []sinkProtocol{
 		{name: "mysql", port: 13306, what: "MySQL: LOAD DATA LOCAL and INSERT", listen: mysql.Listen,
 			target: "mysql://sink@{mysql}/sink?tls=false"},
@@ -55,11 +55,10 @@ func sinkProtocols() []sinkProtocol {
 		{name: "doris-sql", port: 19030, what: "Doris' statements, over the MySQL protocol", listen: cluster.ListenSQL},
 		{name: "s3", port: 19000, what: "S3: objects, whole or in parts", listen: s3.Listen,
 			target: "s3://sink/prefix?region=us-east-1&path_style=true&endpoint=http://{s3}"},
-		{name: "raw", port: 15201, what: "bytes behind their number, against which protocols are measured", listen: raw.Listen},
+		{name: "raw", port: 15201, what: "bytes behind their number, to compare protocols with", listen: raw.Listen},
 	}
 }
 
-// sinkFlags are the command line of a sink.
 type sinkFlags struct {
 	host      string
 	ports     map[string]*int
@@ -76,18 +75,18 @@ func (a *app) sink() *cobra.Command {
 	f := sinkFlags{ports: map[string]*int{}}
 	cmd := &cobra.Command{
 		Use:   "sink",
-		Short: "Take rows in as a database does, count them and forget them",
-		Long: `Sink is a server, or several, that speaks the loading side of a database's protocol, counts what arrives and keeps
-nothing. With one in place of a database, a push measures this client and the network alone; told to be slow or to fail,
-it shows what a run makes of that. Ordinary clients can use it as well.
+		Short: "Accept rows as a database does, count and discard them",
+		Long: `Sink is a server that speaks the loading side of several databases' protocols, counts what arrives and keeps
+nothing. In place of a database it lets a push measure this client and the network alone; it can also be slow or fail, to
+show how a run copes with that. Ordinary clients can use it as well.
 
-It has no tables, so a push into it needs --create never --delivery at-least-once, and --verify ack, or none where
-nothing is counted. Without a port given it opens all of them, and port 0 is any that is free. Every port but that of raw
-takes plain and encrypted connections. The first signal ends it.
+It has no tables, so a push into it needs --create never --delivery at-least-once, and --verify ack, or none if nothing
+is counted. Without port flags it opens all ports; port 0 is any free one. Every port but raw takes plain and encrypted
+connections. The first signal ends it.
 
-A row counts when it is acknowledged: a transaction that is rolled back does not take it back. Rows are those of the
-format that the load names, and of an S3 object its lines, compressed or not, or what a Parquet footer says. A load whose
-rows cannot be known without a table is refused, such as INSERT … SELECT and COPY … WHERE.`,
+A row counts when it is acknowledged, even if its transaction is rolled back. Rows are counted by the format that the load
+names; of an S3 object, by its lines, compressed or not, or its Parquet footer. A load whose rows cannot be known without a
+table is refused, such as INSERT … SELECT and COPY … WHERE.`,
 		Example: `  terapush sink
   terapush sink --mysql 13306 --read-rate 100MiB/s --fail 1/20
   terapush sink --postgres 0 --no-count --row-bytes 520 --json`,
@@ -96,25 +95,25 @@ rows cannot be known without a table is refused, such as INSERT … SELECT and C
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.host, "host", "127.0.0.1", "name or address to listen on; 0.0.0.0 lets other machines in")
+	flags.StringVar(&f.host, "host", "127.0.0.1", "name or address to listen on; 0.0.0.0 for connections from other machines")
 	for _, p := range sinkProtocols() {
 		f.ports[p.name] = flags.Int(p.name, p.port, "`port` of "+p.what)
 	}
-	flags.BoolVar(&f.options.NoCount, "no-count", false, "drop the data inside the kernel, for ceilings only: 0 rows are acknowledged")
-	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge a row for so many bytes")
-	flags.Var(&f.readRate, "read-rate", "read no more of each connection")
+	flags.BoolVar(&f.options.NoCount, "no-count", false, "drop the data inside the kernel, to measure ceilings only: 0 rows are acknowledged")
+	flags.Var(&f.rowBytes, "row-bytes", "with --no-count: acknowledge one row for this many bytes")
+	flags.Var(&f.readRate, "read-rate", "read at most this much of each connection")
 	flags.DurationVar(&f.options.AckDelay, "ack-delay", 0, "wait before the answer to a load")
-	flags.Var(&f.fail, "fail", "fail every N-th load, with an error after which clients try again")
-	flags.BoolVar(&f.options.CRC, "crc", false, "make a CRC-32C of every load, and tell all of them combined with exclusive or; it costs CPU")
+	flags.Var(&f.fail, "fail", "fail every N-th load, with an error that clients retry")
+	flags.BoolVar(&f.options.CRC, "crc", false, "compute a CRC-32C of every load, and print the exclusive or of all; it costs CPU")
 	flags.StringVar(&f.cert, "tls-cert", "", "`file` with a certificate, instead of one made at the start")
 	flags.StringVar(&f.key, "tls-key", "", "`file` with its key")
-	flags.StringVar(&f.options.Password, "password", "", "refuse every other; without it every password is right (TERAPUSH_PASSWORD)")
+	flags.StringVar(&f.options.Password, "password", "", "the only password to accept; any without it (TERAPUSH_PASSWORD)")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object when all ports are open and one at the end")
-	flags.BoolVar(&f.untilEOF, "until-eof", false, "end when standard input does, as a child should when its parent is gone")
+	flags.BoolVar(&f.untilEOF, "until-eof", false, "end with standard input, as the child of another process")
 	return cmd
 }
 
-// oneIn is a share of the loads, given as 1/20.
+// oneIn is a flag value such as 1/20.
 type oneIn int64
 
 func (o *oneIn) Set(text string) error {
@@ -133,10 +132,9 @@ func (o *oneIn) String() string {
 	return fmt.Sprintf("1/%d", int64(*o))
 }
 
-// Type names the kind of value in --help.
 func (*oneIn) Type() string { return "1/N" }
 
-// check finds what makes no sense together, all of it.
+// check returns an error for every combination of flags that makes no sense.
 func (f *sinkFlags) check(set func(name string) bool) error {
 	var errs []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -156,16 +154,7 @@ func (f *sinkFlags) check(set func(name string) bool) error {
 	return usage(errors.Join(errs...))
 }
 
-// wanted are the protocols to open: those whose ports were given, or all.
-func wanted(set func(name string) bool) []sinkProtocol {
-	given := slices.DeleteFunc(sinkProtocols(), func(p sinkProtocol) bool { return !set(p.name) })
-	if len(given) == 0 {
-		return sinkProtocols()
-	}
-	return given
-}
-
-// certificate is the one given, or a new one for this host.
+// certificate returns the TLS configuration with the given certificate, or one made for this host.
 func (f *sinkFlags) certificate() (*tls.Config, error) {
 	if f.cert == "" {
 		return sink.SelfSigned(append(ownAddresses(f.host), f.host)...)
@@ -177,7 +166,7 @@ func (f *sinkFlags) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// ownAddresses are the names and addresses by which others reach a sink that listens on all of them.
+// ownAddresses returns the names and addresses of this machine if host stands for all of them.
 func ownAddresses(host string) []string {
 	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
 		return nil
@@ -186,7 +175,7 @@ func ownAddresses(host string) []string {
 	if name, err := os.Hostname(); err == nil {
 		all = append(all, name)
 	}
-	addresses, _ := net.InterfaceAddrs() // without them the name has to do
+	addresses, _ := net.InterfaceAddrs() // the name may be enough
 	for _, a := range addresses {
 		if network, ok := a.(*net.IPNet); ok {
 			all = append(all, network.IP.String())
@@ -209,30 +198,49 @@ func (a *app) runSink(ctx context.Context, f sinkFlags, flags *pflag.FlagSet) er
 	if f.options.TLS, err = f.certificate(); err != nil {
 		return err
 	}
-	servers, err := openSinks(f, wanted(flags.Changed))
+	servers, err := openAll(f, flags.Changed)
 	defer servers.close()
 	if err != nil {
 		return err
 	}
-	if err := a.tellSinks(f, servers); err != nil {
+	at := map[string]string{}
+	for _, s := range servers {
+		at[s.name] = s.server.Addr()
+	}
+	if f.json {
+		err = json.NewEncoder(a.Stdout).Encode(map[string]any{"listening": at, "counting": !f.options.NoCount})
+	} else {
+		_, err = io.WriteString(a.Stdout, sinkHints(f, servers, at))
+	}
+	if err != nil {
 		return err
 	}
 	a.waitForEnd(ctx, f.untilEOF)
-	servers.close() // so that nothing is under way when the counters are read
-	return a.tellTook(f, servers)
+	servers.close() // before the counters are read
+	if !f.json {
+		return sinkTable(a.Stdout, f, servers)
+	}
+	took := map[string]sink.Stats{}
+	for _, s := range servers {
+		took[s.name] = s.server.Stats()
+	}
+	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
 }
 
-// openSink is a server and what it speaks.
 type openSink struct {
 	sinkProtocol
 	server *sink.Server
 }
 
-type openedSinks []openSink
+type openSinks []openSink
 
-func openSinks(f sinkFlags, wanted []sinkProtocol) (openedSinks, error) {
-	var all openedSinks
-	for _, p := range wanted {
+// openAll opens the protocols whose ports are set, or all.
+func openAll(f sinkFlags, set func(name string) bool) (all openSinks, err error) {
+	protocols := slices.DeleteFunc(sinkProtocols(), func(p sinkProtocol) bool { return !set(p.name) })
+	if len(protocols) == 0 {
+		protocols = sinkProtocols()
+	}
+	for _, p := range protocols {
 		addr := net.JoinHostPort(f.host, strconv.Itoa(*f.ports[p.name]))
 		s, err := p.listen(addr, f.options)
 		if err != nil {
@@ -247,19 +255,19 @@ func openSinks(f sinkFlags, wanted []sinkProtocol) (openedSinks, error) {
 	return all, nil
 }
 
-func (o openedSinks) close() {
+func (o openSinks) close() {
 	for _, s := range o {
-		_ = s.server.Close() // once is enough, and what it says the second time interests nobody
+		_ = s.server.Close() // the second time it fails
 	}
 }
 
-// waitForEnd waits for a signal, or for the end of the input where that is one.
+// waitForEnd waits for a signal or, with untilEOF, the end of stdin.
 func (a *app) waitForEnd(ctx context.Context, untilEOF bool) {
 	ended := make(chan struct{})
 	if untilEOF {
 		go func() {
 			if a.Stdin != nil {
-				_, _ = io.Copy(io.Discard, a.Stdin) // however it ends, it has ended
+				_, _ = io.Copy(io.Discard, a.Stdin)
 			}
 			close(ended)
 		}()
@@ -269,29 +277,4 @@ func (a *app) waitForEnd(ctx context.Context, untilEOF bool) {
 	case <-a.Signals:
 	case <-ctx.Done():
 	}
-}
-
-// tellSinks says what is open.
-func (a *app) tellSinks(f sinkFlags, servers openedSinks) error {
-	at := map[string]string{}
-	for _, s := range servers {
-		at[s.name] = s.server.Addr()
-	}
-	if f.json {
-		return json.NewEncoder(a.Stdout).Encode(map[string]any{"listening": at, "counting": !f.options.NoCount})
-	}
-	_, err := io.WriteString(a.Stdout, sinkHints(f, servers, at))
-	return err
-}
-
-// tellTook says what arrived.
-func (a *app) tellTook(f sinkFlags, servers openedSinks) error {
-	if !f.json {
-		return sinkTable(a.Stdout, f, servers)
-	}
-	took := map[string]sink.Stats{}
-	for _, s := range servers {
-		took[s.name] = s.server.Stats()
-	}
-	return json.NewEncoder(a.Stdout).Encode(map[string]any{"took": took})
 }

@@ -25,33 +25,32 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of what each brought.
+const sweepHelp = `Push the same rows in many ways, one after the other, and print a table of the results.
 
 A plan is a YAML file with axes (method, batch-rows, workers, any flag of push, set.NAME, target); every combination of
-their values is a cell, and every cell is a push of its own, proven like any other. The plans that come with terapush
-are presets (terapush list presets), each in the size of the article it reproduces and in smaller scales.
+their values is a cell, and every cell is a verified push. The plans that come with terapush are presets (terapush list
+presets), each in the size of the article it reproduces and in smaller scales.
 
-TARGET takes the place of the plan's target. Flags of push hold for all cells and take the place of the plan's; one that
-is an axis of the plan is refused. One that belongs to some methods only (--via, --commit-batches, options of methods)
-holds for the cells whose method takes it, and is refused if none does. What neither the command line nor the plan says
-comes from the environment (TERAPUSH_SEED) and then from --config. Tables are made anew for every cell (--create
-recreate) unless something says otherwise; only tables that terapush made are dropped.
+TARGET replaces the plan's target. Flags of push apply to all cells and replace those of the plan; a flag that is an axis
+of the plan is refused. A flag of some methods only (--via, --commit-batches, options of methods) applies to the cells
+whose method has it, and is refused if there are none. Other flags come from the plan, the environment (TERAPUSH_SEED) and
+--config, in this order. Every cell gets a new table (--create recreate) by default; only tables that terapush made are
+dropped.
 
-What ended is in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the same
-command goes on where it was. A cell that fails is recorded and the sweep goes on; --retry-failed does such pushes again,
-and the newer one counts. The sweep ends when the server's disk is full and when the target cannot be reached three times
+Completed pushes are in the record (--record), on disk before the next push begins. After a kill, a signal or a failure the
+same command continues the sweep. A cell that fails is recorded and the sweep goes on; --retry-failed repeats failed pushes,
+and the newer one counts. The sweep ends when the server's disk is full, and when the target cannot be reached three times
 in succession.
 
-Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or a cell that cannot be,
+Exit codes: 0 ok, 1 ended early, some pushes failed or nothing was measured, 2 usage or an impossible cell,
 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a signal.`
 
-// sweeper is a sweep of one command line.
 type sweeper struct {
 	trialsCommand
 	*sweep.Sweep
 	planFile, preset, scale string
 	record                  string
-	byDefault               bool // the record lies in the state folder, since nobody said where
+	byDefault               bool // no --record: it is in the state folder
 	restart, retryFailed    bool
 	repeats                 int
 	budget                  time.Duration
@@ -63,11 +62,11 @@ func (s *sweeper) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&s.planFile, "plan", "", "YAML file with the cells")
 	f.StringVar(&s.preset, "preset", "", "plan that comes with terapush: "+strings.Join(sweep.Presets(), ", "))
 	f.StringVar(&s.scale, "scale", "", "size of the plan: cloud is the article's own, laptop takes minutes, ci less than two (default cloud, where the plan has scales)")
-	f.StringVar(&s.record, "record", "", "file that the sweep is kept in (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
-	f.BoolVar(&s.restart, "restart", false, "begin anew and forget what is in the record")
-	f.BoolVar(&s.retryFailed, "retry-failed", false, "do pushes again that the record has as failed")
+	f.StringVar(&s.record, "record", "", "file for the results (default sweeps/NAME-SCALE.sweep.jsonl in the state folder, NAME.sweep.jsonl without scales)")
+	f.BoolVar(&s.restart, "restart", false, "start over and discard the record")
+	f.BoolVar(&s.retryFailed, "retry-failed", false, "repeat the failed pushes of the record")
 	f.IntVar(&s.repeats, "repeats", 0, "how often every cell is measured (default: the plan's)")
-	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: what has not begun by then is skipped (default: the plan's)")
+	f.DurationVar(&s.budget, "budget", 0, "time for the whole sweep: pushes that have not begun by then are skipped (default: the plan's)")
 	f.StringVar(&s.only, "only", "", "part of the plan to do")
 	f.StringVar(&s.html, "report", "", "write the tables with charts to this HTML file as well")
 	s.pushFlags(f, "print all cells and the estimate, and connect to nothing", "print the tables as one JSON object", "push that ended",
@@ -101,48 +100,45 @@ func (a *app) sweep() *cobra.Command {
 	return cmd
 }
 
-// read takes everything that says what is to be done.
+// read makes the sweep from flags and plan.
 func (s *sweeper) read(args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("sweep takes at most one TARGET: %d arguments given", len(args))
 	}
-	push, err := s.trialsCommand.read(strings.Join(args, ""), "; a sweep is gone on with by its own command")
+	push, err := s.trialsCommand.read(strings.Join(args, ""), "; the same sweep command continues a sweep")
 	if err != nil {
 		return err
 	}
 	delete(s.given, "restart")
-	name, text, err := s.text()
+	name, text, err := s.plan()
 	if err != nil {
 		return err
 	}
 	from := sweep.Options{Sources: s.sources(), Scale: s.scale, Target: s.target, Push: push, Only: s.only}
-	work, err := sweep.ParsePlan(name, text, from)
+	plan, err := sweep.ParsePlan(name, text, from)
 	if err != nil {
 		return err
 	}
-	if s.repeats > 0 {
-		work.Repeats = s.repeats
-	}
-	if s.budget > 0 {
-		work.Budget = s.budget
-	}
-	if s.record == "" {
-		name := work.Name
-		if work.Scale != "" {
-			name += "-" + work.Scale
+	plan.Repeats, plan.Budget = cmp.Or(s.repeats, plan.Repeats), cmp.Or(s.budget, plan.Budget)
+	if s.byDefault = s.record == ""; s.byDefault {
+		name := plan.Name
+		if plan.Scale != "" {
+			name += "-" + plan.Scale
 		}
 		s.record = filepath.Join(s.process.State, "sweeps", name+".sweep.jsonl")
-		s.byDefault = true
 	}
-	if err := s.apart(); err != nil {
+	planFile, config := input{"--plan", s.planFile}, input{"--config", s.file}
+	err = errors.Join(refuseOver("--report", s.html, input{"the record", s.record}, planFile, config),
+		refuseOver("--record", s.record, planFile, config))
+	if err != nil {
 		return err
 	}
-	s.Sweep, err = sweep.New(work, from)
+	s.Sweep, err = sweep.New(plan, from)
 	return err
 }
 
-// text is the plan's, and its name for errors.
-func (s *sweeper) text() (name string, text []byte, err error) {
+// plan returns the plan's text, and its name for errors.
+func (s *sweeper) plan() (name string, text []byte, err error) {
 	switch {
 	case s.flags.Changed("repeats") && s.repeats < 1:
 		return "", nil, fmt.Errorf("--repeats %d: at least 1", s.repeats)
@@ -162,8 +158,8 @@ func (s *sweeper) text() (name string, text []byte, err error) {
 	return s.planFile, text, nil
 }
 
-// command is what goes on with the sweep, with one switch more if it has a name.
-func (s *sweeper) command(more string) string {
+// tellCommand prints the command that continues the sweep.
+func (s *sweeper) tellCommand(what, more string) {
 	words := []string{"terapush sweep"}
 	if shown, err := sweep.ShownTarget(s.target); err == nil {
 		words = append(words, quote(shown))
@@ -172,10 +168,10 @@ func (s *sweeper) command(more string) string {
 	if _, given := s.given[more]; more != "" && !given {
 		words = append(words, "--"+more)
 	}
-	return strings.Join(words, " ")
+	fmt.Fprintf(s.terminal, "%s: %s\n", what, strings.Join(words, " "))
 }
 
-// run does the sweep, or goes on with it, and prints what there is at its end, whatever that was.
+// run begins or continues the sweep, and prints the results however it ends.
 func (s *sweeper) run(ctx context.Context) error {
 	if s.html != "" {
 		if err := canWrite(s.html); err != nil {
@@ -196,7 +192,7 @@ func (s *sweeper) run(ctx context.Context) error {
 	}
 	stop, release := s.stopping(ctx)
 	defer release()
-	swept := s.sweepCells(stop, file)
+	swept := s.sweepCases(stop, file)
 	if err := file.Close(); err != nil {
 		return errors.Join(swept, err)
 	}
@@ -208,23 +204,20 @@ func (s *sweeper) run(ctx context.Context) error {
 		}
 	}
 	if swept != nil {
-		fmt.Fprintf(s.terminal, "to go on: %s\n", s.command(""))
+		s.tellCommand("to go on", "")
 		reached := slices.ContainsFunc(r.Entries, func(e results.Entry) bool {
 			return e.Status == results.Measured || e.Status == results.Limited
 		})
 		return errors.Join(endedEarly(swept, reached), err)
 	}
-	failed := failures(r)
-	if failed != nil {
-		fmt.Fprintf(s.terminal, "to do what failed again: %s\n", s.command("retry-failed"))
+	if failed := failures(r); failed != nil {
+		s.tellCommand("to do what failed again", "retry-failed")
+		return errors.Join(failed, err)
 	}
-	if failed == nil && err == nil {
-		return unmeasured(r)
-	}
-	return errors.Join(failed, err)
+	return cmp.Or(err, unmeasured(r))
 }
 
-func (s *sweeper) sweepCells(stop stop, file *results.File) error {
+func (s *sweeper) sweepCases(stop stop, file *results.File) error {
 	path, err := filepath.Abs(s.record)
 	if err != nil {
 		path = s.record
@@ -243,11 +236,15 @@ func (s *sweeper) sweepCells(stop stop, file *results.File) error {
 	return err
 }
 
-// failures is the error of a sweep that came to its end, in which pushes failed.
+// failures returns the error of a complete sweep in which pushes failed.
 func failures(r results.Record) error {
-	failed, outcome := 0, report.Failed
+	failed, all, outcome := 0, 0, report.Failed
 	for _, e := range r.Entries {
-		if e.Status != results.Failed || e.WarmUp {
+		if e.WarmUp {
+			continue
+		}
+		all++
+		if e.Status != results.Failed {
 			continue
 		}
 		failed++
@@ -258,11 +255,10 @@ func failures(r results.Record) error {
 	if failed == 0 {
 		return nil
 	}
-	pushes := slices.DeleteFunc(slices.Clone(r.Entries), func(e results.Entry) bool { return e.WarmUp })
-	return &push.Error{Outcome: outcome, Err: fmt.Errorf("%d of %s failed", failed, english.Plural(len(pushes), "push", "pushes"))}
+	return &push.Error{Outcome: outcome, Err: fmt.Errorf("%d of %s failed", failed, english.Plural(all, "push", "pushes"))}
 }
 
-// unmeasured is the error of a sweep that came to its end, in which no row was measured: its time was up before.
+// unmeasured returns the error of a complete sweep that measured no row, since its time was up before.
 func unmeasured(r results.Record) error {
 	why := "the record has no pushes"
 	for _, e := range r.Entries {
@@ -274,9 +270,8 @@ func unmeasured(r results.Record) error {
 	return &push.Error{Outcome: report.Failed, Err: fmt.Errorf("nothing was measured: %s", why)}
 }
 
-// show writes the page, and prints the tables: what reads them may have ended, and with it this process.
+// show writes the page before it prints the tables, since the reader of stdout may have gone.
 func (s *sweeper) show(r results.Record) (err error) {
-	tables := results.Tables([]results.Record{r})
 	if s.html != "" {
 		err = writePage(s.html, r)
 	}
@@ -284,17 +279,10 @@ func (s *sweeper) show(r results.Record) (err error) {
 	if s.process.JSON {
 		format = results.JSON
 	}
-	return errors.Join(err, format.Write(s.Stdout, tables))
+	return errors.Join(err, format.Write(s.Stdout, results.Tables([]results.Record{r})))
 }
 
-// apart refuses files that would take each other's place.
-func (s *sweeper) apart() error {
-	kept := input{"the record", s.record}
-	plan, config := input{"--plan", s.planFile}, input{"--config", s.file}
-	return errors.Join(refuseOver("--report", s.html, kept, plan, config), refuseOver("--record", s.record, plan, config))
-}
-
-// look reads the record without taking it, and says why the sweep would not go on with it.
+// look reads the record without locking it, and returns an error if the sweep cannot continue it.
 func (s *sweeper) look() (results.Record, error) {
 	was, err := results.Look(s.record)
 	if err != nil {
@@ -307,16 +295,11 @@ func (s *sweeper) look() (results.Record, error) {
 		return was, nil
 	}
 	if d := was.Head.Difference(s.head()); d != "" {
-		return results.Record{}, s.anotherSweep(d)
+		return results.Record{}, fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to start over", s.record, d)
 	}
 	return was, nil
 }
 
-func (s *sweeper) anotherSweep(difference string) error {
-	return fmt.Errorf("%s holds another sweep: %s; give another --record, or --restart to begin anew", s.record, difference)
-}
-
-// head is the record's.
 func (s *sweeper) head() results.Head {
 	return results.Head{
 		Schema: results.Schema, Name: s.Plan.Name, Title: s.Plan.Title, Scale: s.Plan.Scale, Digest: results.Digest(s.Parts, s.Plan.Limit),
@@ -325,7 +308,7 @@ func (s *sweeper) head() results.Head {
 	}
 }
 
-// begin writes the head of a new record, or makes sure that the record is of this sweep.
+// begin writes the head of a new record, or continues one.
 func (s *sweeper) begin(file *results.File) error {
 	if s.restart {
 		if err := file.Reset(); err != nil {
@@ -333,9 +316,8 @@ func (s *sweeper) begin(file *results.File) error {
 		}
 	}
 	warnings, err := sweep.Begin(file, s.head())
-	var other *sweep.OtherSweepError
-	if errors.As(err, &other) {
-		return usage(s.anotherSweep(other.Difference))
+	if err != nil {
+		return err
 	}
 	if n := len(file.Record().Entries); n > 0 {
 		fmt.Fprintf(s.terminal, "going on with %s, which has %s\n", s.record, english.Plural(n, "push", "pushes"))
@@ -343,5 +325,5 @@ func (s *sweeper) begin(file *results.File) error {
 	for _, text := range warnings {
 		s.log().Warn(text)
 	}
-	return err
+	return nil
 }

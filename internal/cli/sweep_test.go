@@ -128,18 +128,19 @@ func TestSweepMistakes(t *testing.T) {
 		"sweep --plan x --preset y":                                   "--plan and --preset exclude each other",
 		"sweep --plan /does/not/exist":                                "--plan: open /does/not/exist",
 		"sweep discard:// --preset doris":                             `preset "doris" does not exist`,
-		"sweep discard:// --plan " + bad:                              bad + ":3: key \"axis\" does not exist; did you mean \"axes\"?",
+		"sweep discard:// --plan " + bad:                              bad + ":3: key \"axis\" does not exist here; did you mean \"axes\"?",
 		"sweep --plan " + d.plan:                                      "no target: give TARGET",
 		"sweep h/d --plan " + d.plan:                                  "the target is not a URL",
-		"sweep discard:// --workers 3 --plan " + d.plan:               "axis workers: the command line has --workers as well",
-		"sweep discard:// --batch-bytes 1MiB --plan " + d.plan:        "axis batch-rows",
+		"sweep discard:// --workers 3 --plan " + d.plan:               "axis workers: push, the command line or another axis has it as well",
+		"sweep discard:// --batch-bytes 1MiB --plan " + d.plan:        "--batch-rows and --batch-bytes exclude each other",
+		"sweep discard:// --rows 5 --bytes 1MiB --plan " + d.plan:     "--rows, --bytes and --duration exclude each other",
 		"sweep discard:// --resume x --plan " + d.plan:                "--resume is for a single push",
 		"sweep discard:// --metrics-linger 1s --plan " + d.plan:       "--metrics-linger is for a single push",
 		"sweep discard:// --repeats 0 --plan " + d.plan:               "--repeats 0: at least 1",
 		"sweep discard:// --budget -1s --plan " + d.plan:              "--budget: a duration cannot be negative",
 		"sweep discard:// --only small --plan " + d.plan:              "the plan has one part only, without a name",
 		"sweep discard:// --only smal --plan testdata/two-parts.yaml": `part "smal" does not exist; did you mean "small"?`,
-		"sweep discard:// --scale cio --plan " + d.plan:               "the plan has no scales",
+		"sweep discard:// --scale cio --plan " + d.plan:               `scale "cio" does not exist`,
 		"sweep discard:// --set a --plan " + d.plan:                   `--set "a": write it as name=value`,
 		"sweep discard:// --recor x --plan " + d.plan:                 "did you mean --record?",
 		"sweep discard:// --record " + d.plan + " --plan " + d.plan:   "it is the same file as --plan",
@@ -229,11 +230,9 @@ func TestSweepClearsUpBehindAKill(t *testing.T) {
 	d := newDesk(t, quick)
 	sum := sha256.Sum256([]byte(d.record))
 	state := filepath.Join(d.env["XDG_STATE_HOME"], "terapush")
-	for _, half := range []string{".new-20260101-000000-aaaaaa", "20260101-000000-bbbbbb"} {
-		folder := filepath.Join(state, ".sweep-"+hex.EncodeToString(sum[:8]), half)
-		require.NoError(t, os.MkdirAll(folder, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(folder, "lock"), nil, 0o600))
-	}
+	folder := filepath.Join(state, ".sweep-"+hex.EncodeToString(sum[:8]), ".new-20260101-000000-aaaaaa")
+	require.NoError(t, os.MkdirAll(folder, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "lock"), nil, 0o600))
 	r := d.sweep("discard://")
 	require.Zero(t, r.code, r.stderr)
 	require.NotContains(t, r.stderr, "claims")
@@ -255,7 +254,7 @@ func TestSweepOfFailures(t *testing.T) {
 	d = newDesk(t, quick)
 	r = d.sweep("postgres://u@127.0.0.1:1/db")
 	require.Equal(t, 5, r.code)
-	require.Contains(t, r.stderr, "cannot be reached, 3 times in succession, which are not recorded: opening")
+	require.Contains(t, r.stderr, "3 pushes in succession failed and are not recorded: the target cannot be reached: opening")
 	require.Contains(t, r.stderr, "to go on: terapush sweep postgres://u@127.0.0.1:1/db --plan="+d.plan)
 	require.Empty(t, r.stdout)
 	require.Empty(t, d.read().Entries)
@@ -313,7 +312,7 @@ func TestSweepKeepsSecrets(t *testing.T) {
 	d = newDesk(t, "name: x\nrows: 1\naxes:\n  set.app.token: [a, b]\n")
 	r = d.sweep("postgres://u@h/db")
 	require.Equal(t, 2, r.code)
-	require.Contains(t, r.stderr, "axis set.app.token: the values of an axis are in every table, and this looks like a secret")
+	require.Contains(t, r.stderr, "axis set.app.token looks like a secret")
 }
 
 // To a cell the environment says only what plan and command line do not.

@@ -16,14 +16,14 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// trialsCommand is what sweep and tune share: they make many pushes of one command line, one after the other.
+// trialsCommand makes many pushes, one after the other: it is what sweep and tune share.
 type trialsCommand struct {
 	*app
 	target  string // of the command line, "" without one
 	flags   *pflag.FlagSet
 	given   map[string][]string // flags on the command line
 	file    string              // --config
-	process config.Push         // for what concerns this process and no trial
+	process config.Push         // for what concerns this process and not the trials
 }
 
 // pushFlags adds the flags of push.
@@ -42,12 +42,12 @@ func (t *trialsCommand) pushFlags(f *pflag.FlagSet, dryRun, json, progress strin
 	f.SortFlags = false
 }
 
-// read returns the flags on the command line that trials are given. It reads the environment after them: that may say how
-// this process works, but to a trial only what the command line does not. hint follows what is refused.
+// read returns the trials' flags on the command line, before it completes those of this process from the environment: a
+// trial takes from there only what nothing else sets. hint ends the error about flags of a single push.
 func (t *trialsCommand) read(target, hint string) (trial map[string][]string, err error) {
 	t.target, t.given, trial = target, map[string][]string{}, map[string][]string{}
 	t.warnOfPassword(target)
-	_, names := sweep.Flags(t.drivers)
+	names := sweep.FlagNames(t.drivers)
 	var problems []error
 	t.flags.Visit(func(f *pflag.Flag) {
 		t.given[f.Name] = valuesOf(f)
@@ -72,7 +72,7 @@ func valuesOf(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// sources is where flags of trials come from that the command line does not have.
+// sources returns where trials take flags from that the command line does not have.
 func (t *trialsCommand) sources() sweep.Sources {
 	return sweep.Sources{Drivers: t.drivers, LookupEnv: t.LookupEnv, File: t.file}
 }
@@ -90,11 +90,11 @@ func arguments(format string, flags map[string][]string, names []string) (words 
 	return words
 }
 
-// trials makes pushes to be measured whose progress goes to this terminal.
+// trials returns what makes the pushes, with progress on this terminal.
 func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
 	process := t.process
 	if process.Progress == string(live.Auto) && !t.terminal.Interactive() {
-		process.Progress = string(live.None) // a log gets one line a push
+		process.Progress = string(live.None) // a log file gets one line a push
 	}
 	return &sweep.Trials{
 		Sources: t.sources(), State: state, Targets: targets, Process: process, Log: sweep.Once(t.log()),
@@ -109,21 +109,21 @@ func (t *trialsCommand) trials(state string, targets []string) *sweep.Trials {
 	}
 }
 
-// closeTrials says what the trials could not forget.
+// closeTrials warns of runs that could not be forgotten.
 func (t *trialsCommand) closeTrials(trials *sweep.Trials) {
 	if err := trials.Close(); err != nil {
 		t.log().Warn(err.Error())
 	}
 }
 
-// tell prints a line about a push that ended.
+// tell prints a line about a completed push.
 func (t *trialsCommand) tell(line string) {
 	if t.process.Progress != string(live.None) {
 		fmt.Fprintln(t.terminal, units.Printable(line))
 	}
 }
 
-// endedEarly is the error of trials that did not come to their end. reached reports whether the target was.
+// endedEarly returns the error of trials that were not completed. reached reports whether the target was reached.
 func endedEarly(err error, reached bool) error {
 	switch {
 	case errors.Is(err, sweep.ErrStopped):
@@ -131,5 +131,5 @@ func endedEarly(err error, reached bool) error {
 	case errors.Is(err, sweep.ErrUnreachable) && !reached:
 		return &push.Error{Outcome: report.PreflightFailed, Err: errors.New(err.Error())}
 	}
-	return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // whatever the outcome of one push was
+	return &push.Error{Outcome: report.Failed, Err: errors.New(err.Error())} // without the outcome of a single push
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,28 +20,26 @@ import (
 	"github.com/terapush/terapush/internal/sweep"
 )
 
-const tuneHelp = `Find out by trials how many workers and how large a batch are enough: the smallest setting within a few percent of the
-best rate, and the flags to push with.
+const tuneHelp = `Find by trials the workers and batch size that are enough: the smallest setting within a few percent of the best rate, and
+the flags to push with.
 
-A trial is a push for --trial, or of --rows or --bytes where they are given. The search begins with what push would take,
-after one trial that counts for nothing. It doubles workers and batch as long as that pays, then halves them as long as the
-rate stays near the best; what decides is measured three times. --workers, --batch-bytes or --batch-rows hold for all
-trials, and the other one is sought. Rows per transaction and commit groups are what you say or the method's default.
+A trial is a push for --trial, or of --rows or --bytes if they are given. The search begins with push's defaults, after a
+warm-up trial that does not count. It doubles workers and batch as long as that pays, then halves them as long as the rate
+stays near the best; settings that decide are measured three times. --workers, --batch-bytes or --batch-rows apply to all
+trials, and the other one is searched for. Rows per transaction and commit groups are yours or the method's default.
 
-Unless you say otherwise, a trial takes --verify ack instead of count, draws --distinct-bytes 64MiB instead of 1GiB so
-that filling buffers does not take longer than the trial, and makes the table anew (--create recreate), which works only
-for tables that terapush made. The rows of the last trial stay in it, so that the command at the end has --create
-recreate as well.
+By default a trial has --verify ack instead of count, --distinct-bytes 64MiB instead of 1GiB, so that filling buffers does
+not take longer than the trial, and a new table (--create recreate), which works only for tables that terapush made. The
+rows of the last trial stay in it, so the command at the end has --create recreate as well.
 
-A setting that the server refuses (connections, memory, size of a batch) or that this machine has no memory for ends a
-doubling. So does one of which a trial could not hold a batch for each worker at the best rate so far: give a longer
---trial to search further. A server that is full or gone ends it all. When the --budget is used up, the trial under way
-is the last one, and there may be better settings.
+A doubling ends with a setting that the server refuses (connections, memory, size of a batch), that this machine has no
+memory for, or whose trial would be too short for a batch of each worker at the best rate so far: give a longer --trial to
+search further. The search ends when the server is full or gone. When the --budget is used up, the trial under way is the
+last one, and there may be better settings.
 
 Exit codes: 0 ok, 1 ended early, 2 usage, 4 a verification failed, 5 nothing could be reached, 129, 130 or 143 stopped by a
 signal.`
 
-// tuner is a search of one command line.
 type tuner struct {
 	trialsCommand
 	sweep.Bounds
@@ -56,12 +53,12 @@ type tuner struct {
 func (t *tuner) addFlags(f *pflag.FlagSet) {
 	t.near = 0.05
 	f.DurationVar(&t.Trial, "trial", 5*time.Second, "time of one push, unless --rows, --bytes or --duration is given")
-	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: what has not begun by then is not tried")
-	f.Var(&t.near, "near", "share of the best rate to give away for a smaller setting")
+	f.DurationVar(&t.Budget, "budget", 10*time.Minute, "time of all trials: settings whose trial has not begun by then are not tried")
+	f.Var(&t.near, "near", "share of the best rate to give up for a smaller setting")
 	f.IntVar(&t.MaxWorkers, "max-workers", 256, "workers to go up to")
 	f.Var(&t.most, "max-batch-bytes", "batch to go up to (default: what the method takes, at most 256MiB)")
 	f.StringVar(&t.record, "record", "", "new file to keep all trials in at the end, for terapush report")
-	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print what was found as one JSON object",
+	t.pushFlags(f, "print the start and the bounds of the search, and connect to nothing", "print the result as one JSON object",
 		"trial that ended", sweep.Defaults())
 }
 
@@ -118,15 +115,23 @@ func (t *tuner) run(ctx context.Context) error {
 	defer release()
 	found, err := t.find(stop)
 	if file != nil {
-		err = errors.Join(err, t.keep(file, found), file.Close())
+		err = errors.Join(err, keep(file, found), file.Close())
 	}
-	if len(found.Trials) == 0 {
-		return t.outcome(err, found)
+	tried := len(found.Trials) > 0
+	// A search that fails before its first trial fails as that push did.
+	early := tried && push.OutcomeOf(err) != report.VerificationFailed ||
+		errors.Is(err, sweep.ErrStopped) || errors.Is(err, sweep.ErrUnreachable)
+	if err != nil && early {
+		err = endedEarly(err, tried)
 	}
-	return errors.Join(t.outcome(err, found), t.print(found, t.process.JSON))
+	if tried {
+		err = errors.Join(err, t.print(found, t.process.JSON))
+	}
+	return err
 }
 
-// find searches by trials in a folder of their own. Its name is the table: two searches of one table would disturb each other.
+// find searches by trials in a folder of their own, named after the table: two searches of a table would disturb each
+// other.
 func (t *tuner) find(stop stop) (sweep.Found, error) {
 	shown, err := sweep.ShownTarget(t.target)
 	if err != nil {
@@ -142,12 +147,14 @@ func (t *tuner) find(stop stop) (sweep.Found, error) {
 	}
 	found, err := t.search.Find(stop.hard, stop.drain, push, t.tell)
 	t.closeTrials(trials)
-	found.Command = t.command(found)
+	if len(found.Trials) > 0 {
+		found.Command = t.command(shown, found.Use)
+	}
 	return found, err
 }
 
 // keep writes all trials to the record.
-func (t *tuner) keep(file *results.File, found sweep.Found) error {
+func keep(file *results.File, found sweep.Found) error {
 	if len(found.Entries) == 0 {
 		return nil
 	}
@@ -162,39 +169,20 @@ func (t *tuner) keep(file *results.File, found sweep.Found) error {
 	return err
 }
 
-// outcome is the error of a search that did not come to its end. One that fails before its first trial fails as that push.
-func (t *tuner) outcome(err error, found sweep.Found) error {
-	reached := len(found.Trials) > 0
-	early := reached && push.OutcomeOf(err) != report.VerificationFailed || errors.Is(err, sweep.ErrStopped) ||
-		!reached && errors.Is(err, sweep.ErrUnreachable)
-	if err == nil || !early {
-		return err
-	}
-	return endedEarly(err, reached)
-}
-
-// command is the push that takes what was found. What a trial was given for its own sake alone is not in it.
-func (t *tuner) command(found sweep.Found) string {
-	if len(found.Trials) == 0 {
-		return ""
-	}
+// command returns the push with the flags that were found, without those that only the trials needed.
+func (t *tuner) command(shown string, use map[string][]string) string {
 	push := maps.Clone(t.pushed)
 	for _, name := range []string{"rows", "bytes", "duration", "workers", "batch-bytes", "batch-rows"} {
 		delete(push, name)
 	}
-	maps.Copy(push, found.Use)
+	maps.Copy(push, use)
 	for _, name := range []string{"state-dir", "config"} {
 		if f := t.flags.Lookup(name); f.Changed {
 			push[name] = valuesOf(f)
 		}
 	}
-	shown, err := sweep.ShownTarget(t.target)
-	if err != nil {
-		return ""
-	}
-	words := []string{"terapush push", quote(shown)}
 	first := []string{"method", "workers", "batch-bytes", "batch-rows"}
-	rank := func(name string) int { i := slices.Index(first, name); return cmp.Or(max(-i, 0)*len(first), i) }
-	names := slices.SortedFunc(maps.Keys(push), func(a, b string) int { return cmp.Or(rank(a)-rank(b), strings.Compare(a, b)) })
-	return strings.Join(append(words, arguments("--%s %s", push, names)...), " ")
+	rest := slices.DeleteFunc(slices.Sorted(maps.Keys(push)), func(name string) bool { return slices.Contains(first, name) })
+	words := append([]string{"terapush push", quote(shown)}, arguments("--%s %s", push, first)...)
+	return strings.Join(append(words, arguments("--%s %s", push, rest)...), " ")
 }

@@ -28,8 +28,8 @@ func (a *app) forget() *cobra.Command {
 	return a.again("forget", "Remove a run's claims and journal; of a run whose state folder is gone, its claims", []string{"table"}, push.Forget)
 }
 
-// again is a command on an earlier run: everything about it comes from the run's record. shown are the flags that it
-// has a use for, besides those that find the run and connect.
+// again makes a command on an earlier run, whose record has everything about it. shown are the flags in its help,
+// in addition to those that find the run and connect.
 func (a *app) again(name, short string, shown []string, do func(context.Context, push.Job) error) *cobra.Command {
 	var c config.Push
 	cmd := &cobra.Command{
@@ -52,7 +52,7 @@ func (a *app) again(name, short string, shown []string, do func(context.Context,
 			})
 		},
 	}
-	// The run's own flags have to be there to be restored; only those that make sense again are shown.
+	// All flags of push are declared, since those of the run are restored.
 	c.Flags(cmd.Flags(), a.drivers)
 	shown = append(shown, "via", "set", "state-dir", "password-file", "tls", "tls-ca", "tls-cert", "tls-key", "tls-server-name")
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shown, f.Name) })

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -23,12 +21,12 @@ type versionInfo struct {
 	Commit   string `json:"commit"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Tags are the build tags, as "godror".
-	Tags string `json:"tags"`
-	// Drivers are the public database drivers that were linked in, with their versions.
+	Tags     string `json:"tags"` // of the build, such as "godror"
+	// Drivers are the versions of the public database drivers that are linked in.
 	Drivers map[string]string `json:"drivers"`
 }
 
+// buildVersion reads what the linker recorded. The binary of a test has settings and no modules.
 func buildVersion() versionInfo {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -37,7 +35,6 @@ func buildVersion() versionInfo {
 	return versionOf(info)
 }
 
-// versionOf reads what the linker noted. The binary of a test has settings and no modules.
 func versionOf(info *debug.BuildInfo) versionInfo {
 	v := versionInfo{
 		Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Drivers: map[string]string{},
@@ -50,20 +47,20 @@ func versionOf(info *debug.BuildInfo) versionInfo {
 			v.Tags = s.Value
 		}
 	}
-	// Which of these modules a build holds is decided by build tags, and only the linker knows.
-	drivers := []string{
-		"github.com/jackc/pgx/v5", "github.com/go-sql-driver/mysql", "github.com/sijms/go-ora/v2", "github.com/godror/godror",
+	// Build tags decide which of these modules a binary holds.
+	drivers := map[string]string{
+		"github.com/jackc/pgx/v5": "pgx", "github.com/go-sql-driver/mysql": "mysql", "github.com/sijms/go-ora/v2": "go-ora",
+		"github.com/godror/godror": "godror",
 	}
-	major := regexp.MustCompile(`/v\d+$`) // which the version says as well
 	for _, m := range info.Deps {
-		if slices.Contains(drivers, m.Path) {
-			v.Drivers[path.Base(major.ReplaceAllString(m.Path, ""))] = m.Version
+		if name := drivers[m.Path]; name != "" {
+			v.Drivers[name] = m.Version
 		}
 	}
 	return v
 }
 
-// String is the version for people: what it is, and below that what is in it.
+// String returns the version and, below it, what is linked in.
 func (v versionInfo) String() string {
 	text := fmt.Sprintf("terapush %s %s %s %s\n", v.Version, v.Commit, v.Go, v.Platform)
 	var in []string
@@ -83,7 +80,7 @@ func (a *app) version() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Tell which terapush this is, and which database drivers it holds",
+		Short: "Print the version, and the database drivers that are linked in",
 		Args:  exactly(0, "version takes no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()

@@ -146,10 +146,10 @@ func TestFile(t *testing.T) {
 	for file, want := range map[string]string{
 		"sed: 1":                         `key "sed" does not exist; did you mean "seed"?`,
 		"batch_rows: 1":                  `did you mean "batch-rows"?`,
-		"table:":                         "table: write one value, or a list of values",
-		"set: {a: 1}":                    "set: write one value, or a list of values",
-		"seed: [1, 2]":                   "seed: write one value, not a list",
-		"set: [[a=1]]":                   "set: write one value, or a list of values",
+		"table:":                         "table: write one value, or a list if the flag is repeatable",
+		"set: {a: 1}":                    "set: write one value, or a list if the flag is repeatable",
+		"seed: [1, 2]":                   "seed: write one value, or a list",
+		"set: [[a=1]]":                   "set: write one value, or a list if the flag is repeatable",
 		"config: other.yaml":             `key "config" does not exist`,
 		"help: true":                     `key "help" does not exist`,
 		"[seed]":                         "push.yaml",
@@ -190,7 +190,7 @@ func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	for _, want := range []string{
 		"--rows, --bytes and --duration exclude each other",
 		"--batch-rows and --batch-bytes exclude each other",
-		"--append sets a range of keys aside",
+		"--append reserves a range of keys",
 		"--append and --create recreate contradict each other",
 		"--payload-bytes 2000000: a payload has 1 to 1048576 bytes",
 		"--workers 5000: 1 to 4096",

@@ -189,8 +189,8 @@ func TestRefusals(t *testing.T) {
 		"--first-key -1 with 10000 rows: keys of documents run from 0 to 4611686018427387903":                  func(in *planInput) { in.FirstKey = -1 },
 		"--first-key 4611686018427377905 with 10000 rows: keys of documents run from 0 to 4611686018427387903": func(in *planInput) { in.FirstKey = 1<<62 - 9_999 },
 		"--workers: at least 1": func(in *planInput) { in.Resources.Workers = 0 },
-		"one batch of 100 rows needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *planInput) { in.Resources.Memory = 999 },
-		"one row needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory": func(in *planInput) {
+		"one batch (--batch-rows 100) needs a buffer of 1000 B, more than --memory 999 B: raise --memory or lower --batch-rows": func(in *planInput) { in.Resources.Memory = 999 },
+		"one batch (--batch-rows 1) needs a buffer of 2.0 MiB, more than --memory 1.0 MiB: raise --memory or lower --batch-rows": func(in *planInput) {
 			in.BatchRows, in.Resources.BufferMemory = 1, func(int64) int64 { return 2 << 20 }
 		},
 		"a batch of 10000 rows of up to 429392 bytes is more than 4 GiB: lower --batch-rows or --batch-bytes": func(in *planInput) {

@@ -1,8 +1,9 @@
-// Package config reads what the user wants: from flags, the environment and a file, in this order of precedence, into
-// one struct. It opens no connection and decides nothing.
+// Package config reads flags, the environment and a file, in this order of precedence, into one struct, and plans a run in
+// numbers. It opens no connection.
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,18 +12,18 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/network"
-	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/internal/file"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Push is what a push is told. Zero values mean the defaults that --help states.
+// Push is the configuration of a push. Zero values mean the defaults in --help.
 type Push struct {
 	Target  string // the URL
-	Earlier string // the URL that a resumed run was started with, whose settings hold
+	Earlier string // the URL that a resumed run was started with, whose parameters are inherited
 	Via     Via    // the object store of a staged method
 	Method  string
-	Options map[string]string // of the method, by name; those given only
+	Options map[string]string // of the method, by name; only those given
 	Dataset string
 	Table   string
 	Format  string
@@ -69,13 +70,12 @@ type Push struct {
 	Prices        string // a file
 }
 
-// Connect is what every command that talks to a database is told.
+// Connect is how to connect, for every command that does.
 type Connect struct {
 	PasswordFile string
 	TLS          string
-	Trust        network.Trust
-	// LookupEnv finds TERAPUSH_PASSWORD; nil finds nothing.
-	LookupEnv func(string) (string, bool)
+	Trust        netio.Trust
+	LookupEnv    func(string) (string, bool) // for TERAPUSH_PASSWORD; nil finds nothing
 }
 
 // Validate returns everything that is wrong at once.
@@ -86,15 +86,16 @@ func (p *Push) Validate() error {
 			problems = append(problems, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(moreThanOne(p.Rows > 0, p.Bytes > 0, p.Duration > 0), "--rows, --bytes and --duration exclude each other")
-	refuse(moreThanOne(p.BatchRows > 0, p.BatchBytes > 0), "--batch-rows and --batch-bytes exclude each other")
+	refuse(p.Rows > 0 && p.Bytes > 0 || p.Duration > 0 && (p.Rows > 0 || p.Bytes > 0),
+		"--rows, --bytes and --duration exclude each other")
+	refuse(p.BatchRows > 0 && p.BatchBytes > 0, "--batch-rows and --batch-bytes exclude each other")
 	refuse(p.Rows < 0 || p.BatchRows < 0, "a number of rows cannot be negative")
 	refuse(p.Duration < 0 || p.BatchTimeout < 0 || p.MetricsLinger < 0, "a duration cannot be negative")
 	refuse(p.PayloadBytes < 1 || p.PayloadBytes > dataset.MaxPayloadBytes,
 		"--payload-bytes %d: a payload has 1 to %d bytes", p.PayloadBytes, dataset.MaxPayloadBytes)
 	refuse(p.FirstKey.Key < 0, "--first-key %d: keys begin at 0 or above", p.FirstKey.Key)
 	refuse(p.Append && !p.FirstKey.Given && p.Duration > 0,
-		"--append sets a range of keys aside, which a run by --duration does not know; give --first-key besides")
+		"--append reserves a range of keys, which a run by --duration does not know; give --first-key as well")
 	refuse(p.Append && (p.Create == string(loader.CreateRecreate) || p.Create == string(loader.CreateTruncate)),
 		"--append and --create %s contradict each other", p.Create)
 	refuse(p.Workers < 0 || p.Workers > 4096, "--workers %d: 1 to 4096", p.Workers)
@@ -104,35 +105,14 @@ func (p *Push) Validate() error {
 	refuse(strings.ContainsAny(p.Table, ",;"), "--table %q: a push fills one table; start one push for each", p.Table)
 	refuse(p.CommitBatches < 0, "--commit-batches %d: at least 1", p.CommitBatches)
 	problems = append(problems, p.Via.err, p.ServerMetrics.err, known("dataset", p.Dataset, dataset.Names()))
-	switch p.Format {
-	case "":
-	case "orc":
-		refuse(true, "format orc is not made here; of the columnar formats parquet is")
-	default:
+	if p.Format != "" {
 		problems = append(problems, known("format", p.Format, formats()))
 	}
 	_, err := p.Settings()
 	return errors.Join(append(problems, err)...)
 }
 
-func known(kind, word string, valid []string) error {
-	if slices.Contains(valid, word) {
-		return nil
-	}
-	return Unknown(kind, word, valid)
-}
-
-func moreThanOne(given ...bool) bool {
-	n := 0
-	for _, g := range given {
-		if g {
-			n++
-		}
-	}
-	return n > 1
-}
-
-// Settings are the session variables of --set.
+// Settings returns the session variables of --set.
 func (p *Push) Settings() ([]loader.Setting, error) {
 	var all []loader.Setting
 	var problems []error
@@ -148,7 +128,7 @@ func (p *Push) Settings() ([]loader.Setting, error) {
 	return all, errors.Join(problems...)
 }
 
-// LoaderTarget is the target with method, options and settings, for the driver that the registry finds for its scheme.
+// LoaderTarget returns the target with method, options and settings, and the driver of its scheme.
 func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Method, loader.Target, error) {
 	driver, target, err := FindTarget(p.Target, p.Connect, drivers)
 	if err != nil {
@@ -165,12 +145,9 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	if !ok {
 		return nil, method, target, unknownMethod(p.Method, target.Scheme, driver, drivers)
 	}
-	target.Method, target.Table = method.Name, p.Table
-	if target.Table == "" {
-		target.Table = p.Dataset
-	}
+	target.Method, target.Table = method.Name, cmp.Or(p.Table, p.Dataset)
 	if target.Via = p.Via.Target(); target.Via != nil && !method.Caps.Staged {
-		return nil, method, target, fmt.Errorf("method %s loads without a detour: --via is for methods that store objects first", method.Name)
+		return nil, method, target, fmt.Errorf("method %s stores no objects: --via is for methods that do", method.Name)
 	}
 	if target.Options, err = optionsOf(method, p.Options); err != nil {
 		return nil, method, target, err
@@ -179,7 +156,7 @@ func (p *Push) LoaderTarget(drivers *loader.Registry) (loader.Driver, loader.Met
 	return driver, method, target, err
 }
 
-// optionsOf refuses an option that belongs to another method: silence would let the user believe in it.
+// optionsOf refuses options of other methods, which would have no effect.
 func optionsOf(m loader.Method, given map[string]string) (map[string]string, error) {
 	options := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -191,8 +168,8 @@ func optionsOf(m loader.Method, given map[string]string) (map[string]string, err
 	return options, nil
 }
 
-// Takes reports whether a flag means anything to a method: an option does to the methods that have it, and the store and its
-// commit groups to those that store objects first.
+// Takes reports whether a flag has an effect on a method: options on the methods that have them, the store and its commit
+// groups on those that store objects first, all others on every method.
 func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	has := func(m loader.Method) bool {
 		return slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == flag })
@@ -211,7 +188,7 @@ func Takes(m loader.Method, flag string, drivers *loader.Registry) bool {
 	return true
 }
 
-// unknownMethod tells a method of another database from one that does not exist.
+// unknownMethod distinguishes a method of another database from one that does not exist.
 func unknownMethod(name, scheme string, d loader.Driver, drivers *loader.Registry) error {
 	for _, other := range drivers.Drivers() {
 		if slices.Contains(methodNames(other), name) {
@@ -230,5 +207,51 @@ func methodNames(d loader.Driver) []string {
 	return names
 }
 
-// WireFormat is the format asked for, or "" for the best.
-func (p *Push) WireFormat() batch.Format { return batch.Format(p.Format) }
+// FindTarget reads a target URL, completes it with password and TLS mode, and finds the driver of its scheme.
+func FindTarget(text string, c Connect, drivers *loader.Registry) (loader.Driver, loader.Target, error) {
+	if text == "" {
+		return nil, loader.Target{}, errors.New("a target is needed: scheme://user@host:port/database")
+	}
+	target, err := loader.ParseTarget(text)
+	if err != nil {
+		return nil, target, err
+	}
+	driver, ok := drivers.Lookup(target.Scheme)
+	if !ok {
+		return nil, target, Unknown("target scheme", target.Scheme, drivers.Schemes())
+	}
+	target.TLS = loader.TLSMode(c.TLS)
+	if c.TLS == "auto" {
+		target.TLS = loader.TLSAuto
+	}
+	password, given, err := c.password()
+	if given {
+		target.Password = password
+	}
+	return driver, target, err
+}
+
+// passwordVariable holds the password of TARGET.
+const passwordVariable = "TERAPUSH_PASSWORD"
+
+// password reads the file, without one line end at its end, or else the environment.
+func (c Connect) password() (password loader.Secret, given bool, err error) {
+	if c.PasswordFile != "" {
+		text, err := file.Read(c.PasswordFile, file.MaxSettings)
+		if err != nil {
+			return "", false, fmt.Errorf("--password-file: %w", err)
+		}
+		return loader.Secret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")), true, nil
+	}
+	if c.LookupEnv == nil {
+		return "", false, nil
+	}
+	text, _ := c.LookupEnv(passwordVariable)
+	return loader.Secret(text), text != "", nil // an empty variable is not given, as with all others
+}
+
+// PasswordInArguments reports whether a target on the command line shows its password to other users of the machine.
+func PasswordInArguments(target string) bool {
+	t, err := loader.ParseTarget(target)
+	return err == nil && t.ShowsPassword()
+}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -19,8 +18,8 @@ import (
 
 const envPrefix = "TERAPUSH_"
 
-// Complete fills the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from
-// the YAML file, whose keys are the flags' names. A key of the file that no flag has is an error.
+// Complete sets the flags that were not given: from the environment (TERAPUSH_BATCH_ROWS for --batch-rows), then from the
+// YAML file, whose keys are the flags' names. Unknown keys are an error.
 func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) error {
 	if file == "" {
 		file, _ = env(envPrefix + "CONFIG")
@@ -41,8 +40,8 @@ func Complete(f *pflag.FlagSet, env func(string) (string, bool), file string) er
 		refuseZero(f))
 }
 
-// Restore sets the flags of an earlier process that this one was not given. Every --set is a variable of its own: those of
-// the earlier process hold as well, and where both set one this process's does.
+// Restore sets the flags of an earlier process that this one was not given. Entries of --set are merged: where both set
+// one variable this process's value holds.
 func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 	for name := range earlier {
 		if f.Lookup(name) == nil {
@@ -59,12 +58,12 @@ func Restore(f *pflag.FlagSet, earlier map[string][]string) error {
 	return fill(f, func(name string) (string, []string) { return "the run's --" + name, earlier[name] })
 }
 
-// fill sets the flags that are not set from one more source, which says where a value comes from. A flag stands for
-// those it excludes: --rows on the command line is not contradicted by bytes in the file.
+// fill sets the flags that are not set from one more source, which names the origin of a value for errors. A flag that is
+// set excludes others of its group: --rows on the command line does not contradict bytes in the file.
 func fill(f *pflag.FlagSet, from func(flag string) (where string, values []string)) error {
-	settled := map[string]bool{}
+	settled := map[string]bool{"help": true}
 	f.Visit(func(flag *pflag.Flag) { settled[flag.Name] = true })
-	for _, group := range exclusive() {
+	for _, group := range Exclusive() {
 		if slices.ContainsFunc(group, func(name string) bool { return settled[name] }) {
 			for _, name := range group {
 				settled[name] = true
@@ -73,7 +72,7 @@ func fill(f *pflag.FlagSet, from func(flag string) (where string, values []strin
 	}
 	var problems []error
 	f.VisitAll(func(flag *pflag.Flag) {
-		if settled[flag.Name] || flag.Name == "help" {
+		if settled[flag.Name] {
 			return
 		}
 		where, values := from(flag.Name)
@@ -86,12 +85,12 @@ func fill(f *pflag.FlagSet, from func(flag string) (where string, values []strin
 	return errors.Join(problems...)
 }
 
-// exclusive lists the flags of which one only may be given.
-func exclusive() [][]string {
+// Exclusive lists groups of flags of which only one may be given.
+func Exclusive() [][]string {
 	return [][]string{{"rows", "bytes", "duration"}, {"batch-rows", "batch-bytes"}}
 }
 
-// refuseZero refuses a 0 where it would silently mean the default.
+// refuseZero refuses a 0 that would silently mean the default.
 func refuseZero(f *pflag.FlagSet) error {
 	var problems []error
 	for _, name := range []string{"rows", "bytes", "duration", "batch-rows", "batch-bytes", "commit-batches", "memory", "workers", "batch-timeout"} {
@@ -114,27 +113,31 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	var keys map[string]any
 	in := yaml.NewDecoder(bytes.NewReader(text))
 	if err := in.Decode(&keys); err != nil && !errors.Is(err, io.EOF) { // of an empty file
-		// Without the lines it speaks of, which may hold what is nobody's business.
+		// Without the lines that it quotes, which may contain a password.
 		return nil, fmt.Errorf("--config %s: %s", path, yaml.FormatError(err, false, false))
 	}
 	if in.Decode(new(any)) == nil {
 		return nil, fmt.Errorf("--config %s: it holds more than one document (---)", path)
 	}
+	var valid []string
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "config" && flag.Name != "help" {
+			valid = append(valid, flag.Name)
+		}
+	})
 	values := make(map[string][]string)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
-		if valid := keyNames(f); !slices.Contains(valid, name) {
-			return nil, fmt.Errorf("--config %s: %w", path, Unknown("key", name, valid))
+		if err := known("key", name, valid); err != nil {
+			return nil, fmt.Errorf("--config %s: %w", path, err)
 		}
 		list, ok := keys[name].([]any)
-		if !ok {
+		if _, takes := f.Lookup(name).Value.(pflag.SliceValue); !takes || !ok {
 			list = []any{keys[name]}
-		} else if _, takes := f.Lookup(name).Value.(pflag.SliceValue); !takes {
-			return nil, fmt.Errorf("--config %s: %s: write one value, not a list", path, name)
 		}
 		for _, v := range list {
 			switch v.(type) {
 			case nil, []any, map[string]any:
-				return nil, fmt.Errorf("--config %s: %s: write one value, or a list of values", path, name)
+				return nil, fmt.Errorf("--config %s: %s: write one value, or a list if the flag is repeatable", path, name)
 			}
 			values[name] = append(values[name], fmt.Sprint(v))
 		}
@@ -142,19 +145,8 @@ func readFile(f *pflag.FlagSet, path string) (map[string][]string, error) {
 	return values, nil
 }
 
-// keyNames lists what may stand in a file: not the way to another file, which nobody would follow.
-func keyNames(f *pflag.FlagSet) []string {
-	var names []string
-	f.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "config" && flag.Name != "help" {
-			names = append(names, flag.Name)
-		}
-	})
-	return names
-}
-
-// Given lists the flags that were set by any source, with their values, without those that belong to one process and
-// not to the run.
+// Given lists the flags that were set by any source, with their values, without those that concern one process and not the
+// run.
 func Given(f *pflag.FlagSet) map[string][]string {
 	given := make(map[string][]string)
 	f.Visit(func(flag *pflag.Flag) {
@@ -175,39 +167,47 @@ var ofOneProcess = []string{
 	"resume", "state-dir", "config", "password-file", "progress", "json", "dry-run", "report", "metrics-addr", "metrics-linger", "server-metrics", "prices", "help",
 }
 
-// optionValue is the flag of a method's option.
-type optionValue struct {
-	into   map[string]string
-	option loader.Option
-}
+// ofOnePush are the flags that a trial never has.
+var ofOnePush = []string{"resume", "dry-run", "json"}
 
-// Set keeps one spelling of each value, which a resume can compare.
-func (v *optionValue) Set(text string) error {
-	value, err := any(text), error(nil)
-	switch v.option.Kind {
-	case loader.BoolOption:
-		value, err = strconv.ParseBool(text)
-	case loader.IntOption:
-		value, err = strconv.ParseInt(text, 10, 64)
-	case loader.StringOption:
-	}
-	if err != nil {
-		return fmt.Errorf("%q is not a valid %s", text, v.Type())
-	}
-	v.into[v.option.Name] = fmt.Sprint(value)
-	return nil
-}
+// setValue is the prefix of set.NAME.
+const setValue = "set."
 
-func (v *optionValue) String() string {
-	if v.into == nil {
-		return ""
+// FromValues returns the push of a trial: what the command line would make of these flags, completed as by Complete; file
+// may be "". Two names are no flags: target is TARGET, and set.NAME is --set NAME=…, which replaces an entry of that
+// variable in set. given are the flags that were set by any source, as Given lists them, without the target, which may
+// contain a password. The flags resume, dry-run and json are ignored in every source.
+func FromValues(
+	values map[string][]string, drivers *loader.Registry, env func(string) (string, bool), file string,
+) (c Push, given map[string][]string, err error) {
+	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
+	c.Flags(f, drivers)
+	c.Target = strings.Join(values["target"], "")
+	var problems []error
+	set := func(name string, values ...string) {
+		for _, text := range values {
+			problems = append(problems, f.Set(name, text))
+		}
 	}
-	if text, ok := v.into[v.option.Name]; ok {
-		return text
+	for _, text := range values["set"] {
+		name, _, _ := strings.Cut(text, "=")
+		if _, replaced := values[setValue+strings.TrimSpace(name)]; !replaced {
+			set("set", text)
+		}
 	}
-	return v.option.Default
-}
-
-func (v *optionValue) Type() string {
-	return [...]string{"string", "bool", "int"}[v.option.Kind]
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		variable, isSet := strings.CutPrefix(name, setValue)
+		switch {
+		case isSet:
+			set("set", variable+"="+strings.Join(values[name], ""))
+		case name != "target" && name != "set":
+			set(name, values[name]...)
+		}
+	}
+	c.Connect.LookupEnv = env
+	problems = append(problems, Complete(f, env, file))
+	for _, name := range ofOnePush {
+		set(name, f.Lookup(name).DefValue)
+	}
+	return c, Given(f), errors.Join(problems...)
 }

@@ -2,12 +2,12 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// Suggest returns the valid word nearest to word, the first of several that are equally near, or "" when none is near
-// enough to be what was meant. A valid word that begins with word is nearest of all; otherwise about a third of the
-// letters may differ. Case does not count.
+// Suggest returns the valid word nearest to word, the first of several, or "" if none is near. A valid word that begins
+// with word is nearest of all; otherwise about a third of the letters may differ. Case is ignored.
 func Suggest(word string, valid []string) string {
 	word = strings.ToLower(word)
 	if word == "" {
@@ -28,8 +28,7 @@ func Suggest(word string, valid []string) string {
 	return best
 }
 
-// Unknown is the error for a word that is not among the valid ones: it says what kind of word it was to be, names the
-// nearest valid one, and lists them all.
+// Unknown is the error for a word of some kind that is not among the valid ones. It suggests one, and lists them all.
 func Unknown(kind, word string, valid []string) error {
 	list := strings.Join(valid, ", ")
 	if guess := Suggest(word, valid); guess != "" {
@@ -38,8 +37,15 @@ func Unknown(kind, word string, valid []string) error {
 	return fmt.Errorf("%s %q does not exist; there is: %s", kind, word, list)
 }
 
-// distance is Levenshtein's: how many letters to insert, delete or replace to make b of a. It counts bytes, since the
-// words here are ASCII names. One row of the table is kept.
+// known returns Unknown's error unless the word is valid.
+func known(kind, word string, valid []string) error {
+	if slices.Contains(valid, word) {
+		return nil
+	}
+	return Unknown(kind, word, valid)
+}
+
+// distance is Levenshtein's, in bytes, with one row of the table.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,18 +1,23 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Bytes is a number of bytes, given as 64MiB (2^20), 64MB (10^6) or a bare number.
 type Bytes int64
 
-// Set reads the text of a flag.
+// Set implements pflag.Value.
 func (b *Bytes) Set(text string) error {
 	n, ok := parseBytes(text)
 	if !ok {
@@ -22,29 +27,25 @@ func (b *Bytes) Set(text string) error {
 	return nil
 }
 
-// parseBytes takes no commas: 1,5GiB would be read as fifteen.
+// parseBytes refuses commas: humanize would read 1,5GiB as fifteen.
 func parseBytes(text string) (Bytes, bool) {
 	n, err := humanize.ParseBytes(text)
 	return Bytes(n), err == nil && n <= math.MaxInt64 && !strings.Contains(text, ",")
 }
 
-// String is the size with a binary unit where that loses nothing.
+// String returns the size with a binary unit if that is exact, "" for 0.
 func (b *Bytes) String() string {
 	if *b == 0 {
 		return ""
 	}
-	if short := strings.ReplaceAll(humanize.IBytes(uint64(*b)), " ", ""); exactly(short, *b) {
+	short := strings.ReplaceAll(humanize.IBytes(uint64(*b)), " ", "")
+	if n, ok := parseBytes(short); ok && n == *b {
 		return short
 	}
 	return strconv.FormatInt(int64(*b), 10)
 }
 
-func exactly(text string, b Bytes) bool {
-	n, ok := parseBytes(text)
-	return ok && n == b
-}
-
-// Type names the kind of value in --help.
+// Type implements pflag.Value.
 func (*Bytes) Type() string { return "size" }
 
 // DistinctBytes is a size, or "all" for a run in which no row repeats.
@@ -53,7 +54,7 @@ type DistinctBytes struct {
 	All bool
 }
 
-// Set reads the text of a flag.
+// Set implements pflag.Value.
 func (d *DistinctBytes) Set(text string) error {
 	if text == "all" {
 		*d = DistinctBytes{All: true}
@@ -64,12 +65,12 @@ func (d *DistinctBytes) Set(text string) error {
 		return fmt.Errorf("%w, or as all", err)
 	}
 	if d.Bytes == 0 {
-		return fmt.Errorf("0 distinct bytes are no rows: write a size, or all")
+		return errors.New("0 distinct bytes are no rows: write a size, or all")
 	}
 	return nil
 }
 
-// String is the size or "all".
+// String implements pflag.Value.
 func (d *DistinctBytes) String() string {
 	if d.All {
 		return "all"
@@ -77,11 +78,11 @@ func (d *DistinctBytes) String() string {
 	return d.Bytes.String()
 }
 
-// Rate is a number of bytes a second, given as 500MiB/s or, as networks are, 5Gbps.
+// Rate is a number of bytes a second, given as 500MiB/s or, as for networks, 5Gbps.
 type Rate int64
 
-// Set reads the text of a flag. It takes no Gb/s, which is an eighth of a GB/s: sizes read without regard to case would
-// take the one for the other.
+// Set implements pflag.Value. It refuses Gb/s, an eighth of GB/s: sizes are read without regard to case, so that the two
+// would be confused.
 func (r *Rate) Set(text string) error {
 	if bits, ok := strings.CutSuffix(text, "bps"); ok {
 		n, unit, err := humanize.ParseSI(bits + "b")
@@ -99,7 +100,7 @@ func (r *Rate) Set(text string) error {
 	return fmt.Errorf("%q is not a rate: write it as 500MiB/s or 5Gbps", text)
 }
 
-// String is the rate with a binary unit.
+// String returns the rate with a binary unit, "" for 0.
 func (r *Rate) String() string {
 	if *r == 0 {
 		return ""
@@ -108,10 +109,10 @@ func (r *Rate) String() string {
 	return b.String() + "/s"
 }
 
-// Type names the kind of value in --help.
+// Type implements pflag.Value.
 func (*Rate) Type() string { return "rate" }
 
-// choice is a flag with a fixed set of values.
+// choice is a flag with a fixed set of values. The first is the default.
 type choice struct {
 	value *string
 	valid []string
@@ -123,25 +124,23 @@ func newChoice(value *string, valid ...string) *choice {
 }
 
 func (c *choice) Set(text string) error {
-	for _, v := range c.valid {
-		if v == text {
-			*c.value = text
-			return nil
-		}
+	if err := known("value", text, c.valid); err != nil {
+		return err
 	}
-	return Unknown("value", text, c.valid)
+	*c.value = text
+	return nil
 }
 
 func (c *choice) String() string { return *c.value }
 func (c *choice) Type() string   { return strings.Join(c.valid, "|") }
 
-// FirstKey is a row number, or none: 0 is one like any other.
+// FirstKey is a row number, or none: 0 is a key.
 type FirstKey struct {
 	Key   int64
 	Given bool
 }
 
-// Set reads the text of a flag.
+// Set implements pflag.Value.
 func (k *FirstKey) Set(text string) error {
 	n, err := strconv.ParseInt(text, 0, 64)
 	if err != nil {
@@ -151,7 +150,7 @@ func (k *FirstKey) Set(text string) error {
 	return nil
 }
 
-// String is the number, "" without one.
+// String implements pflag.Value.
 func (k *FirstKey) String() string {
 	if !k.Given {
 		return ""
@@ -159,5 +158,138 @@ func (k *FirstKey) String() string {
 	return strconv.FormatInt(k.Key, 10)
 }
 
-// Type names the kind of value in --help.
+// Type implements pflag.Value.
 func (*FirstKey) Type() string { return "int" }
+
+// Via is the object store of --via, a target of scheme s3. Set leaves an error to Validate: pflag's would quote the text,
+// which may contain a secret key.
+type Via struct {
+	target *loader.Target
+	err    error
+}
+
+// Set implements pflag.Value.
+func (v *Via) Set(text string) error {
+	*v = Via{}
+	t, err := loader.ParseTarget(text)
+	switch {
+	case err != nil || t.Scheme != "s3" || len(t.Hosts) != 1:
+		v.err = errors.New("--via: write it as s3://bucket/prefix, " +
+			"with ?endpoint=https://host:port&path_style=true&region=name for other stores than Amazon's")
+	case t.User != "" || t.ShowsPassword():
+		v.err = fmt.Errorf("--via s3://%s: keys do not belong into the URL; give them by AWS_ACCESS_KEY_ID and "+
+			"AWS_SECRET_ACCESS_KEY, by AWS's files or by the machine's role", t.Hosts[0])
+	default:
+		v.target = &t
+	}
+	return nil
+}
+
+// String returns the store without secrets.
+func (v *Via) String() string {
+	if v.target == nil {
+		return ""
+	}
+	return v.target.String()
+}
+
+// Type implements pflag.Value.
+func (*Via) Type() string { return "url" }
+
+// Target returns the store, nil if none was given.
+func (v *Via) Target() *loader.Target { return v.target }
+
+// SameStore reports whether two --via name the same objects. Their endpoints may differ, as on a resume on another machine.
+func SameStore(a, b string) bool {
+	x, err := loader.ParseTarget(a)
+	y, err2 := loader.ParseTarget(b)
+	return err == nil && err2 == nil && x.Scheme == y.Scheme && x.Database == y.Database &&
+		len(x.Hosts) == 1 && slices.Equal(x.Hosts, y.Hosts)
+}
+
+// ServerMetrics are the URLs of --server-metrics. Like Via it leaves an error to Validate, since a URL may contain a
+// password. Append, GetSlice and Replace implement pflag.SliceValue, so that a file may have a list.
+type ServerMetrics struct {
+	urls []*url.URL
+	err  error
+}
+
+// Set implements pflag.Value. It adds a URL.
+func (m *ServerMetrics) Set(text string) error {
+	switch u, err := url.Parse(text); {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		m.err = errors.New("--server-metrics: write it as http://host:9100/metrics; user and password may precede the host")
+	default:
+		m.urls = append(m.urls, u)
+	}
+	return nil
+}
+
+// String returns the URLs without secrets.
+func (m *ServerMetrics) String() string {
+	if len(m.urls) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(m.GetSlice(), ",") + "]"
+}
+
+// Type implements pflag.Value.
+func (*ServerMetrics) Type() string { return "url" }
+
+// Append adds a URL.
+func (m *ServerMetrics) Append(text string) error { return m.Set(text) }
+
+// GetSlice returns the URLs without secrets.
+func (m *ServerMetrics) GetSlice() []string {
+	var all []string
+	for _, u := range m.urls {
+		all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
+	}
+	return all
+}
+
+// Replace sets all URLs.
+func (m *ServerMetrics) Replace(all []string) error {
+	*m = ServerMetrics{}
+	for _, text := range all {
+		_ = m.Set(text)
+	}
+	return nil
+}
+
+// URLs returns those that were given, with user and password.
+func (m *ServerMetrics) URLs() []*url.URL { return m.urls }
+
+// optionValue is the flag of a method's option.
+type optionValue struct {
+	into   map[string]string
+	option loader.Option
+}
+
+// Set keeps one spelling of each value, so that a resume can compare it.
+func (v *optionValue) Set(text string) error {
+	value, err := any(text), error(nil)
+	switch v.option.Kind {
+	case loader.BoolOption:
+		value, err = strconv.ParseBool(text)
+	case loader.IntOption:
+		value, err = strconv.ParseInt(text, 10, 64)
+	case loader.StringOption:
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a valid %s", text, v.Type())
+	}
+	v.into[v.option.Name] = fmt.Sprint(value)
+	return nil
+}
+
+func (v *optionValue) String() string {
+	if text, ok := v.into[v.option.Name]; ok {
+		return text
+	}
+	return v.option.Default
+}
+
+func (v *optionValue) Type() string {
+	return [...]string{"string", "bool", "int"}[v.option.Kind]
+}

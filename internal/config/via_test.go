@@ -66,7 +66,6 @@ func TestSameStore(t *testing.T) {
 
 func TestFormatsThatAreNone(t *testing.T) {
 	for args, want := range map[string]string{
-		"--format orc":        "format orc is not made here",
 		"--format xml":        `"xml"`,
 		"--commit-batches -1": "--commit-batches -1: at least 1",
 	} {
@@ -102,5 +101,5 @@ func TestViaIsForStagedMethods(t *testing.T) {
 
 	c.Method = "direct"
 	_, _, _, err = c.LoaderTarget(drivers)
-	require.EqualError(t, err, "method direct loads without a detour: --via is for methods that store objects first")
+	require.EqualError(t, err, "method direct stores no objects: --via is for methods that do")
 }

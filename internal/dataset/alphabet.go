@@ -8,16 +8,16 @@ import (
 // Kind is what a payload is made of.
 type Kind string
 
-// The kinds of payload. Both alphabets leave out every byte that one of the formats escapes or treats as a delimiter
-// (see rows.Column.Plain), so that a row has the same length in every format that carries it raw.
+// The kinds of payload. Both alphabets omit every byte that a format escapes or uses as a delimiter (see
+// rows.Column.Plain), so that a row has the same length in every format that carries it raw.
 const (
 	Bytes Kind = "bytes" // 245 of the 256 bytes; not valid UTF-8
-	Text  Kind = "text"  // 90 of the 94 graphic ASCII characters; no blank, since blanks at the ends get trimmed
+	Text  Kind = "text"  // 90 of the 94 graphic ASCII characters; no blank, since some databases trim blanks
 )
 
 // alphabet turns random words into symbols.
 type alphabet struct {
-	// symbols is longer than any alphabet so that a byte indexes it without a bounds check.
+	// symbols is longer than any alphabet, so that indexing it by a byte needs no bounds check.
 	symbols [256]byte
 	size    uint64
 }
@@ -33,7 +33,7 @@ func newAlphabet(k Kind) (*alphabet, error) {
 	}
 }
 
-// alphabetOf has the chosen bytes as far as they are plain, in ascending order.
+// alphabetOf returns the chosen bytes that are plain, in ascending order.
 func alphabetOf(chosen func(byte) bool) *alphabet {
 	var a alphabet
 	for c := range 256 {
@@ -49,7 +49,7 @@ func alphabetOf(chosen func(byte) bool) *alphabet {
 	return &a
 }
 
-// gamma is SplitMix64's step: odd, so that the counter passes through all 2^64 values before one repeats.
+// gamma is SplitMix64's step. It is odd, so the counter takes all 2^64 values before one repeats.
 const gamma = 0x9E3779B97F4A7C15
 
 // mix is the output function of SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -62,13 +62,13 @@ func mix(z uint64) uint64 {
 
 // draw fills dst with symbols, 8 from each word that SplitMix64 gives from state on.
 //
-// A word is read as a fraction of 2^64; multiplied by the alphabet's size, the upper half of the product is the first
-// symbol's index and the lower half the fraction for the next one. 245^8 is less than 2^64, so each string of 8 symbols
-// comes from one or two words: the symbols are equally likely at each place, and 8 of them hold 63.4 of the 63.5 bits
-// that they could. Smaller alphabets come closer to even.
+// A word is a fraction of 2^64. Multiplied by the alphabet's size, the upper half of the product is the first symbol's
+// index, and the lower half the fraction for the next one. 245^8 is less than 2^64, so each string of 8 symbols comes from
+// one or two words: at each position all symbols are equally likely, and 8 of them have 63.4 of the 63.5 bits that are
+// possible. Smaller alphabets are closer to uniform.
 //
-// The loop is unrolled because Go does not do it, and stores bytes one by one because that beat putting a word
-// together: 1.9 GB/s, 1.5 with shifts and one store, 1.2 not unrolled, 1.6 with two independent 32-bit halves.
+// The loop is unrolled because Go does not unroll, and stores single bytes because that is faster than composing a word:
+// 1.9 GB/s; 1.5 with shifts and one store, 1.2 not unrolled, 1.6 with two independent 32-bit halves.
 func (a *alphabet) draw(dst []byte, state uint64) {
 	for ; len(dst) >= 8; dst = dst[8:] {
 		state += gamma

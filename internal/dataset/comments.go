@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// comments is one long text by the grammar and with the vocabulary of TPC-H (specification 4.2.2.14), out of which every
-// comment is a piece, as dbgen does it. It is the same for all seeds, and small enough to stay in a CPU's second-level
-// cache. Nouns are as likely as one another, where dbgen prefers some; there are no commas, which some formats quote.
+// comments is one long text with the grammar and vocabulary of TPC-H (specification 4.2.2.14), of which every comment is a
+// piece, as in dbgen. It is the same for all seeds, and small enough for a CPU's second-level cache. Unlike in dbgen, all
+// nouns are equally likely, and there are no commas, which some formats quote.
 type comments string
 
 const (
 	commentPlaces = 1 << 18         // where a piece may begin
-	commentSlack  = 4 * longComment // behind the last place
+	commentSlack  = 4 * longComment // after the last place
 )
 
 func newComments() comments {
@@ -47,10 +47,10 @@ func newComments() comments {
 	return comments(text.String()[:commentPlaces+commentSlack])
 }
 
-// grammar has what may stand for a symbol, of words that are symbols again or stand for themselves.
+// grammar lists the expansions of each symbol: words, which may be symbols.
 type grammar map[string][]string
 
-// write writes a symbol, with a blank in front of every word.
+// write writes an expansion of a symbol, with a blank before every word.
 func (g grammar) write(text *strings.Builder, symbol string, state *uint64) {
 	choices, is := g[symbol]
 	if !is {
@@ -71,7 +71,7 @@ func (g grammar) write(text *strings.Builder, symbol string, state *uint64) {
 	}
 }
 
-// piece is n bytes from a place on, or from the next one where neither the first nor the last of them is a blank.
+// piece returns n bytes from a place on, or from the next place at which they neither begin nor end with a blank.
 func (c comments) piece(place, n int) string {
 	for c[place] == ' ' || c[place+n-1] == ' ' {
 		place++

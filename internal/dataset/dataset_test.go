@@ -98,9 +98,9 @@ func TestGivenColumnsRefuseAPayload(t *testing.T) {
 			continue
 		}
 		_, err = New(name, Options{PayloadBytes: 100})
-		assert.EqualError(t, err, "a payload of 100 bytes was asked for, but the columns of dataset "+name+" have lengths of their own")
+		assert.EqualError(t, err, "dataset "+name+" has no payload of 100 bytes: the lengths of its columns are fixed")
 		_, err = New(name, Options{PayloadKind: Text})
-		assert.EqualError(t, err, "payload kind text was asked for, but dataset "+name+" has columns of its own, none of which is raw bytes")
+		assert.EqualError(t, err, "dataset "+name+" has no payload of kind text: its columns are fixed, and none has raw bytes")
 	}
 }
 

@@ -2,15 +2,14 @@ package dataset
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
 
 const documentsName = "documents"
 
-// documents is the plain load: a key and an incompressible payload of one length. It measures bytes moved, nothing
-// about the types.
+// documents is the plain load: a key and an incompressible payload of one length. It measures bytes moved, and no costs of
+// types.
 type documents struct {
 	schema   rows.Schema
 	alphabet *alphabet
@@ -44,7 +43,7 @@ func newDocuments(o Options) (*documents, error) {
 			Number:  []rows.Term{{Column: 0, Minus: 0, Times: 1}},
 		},
 		alphabet: a,
-		// Neighbouring seeds must not give streams that are the same one, shifted by a word.
+		// Without mix, neighboring seeds would give the same stream, shifted by a word.
 		start:   mix(o.Seed),
 		payload: o.PayloadBytes,
 		words:   uint64(o.PayloadBytes+7) / 8,
@@ -53,23 +52,15 @@ func newDocuments(o Options) (*documents, error) {
 
 func (d *documents) Schema() rows.Schema { return d.schema }
 
-// Fill reads one SplitMix64 stream at the place where the row's words lie, so no word is used for two rows.
+// Fill reads one SplitMix64 stream at the position of each row's words, so no word is used for two rows.
 func (d *documents) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
-	v := &dst.Columns[1]
-	v.Data = slices.Grow(v.Data, n*d.payload)[:n*d.payload]
-	v.Ends = slices.Grow(v.Ends, n)[:n]
-	for i := range n {
-		end := (i + 1) * d.payload
-		v.Ends[i] = uint32(end)
-		d.alphabet.draw(v.Data[end-d.payload:end], d.start+(uint64(first)+uint64(i))*d.words*gamma)
+	data := sized(&dst.Columns[1], n, d.payload)
+	for state := d.start + uint64(first)*d.words*gamma; len(data) > 0; state += d.words * gamma {
+		d.alphabet.draw(data[:d.payload], state)
+		data = data[d.payload:]
 	}
 }
 
 // Derive numbers the documents: the key is the row number.
-func (d *documents) Derive(dst *rows.Block, first int64) {
-	keys := dst.Columns[0].Ints
-	for i := range keys {
-		keys[i] = first + int64(i)
-	}
-}
+func (d *documents) Derive(dst *rows.Block, first int64) { count(dst.Columns[0].Ints, first) }

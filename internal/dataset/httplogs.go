@@ -11,19 +11,19 @@ import (
 const httplogsName = "httplogs"
 
 // httplogs is the log of a web server: a time, an address, a request, its status and the size of the answer. A row has
-// some 90 bytes of column data, half of them the request. The time is the key and goes on by a microsecond from row to
-// row, so it is unique and sorted, and what tables of logs are partitioned and searched by.
+// some 90 bytes of column data, half of them the request. The time is the key and advances by a microsecond a row, so it is
+// unique and sorted. Tables of logs are partitioned and searched by it.
 //
-// The texts are put together from lists, so they compress as those of logs do.
+// The texts are composed from lists, so they compress as those of logs do.
 type httplogs struct {
 	schema   rows.Schema
 	start    uint64      // state of the stream at row 0
-	octets   [256]string // of an address in decimal, with the point behind
+	octets   [256]string // of an address in decimal, with a point at the end
 	parts    [4][]string // of a request, in this order
-	statuses [128]int64  // drawn evenly, so the common ones stand there more than once
+	statuses [128]int64  // drawn uniformly; common ones are repeated
 }
 
-// The columns, by their place in the schema.
+// The columns, by their position in the schema.
 const (
 	httplogsTime    = 0
 	httplogsIP      = 1
@@ -35,7 +35,7 @@ const (
 const (
 	httplogsBase = 20_454 * dayMicros // 2026-01-01 00:00:00, the time of row 0, in microseconds since 1970
 
-	httplogsID     = 8 // hexadecimal digits of what a request asks for
+	httplogsID     = 8 // hexadecimal digits of a request's id
 	httplogsEnd    = " HTTP/1.1"
 	notModified    = 304
 	smallestAnswer = 8 // bits of its size; the largest has twice as many
@@ -87,13 +87,13 @@ func newHTTPLogs(o Options) (*httplogs, error) {
 
 func (d *httplogs) Schema() rows.Schema { return d.schema }
 
-// Fill makes the texts in room for the longest ones.
+// Fill draws three words of the stream for each row.
 func (d *httplogs) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
 	addresses, requests := longTexts(&dst.Columns[httplogsIP], n, d.schema.Columns[httplogsIP].MaxBytes),
 		longTexts(&dst.Columns[httplogsRequest], n, d.schema.Columns[httplogsRequest].MaxBytes)
 	status, size := dst.Columns[httplogsStatus].Ints, dst.Columns[httplogsSize].Ints
-	state := d.start + uint64(first)*3*gamma // words of the stream for each row
+	state := d.start + uint64(first)*3*gamma
 	for i := range n {
 		state += gamma
 		d.address(&addresses, mix(state))
@@ -108,7 +108,7 @@ func (d *httplogs) Fill(dst *rows.Block, first int64, n int) {
 	requests.done()
 }
 
-// address is one of a private network for every second row, and else one that does not begin like those.
+// address writes one of a private network in every second row, else one outside of them.
 func (d *httplogs) address(t *texts, x uint64) {
 	octets := [4]byte{byte(x), byte(x >> 8), byte(x >> 16), byte(x >> 24)}
 	switch x >> 61 {
@@ -128,7 +128,7 @@ func (d *httplogs) address(t *texts, x uint64) {
 	t.append(last[:len(last)-1])
 }
 
-// request asks for something with a number of its own.
+// request writes a path with a random id.
 func (d *httplogs) request(t *texts, x uint64) {
 	for _, texts := range &d.parts {
 		t.append(texts[x%uint64(len(texts))])
@@ -143,7 +143,7 @@ func (d *httplogs) request(t *texts, x uint64) {
 	t.append(httplogsEnd)
 }
 
-// answer has as many sizes of 8 bits as of 9 and so on up to 15: few answers are large.
+// answer returns a status and a size. Sizes of 8 to 15 bits are equally frequent, so few answers are large.
 func (d *httplogs) answer(x uint64) (status, size int64) {
 	status = d.statuses[x>>57]
 	if status == notModified {

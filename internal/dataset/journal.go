@@ -13,36 +13,36 @@ const journalName = "journal"
 
 // journal is the table of the public Oracle load generator (JakubIllner/load-generator): a key, two labels, a time and
 // a line of a general ledger's journal as a JSON document of 25 fields. A row has 1360 bytes of column data: 1299 of the
-// document, 20 of the key, 25 and 8 of the labels, 8 of the time. It is made in the time that a row of people takes,
-// which is half as long.
+// document, 20 of the key, 25 and 8 of the labels, 8 of the time. Generating it takes as long as a row of people, which has
+// half as many bytes.
 //
-// Unlike the generator's, every value follows from seed and row number: the key is no uuid, and no date is today's.
+// Unlike the generator's, every value follows from seed and row number: the key is not a UUID, and no date is today's.
 type journal struct {
 	schema        rows.Schema
 	start         uint64 // state of the stream at row 0
 	words         uint64 // words of the stream a row takes
-	run           string // what column run_id holds in every row
+	run           string // column run_id in every row
 	debit, credit journalForm
 	capitals      *alphabet
 	texts         []journalText
-	days          []byte // all dates that a document may name, each as 2006-01-02
+	days          []byte // all dates of documents, as 2006-01-02
 }
 
-// journalText is a field of random symbols that takes words of its own.
+// journalText is a field of random symbols, which has its own words.
 type journalText struct {
 	field, bytes int
 	alphabet     *alphabet
-	word         uint64 // of the row's words, the first one that the field takes
+	word         uint64 // index of its first word in the row's
 }
 
-// journalForm is the document of one side of the ledger, with something in every field. Numbers have no zeros in front
-// in JSON, so the side that is 0 is shorter by as much as the other one is longer, and the fields lie elsewhere.
+// journalForm is the document of one side of the ledger, with a value in every field. JSON numbers have no leading zeros, so
+// the side that is 0 is as much shorter as the other one is longer, and the positions of the fields differ.
 type journalForm struct {
 	text []byte
-	at   [journalFields]int // where the fields' values begin, behind the quotation mark if there is one
+	at   [journalFields]int // where the fields' values begin, after the quotation mark if there is one
 }
 
-// The columns, by their place in the schema.
+// The columns, by their position in the schema.
 const (
 	journalID       = 0
 	journalRun      = 1
@@ -85,7 +85,7 @@ const (
 	journalDigits   = 20 // of a key
 	journalScene    = "terapush"
 	journalDays     = 3653 // 2020-01-01 … 2029-12-31
-	journalLag      = 7    // days that a line may lie unposted, the first one among them
+	journalLag      = 7    // days until a line is posted, exclusive
 	journalDayBytes = len(time.DateOnly)
 
 	referenceBytes  = 20
@@ -104,7 +104,7 @@ func newJournal(o Options) (*journal, error) {
 	letters := between('a', 'z')
 	d := &journal{
 		start: mix(o.Seed),
-		words: 4, // those that document reads itself
+		words: 4, // read by document itself
 		run:   fmt.Sprintf("seed_%020d", o.Seed),
 		debit: newJournalForm("DR", "10000.00", "0.00"), credit: newJournalForm("CR", "0.00", "10000.00"),
 		capitals: between('A', 'Z'),
@@ -138,7 +138,7 @@ func newJournal(o Options) (*journal, error) {
 	return d, nil
 }
 
-// newJournalForm writes the document with values of the lengths that all rows have.
+// newJournalForm writes the document with values of their final lengths.
 func newJournalForm(side, debit, credit string) (f journalForm) {
 	text := func(bytes int) string { return `"` + strings.Repeat("a", bytes) + `"` }
 	for i, field := range [journalFields][2]string{
@@ -186,7 +186,7 @@ func newJournalForm(side, debit, credit string) (f journalForm) {
 
 func (d *journal) Schema() rows.Schema { return d.schema }
 
-// Fill copies one of the two documents for each row and writes what the row's words say over it.
+// Fill copies one of the two documents for each row and overwrites its values.
 func (d *journal) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
 	repeat(&dst.Columns[journalRun], n, d.run)
@@ -199,7 +199,7 @@ func (d *journal) Fill(dst *rows.Block, first int64, n int) {
 	}
 }
 
-// document makes one row's document from the words that SplitMix64 gives from state on.
+// document writes one row's document from the words of SplitMix64 that follow state.
 func (d *journal) document(doc []byte, state uint64) {
 	word := state + gamma
 	side, x := bits.Mul64(mix(word), 2)
@@ -246,7 +246,7 @@ func (d *journal) document(doc []byte, state uint64) {
 	}
 }
 
-// dates writes when the line was made, when it was posted, a few days later at most, and the month of that.
+// dates writes when the line was created, when it was posted, at most six days later, and the month of that.
 func (d *journal) dates(doc []byte, f *journalForm, x uint64) {
 	created, x := bits.Mul64(x, journalDays-journalLag+1)
 	lag, x := bits.Mul64(x, journalLag)
@@ -266,7 +266,7 @@ func (d *journal) dates(doc []byte, f *journalForm, x uint64) {
 	copy(doc[f.at[fieldPosted]:], day)
 	month := day[:len("2020-01")]
 	copy(doc[f.at[fieldPeriod]:], month)
-	copy(doc[f.at[fieldPeriodDate]:], month) // the first of it, as the form has it
+	copy(doc[f.at[fieldPeriodDate]:], month) // the form has its first day
 }
 
 // digits fills dst with the last decimal digits of n.
@@ -277,7 +277,7 @@ func digits(dst []byte, n uint64) {
 	}
 }
 
-// Derive writes the row number in digits, and the times that people has.
+// Derive writes the row number in digits, and the times of people.
 func (d *journal) Derive(dst *rows.Block, first int64) {
 	ids, times := sized(&dst.Columns[journalID], dst.Rows, journalDigits), dst.Columns[journalTime].Ints
 	var id [journalDigits]byte
@@ -285,7 +285,7 @@ func (d *journal) Derive(dst *rows.Block, first int64) {
 	for i := range dst.Rows {
 		copy(ids[i*journalDigits:], id[:])
 		times[i] = firstDay*dayMicros + (first+int64(i))%peopleTimeRows*rowMicros
-		for k := journalDigits - 1; ; k-- { // 2^63 has 19 digits, so there is one that is no 9
+		for k := journalDigits - 1; ; k-- { // 2^63 has 19 digits, so one of the 20 is not a 9
 			if id[k]++; id[k] <= '9' {
 				break
 			}

@@ -9,31 +9,29 @@ import (
 const lineitemName = "lineitem"
 
 // lineitem is the largest table of TPC-H (specification 4.2.3): 16 columns of numbers, decimals, dates and short
-// texts, as a warehouse has them. Keys, prices, dates and flags have the ranges and depend on each other as in the
-// specification, so that its queries mean something; a row is no row of dbgen.
+// texts, as a warehouse has them. Keys, prices, dates and flags have the ranges and dependencies of the specification, so
+// its queries are meaningful. The rows are not dbgen's: every row follows from seed and row number.
 //
-// What differs from it, so that every row follows from seed and row number:
-//   - each order has four lines, where dbgen draws one to seven, and order keys have no gaps;
-//   - the ranges of parts (200,000) and suppliers (10,000) are those of scale factor 1 however many rows there are, since
-//     a row may not depend on the size of the run;
-//   - the texts of comments have no comma, and do not begin or end with a blank, which some databases trim.
+//   - Each order has four lines, where dbgen draws one to seven, and order keys have no gaps.
+//   - The ranges of parts (200,000) and suppliers (10,000) are those of scale factor 1, since a row must not depend on the
+//     number of rows.
+//   - Comments have no comma, and do not begin or end with a blank, which some databases trim.
 //
-// All lines of an order have one order date. It is no column, but the others count from it: it is drawn from the number
-// of the order, row / 4. Where drawn columns repeat after D rows, or a run's first key is not the first line of an order,
-// that holds of the drawn rows and not always of the keys: unless D and the first key are multiples of 4, the lines of
-// some orders are those of two drawn ones. Each line for itself is as it should be all the same.
+// The dates of all lines of an order count from one order date, which is not a column. It is drawn from the number of the
+// order, row / 4. Unless the first key, and D if drawn columns repeat after D rows, are multiples of 4, some orders have
+// lines of two drawn orders. Each line by itself is correct all the same.
 type lineitem struct {
 	schema rows.Schema
 	start  uint64 // state of the lines' stream at row 0
 	orders uint64 // state of the orders' stream at order 0
-	words  uint64 // of the lines' stream that a row takes
+	words  uint64 // words of the lines' stream a row takes
 	pool   comments
 
 	instructions [4]string
 	modes        [7]string
 }
 
-// The columns, by their place in the schema.
+// The columns, by their position in the schema.
 const (
 	lineOrder = iota
 	linePart
@@ -60,7 +58,7 @@ const (
 	suppliers = 10_000
 
 	firstOrderDay = 8035 // 1992-01-01 in days since 1970-01-01
-	orderDays     = 2406 // to 1998-08-02, 151 days before the last day of all
+	orderDays     = 2406 // to 1998-08-02, 151 days before the last date
 	currentDay    = 9298 // 1995-06-17, which decides what has been shipped or returned
 	shortComment  = 10   // bytes …
 	longComment   = 43   // … to this many
@@ -75,8 +73,8 @@ func newLineitem(o Options) (*lineitem, error) {
 		instructions: [...]string{"DELIVER IN PERSON", "COLLECT COD", "NONE", "TAKE BACK RETURN"},
 		modes:        [...]string{"REG AIR", "AIR", "RAIL", "SHIP", "TRUCK", "MAIL", "FOB"},
 	}
-	// The first word of the lines' stream is where the orders' one begins: another place for every seed, far from the
-	// words that lines take.
+	// The orders' stream begins at the first word of the lines' stream: elsewhere for every seed, and far from the lines'
+	// words.
 	d.orders = mix(d.start + gamma)
 	number := func(name string) rows.Column { return rows.Column{Name: name, Type: rows.Int64} }
 	derived := func(name string) rows.Column { return rows.Column{Name: name, Type: rows.Int64, Derived: true} }
@@ -111,7 +109,7 @@ func (d *lineitem) Fill(dst *rows.Block, first int64, n int) {
 	d.texts(dst, first)
 }
 
-// goods returns what was sold, by whom and for how much: all from the first word of a row.
+// goods fills part, supplier, quantity and price from the first word of a row.
 func (d *lineitem) goods(dst *rows.Block, first int64) {
 	part, supplier := dst.Columns[linePart].Ints, dst.Columns[lineSupplier].Ints
 	quantity, price := dst.Columns[lineQuantity].Ints, dst.Columns[linePrice].Ints
@@ -119,7 +117,7 @@ func (d *lineitem) goods(dst *rows.Block, first int64) {
 	state := d.start + uint64(first)*d.words*gamma
 	for i := range dst.Rows {
 		p, x := bits.Mul64(mix(state+gamma), parts)
-		which, x := bits.Mul64(x, 4) // of the four suppliers that a part has
+		which, x := bits.Mul64(x, 4) // of a part's four suppliers
 		pieces, x := bits.Mul64(x, 50)
 		off, x := bits.Mul64(x, 11)
 		duty, _ := bits.Mul64(x, 9)
@@ -135,7 +133,7 @@ func (d *lineitem) goods(dst *rows.Block, first int64) {
 	}
 }
 
-// dates returns when a line was to arrive and did, counted from the day of its order.
+// dates fills the dates, which count from the order's.
 func (d *lineitem) dates(dst *rows.Block, first int64) {
 	shipped, committed, received := dst.Columns[lineShipped].Ints, dst.Columns[lineCommitted].Ints, dst.Columns[lineReceived].Ints
 	state := d.start + (uint64(first)*d.words+1)*gamma
@@ -154,7 +152,7 @@ func (d *lineitem) dates(dst *rows.Block, first int64) {
 	}
 }
 
-// texts are two flags that follow from the dates, two words out of lists and a piece of the pool.
+// texts fills two flags, which follow from the dates, two texts from lists and the comment.
 func (d *lineitem) texts(dst *rows.Block, first int64) {
 	n := dst.Rows
 	returned, status := sized(&dst.Columns[lineReturn], n, 1), sized(&dst.Columns[lineStatus], n, 1)
@@ -191,7 +189,7 @@ func (d *lineitem) texts(dst *rows.Block, first int64) {
 	comments.done()
 }
 
-// Derive numbers orders and the lines of each from 1 on.
+// Derive numbers the orders, and the lines of each, from 1.
 func (d *lineitem) Derive(dst *rows.Block, first int64) {
 	orders, lines := dst.Columns[lineOrder].Ints, dst.Columns[lineNumber].Ints
 	for i := range dst.Rows {

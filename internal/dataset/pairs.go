@@ -8,14 +8,14 @@ import (
 
 const pairsName = "pairs"
 
-// pairs is rows as small as tables have them: a key and two small numbers. As text with a key of 7 digits a row takes 17
-// bytes, so what a database, a driver or we ourselves spend on each row shows, where documents hide it behind bytes.
+// pairs has the smallest rows that tables have: a key and two small numbers. As text with a key of 7 digits a row takes 17
+// bytes, so it shows what a database, a driver or terapush spends on each row, which documents hide behind bytes.
 type pairs struct {
 	schema rows.Schema
 	start  uint64 // state of the stream at row 0
 }
 
-// The values of the drawn columns are below these.
+// Bounds of the drawn columns, exclusive.
 const (
 	pairsR = 1_000_000
 	pairsS = 10
@@ -53,12 +53,5 @@ func (d *pairs) Fill(dst *rows.Block, first int64, n int) {
 	}
 }
 
-// Derive numbers the pairs.
+// Derive numbers the pairs: the key is the row number.
 func (d *pairs) Derive(dst *rows.Block, first int64) { count(dst.Columns[0].Ints, first) }
-
-// count fills a column with the numbers from first on.
-func count(column []int64, first int64) {
-	for i := range column {
-		column[i] = first + int64(i)
-	}
-}

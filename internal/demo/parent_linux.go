@@ -2,5 +2,5 @@ package demo
 
 import "syscall"
 
-// endWithParent has the kernel send the signal when the process's parent ends, however it ends.
+// endWithParent has the kernel send the signal when the parent ends in any way.
 func endWithParent(a *syscall.SysProcAttr, signal syscall.Signal) { a.Pdeathsig = signal }

@@ -4,6 +4,5 @@ package demo
 
 import "syscall"
 
-// endWithParent does nothing here. The server of a demo that was killed ends a minute after the next demo has removed
-// its data.
+// endWithParent does nothing: the server of a killed demo ends a minute after the next demo has removed its data.
 func endWithParent(*syscall.SysProcAttr, syscall.Signal) {}

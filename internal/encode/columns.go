@@ -13,19 +13,19 @@ import (
 // columns keeps the values of a column together, as drivers bind them; batch.Columns documents the layout and reads it.
 // It carries every type, and a block's columns become the batch's by copying.
 //
-// As in parquet, the number of rows is known before the first one: every fixed value is written where it will stay, and
-// the values of a variable column where they would be if all before them had their greatest length. The tail closes the
-// gaps; where values have the greatest length, as those of a payload do, there are none and nothing is moved.
+// As in parquet, the number of rows is known in advance: every fixed value is written to its final position, and the values
+// of a variable column to where they would be if all before them had the maximum length. The tail closes the gaps; if all
+// values have that length, as those of a payload do, nothing moves.
 //
-// Unlike parquet's, the derived fields can be stamped: fixed values lie at places that follow from the number of rows,
-// and a derived text, whose values all have one length, behind the variable columns before it, whose length their last
-// end tells. So no offset is noted but that number, and to stamp is to copy.
+// Unlike parquet's, the derived fields can be stamped. The positions of fixed values follow from the number of rows. A
+// derived text has values of one length and follows the variable columns before it, whose last ends are their lengths. So
+// Offsets has only the number of rows, and stamping is copying.
 type columns struct {
 	schema rows.Schema
 	maxRow int
 }
 
-// columnWidth returns the most bytes that a row takes in the column: 0 for what columns cannot carry.
+// columnWidth returns the most bytes of a row in the column; 0 for a type that columns cannot carry.
 func columnWidth(c rows.Column) int {
 	switch c.Type {
 	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
@@ -56,7 +56,7 @@ func (e *columns) MaxBytes(n int64) int64 {
 	return int64(bytes)
 }
 
-// fixedBytes returns what the fixed values of n rows take, which is where the first variable column's values begin.
+// fixedBytes returns the length of the fixed values of n rows, after which the first variable column's values begin.
 func (e *columns) fixedBytes(n int) int {
 	bytes := 0
 	for _, c := range e.schema.Columns {
@@ -88,18 +88,17 @@ type columnsWriter struct {
 	*columns
 	rows   int // of the batch
 	given  int // so far
-	size   int // of the longest values
+	size   int // of the buffer, if all values have the maximum length
 	places []columnPlace
 }
 
-// columnPlace is where a column lies in the buffer.
+// columnPlace is the position of a column in the buffer.
 type columnPlace struct {
 	fixed      int // its fixed values
-	start, end int // the values of a variable one, as far as they are written
+	start, end int // the values of a variable one that are written
 }
 
-// AppendRows keeps dst as long as the columns may become. Places between them are undefined until they are written or
-// AppendTail closes them.
+// AppendRows makes dst as long as the columns can become. What is not written yet is undefined until AppendTail.
 func (w *columnsWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
 	if w.given+b.Rows > w.rows {
 		panic(fmt.Sprintf("encode: %d rows for columns of %d", w.given+b.Rows, w.rows))
@@ -129,7 +128,7 @@ func (w *columnsWriter) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byt
 	return dst
 }
 
-// checkLengths keeps a column within its place.
+// checkLengths panics if a column would exceed its place.
 func checkLengths(c rows.Column, v *rows.Vector, n int) {
 	if c.Derived {
 		checkOneLength(c, v, n)
@@ -144,8 +143,8 @@ func checkLengths(c rows.Column, v *rows.Vector, n int) {
 	}
 }
 
-// AppendTail moves the variable columns together. Where 4 bytes are left between two columns of ends, it clears them, so
-// that the same rows always have the same bytes.
+// AppendTail closes the gaps between variable columns, and clears 4 bytes of padding after ends if there are any, so that
+// equal rows have equal bytes.
 func (w *columnsWriter) AppendTail(dst []byte) []byte {
 	if w.given != w.rows {
 		panic(fmt.Sprintf("encode: columns of %d rows were given %d", w.rows, w.given))
@@ -189,8 +188,8 @@ func (e *columns) Stamp(buf []byte, at *Offsets, from int, b *rows.Block) {
 	}
 }
 
-// copyFixed writes numbers, days or microseconds. Drivers turn them into a database's dates, times and decimals, so
-// they are checked as in the formats that are text. The machine's own byte order is that of its memory.
+// copyFixed writes numbers, days or microseconds in the machine's byte order. Drivers turn them into a database's dates,
+// times and decimals, so they are checked as in text formats.
 func copyFixed(dst []byte, c rows.Column, values []int64) {
 	switch c.Type {
 	case rows.Date:
@@ -210,7 +209,7 @@ func copyFixed(dst []byte, c rows.Column, values []int64) {
 	copy(dst[:8*len(values)], unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(values))), 8*len(values)))
 }
 
-// checkOneLength is what lets a derived text be stamped, and its ends stay.
+// checkOneLength panics if values of a derived text have another length than its column, and could not be stamped.
 func checkOneLength(c rows.Column, v *rows.Vector, n int) {
 	for i, end := range v.Ends[:n] {
 		if int(end) != (i+1)*c.MaxBytes {

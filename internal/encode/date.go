@@ -1,14 +1,13 @@
 package encode
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Dates and times in text are those of ISO 8601 and SQL, 2020-01-31 and 2020-01-31 23:59:59.000000: every database reads
-// them, and every value takes the same room, so derived ones need no padding.
+// Dates and times in text are those of ISO 8601 and SQL, 2020-01-31 and 2020-01-31 23:59:59.000000. Every database reads
+// them, and all values have one length, so derived ones need no padding.
 const (
 	dateBytes = len("2020-01-31")
 	timeBytes = len("2020-01-31 23:59:59.000000")
@@ -28,8 +27,7 @@ func (dates) append(dst []byte, column *rows.Vector, i int) []byte {
 	return dst
 }
 
-// stamp makes use of days that follow one another, as padded.stamp does of keys: within a month only the last two
-// digits change.
+// stamp relies on consecutive days, as padded.stamp does on keys: within a month only the last two digits change.
 func (dates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	var text [dateBytes]byte
 	var first, days int64 // of the month in text: day number of its 1st, and how many it has
@@ -58,12 +56,12 @@ func (times) append(dst []byte, column *rows.Vector, i int) []byte {
 	return dst
 }
 
-// stamp makes use of times that follow one another: it works out the calendar once a second, and the digits of the
-// fraction once in a hundred microseconds, where they go on by one.
+// stamp relies on consecutive times: it computes the calendar once a second, and, if times advance by a microsecond, the
+// fraction's digits once in a hundred.
 func (times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	var memory [timeBytes]byte
 	var text rolling
-	var second int64 // in memory, as the microsecond that it begins with; memory[0] = 0: none yet
+	var second int64 // the first microsecond of the second in memory; memory[0] = 0: none yet
 	for i := 0; i < n; {
 		v := column.Ints[i]
 		micros := v - second
@@ -85,8 +83,8 @@ func (times) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n i
 	}
 }
 
-// formatSecond writes the microsecond v as far as its seconds and the point behind them. It returns where the second
-// begins and how far into it v is.
+// formatSecond writes the microsecond v up to its seconds and the point after them. It returns the first microsecond of
+// that second, and v's distance from it.
 func formatSecond(text []byte, v int64) (second, micros int64) {
 	seconds := floorDiv(v, secondMicros)
 	days := floorDiv(seconds, daySeconds)
@@ -114,11 +112,11 @@ func putPair(text []byte, v uint64) {
 	text[0], text[1] = '0'+byte(tens), '0'+byte(v-tens*10)
 }
 
-// formatDate writes the day v days after 1970-01-01 and returns how many days after its month's first it is and how
-// many the month has. A year that has no four digits is the caller's bug; see rows.Date.
+// formatDate writes the day v days after 1970-01-01. It returns how many days it is after the first of its month, and how
+// many days the month has. It panics outside of the years 1 to 9999.
 //
-// The calendar is taken in eras of 400 years that begin on March 1, so that a leap day is the last of its year (Howard
-// Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days).
+// Eras of 400 years begin on March 1, so that a leap day is the last of its year (Howard Hinnant, "chrono-Compatible
+// Low-Level Date Algorithms", civil_from_days).
 func formatDate(text []byte, v int64) (day, days int64) {
 	checkDate(v)
 	fromMarch := uint64(v + 719_468) // since 0000-03-01; v is later
@@ -149,7 +147,7 @@ func formatDate(text []byte, v int64) (day, days int64) {
 	return day, days
 }
 
-// checkDate keeps to the range of rows.Date.
+// checkDate panics outside of the years 1 to 9999.
 func checkDate(v int64) {
 	const first, last = -719_162, 2_932_896
 	if v < first || v > last {
@@ -157,7 +155,7 @@ func checkDate(v int64) {
 	}
 }
 
-// checkTime does it for microseconds.
+// checkTime is checkDate for microseconds.
 func checkTime(v int64) {
 	const day, first, days = daySeconds * secondMicros, -719_162, 719_162 + 2_932_897
 	if uint64(v-first*day) >= days*day {
@@ -169,51 +167,11 @@ func panicTime(v int64) {
 	panic(fmt.Sprintf("encode: %d microseconds since 1970-01-01 are not in the years 1 to 9999", v))
 }
 
-// floorDiv rounds down where / rounds towards zero.
+// floorDiv divides and rounds down, unlike /, which rounds towards zero.
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {
 		q--
 	}
 	return q
-}
-
-// pgDates writes Date columns as PostgreSQL's date_send does: days since 2000-01-01 as int32; their length stands in front.
-type pgDates struct{}
-
-const (
-	pgEpochDay    = 10_957 // 2000-01-01 in days since 1970-01-01
-	pgEpochMicros = pgEpochDay * daySeconds * secondMicros
-)
-
-func (pgDates) max() int { return 4 }
-
-func (pgDates) append(dst []byte, column *rows.Vector, i int) []byte {
-	checkDate(column.Ints[i])
-	return binary.BigEndian.AppendUint32(dst, uint32(column.Ints[i]-pgEpochDay))
-}
-
-func (pgDates) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
-	for i, v := range column.Ints[:n] {
-		checkDate(v)
-		binary.BigEndian.PutUint32(buf[at[i*stride]:], uint32(v-pgEpochDay))
-	}
-}
-
-// pgTimes writes Timestamp columns as PostgreSQL's timestamp_send does: microseconds since 2000-01-01 as int64; their
-// length stands in front.
-type pgTimes struct{}
-
-func (pgTimes) max() int { return 8 }
-
-func (pgTimes) append(dst []byte, column *rows.Vector, i int) []byte {
-	checkTime(column.Ints[i])
-	return binary.BigEndian.AppendUint64(dst, uint64(column.Ints[i]-pgEpochMicros))
-}
-
-func (pgTimes) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
-	for i, v := range column.Ints[:n] {
-		checkTime(v)
-		binary.BigEndian.PutUint64(buf[at[i*stride]:], uint64(v-pgEpochMicros))
-	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// decimals is how text formats write a Decimal column: a minus where it is negative, at least one digit in front of the
-// point, and all Scale digits behind it. That is the exact number to SQL and CSV readers.
+// decimals writes Decimal columns as text: a minus if negative, at least one digit before the point, and all Scale digits
+// after it. SQL and CSV readers read exactly that number.
 type decimals struct {
 	scale int
 	one   uint64 // 10^scale
@@ -24,12 +24,12 @@ func newDecimals(c rows.Column) decimals {
 	}
 }
 
-// decimalFits reports whether the column has a number of digits that rows.Column allows.
+// decimalFits reports whether rows.Column allows the column's digits.
 func decimalFits(c rows.Column) bool {
 	return c.Digits >= 1 && c.Digits <= 18 && c.Scale >= 1 && c.Scale <= c.Digits && !c.Derived
 }
 
-// powerOfTen is 10^n, 0 ≤ n ≤ 19.
+// powerOfTen returns 10^n, 0 ≤ n ≤ 19.
 func powerOfTen(n int) uint64 {
 	power := uint64(1)
 	for range n {
@@ -38,7 +38,7 @@ func powerOfTen(n int) uint64 {
 	return power
 }
 
-// magnitude is v without its sign. A value that has more digits than the column would take room that is not there.
+// magnitude returns v without its sign. It panics if v has more digits than the column, for which there is no room.
 func magnitude(v int64, most uint64) uint64 {
 	u := uint64(v)
 	if v < 0 {
@@ -59,9 +59,9 @@ func (d decimals) append(dst []byte, column *rows.Vector, i int) []byte {
 		return d.appendAny(dst, v < 0, u)
 	}
 	digits := eightDigits(u)
-	zeros := min(leadingZeros(digits), 8*(7-d.scale)) // one digit stays in front of the point
+	zeros := min(leadingZeros(digits), 8*(7-d.scale)) // one digit stays before the point
 	text := (digits | ascii) >> zeros
-	whole := 64 - zeros - 8*d.scale // bits in front of the point
+	whole := 64 - zeros - 8*d.scale // bits before the point
 	before := text & (1<<whole - 1)
 	to := dst[n : n+9]
 	binary.LittleEndian.PutUint64(to, before|'.'<<whole|(text^before)<<8)
@@ -81,82 +81,6 @@ func (d decimals) appendAny(dst []byte, negative bool, u uint64) []byte {
 	for rest, k := u%d.one, n+d.scale-1; k >= n; k-- {
 		dst[k] = '0' + byte(rest%10)
 		rest /= 10
-	}
-	return dst
-}
-
-// pgNumerics writes Decimal columns as PostgreSQL's numeric_send does (src/backend/utils/adt/numeric.c), after their
-// length: four int16, which are how many digits to base 10000 follow, the power of 10000 that the first one counts,
-// the sign and the number of decimal digits behind the point; then those digits, without zeros at either end.
-type pgNumerics struct {
-	scale   int
-	most    uint64 // the largest value
-	lowest  uint64 // as many units as the last digit behind the point has room for: 10 … 10000 …
-	shift   uint64 // … and what its value is multiplied by, 10000 / lowest
-	behind  int    // digits to base 10000 behind the point
-	largest int    // bytes
-}
-
-const (
-	pgBase     = 10_000
-	pgNegative = 0x4000
-)
-
-func newPGNumerics(c rows.Column) pgNumerics {
-	behind := (c.Scale + 3) / 4
-	lowest := powerOfTen(c.Scale - (behind-1)*4)
-	return pgNumerics{
-		scale: c.Scale, most: powerOfTen(c.Digits) - 1,
-		lowest: lowest, shift: pgBase / lowest, behind: behind,
-		largest: 4 + 8 + 2*((c.Digits-c.Scale+3)/4+behind),
-	}
-}
-
-func (p pgNumerics) max() int { return p.largest }
-
-func (p pgNumerics) append(dst []byte, column *rows.Vector, i int) []byte {
-	v := column.Ints[i]
-	u := magnitude(v, p.most)
-	// Digits from the last one on: those behind the point, then those before it.
-	var memory [10]uint16
-	first, last := len(memory), len(memory)
-	put := func(digit uint64) {
-		first--
-		memory[first] = uint16(digit)
-		if digit == 0 && first == last-1 {
-			last--
-		}
-	}
-	put(u % p.lowest * p.shift)
-	u /= p.lowest
-	for range p.behind - 1 {
-		put(u % pgBase)
-		u /= pgBase
-	}
-	weight := -1
-	for ; u > 0; weight++ {
-		put(u % pgBase)
-		u /= pgBase
-	}
-	for first < last && memory[first] == 0 { // 0.00001234
-		first++
-		weight--
-	}
-	sign := uint16(0)
-	if v < 0 {
-		sign = pgNegative
-	}
-	if first == last {
-		weight = 0
-	}
-	n := last - first
-	dst = binary.BigEndian.AppendUint32(dst, uint32(8+2*n))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(n))
-	dst = binary.BigEndian.AppendUint16(dst, uint16(weight))
-	dst = binary.BigEndian.AppendUint16(dst, sign)
-	dst = binary.BigEndian.AppendUint16(dst, uint16(p.scale))
-	for _, digit := range memory[first:last] {
-		dst = binary.BigEndian.AppendUint16(dst, digit)
 	}
 	return dst
 }

@@ -128,7 +128,7 @@ func TestDecimalsAreChecked(t *testing.T) {
 		} {
 			c.Name, c.Type = "c", rows.Decimal
 			require.EqualError(t, encode.Carries(f, rows.Schema{Columns: []rows.Column{c}}), fmt.Sprintf(
-				"encode: column c is a decimal of %d digits, %d of them behind the point: valid are 1 to 18 digits, 1 or more behind "+
+				"encode: column c is a decimal of %d digits, %d of them after the point: valid are 1 to 18 digits, 1 or more after "+
 					"the point, in columns that are not derived", c.Digits, c.Scale))
 		}
 	}

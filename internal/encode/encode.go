@@ -1,10 +1,9 @@
 // Package encode turns blocks of rows into the bytes of a format, and rewrites the derived fields of bytes that are
 // already encoded.
 //
-// All formats in which rows follow one another share one loop (rows.go); a format is a layout, the bytes around the
-// values, and a choice of writer for each column. That choice is made once, in New, so that the loop asks nothing about
-// types. Parquet and columns keep the values of a column together and have loops of their own. Each format has a file of
-// its own, which names the source of its rules.
+// Formats of rows share one loop (rows.go). Such a format is a layout, the bytes around the values, and a writer for each
+// column, which New chooses, so that the loop does not depend on types. Parquet and columns keep the values of a column
+// together and have loops of their own. Each format names the source of its rules.
 package encode
 
 import (
@@ -15,70 +14,65 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Encoder writes one schema in one format. It holds no state besides its plan, so it is safe for concurrent use; the
-// buffers, blocks and offsets are the callers'. It allocates nothing as long as dst and at have room.
+// Encoder writes one schema in one format. It is immutable and safe for concurrent use; buffers, blocks and offsets belong
+// to the callers. It allocates nothing as long as dst and at have room.
 //
 // A buffer is encoded from its start: AppendHead to an empty dst, AppendRows once or more with the same at, AppendTail.
 type Encoder interface {
 	Format() batch.Format
-	// MaxRow is the most bytes one row can take, including what separates it from the row before. It is exact where
-	// the variable columns are Plain.
+	// MaxRow is the most bytes of a row, including the separator before it. It is exact if the variable columns are Plain.
 	MaxRow() int
 	AppendHead(dst []byte) []byte
-	// AppendRows appends the rows of b and notes in at where they begin. dst starts where the head does, and is shorter
-	// than 4 GiB afterwards. A derived number that is negative or does not fit the digits planned for it, a derived
-	// text of another length, a decimal with more digits than its column and a date that has no four-digit year are the
-	// caller's bug: AppendRows panics rather than write another value. Behind what it returns up to 8 bytes of dst's
-	// capacity may be written over, so no other owner may keep anything there.
+	// AppendRows appends the rows of b and records in at where they begin. dst begins with the head, and must stay shorter
+	// than 4 GiB. AppendRows panics on a derived number that is negative or has more than the planned digits, a derived
+	// text of another length, a decimal with more digits than its column, and a date without a four-digit year. It may
+	// overwrite up to 8 bytes of dst's capacity after the result.
 	AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte
 	AppendTail(dst []byte) []byte
 }
 
-// PerBatch is implemented by encoders of formats in which a row is no run of bytes (Parquet, columns). They are only the
-// plan: the bytes of a buffer come from the encoder that ForBatch makes for it, and calling their own Append methods is
-// the caller's bug, which panics. Where they are Stampers too (columns), Stamp is theirs and takes what ForBatch's
-// encoder noted.
+// PerBatch is implemented by encoders of formats whose rows are not contiguous (Parquet, columns). ForBatch returns the
+// encoder of one buffer; the Append methods of a PerBatch itself panic. If it is a Stamper (columns), its Stamp takes the
+// offsets that ForBatch's encoder recorded.
 type PerBatch interface {
-	// MaxBytes is the most bytes that a buffer of n rows takes, with all that is around them.
+	// MaxBytes is the most bytes of a buffer of n rows, with head and tail.
 	MaxBytes(n int64) int64
-	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once and by one goroutine:
-	// AppendHead to an empty dst, AppendRows until it has had n rows, AppendTail. It notes no places in Offsets, but
-	// their Rows where the format can be stamped. What it returns is complete only after AppendTail.
+	// ForBatch returns the encoder of one buffer of exactly n rows, n ≥ 1. It is used once, by one goroutine: AppendHead to
+	// an empty dst, AppendRows until it has had n rows, AppendTail. Only AppendTail completes the bytes. It records no
+	// places in Offsets, only Rows if the format can be stamped.
 	ForBatch(n int) Encoder
 }
 
-// Stamper is implemented by encoders whose derived fields can be rewritten in place: in binary formats their bytes, in
-// text their characters, which are as many for every row. Where an encoder does not implement it, every batch has to be
-// encoded afresh.
+// Stamper is implemented by encoders whose derived fields have one length in every row and can be rewritten in place.
+// Without it every batch has to be encoded again.
 type Stamper interface {
-	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b; it does
-	// not look at the others. buf and at are as AppendRows left them. It panics like AppendRows.
+	// Stamp replaces the derived fields of rows from … from+b.Rows−1 of the buffer by the derived columns of b, and ignores
+	// the other columns. buf and at are as AppendRows left them. It panics like AppendRows.
 	Stamp(buf []byte, at *Offsets, from int, b *rows.Block)
 }
 
-// Offsets are places in an encoded buffer, in bytes from its start. They limit a buffer to 4 GiB.
+// Offsets are positions in an encoded buffer, in bytes from its start. They limit a buffer to 4 GiB.
 type Offsets struct {
-	Starts []uint32 // of every row: a buffer cut there, with the head in front, holds the rows from that one on
+	Starts []uint32 // of every row: the head and the buffer from there on are the rows from that one on
 	Fields []uint32 // of every derived field, row by row, in each row in the schema's order
-	// Rows is how many the buffer has, where all places follow from that (columns); 0 elsewhere.
-	Rows int
+	Rows   int      // of the buffer, if all positions follow from that (columns); else 0
 }
 
-// Reset forgets the offsets and keeps the memory.
+// Reset removes the offsets and keeps the memory.
 func (o *Offsets) Reset() { o.Starts, o.Fields, o.Rows = o.Starts[:0], o.Fields[:0], 0 }
 
 // Options shape an encoder.
 type Options struct {
-	// Digits is how many decimal digits a derived column gets in text formats, by column: 1 … MaxDigits, zero padded, so
-	// that stamping never changes a length. 0 means MaxDigits; so does a nil slice for all columns. See Digits.
+	// Digits is the number of decimal digits of each derived column in text formats: 1 … MaxDigits, padded, so that stamping
+	// never changes a length. 0 means MaxDigits, and nil that for all columns. See Digits.
 	Digits []int
 }
 
 // MaxDigits is the number of digits of the largest Int64.
 const MaxDigits = 19
 
-// Digits plans Options.Digits from the largest values that the derived columns will hold: those of the first and only
-// row of last, which for all datasets is the run's last row.
+// Digits returns Options.Digits for the largest values of the derived columns: those of last, a block of one row, which
+// for all datasets is the run's last row.
 func Digits(last *rows.Block) []int {
 	digits := make([]int, len(last.Columns))
 	for c := range last.Columns {
@@ -89,7 +83,7 @@ func Digits(last *rows.Block) []int {
 	return digits
 }
 
-// New plans the encoding of the schema in the format. It refuses what Carries refuses.
+// New returns the encoder of the schema in the format. Its error is that of Carries, or about the options.
 func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
 	if err := Carries(f, s); err != nil {
 		return nil, err
@@ -120,7 +114,7 @@ func New(f batch.Format, s rows.Schema, o Options) (Encoder, error) {
 	}
 }
 
-// Carries returns why the format cannot carry the schema; nil if it can.
+// Carries returns nil if the format can carry the schema, and else the reason.
 func Carries(f batch.Format, s rows.Schema) error {
 	l, ok := layoutOf(f, s)
 	switch {
@@ -138,10 +132,10 @@ func Carries(f batch.Format, s rows.Schema) error {
 			f == batch.ColumnArrays && columnWidth(c) > 0
 		switch {
 		case c.Type == rows.Decimal && !decimalFits(c):
-			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them behind the point: "+
-				"valid are 1 to 18 digits, 1 or more behind the point, in columns that are not derived", c.Name, c.Digits, c.Scale)
+			return fmt.Errorf("encode: column %s is a decimal of %d digits, %d of them after the point: "+
+				"valid are 1 to 18 digits, 1 or more after the point, in columns that are not derived", c.Name, c.Digits, c.Scale)
 		case carried && c.Derived && c.Type.Variable() && (!c.Plain || c.MaxBytes == 0):
-			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, and cannot be stamped", c.Name, c.Type)
+			return fmt.Errorf("encode: derived column %s is %s that is not plain or has no length, so it cannot be stamped", c.Name, c.Type)
 		case carried:
 		case c.Type == rows.Bytes:
 			return fmt.Errorf("encode: format %s cannot carry the raw bytes of column %s: use --payload-kind text, or another format",

@@ -269,7 +269,7 @@ func TestCarries(t *testing.T) {
 		}
 	}
 	assert.EqualError(t, encode.Carries(batch.TSV, schema(rows.Column{Name: "c", Type: rows.Text, Derived: true})),
-		"encode: derived column c is text that is not plain or has no length, and cannot be stamped")
+		"encode: derived column c is text that is not plain or has no length, so it cannot be stamped")
 }
 
 func TestDigitsAreChecked(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 )
 
 // ndjson is one JSON object (RFC 8259) a line, {"id":  12,"name":"…"}, each line ended by LF. Names repeat in every row,
-// since readers match columns by them. Derived integers are padded with blanks, which RFC 8259 allows in front of any
-// value; it forbids leading zeros. A reader that took them for doubles would spoil those above 2^53.
+// since readers match columns by them. Derived integers are padded with blanks, which RFC 8259 allows before any value,
+// unlike leading zeros. A reader that parses them as doubles would change those above 2^53.
 //
-// Decimals are strings: Databend (1.2.895) makes a double of a number and cuts off what is behind the scale, so that one
-// price in twenty is a cent too low, without a word. It reads a string exactly, as Doris does.
+// Decimals are strings: Databend (1.2.895) silently parses a number as a double and truncates it to the scale, so one
+// price in twenty is a cent too low. It reads a string exactly, and so does Doris.
 //
-// It carries no Bytes: a JSON string is Unicode, and how bytes are written in one differs by database.
+// It carries no Bytes: a JSON string is Unicode, and every database has another notation for bytes.
 func ndjson() layout {
 	return layout{
 		format:      batch.NDJSON,
@@ -30,18 +30,12 @@ func ndjson() layout {
 				if c.Derived {
 					return padded{width: digits, pad: ' '}
 				}
-				return plainNumber{}
 			case rows.Text:
 				return text(c, `"`, `"`, jsonEscapes())
-			case rows.Date:
-				return enclosed{`"`, `"`, dates{}}
-			case rows.Timestamp:
-				return enclosed{`"`, `"`, times{}}
 			case rows.Decimal:
 				return enclosed{`"`, `"`, newDecimals(c)}
-			default:
-				return nil
 			}
+			return numeric(c, digits, `"`)
 		},
 	}
 }

@@ -9,14 +9,6 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// number is how text formats write an Int64 column: derived ones in a fixed number of digits.
-func number(c rows.Column, digits int) writer {
-	if c.Derived {
-		return padded{width: digits, pad: '0'}
-	}
-	return plainNumber{}
-}
-
 // plainNumber writes integers in as many characters as they need.
 type plainNumber struct{}
 
@@ -39,8 +31,8 @@ func (plainNumber) append(dst []byte, column *rows.Vector, i int) []byte {
 // ascii makes digits of eight bytes 0 … 9.
 const ascii = 0x3030303030303030
 
-// eightDigits takes v < 10^8 apart, the first digit in the lowest byte: halves, pairs and digits, each step for all parts
-// at once. The multiplications divide by 100 and 10, exactly for numbers of four and two digits.
+// eightDigits splits v < 10^8 into digits, the first one in the lowest byte: halves, then pairs, then digits, each step for
+// all parts at once. The multiplications divide by 100 and 10, exactly for numbers of four and two digits.
 func eightDigits(v uint64) uint64 {
 	fours := v/10_000 | v%10_000<<32
 	hundreds := fours * 10_486 >> 20 & 0x0000007F_0000007F
@@ -49,12 +41,11 @@ func eightDigits(v uint64) uint64 {
 	return tens | (pairs-10*tens)<<8
 }
 
-// leadingZeros returns how many of eight digits are zeros in front of the number, in bits; the last digit is none of
-// them.
+// leadingZeros returns how many of eight digits are leading zeros, in bits. The last digit does not count.
 func leadingZeros(digits uint64) int { return bits.TrailingZeros64(digits|1<<56) &^ 7 }
 
-// padded writes derived integers of 0 … 10^width−1 in that many characters. Leading zeros mean nothing to MySQL,
-// PostgreSQL and CSV readers, in data as in SQL literals; JSON forbids them and takes blanks.
+// padded writes derived integers of 0 … 10^width−1 in that many characters. MySQL, PostgreSQL and CSV readers ignore
+// leading zeros, in data as in SQL literals; JSON forbids them and allows blanks.
 type padded struct {
 	width int
 	pad   byte // '0' or ' '
@@ -81,9 +72,8 @@ func (p padded) format(text []byte, v int64) {
 	}
 }
 
-// stamp makes use of keys that follow one another: only the last two digits change within a hundred of them. Ten
-// divisions a row would cost more than all the rest. Below 100, where there may be a blank for the tens, it is the
-// last digit.
+// stamp relies on consecutive keys: within a hundred of them only the last two digits change. Ten divisions a row would
+// cost more than all the rest. Below 100, where the tens may be a blank, only the last digit is taken to change.
 func (p padded) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
 	var memory [MaxDigits]byte
 	var text rolling
@@ -99,22 +89,7 @@ func (p padded) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, 
 	}
 }
 
-// bigEndian writes integers as PostgreSQL's int8send does; their length stands in front.
-type bigEndian struct{}
-
-func (bigEndian) max() int { return 8 }
-
-func (bigEndian) append(dst []byte, column *rows.Vector, i int) []byte {
-	return binary.BigEndian.AppendUint64(dst, uint64(column.Ints[i]))
-}
-
-func (bigEndian) stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int) {
-	for i, v := range column.Ints[:n] {
-		binary.BigEndian.PutUint64(buf[at[i*stride]:], uint64(v))
-	}
-}
-
-// width returns the number of decimal digits of v, which is not negative.
+// width returns the number of decimal digits of v ≥ 0.
 func width(v int64) int {
 	n := 1
 	for v >= 10 {

@@ -11,18 +11,17 @@ import (
 
 // parquet makes a whole Parquet file of every batch (the format's specification: apache/parquet-format, README.md,
 // parquet.thrift, Encodings.md and LogicalTypes.md): one row group, every column required and written as data pages of
-// version 1 in the PLAIN encoding, uncompressed, without dictionaries, statistics of values or indexes. The values are
-// random, so none of those would pay.
+// version 1 in the PLAIN encoding, uncompressed, without dictionaries, statistics or indexes, which do not pay for random
+// values.
 //
-// A file keeps the values of a column together, and a batch is made of rows, a piece at a time. A writer that does not
-// know how many rows will come, as those of libraries, has to hold the row group until it is complete: a second copy of
-// the batch for each one in the making. Here the number is known, so every column has its place in the buffer from the
-// start and values are written where they will stay, at the speed of a copy; parquet_meta.go has parquet-go write the
-// rest, which takes some 90 KB of memory for a file of 23 columns and 8 MiB and is all that there is besides the buffer.
-// Where values are shorter than the schema allows, the tail closes the gaps with one move of each column.
+// A file keeps the values of a column together, while a batch is made of rows, a piece at a time. A library's writer does
+// not know how many rows will come, and has to keep a second copy of the batch until the row group is complete. Here the
+// number is known: every column has its place in the buffer, and values are written to their final position at the speed
+// of a copy. parquet-go writes the rest (parquet_meta.go), in some 90 KB for a file of 23 columns and 8 MiB. If values are
+// shorter than the schema allows, the tail closes the gaps with one move of each column.
 //
-// The derived fields cannot be stamped: no offset of theirs is noted, and batch.Batch.Skip, which leaves out rows at the
-// front, is never used with this format: methods that deduplicate by key range must not take it.
+// The derived fields cannot be stamped, and batch.Batch.Skip, which leaves out the first rows, is never used: methods that
+// deduplicate by key range must not take this format.
 type parquet struct {
 	schema  rows.Schema
 	columns []parquetColumn
@@ -40,13 +39,13 @@ type parquetColumn struct {
 
 const (
 	parquetMagic = "PAR1"
-	// pageBytes is what a page holds, if one value is not longer: what parquet-mr makes, small enough for a reader that
-	// decodes page by page, large enough for the headers, some 30 bytes, to cost nothing.
+	// pageBytes is the size of a page, unless one value is longer. It is parquet-mr's: small enough for a reader that
+	// decodes page by page, large enough for headers of some 30 bytes.
 	pageBytes = 1 << 20
 )
 
-// parquetWidth returns the most bytes of a value of the column in the PLAIN encoding: numbers are little-endian,
-// variable values follow a length of 4 bytes. 0: the format cannot carry it.
+// parquetWidth returns the most bytes of a value in the PLAIN encoding, 0 for a type that the format cannot carry. Numbers
+// are little-endian, variable values follow a length of 4 bytes.
 func parquetWidth(c rows.Column) int {
 	switch c.Type {
 	case rows.Int64, rows.Timestamp, rows.Date, rows.Decimal:
@@ -81,7 +80,7 @@ func (p *parquet) MaxBytes(n int64) int64 {
 	return bytes
 }
 
-// chunkBytes returns the most that n values take with their pages' headers.
+// chunkBytes returns the most bytes of n values with their pages' headers.
 func (c *parquetColumn) chunkBytes(n int64) int64 {
 	whole, rest := n/int64(c.pageRows), int(n%int64(c.pageRows))
 	return n*int64(c.width) + whole*int64(c.header) + int64(c.headerOf(rest))
@@ -125,16 +124,15 @@ type parquetWriter struct {
 	chunks []chunk
 }
 
-// chunk is a column of the file in the making, by places in the buffer.
+// chunk is a column of the unfinished file, by positions in the buffer.
 type chunk struct {
-	start, end, limit int // of what is written, and where the next column has its place
-	page              int // the page being written: its place, …
+	start, end, limit int // of what is written, and where the next column begins
+	page              int // the page being written: its position, …
 	header            int // … the room for its header, …
-	rows, left        int // … how many rows it is for, and how many it has still to get; 0 = there is no such page
+	rows, left        int // … its rows, and those that are missing; 0 = there is no such page
 }
 
-// AppendRows keeps dst as long as all chunks may become. Places between them are undefined until they are written or
-// AppendTail closes them.
+// AppendRows makes dst as long as all chunks can become. What is not written yet is undefined until AppendTail.
 func (w *parquetWriter) AppendRows(dst []byte, b *rows.Block, _ *Offsets) []byte {
 	if w.given+b.Rows > w.rows {
 		panic(fmt.Sprintf("encode: %d rows for a parquet file of %d", w.given+b.Rows, w.rows))
@@ -192,8 +190,8 @@ func (c *parquetColumn) appendPlain(dst []byte, v *rows.Vector, from, to int) []
 	return dst
 }
 
-// closePage writes the header in front of a page's values. Room was left for that of the longest values; where this
-// one is shorter, since its numbers have fewer digits, the values move up to it.
+// closePage writes the header of a page. There is room for the header of the longest values; if this one is shorter, since
+// its numbers have fewer digits, the values move up.
 func (k *chunk) closePage(buf []byte) {
 	values := buf[k.page+k.header : k.end]
 	header := pageHeader(k.rows, len(values))
@@ -204,7 +202,7 @@ func (k *chunk) closePage(buf []byte) {
 	k.end = k.page + len(header) + len(values)
 }
 
-// AppendTail moves the chunks together and describes them.
+// AppendTail closes the gaps between chunks and writes the metadata.
 func (w *parquetWriter) AppendTail(dst []byte) []byte {
 	if w.given != w.rows {
 		panic(fmt.Sprintf("encode: a parquet file of %d rows was given %d", w.rows, w.given))

@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// pageHeader describes a page of n values, which take size bytes.
+// pageHeader returns the header of a page of n values and size bytes.
 func pageHeader(n, size int) []byte {
 	return compact(&format.PageHeader{
 		Type:                 format.DataPage,
@@ -19,15 +19,14 @@ func pageHeader(n, size int) []byte {
 		DataPageHeader: thrift.New(format.DataPageHeader{
 			NumValues: int32(n),
 			Encoding:  format.Plain,
-			// Required columns have no levels; these only say how they would be written.
+			// Required columns have no levels; these fields are mandatory.
 			DefinitionLevelEncoding: format.RLE,
 			RepetitionLevelEncoding: format.RLE,
 		}),
 	})
 }
 
-// parquetFooter returns the metadata of a file of n rows. Without chunks its numbers are as long as they get in a file
-// of 4 GiB.
+// parquetFooter returns the metadata of a file of n rows. Without chunks its numbers have the maximum length.
 func parquetFooter(columns []rows.Column, chunks []chunk, n int64) []byte {
 	if chunks == nil {
 		chunks = slices.Repeat([]chunk{{start: 1 << 32, end: 2 << 32}}, len(columns))
@@ -72,8 +71,8 @@ func physicalType(t rows.Type) format.Type {
 	}
 }
 
-// schemaElement describes a column. The older converted types stand beside the logical ones for readers that know only
-// them; a timestamp without a time zone has none, since TIMESTAMP_MICROS means UTC.
+// schemaElement describes a column. Converted types are for older readers; a timestamp without a time zone has none, since
+// TIMESTAMP_MICROS means UTC.
 func schemaElement(c rows.Column) format.SchemaElement {
 	e := format.SchemaElement{
 		Name:           c.Name,
@@ -99,11 +98,11 @@ func schemaElement(c rows.Column) format.SchemaElement {
 	return e
 }
 
-// compact writes a structure of the format in Thrift's compact protocol, as files have them.
+// compact writes a structure in Thrift's compact protocol.
 func compact(v any) []byte {
 	b, err := thrift.Marshal(new(thrift.CompactProtocol), v)
 	if err != nil {
-		panic("encode: parquet metadata: " + err.Error()) // it is written to memory; only a structure with no encoding fails
+		panic("encode: parquet metadata: " + err.Error()) // only a structure without an encoding fails
 	}
 	return b
 }

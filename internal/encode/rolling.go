@@ -2,16 +2,16 @@ package encode
 
 import "encoding/binary"
 
-// rolling is a text of 1 to 32 bytes that is written again and again with other last digits, one or two of them. It lies
-// in words, which stay in registers: text in memory would have to be copied by a call, and changing a digit there and
-// copying the text at once would stall the CPU, since the wide read has to wait for the narrow write.
+// rolling is a text of 1 to 32 bytes that is written repeatedly with one or two other last digits. It is kept in words,
+// which stay in registers: copying text from memory is a call, and copying it right after changing a digit stalls the CPU,
+// since the wide read has to wait for the narrow write.
 type rolling struct {
 	bytes                int
-	first, second, third uint64 // 8 bytes each, from the front
+	first, second, third uint64 // 8 bytes each, from the start
 	last                 uint64 // the last 8 bytes, or 4 if there are fewer than 8 in all
 }
 
-// set takes the text, and 0 for as many of its last digits as change.
+// set sets the text, with zeros for its last digits, which change.
 func (r *rolling) set(text []byte, digits int) {
 	var memory [32]byte
 	n := copy(memory[:], text)
@@ -31,9 +31,9 @@ func (r *rolling) set(text []byte, digits int) {
 	}
 }
 
-// run writes the text for the first of the values, and for those behind it as far as they are base … base+span−1, to
-// buf[at[0]], buf[at[stride]], buf[at[2·stride]] … It returns how many those are. span is 10 or 100, as one or two digits
-// change. Where the length is no multiple of a word's, two words overlap.
+// run writes the text of the first values, up to one outside of base … base+span−1, to buf[at[0]], buf[at[stride]],
+// buf[at[2·stride]] … and returns how many it wrote. span is 10 or 100, as one or two digits change. Two words overlap if
+// the length is not a multiple of 8.
 func (r *rolling) run(buf []byte, at []uint32, stride int, values []int64, base int64, span uint64) int {
 	n := r.bytes
 	for i, v := range values {

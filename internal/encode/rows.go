@@ -8,28 +8,28 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// layout is a format: the bytes around the values, and the writers of those.
+// layout is a format: the bytes around the values, and the values' writers.
 type layout struct {
 	format      batch.Format
 	head, tail  string                                 // around all rows
-	between     string                                 // between two rows, part of neither: a body may begin at any row
+	between     string                                 // separates rows and belongs to neither: a body may begin at any row
 	begin, end  string                                 // of every row
 	afterColumn string                                 // between two columns
-	label       func(c rows.Column) string             // in front of every value of the column; nil = nothing
+	label       func(c rows.Column) string             // before every value of the column; may be nil
 	value       func(c rows.Column, digits int) writer // nil for a column that the format cannot carry
-	refusal     string                                 // of a text column: why, and what to do instead
+	refusal     string                                 // why it refuses a text column, and what to do instead
 }
 
-// writer writes the values of one column: a value if they are drawn, a stamped if they are derived.
+// writer writes the values of one column: it is a value for a drawn column, a stamped for a derived one.
 type writer interface {
-	// max is the most bytes that a value takes, and what every value takes where the column is derived.
+	// max is the most bytes of a value, and the length of all values of a derived column.
 	max() int
 }
 
 // value writes the values of a drawn column.
 type value interface {
 	writer
-	// append appends value i of the column. Where dst has room, what lies behind the value may be overwritten.
+	// append appends value i of the column. It may overwrite dst's capacity after the value.
 	append(dst []byte, column *rows.Vector, i int) []byte
 }
 
@@ -40,7 +40,7 @@ type stamped interface {
 	stamp(buf []byte, at []uint32, stride int, column *rows.Vector, n int)
 }
 
-// enclosed is a writer with what stands around every value, which the loop writes with what stands between the columns.
+// enclosed is a writer with delimiters, which the loop writes together with the column separators.
 type enclosed struct {
 	open, close string
 	writer
@@ -52,13 +52,13 @@ type rowEncoder struct {
 	fields  []field
 	derived []int    // the columns to stamp
 	comma   constant // between two rows
-	close   constant // behind the last value
+	close   constant // after the last value
 	maxRow  int
 }
 
 // field is a column: either value or stamped is set.
 type field struct {
-	lead    constant // what stands in front of the value
+	lead    constant // what precedes the value
 	value   value
 	stamped stamped
 	bytes   int // of a stamped value
@@ -103,7 +103,7 @@ func (e *rowEncoder) MaxRow() int                  { return e.maxRow }
 func (e *rowEncoder) AppendHead(dst []byte) []byte { return append(dst, e.head...) }
 func (e *rowEncoder) AppendTail(dst []byte) []byte { return append(dst, e.tail...) }
 
-// AppendRows leaves room for the derived fields and then stamps them, which is faster than to write one after another.
+// AppendRows leaves room for the derived fields and then stamps them, which is faster than writing them one by one.
 func (e *rowEncoder) AppendRows(dst []byte, b *rows.Block, at *Offsets) []byte {
 	from := len(at.Starts)
 	for i := range b.Rows {
@@ -150,8 +150,8 @@ func newConstant(text string) constant {
 	return c
 }
 
-// append writes a short text as one word of which the rest is written over: to copy a few bytes, of a number that the
-// compiler does not know, takes three times as long, and a row of small numbers consists of little else.
+// append writes a short text as one word, whose rest is overwritten later: copying a few bytes, of a number unknown to the
+// compiler, takes three times as long, and a row of small numbers consists of little else.
 func (c *constant) append(dst []byte) []byte {
 	n := len(dst)
 	if len(c.text) <= 8 && cap(dst)-n >= 8 {
@@ -161,7 +161,7 @@ func (c *constant) append(dst []byte) []byte {
 	return append(dst, c.text...)
 }
 
-// extend makes dst longer by n bytes, which are to be written.
+// extend makes dst longer by n bytes of undefined content.
 func extend(dst []byte, n int) []byte {
 	if cap(dst)-len(dst) < n {
 		dst = slices.Grow(dst, n)

@@ -5,7 +5,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// values is what follows VALUES in a multi-row INSERT, in MySQL's literals (MySQL manual, "String Literals" and
+// values is the part of a multi-row INSERT after VALUES, in MySQL's literals (MySQL manual, "String Literals" and
 // "Character Set Introducers"): (12,_binary'…'),(13,'…'). The escapes are those of mysql_real_escape_string. It needs
 // an sql_mode without NO_BACKSLASH_ESCAPES, and a character_set_client in which no trail byte looks like a quote or a
 // backslash: utf8mb4 and latin1 are fine, gbk, big5 and sjis are not.
@@ -18,21 +18,12 @@ func values() layout {
 		end:         ")",
 		value: func(c rows.Column, digits int) writer {
 			switch c.Type {
-			case rows.Int64:
-				return number(c, digits)
 			case rows.Bytes:
 				return text(c, "_binary'", "'", mysqlEscapes())
 			case rows.Text:
 				return text(c, "'", "'", mysqlEscapes())
-			case rows.Date:
-				return enclosed{"'", "'", dates{}}
-			case rows.Timestamp:
-				return enclosed{"'", "'", times{}}
-			case rows.Decimal:
-				return newDecimals(c)
-			default:
-				return nil
 			}
+			return numeric(c, digits, "'")
 		},
 	}
 }
@@ -43,27 +34,18 @@ func mysqlEscapes() map[byte]string {
 
 // pgValues is the same in PostgreSQL's literals (PostgreSQL manual, "String Constants" and "bytea Hex Format"):
 // (12,'\x…'),(13,'…'). Bytes take twice their size. It needs standard_conforming_strings, on since PostgreSQL 9.1,
-// under which the quote is the only special character; and as with pgText, the server refuses a NUL in Text.
+// under which the quote is the only special character. As with pgText, the server refuses a NUL in Text.
 func pgValues() layout {
 	l := values()
 	l.format = batch.PGValues
 	l.value = func(c rows.Column, digits int) writer {
 		switch c.Type {
-		case rows.Int64:
-			return number(c, digits)
 		case rows.Bytes:
 			return enclosed{`'\x`, `'`, hexed{c.MaxBytes}}
 		case rows.Text:
 			return text(c, "'", "'", map[byte]string{'\'': `''`})
-		case rows.Date:
-			return enclosed{"'", "'", dates{}}
-		case rows.Timestamp:
-			return enclosed{"'", "'", times{}}
-		case rows.Decimal:
-			return newDecimals(c)
-		default:
-			return nil
 		}
+		return numeric(c, digits, "'")
 	}
 	return l
 }

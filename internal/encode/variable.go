@@ -7,8 +7,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// text makes the writer of a variable column whose values stand between two strings, byte by byte replaced where the
-// format asks for it. Plain columns need no escapes in any format.
+// text returns the writer of a variable column, between two delimiters and with escapes. Plain columns need no escapes in
+// any format.
 func text(c rows.Column, open, close string, escape map[byte]string) writer {
 	if c.Plain {
 		return enclosed{open, close, raw{c.MaxBytes}}
@@ -31,7 +31,7 @@ type escaped struct {
 	escapes  *escapes
 }
 
-// escapes maps each byte to what is written for it; "" stands for the byte itself.
+// escapes maps each byte to its escape; "" is none.
 type escapes [256]string
 
 func newEscapes(escape map[byte]string) *escapes {
@@ -75,8 +75,8 @@ func (h hexed) append(dst []byte, column *rows.Vector, i int) []byte {
 	return hex.AppendEncode(dst, column.Value(i))
 }
 
-// fixed is a derived column of a variable type: all its values have the same length and need no escapes, so each takes
-// the place of any other. Its value writes nothing behind them.
+// fixed writes a derived column of a variable type. Its values have one length and need no escapes, so each can replace
+// any other; the value writer overwrites nothing after them.
 type fixed struct {
 	value value
 	bytes int

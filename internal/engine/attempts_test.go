@@ -111,8 +111,8 @@ func TestBatchThatTheDatabaseCannotTellOfStopsNoOther(t *testing.T) {
 		return loader.Resolution{Applied: loader.Unknown, Reason: "3 of its 10 rows are there"}, nil
 	}
 	result, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, ": the database cannot tell: 3 of its 10 rows are there")
-	require.Regexp(t, `asking what became of batch [37]:`, err.Error(), "whichever worker was the first")
+	require.ErrorContains(t, err, ": the database cannot tell the outcome: 3 of its 10 rows are there")
+	require.Regexp(t, `resolving batch [37]:`, err.Error(), "whichever worker was the first")
 	require.Equal(t, []int64{3, 7}, result.Unknown)
 	require.False(t, result.Drained)
 	require.EqualValues(t, 38, s.Batches)
@@ -159,7 +159,7 @@ func TestLabelOfAnotherRun(t *testing.T) {
 		return loader.Ack{AlreadyApplied: true, Rows: batch.Rows}, nil
 	}
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "batch 0 of run r is in already, although it was never sent")
+	require.ErrorContains(t, err, "batch 0 of run r is applied already, although it was never sent")
 	require.Zero(t, s.Batches)
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// commitGroups commits full groups until there are no more. A failure of the run ends it after the current group: what
-// is stored stays for the resume. A run that is asked to stop commits the full ones.
+// commitGroups commits full groups until there are no more. A failure of the run ends it after the current group:
+// stored batches stay for the resume. A run that is asked to stop still commits its full groups.
 func (r *run) commitGroups(ctx context.Context) {
 	d := &deliverer{run: r, index: -1, enter: func(event.State) {}, closeSession: func() {}, deadline: &r.groupDeadline}
 	d.load = d.layers(d.committed)
@@ -21,8 +21,8 @@ func (r *run) commitGroups(ctx context.Context) {
 		}
 		err := d.commit(ctx, g)
 		switch {
-		case err != nil && othersGoOn(err):
-			r.Log.Error("a commit group is given up, the others go on", "error", err)
+		case err != nil && onlyThisOne(err):
+			r.Log.Error("a commit group is given up, the others continue", "error", err)
 			r.note(err)
 		default:
 			r.fail(err)
@@ -31,7 +31,7 @@ func (r *run) commitGroups(ctx context.Context) {
 	}
 }
 
-// commit brings a group into the table and then removes its objects, which are the only copy until the journal has it.
+// commit loads a group into the table, and removes its objects when the commit is in the journal.
 func (d *deliverer) commit(ctx context.Context, g *group) error {
 	t := newGroupDelivery(g, d.BegunGroup(g.number))
 	_, err := d.load(ctx, t)
@@ -60,17 +60,17 @@ func (d *deliverer) committed(ctx context.Context, t *delivery) (loader.Ack, err
 	return d.Features.Committer.Commit(ctx, t.group())
 }
 
-// discardTime bounds the removal of a group's objects, which nothing depends on.
-const discardTime = 2 * time.Minute
+// discardTimeout bounds the removal of a group's objects, which nothing depends on.
+const discardTimeout = 2 * time.Minute
 
 func (d *deliverer) discard(ctx context.Context, t *delivery) {
-	bound, cancel := context.WithTimeout(ctx, discardTime)
+	bound, cancel := context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
 	err := d.Features.Committer.Discard(bound, t.group())
 	if err == nil {
 		return
 	}
-	d.Log.Warn("the objects of a commit group that is in the table stay in the store", "what", t.String(), "error", err)
+	d.Log.Warn("the objects of a committed group stay in the store", "what", t.String(), "error", err)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.kept++; d.keptWhy == nil {

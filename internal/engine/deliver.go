@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// delivery is a batch or a commit group with the attempts at it: what the layers need to know.
+// delivery is a batch or a commit group, with the attempts at it.
 type delivery struct {
 	loader.Ref              // Attempt is the newest one, over all processes of the run
 	batch      *batch.Batch // nil for a group
@@ -19,9 +19,9 @@ type delivery struct {
 
 	payload, encoded int64
 	attempts         int       // of this process
-	unresolved       bool      // the outcome of an attempt of an earlier process is not known
+	unresolved       bool      // the outcome of an earlier process's attempt is unknown
 	intended         time.Time // zero without a schedule
-	// unrecorded is why the end of the newest attempt is not in the journal.
+	// unrecorded is the error that kept the newest attempt's end out of the journal.
 	unrecorded error
 }
 
@@ -39,10 +39,10 @@ func (t *delivery) first() int64 {
 	return t.ID.Number
 }
 
-// batches returns how many batches depend on the attempt.
+// batches returns how many batches the delivery has.
 func (t *delivery) batches() int64 { return max(int64(len(t.members)), 1) }
 
-// skip returns how many rows at the front are there already.
+// skip returns how many rows at the front are in the table already.
 func (t *delivery) skip() int64 {
 	if t.batch == nil {
 		return 0
@@ -63,17 +63,17 @@ func (t *delivery) String() string {
 	return fmt.Sprintf("batch %d", t.ID.Number)
 }
 
-// loadFunc is what every layer is and wraps.
+// loadFunc is a layer.
 type loadFunc func(context.Context, *delivery) (loader.Ack, error)
 
-// deliverer brings in one batch or group at a time, through the layers of this file: a worker or a committer.
+// deliverer loads one batch or group at a time through the layers: a worker or a committer.
 type deliverer struct {
 	*run
 	index        int               // of the worker; −1 for a committer
-	enter        func(event.State) // notes what it does
-	closeSession func()            // ends the session that cannot be used again
+	enter        func(event.State) // notes its state
+	closeSession func()            // closes a session that cannot be used again
 	deadline     *deadline
-	upload       bool // into a store: nothing gets into the table by it
+	upload       bool // to a store: the table does not change
 	load         loadFunc
 }
 
@@ -82,8 +82,8 @@ func (d *deliverer) layers(innermost loadFunc) loadFunc {
 	return d.retrying(d.recorded(d.counted(d.bounded(innermost))))
 }
 
-// bounded gives the attempt a deadline. A context that ends makes the session close its connection, which rolls back
-// on the server; no reader is ever made to fail.
+// bounded gives the attempt a deadline. When the context ends the session closes its connection, and the server rolls
+// back; no reader is ever made to fail.
 func (d *deliverer) bounded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		limit := d.deadline.limit(t.batches(), t.encoded)
@@ -115,7 +115,7 @@ func (e *lateError) Error() string {
 }
 func (e *lateError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
-// counted compares the rows of the answer with those that were sent: "ok" is never trusted.
+// counted compares the acknowledged rows with those sent: "ok" is never trusted.
 func (d *deliverer) counted(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		ack, err := next(ctx, t)
@@ -126,9 +126,9 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: fmt.Errorf("the back-end returned stored=%t for %s, which its contract rules out", ack.Stored, t)}
 		case ack.AlreadyApplied:
-			return ack, d.knownBefore(t, ack)
+			return ack, d.checkAlreadyApplied(t, ack)
 		case ack.Rows != t.wanted() && !d.Uncounted && d.Contract.Dedup != loader.DedupNone:
-			// A back-end that compares before the commit returns No; here it is not known which rows are in.
+			// A back-end that compares before the commit returns No; after the commit it is unknown which rows are applied.
 			return ack, &loader.Error{Op: "load", Applied: loader.Unknown,
 				Err: &loader.RowsError{Sent: t.wanted(), Acknowledged: ack.Rows, Detail: ack.Detail}}
 		}
@@ -136,17 +136,17 @@ func (d *deliverer) counted(next loadFunc) loadFunc {
 	}
 }
 
-// knownBefore checks that it was this run that put in what is there already. Every attempt under a label was announced
-// on disk, so the first one cannot find its own. Claims are not announced: those of an earlier process are ours too.
-func (d *deliverer) knownBefore(t *delivery, ack loader.Ack) error {
+// checkAlreadyApplied checks that this run has applied the batch. Every attempt under a label is announced on disk, so
+// the first one cannot find its own rows. Claims are not announced: those of an earlier process are this run's as well.
+func (d *deliverer) checkAlreadyApplied(t *delivery, ack loader.Ack) error {
 	ours := t.Attempt > 1 || d.Resumed && d.Contract.Dedup == loader.DedupTx
 	if !ours {
 		return &loader.Error{Op: "load", Applied: loader.Unknown,
 			Err:  &neverSentError{what: fmt.Sprintf("%s of run %s", t, t.ID.Run)},
-			Hint: "two runs with one id? check the claim table or the labels before going on"}
+			Hint: "do two runs have one id? check the claim table or the labels first"}
 	}
 	if ack.Rows != t.Rows {
-		// Rows of it are in, and it is not known which.
+		// Some of its rows are applied, and it is unknown which.
 		return &loader.Error{Op: "load", Applied: loader.Unknown, Err: &otherRowsError{
 			what: fmt.Sprintf("%s of run %s", t, t.ID.Run), rows: &loader.RowsError{Sent: t.Rows, Acknowledged: ack.Rows, Detail: ack.Detail},
 		}}
@@ -154,27 +154,27 @@ func (d *deliverer) knownBefore(t *delivery, ack loader.Ack) error {
 	return nil
 }
 
-// neverSentError reports that the database knows a batch before its first attempt. Resolve would only find those rows
-// again and take them for this run's.
+// neverSentError reports a batch that the database has before its first attempt. Resolve would take those rows for this
+// run's.
 type neverSentError struct{ what string }
 
 func (e *neverSentError) Error() string {
-	return e.what + " is in already, although it was never sent"
+	return e.what + " is applied already, although it was never sent"
 }
 
-// otherRowsError reports that the database knows the batch with another number of rows. Like rows missing from an
-// answer it cannot be resolved by asking: the answer would be that the batch is in.
+// otherRowsError reports a batch that the database has with another number of rows. Resolve cannot help: it would
+// report the batch as applied.
 type otherRowsError struct {
 	what string
 	rows *loader.RowsError
 }
 
 func (e *otherRowsError) Error() string {
-	return fmt.Sprintf("the database reports that %s is in with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
+	return fmt.Sprintf("the database reports %s as applied with %d rows, and it has %d", e.what, e.rows.Acknowledged, e.rows.Sent)
 }
 func (e *otherRowsError) Unwrap() error { return e.rows }
 
-// recorded makes the event of the attempt.
+// recorded records the event of the attempt.
 func (d *deliverer) recorded(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		start := time.Now()
@@ -208,14 +208,14 @@ func (d *deliverer) eventOf(t *delivery, start time.Time, ack loader.Ack, err er
 		switch v.Applied {
 		case loader.No:
 			e.Outcome = event.NotApplied
-		case loader.Yes: // not as it was meant, but a resume must not send it again
+		case loader.Yes: // despite the error: a resume must not send it again
 			e.Outcome, e.Rows = event.Applied, t.Rows
 		}
 	}
 	return e
 }
 
-// classify asks the back-end about an error. Whatever became of an upload, its rows are not in the table.
+// classify returns the back-end's verdict. A failed upload never puts rows into the table.
 func (d *deliverer) classify(err error) loader.Verdict {
 	v := d.Classify(err)
 	if d.upload {
@@ -224,16 +224,15 @@ func (d *deliverer) classify(err error) loader.Verdict {
 	return v
 }
 
-// deadline chooses how long an attempt may take.
+// deadline decides how long an attempt may take.
 type deadline struct {
-	fixed   time.Duration // for each batch; 0: chosen
+	fixed   time.Duration // for each batch; 0 derives it from the slowest attempt
 	mu      sync.Mutex
 	slowest time.Duration
 }
 
-// An attempt may take twenty times as long as the slowest so far, and never less than two minutes and a second for every
-// MiB: short enough to notice a server that hangs tonight, long enough for one that is busy or far away. Beyond an hour
-// twenty times as long is too much.
+// An attempt may take twenty times as long as the slowest so far, but at least two minutes plus a second per MiB: short
+// enough to detect a hanging server overnight, long enough for a busy or distant one. Above an hour the factor is two.
 const (
 	deadlineFloor   = 2 * time.Minute
 	deadlinePerMiB  = time.Second
@@ -241,7 +240,7 @@ const (
 	deadlineCeiling = time.Hour
 )
 
-// limit is for so many batches at once, of so many encoded bytes.
+// limit returns the deadline for a number of batches with size encoded bytes together.
 func (d *deadline) limit(batches, size int64) time.Duration {
 	if d.fixed > 0 {
 		return d.fixed * time.Duration(batches)

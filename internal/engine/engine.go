@@ -1,16 +1,16 @@
-// Package engine moves batches: it hands out their numbers, lets workers fetch and load them, and makes sure that
+// Package engine loads batches: it hands out their numbers to workers, which fetch and load them, and makes sure that
 // every attempt ends as applied, not applied or unknown.
 //
-// The layers around a session's Load are functions around a function, built once a worker, outermost first:
+// The layers around a session's Load are functions that wrap a function, built once for each worker. Outermost first:
 //
 //	retry → attempt (event) → check rows → deadline → reconnect → session.Load
 //
-// Under a staged contract that brings batches into a store only. What is stored is collected in groups, and committers
-// bring those into the table beside the uploads, through the same layers:
+// Under a staged contract these layers upload batches to a store. Stored batches are collected in groups, and
+// committers load the groups into the table while uploads continue, through the same layers:
 //
 //	retry → attempt (event) → check rows → deadline → Committer.Commit
 //
-// Skipping what is already in happens before, where numbers are handed out, so that no buffer is spent on it.
+// Applied batches are skipped earlier, where numbers are handed out, so that they take no buffer.
 package engine
 
 import (
@@ -35,20 +35,20 @@ type Source interface {
 	Batch(ctx context.Context, number int64) (*batch.Batch, error)
 }
 
-// Begun is what earlier processes have tried with a batch or a commit group that is not in; the zero value is nothing.
+// Begun describes the attempts of earlier processes at a batch or commit group that is not applied. The zero value is
+// none.
 type Begun struct {
-	Attempt int // the newest one
-	// Unknown reports whether the outcome of one of them is still unknown.
-	Unknown bool
+	Attempt int  // the newest one
+	Unknown bool // the outcome of one of them is still unknown
 }
 
-// Stored is a batch in the store, a part of its commit group.
+// Stored is a batch of a commit group in the store.
 type Stored struct {
 	loader.Ref
 	Payload, Encoded int64
 }
 
-// Config is all the engine needs. Deadline, MaxRate and the booleans may be zero.
+// Config configures a run. Deadline, MaxRate and the booleans may be zero.
 type Config struct {
 	Loader   loader.Loader
 	Features loader.Features // of Loader
@@ -56,58 +56,58 @@ type Config struct {
 	Contract loader.Contract
 	Source   Source
 	Stats    *stats.Collector
-	// Record keeps an event for a resume. Its error ends the run: what cannot be resumed must not go on. An
-	// event.Started and every event of a commit group are on disk when it returns.
+	// Record keeps an event for a resume. Its error ends the run, which could not be resumed. An event.Started and
+	// every event of a commit group are on disk when it returns.
 	Record func(event.Event) error
 	Log    *slog.Logger
 
 	Batches int64
-	// Done reports whether a batch is in already and need not be sent.
+	// Done reports whether a batch is applied already and need not be sent.
 	Done    func(number int64) bool
 	Workers int
 	Retry   retry.Policy
-	// Resumed reports whether an earlier process worked on the run: where claims record what is in (DedupTx), a batch may
-	// then be found there at the first attempt that the journal knows of.
+	// Resumed reports whether an earlier process worked on the run. With claims (DedupTx) the first attempt in the
+	// journal may then find the batch applied.
 	Resumed bool
-	// Begun returns what earlier processes tried with a batch, BegunGroup with a commit group. The count of attempts goes
-	// on from there, and where Started events announce them (DedupKey, DedupRange, groups) the database is asked first.
-	// nil: nothing.
+	// Begun returns the earlier attempts at a batch, BegunGroup those at a commit group; nil is none. The count of
+	// attempts continues from there, and where Started events announce them (DedupKey, DedupRange, groups) the database
+	// is asked first.
 	Begun, BegunGroup func(number int64) Begun
-	// Stored are the batches of a staged contract that lie in the store already and are not in the table.
+	// Stored are the batches of a staged contract that are in the store and not in the table.
 	Stored []Stored
-	// Until is closed when no more batches are to be begun. Unlike a drain it leaves those on their way their retries:
-	// the end of a run by duration is no request to stop. It may be nil.
+	// Until is closed to begin no more batches. Unlike a drain it does not end the retries of those on their way: the
+	// end of a run by duration is no request to stop. It may be nil.
 	Until <-chan struct{}
-	// Deadline bounds one attempt; 0 lets the engine choose from the attempts so far.
+	// Deadline bounds one attempt; with 0 the engine derives it from the attempts so far.
 	Deadline time.Duration
-	// MaxRate is encoded bytes a second, on average since the start; 0 is no limit. Under it batches have an intended
-	// start, which is in their events. BatchBytes is then the encoded length of a whole batch, as far as it is known
-	// before one was made.
+	// MaxRate is encoded bytes per second, on average since the start; 0 is no limit. It gives batches an intended
+	// start, which is in their events. BatchBytes is then the encoded length of a whole batch, estimated before one was
+	// made.
 	MaxRate, BatchBytes int64
-	// Uncounted reports whether the target does not count rows, so that what it acknowledges is not compared with what
-	// was sent.
+	// Uncounted reports whether the target does not count rows, so that acknowledged rows are not compared with those
+	// sent.
 	Uncounted bool
 }
 
-// Result is how the run ended.
+// Result describes the end of the run.
 type Result struct {
-	// Unknown lists the batches whose outcome could not be found out, in order.
+	// Unknown lists the batches with an unknown outcome, in order.
 	Unknown []int64
-	// Handed is how many batch numbers were handed out: for a run by duration, how many batches it has.
+	// Handed is how many batch numbers were handed out; a run by duration has that many batches.
 	Handed int64
-	// Complete reports whether every batch handed out is in.
+	// Complete reports whether every batch handed out is applied.
 	Complete bool
-	// Drained reports whether handing out ended before its end, because the run was asked to stop or because it failed.
-	// Of a staged contract, batches of groups that are not full are then left in the store.
+	// Drained reports whether numbers were left when the run was asked to stop or failed. Batches of commit groups that
+	// are not full are then left in the store.
 	Drained bool
-	// Kept is how many commit groups are in the table while their objects could not be removed, KeptWhy the first reason.
+	// Kept counts the commit groups in the table whose objects could not be removed; KeptWhy is the first reason.
 	Kept    int64
 	KeptWhy error
 }
 
-// Run loads all batches that are not done. A closed drain ends the handing out: batches on their way are finished.
-// When ctx ends, the connections are closed and its cause is the error, unless a batch has a better one. The first
-// error that no retry could mend drains the run as well and is returned beside the result.
+// Run loads all batches that are not done. Closing drain begins no more batches; those on their way are finished. When
+// ctx ends the connections are closed, and Run returns the cause of ctx unless a batch has failed. The first error that
+// no retry could fix drains the run as well and is returned beside the result.
 func Run(ctx context.Context, drain <-chan struct{}, c Config) (Result, error) {
 	running, end := context.WithCancel(ctx)
 	defer end()
@@ -178,7 +178,7 @@ func newRun(running context.Context, c Config) (*run, error) {
 	return r, nil
 }
 
-// listen waits for a drain, or the end of a run by duration, and ends the handing out.
+// listen stops the numbers at a drain, or at the end of a run by duration.
 func (r *run) listen(running context.Context, drain <-chan struct{}) {
 	until := r.Until
 	for {
@@ -187,7 +187,7 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 			r.numbers.stop()
 			until = nil
 		case <-drain:
-			r.asked.Store(true)
+			r.stopRequested.Store(true)
 			r.numbers.stop()
 			r.endRetries()
 			return
@@ -197,48 +197,48 @@ func (r *run) listen(running context.Context, drain <-chan struct{}) {
 	}
 }
 
-// run is what the workers share.
+// run is shared by workers and committers.
 type run struct {
 	Config
 	numbers  numbers
 	groups   *groups   // nil unless the contract is staged
 	schedule *schedule // nil without a rate
 	deadline deadline
-	// groupDeadline has seen groups only: the time of a load of many batches does not predict that of an upload of one.
+	// groupDeadline is learned from groups only: the time to load many batches does not predict that to upload one.
 	groupDeadline deadline
-	// retryCtx ends when the run is asked to stop: there are no retries after that. handoutCtx ends when nothing is left
-	// to hand out, or with the first failure: then others may still retry what they have.
+	// retryCtx ends when the run is asked to stop, and with it all retries. handoutCtx ends when no number is left, or
+	// with the first failure, after which other batches are still retried.
 	retryCtx, handoutCtx context.Context
 	endRetries           func()
-	asked                atomic.Bool // to stop
+	stopRequested        atomic.Bool
 
 	mu      sync.Mutex
 	failed  error
-	broken  bool // failed is no matter of single batches: nothing new is begun
+	broken  bool // failed concerns all batches: no more are begun
 	unknown []int64
 	kept    int64
 	keptWhy error
 }
 
-// end returns the number of batches that the run has, or 0 when that is not known because handing out was cut off. A
-// run by duration ends where its time was over.
+// end returns the number of batches of the run, or 0 if it was stopped before the end. A run by duration ends where its
+// time was over.
 func (r *run) end() int64 {
 	handed, stopped := r.numbers.state()
-	inTime := stopped && !r.asked.Load() && !r.isBroken()
+	inTime := stopped && !r.stopRequested.Load() && !r.isBroken()
 	if handed < r.Batches && !inTime {
 		return 0
 	}
 	return handed
 }
 
-// fail keeps the first error and lets the others finish what they have.
+// fail keeps the first error and begins no more batches.
 func (r *run) fail(err error) {
 	if err == nil {
 		return
 	}
 	r.note(err)
 	r.mu.Lock()
-	r.broken = true // before the stop, which without it would look like the end of a run by duration
+	r.broken = true // before the stop, which would look like the end of a run by duration
 	r.mu.Unlock()
 	r.numbers.stop()
 	if r.groups != nil {
@@ -246,7 +246,7 @@ func (r *run) fail(err error) {
 	}
 }
 
-// note keeps the first error and lets the run go on: nothing more can be done about the batch.
+// note keeps the first error; the run continues without the batch.
 func (r *run) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -261,8 +261,8 @@ func (r *run) isBroken() bool {
 	return r.broken
 }
 
-// record passes an event to Stats and to Config.Record. Where it cannot be kept the run ends, but the outcome of the
-// attempt stays as it is: a full disk here changes nothing about the rows on the server.
+// record passes an event to Stats and to Config.Record. If it cannot be kept the run ends, but the outcome of the
+// attempt does not change: a full disk here does not affect the rows on the server.
 func (r *run) record(e event.Event) error {
 	r.Stats.Add(e)
 	err := r.Record(e)
@@ -270,8 +270,8 @@ func (r *run) record(e event.Event) error {
 	return err
 }
 
-// abandon counts batches that get no further attempt. Those that went in all the same, by an answer that was an error,
-// are counted by the attempt's event.
+// abandon counts batches that get no further attempt. Those that were applied although the answer was an error are
+// counted by the attempt's event.
 func (r *run) abandon(first, batches int64, applied loader.Applied) {
 	if applied == loader.Yes {
 		return

@@ -120,7 +120,7 @@ func TestUnknownIsNeverSuccess(t *testing.T) {
 		}
 		result, s, err := b.run(t.Context())
 		require.Equal(t, []int64{2, 5}, result.Unknown)
-		require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; asking what became of batch")
+		require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; resolving batch")
 		require.ErrorContains(t, err, "no answer")
 		require.NotContains(t, err.Error(), "\n")
 		require.EqualValues(t, 6, s.Batches)
@@ -155,7 +155,7 @@ func TestAlreadyAppliedNeedsAnEarlierAttempt(t *testing.T) {
 
 	b := claimed(t)
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "is in already, although it was never sent")
+	require.ErrorContains(t, err, "is applied already, although it was never sent")
 	require.Zero(t, s.Rows)
 
 	b = claimed(t)
@@ -174,7 +174,7 @@ func TestClaimOfOtherRowsIsRefused(t *testing.T) {
 		return loader.Ack{AlreadyApplied: true, Rows: lastRows + 1}, nil
 	}
 	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the database reports that batch 0 of run r is in with 4 rows, and it has 3")
+	require.ErrorContains(t, err, "the database reports batch 0 of run r as applied with 4 rows, and it has 3")
 	require.Zero(t, s.Batches)
 	require.EqualValues(t, 1, s.UnknownBatches, "rows of it are in")
 }
@@ -224,7 +224,7 @@ func TestAtLeastOnce(t *testing.T) {
 			require.Len(t, b.memory.Applied(), 3)
 			require.Zero(t, b.memory.Resolved())
 			require.EqualValues(t, 1, s.Outcomes[event.Unknown])
-			require.Contains(t, b.log.String(), "may be there twice")
+			require.Contains(t, b.log.String(), "rows may be in the table twice")
 		})
 	})
 }

@@ -6,31 +6,31 @@ import (
 	"sync"
 )
 
-// groups collects stored batches until their commit group is full, and hands full groups to the committers. Group n is
-// made of the batches n·size … n·size+size−1; the run's last one ends where the run does.
+// groups collects stored batches until their commit group is full, and hands full groups to the committers. Group n has
+// the batches n·size … n·size+size−1; the last one ends with the run.
 //
-// Uploads may be ahead of the commits by twice as many full groups as are committed at a time: as many that wait as are
-// on their way keep the database busy, and more would only fill the store. Besides, each worker may be filling a group of
-// its own when the others have reached that.
+// Uploads may be ahead of the commits by twice as many full groups as are committed at a time: one waiting group for
+// each committer keeps the database busy, and more would only fill the store. In addition each worker may be filling a
+// group.
 type groups struct {
 	size  int64
 	limit int
 
 	mu      sync.Mutex
 	changed chan struct{} // closed at every change, and replaced
-	end     int64         // batches of the run; of a run by duration the most it can have
+	end     int64         // batches of the run; an upper bound for a run by duration
 	open    map[int64]*group
-	full    []*group           // wait for a committer
-	busy    int                // are with one
-	closed  bool               // nothing more will be stored
+	full    []*group           // waiting for a committer
+	busy    int                // groups being committed
+	closed  bool               // no more batches will be stored
 	earlier map[int64]struct{} // stored by earlier processes
 }
 
-// group is a commit group that is being collected. Batches have their place, and those that are not there yet no rows.
+// group is a commit group. Missing batches have no rows.
 type group struct {
 	number  int64
-	batches []Stored // as long as the last one that is there needs it: a group may be as large as the run, or larger
-	there   int64
+	batches []Stored // up to the last one stored: a group may be larger than the run
+	stored  int64
 }
 
 func newGroups(c Config) *groups {
@@ -45,13 +45,13 @@ func newGroups(c Config) *groups {
 	return g
 }
 
-// stored reports whether an earlier process had put the batch into the store.
+// stored reports whether an earlier process stored the batch.
 func (g *groups) stored(number int64) bool {
-	_, there := g.earlier[number] // written before the first worker starts, and never again
-	return there
+	_, ok := g.earlier[number] // written only before the first worker starts
+	return ok
 }
 
-// add takes a stored batch.
+// add adds a stored batch to its group.
 func (g *groups) add(b Stored) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,22 +66,22 @@ func (g *groups) add(b Stored) {
 	}
 	if open.batches[at].Rows == 0 {
 		open.batches[at] = b
-		open.there++
+		open.stored++
 	}
 	g.promote(open)
 }
 
-// promote hands a group that is full to the committers.
+// promote hands the group to the committers if it is full.
 func (g *groups) promote(open *group) {
-	if open.there == min(g.size, g.end-open.number*g.size) {
+	if open.stored == min(g.size, g.end-open.number*g.size) {
 		delete(g.open, open.number)
 		g.full = append(g.full, open)
 		g.signal()
 	}
 }
 
-// close notes that nothing will be stored any more, and where the run ends; 0 when it was cut off, and groups that are
-// not full stay in the store.
+// close ends the storing. end is the number of batches of the run, or 0 if it was stopped: groups that are not full
+// then stay in the store.
 func (g *groups) close(end int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +100,7 @@ func (g *groups) close(end int64) {
 	g.signal()
 }
 
-// next waits for a full group. It returns false when there will be none, or when stop reports that none is to be begun.
+// next waits for a full group. It returns false when there will be none, or when stop returns true.
 func (g *groups) next(ctx context.Context, stop func() bool) (next *group, ok bool) {
 	g.await(ctx, func() bool {
 		switch {

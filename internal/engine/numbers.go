@@ -2,11 +2,11 @@ package engine
 
 import "sync"
 
-// numbers hands out the batch numbers in order, without those that are done.
+// numbers hands out the batch numbers in order, skipping those that are done.
 type numbers struct {
 	end   int64
 	done  func(int64) bool
-	ended func() // called as soon as nothing will be handed out any more, perhaps several times
+	ended func() // called as soon as no more numbers will be handed out, perhaps several times
 
 	mu      sync.Mutex
 	next    int64
@@ -27,7 +27,7 @@ func (n *numbers) take() (number int64, ok bool) {
 	return number, true
 }
 
-// skip passes over what is done, so that the last number is known as such when it is handed out.
+// skip skips numbers that are done, so that take knows whether it hands out the last one.
 func (n *numbers) skip() {
 	for n.next < n.end && n.done(n.next) {
 		n.next++
@@ -37,7 +37,7 @@ func (n *numbers) skip() {
 	}
 }
 
-// stop ends the handing out. Where nothing was left to hand out it cuts nothing off.
+// stop hands out no more numbers. It has no effect if none was left.
 func (n *numbers) stop() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -46,7 +46,7 @@ func (n *numbers) stop() {
 	n.ended()
 }
 
-// state returns how many numbers were passed, and whether the end was cut off.
+// state returns how many numbers were handed out or skipped, and whether stop left any.
 func (n *numbers) state() (handed int64, stopped bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -11,14 +11,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// retrying returns the outermost layer: it sends a batch or a group until it is in, until no retry can help, or until
-// none is left.
+// retrying returns the outermost layer: it sends a batch or a group until it is applied, until no retry can help, or
+// until none is left.
 //
-// After a lost answer or a lost session it asks the database before it sends again. Resolve ends the earlier session
-// first: an attempt that still runs on the server could otherwise commit unnoticed.
+// After a lost answer or a lost session it resolves the batch before it sends again. Resolve ends the earlier session
+// first: an attempt that still runs on the server could otherwise commit later.
 //
-// What is known of a batch is what is known of all its attempts together. Once one is unknown so is the batch, however
-// certain the end of those after it is, until the database was asked.
+// The outcome of a batch is that of all its attempts together: once one is unknown so is the batch, whatever the later
+// ones return, until the database has answered.
 func (d *deliverer) retrying(next loadFunc) loadFunc {
 	return func(ctx context.Context, t *delivery) (loader.Ack, error) {
 		waits := d.Retry.Waits()
@@ -52,9 +52,9 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			if d.mustResolve(v) {
 				found, unanswered := d.resolveWithRetries(ctx, t, waits)
 				switch {
-				case isUndecided(unanswered): // that is an answer, and about every attempt
+				case isUndecided(unanswered): // an answer, about all attempts
 					applied, err = loader.Unknown, fmt.Errorf("%w; %w", err, unanswered)
-				case unanswered != nil: // what is certainly not in stays so, whether or not the database answers
+				case unanswered != nil: // "not applied" stays certain without an answer
 					err = fmt.Errorf("%w; %w", err, unanswered)
 				case found == loader.Yes:
 					return loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil
@@ -67,14 +67,14 @@ func (d *deliverer) retrying(next loadFunc) loadFunc {
 			}
 			message := "sending again"
 			if applied == loader.Unknown && d.Contract.Dedup == loader.DedupNone {
-				message = "sending again what may be in already: at least once, so its rows may be there twice"
+				message = "sending again what may be applied already: with at least once its rows may be in the table twice"
 			}
 			d.Log.Warn(message, "what", t.String(), "attempt", t.Attempt+1, "class", v.Class, "error", err)
 		}
 	}
 }
 
-// combined returns what is known of a batch after one more attempt.
+// combined returns the outcome of a batch after one more attempt.
 func combined(before, newest loader.Applied) loader.Applied {
 	switch {
 	case before == loader.Yes || newest == loader.Yes:
@@ -85,21 +85,21 @@ func combined(before, newest loader.Applied) loader.Applied {
 	return loader.No
 }
 
-// isRowsError reports whether the server took another number of rows than it was sent. Neither sending again nor asking
-// helps: there is a claim of the batch, which does not show the missing rows.
+// isRowsError reports whether the server took another number of rows than were sent. Neither a retry nor Resolve helps:
+// the batch has a claim, which does not show the missing rows.
 func isRowsError(err error) bool { return errors.As(err, new(*loader.RowsError)) }
 
 func isNeverSent(err error) bool { return errors.As(err, new(*neverSentError)) }
 
-// begunEarlier reports whether an earlier process began an attempt of which only the database knows the end. Claims
-// (DedupTx) report a batch that is in as soon as it is sent again.
+// begunEarlier reports whether only the database knows the outcome of an earlier process's attempt. Claims (DedupTx)
+// report an applied batch when it is sent again.
 func (d *deliverer) begunEarlier(t *delivery) bool {
 	announced := t.batch == nil || d.Contract.Dedup == loader.DedupKey || d.Contract.Dedup == loader.DedupRange
 	return t.Attempt > 0 && announced && !d.upload && d.Contract.Dedup != loader.DedupNone
 }
 
-// resolveEarlier finds out what an earlier process left. A label that is a lock needs no question: to send again is to
-// ask.
+// resolveEarlier finds out the outcome of an earlier process's attempt. With a label that locks, sending again does
+// that.
 func (d *deliverer) resolveEarlier(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	if d.labelLocks() {
 		return loader.Unknown, nil
@@ -120,8 +120,8 @@ func (d *deliverer) maySendAgain(applied loader.Applied) bool {
 	return applied == loader.No || d.Contract.Dedup == loader.DedupNone || d.labelLocks()
 }
 
-// announce begins the next attempt. Where no claim row will show afterwards whether there was one, it is on disk before
-// anything is sent. Of a batch that goes in by parts the first is enough: a resume looks at the rows, not at attempts.
+// announce begins the next attempt. Without a claim row that would show it, the attempt is on disk before anything is
+// sent. For a batch that is applied in parts (DedupRange) the first one is enough: a resume looks at the rows.
 func (d *deliverer) announce(t *delivery) error {
 	now := time.Now()
 	t.Attempt++
@@ -138,8 +138,8 @@ func (d *deliverer) announce(t *delivery) error {
 	})
 }
 
-// resolveWithRetries asks the database until it answers, on the same budget of waits as the attempts. With an error
-// the answer is Unknown.
+// resolveWithRetries asks the database until it answers, with the retries of the attempts. It returns Unknown with an
+// error.
 func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *retry.Waits) (loader.Applied, error) {
 	d.closeSession()
 	for {
@@ -153,23 +153,22 @@ func (d *deliverer) resolveWithRetries(ctx context.Context, t *delivery, waits *
 	}
 }
 
-// pause waits before the next attempt or question, and reports whether there is one: not when the retries are used up,
-// nor when the run is asked to stop.
+// pause waits before the next attempt or question. It returns false if no retry is left or the run is asked to stop.
 func (d *deliverer) pause(waits *retry.Waits, atLeast time.Duration) bool {
 	d.enter(event.BackingOff)
 	return waits.Wait(d.retryCtx, atLeast)
 }
 
-// mustResolve reports whether the database has to be asked before anything may be sent again.
+// mustResolve reports whether the database must be asked before the batch is sent again.
 func (d *deliverer) mustResolve(v loader.Verdict) bool {
 	return !d.upload && d.Features.Resolver != nil && d.Contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead)
 }
 
-// resolveFloor is the least time for an answer: ending the earlier session may mean to wait for its rollback, which has
-// nothing to do with how long the user lets an attempt take.
+// resolveFloor is the shortest deadline of Resolve: it may wait for the rollback of the earlier session, whatever the
+// user's deadline for an attempt.
 const resolveFloor = time.Minute
 
-// resolve asks the database, and records what turned out to be in.
+// resolve asks the database once, and records a batch that is applied.
 func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, error) {
 	d.enter(event.Resolving)
 	start := time.Now()
@@ -178,14 +177,14 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, e
 	found, err := d.Features.Resolver.Resolve(bound, t.Ref)
 	switch {
 	case err != nil:
-		return loader.Unknown, fmt.Errorf("asking what became of %s: %w", t, err)
+		return loader.Unknown, fmt.Errorf("resolving %s: %w", t, err)
 	case found.Applied == loader.Yes:
 		t.unrecorded = d.record(d.eventOf(t, start, loader.Ack{Rows: t.Rows, AlreadyApplied: true}, nil))
 		return loader.Yes, nil
 	case found.Applied == loader.Unknown:
 		return loader.Unknown, &undecidedError{what: t.String(), why: found.Reason}
 	case found.Rows < 0 || found.Rows >= t.Rows || found.Rows > 0 && t.batch == nil:
-		why := fmt.Sprintf("%d of its %d rows are there, and yet it is reported as %s", found.Rows, t.Rows, found.Applied)
+		why := fmt.Sprintf("%d of its %d rows are in the table, but it is reported as %s", found.Rows, t.Rows, found.Applied)
 		return loader.Unknown, &undecidedError{what: t.String(), why: why}
 	}
 	if t.batch != nil {
@@ -194,12 +193,12 @@ func (d *deliverer) resolve(ctx context.Context, t *delivery) (loader.Applied, e
 	return found.Applied, nil
 }
 
-// undecidedError is an answer: the database was asked and cannot tell. To ask again would not help, and neither would
-// it help the other batches to wait, so they go on.
+// undecidedError is an answer: the database cannot tell the outcome. Asking again would not help, and the other batches
+// continue.
 type undecidedError struct{ what, why string }
 
 func (e *undecidedError) Error() string {
-	text := fmt.Sprintf("asking what became of %s: the database cannot tell", e.what)
+	text := fmt.Sprintf("resolving %s: the database cannot tell the outcome", e.what)
 	if e.why != "" {
 		text += ": " + e.why
 	}
@@ -208,7 +207,7 @@ func (e *undecidedError) Error() string {
 
 func isUndecided(err error) bool { return errors.As(err, new(*undecidedError)) }
 
-// gaveUpError is the end of a batch or group.
+// gaveUpError is the error of a batch or group that gets no further attempt.
 type gaveUpError struct {
 	err     error
 	applied loader.Applied
@@ -217,13 +216,13 @@ type gaveUpError struct {
 func (e *gaveUpError) Error() string { return e.err.Error() }
 func (e *gaveUpError) Unwrap() error { return e.err }
 
-// othersGoOn reports whether what was given up is a matter of itself alone.
-func othersGoOn(err error) bool {
+// onlyThisOne reports whether an error concerns one batch or group, and the others continue.
+func onlyThisOne(err error) bool {
 	var end *gaveUpError
 	return errors.As(err, &end) && end.applied == loader.Unknown && isUndecided(err)
 }
 
-// giveUp returns what is known when nothing more can be done.
+// giveUp returns the error of a batch or group that gets no further attempt.
 func (d *deliverer) giveUp(t *delivery, applied loader.Applied, err error) error {
 	d.abandon(t.first(), t.batches(), applied)
 	what := fmt.Sprintf("%s (keys %d to %d)", t, t.First, t.First+t.Rows-1)

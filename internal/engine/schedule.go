@@ -7,29 +7,29 @@ import (
 	"time"
 )
 
-// schedule is when batches are to be sent under a rate: each as long after the first as the bytes before it take at that
-// rate. It does not wait for anybody. Where the server stalls, the batches that it holds up are late and go out as fast
-// as the workers can until the schedule is met again, so that the rate holds on average since the start.
+// schedule plans the start of batches under a rate: each as long after the first as the bytes before it take at that
+// rate. After a stall of the server the delayed batches are sent as fast as the workers can until the schedule is met
+// again, so that the rate holds on average since the start.
 //
-// A bucket of tokens that overflows would forget the stall instead: the load would go on as if the batches had been
-// meant for later, and their latency would hide what a client with a schedule of its own has to wait.
+// A token bucket that overflows would forget the stall: batches would be scheduled later, and their latency would hide
+// how long a client with a schedule of its own has to wait.
 type schedule struct {
 	perSecond int64 // encoded bytes
 
 	mu     sync.Mutex
 	began  time.Time // zero before the first batch
-	booked int64     // encoded bytes of all batches that have a place
+	booked int64     // encoded bytes of all batches that have a slot
 	length int64     // of the newest batch
 }
 
-// slot is a batch's place in the schedule; the zero value is none.
+// slot is a batch's start in the schedule; the zero value is none.
 type slot struct {
 	intended time.Time
-	length   int64 // that it was booked with
+	length   int64 // estimated
 }
 
-// book returns the next slot. The batch is not known yet; all but the last are alike, so it is taken to be as long as the
-// newest one.
+// book returns the next slot. The batch is not known yet: its length is taken to be the newest one's, since all but the
+// last are alike.
 func (s *schedule) book() slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +42,8 @@ func (s *schedule) book() slot {
 	return p
 }
 
-// settle corrects the schedule by the length that the batch turned out to have.
-func (s *schedule) settle(p slot, length int64) {
+// correct replaces the estimated length of a slot by the batch's.
+func (s *schedule) correct(p slot, length int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.booked += length - p.length

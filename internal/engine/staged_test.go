@@ -212,7 +212,7 @@ func TestGroupOfUnknownOutcome(t *testing.T) {
 			return loader.Resolution{Applied: loader.Unknown}, nil
 		}
 		result, s, err := b.run(t.Context())
-		require.ErrorContains(t, err, "asking what became of commit group 1 (batches 4 to 7): the database cannot tell")
+		require.ErrorContains(t, err, "resolving commit group 1 (batches 4 to 7): the database cannot tell the outcome")
 		require.Equal(t, []int64{4, 5, 6, 7}, result.Unknown)
 		require.EqualValues(t, 8, s.Batches, "the others go on")
 		require.Equal(t, 4, b.memory.Objects())

@@ -118,7 +118,7 @@ func TestUndecidedAnswerIsAboutEveryAttempt(t *testing.T) {
 		}
 		result, s, err := b.run(t.Context())
 		require.ErrorContains(t, err, "batch 1 (keys 10 to 19) is unknown after 1 attempts")
-		require.ErrorContains(t, err, "the database cannot tell: 7 of its 10 rows are there")
+		require.ErrorContains(t, err, "the database cannot tell the outcome: 7 of its 10 rows are there")
 		require.Equal(t, []int64{1}, result.Unknown)
 		require.EqualValues(t, 3, s.Batches, "the others go on")
 	})
@@ -136,7 +136,7 @@ func TestKnownWithOtherRowsIsUnknown(t *testing.T) {
 			return loader.Ack{AlreadyApplied: true, Rows: 2}, nil
 		}
 		result, s, err := b.run(t.Context())
-		require.ErrorContains(t, err, "the database reports that batch 0 of run r is in with 2 rows, and it has 3")
+		require.ErrorContains(t, err, "the database reports batch 0 of run r as applied with 2 rows, and it has 3")
 		require.Equal(t, []int64{0}, result.Unknown)
 		require.Zero(t, b.memory.Resolved())
 		require.Zero(t, s.FailedBatches)

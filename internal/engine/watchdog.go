@@ -8,24 +8,24 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// A worker that has not moved for a minute is logged: people have waited sixty hours for loaders that printed nothing.
+// A worker without progress for a minute is logged: people have waited sixty hours for loaders that printed nothing.
 const (
-	stalledAfter = time.Minute
-	lookEvery    = 5 * time.Second
+	stalledAfter  = time.Minute
+	watchInterval = 5 * time.Second
 )
 
-// sighting is since when a worker has been seen doing the same.
-type sighting struct {
+// watched is a worker's activity and when it last changed.
+type watched struct {
 	activity stats.Activity
 	since    time.Time
 	logged   bool
 }
 
-// watch logs, once a stall, what the stalled worker waits for.
+// watch logs once for each stall what the worker waits for.
 func (r *run) watch(ctx context.Context) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
-	seen := make([]sighting, r.Workers)
+	seen := make([]watched, r.Workers)
 	for {
 		select {
 		case <-ctx.Done():
@@ -40,11 +40,11 @@ func (r *run) watch(ctx context.Context) {
 	}
 }
 
-// stalled compares what a worker does with the last sighting, and is true once when it becomes a stall. A body that is
-// still being read is no stall, however long it takes.
-func (s *sighting) stalled(a stats.Activity, now time.Time) bool {
+// stalled updates the activity and returns true once for each stall. A body that is still being read is no stall,
+// however long it takes.
+func (s *watched) stalled(a stats.Activity, now time.Time) bool {
 	if last := s.activity; last.State != a.State || last.Batch != a.Batch || last.Sent != a.Sent {
-		*s = sighting{activity: a, since: now}
+		*s = watched{activity: a, since: now}
 	}
 	if s.logged || a.Batch < 0 || a.State == event.WaitRate || now.Sub(s.since) < stalledAfter {
 		return false

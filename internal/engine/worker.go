@@ -27,7 +27,7 @@ func newWorker(r *run, index int) *worker {
 	return w
 }
 
-// connected returns the innermost layer: it sends the batch over the worker's session, opening one where there is none.
+// connected returns the innermost layer: it sends the batch over the worker's session, and opens one if there is none.
 func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error) {
 	w.enter(event.Connecting)
 	if w.session == nil {
@@ -45,7 +45,7 @@ func (w *worker) connected(ctx context.Context, t *delivery) (loader.Ack, error)
 	return ack, err
 }
 
-// work loads batches until there are no more, or until ctx ends, which is no failure of this worker.
+// work loads batches until there are no more or ctx ends, which is not an error of the worker.
 func (w *worker) work(ctx context.Context) error {
 	defer w.endSession()
 	defer w.enter(event.Idle)
@@ -59,19 +59,19 @@ func (w *worker) work(ctx context.Context) error {
 			break
 		}
 		err := w.deliver(ctx, number, p)
-		if err != nil && !othersGoOn(err) {
+		if err != nil && !onlyThisOne(err) {
 			return err
 		}
 		if err != nil {
-			w.Log.Error("a batch is given up, the others go on", "error", err)
+			w.Log.Error("a batch is given up, the others continue", "error", err)
 			w.note(err)
 		}
 	}
 	return nil
 }
 
-// waitForRoom waits while the committers have enough to do, and reports whether one more batch is to be uploaded. The
-// database is what the worker waits for then.
+// waitForRoom waits while the committers have enough groups, that is for the database, and reports whether to upload
+// one more batch.
 func (w *worker) waitForRoom() bool {
 	if w.groups == nil || w.groups.hasRoom() {
 		return true
@@ -80,8 +80,8 @@ func (w *worker) waitForRoom() bool {
 	return w.groups.waitForRoom(w.handoutCtx)
 }
 
-// waitForSlot waits until one more batch is to be sent, and reports whether there is to be one. It comes before a
-// number is handed out, so that a run that is asked to stop has no batches that wait for their turn.
+// waitForSlot waits for the start of one more batch, and reports whether there is one. It waits before a number is
+// handed out, so that a run that is asked to stop has no waiting batches.
 func (w *worker) waitForSlot() (slot, bool) {
 	if w.schedule == nil {
 		return slot{}, true
@@ -90,7 +90,7 @@ func (w *worker) waitForSlot() (slot, bool) {
 	return w.schedule.wait(w.handoutCtx)
 }
 
-// deliver fetches and loads a batch, and gives its buffer back.
+// deliver fetches and loads a batch, and releases its buffer.
 func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	w.enter(event.WaitBuffer)
 	b, err := w.Source.Batch(ctx, number)
@@ -106,7 +106,7 @@ func (w *worker) deliver(ctx context.Context, number int64, p slot) error {
 	b.AllRead = func() { w.enter(event.WaitAck) }
 	t := newDelivery(b, w.Begun(number))
 	if w.schedule != nil {
-		w.schedule.settle(p, t.encoded)
+		w.schedule.correct(p, t.encoded)
 		t.intended = p.intended
 	}
 	if _, err = w.load(ctx, t); err == nil && w.groups != nil {

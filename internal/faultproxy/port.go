@@ -23,7 +23,12 @@ func FreePort(t testing.TB) string {
 	}
 	for {
 		port := first + rand.IntN(end-first)
-		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		syscall.ForkLock.RLock() // SOCK_CLOEXEC would do without, and is Linux's
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+		if err == nil {
+			syscall.CloseOnExec(fd)
+		}
+		syscall.ForkLock.RUnlock()
 		require.NoError(t, err)
 		if syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) != nil {
 			_ = syscall.Close(fd)

@@ -1,16 +1,15 @@
 // Package feed makes batches ready to send, in a fixed ring of buffers whose size is the program's memory.
 //
-// Row i of a run has the drawn columns of dataset row i mod D. With B rows a batch, D being a whole number of batches,
-// batch k therefore looks like batch k mod (D/B), its template, except for the derived columns. Templates are encoded
-// before the clock starts; a batch is then made by stamping the derived fields of the buffer that holds its template,
-// one memory access a row. Where no free buffer holds it, because the wanted one is still being sent or because memory
-// holds fewer buffers than there are templates, a free buffer is encoded again: a refill. So a straggler, a retry or a
-// small machine costs CPU, but no caller waits for one particular buffer.
+// Row i of a run has the drawn columns of dataset row i mod D. With B rows a batch, and D a multiple of B, batch k equals
+// batch k mod (D/B), its template, except for the derived columns. Templates are encoded before the clock starts. A batch
+// is made by stamping the derived fields of a buffer that holds its template, one memory access a row. If no free buffer
+// holds it, because it is still being sent or there are fewer buffers than templates, a free buffer is encoded again: a
+// refill. So a straggler, a retry or a small machine costs CPU, but no caller waits for a particular buffer.
 //
-// A format that cannot be stamped (parquet) is encoded for every batch. Those are no refills: more memory would not avoid
+// A format that cannot be stamped (parquet) is encoded for every batch. These are not refills: more memory would not avoid
 // them.
 //
-// The feed does not choose: the engine asks for a batch by number and keeps it over all its attempts.
+// The engine chooses: it asks for a batch by number and holds it for all attempts.
 package feed
 
 import (
@@ -35,10 +34,9 @@ type Feed struct {
 	plan   plan
 	memory []byte
 
-	// free holds one token for each buffer in stock. The holder of a token finds a buffer there; Go serves the receivers
-	// of a channel in the order in which they came.
+	// free has one token for each buffer in stock; who receives one may take a buffer. Go serves receivers in their order.
 	free    chan struct{}
-	scratch sync.Pool // of *scratch: one for each caller that encodes or stamps at the moment
+	scratch sync.Pool // of *scratch
 	refills atomic.Int64
 
 	mu     sync.Mutex
@@ -46,15 +44,15 @@ type Feed struct {
 	closed bool
 }
 
-// content identifies a template: that of the run's last batch may be shorter than the same one elsewhere.
+// content identifies what a buffer holds. The run's last batch may have fewer rows than others of its template.
 type content struct {
 	template int64
 	rows     int
 }
 
-// buffer is one place of the ring. It belongs to the stock, or to the caller who took it, or to the batch that is out.
+// buffer is one of the ring. It belongs to the stock, to the caller who took it, or to a batch in use.
 type buffer struct {
-	memory  []byte // empty; its capacity is the buffer
+	memory  []byte // empty; its capacity is the buffer's size
 	encoded []byte // head, rows and tail, in memory
 	offsets encode.Offsets
 	head    int     // bytes
@@ -62,11 +60,11 @@ type buffer struct {
 	number  int64   // the batch that is encoded, −1 = none
 	content content // of that batch
 
-	list  *list.List // of the stock that it is in …
+	list  *list.List // the list of stock that it is in
 	place *list.Element
 }
 
-// New maps the memory of the ring without touching it; Fill does that.
+// New reserves the memory of the ring; Fill touches it.
 func New(c Config) (*Feed, error) {
 	p, err := newPlan(c)
 	if err != nil {
@@ -92,9 +90,9 @@ func New(c Config) (*Feed, error) {
 	return f, nil
 }
 
-// Fill encodes the first batches that are not done, one for each buffer and `parallel` of them at a time, so that
-// templates are there and memory is mapped before the clock starts. After each it calls progress, unless nil, with the
-// bytes that were encoded; several goroutines do that at once. When ctx ends, Fill returns its error.
+// Fill encodes the first batches that are not done, one for each buffer, `parallel` at a time, so that templates exist and
+// memory is mapped before the clock starts. After each it calls progress, unless nil, with the encoded bytes, from several
+// goroutines. When ctx ends, Fill returns its error.
 func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64)) error {
 	wanted := f.plan.first(f.Buffers())
 	batches := make([]*batch.Batch, len(wanted))
@@ -114,7 +112,7 @@ func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64
 		})
 	}
 	err := g.Wait()
-	// They are held until now so that each gets a buffer of its own, and given back in the order they are needed in.
+	// Each needs its own buffer, so they are held until now, and released in the order in which they are needed.
 	for _, b := range batches {
 		if b != nil {
 			b.Release()
@@ -123,9 +121,8 @@ func (f *Feed) Fill(ctx context.Context, parallel int, progress func(bytes int64
 	return err
 }
 
-// Batch makes batch number ready, 0 ≤ number, and waits for a free buffer if there is none; when ctx ends first, it
-// returns the context's error. The caller holds the batch and ends that with Release. The buffer returns to the ring
-// when, besides, every body opened on the batch is closed.
+// Batch returns the batch with that number, 0 ≤ number. It waits for a free buffer, or until ctx ends, and then returns its
+// error. The caller must Release the batch. Its buffer returns to the ring once every body opened on it is closed as well.
 func (f *Feed) Batch(ctx context.Context, number int64) (*batch.Batch, error) {
 	b, refill, err := f.batch(ctx, number)
 	if refill {
@@ -177,7 +174,7 @@ func (f *Feed) batch(ctx context.Context, number int64) (b *batch.Batch, refill 
 	return b, refill, nil
 }
 
-// take finds a buffer for a caller who has a token.
+// take removes a buffer from the stock. The caller must have a token.
 func (f *Feed) take(number int64) (buf *buffer, hit bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -199,15 +196,14 @@ func (f *Feed) put(buf *buffer) {
 // Buffers returns the size of the ring.
 func (f *Feed) Buffers() int { return cap(f.free) }
 
-// Free returns how many buffers are not out at the moment.
+// Free returns how many buffers are not in use.
 func (f *Feed) Free() int { return len(f.free) }
 
-// Refills counts the batches that had to be encoded after Fill although their template repeats. Where all rows are
-// distinct nothing repeats and nothing counts.
+// Refills returns how many batches were encoded after Fill although their template repeats. It is 0 if all rows are
+// distinct.
 func (f *Feed) Refills() int64 { return f.refills.Load() }
 
-// Close unmaps the ring. Every batch must have been given back before: while one is out, Close does nothing but return
-// an error, since unmapped memory under a reader ends the program.
+// Close unmaps the ring. While a batch is in use, it only returns an error: reading unmapped memory would end the program.
 func (f *Feed) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,7 +211,7 @@ func (f *Feed) Close() error {
 		return nil
 	}
 	if out := cap(f.free) - len(f.free); out > 0 {
-		return fmt.Errorf("feed: closed with %d batches still out", out)
+		return fmt.Errorf("feed: closed with %d batches in use", out)
 	}
 	f.closed = true
 	memory := f.memory

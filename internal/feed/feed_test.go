@@ -230,7 +230,7 @@ func TestClose(t *testing.T) {
 	require.NoError(t, err)
 	b, err := f.Batch(t.Context(), 0)
 	require.NoError(t, err)
-	require.EqualError(t, f.Close(), "feed: closed with 1 batches still out")
+	require.EqualError(t, f.Close(), "feed: closed with 1 batches in use")
 	assert.EqualValues(t, 0xFF, b.Encoded[len(b.Encoded)-1], "still mapped")
 	b.Release()
 	require.NoError(t, f.Close())
@@ -378,7 +378,7 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 	c.Encoder = lying{c.Encoder}
 	f := newFeed(t, c)
 	_, err := f.Batch(t.Context(), 0)
-	require.ErrorContains(t, err, "more than MaxRow promised")
+	require.ErrorContains(t, err, "more than MaxRow allows")
 	assert.Equal(t, 2, f.Free())
 }
 

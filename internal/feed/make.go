@@ -7,13 +7,13 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Rows are made and stamped in pieces that stay in the CPU's second-level cache between the two steps.
+// Rows are generated and then encoded in pieces that fit the CPU's second-level cache.
 const (
-	pieceBytes = 128 << 10 // of column data, when encoding
-	pieceRows  = 4096      // at most, and when stamping
+	pieceBytes = 128 << 10 // column data of a piece, when encoding
+	pieceRows  = 4096      // rows of a piece, at most
 )
 
-// scratch is one goroutine's space to make a piece in.
+// scratch is one goroutine's memory for a piece.
 type scratch struct {
 	block *rows.Block
 	rows  int // to encode at a time
@@ -26,7 +26,7 @@ func newScratch(p plan) *scratch {
 	}
 }
 
-// encode writes the whole batch into a buffer that the caller owns.
+// encode writes a whole batch into a buffer of the caller.
 func (f *Feed) encode(buf *buffer, number int64) error {
 	s := f.scratch.Get().(*scratch)
 	defer f.scratch.Put(s)
@@ -48,13 +48,13 @@ func (f *Feed) encode(buf *buffer, number int64) error {
 	}
 	out = e.AppendTail(out)
 	if cap(out) != cap(buf.memory) {
-		return fmt.Errorf("feed: batch %d took %d bytes of %s, more than MaxRow promised", number, len(out), e.Format())
+		return fmt.Errorf("feed: batch %d took %d bytes of %s, more than MaxRow allows", number, len(out), e.Format())
 	}
 	buf.encoded, buf.number, buf.content = out, number, c
 	return nil
 }
 
-// stamp turns the batch that the buffer holds into another one of the same template.
+// stamp turns the buffer's batch into another one of the same template.
 func (f *Feed) stamp(buf *buffer, number int64) {
 	s := f.scratch.Get().(*scratch)
 	defer f.scratch.Put(s)

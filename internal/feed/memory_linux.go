@@ -2,8 +2,8 @@ package feed
 
 import "golang.org/x/sys/unix"
 
-// mapMemory maps n bytes of zeros outside Go's heap, where the garbage collector neither counts nor scans them. Huge
-// pages are optional: kernels without them refuse the call, which costs speed only.
+// mapMemory maps n zero bytes outside of Go's heap, where the garbage collector neither counts nor scans them. A kernel
+// without huge pages refuses Madvise, which only costs speed.
 func mapMemory(n int64) ([]byte, error) {
 	memory, err := unix.Mmap(-1, 0, int(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {

@@ -11,25 +11,24 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Config is what a feed is made from.
+// Config configures a feed.
 type Config struct {
 	Dataset dataset.Dataset
 	Encoder encode.Encoder // for the dataset's schema; see NewEncoder
 	Run     string         // the run's id
 
 	FirstKey  int64 // number of the run's first row, ≥ 0
-	Rows      int64 // of the run, ≥ 1; an upper bound where the run's end is a time
+	Rows      int64 // of the run, ≥ 1; an upper bound if the run ends by time
 	BatchRows int64 // B, ≥ 1; the run's last batch may have fewer
 	Distinct  int64 // D, a multiple of BatchRows; 0 = all rows are distinct. More than Rows is allowed.
-	Buffers   int   // of the ring, ≥ 1; for a hit every time as many as templates (D/B) and a few for what is in flight
+	Buffers   int   // of the ring, ≥ 1; without refills as many as templates (D/B) and a few for batches in use
 
-	// Done reports whether a batch will not be asked for, since an earlier process has delivered it; nil = none is. Fill
-	// spends no buffer on those.
+	// Done reports whether an earlier process has delivered a batch, so that Fill leaves it out; nil = none.
 	Done func(number int64) bool
 }
 
-// NewEncoder makes the encoder for a run of the dataset: with digits for the run's last row, so that every batch of the
-// run can be stamped over every other.
+// NewEncoder returns the encoder for a run of the dataset, with digits for the run's last row, so that any batch of the run
+// can be stamped over any other.
 func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (encode.Encoder, error) {
 	last := rows.NewBlock(d.Schema())
 	last.Reset(1)
@@ -37,11 +36,10 @@ func NewEncoder(f batch.Format, d dataset.Dataset, firstKey, runRows int64) (enc
 	return encode.New(f, d.Schema(), encode.Options{Digits: encode.Digits(last)})
 }
 
-// bufferAlign keeps buffers on pages of their own.
+// bufferAlign is the size of a page: buffers share none.
 const bufferAlign = 4096
 
-// BufferBytes returns the memory of one buffer of the ring: head, rows of the greatest length and tail, rounded up to
-// pages.
+// BufferBytes returns the size of a buffer of the ring: head, rows of maximum length and tail, rounded up to pages.
 func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	var bytes int64
 	if p, ok := e.(encode.PerBatch); ok {
@@ -52,17 +50,16 @@ func BufferBytes(e encode.Encoder, batchRows int64) int64 {
 	return (bytes + bufferAlign - 1) / bufferAlign * bufferAlign
 }
 
-// Memory returns what the ring of a valid config takes, in bytes: for every buffer BufferBytes, and for each of its
-// rows an offset of 4 bytes for the row and one for each derived column, unless the format notes none. Not in it is
-// the scratch space of callers that encode or stamp at the moment, less than 1 MiB each, or three times the longest row
-// if that is more.
+// Memory returns the bytes of the ring of a valid config: for every buffer BufferBytes, and for each of its rows 4 bytes
+// for its offset and for that of each derived column, if the format has them. It does not include the scratch memory of
+// each caller that encodes or stamps: less than 1 MiB, or three times the longest row.
 func Memory(c Config) int64 {
 	rowOffsets, fieldOffsets := offsets(c)
 	return int64(c.Buffers) * (BufferBytes(c.Encoder, c.BatchRows) + 4*(rowOffsets+fieldOffsets))
 }
 
-// offsets returns how many of them a buffer notes: none where a row is no run of bytes, even if the format (columns)
-// can be stamped, since it finds its places by the number of rows.
+// offsets returns how many offsets a buffer has: none if rows are not contiguous, where stamping (columns) needs only the
+// number of rows.
 func offsets(c Config) (ofRows, ofFields int64) {
 	if _, ok := c.Encoder.(encode.PerBatch); ok {
 		return 0, 0
@@ -80,7 +77,7 @@ func derivedColumns(s rows.Schema) int64 {
 	return n
 }
 
-// plan is a checked config and what follows from it.
+// plan is a checked config with derived values.
 type plan struct {
 	Config
 	stamper     encode.Stamper // nil: the format cannot be stamped
@@ -121,7 +118,7 @@ func newPlan(c Config) (plan, error) {
 		p.templates = c.Distinct / c.BatchRows
 	}
 	p.bufferBytes = BufferBytes(c.Encoder, c.BatchRows)
-	if p.bufferBytes > math.MaxUint32 { // what is around the rows grows with them
+	if p.bufferBytes > math.MaxUint32 { // with head and tail, which grow with the rows
 		return plan{}, fmt.Errorf("feed: a batch of %d rows takes up to %d bytes, which does not fit a buffer of 4 GiB", c.BatchRows, p.bufferBytes)
 	}
 	return p, nil
@@ -134,7 +131,7 @@ func (p *plan) content(number int64) content {
 	}
 }
 
-// first lists the first n batches that will be asked for, or all of them if they are fewer.
+// first returns the first n batches that are not done, or all of them.
 func (p *plan) first(n int) []int64 {
 	var numbers []int64
 	for k := int64(0); k < p.batches && len(numbers) < n; k++ {

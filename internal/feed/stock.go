@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// stock is the free buffers of a ring, with the choice which one to give out. It is not safe for concurrent use.
+// stock has the free buffers of a ring and chooses which one to use next. It is not safe for concurrent use.
 type stock struct {
-	holding map[content][]*buffer // the encoded ones by what they hold, the newest last
-	// sole are those that hold what no other free one held when they came back, in that order; surplus are the others,
-	// those never encoded first.
+	holding map[content][]*buffer // encoded buffers by content, the newest last
+	// sole has buffers whose content no other free buffer had when they were added, in that order; surplus has the others,
+	// beginning with those that were never encoded.
 	sole, surplus list.List
 }
 
@@ -24,15 +24,14 @@ func (s *stock) add(b *buffer) {
 	b.list, b.place = to, to.PushBack(b)
 }
 
-// take removes and returns a free buffer; there must be one. hit reports whether it holds what is wanted. Which one it
-// gives out otherwise decides what will be missing later:
+// take removes and returns a free buffer; there must be one. hit reports whether it has the wanted content. Without a hit
+// the choice decides which template is lost:
 //
-// Surplus goes first. If it did not, a straggler, whose template meanwhile got a second buffer, would leave the ring
-// one template short for ever, and each round would have to encode one again.
+// Surplus goes first. Otherwise a straggler, whose template has got a second buffer by then, would leave the ring one
+// template short forever, and every round would encode one again.
 //
-// Then the one that came back last, since templates are needed in turn and so that one is needed latest. Taking the
-// one that came back first would throw away the template needed next: a ring only a little too small for all templates
-// would never again hold the right one.
+// Then the buffer that was added last: templates are used in order, so its one is needed last. Taking the oldest would
+// lose the template that is needed next, and a ring slightly too small for all templates would never have a hit again.
 func (s *stock) take(want content) (b *buffer, hit bool) {
 	if held := s.holding[want]; len(held) > 0 {
 		b, hit = held[len(held)-1], true

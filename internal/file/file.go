@@ -1,4 +1,4 @@
-// Package file reads the files that a user names, and writes those that a user asks for.
+// Package file reads and writes the files that a user names.
 package file
 
 import (
@@ -14,14 +14,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Limits of what is read whole. A parser may take thirty times the bytes of its text.
+// Limits for Read. A parser may take thirty times the bytes of its text.
 const (
 	MaxSettings = 1 << 20  // what people write: plans, settings, prices, passwords
 	MaxCerts    = 16 << 20 // the bundles of systems have 250 KB
 )
 
-// Read reads a whole file, or all that a pipe has. More than most bytes are an error and are not kept in memory:
-// /dev/zero has no end.
+// Read reads a whole file or pipe. More than most bytes are an error: /dev/zero has no end.
 func Read(path string, most int64) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -38,9 +37,9 @@ func Read(path string, most int64) ([]byte, error) {
 	return text, nil
 }
 
-// Write puts a text into a file, through links. A regular file is replaced when its successor is whole, and keeps its
-// mode, and its owner where the system allows that. Where it cannot be replaced, as in a folder that is not writable,
-// it is written in place. So is what is no regular file: a device, a pipe, /dev/stdout.
+// Write writes a file, through links. A regular file is replaced once the new one is complete, with its mode, and its
+// owner if the system allows that. What cannot be replaced is written in place: a file in a read-only folder, a device,
+// a pipe, /dev/stdout.
 func Write(path string, text []byte) error {
 	at, err := locate(path)
 	if err != nil {
@@ -51,8 +50,8 @@ func Write(path string, text []byte) error {
 		return err
 	}
 	if at.replace {
-		err := at.replaceBy(text)
-		if err == nil || at.old == nil || !inPlaceMayDo(err) {
+		err := at.replaceWith(text)
+		if err == nil || at.old == nil || !isReadOnly(err) {
 			return err
 		}
 	}
@@ -64,21 +63,20 @@ func Write(path string, text []byte) error {
 	return errors.Join(err, out.Close())
 }
 
-// Replace puts a text into a file of this program's own, durably: a crash leaves the old file or the new one, whole. It
-// writes beside the old file, syncs and renames, then syncs the folder that holds the name. Only one process at a time
-// may replace a file.
+// Replace writes a file of this program's own, durably: a crash leaves the old file or the new one. Only one process at
+// a time may replace a file.
 func Replace(path string, text []byte) error {
-	beside := path + ".new"
-	if err := WriteSynced(beside, text); err != nil {
+	temp := path + ".new"
+	if err := WriteSynced(temp, text); err != nil {
 		return err
 	}
-	if err := os.Rename(beside, path); err != nil {
+	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
 }
 
-// WriteSynced is os.WriteFile, durably but for the name.
+// WriteSynced is os.WriteFile with a sync of the content, not of the name.
 func WriteSynced(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -88,7 +86,7 @@ func WriteSynced(path string, text []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// SyncFolder brings the names in a folder to the disk.
+// SyncFolder syncs the names in a folder.
 func SyncFolder(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
@@ -97,18 +95,18 @@ func SyncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Writable reports why Write could not write the file, as far as that can be found out without a change to it. A pipe is
-// not opened: its reader would take the closing for the end.
+// Writable returns the error that Write would have, as far as that shows without a change to the file. A pipe is not
+// opened: its reader would see an end when it is closed.
 func Writable(path string) error {
 	at, err := locate(path)
 	if err != nil || !at.replace {
 		return err
 	}
-	trial, err := at.beside()
+	temp, err := at.createTemp()
 	if err == nil {
-		return errors.Join(trial.Close(), os.Remove(trial.Name()))
+		return errors.Join(temp.Close(), os.Remove(temp.Name()))
 	}
-	if at.old == nil || !inPlaceMayDo(err) {
+	if at.old == nil || !isReadOnly(err) {
 		return err
 	}
 	out, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -118,12 +116,12 @@ func Writable(path string) error {
 	return out.Close()
 }
 
-// place is where a file is to be written.
+// place is where Write writes a file.
 type place struct {
 	path    string      // without links
-	old     fs.FileInfo // nil: nothing is there yet
+	old     fs.FileInfo // nil: there is no file yet
 	replace bool        // by another file, rather than in place
-	stream  *os.File    // of this process; nil: none
+	stream  *os.File    // stdout or stderr if the path is theirs
 }
 
 func locate(path string) (place, error) {
@@ -139,36 +137,33 @@ func locate(path string) (place, error) {
 		return p, errors.New("it is a folder")
 	}
 	p.old = info
-	// Opened by its name it would be cut and written from its beginning. A socket, or the terminal of a user before su,
-	// cannot be opened.
+	// To open it by name would truncate it; a socket, or the terminal of a user before su, cannot be opened at all.
 	for _, own := range []*os.File{os.Stdout, os.Stderr} {
 		if is, err := own.Stat(); err == nil && os.SameFile(info, is) {
-			p.stream = own
-			p.replace = false
+			p.stream, p.replace = own, false
 			return p, nil
 		}
 	}
-	// A link in /proc/self/fd may lead to a file that has lost its name.
-	there, err := os.Stat(p.path)
-	p.replace = info.Mode().IsRegular() && err == nil && os.SameFile(info, there)
+	resolved, err := os.Stat(p.path) // a link in /proc/self/fd may lead to a file that has lost its name
+	p.replace = info.Mode().IsRegular() && err == nil && os.SameFile(info, resolved)
 	return p, nil
 }
 
-// inPlaceMayDo reports whether a file that could not be replaced may be writable all the same: the folder belongs to
-// others, or the file is mounted.
-func inPlaceMayDo(err error) bool {
+// isReadOnly reports whether a file could not be replaced because of its folder: that belongs to others, or the file is
+// mounted. It may still be writable in place.
+func isReadOnly(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
 
-func (p place) replaceBy(text []byte) error {
-	out, err := p.beside()
+func (p place) replaceWith(text []byte) error {
+	out, err := p.createTemp()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(out.Name()) }() // it has its own name by then when all went well
+	defer func() { _ = os.Remove(out.Name()) }() // fails after the rename
 	_, err = out.Write(text)
 	if p.old != nil {
-		keepOwner(out, p.old) // before the mode, of which a change of owner takes bits away
+		keepOwner(out, p.old) // before the mode, some bits of which a change of owner clears
 		err = errors.Join(err, out.Chmod(p.old.Mode()))
 	}
 	if err = errors.Join(err, out.Close()); err != nil {
@@ -177,22 +172,21 @@ func (p place) replaceBy(text []byte) error {
 	return os.Rename(out.Name(), p.path)
 }
 
-// beside makes a file with a name of its own in the folder of another. It is never open to more users than that one.
-func (p place) beside() (*os.File, error) {
-	mode := fs.FileMode(0o644) // but for the umask
+// createTemp creates a file in the place's folder, which no more users can read than the old file.
+func (p place) createTemp() (*os.File, error) {
+	mode := fs.FileMode(0o644) // the umask applies
 	if p.old != nil {
 		mode = p.old.Mode().Perm()
 	}
 	name := filepath.Join(filepath.Dir(p.path), ".terapush-"+rand.Text())
 	out, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	var of *fs.PathError
-	if errors.As(err, &of) {
-		return nil, fmt.Errorf("making a file in its folder: %w", of.Err) // without its path, which no user has given
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		return nil, fmt.Errorf("making a file in its folder: %w", e.Err) // without its path, which the user has not given
 	}
 	return out, err
 }
 
-// Same reports whether two paths are one file, by whatever names and links, also if there is none yet.
+// Same reports whether two paths lead to one file, which need not exist.
 func Same(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
@@ -202,12 +196,11 @@ func Same(a, b string) bool {
 	return Resolve(a) == Resolve(b)
 }
 
-// Resolve returns where a file is, or would be made, without links.
+// Resolve returns the absolute path of a file without links. The file, or that of the last link, need not exist.
 func Resolve(path string) string {
-	const most = 40 // links, as the kernel has it
-	for range most {
-		if there, err := filepath.EvalSymlinks(path); err == nil {
-			path = there
+	for range 40 { // the kernel's limit
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			path = real
 			break
 		}
 		next, err := os.Readlink(path)
@@ -222,8 +215,8 @@ func Resolve(path string) string {
 	if folder, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
 		path = filepath.Join(folder, filepath.Base(path))
 	}
-	if whole, err := filepath.Abs(path); err == nil {
-		return whole
+	if absolute, err := filepath.Abs(path); err == nil {
+		return absolute
 	}
 	return path
 }

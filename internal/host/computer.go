@@ -3,31 +3,21 @@ package host
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/terapush/terapush/internal/units"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// computer checks cores, memory and clocks.
-func (e *checks) computer() []loader.Finding {
-	return []loader.Finding{e.cores(), e.throttling(), e.memory(), e.governor(), e.clock()}
-}
-
-// bytesPerCore is what a core sends in a second, with the making of rows and TLS: the methods take 0.25 to 0.8 s of CPU a
+// bytesPerCore is what a core sends in a second, with making rows and TLS: the methods take 0.25 to 0.8 s of CPU a
 // gigabyte, and TLS 0.4 s. It is a rule of thumb; calibrate measures.
 const bytesPerCore = 1e9
 
 func (e *checks) cores() loader.Finding {
-	const check = "cores"
 	c := e.Cores
 	if c.Usable <= 0 {
-		return unknown(check, "cannot be read")
+		return unknown("cannot be read")
 	}
 	found := english.Plural(c.Usable, "core", "")
 	switch {
@@ -36,96 +26,120 @@ func (e *checks) cores() loader.Finding {
 	case c.Machine > c.Usable:
 		found = fmt.Sprintf("%d of %d, by GOMAXPROCS or CPU affinity", c.Usable, c.Machine)
 	}
-	if need := int(math.Ceil(float64(e.want.BitsPerSecond) / 8 / bytesPerCore)); c.Usable < need {
-		return warn(check, fmt.Sprintf("%s; %s take about %d, one for each GB/s with TLS", found, gbps(e.want.BitsPerSecond), need),
-			moreCores(c.Quota > 0, c.Machine > c.Usable, need))
+	need := int(math.Ceil(float64(e.want.BitsPerSecond) / 8 / bytesPerCore))
+	if c.Usable >= need {
+		return ok(found)
 	}
-	return ok(check, found)
-}
-
-func moreCores(quota, held bool, need int) string {
+	fix := "a machine with more cores; terapush calibrate measures what this one can do"
 	switch {
-	case quota:
-		return fmt.Sprintf("docker update --cpus %d CONTAINER, or resources.limits.cpu in Kubernetes", need)
-	case held:
-		return "unset GOMAXPROCS; taskset --all-tasks --cpu-list 0-$(($(nproc --all)-1)) terapush …"
-	default:
-		return "a machine with more cores; terapush calibrate measures what this one can do"
+	case c.Quota > 0:
+		fix = moreQuota(need)
+	case c.Machine > c.Usable:
+		fix = "unset GOMAXPROCS; taskset --all-tasks --cpu-list 0-$(($(nproc --all)-1)) terapush …"
 	}
+	return warn(fmt.Sprintf("%s; %s take about %d, one for each GB/s with TLS",
+		found, gbps(e.want.BitsPerSecond), need), fix)
 }
 
-// throttling warns from one period of a hundred on.
+func moreQuota(cores int) string {
+	return fmt.Sprintf("docker update --cpus %d CONTAINER, or resources.limits.cpu in Kubernetes", cores)
+}
+
+// throttling warns if one period in a hundred was throttled.
 func (e *checks) throttling() loader.Finding {
-	const check = "CPU throttling"
 	c := e.Cores
 	switch {
-	case c.Periods == 0 && c.Quota > 0:
-		return unknown(check, "the cgroup's cpu.stat cannot be read")
-	case c.Periods == 0 && c.Machine == 0:
-		return unknown(check, "cannot be read")
+	case c.Periods == 0 && (c.Quota > 0 || c.Machine == 0):
+		return unknown("the cgroup's cpu.stat cannot be read")
 	case c.Periods == 0:
-		return ok(check, "no quota of a cgroup")
+		return ok("no quota of a cgroup")
 	}
-	share := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods", units.Count(c.Throttled), units.Count(c.Periods))
-	if c.Throttled*100 >= c.Periods && c.Throttled > 0 {
-		return warn(check, share+": all connections stood still until each ended", moreCores(true, true, max(c.Machine, 1)))
+	found := fmt.Sprintf("the cgroup's quota was used up in %s of %s periods",
+		units.Count(c.Throttled), units.Count(c.Periods))
+	if c.Throttled > 0 && c.Throttled*100 >= c.Periods {
+		return warn(found+": all connections stood still until each ended", moreQuota(max(c.Machine, 1)))
 	}
-	return ok(check, share)
+	return ok(found)
 }
 
 func (e *checks) memory() loader.Finding {
-	const check = "memory"
-	if e.Memory <= 0 {
-		return unknown(check, "cannot be read")
-	}
 	found := fmt.Sprintf("%s, of which buffers may take %s", size(e.Memory), size(e.want.Memory))
 	switch {
+	case e.Memory <= 0:
+		return unknown("cannot be read")
 	case e.want.BatchBytes > e.Memory:
-		return fail(check, fmt.Sprintf("%s do not hold one batch of %s", size(e.Memory), size(e.want.BatchBytes)),
+		return fail(fmt.Sprintf("%s do not hold one batch of %s", size(e.Memory), size(e.want.BatchBytes)),
 			"--batch-bytes "+flagSize(e.Memory/16))
 	case e.want.Memory <= 0:
-		return ok(check, size(e.Memory))
+		return ok(size(e.Memory))
 	case e.want.Memory > e.Memory/4*3:
-		return warn(check, found+": the kernel ends a process that takes more than there is", "--memory "+flagSize(e.Memory/4))
-	default:
-		return ok(check, found)
+		return warn(found+": the kernel kills a process that takes too much", "--memory "+flagSize(e.Memory/4))
 	}
+	return ok(found)
 }
 
-func (e *checks) governor() loader.Finding {
-	const check = "CPU governor"
-	if len(e.Governors) == 0 {
-		return unknown(check, "no frequency is set here: the hypervisor decides, or the folder is hidden")
+// otherFiles is how many files a push has open beside its connections: journal, standard streams, the poller, name
+// look-ups.
+const otherFiles = 32
+
+// fewestFiles is how many a push needs to start. Workers without a file for their connection retry, and the others load
+// meanwhile: 8 workers completed a push with 10 files, and none with 8.
+const fewestFiles = 9
+
+// connectionsEach is how many connections a worker may have at once: to a store and to the database, the old one and
+// the new one of a retry.
+const connectionsEach = 4
+
+// files checks the limit that Go has raised to the hard one, which only root raises.
+func (e *checks) files() loader.Finding {
+	const plenty = 65536
+	fix := fmt.Sprintf("ulimit -n %d, as root, or LimitNOFILE=%d in the unit", plenty, plenty)
+	found := units.Count(e.OpenFiles)
+	switch {
+	case e.OpenFiles <= 0:
+		return unknown("the limit cannot be read")
+	case e.OpenFiles < fewestFiles:
+		return fail(fmt.Sprintf("%s, and a push opens %d before its first connection", found, fewestFiles), fix)
+	case e.OpenFiles < int64(e.want.Workers*connectionsEach+otherFiles):
+		return warn(fmt.Sprintf("%s are few for %d workers of up to %d connections",
+			found, e.want.Workers, connectionsEach), fix)
 	}
-	found := strings.Join(e.Governors, ", ")
-	if slices.Contains(e.Governors, "powersave") || slices.Contains(e.Governors, "conservative") {
-		return warn(check, found+": cores may stay below their frequency under load", "cpupower frequency-set -g performance")
-	}
-	return ok(check, found)
+	return ok(found)
 }
 
-// clock warns of clocks that are read by a call into the hypervisor or a slow device, microseconds each: a push reads the
-// clock for every write.
-func (e *checks) clock() loader.Finding {
-	const check = "clock source"
-	switch e.ClockSource {
-	case "":
-		return unknown(check, "cannot be read")
-	case "xen", "acpi_pm", "hpet", "jiffies", "refined-jiffies":
-		return warn(check, e.ClockSource+": to look at the clock takes microseconds",
-			"echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource")
-	default:
-		return ok(check, e.ClockSource)
+// ports counts those for one address of the target; a closed connection keeps its port for a minute. A run may have
+// several addresses, or a Unix socket without ports, so this is never a failure.
+func (e *checks) ports() loader.Finding {
+	const name = "net.ipv4.ip_local_port_range"
+	span, read := e.Numbers(name, 2)
+	if !read || span[1] < span[0] {
+		return unknown(name + " cannot be read")
 	}
+	ports := span[1] - span[0] + 1
+	found := fmt.Sprintf("%s, from %d to %d", units.Count(ports), span[0], span[1])
+	if ports < int64(e.want.Workers*connectionsEach) {
+		return warn(fmt.Sprintf("%s: few for %d workers, since a closed connection keeps its port for a minute",
+			found, e.want.Workers), fmt.Sprintf(`sysctl -w %s="1024 65535"`, name))
+	}
+	return ok(found)
 }
 
-// gbps formats bits a second in the unit of network cards.
-func gbps(bits int64) string { return figure(float64(bits)/1e9) + " Gbps" }
-
-// figure formats a number with at most two digits behind the point and no trailing zeros.
-func figure(n float64) string { return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64) }
-
-func size(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
-
-// flagSize formats a size as flags take it, in whole MiB.
-func flagSize(n int64) string { return strconv.FormatInt(max(n>>20, 1), 10) + "MiB" }
+func (e *checks) tracking() loader.Finding {
+	const count, limit = "net.netfilter.nf_conntrack_count", "net.netfilter.nf_conntrack_max"
+	used, counted := e.Numbers(count, 1)
+	most, limited := e.Numbers(limit, 1)
+	switch {
+	case len(e.Sysctls) == 0:
+		return unknown("/proc/sys cannot be read")
+	case !counted || !limited:
+		return ok("connections are not tracked")
+	case most[0] == 0: // no limit
+		return ok(units.Count(used[0]) + " tracked connections, without a limit")
+	}
+	found := fmt.Sprintf("%s of %s tracked connections", units.Count(used[0]), units.Count(most[0]))
+	if most[0]-used[0] < int64(e.want.Workers*connectionsEach) {
+		return warn(fmt.Sprintf("%s: little room for %d workers", found, e.want.Workers),
+			fmt.Sprintf("sysctl -w %s=%d", limit, max(2*most[0], 262144)))
+	}
+	return ok(found)
+}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the table of bandwidths
 	"errors"
@@ -18,26 +19,21 @@ import (
 
 // Instance is what the metadata service reports.
 type Instance struct {
-	// Here reports whether this machine is an instance of EC2. If not, nothing was asked and the rest is empty.
-	Here bool
-	ID   string // "i-0123456789abcdef0"
-	Type string // "c6in.16xlarge"
-	// AZ is the availability zone by the account's own name for it, AZID by the one that is the same for all accounts.
-	AZ, AZID       string
-	Region         string
-	PlacementGroup string // "" outside one
-	// Unknown is why Type and what follows it is empty; "" where it is not.
-	Unknown string
+	Here           bool   // this machine is an instance of EC2; else nothing was asked and the rest is empty
+	ID             string // "i-0123456789abcdef0"
+	Type           string // "c6in.16xlarge"
+	AZID           string // the availability zone, by the name that is the same for all accounts
+	PlacementGroup string // "" outside of one
+	Unknown        string // why the fields above are empty; ""
 }
 
-// bandwidths are those of instance types that are made for the network, in Gbps: the figures of the pages on network
-// performance in Amazon's documentation of EC2, as of August 2026. Types whose figure reads "up to" are left out: they
-// keep that rate for minutes, until their credits are used up.
+// bandwidths are those of instance types that are made for the network, in Gbps, from the pages on network performance
+// in Amazon's documentation of EC2, August 2026. Types with "up to" are left out: they keep that rate for minutes.
 //
 //go:embed bandwidth.csv
 var bandwidths string
 
-// Bandwidth returns what the instance may send at any length of time, in bits a second; it may receive as much again.
+// Bandwidth returns what the instance can send without limit of time, in bits a second; it can receive as much again.
 // known is false for types that are not in the table.
 func (i Instance) Bandwidth() (bits int64, known bool) {
 	for line := range strings.Lines(bandwidths) {
@@ -51,15 +47,15 @@ func (i Instance) Bandwidth() (bits int64, known bool) {
 	return 0, false
 }
 
-// metadataTimeout is how long all questions together may take. The service is on the same machine and answers in
-// milliseconds, or not at all.
+// metadataTimeout bounds all requests together. The service is on the same machine and answers in milliseconds or not
+// at all.
 const metadataTimeout = time.Second
 
-// endpointVariable names another metadata service, to the SDKs as well.
+// endpointVariable names another metadata service, as it does for the SDKs.
 const endpointVariable = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
 
-// AskEC2 asks the metadata service, by IMDSv2, if the firmware identifies this machine as an instance or the environment
-// has AWS_EC2_METADATA_SERVICE_ENDPOINT. It takes a second at most. AWS_EC2_METADATA_DISABLED=true is respected.
+// AskEC2 asks the metadata service, by IMDSv2, if the firmware identifies this machine as an instance or
+// AWS_EC2_METADATA_SERVICE_ENDPOINT is set, and AWS_EC2_METADATA_DISABLED is not true. It takes a second at most.
 func AskEC2(ctx context.Context) Instance { return askEC2(ctx, "/", os.Getenv(endpointVariable)) }
 
 func askEC2(ctx context.Context, root tree, endpoint string) Instance {
@@ -69,36 +65,83 @@ func askEC2(ctx context.Context, root tree, endpoint string) Instance {
 	}
 	bound, cancel := context.WithTimeout(ctx, metadataTimeout)
 	defer cancel()
-	s := newService(endpoint)
-	defer s.wire.CloseIdleConnections()
-	for _, question := range []struct {
+	if err := i.ask(bound, endpoint); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			i.Unknown = "the request was cancelled"
+		case errors.Is(err, context.DeadlineExceeded):
+			i.Unknown = fmt.Sprintf("the metadata service did not answer within %s: from a container it needs a hop limit of 2",
+				metadataTimeout)
+		default:
+			i.Unknown = "the metadata service cannot be asked: " + withoutURL(err).Error()
+		}
+	}
+	return i
+}
+
+func (i *Instance) ask(ctx context.Context, endpoint string) error {
+	wire := &lastAnswer{Client: http.Client{Transport: new(http.Transport)}} // a proxy would ask the service of its machine
+	defer wire.CloseIdleConnections()
+	service := imds.New(imds.Options{
+		Endpoint: endpoint, HTTPClient: wire, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary,
+	})
+	for _, value := range []struct {
 		path string
 		into *string
 	}{
 		{"instance-type", &i.Type},
 		{"instance-id", &i.ID},
-		{"placement/availability-zone", &i.AZ},
 		{"placement/availability-zone-id", &i.AZID},
-		{"placement/region", &i.Region},
 		{"placement/group-name", &i.PlacementGroup},
 	} {
-		text, err := s.text(bound, question.path)
-		if err != nil {
-			i.Unknown = s.why(ctx, err)
-			return i
+		answer, err := service.GetMetadata(ctx, &imds.GetMetadataInput{Path: value.path})
+		switch {
+		case err != nil && wire.status == http.StatusNotFound:
+			continue
+		case err != nil && wire.status == http.StatusForbidden:
+			return errors.New("it is switched off for this instance (403)")
+		case err != nil:
+			return cmp.Or(wire.err, err)
 		}
-		if text != "" {
-			*question.into = text
+		text, err := io.ReadAll(io.LimitReader(answer.Content, maxAnswer+1))
+		unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+		switch {
+		case err != nil:
+			return err
+		case len(text) > maxAnswer || strings.ContainsFunc(string(text), unprintable):
+			return errors.New("the server at its address is no metadata service")
+		case len(text) > 0:
+			*value.into = string(text)
 		}
 	}
 	if i.Type == "" {
-		i.Unknown = "the metadata service knows no instance type"
+		return errors.New("it has no instance type")
 	}
-	return i
+	return nil
+}
+
+// maxAnswer bounds an answer: the server at the address may be another one than the metadata service.
+const maxAnswer = 256
+
+// lastAnswer keeps status and error of the last request: imds does not unwrap its errors about the token.
+type lastAnswer struct {
+	http.Client
+	status int // 0 without an answer
+	err    error
+}
+
+// Do implements imds.HTTPClient.
+func (l *lastAnswer) Do(r *http.Request) (answer *http.Response, err error) {
+	l.status = 0
+	if answer, err = l.Client.Do(r); err == nil {
+		l.status = answer.StatusCode
+	}
+	l.err = err
+	return answer, err
 }
 
 // isInstance reports whether the hypervisor's entries in the firmware tables are Amazon's: on Nitro the vendor, on Xen
-// the version of the BIOS and the start of an identifier, which only root may read.
+// the version of the BIOS and the prefix of an identifier, which only root can read.
 func isInstance(root tree) bool {
 	for path, sign := range map[string]string{
 		"sys/devices/virtual/dmi/id/sys_vendor":   "amazon ec2",
@@ -114,80 +157,10 @@ func isInstance(root tree) bool {
 	return strings.HasSuffix(version, ".amazon")
 }
 
-// firmwareID returns the instance's id, which Nitro writes into the tag of the board; "" elsewhere.
+// firmwareID returns the instance's id, which Nitro writes into the board's tag; "" elsewhere.
 func firmwareID(root tree) string {
 	if tag, _ := root.text("sys/devices/virtual/dmi/id/board_asset_tag"); strings.HasPrefix(tag, "i-") {
 		return tag
 	}
 	return ""
-}
-
-// service is a client without retries and without the older version of the protocol: neither would find what the first
-// request did not.
-type service struct {
-	*imds.Client
-	wire *lastAnswer
-}
-
-func newService(endpoint string) service {
-	// This transport uses no proxy: a proxy would reach the service of its own machine.
-	w := &lastAnswer{Client: &http.Client{Transport: new(http.Transport)}}
-	return service{imds.New(imds.Options{
-		Endpoint: endpoint, HTTPClient: w, Retryer: aws.NopRetryer{}, EnableFallback: aws.FalseTernary,
-	}), w}
-}
-
-// lastAnswer keeps status and error of the last request: the client's errors about its token cannot be unwrapped.
-type lastAnswer struct {
-	*http.Client
-	status int
-	err    error
-}
-
-// Do sends a request.
-func (w *lastAnswer) Do(r *http.Request) (*http.Response, error) {
-	answer, err := w.Client.Do(r)
-	w.status, w.err = 0, err
-	if err == nil {
-		w.status = answer.StatusCode
-	}
-	return answer, err
-}
-
-// longestAnswer bounds an answer: the server at the address may be another one than the metadata service.
-const longestAnswer = 256
-
-// text returns the value at a path, "" where the service answers 404.
-func (s service) text(ctx context.Context, path string) (string, error) {
-	answer, err := s.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
-	if err != nil && s.wire.status == http.StatusNotFound {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer answer.Content.Close()
-	text, err := io.ReadAll(io.LimitReader(answer.Content, longestAnswer+1))
-	if err != nil {
-		return "", err
-	}
-	if len(text) > longestAnswer || strings.ContainsFunc(string(text), func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s: what answers is no metadata service", path)
-	}
-	return string(text), nil
-}
-
-// why returns an error as the text of Instance.Unknown.
-func (s service) why(ctx context.Context, err error) string {
-	switch {
-	case ctx.Err() != nil:
-		return "the request was cancelled"
-	case s.wire.status == http.StatusForbidden:
-		return "the metadata service is switched off for this instance (403)"
-	case errors.Is(s.wire.err, context.DeadlineExceeded):
-		return fmt.Sprintf("the metadata service did not answer within %s: in a container its answer needs a hop limit of 2", metadataTimeout)
-	case s.wire.err != nil:
-		err = s.wire.err
-	}
-	return "the metadata service cannot be asked: " + err.Error()
 }

@@ -35,8 +35,8 @@ func answers(t *testing.T, pages map[string]string) string {
 
 func pages() map[string]string {
 	return map[string]string{
-		"instance-type": "c6in.8xlarge", "instance-id": "i-0abc", "placement/availability-zone": "us-east-1a",
-		"placement/availability-zone-id": "use1-az1", "placement/region": "us-east-1", "placement/group-name": "close",
+		"instance-type": "c6in.8xlarge", "instance-id": "i-0abc",
+		"placement/availability-zone-id": "use1-az1", "placement/group-name": "close",
 	}
 }
 
@@ -46,7 +46,7 @@ func allowed(t *testing.T) { t.Setenv("AWS_EC2_METADATA_DISABLED", "") }
 func TestAsk(t *testing.T) {
 	allowed(t)
 	require.Equal(t, Instance{
-		Here: true, ID: "i-0abc", Type: "c6in.8xlarge", AZ: "us-east-1a", AZID: "use1-az1", Region: "us-east-1", PlacementGroup: "close",
+		Here: true, ID: "i-0abc", Type: "c6in.8xlarge", AZID: "use1-az1", PlacementGroup: "close",
 	}, askEC2(t.Context(), plant(t, nil), answers(t, pages())))
 
 	few := pages()
@@ -120,8 +120,8 @@ func TestWhatIsNotKnownIsExplained(t *testing.T) {
 	require.Contains(t, askEC2(t.Context(), plant(t, nil), gone.URL).Unknown, "cannot be asked: ")
 
 	strange := answers(t, map[string]string{"instance-type": strings.Repeat("x", 1000)})
-	require.Contains(t, askEC2(t.Context(), plant(t, nil), strange).Unknown, "no metadata service")
-	require.Equal(t, "the metadata service knows no instance type", askEC2(t.Context(), plant(t, nil), answers(t, nil)).Unknown)
+	require.Contains(t, askEC2(t.Context(), plant(t, nil), strange).Unknown, "is no metadata service")
+	require.Equal(t, "the metadata service cannot be asked: it has no instance type", askEC2(t.Context(), plant(t, nil), answers(t, nil)).Unknown)
 }
 
 func TestSilenceIsExplained(t *testing.T) {

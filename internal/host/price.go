@@ -14,14 +14,13 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Prices are those of a price file that the user wrote. Nothing is looked up or guessed: not a provider's present prices,
-// and not the zone of a target. What has no price in the file costs nothing, and traffic costs something only where the
-// file has its route. A GB is 10^9 bytes, as on the bills.
+// Prices are those of a price file that the user wrote. Nothing is looked up or guessed, neither a provider's prices
+// nor the zone of a target: what has no price in the file costs nothing. A GB is 10^9 bytes, as on the bills.
 type Prices struct {
-	Currency string `yaml:"currency"` // as it is to be shown, "USD"
+	Currency string `yaml:"currency"` // as it is shown, "USD"
 
-	// CrossAZ reports that the target is in another availability zone than this machine. CrossAZPerGB is the price of
-	// each direction, and both are paid: out of the one zone and into the other. 0.01 makes 0.02 a GB moved.
+	// CrossAZ reports that the target is in another availability zone than this machine. CrossAZPerGB is the price of each
+	// direction, and both are paid: 0.01 makes 0.02 a GB.
 	CrossAZ      bool    `yaml:"cross_az"`
 	CrossAZPerGB float64 `yaml:"cross_az_per_gb"`
 	// NAT reports that the bytes go through a NAT gateway, at NATPerGB.
@@ -34,30 +33,25 @@ type Prices struct {
 	InstancePerHour float64 `yaml:"instance_per_hour"` // of this machine
 }
 
-// ReadPrices reads a price file. A key that is not known, a negative price and prices without a currency are errors.
+// ReadPrices reads a price file. An unknown key, a negative price and prices without a currency are errors.
 func ReadPrices(path string) (Prices, error) {
 	text, err := file.Read(path, file.MaxSettings)
 	if err != nil {
 		return Prices{}, fmt.Errorf("--prices: %w", err)
 	}
-	p, err := parsePrices(text)
+	var p Prices
+	d := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
+	if err = d.Decode(&p); err != nil && !errors.Is(err, io.EOF) { // io.EOF: an empty file
+		err = errors.New(yaml.FormatError(err, false, false)) // without lines of the file, which may be the wrong one
+	} else if d.Decode(new(any)) == nil {
+		err = errors.New("it holds more than one document")
+	} else {
+		err = p.check()
+	}
 	if err != nil {
 		return Prices{}, fmt.Errorf("--prices %s: %w", path, err)
 	}
 	return p, nil
-}
-
-func parsePrices(text []byte) (Prices, error) {
-	var p Prices
-	d := yaml.NewDecoder(bytes.NewReader(text), yaml.DisallowUnknownField())
-	if err := d.Decode(&p); err != nil && !errors.Is(err, io.EOF) { // of an empty file
-		// Without the lines of the file: it may be the wrong file.
-		return Prices{}, errors.New(yaml.FormatError(err, false, false))
-	}
-	if d.Decode(new(any)) == nil {
-		return Prices{}, errors.New("it holds more than one document")
-	}
-	return p, p.check()
 }
 
 func (p Prices) check() error {
@@ -66,35 +60,30 @@ func (p Prices) check() error {
 	for _, k := range []struct {
 		key   string
 		price float64
-		needs bool // and a word that is not there
-		word  string
 	}{
-		{"cross_az_per_gb", p.CrossAZPerGB, p.CrossAZ, "cross_az"},
-		{"nat_per_gb", p.NATPerGB, p.NAT, "nat"},
-		{"put_per_1000", p.PutPer1000, false, ""},
-		{"get_per_1000", p.GetPer1000, false, ""},
-		{"instance_per_hour", p.InstancePerHour, false, ""},
+		{"cross_az_per_gb", p.CrossAZPerGB}, {"nat_per_gb", p.NATPerGB}, {"put_per_1000", p.PutPer1000},
+		{"get_per_1000", p.GetPer1000}, {"instance_per_hour", p.InstancePerHour},
 	} {
 		given = given || k.price != 0
 		if k.price < 0 || math.IsNaN(k.price) || math.IsInf(k.price, 0) {
 			problems = append(problems, fmt.Errorf("%s: %v is no price: write 0 or more", k.key, k.price))
 		}
-		if k.needs && k.price == 0 {
-			problems = append(problems, fmt.Errorf("%s: true without a price: write %s", k.word, k.key))
+	}
+	require := func(is bool, problem string) {
+		if !is {
+			problems = append(problems, errors.New(problem))
 		}
 	}
-	if !given {
-		problems = append(problems, errors.New("it holds no price: write instance_per_hour, put_per_1000, get_per_1000, cross_az_per_gb with cross_az: true, or nat_per_gb with nat: true"))
-	}
-	if p.Currency == "" {
-		problems = append(problems, errors.New("currency is missing: write it as the summary is to show it, currency: USD"))
-	}
+	require(!p.CrossAZ || p.CrossAZPerGB != 0, "cross_az: true without a price: write cross_az_per_gb")
+	require(!p.NAT || p.NATPerGB != 0, "nat: true without a price: write nat_per_gb")
+	require(given, "it holds no price: write instance_per_hour, put_per_1000, get_per_1000, cross_az_per_gb or nat_per_gb")
+	require(p.Currency != "", "currency is missing: write it as the summary shall show it, currency: USD")
 	return errors.Join(problems...)
 }
 
-// Usage is what a process of a run took, or would take. What is not known is 0 and is not on the bill.
+// Usage is what a process of a run took, or would take. What is unknown is 0 and is not on the bill.
 type Usage struct {
-	WireBytes int64         // that the sockets sent; what comes back is answers, and not counted
+	WireBytes int64         // sent by the sockets; received bytes are answers, and not counted
 	Puts      int64         // requests that put an object
 	Gets      int64         // requests that get one
 	Time      time.Duration // of the machine
@@ -105,8 +94,8 @@ func (p Prices) Cost(u Usage) report.Price {
 	bill := report.Price{Currency: p.Currency}
 	add := func(name string, amount float64, unit string, each float64) {
 		if amount > 0 && each > 0 {
-			bill.Items = append(bill.Items, report.PriceItem{Name: name, Amount: amount, Unit: unit, Each: each, Cost: amount * each})
-			bill.Total += amount * each
+			item := report.PriceItem{Name: name, Amount: amount, Unit: unit, Each: each, Cost: amount * each}
+			bill.Items, bill.Total = append(bill.Items, item), bill.Total+item.Cost
 		}
 	}
 	gigabytes := float64(u.WireBytes) / 1e9

@@ -16,16 +16,18 @@ import (
 
 // ServerLoad is how busy a server was.
 type ServerLoad struct {
-	URL string // without user, password and parameters; "" where nothing is known
-	CPU float64
-	// Cores is what CPU is a share of; 0 where the metrics do not have it: then CPU is in cores.
-	Cores int
+	URL   string  // without user, password and parameters; "" if nothing is known
+	CPU   float64 // as a share of Cores; in cores if Cores is 0
+	Cores int     // 0 if the metrics do not have it
 }
+
+// trust returns the TLS configuration for a host.
+type trust = func(host string) (*tls.Config, error)
 
 const (
 	metricsInterval = 10 * time.Second
 	metricsTimeout  = 2 * time.Second
-	longestMetrics  = 16 << 20 // bytes; of a large Doris they are one or two MB
+	maxMetrics      = 16 << 20 // bytes; those of a large Doris are one or two MB
 )
 
 // ServerWatcher watches servers until Stop or Load.
@@ -36,32 +38,32 @@ type ServerWatcher struct {
 	done    sync.WaitGroup
 }
 
-// WatchServers reads from servers' own metrics how busy their CPUs are: now, every ten seconds, and when the load
-// ends. It returns at once; when ctx ends no more requests are sent. Errors become a warning and never end a run.
+// WatchServers reads how busy servers' CPUs are from their own metrics: now, every ten seconds, and when the load ends.
+// It returns at once, and stops when ctx ends. Errors become a warning and never end a run.
 //
-// The URLs are http or https, of Prometheus's text format, as node_exporter, Doris and most databases serve it. User and
-// password in them are sent by basic authentication and shown nowhere. trust returns the TLS configuration for a host;
-// nil is Go's own.
-func WatchServers(ctx context.Context, urls []*url.URL, trust func(host string) (*tls.Config, error)) *ServerWatcher {
+// The URLs are http or https, of Prometheus's text format, as node_exporter, Doris and most databases serve it. User
+// and password in them are sent by basic authentication and never shown. trust returns the TLS configuration for a
+// host; nil is Go's own.
+func WatchServers(ctx context.Context, urls []*url.URL, trust trust) *ServerWatcher {
 	return watchServers(ctx, urls, trust, metricsInterval)
 }
 
-func watchServers(ctx context.Context, urls []*url.URL, trust func(string) (*tls.Config, error), every time.Duration) *ServerWatcher {
+func watchServers(ctx context.Context, urls []*url.URL, trust trust, every time.Duration) *ServerWatcher {
 	w := &ServerWatcher{stop: make(chan struct{})}
 	for _, u := range urls {
-		s := &server{url: u, shown: public(u)}
+		s := &server{url: u, shown: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()}
 		w.servers = append(w.servers, s)
 		w.done.Go(func() { s.watch(ctx, w.stop, trust, every) })
 	}
 	return w
 }
 
-// Stop sends the last request now, and does not wait for its answer. It may be called more than once.
+// Stop sends the last request now, without waiting for the answer. It may be called more than once.
 func (w *ServerWatcher) Stop() { w.once.Do(func() { close(w.stop) }) }
 
-// Load stops, waits for the last answer, and returns the load of the busiest server: by the share of its cores, or, where
-// their number is not known, by the CPU time it took. warning names the servers of which nothing, or not all, is known,
-// and why; "" where there are none. It takes two seconds at most, or four where a request was under way.
+// Load stops, waits for the last answers, and returns the load of the busiest server: by the share of its cores or, if
+// their number is unknown, by its CPU time. warning names the servers about which something is unknown, and why. It
+// takes two seconds at most, or four if a request was under way.
 func (w *ServerWatcher) Load() (busiest ServerLoad, warning string) {
 	w.Stop()
 	w.done.Wait()
@@ -81,7 +83,7 @@ func (w *ServerWatcher) Load() (busiest ServerLoad, warning string) {
 	return busiest, ""
 }
 
-// busier prefers a share, which shows how much was left, to a number of cores, which does not.
+// busier prefers a share, which shows how much was left, to a number of cores.
 func busier(a, b ServerLoad) bool {
 	if (a.Cores > 0) != (b.Cores > 0) {
 		return a.Cores > 0
@@ -89,25 +91,19 @@ func busier(a, b ServerLoad) bool {
 	return a.CPU > b.CPU
 }
 
-// public returns a URL as it may be shown.
-func public(u *url.URL) string {
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-// server is one that is watched. Its fields belong to the goroutine of watch until Load has waited for that.
+// server is a watched server. Its fields belong to watch's goroutine until that ends.
 type server struct {
 	url   *url.URL
-	shown string
+	shown string // the URL without secrets
 
-	last             *counters // of the newest answer; nil before the first
-	at               time.Time // when it was asked
-	busy, total      float64   // ticks since the first answer, but for the time in which the server was started anew
-	perCore, seconds float64
-	cores            int
-	problem          error // the first
+	last    *counters // the newest answer; nil before the first
+	at      time.Time // of last
+	sum     counters  // what happened between answers, without restarts of the server
+	seconds float64   // between them
+	problem error     // the first
 }
 
-func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust func(string) (*tls.Config, error), every time.Duration) {
+func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust trust, every time.Duration) {
 	client, err := s.client(trust)
 	if err != nil {
 		s.problem = err
@@ -131,7 +127,7 @@ func (s *server) watch(ctx context.Context, stop <-chan struct{}, trust func(str
 	}
 }
 
-func (s *server) client(trust func(string) (*tls.Config, error)) (*http.Client, error) {
+func (s *server) client(trust trust) (*http.Client, error) {
 	t := &http.Transport{DisableKeepAlives: true}
 	if trust != nil && s.url.Scheme == "https" {
 		var err error
@@ -139,7 +135,7 @@ func (s *server) client(trust func(string) (*tls.Config, error)) (*http.Client, 
 			return nil, err
 		}
 	}
-	// A redirect would be asked with the same password elsewhere, or without.
+	// A redirect could send the password elsewhere.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: t, Timeout: metricsTimeout, CheckRedirect: stay}, nil
 }
@@ -160,7 +156,7 @@ func (s *server) ask(ctx context.Context, client *http.Client) {
 }
 
 func (s *server) fetch(ctx context.Context, client *http.Client) (counters, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.String(), nil) // net/http makes the header of the user info
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url.String(), nil) // with basic authentication of its user
 	if err != nil {
 		return counters{}, err
 	}
@@ -173,17 +169,17 @@ func (s *server) fetch(ctx context.Context, client *http.Client) (counters, erro
 	if answer.StatusCode != http.StatusOK {
 		return counters{}, fmt.Errorf("the answer is %s", answer.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, longestMetrics+1))
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxMetrics+1))
 	if err != nil {
 		return counters{}, err
 	}
-	if len(text) > longestMetrics { // half of the metrics would be wrong ones
-		return counters{}, fmt.Errorf("the answer is longer than %d MiB", longestMetrics>>20)
+	if len(text) > maxMetrics {
+		return counters{}, fmt.Errorf("the answer is longer than %d MiB", maxMetrics>>20)
 	}
 	return readCounters(bytes.NewReader(text))
 }
 
-// withoutURL removes the URL that net/http puts in front of its errors.
+// withoutURL removes net/http's prefix with the URL.
 func withoutURL(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {
@@ -192,14 +188,14 @@ func withoutURL(err error) error {
 	return err
 }
 
-// add adds what happened between two answers. Counters that fell are those of a server that was restarted.
+// add adds what happened between two answers, unless the server was restarted, when counters decrease.
 func (s *server) add(before, after counters, seconds float64) {
 	busy, total := after.busy-before.busy, after.total-before.total
-	if before.from != after.from || busy < 0 || total < 0 || math.IsNaN(busy+total) || math.IsInf(busy+total, 0) {
+	if before.metric != after.metric || busy < 0 || total < 0 || math.IsNaN(busy+total) || math.IsInf(busy+total, 0) {
 		return
 	}
-	s.busy, s.total, s.seconds = s.busy+busy, s.total+total, s.seconds+seconds
-	s.perCore, s.cores = after.perCore, after.cores
+	after.busy, after.total = s.sum.busy+busy, s.sum.total+total
+	s.sum, s.seconds = after, s.seconds+seconds
 }
 
 // load returns what the answers show.
@@ -208,15 +204,15 @@ func (s *server) load() (ServerLoad, error) {
 	case s.seconds == 0 && s.problem != nil:
 		return ServerLoad{}, s.problem
 	case s.seconds == 0:
-		return ServerLoad{}, errors.New("no two of its answers can be compared: it was restarted in between, or the run was cancelled")
-	case s.perCore == 0:
-		return ServerLoad{URL: s.shown, CPU: s.busy / s.seconds}, s.problem
-	case s.total == 0:
-		return ServerLoad{}, errors.New("its counters stood still: the load was shorter than the server takes to count")
+		return ServerLoad{}, errors.New("no two of its answers can be compared: it was restarted, or the run was cancelled")
+	case s.sum.perCore == 0:
+		return ServerLoad{URL: s.shown, CPU: s.sum.busy / s.seconds}, s.problem
+	case s.sum.total == 0:
+		return ServerLoad{}, errors.New("its counters did not change: the load was shorter than their interval")
 	}
-	cores := s.cores
-	if cores == 0 { // all of them make so many ticks in this time
-		cores = max(int(math.Round(s.total/s.perCore/s.seconds)), 1)
+	cores := s.sum.cores
+	if cores == 0 {
+		cores = max(int(math.Round(s.sum.total/s.sum.perCore/s.seconds)), 1)
 	}
-	return ServerLoad{URL: s.shown, CPU: s.busy / s.total, Cores: cores}, s.problem
+	return ServerLoad{URL: s.shown, CPU: s.sum.busy / s.sum.total, Cores: cores}, s.problem
 }

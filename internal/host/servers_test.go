@@ -127,7 +127,7 @@ func TestNobodyIsThere(t *testing.T) {
 }
 
 func TestAnswersHaveAnEnd(t *testing.T) {
-	u, _ := exporter(t, strings.Repeat("\n", longestMetrics+1))
+	u, _ := exporter(t, strings.Repeat("\n", maxMetrics+1))
 	_, warning := WatchServers(t.Context(), []*url.URL{u}, nil).Load()
 	require.Contains(t, warning, "the answer is longer than 16 MiB")
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// Attach makes the batch's bytes, between head and tail, the request's body, with its length. The body is opened on the
-// batch here and closed by the transport; a request that is never sent closes it itself: r.Body.Close.
+// Attach sets the request's body and its length: head, the batch's bytes, tail. The transport closes the body; a
+// caller that does not send the request must close it.
 func Attach(r *http.Request, head []byte, b *batch.Batch, tail []byte) {
 	body := b.Open()
 	r.ContentLength = int64(len(head)) + body.Size() + int64(len(tail))
 	r.Body = &framed{body: body, parts: [...]part{bytes.NewReader(head), body, bytes.NewReader(tail)}, left: r.ContentLength}
-	r.GetBody = nil // the transport never sends a body twice by itself: a retry is an attempt of its own
+	r.GetBody = nil // so the transport never sends a body twice: a retry is an attempt of its own
 	if r.ContentLength == 0 {
 		body.Close()
-		r.Body = http.NoBody // any other body of length 0 is one of unknown length, and chunked
+		r.Body = http.NoBody // any other body of length 0 is chunked
 	}
 }
 
-// framed is a batch with something around it, such as the part of a multipart form that it is.
+// framed is a batch between head and tail, such as those of a multipart form.
 type framed struct {
 	body  io.Closer
-	parts [3]part // with what is still to come of each
-	left  int64   // of all of them
+	parts [3]part
+	left  int64 // bytes not yet read
 }
 
 type part interface {
@@ -35,7 +35,7 @@ type part interface {
 
 func (f *framed) Read(p []byte) (n int, err error) {
 	for _, part := range f.parts {
-		for err = nil; n < len(p) && err == nil; { // the end is the only error of a part
+		for err = nil; n < len(p) && err == nil; { // the only error of a part is io.EOF
 			var m int
 			m, err = part.Read(p[n:])
 			n += m
@@ -48,7 +48,7 @@ func (f *framed) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// WriteTo hands the bytes over where they lie, in large pieces: see patient.ReadFrom.
+// WriteTo writes without copying, in large pieces: see patientConn.ReadFrom.
 func (f *framed) WriteTo(w io.Writer) (sent int64, err error) {
 	defer func() { f.left -= sent }()
 	for _, part := range f.parts {

@@ -1,9 +1,8 @@
-// Package httpload sends batches over HTTP/1.1: bodies of a known length, redirects left to the caller, and answers
-// that are read whole.
+// Package httpload sends batches over HTTP/1.1: bodies of a known length, no redirects, and answers that are read whole.
 //
-// It exists because net/http's defaults lose data or speed here. A client that follows redirects sends a body twice or
-// drops the Authorization header on the way from a frontend to a backend; two idle connections a host make a new
-// connection for nearly every request of 64 workers; one HTTP/2 connection is one flow, and a flow is capped in clouds.
+// net/http's defaults lose data or speed here. A client that follows redirects sends a body twice or drops the
+// Authorization header between a frontend and a backend; with two idle connections a host, 64 workers open a new
+// connection for nearly every request; an HTTP/2 connection is one flow, which clouds cap.
 package httpload
 
 import (
@@ -17,17 +16,17 @@ import (
 	"time"
 )
 
-// Options shape a client.
+// Options are those of a client.
 type Options struct {
 	// Dial opens the connections: loader.Deps.Dial.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// TLS is the configuration for https; nil for a client that only speaks http.
+	// TLS is the configuration for https; nil for http only.
 	TLS *tls.Config
-	// Connections is how many may stay open while idle: the number of workers.
+	// Connections is how many stay open while idle: the number of workers.
 	Connections int
-	// ExpectContinue is how long a request with "Expect: 100-continue" waits for the server to ask for the body before it
-	// is sent all the same; 0 does not wait. A server that refuses the body and leaves the connection open is sent it too,
-	// since that is the only way to go on using the connection.
+	// ExpectContinue is how long a request with "Expect: 100-continue" waits for the server before it sends the body; 0 does
+	// not wait. A server that refuses the body and keeps the connection open receives it, too: else the connection could
+	// not be used again.
 	ExpectContinue time.Duration
 }
 
@@ -36,7 +35,7 @@ type Client struct {
 	transport *http.Transport
 }
 
-// NewClient makes a client.
+// NewClient returns a client.
 func NewClient(o Options) *Client {
 	return &Client{transport: &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -44,11 +43,10 @@ func NewClient(o Options) *Client {
 			if err != nil {
 				return nil, err
 			}
-			return &patient{Conn: c}, nil
+			return &patientConn{Conn: c}, nil
 		},
 		TLSClientConfig:     o.TLS,
 		TLSHandshakeTimeout: 10 * time.Second,
-		MaxIdleConns:        0, // no bound of its own
 		MaxIdleConnsPerHost: max(o.Connections, 1),
 		IdleConnTimeout:     60 * time.Second,
 		DisableCompression:  true,
@@ -71,12 +69,12 @@ type Response struct {
 	Body   []byte
 }
 
-// MaxAnswer bounds the body of an answer in bytes. Answers to loads are a few hundred.
+// MaxAnswer limits the body of an answer, in bytes. Answers to loads have a few hundred.
 const MaxAnswer = 16 << 20
 
-// Do sends the request and reads the answer. No redirect is followed, whatever the status. When it returns an error
-// the request may have been carried out, unless loader.NotSent says otherwise. The request's body is closed as soon as
-// nothing reads it any more, which may be after Do has returned: it must keep its bytes until then, as batch.Body does.
+// Do sends the request and reads the answer, whatever the status. After an error the request may have been carried out,
+// unless loader.NotSent reports that it was not sent. The transport may read the request's body after Do has returned;
+// it must keep its bytes until it is closed, as batch.Body does.
 func (c *Client) Do(r *http.Request) (*Response, error) {
 	answer, err := c.transport.RoundTrip(r)
 	if err != nil {
@@ -95,7 +93,7 @@ func (c *Client) Do(r *http.Request) (*Response, error) {
 	return &Response{Status: answer.StatusCode, Header: answer.Header, Body: body}, nil
 }
 
-// RoundTrip sends the request as Do does, and leaves the answer to be read and closed by the caller.
+// RoundTrip is Do for a caller that reads and closes the answer itself.
 func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := c.transport.RoundTrip(r)
 	if err != nil {
@@ -104,16 +102,14 @@ func (c *Client) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// brokenError is what the transport says of a request without an answer. It is marked where it comes from, since net/http
-// gives some of these errors neither a type nor a cause: a server that closes an idle connection while a request is on its
-// way into it is the plain text "http: server closed idle connection".
+// brokenError marks the transport's errors. Some have neither a type nor a cause, such as "http: server closed idle
+// connection".
 type brokenError struct{ error }
 
 func (e *brokenError) Unwrap() error { return e.error }
 
-// Broken tells that a request ended without an answer for a reason that lies between here and the server, so another
-// connection may do. Whether it was carried out nobody knows, unless loader.NotSent is true as well. What the request's own
-// context ended is not broken.
+// Broken reports whether a request ended without an answer because of the connection, so that another one may do. Whether
+// it was carried out is unknown, unless loader.NotSent is true as well. A request that its context ended is not broken.
 func Broken(err error) bool {
 	var broken *brokenError
 	return errors.As(err, &broken) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)

@@ -7,22 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// patient is a connection that prefers an answer to a write error, and takes a batch without copying it.
+// patientConn is a connection that prefers an answer to a write error, and writes a batch without copying it.
 //
-// A server that refuses a body (a label that is taken, a statement that does not parse) answers early and closes, and
-// the write that is under way fails. net/http would report that failure and drop the answer, which says what happened.
-// So the rest of the body goes to nowhere, and who reads finds the answer, or the end of the connection.
-type patient struct {
+// A server that refuses a body (a taken label, a statement that does not parse) answers early and closes, and the current
+// write fails. net/http would report that failure and drop the answer, which has the reason. So the rest of the body is
+// discarded, and a Read returns the answer, or the end of the connection.
+type patientConn struct {
 	net.Conn
 	failed atomic.Bool
 }
 
-func (c *patient) Write(p []byte) (int, error) {
+func (c *patientConn) Write(p []byte) (int, error) {
 	if c.failed.Load() {
 		return len(p), nil
 	}
 	n, err := c.Conn.Write(p)
-	// A timeout is the kernel's verdict that nobody is there, and net.ErrClosed is our own doing: neither is answered.
+	// After a timeout the server is gone, and net.ErrClosed is this side's: neither has an answer.
 	if err == nil || isTimeout(err) || errors.Is(err, net.ErrClosed) {
 		return n, err
 	}
@@ -30,12 +30,11 @@ func (c *patient) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ReadFrom writes a batch from where it lies. net/http asks for it once the headers are out; without it the bytes would
-// go through a buffer of 32 KiB, which costs a fifth more CPU than the writes themselves. TLS connections write records
-// of 16 KiB and never come here.
-func (c *patient) ReadFrom(r io.Reader) (int64, error) {
+// ReadFrom writes a batch without copying it. net/http calls it after the headers; without it the bytes would go through
+// a buffer of 32 KiB, which costs a fifth more CPU than the writes. TLS connections write records of 16 KiB instead.
+func (c *patientConn) ReadFrom(r io.Reader) (int64, error) {
 	if limited, is := r.(*io.LimitedReader); is {
-		// What net/http limits a body to is its Content-Length, so the limit never cuts anything off.
+		// net/http limits a body to its Content-Length, so the limit cuts nothing off.
 		if body, is := limited.R.(*framed); is && body.left == limited.N {
 			n, err := body.WriteTo(c)
 			limited.N -= n

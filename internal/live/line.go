@@ -14,11 +14,11 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// stalled is how long nothing is acknowledged before the line shows it.
+// stalled is the time without an acknowledgement after which the line shows it.
 const stalled = 30 * time.Second
 
-// Percent returns how much of the plan is acknowledged, 0 … 100 and rounded down, so that 100 means all of it. It is
-// unknown when the run's end is a time.
+// Percent returns the acknowledged part of the plan, 0 … 100, rounded down: 100 means all of it. It is unknown if the
+// end of the run is a time.
 func Percent(s event.Snapshot) (percent float64, known bool) {
 	done, planned := s.Rows, s.PlannedRows
 	if planned <= 0 {
@@ -31,13 +31,13 @@ func Percent(s event.Snapshot) (percent float64, known bool) {
 	return math.Floor(share*1000) / 10, true
 }
 
-// part is a piece of the line. Where the line is too long, parts of low weight go first.
+// part is a piece of the line. Parts of low weight are dropped first if the line is too long.
 type part struct {
 	weight int
 	text   string
 }
 
-// Line describes a run in at most so many columns; 0 means no limit. It is ASCII, a column a byte.
+// Line describes a run in ASCII, in at most the given number of columns; 0 means no limit.
 func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	parts := []part{{9, heading(s)}}
 	add := func(weight int, format string, args ...any) {
@@ -77,7 +77,7 @@ func Line(s event.Snapshot, r stats.Rates, columns int) string {
 	}
 	if moving {
 		add(1, "%d workers", s.Workers)
-		if s.BoundBy != "" && s.Phase != event.Commit { // no account is kept of waits for a commit
+		if s.BoundBy != "" && s.Phase != event.Commit { // waits for a commit are not accounted for
 			add(1, "%s-bound", s.BoundBy)
 		}
 	}
@@ -93,7 +93,7 @@ func heading(s event.Snapshot) string {
 	switch s.Phase {
 	case event.Done:
 		if known && percent < 100 {
-			word = "ended" // interrupted or failed is not done
+			word = "ended" // interrupted or failed
 		}
 	case event.Load, event.Stage, event.Commit:
 	default:
@@ -105,7 +105,7 @@ func heading(s event.Snapshot) string {
 	return fmt.Sprintf("%-5s %5.1f%%", word, percent)
 }
 
-// of returns "done of planned", or only what is done where nothing is planned.
+// of returns "done of planned", or only what is done if nothing is planned.
 func of(done, planned string, n int64) string {
 	if n <= 0 {
 		return done
@@ -113,7 +113,7 @@ func of(done, planned string, n int64) string {
 	return done + " of " + planned
 }
 
-// round formats whole seconds, and of long times only minutes.
+// round formats a time in seconds, a long one in minutes.
 func round(d time.Duration) string {
 	if d >= 10*time.Hour {
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
@@ -124,11 +124,11 @@ func round(d time.Duration) string {
 func fit(parts []part, columns int) string {
 	const between = " | "
 	for {
-		texts := make([]string, len(parts))
-		for i, p := range parts {
-			texts[i] = p.text
+		var line string
+		for _, p := range parts {
+			line += between + p.text
 		}
-		line := strings.Join(texts, between)
+		line = line[len(between):]
 		if columns <= 0 || len(line) <= columns {
 			return line
 		}
@@ -144,7 +144,7 @@ func fit(parts []part, columns int) string {
 // ProgressSchema names the form of a line of --progress json.
 const ProgressSchema = "terapush.progress/v1"
 
-// progressLine is one line of --progress json. Absent means not known.
+// progressLine is one line of --progress json. Unknown values are absent.
 type progressLine struct {
 	Schema       string      `json:"schema"`
 	At           time.Time   `json:"at"`
@@ -157,16 +157,15 @@ type progressLine struct {
 	StoredRows   int64       `json:"stored_rows,omitempty"` // by this process, on their way to the table
 	StoredBytes  int64       `json:"stored_bytes,omitempty"`
 	// Rates of the last 10 s and of the whole load.
-	RowsPerSecond         float64  `json:"rows_per_second"`
-	BytesPerSecond        float64  `json:"bytes_per_second"`
-	OverallRowsPerSecond  float64  `json:"overall_rows_per_second"`
-	OverallBytesPerSecond float64  `json:"overall_bytes_per_second"`
-	ETASeconds            *float64 `json:"eta_seconds,omitempty"`
-	Retries               int64    `json:"retries"`
-	MissingRows           int64    `json:"missing_rows"`
-	Workers               int      `json:"workers"`
-	// BoundBy is the event.Limit of the last second in which rows moved.
-	BoundBy event.Limit `json:"bound_by,omitempty"`
+	RowsPerSecond         float64     `json:"rows_per_second"`
+	BytesPerSecond        float64     `json:"bytes_per_second"`
+	OverallRowsPerSecond  float64     `json:"overall_rows_per_second"`
+	OverallBytesPerSecond float64     `json:"overall_bytes_per_second"`
+	ETASeconds            *float64    `json:"eta_seconds,omitempty"`
+	Retries               int64       `json:"retries"`
+	MissingRows           int64       `json:"missing_rows"`
+	Workers               int         `json:"workers"`
+	BoundBy               event.Limit `json:"bound_by,omitempty"` // of the last second in which rows moved
 }
 
 // JSONLine describes a run as one JSON object on one line, with its line feed.
@@ -188,8 +187,7 @@ func JSONLine(s event.Snapshot, r stats.Rates) []byte {
 	}
 	line, err := json.Marshal(l)
 	if err != nil {
-		// Only a rate that is no number fails, and Tracker makes none.
-		panic(fmt.Sprintf("live: encode a progress line: %v", err))
+		panic(fmt.Sprintf("live: encode a progress line: %v", err)) // rates are never NaN or infinite
 	}
 	return append(line, '\n')
 }

@@ -1,10 +1,8 @@
-// Package live shows a run while it goes: a progress line for people, one JSON object a line for scripts, and
-// Prometheus metrics. All three are readers of snapshots and keep no count of their own.
+// Package live shows the progress of a run: a line for people, JSON lines for scripts, and Prometheus metrics. All
+// three read snapshots and count nothing themselves.
 package live
 
 import (
-	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,23 +15,12 @@ type Mode string
 
 // The modes.
 const (
-	Auto  Mode = "auto"  // Bar on a terminal, Plain elsewhere
-	Bar   Mode = "bar"   // one line, redrawn; Plain where there is no terminal
+	Auto  Mode = "auto"  // Bar on a terminal, else Plain
+	Bar   Mode = "bar"   // one line, redrawn; Plain without a terminal
 	Plain Mode = "plain" // a line every 10 s, without control characters
 	JSON  Mode = "json"  // an object every 10 s
 	None  Mode = "none"
 )
-
-// Modes lists all modes.
-func Modes() []Mode { return []Mode{Auto, Bar, Plain, JSON, None} }
-
-// ParseMode reads --progress.
-func ParseMode(s string) (Mode, error) {
-	if m := Mode(s); slices.Contains(Modes(), m) {
-		return m, nil
-	}
-	return "", fmt.Errorf("--progress %q: take one of %v", s, Modes())
-}
 
 // on returns the mode that the terminal allows.
 func (m Mode) on(t *Terminal) Mode {
@@ -48,21 +35,20 @@ func (m Mode) on(t *Terminal) Mode {
 
 const (
 	redraw        = 250 * time.Millisecond
-	observe       = time.Second // between snapshots where nothing is redrawn, so that the rates have samples
+	observe       = time.Second // between snapshots if nothing is redrawn: rates need samples
 	plainInterval = 10 * time.Second
 )
 
-// ProgressOptions are what is shown and where.
+// ProgressOptions configure Progress.
 type ProgressOptions struct {
-	Mode     Mode // "" is Auto
-	Terminal *Terminal
-	Snapshot func() event.Snapshot // called by one goroutine at a time
-	Interval time.Duration         // between the lines of Plain and JSON; 0: 10 s
-	// Transient removes a bar at the end and leaves nothing in its place: the caller prints how the run ended.
-	Transient bool
+	Mode      Mode // "" is Auto
+	Terminal  *Terminal
+	Snapshot  func() event.Snapshot // called by one goroutine at a time
+	Interval  time.Duration         // between the lines of Plain and JSON; 0: 10 s
+	Transient bool                  // remove a bar at the end: the caller prints the result
 }
 
-// Progress prints until it is stopped.
+// Progress prints the progress of a run until it is stopped.
 type Progress struct {
 	options ProgressOptions
 	mode    Mode
@@ -72,7 +58,7 @@ type Progress struct {
 	done    chan struct{}
 }
 
-// StartProgress begins to print. Stop ends it.
+// StartProgress starts printing. Call Stop to end it.
 func StartProgress(o ProgressOptions) *Progress {
 	if o.Interval <= 0 {
 		o.Interval = plainInterval
@@ -82,8 +68,7 @@ func StartProgress(o ProgressOptions) *Progress {
 	return p
 }
 
-// Stop prints the state of the run as the last line and waits until that is done. Then the terminal is the caller's.
-// Further calls do nothing.
+// Stop prints the final state as the last line. Afterwards nothing is printed; further calls do nothing.
 func (p *Progress) Stop() {
 	p.stop.Do(func() { close(p.quit) })
 	<-p.done
@@ -120,7 +105,7 @@ func (p *Progress) run() {
 	}
 }
 
-// last leaves the final state on the screen as an ordinary line.
+// last prints the final state as an ordinary line.
 func (p *Progress) last() {
 	s := p.options.Snapshot()
 	r := p.tracker.Observe(s)
@@ -143,6 +128,6 @@ func (p *Progress) print(s event.Snapshot, r stats.Rates) {
 	default:
 		line = append([]byte(Line(s, r, 0)), '\n')
 	}
-	// An output that is closed must not end the run.
+	// A closed output must not end the run.
 	_, _ = p.options.Terminal.Write(line)
 }

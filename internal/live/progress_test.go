@@ -178,13 +178,3 @@ func TestAFileIsNoTerminal(t *testing.T) {
 	defer file.Close()
 	require.False(t, NewTerminal(file).Interactive())
 }
-
-func TestParseMode(t *testing.T) {
-	for _, m := range Modes() {
-		got, err := ParseMode(string(m))
-		require.NoError(t, err)
-		require.Equal(t, m, got)
-	}
-	_, err := ParseMode("fancy")
-	require.EqualError(t, err, `--progress "fancy": take one of [auto bar plain json none]`)
-}

@@ -20,8 +20,8 @@ type Server struct {
 	done     chan struct{}
 }
 
-// Listen opens the address. It is called before anything else of the run, so that an address already in use costs
-// nothing. Scrapes that arrive before Serve wait in the listen queue.
+// Listen opens the address, before anything else of the run: an address in use costs no time. Scrapes before Serve wait
+// in the listen queue.
 func Listen(ctx context.Context, address string) (*Server, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
@@ -34,7 +34,7 @@ func Listen(ctx context.Context, address string) (*Server, error) {
 // Addr returns the address with the port that the system chose for port 0.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Serve begins to serve the metrics of the run, of the Go runtime and of the process. It must be called only once.
+// Serve starts serving the metrics of the run, the Go runtime and the process. It must be called only once.
 func (s *Server) Serve(m *Metrics) error {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
@@ -50,13 +50,13 @@ func (s *Server) Serve(m *Metrics) error {
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		defer close(s.done)
-		// It ends with ErrServerClosed, or because the listener failed: then scrapes fail, which must not end the run.
+		// A failing listener makes scrapes fail, which must not end the run.
 		_ = s.http.Serve(s.listener)
 	}()
 	return nil
 }
 
-// Linger goes on serving for d, or until ctx ends: time for the last scrape.
+// Linger keeps serving for d or until ctx ends, for the last scrape.
 func (s *Server) Linger(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -66,7 +66,7 @@ func (s *Server) Linger(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Close lets scrapes under way finish, for a second at most, and frees the address.
+// Close waits up to a second for running scrapes and frees the address.
 func (s *Server) Close() error {
 	if s.http == nil {
 		return s.listener.Close()

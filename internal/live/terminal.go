@@ -9,8 +9,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal shares one output between a line that is redrawn in place and everything else that is printed there. The
-// logger writes to it, too: it is safe for concurrent use.
+// Terminal is an output with a line that is redrawn below everything else that is printed. It is safe for concurrent
+// use: the logger writes to it too.
 type Terminal struct {
 	mu    sync.Mutex
 	out   io.Writer
@@ -19,7 +19,7 @@ type Terminal struct {
 	open  bool       // the last Write did not end its line
 }
 
-// NewTerminal wraps an output. Lines are redrawn only if it is a terminal and TERM is not "dumb".
+// NewTerminal wraps an output. Lines are redrawn if it is a terminal and TERM is not "dumb".
 func NewTerminal(out io.Writer) *Terminal {
 	t := &Terminal{out: out}
 	file, ok := out.(*os.File)
@@ -39,10 +39,11 @@ func NewTerminal(out io.Writer) *Terminal {
 // Interactive reports whether lines can be redrawn.
 func (t *Terminal) Interactive() bool { return t.width != nil }
 
-// columns returns how many a drawn line may have. The last one stays empty: some terminals wrap as soon as it is written.
+// columns returns the maximum length of a drawn line. The last column stays empty: some terminals wrap once it is
+// written.
 func (t *Terminal) columns() int { return max(t.width()-1, 1) }
 
-// eraseLine goes back to the first column and clears the line.
+// eraseLine clears the line and returns to its first column.
 const eraseLine = "\r\x1b[2K"
 
 // Write prints above the drawn line.

@@ -1,204 +1,204 @@
 package objstore
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"slices"
+	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// questionTime bounds each question of CheckServer.
-const questionTime = 4 * time.Second
-
-// CheckServer looks at the bucket for what would stop or slow a push down. It lists one key and asks about the bucket, and
-// writes nothing: whether objects may be put, the first one shows. reader is what loads the objects afterwards, such as
-// "Doris"; "" where the objects are the goal. The error is that nobody answers.
-func (s *Store) CheckServer(ctx context.Context, i loader.Intent, reader string) ([]loader.Finding, error) {
-	first, err := s.checkListing(ctx)
-	if err != nil || first.Grade != loader.GradeOK {
-		return []loader.Finding{first}, err
+// CheckServer asks about the bucket, which Open has listed, and writes nothing. reader loads the objects afterwards,
+// such as "Doris"; "" where the objects are the goal. An error says that the store does not answer.
+func (s *Store) CheckServer(ctx context.Context, _ loader.Intent, reader string) ([]loader.Finding, error) {
+	listed := finding("bucket", loader.GradeOK,
+		s.String()+" was listed; whether objects may be put there is not tried, since nothing is written", "")
+	head, err := s.checkHead(ctx)
+	if err != nil {
+		return nil, err
 	}
-	all := append([]loader.Finding{first}, s.checkHead(ctx)...)
-	all = append(all, s.checkRoute(ctx, i.Workers)...)
-	all = append(all, s.checkVersions(ctx, reader)...)
-	all = append(all, s.checkLifecycle(ctx))
+	all := append([]loader.Finding{listed}, head...)
+	all = append(all, s.checkTLS(ctx), s.checkVersions(ctx, reader), s.checkLifecycle(ctx))
 	if reader != "" {
 		all = append(all, s.readerView(reader))
 	}
 	return all, nil
 }
 
-// asking bounds one question.
-func asking[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(ctx, questionTime)
+func finding(check string, grade loader.Grade, found, fix string) loader.Finding {
+	return loader.Finding{Check: check, Grade: grade, Found: found, Fix: fix}
+}
+
+// checkTimeout bounds each question of CheckServer.
+const checkTimeout = 4 * time.Second
+
+func ask[In, Out any](
+	ctx context.Context, call func(context.Context, *In, ...func(*s3.Options)) (*Out, error), in *In,
+) (*Out, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	return ask(ctx)
+	return call(ctx, in)
 }
 
-func (s *Store) checkListing(ctx context.Context) (loader.Finding, error) {
-	began := time.Now()
-	_, err := asking(ctx, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
-		return s.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: aws.String(s.under()), MaxKeys: aws.Int32(1)})
-	})
-	finding := loader.Finding{Check: "bucket"}
-	if err == nil {
-		finding.Grade = loader.GradeOK
-		finding.Found = fmt.Sprintf("%s was listed in %s; whether objects may be put there is not tried, since nothing is written",
-			s, time.Since(began).Round(100*time.Microsecond))
-		return finding, nil
-	}
-	f := read(err)
-	if f.status == 0 {
-		return loader.Finding{}, failed("list "+s.String(), err)
-	}
-	finding.Grade, finding.Found, finding.Fix = loader.GradeFail, fmt.Sprintf("%s cannot be listed: %v", s, f), f.fault().Hint
-	if f.fault().Retry { // too busy, or broken at the moment
-		finding.Grade = loader.GradeUnknown
-	}
-	return finding, nil
-}
-
-// checkHead asks for the bucket's region, and reads the clock of whoever answers.
-func (s *Store) checkHead(ctx context.Context) []loader.Finding {
-	head, err := asking(ctx, func(ctx context.Context) (*s3.HeadBucketOutput, error) {
-		return s.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.bucket})
-	})
+// checkHead checks the bucket's region and this machine's clock.
+func (s *Store) checkHead(ctx context.Context) ([]loader.Finding, error) {
+	head, err := ask(ctx, s.client.HeadBucket, &s3.HeadBucketInput{Bucket: &s.bucket})
 	if err != nil {
-		f := read(err)
-		if f.region == "" {
-			return []loader.Finding{s.unanswered("region", "s3:ListBucket", err)}
+		switch f := read(err); {
+		case f.status == 0:
+			return nil, failed("check "+s.String(), err)
+		case f.region == "":
+			return []loader.Finding{s.unanswered("region", "s3:ListBucket", err)}, nil
+		default:
+			return []loader.Finding{s.regionFinding(f.region)}, nil
 		}
-		return []loader.Finding{s.regionFinding(f.region)}
 	}
 	all := []loader.Finding{s.regionFinding(aws.ToString(head.BucketRegion))}
-	if skew, known := skewOf(head.ResultMetadata, time.Now()); known {
-		all = append(all, clockFinding(skew))
+	if answer, ok := awsmiddleware.GetRawResponse(head.ResultMetadata).(*smithyhttp.Response); ok {
+		if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
+			all = append(all, clockFinding(time.Since(at).Abs().Truncate(time.Second)))
+		}
 	}
-	return all
+	return all, nil
 }
 
+// regionFinding warns about another region than that of the requests. The store has answered one, so it does not mind,
+// or redirects only requests with a body.
 func (s *Store) regionFinding(region string) loader.Finding {
-	switch region {
-	case "":
-		return loader.Finding{Check: "region", Grade: loader.GradeOK,
-			Found: fmt.Sprintf("the store names no region, and takes requests signed for %s", s.region)}
-	case s.region:
-		return loader.Finding{Check: "region", Grade: loader.GradeOK, Found: "the bucket is in " + region + ", as requests say"}
+	if region == "" || region == s.region {
+		return finding("region", loader.GradeOK, "the store takes requests signed for "+s.region, "")
 	}
-	// The listing was answered, so a request for the wrong region is: by a store that does not mind, or by one that
-	// sends a redirect with the first body.
-	return loader.Finding{Check: "region", Grade: loader.GradeWarn,
-		Found: fmt.Sprintf("the bucket is in %s, and requests are signed for %s: where they are taken at all they go the long way, and are paid for as such", region, s.region),
-		Fix:   "write ?region=" + region + " into the s3:// URL"}
+	return finding("region", loader.GradeWarn,
+		fmt.Sprintf("the bucket is in %s, and requests are signed for %s: traffic between regions is slow and charged",
+			region, s.region),
+		"write ?region="+region+" into the s3:// URL")
 }
 
-// skewOf is how far the store's clock is ahead of now, to the second, as an answer says it.
-func skewOf(m middleware.Metadata, now time.Time) (skew time.Duration, known bool) {
-	answer, is := awsmiddleware.GetRawResponse(m).(*smithyhttp.Response)
-	if !is || answer == nil || answer.Response == nil {
-		return 0, false
-	}
-	at, err := http.ParseTime(answer.Header.Get("Date"))
-	return at.Sub(now).Truncate(time.Second), err == nil
-}
-
-// skewWarned leaves some way to the 15 minutes at which signatures are refused ("RequestTimeTooSkewed").
-const skewWarned = 5 * time.Minute
+// maxSkew is well below the 15 minutes at which signatures are refused ("RequestTimeTooSkewed").
+const maxSkew = 5 * time.Minute
 
 func clockFinding(skew time.Duration) loader.Finding {
-	f := loader.Finding{Check: "clock", Grade: loader.GradeOK, Found: "this machine's clock and the store's agree"}
-	if skew.Abs() > time.Second { // an answer's date has no fractions
-		f.Found = fmt.Sprintf("this machine's clock and the store's are %s apart, and signatures are good for 15 minutes", skew.Abs())
+	if skew <= maxSkew {
+		return finding("clock", loader.GradeOK, "this machine's clock and the store's agree", "")
 	}
-	if skew.Abs() > skewWarned {
-		f.Grade, f.Fix = loader.GradeWarn, "sudo chronyc makestep"
-	}
-	return f
+	return finding("clock", loader.GradeWarn,
+		fmt.Sprintf("this machine's clock and the store's are %s apart, and signatures are good for 15 minutes", skew),
+		"sudo chronyc makestep")
 }
 
-// checkVersions asks what becomes of objects that are overwritten and removed.
-func (s *Store) checkVersions(ctx context.Context, reader string) []loader.Finding {
+// checkTLS warns about http over public networks. TLS costs 0.38 CPU seconds a GB against 0.19, measured with the SDK on
+// one core.
+func (s *Store) checkTLS(ctx context.Context) loader.Finding {
+	const check = "TLS"
+	if !strings.HasPrefix(s.endpoint, "http:") {
+		return finding(check, loader.GradeOK,
+			"https: encryption costs about 0.2 CPU seconds a GB, which is 1.2 cores at 50 Gbps", "")
+	}
+	u, err := url.Parse(s.endpoint)
+	if err != nil { // endpointOf has parsed it
+		return loader.Finding{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return finding(check, loader.GradeUnknown, err.Error(), "")
+	}
+	return httpFinding(u.Host, addresses)
+}
+
+func httpFinding(host string, addresses []netip.Addr) loader.Finding {
+	for _, a := range addresses {
+		if a = a.Unmap(); !a.IsLoopback() && !a.IsPrivate() && !a.IsLinkLocalUnicast() {
+			return finding("TLS", loader.GradeWarn, "http to a public address: anyone on the way can read the rows",
+				"write ?endpoint=https://"+host+" into the s3:// URL")
+		}
+	}
+	return finding("TLS", loader.GradeOK, "http: rows are not encrypted, within this machine or a private network", "")
+}
+
+// checkVersions warns where the store keeps objects that are overwritten or removed.
+func (s *Store) checkVersions(ctx context.Context, reader string) loader.Finding {
 	const check = "versioning"
-	found, err := asking(ctx, func(ctx context.Context) (*s3.GetBucketVersioningOutput, error) {
-		return s.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &s.bucket})
-	})
+	answer, err := ask(ctx, s.client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &s.bucket})
 	switch {
 	case err != nil:
-		return []loader.Finding{s.unanswered(check, "s3:GetBucketVersioning", err)}
-	case found.Status != types.BucketVersioningStatusEnabled: // and so no lock either: it needs versions
-		return []loader.Finding{{Check: check, Grade: loader.GradeOK, Found: "off: what is overwritten or removed is gone, and paid for no more"}}
+		return s.unanswered(check, "s3:GetBucketVersioning", err)
+	case answer.Status != types.BucketVersioningStatusEnabled:
+		return finding(check, loader.GradeOK, "off: what is overwritten or removed takes no space", "")
 	}
-	f := loader.Finding{Check: check, Grade: loader.GradeWarn,
-		Found: "on: a batch that is sent again leaves an old version behind, which is paid for",
-		Fix:   "aws s3api put-bucket-versioning --bucket " + s.bucket + " --versioning-configuration Status=Suspended",
-	}
+	found := "on: a batch that is sent again leaves an old version behind, which is paid for"
 	if reader != "" {
-		f.Found = "on: objects that are removed when " + reader + " has loaded them stay as old versions, and are paid for"
+		found = "on: objects that are removed when " + reader + " has loaded them stay as old versions, and are paid for"
 	}
-	return []loader.Finding{f, s.checkLock(ctx)}
+	return finding(check, loader.GradeWarn, found,
+		"aws s3api put-bucket-versioning --bucket "+s.bucket+" --versioning-configuration Status=Suspended")
 }
 
-func (s *Store) checkLock(ctx context.Context) loader.Finding {
-	const check = "object lock"
-	found, err := asking(ctx, func(ctx context.Context) (*s3.GetObjectLockConfigurationOutput, error) {
-		return s.client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &s.bucket})
-	})
-	none := loader.Finding{Check: check, Grade: loader.GradeOK, Found: "objects have no retention by default"}
-	switch {
-	case err != nil && slices.Contains([]string{"ObjectLockConfigurationNotFoundError", "NoSuchObjectLockConfiguration"}, read(err).code):
-		return none
-	case err != nil:
-		return s.unanswered(check, "s3:GetBucketObjectLockConfiguration", err)
+// checkLifecycle warns about rules by which the store removes a run's objects.
+func (s *Store) checkLifecycle(ctx context.Context) loader.Finding {
+	const check = "lifecycle"
+	answer, err := ask(ctx, s.client.GetBucketLifecycleConfiguration,
+		&s3.GetBucketLifecycleConfigurationInput{Bucket: &s.bucket})
+	if err != nil && read(err).code != "NoSuchLifecycleConfiguration" {
+		return s.unanswered(check, "s3:GetLifecycleConfiguration", err)
 	}
-	c := found.ObjectLockConfiguration
-	if c == nil || c.Rule == nil || c.Rule.DefaultRetention == nil {
-		return none
+	if err == nil {
+		for _, r := range answer.Rules {
+			if expires(r, s.under()) {
+				return finding(check, loader.GradeWarn,
+					fmt.Sprintf("rule %q removes objects below %s: a run that is resumed or verified later does not find them",
+						aws.ToString(r.ID), s),
+					"choose another prefix, or end the rule: aws s3api get-bucket-lifecycle-configuration --bucket "+
+						s.bucket+" shows it")
+			}
+		}
 	}
-	r := c.Rule.DefaultRetention
-	kept := fmt.Sprintf("%d days", aws.ToInt32(r.Days))
-	if r.Days == nil {
-		kept = fmt.Sprintf("%d years", aws.ToInt32(r.Years))
-	}
-	return loader.Finding{Check: check, Grade: loader.GradeWarn,
-		Found: fmt.Sprintf("every object is kept for %s (%s): none can be removed earlier, and Amazon wants a checksum with each PUT, which terapush does not send", kept, r.Mode),
-		Fix:   "take a bucket without a default retention, or: aws s3api put-object-lock-configuration --bucket " + s.bucket + " --object-lock-configuration ObjectLockEnabled=Enabled"}
+	return finding(check, loader.GradeOK, "no rule removes objects below "+s.String(), "")
 }
 
-// unanswered is the finding for a question that has no answer: a right that is missing, or a store that has no such
-// thing.
+// expires reports whether a rule removes current objects below a prefix. A run's objects have no tags.
+func expires(r types.LifecycleRule, under string) bool {
+	prefix := aws.ToString(r.Prefix) //nolint:staticcheck // deprecated for writers; rules of the first API have it
+	if f := r.Filter; f != nil {
+		prefix = aws.ToString(f.Prefix)
+		if f.And != nil {
+			prefix = aws.ToString(f.And.Prefix)
+		}
+		if f.Tag != nil || f.And != nil && len(f.And.Tags) > 0 {
+			return false
+		}
+	}
+	return r.Status == types.ExpirationStatusEnabled && r.Expiration != nil &&
+		(r.Expiration.Days != nil || r.Expiration.Date != nil) && // neither: only delete markers
+		(strings.HasPrefix(under, prefix) || strings.HasPrefix(prefix, under))
+}
+
+// unanswered is the finding where a privilege is missing, or where the store does not know the request.
 func (s *Store) unanswered(check, action string, err error) loader.Finding {
-	f := read(err)
-	finding := loader.Finding{Check: check, Grade: loader.GradeUnknown, Found: "the store does not say: " + f.Error()}
-	switch {
-	case f.fault().Class == loader.ClassPermission:
-		finding.Fix = fmt.Sprintf("allow %s on arn:aws:s3:::%s to the credentials", action, s.bucket)
-	case errors.Is(f.cause, context.DeadlineExceeded):
-		finding.Found = fmt.Sprintf("the store has not said within %s", questionTime)
+	f, fix := read(err), ""
+	if f.fault().Class == loader.ClassPermission {
+		fix = fmt.Sprintf("allow %s on arn:aws:s3:::%s to the credentials", action, s.bucket)
 	}
-	return finding
+	return finding(check, loader.GradeUnknown, "the store does not say: "+f.Error(), fix)
 }
 
-// readerView says what no client can see.
+// readerView says what no client can check.
 func (s *Store) readerView(reader string) loader.Finding {
-	at := s.serverEndpoint
-	if at == "" {
-		at = s.endpoint
-	}
-	if at == "" {
-		at = "Amazon S3 in " + s.region
-	}
-	return loader.Finding{Check: "store from the server", Grade: loader.GradeUnknown,
-		Found: fmt.Sprintf("%s reads the objects from %s itself: whether it reaches that, the first commit shows", reader, at),
-		Fix:   "if the server knows the store by another address, add server_endpoint=https://host:port to --via"}
+	at := cmp.Or(s.serverEndpoint, s.endpoint, "Amazon S3 in "+s.region)
+	return finding("store from the server", loader.GradeUnknown,
+		fmt.Sprintf("%s reads the objects from %s itself: whether it reaches that, the first commit shows", reader, at),
+		"if the server knows the store by another address, add server_endpoint=https://host:port to --via")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -101,7 +101,7 @@ func targetOf(t testing.TB, text, endpoint string) loader.Target {
 }
 
 func deps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 func open(t testing.TB, target loader.Target) *Store {

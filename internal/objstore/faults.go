@@ -15,17 +15,17 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// failure is a request that failed: what the server said, or why there is no answer.
+// failure is the error of a request: the server's answer, or why there is none.
 type failure struct {
-	status        int    // of the answer; 0: there was none
-	code, message string // the server's words
-	request       string // the server's id of the request
-	region        string // that the bucket is in, where the answer says so
+	status        int // of the answer; 0: there was none
+	code, message string
+	request       string // its id
+	region        string // of the bucket, where the answer names it
 	after         time.Duration
 	cause         error
 }
 
-// Error is short: the SDK's own text repeats itself four times.
+// Error is short: the SDK's own text repeats itself.
 func (f *failure) Error() string {
 	if f.status == 0 || f.code == "" {
 		return f.cause.Error()
@@ -49,20 +49,20 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// failed makes the error of a request, with what is known about it and what to do.
+// failed returns the *loader.Error of a request.
 func failed(op string, err error) error {
 	f := failureOf(err)
 	if f == nil {
 		f = read(err)
 	}
-	meant := f.fault()
-	return &loader.Error{Op: op, Applied: meant.Applied, Err: f, Hint: meant.Hint}
+	fault := f.fault()
+	return &loader.Error{Op: op, Applied: fault.Applied, Err: f, Hint: fault.Hint}
 }
 
-// read takes an error of the SDK apart.
+// read makes a failure of an error of the SDK.
 func read(err error) *failure {
 	f := &failure{cause: err}
-	// The SDK's wrappers say what Op says, and that there is no status where there is no answer.
+	// The SDK's wrappers repeat the operation.
 	var (
 		operation *smithy.OperationError
 		unsent    *smithyhttp.RequestSendError
@@ -86,21 +86,19 @@ func read(err error) *failure {
 			f.after = time.Duration(seconds) * time.Second
 		}
 	}
-	var said smithy.APIError
-	if errors.As(err, &said) {
-		f.code, f.message = said.ErrorCode(), said.ErrorMessage()
+	var api smithy.APIError
+	if errors.As(err, &api) {
+		f.code, f.message = api.ErrorCode(), api.ErrorMessage()
 	}
 	return f
 }
 
-// FaultOf returns what an error of an object store means for a load; ok is false for an error that none has made. No
-// failure ends a session: every request is one by itself.
-func FaultOf(err error) (f loader.Fault, ok bool) {
-	failed := failureOf(err)
-	if failed == nil {
-		return f, false
+// FaultOf is the loader.FaultFunc of object stores. No failure ends a session: every request stands for itself.
+func FaultOf(err error) (loader.Fault, bool) {
+	if f := failureOf(err); f != nil {
+		return f.fault(), true
 	}
-	return failed.fault(), true
+	return loader.Fault{}, false
 }
 
 func (f *failure) fault() loader.Fault {
@@ -114,27 +112,27 @@ func (f *failure) fault() loader.Fault {
 	if status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect {
 		status = http.StatusMovedPermanently
 	}
-	meant, listed := faults().Code(f.code)
+	fault, listed := faults().Code(f.code)
 	if !listed {
-		meant, listed = faults().Code(strconv.Itoa(status))
+		fault, listed = faults().Code(strconv.Itoa(status))
 	}
 	switch {
 	case listed:
-	case status < 300: // it said yes, and then something that cannot be read
-		meant.Class, meant.Retry, meant.Hint = loader.ClassConnection, true, "is the endpoint an S3 server?"
+	case status < 300: // success, with an answer that cannot be read
+		fault.Class, fault.Retry, fault.Hint = loader.ClassConnection, true, "is the endpoint an S3 server?"
 	case status >= 500:
-		meant.Class, meant.Retry = loader.ClassOther, true
+		fault.Class, fault.Retry = loader.ClassOther, true
 	default:
-		meant.Verdict = loader.Refused(loader.ClassOther)
+		fault.Verdict = loader.Refused(loader.ClassOther)
 	}
-	if meant.Hint == otherRegion && f.region != "" {
-		meant.Hint = fmt.Sprintf("the bucket is in region %s: write ?region=%s", f.region, f.region)
+	if fault.Hint == otherRegion && f.region != "" {
+		fault.Hint = fmt.Sprintf("the bucket is in region %s: write ?region=%s", f.region, f.region)
 	}
-	meant.After = f.after
-	return meant
+	fault.After = f.after
+	return fault
 }
 
-// unanswered judges a request that has no answer.
+// unanswered is the fault of a request without an answer.
 func (f *failure) unanswered() loader.Fault {
 	var (
 		refused     *refusal
@@ -150,16 +148,16 @@ func (f *failure) unanswered() loader.Fault {
 			Hint:    "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role",
 		}
 	}
-	meant := loader.NetworkFault(f.cause)
+	fault := loader.NetworkFault(f.cause)
 	switch {
 	case errors.As(f.cause, &noTLS):
-		meant.Hint = "nobody speaks TLS there: is it an http:// endpoint?"
-	case meant.Class == loader.ClassOther && !errors.Is(f.cause, context.Canceled):
-		// The SDK has many words for an answer that is lost.
-		meant.Verdict = loader.Lost(loader.ClassConnection)
+		fault.Hint = "the server does not speak TLS: is it an http:// endpoint?"
+	case fault.Class == loader.ClassOther && !errors.Is(f.cause, context.Canceled):
+		// The SDK has many errors for a lost answer.
+		fault.Verdict = loader.Lost(loader.ClassConnection)
 	}
-	meant.SessionDead = false
-	return meant
+	fault.SessionDead = false
+	return fault
 }
 
 // otherRegion is the hint for a bucket whose region the answer does not name.

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -302,7 +302,7 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	server.Start()
-	dialer := new(network.Dialer)
+	dialer := new(netio.Dialer)
 	d := deps()
 	d.Dial = dialer.DialContext
 	const workers = 32

@@ -34,8 +34,9 @@ func TestGroupObjects(t *testing.T) {
 	putAll(t, r.Group(1), "run", 12)
 	putAll(t, r.Group(ProbeGroup), "run", 0)
 	putAll(t, r, "run", 5)
+	staging := Staging{Store: s, Folders: true}
 	found := map[string]int64{}
-	require.NoError(t, r.GroupObjects(t.Context(), func(name string, number, bytes int64) error {
+	require.NoError(t, staging.Objects(t.Context(), "run", func(name string, number, bytes int64) error {
 		assert.EqualValues(t, len(textOf(t, s, name)), bytes)
 		found[name] = number
 		return nil
@@ -45,5 +46,5 @@ func TestGroupObjects(t *testing.T) {
 		"p/run/g999999999999/000000000000.csv": -1,
 	}, found)
 	stop := errors.New("enough")
-	assert.ErrorIs(t, r.GroupObjects(t.Context(), func(string, int64, int64) error { return stop }), stop)
+	assert.ErrorIs(t, staging.Objects(t.Context(), "run", func(string, int64, int64) error { return stop }), stop)
 }

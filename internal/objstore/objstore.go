@@ -1,21 +1,21 @@
-// Package objstore keeps batches as objects in Amazon S3, or in any server that speaks its protocol: for s3:// targets,
-// and for methods that store first and let the database load from there.
+// Package objstore keeps batches as objects in Amazon S3, or in a server that speaks its protocol: for s3:// targets, and
+// for methods that store batches and let the database load them.
 //
-// A batch is one object and one PUT of bytes that lie in memory already: no multipart upload, no second copy, no hash
-// over the body. Every run has a folder of its own, <prefix>/<run>/, and nothing outside of it is ever written or
-// deleted. A PUT of the same batch gives the same object, so one whose answer was lost is simply sent again.
+// A batch is one object and one PUT of bytes that are in memory: no multipart upload, no copy, no hash over the body.
+// Every run has a folder of its own, <prefix>/<run>/, and nothing outside of it is ever written or deleted. Putting a
+// batch again gives the same object, so a PUT whose answer was lost is repeated.
 //
-// Retries are the engine's. The SDK's own are off, so that an attempt is one request, counted and timed as one.
+// Retries are the engine's. The SDK's are off, so that an attempt is one request.
 package objstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -29,18 +29,16 @@ import (
 // Store is a prefix of a bucket. It is safe for concurrent use.
 type Store struct {
 	place
-	client *s3.Client
-	http   *httpload.Client
-	log    *slog.Logger
-	// software is what the server calls itself.
-	software string
-	// oneByOne remembers that the server cannot delete several objects with one request.
-	oneByOne atomic.Bool
+	client   *s3.Client
+	http     *httpload.Client
+	log      *slog.Logger
+	software string      // as the server calls itself
+	oneByOne atomic.Bool // the server cannot delete several objects with one request
 }
 
 // Open opens an object store: Hosts[0] is the bucket, Database the prefix; parameters are endpoint, server_endpoint,
-// region and path_style. Requests may be as many at a time as there are callers. One object is listed, so that a wrong
-// name, key, region or clock is found here and not in the first batch.
+// region and path_style. It lists one object, so that a wrong name, key, region or clock is found here and not in the
+// first batch.
 func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 	p, err := placeOf(t)
 	if err != nil {
@@ -56,7 +54,7 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 		Bucket: &s.bucket, Prefix: aws.String(s.under()), MaxKeys: aws.Int32(1),
 	})
 	if err == nil && found.Name == nil && found.KeyCount == nil && found.MaxKeys == nil {
-		// The SDK reads any text that comes with a 200 as an empty listing.
+		// To the SDK any text with status 200 is an empty listing.
 		err = &failure{status: http.StatusOK, cause: errors.New("the answer to a listing is something else")}
 	}
 	if err != nil {
@@ -69,10 +67,10 @@ func Open(ctx context.Context, t loader.Target, d loader.Deps) (*Store, error) {
 	return s, nil
 }
 
-// Software is the server's name and version in its own words, "" where it says nothing.
+// Software is the server's name and version from its answers, or "".
 func (s *Store) Software() string { return s.software }
 
-// under is the prefix of all keys, with a slash behind it if there is any.
+// under is the prefix of all keys: "" or with a slash at its end.
 func (s *Store) under() string {
 	if s.prefix == "" {
 		return ""
@@ -95,7 +93,7 @@ func (s *Store) Endpoint() string { return s.endpoint }
 // Region is the region that requests are signed for.
 func (s *Store) Region() string { return s.region }
 
-// Access is what a database needs to read the objects. It is to be used at once: Expires bounds it.
+// Access is what a database needs to read the objects. Temporary credentials expire, so it must be used at once.
 type Access struct {
 	Endpoint       string // how the database reaches the store; "" for Amazon's own
 	Region         string
@@ -103,17 +101,16 @@ type Access struct {
 	PathStyle      bool
 	KeyID          string
 	Secret, Token  loader.Secret
-	Expires        time.Time // zero: never
 }
 
-// Redact takes whatever could be a piece of the credentials out of a server's text. A server that does not understand
-// a statement repeats some of it.
+// Redact removes whatever could be a piece of the credentials from a server's text: servers repeat a part of a statement
+// that they cannot parse.
 func (a Access) Redact(text string) string {
 	return loader.Redact(text, a.Secret, a.Token, loader.Secret(a.KeyID))
 }
 
-// Access takes the credentials from the same chain as the requests, renewed if need be. Where a statement is to carry
-// them it has to be made anew for every attempt.
+// Access returns the credentials of the requests, renewed if need be. A statement that carries them is made again for
+// every attempt.
 func (s *Store) Access(ctx context.Context) (Access, error) {
 	keys, err := s.client.Options().Credentials.Retrieve(ctx)
 	if err != nil {
@@ -122,26 +119,19 @@ func (s *Store) Access(ctx context.Context) (Access, error) {
 	if keys.AccessKeyID == "" {
 		return Access{}, failed("credentials for "+s.String(), &credentialsError{errors.New("there are none")})
 	}
-	a := Access{
-		Endpoint: s.endpoint, Region: s.region, Bucket: s.bucket, Prefix: s.prefix, PathStyle: s.pathStyle,
+	return Access{
+		Endpoint: cmp.Or(s.serverEndpoint, s.endpoint), Region: s.region, Bucket: s.bucket, Prefix: s.prefix, PathStyle: s.pathStyle,
 		KeyID: keys.AccessKeyID, Secret: loader.Secret(keys.SecretAccessKey), Token: loader.Secret(keys.SessionToken),
-	}
-	if s.serverEndpoint != "" {
-		a.Endpoint = s.serverEndpoint
-	}
-	if keys.CanExpire {
-		a.Expires = keys.Expires
-	}
-	return a, nil
+	}, nil
 }
 
-// credentialsError says that the chain has no credentials, or could not renew them.
+// credentialsError says that there are no credentials, or that they could not be renewed.
 type credentialsError struct{ err error }
 
 func (e *credentialsError) Error() string { return fmt.Sprintf("no credentials: %v", e.err) }
 func (e *credentialsError) Unwrap() error { return e.err }
 
-// chain is the SDK's default chain, with errors that can be told from others.
+// chain is the SDK's default chain; its errors are credentialsErrors.
 type chain struct{ aws.CredentialsProvider }
 
 func (c chain) Retrieve(ctx context.Context) (aws.Credentials, error) {

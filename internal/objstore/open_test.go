@@ -6,13 +6,12 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -24,20 +23,18 @@ func TestCheck(t *testing.T) {
 		"postgres://bucket/p":                          "named s3://bucket/prefix",
 		"s3:///p":                                      "with one bucket",
 		"s3://a-bucket,b-bucket/p":                     "with one bucket",
-		"s3://localhost:9000/bucket":                   `"localhost:9000" cannot be a bucket`,
-		"s3://bü/p":                                    "cannot be a bucket",
+		"s3://localhost:9000/bucket":                   `"localhost:9000" is not the name of a bucket`,
+		"s3://bü/p":                                    "is not the name of a bucket",
 		"s3://AKID:secret@bucket/p":                    "takes no credentials",
 		"s3://bucket/a//b":                             "empty",
 		"s3://bucket/../b":                             "..",
-		"s3://bucket/a%0Ab":                            "control characters",
-		"s3://bucket/" + strings.Repeat("x", 600):      "1024 at most",
 		"s3://bucket/p?endpoint=127.0.0.1:9000":        "http://host:port",
 		"s3://bucket/p?endpoint=http://a:sEcReT@host":  "parameter endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?server_endpoint=sEcReT@host":    "parameter server_endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?endpoint=http://a:1/sEcReT@h":   "parameter endpoint of the s3:// URL has a user or a password in it",
 		"s3://bucket/p?endpoint=http://h?sEcReT":       "http://host:port",
-		"s3://bucket/p?endpoint=":                      "wants one value",
-		"s3://bucket/p?region=a&region=b":              "wants one value",
+		"s3://bucket/p?endpoint=":                      "takes one value",
+		"s3://bucket/p?region=a&region=b":              "takes one value",
 		"s3://bucket/p?path_style=perhaps":             "neither true nor false",
 		"s3://bucket/p?pathstyle=true":                 `no parameter "pathstyle"`,
 		"s3://bucket/p?secret_access_key=sEcReT":       `no parameter "secret_access_key"`,
@@ -131,9 +128,9 @@ func TestUnfitEndpointOfTheChain(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"http://AKIA:sEcReT@127.0.0.1:1": "AWS_ENDPOINT_URL has a user or a password in it",
 		"AKIA:sEcReT@127.0.0.1:1":        "AWS_ENDPOINT_URL has a user or a password in it",
-		"http://127.0.0.1:1/?k=sEcReT":   "AWS_ENDPOINT_URL wants http://host:port",
-		"127.0.0.1:sEcReT":               "AWS_ENDPOINT_URL wants http://host:port",
-		"http://127.0.0.1:%zzsEcReT":     "AWS_ENDPOINT_URL wants http://host:port",
+		"http://127.0.0.1:1/?k=sEcReT":   "AWS_ENDPOINT_URL must be http://host:port",
+		"127.0.0.1:sEcReT":               "AWS_ENDPOINT_URL must be http://host:port",
+		"http://127.0.0.1:%zzsEcReT":     "AWS_ENDPOINT_URL must be http://host:port",
 	} {
 		for _, variable := range []string{"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} {
 			t.Run(variable+" "+endpoint, func(t *testing.T) {
@@ -175,7 +172,7 @@ func TestTLS(t *testing.T) {
 	require.ErrorContains(t, err, "name the certificate's authority with --tls-ca")
 
 	d := deps()
-	d.TLS = network.Trust{CAFile: authority}.TLS
+	d.TLS = netio.Trust{CAFile: authority}.TLS
 	s, err := Open(t.Context(), target, d)
 	require.NoError(t, err)
 	defer func() { _ = s.Close() }()
@@ -185,10 +182,10 @@ func TestTLS(t *testing.T) {
 		assert.Equal(t, "UNSIGNED-PAYLOAD", r.Header.Get("X-Amz-Content-Sha256"))
 	}
 
-	d.TLS = network.Trust{CAFile: "/dev/zero"}.TLS
+	d.TLS = netio.Trust{CAFile: "/dev/zero"}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "/dev/zero has more than 16 MiB")
-	d.TLS = network.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
+	d.TLS = netio.Trust{CAFile: filepath.Join(t.TempDir(), "none.pem")}.TLS
 	_, err = Open(t.Context(), target, d)
 	require.ErrorContains(t, err, "none.pem")
 	_, known := classify(err)

@@ -27,7 +27,7 @@ func TestBodiesAreNeverTheSDKs(t *testing.T) {
 		option func(*s3.Options)
 		says   string
 	}{
-		"a checksum before the body": {plain, checksums, "the SDK wants to read the body"},
+		"a checksum before the body": {plain, checksums, "the SDK tries to read the body"},
 		"a checksum behind the body": {secure, checksums, `signed the body as "STREAMING-UNSIGNED-PAYLOAD-TRAILER"`},
 	} {
 		t.Run(name, func(t *testing.T) {

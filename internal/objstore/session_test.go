@@ -39,8 +39,13 @@ func TestSessions(t *testing.T) {
 			object: "000000000013.csv", stored: true,
 		},
 		"in groups": {
-			session: func(string) loader.Session { return GroupSession(s, 5) },
-			object:  "g000000000002/000000000013.csv", stored: true,
+			session: func(string) loader.Session {
+				staging := Staging{Store: s, Folders: true}
+				session, err := staging.Session(t.Context(), loader.Contract{GroupBatches: 5})
+				require.NoError(t, err)
+				return session
+			},
+			object: "g000000000002/000000000013.csv", stored: true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

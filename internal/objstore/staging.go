@@ -3,32 +3,73 @@ package objstore
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Staging is what every method does that puts its batches into a store first. What is left to a back-end is Commit.
+// Group is the folder of one commit group within the run's, <prefix>/<run>/g<group, 12 digits>/: for databases that load
+// by a prefix and take no list of names.
+func (r *Run) Group(number int64) *Run {
+	return &Run{store: r.store, folder: fmt.Sprintf("%sg%0*d/", r.folder, digits, number), err: r.err}
+}
+
+// ProbeGroup is the group of a probe's objects. No run has as many groups.
+const ProbeGroup = 999_999_999_999
+
+// inGroup reads group and batch from a name within Group; ok is false for any other name.
+func (r *Run) inGroup(name string) (group, batch int64, ok bool) {
+	rest, inside := strings.CutPrefix(name, r.folder+"g")
+	text, _, found := strings.Cut(rest, "/")
+	group, err := strconv.ParseInt(text, 10, 64)
+	if !inside || !found || err != nil || group < 0 {
+		return -1, -1, false
+	}
+	batch = r.Group(group).number(name)
+	return group, batch, batch >= 0
+}
+
+// Session puts batches into the run's folder, where the objects are the goal.
+func Session(r *Run) loader.Session {
+	return session{folder: func(*batch.Batch) *Run { return r }}
+}
+
+type session struct {
+	folder func(*batch.Batch) *Run
+	staged bool
+}
+
+func (s session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if err := s.folder(b).Put(ctx, b); err != nil {
+		return loader.Ack{}, err
+	}
+	return loader.Ack{Stored: s.staged, Rows: b.Rows}, nil
+}
+
+func (session) Close() error { return nil }
+
+// Staging does all but Commit for a method that puts its batches into a store first.
 type Staging struct {
 	Store *Store
-	// Folders says that every commit group has a folder to itself: see Run.Group.
+	// Folders gives every commit group a folder of its own: see Run.Group.
 	Folders bool
 	// Format is that of the run's contract.
 	Format func() (batch.Format, error)
 }
 
-// Session puts every batch into its group's place.
+// Session puts batches where Commit finds them.
 func (s *Staging) Session(_ context.Context, c loader.Contract) (loader.Session, error) {
 	if c.GroupBatches < 1 {
-		return nil, fmt.Errorf("method %s wants commit groups, and the contract has none", c.Method)
+		return nil, fmt.Errorf("method %s needs commit groups, and the contract has none", c.Method)
 	}
-	if s.Folders {
-		return GroupSession(s.Store, c.GroupBatches), nil
-	}
-	return session{folder: func(b *batch.Batch) *Run { return s.Store.Run(b.ID.Run) }, staging: true}, nil
+	return session{staged: true, folder: func(b *batch.Batch) *Run {
+		return s.Place(batch.ID{Run: b.ID.Run, Number: b.ID.Number / c.GroupBatches})
+	}}, nil
 }
 
-// Place is where the objects of a group lie.
+// Place is the folder of a group's objects.
 func (s *Staging) Place(group batch.ID) *Run {
 	run := s.Store.Run(group.Run)
 	if s.Folders {
@@ -46,21 +87,27 @@ func (s *Staging) Discard(ctx context.Context, g loader.Group) error {
 	return s.Place(g.ID).Delete(ctx, g.Members, f)
 }
 
-// Objects implements loader.Inventory.
+// Objects implements loader.Inventory. A probe's object is no batch.
 func (s *Staging) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	if s.Folders {
-		return s.Store.Run(run).GroupObjects(ctx, f)
-	}
-	return s.Store.Run(run).Objects(ctx, f)
+	r := s.Store.Run(run)
+	return r.List(ctx, func(o Object) error {
+		if s.Folders {
+			group, number, ok := r.inGroup(o.Name)
+			if o.Number = number; !ok || group == ProbeGroup {
+				o.Number = -1
+			}
+		}
+		return f(o.Name, o.Number, o.Bytes)
+	})
 }
 
-// Try puts a probe's batch into a group of its own and calls f with its place. So the probe finds out, too, before the first
-// batch, whether the server can read the bucket. What cannot be removed is listed at the run's end.
+// Try puts a probe's batch into ProbeGroup and calls f with that folder, so that the probe also shows whether the server
+// can read the bucket. An object that cannot be removed is listed at the run's end.
 func (s *Staging) Try(ctx context.Context, b *batch.Batch, f func(*Run) (loader.Proof, error)) (loader.Proof, error) {
-	place := s.Store.Run(b.ID.Run).Group(ProbeGroup)
-	if err := place.Put(ctx, b); err != nil {
+	folder := s.Store.Run(b.ID.Run).Group(ProbeGroup)
+	if err := folder.Put(ctx, b); err != nil {
 		return loader.Proof{}, err
 	}
-	defer func() { _ = place.Delete(context.WithoutCancel(ctx), []loader.Ref{loader.RefOf(b)}, b.Format) }()
-	return f(place)
+	defer func() { _ = folder.Delete(context.WithoutCancel(ctx), []loader.Ref{loader.RefOf(b)}, b.Format) }()
+	return f(folder)
 }

@@ -67,10 +67,10 @@ func TestAppendToAFullTable(t *testing.T) {
 	p.succeeds(small + " --first-key 4611686018427387000")
 	p.failOn("forget", errors.New("it is down"))
 	r := p.fails(small+" --append --rows 1000", report.PreflightFailed, "--append to table memory: the first free key is 4611686018427387195, "+
-		"behind all rows and all that is set aside for other runs, and the largest one is 4611686018427387903: there is no room for 1000 rows; "+
-		"choose another --table, fewer --rows, or a --first-key with room behind it")
+		"after all rows and all keys reserved for other runs, and the largest one is 4611686018427387903: there is no room for 1000 rows; "+
+		"choose another --table, fewer --rows, or a --first-key with room after it")
 	require.Len(t, r.Warnings, 1)
-	require.Contains(t, r.Warnings[0], "keys may still be set aside for run ")
+	require.Contains(t, r.Warnings[0], "keys may still be reserved for run ")
 	require.Contains(t, r.Warnings[0], "remove its rows from the claim table (it is down)")
 	p.failOn("", nil)
 	require.EqualValues(t, 4611686018427387195, p.succeeds(small+" --append --rows 700").Plan.FirstKey)

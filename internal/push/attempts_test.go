@@ -99,7 +99,7 @@ func TestResumePastTheWindow(t *testing.T) {
 	run := p.killedAt(small, 7)
 	p.cannotTell = "3 rows lie in its key range"
 	r := p.fails("--resume "+run, report.Unknown, "the outcome of 1 batches is unknown, the first are [7]")
-	require.Contains(t, r.Result.Error, "asking what became of batch 7: the database cannot tell: 3 rows lie in its key range")
+	require.Contains(t, r.Result.Error, "resolving batch 7: the database cannot tell the outcome: 3 rows lie in its key range")
 	require.EqualValues(t, 185, r.Result.Rows)
 	require.EqualValues(t, 1, r.Result.Unknown)
 	p.cannotTell = ""

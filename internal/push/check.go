@@ -17,19 +17,17 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// ServerChecks is what CheckServer found out about a server, and what it needs to be said of the push that it was done for.
+// ServerChecks is what CheckServer found, and the size of the push that the server was checked for.
 type ServerChecks struct {
 	Findings []loader.Finding
-	// Endpoint is the server's host:port or the path of its socket; "" where none was reached, and for what has neither.
+	// Endpoint is the server's host:port or the path of its socket; without a connection, the target's if it has a port.
 	Endpoint string
 	Workers  int
-	// Memory is the budget of all buffers, BatchBytes one batch's encoded length; the latter is 0 where no plan could be
-	// made.
+	// Memory is the budget of all buffers, BatchBytes the encoded length of a batch; 0 without a plan.
 	Memory, BatchBytes int64
 }
 
-// Resources returns what a push would take of this machine, were it to some server somewhere: connections that load at
-// the same time, and the budget of all buffers in bytes.
+// Resources returns the workers of a push and the memory for its buffers, before a target is known.
 func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) {
 	if workers = c.Workers; workers == 0 {
 		workers = config.DefaultWorkers(runtime.GOMAXPROCS(0), host.FullLink(ctx).World(), loader.Caps{})
@@ -37,48 +35,63 @@ func Resources(ctx context.Context, c *config.Push) (workers int, budget int64) 
 	return workers, memory(c)
 }
 
-// CheckServer connects as a push would and looks at the server for what would stop or slow that push down. It changes
-// nothing. What goes wrong on the way is a finding of grade fail; an error is one of usage, or says that the user
-// stopped it.
+// CheckServer connects as a push would, and checks the server for what would stop or slow it down. It changes nothing.
+// What fails is a finding; errors are usage errors and interruptions.
 func CheckServer(ctx context.Context, j Job) (ServerChecks, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
 	if err := p.configure(); err != nil {
 		return ServerChecks{}, failed(Usage, err)
 	}
-	found := p.checkServer(soft)
-	_ = p.close() // of a connection that was only looked at
+	checks := p.checkServer(soft)
+	_ = p.close() // nothing was changed over this connection
 	if soft.Err() != nil {
-		return found, failed(report.Interrupted, errStopped)
+		return checks, failed(report.Interrupted, errStopped)
 	}
-	found.Workers, found.Memory = p.plan.workers, memory(&p.Config)
-	return found, nil
+	checks.Workers, checks.Memory = p.plan.workers, memory(&p.Config)
+	return checks, nil
 }
 
 func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 	if err := p.target.open(ctx); err != nil {
+		if hosts := p.target.Hosts; len(hosts) > 0 {
+			c.Endpoint = dialAddress(hosts[0]) // its distance may be the reason
+		}
 		c.Findings = []loader.Finding{failure("connection", err)}
 		return c
 	}
-	s := p.target.loader.Server()
-	c.Endpoint = endpoint(s.Endpoint)
-	var smaller notes
-	p.plan.notes = &smaller // warnings of the plan are findings here
+	server := p.target.loader.Server()
+	c.Endpoint = dialAddress(server.Endpoint)
+	connected := loader.Finding{Check: "connection", Grade: loader.GradeOK}
+	if connected.Found = strings.TrimSpace(server.Product + " " + server.Version); c.Endpoint != "" {
+		connected.Found += " at " + c.Endpoint
+	}
+	var warnings notes
+	p.plan.notes = &warnings
 	draft, err := p.draft(p.target.loader.Caps())
-	for _, w := range smaller.list {
-		c.Findings = append(c.Findings, loader.Finding{Check: "plan", Grade: loader.GradeWarn, Found: w})
+	for _, text := range warnings.list {
+		c.Findings = append(c.Findings, loader.Finding{Check: "plan", Grade: loader.GradeWarn, Found: text})
 	}
 	if err != nil {
-		c.Findings = append(c.Findings, answered(s), failure("plan", err))
+		c.Findings = append(c.Findings, connected, failure("plan", err))
 		return c
 	}
 	c.BatchBytes = draft.BatchBytes()
-	c.Findings = append(c.Findings, p.allChecks(ctx, draft)...)
+	if p.target.can.Checker == nil {
+		c.Findings = append(c.Findings, connected)
+	} else {
+		intent := p.intent("", draft)
+		intent.Silent = false // the doctor may ask what this push would not
+		findings, err := p.runChecks(ctx, intent)
+		if c.Findings = append(c.Findings, findings...); err != nil {
+			c.Findings = append(c.Findings, failure("server", err))
+		}
+	}
 	c.Findings = append(c.Findings, p.checkRows(ctx, c.Findings)...)
 	return c
 }
 
-// draft is the plan that the server allows, before anything is known of the table.
+// draft returns the plan that the server's capabilities allow, before the table is known.
 func (p *push) draft(caps loader.Caps) (config.Plan, error) {
 	p.plan.adjustWorkers(caps)
 	if err := p.plan.negotiate(caps); err != nil {
@@ -89,21 +102,6 @@ func (p *push) draft(caps loader.Caps) (config.Plan, error) {
 	return draft, err
 }
 
-// allChecks are the back-end's own, by somebody who asked for them.
-func (p *push) allChecks(ctx context.Context, draft config.Plan) []loader.Finding {
-	if p.target.can.Checker == nil {
-		none := loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end " + p.target.driver.Name() + " has no checks of a server"}
-		return []loader.Finding{answered(p.target.loader.Server()), none}
-	}
-	intent := p.intent("", draft)
-	intent.Silent = false
-	findings, err := p.runChecks(ctx, intent)
-	if err != nil {
-		findings = append(findings, failure("server", err))
-	}
-	return findings
-}
-
 func (p *push) runChecks(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	err = p.target.askSoon(ctx, "checks", func(bound context.Context) (err error) {
 		findings, err = p.target.can.Checker.CheckServer(bound, i)
@@ -112,7 +110,7 @@ func (p *push) runChecks(ctx context.Context, i loader.Intent) (findings []loade
 	return findings, err
 }
 
-// intent is the push that a server is checked for. Of a run by duration the whole length is not known.
+// intent describes the push to a back-end's checks.
 func (p *push) intent(run string, draft config.Plan) loader.Intent {
 	i := loader.Intent{
 		Preparation: p.preparation(run, loader.CreateMode(p.Config.Create)),
@@ -124,45 +122,45 @@ func (p *push) intent(run string, draft config.Plan) loader.Intent {
 	return i
 }
 
-// checkRows asks what the preflight asks of a table that is there, and no back-end's checks do: whether it holds rows, or
-// some with the run's keys. Prepare makes and removes nothing for a contract without claims and a table that is not to be
-// made. No row is probed with: rolled back or not, it moves an AUTO_INCREMENT.
-func (p *push) checkRows(ctx context.Context, found []loader.Finding) []loader.Finding {
+// checkRows checks that an existing table is empty or may be appended to, as the preflight does. It makes nothing,
+// since Prepare gets CreateNever and a contract without claims, and sends no probe: even when rolled back, that moves
+// an AUTO_INCREMENT.
+func (p *push) checkRows(ctx context.Context, findings []loader.Finding) []loader.Finding {
 	if p.silent() || removes(loader.CreateMode(p.Config.Create)) {
 		return nil
 	}
-	looking := p.preparation(runlog.NewID(p.started), loader.CreateNever)
-	looking.Hold = loader.HoldNone
-	looking.Contract.Delivery, looking.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-	looking.Contract.GroupBatches, looking.Contract.Commits = 0, 0
+	look := p.preparation(runlog.NewID(p.started), loader.CreateNever)
+	look.Hold = loader.HoldNone
+	look.Contract.Delivery, look.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	look.Contract.GroupBatches, look.Contract.Commits = 0, 0
 	err := within(ctx, func(bound context.Context) (err error) {
-		if p.target.table, err = p.target.loader.Prepare(bound, looking); err != nil {
+		if p.target.table, err = p.target.loader.Prepare(bound, look); err != nil {
 			return err
 		}
 		if p.Config.Append && p.Config.FirstKey.Given {
 			return p.keysUnused(bound, p.Config.FirstKey.Key)
 		}
-		return p.unwantedRows()
+		return p.refuseRows()
 	})
 	fails := func(f loader.Finding) bool { return f.Grade == loader.GradeFail }
 	switch {
-	case err == nil, errors.Is(err, loader.ErrNoTable): // of which the back-end has said what follows
+	case err == nil, errors.Is(err, loader.ErrNoTable): // the back-end's checks report a missing table
 		return nil
-	case !p.target.table.HasRows && slices.ContainsFunc(found, fails): // most likely the same again
+	case !p.target.table.HasRows && slices.ContainsFunc(findings, fails): // most likely the same failure again
 		return nil
 	}
 	f := failure("rows", err)
-	if errors.Is(err, errTooLate) { // a push takes its time to count
+	if errors.Is(err, errTooLate) { // the push itself counts without a time limit
 		f.Grade = loader.GradeUnknown
 	}
 	return []loader.Finding{f}
 }
 
-// maxWarnings is how many of a server's warnings a run repeats; doctor has them all.
+// maxWarnings bounds a server's warnings in a run; doctor lists all.
 const maxWarnings = 3
 
-// check is the doctor's look at the server in front of a push. One who wants no statement but the load gets none, and
-// checks that fail are no reason not to try.
+// check asks the back-end what would stop the push, and logs warnings. It asks nothing for a silent push. Checks that
+// cannot be made do not stop a push.
 func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
 	if p.target.can.Checker == nil || p.silent() {
 		return nil
@@ -172,7 +170,7 @@ func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
 		return err
 	}
 	if err != nil {
-		p.notes.warnf("the server could not be examined: %v", err)
+		p.notes.warnf("the server could not be checked: %v", err)
 	}
 	warnings := 0
 	for _, f := range findings {
@@ -180,45 +178,45 @@ func (p *push) check(ctx context.Context, run string, draft config.Plan) error {
 			continue
 		}
 		if warnings++; warnings <= maxWarnings {
-			p.notes.warn(said(f))
+			p.notes.warn(sentence(f))
 		}
 	}
 	if more := warnings - maxWarnings; more > 0 {
 		p.notes.warnf("%d more about the server: terapush doctor lists them", more)
 	}
-	return stopping("the server", findings)
+	return failures("the server", findings)
 }
 
-// checkLimits refuses what this machine has no room for, and warns where it has little.
+// checkLimits returns an error if this machine has no room for the push, and warns if it has little.
 func (p *push) checkLimits() error {
 	findings := host.CheckLimits(host.Want{Workers: p.plan.workers, Memory: memory(&p.Config)})
 	for _, f := range findings {
 		if f.Grade == loader.GradeWarn {
-			p.notes.warn(said(f))
+			p.notes.warn(sentence(f))
 		}
 	}
-	return stopping("this machine", findings)
+	return failures("this machine", findings)
 }
 
-// stopping joins all failures among findings into an error.
-func stopping(where string, findings []loader.Finding) error {
+// failures joins the failed findings into an error.
+func failures(where string, findings []loader.Finding) error {
 	var all []error
 	for _, f := range findings {
 		if f.Grade == loader.GradeFail {
-			all = append(all, fmt.Errorf("%s would stop the push: %s", where, said(f)))
+			all = append(all, fmt.Errorf("%s would stop the push: %s", where, sentence(f)))
 		}
 	}
 	return errors.Join(all...)
 }
 
-func said(f loader.Finding) string {
+func sentence(f loader.Finding) string {
 	if f.Fix == "" {
 		return f.Check + ": " + f.Found
 	}
 	return fmt.Sprintf("%s: %s; fix: %s", f.Check, f.Found, f.Fix)
 }
 
-// failure is an error as a finding, with its advice apart.
+// failure converts an error to a finding, whose fix is the error's hint.
 func failure(check string, err error) loader.Finding {
 	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: strings.ReplaceAll(err.Error(), "\n", "; ")}
 	var known *loader.Error
@@ -228,29 +226,21 @@ func failure(check string, err error) loader.Finding {
 	return f
 }
 
-// answered is what was found at the other end, where the back-end's own checks do not say it.
-func answered(s loader.Server) loader.Finding {
-	found := strings.TrimSpace(s.Product + " " + s.Version)
-	if at := endpoint(s.Endpoint); at != "" {
-		found += " at " + at
+// dialAddress returns the host:port or socket path in a server's endpoint, which is a URL for stores; "" if there is
+// none.
+func dialAddress(endpoint string) string {
+	if strings.HasPrefix(endpoint, "/") {
+		return endpoint
 	}
-	return loader.Finding{Check: "connection", Grade: loader.GradeOK, Found: found}
-}
-
-// endpoint is what can be measured of what a back-end calls its endpoint: stores have a URL, or words.
-func endpoint(said string) string {
-	if strings.HasPrefix(said, "/") {
-		return said
-	}
-	if u, err := url.Parse(said); err == nil && u.Host != "" {
+	if u, err := url.Parse(endpoint); err == nil && u.Host != "" {
 		port := u.Port()
 		if port == "" {
 			port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 		}
-		said = net.JoinHostPort(u.Hostname(), port)
+		endpoint = net.JoinHostPort(u.Hostname(), port)
 	}
-	if host, port, err := net.SplitHostPort(said); err != nil || host == "" || port == "" {
+	if host, port, err := net.SplitHostPort(endpoint); err != nil || host == "" || port == "" {
 		return ""
 	}
-	return said
+	return endpoint
 }

@@ -123,7 +123,7 @@ func TestChecksThatFailStopNothing(t *testing.T) {
 	p := newPlace(t)
 	r, err := push.Run(t.Context(), p.checkedBy(small, &ward{err: errors.New("it went away")}))
 	require.NoError(t, err)
-	require.Equal(t, []string{"the server could not be examined: it went away"}, r.Warnings)
+	require.Equal(t, []string{"the server could not be checked: it went away"}, r.Warnings)
 }
 
 func TestOneWhoWantsOnlyTheLoadIsNotChecked(t *testing.T) {
@@ -197,9 +197,8 @@ func TestWhatGoesWrongIsAFinding(t *testing.T) {
 func TestABackEndWithoutChecks(t *testing.T) {
 	e, err := push.CheckServer(t.Context(), newPlace(t).job(small))
 	require.NoError(t, err)
-	require.Len(t, e.Findings, 2)
+	require.Len(t, e.Findings, 1)
 	require.Equal(t, loader.GradeOK, e.Findings[0].Grade)
-	require.Equal(t, loader.Finding{Check: "server", Grade: loader.GradeUnknown, Found: "back-end memory has no checks of a server"}, e.Findings[1])
 }
 
 func TestCheckServerRefusesUsageAndStops(t *testing.T) {
@@ -225,7 +224,7 @@ func TestCheckServerLooksAtRows(t *testing.T) {
 		" --first-key 1000":         {held, fix},
 		" --append":                 {},
 		" --append --first-key 195": {},
-		" --append --first-key 0":   {"195 rows of table memory have keys from 0 to 194, which are to be the run's: choose a larger --first-key", ""},
+		" --append --first-key 0":   {"195 rows of table memory have keys from 0 to 194, which the run needs: choose a larger --first-key", ""},
 		" --create recreate":        {},
 		" --create truncate":        {},
 		" --create never --delivery at-least-once": {}, // a push looks at nothing either

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -20,15 +21,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Check refuses what no server could make good. It tells all that it can find at once, prints nothing, and connects to
-// nothing.
+// Check returns every problem of a configuration that can be found without a connection.
 func Check(c *config.Push, drivers *loader.Registry) error {
 	_, err := dryRun(c, drivers)
 	return err
 }
 
-// Outline returns the plan of a push in numbers, as far as it can be known without a server, with what it warns of. It
-// refuses what Check does.
+// Outline returns the plan of a push and its warnings, as far as they are known without a server. It fails as Check
+// does.
 func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, error) {
 	p, err := dryRun(c, drivers)
 	if err != nil {
@@ -37,12 +37,12 @@ func Outline(c *config.Push, drivers *loader.Registry) (config.Plan, []string, e
 	return p.plan.Plan, p.notes.list, nil
 }
 
-// dryRun plans a push of a copy of the configuration, as far as that is possible without a server.
+// dryRun plans a push of a copy of the configuration without connecting.
 func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	p := &push{Job: Job{Config: *c, Drivers: drivers}}
 	p.connectParts(host.LocalLink(context.Background()))
-	_, verifying := verify.ParseMode(p.Config.Verify)
-	if err := joinOnce(p.configure(), verifying); err != nil {
+	_, badMode := verify.ParseMode(p.Config.Verify)
+	if err := joinOnce(p.configure(), badMode); err != nil {
 		return nil, err
 	}
 	caps, err := p.target.driver.Check(p.target.Target)
@@ -56,31 +56,23 @@ func dryRun(c *config.Push, drivers *loader.Registry) (*push, error) {
 	return p, p.plan.fix(p.Config.FirstKey.Key)
 }
 
-// joinOnce joins problems, each of them once: two steps may come upon the same.
+// joinOnce joins errors without repetitions: two steps may find the same problem.
 func joinOnce(problems ...error) error {
 	var all []error
-	told := map[string]bool{}
-	var add func(err error)
-	add = func(err error) {
-		if many, is := err.(interface{ Unwrap() []error }); is { //nolint:errorlint // the joined errors themselves are wanted
-			for _, one := range many.Unwrap() {
-				add(one)
+	seen := map[string]bool{"": true}
+	if err := errors.Join(problems...); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if !seen[line] {
+				all = append(all, errors.New(line))
 			}
-			return
+			seen[line] = true
 		}
-		if err != nil && !told[err.Error()] {
-			told[err.Error()] = true
-			all = append(all, err)
-		}
-	}
-	for _, err := range problems {
-		add(err)
 	}
 	return errors.Join(all...)
 }
 
-// Explain prints what a push would do, and connects to nothing: statements, batches and memory. What a server would
-// have changed about it (a flavour, a packet limit) it cannot know, and says so.
+// Explain prints what a push would do, without connecting: statements, batches and memory. What depends on the server,
+// as its flavour and limits, is not in it.
 func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	p, err := dryRun(c, drivers)
 	if err != nil {
@@ -95,6 +87,13 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if c.Append && !c.FirstKey.Given {
 		keys = "keys behind those in the table"
 	}
+	guarantee := "delivery " + string(made.Delivery)
+	if made.Dedup != loader.DedupNone {
+		guarantee += " by " + made.Dedup.String()
+	}
+	if _, stamped := made.encoder.(encode.Stamper); !stamped {
+		guarantee += ", every batch encoded afresh"
+	}
 	var text strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&text, format+"\n", args...) }
 	line("dry run: nothing was connected to, so limits of the server are not in this plan")
@@ -102,15 +101,16 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	if via := c.Via.String(); via != "" {
 		line("via       %s", via)
 	}
-	line("contract  method %s, format %s, %s%s", made.Method, made.Format, guarantee(made.Contract), afresh(made.encoder))
+	line("contract  method %s, format %s, %s", made.Method, made.Format, guarantee)
 	line("rows      %s of dataset %s, %s a row, %s, seed %d", rows, made.Dataset, humanize.IBytes(uint64(made.RowBytes)), keys, made.Seed)
-	line("batches   %s of %s rows, %s each, by %d workers", batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
+	line("batches   %s of %s rows, %s each, by %d workers",
+		batches, humanize.Comma(made.BatchRows), humanize.IBytes(uint64(made.BatchBytes())), made.Workers)
 	if made.Staged() {
 		line("groups    of %s stored batches, %s committed at a time", humanize.Comma(made.GroupBatches), humanize.Comma(int64(made.Commits)))
 	}
 	line("memory    %d buffers = %s", made.Buffers, humanize.IBytes(uint64(made.Memory)))
 	if c.Prices != "" {
-		line("price     %s", priceText(p.estimatePrice()))
+		line("price     %s", p.estimatePrice())
 	}
 	line("verify    %s: %s", mode, english.Plural(mode.Scans(), "table scan", ""))
 	for _, warning := range p.notes.list {
@@ -128,80 +128,58 @@ func Explain(out io.Writer, c *config.Push, drivers *loader.Registry) error {
 	return err
 }
 
-func guarantee(c loader.Contract) string {
-	if c.Dedup == loader.DedupNone {
-		return "delivery " + string(c.Delivery)
-	}
-	return fmt.Sprintf("delivery %s by %s", c.Delivery, c.Dedup)
-}
-
-// afresh says where buffers are not reused: what cannot be stamped costs its encoding for every batch.
-func afresh(e encode.Encoder) string {
-	if _, stamped := e.(encode.Stamper); stamped {
-		return ""
-	}
-	return ", every batch encoded afresh"
-}
-
-// price is what this process of the run has cost. The requests are those that carry rows: puts, and of a staged method
-// one get for each object, by which the database reads it. What looks at the store and tidies it up is not counted.
+// price returns the cost of this process. Of the requests it counts those that carry rows: puts, and for a staged
+// method one get of each object by the database.
 func (p *plan) price(s event.Snapshot, caps loader.Caps, started time.Time) report.Price {
 	u := host.Usage{WireBytes: s.WireBytes, Time: s.At.Sub(started)}
 	switch {
 	case p.Staged():
 		u.Puts, u.Gets = s.StoredBatches, s.StoredBatches
 	case caps.StoresObjects():
-		u.Puts = s.Attempts // one that failed was a request all the same
+		u.Puts = s.Attempts // failed requests cost as well
 	}
 	return p.prices.Cost(u)
 }
 
-// estimatePrice is what the planned run would cost, and what of it nobody can know before. Bytes are those of the bodies: what
-// the protocol puts around them is a percent or two.
-func (p *push) estimatePrice() (price report.Price, open []string) {
-	caps, _ := p.target.driver.Check(p.target.Target) // which the plan was made with
-	rows, took := p.plan.Rows, time.Duration(0)
-	rate := int64(p.Config.MaxRate)
-	switch {
-	case p.plan.ByDuration && rate > 0:
-		took = p.Config.Duration
-		rows = int64(took.Seconds() * float64(rate) / float64(p.plan.EncodedRowBytes))
-		open = append(open, "at --max-rate all the time")
-	case p.plan.ByDuration:
-		took, rows = p.Config.Duration, 0
-		open = append(open, "traffic and requests are not known before")
-	case rate > 0:
-		took = time.Duration(float64(rows*p.plan.EncodedRowBytes) / float64(rate) * float64(time.Second))
-		open = append(open, "at --max-rate all the time")
-	case p.plan.prices.InstancePerHour > 0:
-		open = append(open, "without the instance, whose time is not known before")
+// estimatePrice returns the cost of the planned run, as far as its traffic and time are known.
+func (p *push) estimatePrice() string {
+	caps, _ := p.target.driver.Check(p.target.Target) // dryRun has seen its error
+	rate, note := float64(p.Config.MaxRate), ""
+	seconds, bytes := 0.0, float64(p.plan.Rows*p.plan.EncodedRowBytes)
+	if p.plan.ByDuration {
+		seconds = p.Config.Duration.Seconds()
+		bytes, note = rate*seconds, "traffic and requests are not known before"
+	} else if p.plan.prices.InstancePerHour > 0 {
+		note = "without the instance, whose time is not known before"
 	}
-	u := host.Usage{WireBytes: rows * p.plan.EncodedRowBytes, Time: took}
+	if rate > 0 {
+		seconds, note = bytes/rate, "at --max-rate all the time"
+	}
+	u := host.Usage{WireBytes: int64(bytes), Time: time.Duration(seconds * float64(time.Second))}
 	if caps.StoresObjects() {
-		u.Puts = (rows + p.plan.BatchRows - 1) / p.plan.BatchRows
+		u.Puts = int64(math.Ceil(bytes / float64(p.plan.BatchBytes())))
 	}
 	if caps.Staged {
 		u.Gets = u.Puts
 	}
-	return p.plan.prices.Cost(u), open
-}
-
-// priceText is a price in one line.
-func priceText(price report.Price, open []string) string {
+	price := p.plan.prices.Cost(u)
 	switch {
-	case len(price.Items) == 0 && len(open) == 0:
+	case len(price.Items) == 0 && note == "":
 		return "nothing: no price of the file is for what the run takes"
 	case len(price.Items) == 0:
 		return "not known before"
 	}
-	parts := []string{fmt.Sprintf("about %s %s", money(price.Total), price.Currency)}
+	text := fmt.Sprintf("about %s %s", money(price.Total), price.Currency)
 	for _, item := range price.Items {
-		parts = append(parts, fmt.Sprintf("%s %s", item.Name, money(item.Cost)))
+		text += ", " + item.Name + " " + money(item.Cost)
 	}
-	return strings.Join(append(parts, open...), ", ")
+	if note != "" {
+		text += ", " + note
+	}
+	return text
 }
 
-// money has two decimals, and more where that would be nothing.
+// money formats an amount with two decimals, smaller ones with two digits.
 func money(amount float64) string {
 	if amount != 0 && amount < 0.01 {
 		return fmt.Sprintf("%.2g", amount)

@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		small + " --format values":                  {`method keep does not take format "values"`},
 		small + " --commit-batches 4":               {"method keep loads every batch by itself"},
 		small + " --first-key 4611686018427387904":  {"keys of documents run from 0 to"},
-		small + " --via s3://bucket/prefix":         {"--via is for methods that store objects first"},
+		small + " --via s3://bucket/prefix":         {"--via is for methods that do"},
 		small + " --payload-bytes 0 --batch-rows 0": {"--payload-bytes 0: a payload has 1 to"},
 	} {
 		p := newPlace(t)

@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -47,7 +45,6 @@ func TestWorkers(t *testing.T) {
 	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers)
 	p := chosen(3, loader.Caps{})
 	require.Equal(t, 3, p.workers, "what the user says")
-	require.True(t, p.asked)
 
 	few := loader.Caps{MaxInFlight: 8}
 	p = chosen(0, few)
@@ -55,7 +52,7 @@ func TestWorkers(t *testing.T) {
 		p.adjustWorkers(few)
 		require.Equal(t, 8, p.workers)
 		require.Len(t, p.notes.list, 1)
-		require.Contains(t, p.notes.list[0], "workers are lowered to the 8 loads that the server runs at a time")
+		require.Contains(t, p.notes.list[0], "workers are lowered to 8, the number of loads that the server runs at a time")
 	}
 	staged := loader.Caps{Staged: true, MaxInFlight: 8}
 	p = chosen(0, staged)
@@ -69,51 +66,7 @@ func TestWarnOfLoss(t *testing.T) {
 	s.warnOfLoss(1)
 	s.warnOfLoss(2)
 	require.Equal(t, []string{
-		"the server lost a batch that it had acknowledged; it is sent again",
-		"the server lost 2 batches that it had acknowledged; they are sent again",
+		"the server lost 1 batch that it had acknowledged; the lost rows are sent again",
+		"the server lost 2 batches that it had acknowledged; the lost rows are sent again",
 	}, s.notes.list)
-}
-
-func TestWireAndEncodedBytes(t *testing.T) {
-	const mib = 1 << 20
-	for name, c := range map[string]struct {
-		s       event.Snapshot
-		resumed bool
-		staged  bool
-		want    string
-	}{
-		"as many":                  {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 104 * mib}},
-		"more":                     {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 131 * mib}, want: "the sockets took 131.0 MiB for 100.0 MiB of encoded bytes, +31 %"},
-		"less":                     {s: event.Snapshot{EncodedBytes: 100 * mib, WireBytes: 50 * mib}, want: "-50 %"},
-		"a small run":              {s: event.Snapshot{EncodedBytes: 1000, WireBytes: 90_000}},
-		"another library's socket": {s: event.Snapshot{EncodedBytes: 100 * mib}},
-		"nothing acknowledged":     {s: event.Snapshot{WireBytes: 100 * mib}},
-		"of this process": {
-			s:       event.Snapshot{EncodedBytes: 300 * mib, ResumedRows: 2 * mib, ResumedBatches: 2, WireBytes: 101 * mib},
-			resumed: true,
-		},
-		"of another process": {
-			s:       event.Snapshot{EncodedBytes: 300 * mib, ResumedRows: mib, ResumedBatches: 1, WireBytes: 101 * mib},
-			resumed: true, want: "-50 %",
-		},
-		"stored":    {s: event.Snapshot{StoredBytes: 100 * mib, WireBytes: 100 * mib}, staged: true},
-		"stored up": {s: event.Snapshot{EncodedBytes: 100 * mib, StoredBytes: 200 * mib, WireBytes: 110 * mib}, staged: true, want: "-45 %"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := &push{plan: plan{Plan: config.Plan{EncodedRowBytes: 100}}}
-			p.state.resumed = c.resumed
-			if c.staged {
-				p.plan.GroupBatches = 1
-			}
-			var r report.Report
-			p.warnOfWire(&r, c.s)
-			if c.want == "" {
-				require.Empty(t, r.Warnings)
-				return
-			}
-			require.Len(t, r.Warnings, 1)
-			require.Contains(t, r.Warnings[0], c.want)
-			require.Contains(t, r.Warnings[0], "TLS")
-		})
-	}
 }

@@ -49,7 +49,7 @@ func TestObjectsStayUntilTheJournalHasTheirCommit(t *testing.T) {
 	}
 	r := p.fails(grouped+" --workers 1", report.Failed, "syncing the journal")
 	require.GreaterOrEqual(t, p.memory.Objects(), 4)
-	require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume goes on with them")
+	require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume uses them")
 
 	p.failOn("", nil)
 	p.succeeds("--resume " + r.Run.ID)

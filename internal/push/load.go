@@ -17,19 +17,22 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// startMeters begins to count for the plan, with what earlier processes acknowledged. The report ends it.
+// startMeters starts the counters, from what earlier processes acknowledged.
 func (p *push) startMeters() {
-	feedNumber := func(read func(*feed.Feed) int64) int64 { // the feed is made later than those who watch it
-		if f := p.feed.Load(); f != nil {
-			return read(f)
-		}
-		return 0
-	}
 	o := stats.Options{
 		Start: p.started, Workers: p.plan.Workers,
-		Refills: func() int64 { return feedNumber((*feed.Feed).Refills) },
+		// The feed does not exist before the buffers are filled.
+		Refills: func() int64 {
+			if f := p.feed.Load(); f != nil {
+				return f.Refills()
+			}
+			return 0
+		},
 		Buffers: func() (int, int) {
-			return int(feedNumber(func(f *feed.Feed) int64 { return int64(f.Free()) })), p.plan.Buffers
+			if f := p.feed.Load(); f != nil {
+				return f.Free(), p.plan.Buffers
+			}
+			return 0, p.plan.Buffers
 		},
 	}
 	if !p.plan.ByDuration {
@@ -45,22 +48,15 @@ func (p *push) startMeters() {
 	p.meters.start(o, earlier, &p.target.wire)
 }
 
-// amount is what so many batches and rows count for.
+// amount returns the counters of so many batches and rows.
 func (p *plan) amount(batches, rows int64) stats.Earlier {
 	return stats.Earlier{
 		Rows: rows, Batches: batches, PayloadBytes: rows * p.RowBytes, EncodedBytes: rows * p.EncodedRowBytes,
 	}
 }
 
-// loadPhase is the phase in which workers work.
-func (p *plan) loadPhase() event.Phase {
-	if p.Staged() {
-		return event.Stage
-	}
-	return event.Load
-}
-
-// fill maps the ring and encodes its templates, before the clock of the load starts; once, and not for nothing.
+// fill maps the ring and encodes its templates before the clock of the load starts. It does so once, and only if
+// batches have to be sent.
 func (p *push) fill(ctx context.Context) error {
 	if p.state.toUpload() == 0 || p.feed.Load() != nil {
 		return nil
@@ -78,14 +74,18 @@ func (p *push) fill(ctx context.Context) error {
 	return f.Fill(ctx, runtime.GOMAXPROCS(0), nil)
 }
 
-// load runs the engine until every batch is in, and saves how far the run is.
+// load runs the engine until every batch is in, and saves the run's progress.
 func (p *push) load(ctx context.Context) error {
 	p.meters.watchServers(ctx, &p.Config)
-	p.meters.resume(p.plan.loadPhase())
+	phase := event.Load
+	if p.plan.Staged() {
+		phase = event.Stage
+	}
+	p.meters.resume(phase)
 	p.loaded = true
 	result, err := p.send(ctx)
 	for err == nil && !result.Drained {
-		p.meters.pause(event.Finish) // the workers have ended: what is lost is looked for in nobody's time
+		p.meters.pause(event.Finish) // the workers have ended, so the search for lost batches is not their time
 		lost, problem := p.state.findLost(ctx)
 		if problem != nil || lost.Len() == 0 {
 			err = problem
@@ -93,10 +93,10 @@ func (p *push) load(ctx context.Context) error {
 		}
 		p.meters.stats.TakeBack(p.plan.amount(lost.Len(), p.state.rowsOf(&lost)))
 		p.state.warnOfLoss(lost.Len())
-		// Attempts at what was lost are counted anew from where this process began; only claims can be lost, and they and
-		// not the attempts' numbers keep two loads of a batch apart.
+		// The attempts of lost batches are numbered from this process's first again. Only claims can be lost, and claims do
+		// not need attempt numbers to keep two loads of a batch apart.
 		if err = p.fill(ctx); err == nil {
-			p.meters.resume(p.plan.loadPhase())
+			p.meters.resume(phase)
 			result, err = engine.Run(ctx, p.Drain, p.engineConfig())
 		}
 	}
@@ -107,12 +107,14 @@ func (p *push) load(ctx context.Context) error {
 		p.notes.warnf("the objects of %d commit groups that are in the table could not be removed: %v", result.Kept, result.KeptWhy)
 	}
 	p.meters.pause(event.Finish)
-	p.meters.stopWatching()
+	if p.meters.servers != nil {
+		p.meters.servers.Stop() // the report waits for the last answers
+	}
 	return p.saveLoaded(result, err)
 }
 
-// send runs the engine once. A run by duration that has stopped in order has from then on a number of rows: every batch
-// that was handed out is in, and there are no others.
+// send runs the engine once. When a run by duration has stopped in order, every batch that was handed out is in, and
+// the plan gets their number of rows.
 func (p *push) send(ctx context.Context) (engine.Result, error) {
 	if p.state.left() == 0 {
 		return engine.Result{Complete: true}, nil
@@ -131,9 +133,9 @@ func (p *push) send(ctx context.Context) (engine.Result, error) {
 	case !p.plan.ByDuration || err != nil:
 	case result.Handed > 0:
 		p.plan.Rows, p.plan.ByDuration = min(p.plan.Rows, result.Handed*p.plan.BatchRows), false
-		result.Drained = p.stopped() // by the clock is no interruption
+		result.Drained = p.stopped() // stopping by the clock is no interruption
 	case !p.stopped():
-		err = fmt.Errorf("--duration %s was over before a batch was begun", p.Config.Duration)
+		err = fmt.Errorf("--duration %s was over before the first batch", p.Config.Duration)
 	}
 	return result, err
 }
@@ -153,14 +155,14 @@ func (p *push) engineConfig() engine.Config {
 	}
 }
 
-// saveLoaded saves how far the load came, and returns its error with the outcome that it means.
+// saveLoaded saves the progress of the load, and gives its error an outcome.
 func (p *push) saveLoaded(result engine.Result, err error) error {
 	r := p.state.log.Record()
 	r.Plan = p.plan.Plan
 	if err == nil && !result.Drained {
 		r.Stage = runlog.Loaded
 	}
-	// The journal first: a run that is loaded has it whole.
+	// The journal comes first: that of a loaded run must be complete.
 	if problem := p.state.log.Sync(); problem != nil && !errors.Is(err, problem) {
 		err = errors.Join(err, problem)
 	}
@@ -175,9 +177,8 @@ func (p *push) saveLoaded(result engine.Result, err error) error {
 	return err
 }
 
-// awaitRows waits until the rows can be read, where the back-end acknowledges them before that. It is part of every
-// process that verifies: the one before may have been stopped while it waited. Where nobody looks at the rows there is
-// nothing to wait for, and a run that is to send nothing but the load asks nothing.
+// awaitRows waits until acknowledged rows are visible, before they are verified. A resumed process does so too, since
+// the earlier one may have been stopped while it waited.
 func (p *push) awaitRows(ctx context.Context) error {
 	finisher := p.target.can.Finisher
 	if finisher == nil || p.state.stage() != runlog.Loaded || p.Config.Verify == string(verify.None) {
@@ -189,14 +190,13 @@ func (p *push) awaitRows(ctx context.Context) error {
 	notes, err := finisher.Finish(ctx, all, p.plan.Rows)
 	p.notes.warnAll(notes)
 	if err != nil {
-		return fmt.Errorf("waiting until the rows can be read: %w", err)
+		return fmt.Errorf("waiting until the rows are visible: %w", err)
 	}
-	if len(notes) == 0 && time.Since(began) >= askedSomebody {
+	// A back-end whose acks imply visible rows asks no server and returns faster. Notes are about rows that are not
+	// visible.
+	const fastestAnswer = 100 * time.Microsecond
+	if len(notes) == 0 && time.Since(began) >= fastestAnswer {
 		p.meters.visible = p.meters.sinceLastAck()
 	}
 	return nil
 }
-
-// askedSomebody is the least time in which Finish can have got an answer. A back-end returns sooner where this method's
-// acks say that the rows can be read; what its notes are about was perhaps not seen.
-const askedSomebody = 100 * time.Microsecond

@@ -7,28 +7,28 @@ import (
 
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/host"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// meters are all that counts and times a run in this process.
+// meters count and time a run in this process.
 type meters struct {
 	stats    *stats.Collector // nil before the load
-	wire     *network.Dialer
+	wire     *netio.Dialer
 	usage    stats.Meter
-	account  *stats.Bottleneck // of the workers' time; nil as stats are
-	timeline *stats.Timeline   // runs as long as stats are made
+	account  *stats.Bottleneck // where the workers' time goes; nil before the load
+	timeline *stats.Timeline
 	machine  host.Work
-	servers  *host.ServerWatcher // nil where nobody watches
+	servers  *host.ServerWatcher // nil without --server-metrics
 
-	loadCPU float64       // seconds of CPU time while rows moved
-	visible time.Duration // from the last ack until the rows were seen; 0: an ack says it, or nobody looked
+	loadCPU float64       // seconds of CPU time during the load
+	visible time.Duration // from the last ack until the rows were visible; 0: not measured
 }
 
-// start begins to count, with what earlier processes have acknowledged; nil for none.
-func (m *meters) start(o stats.Options, earlier *stats.Earlier, wire *network.Dialer) {
+// start starts the counters, from what earlier processes acknowledged if that is not nil.
+func (m *meters) start(o stats.Options, earlier *stats.Earlier, wire *netio.Dialer) {
 	m.wire = wire
 	o.WireBytes = wire.Sent
 	o.Lost = func() stats.Lost {
@@ -43,7 +43,7 @@ func (m *meters) start(o stats.Options, earlier *stats.Earlier, wire *network.Di
 	m.timeline = stats.StartTimeline(o.Start, m.account.Sample, m.stats.Progress)
 }
 
-// reading is what the account of the workers' time is made of.
+// reading returns the counters that the account of the workers' time is computed from.
 func (m *meters) reading() stats.Reading {
 	w, u := m.stats.Work(), stats.ProcessUsage()
 	return stats.Reading{
@@ -52,21 +52,21 @@ func (m *meters) reading() stats.Reading {
 	}
 }
 
-// resume begins a phase in which workers work: their time, and what the machine does in it, count from here on.
+// resume begins a phase in which workers run: their time and the machine's load count from now on.
 func (m *meters) resume(p event.Phase) {
 	m.account.Sample()
 	m.machine.Start()
 	m.stats.Phase(p)
 }
 
-// pause ends it, where it is on, with the start of another phase. The last window ends behind all time of workers.
+// pause ends such a phase, if one is on, and begins the next.
 func (m *meters) pause(next event.Phase) {
 	m.stats.Phase(next)
 	m.account.Sample()
 	m.machine.Stop()
 }
 
-// sinceLastAck is 0 where this process had no ack.
+// sinceLastAck returns 0 if this process had no ack.
 func (m *meters) sinceLastAck() time.Duration {
 	s := m.stats.Snapshot()
 	if s.AppliedBatches+s.AlreadyBatches == 0 {
@@ -75,30 +75,23 @@ func (m *meters) sinceLastAck() time.Duration {
 	return time.Since(s.LastProgress)
 }
 
-// watchServers begins to ask the servers of --server-metrics how busy they are; once, for all loads of the process.
+// watchServers starts to read the CPU load from --server-metrics, once for all loads of the process.
 func (m *meters) watchServers(ctx context.Context, c *config.Push) {
 	urls := c.ServerMetrics.URLs()
 	if len(urls) == 0 || m.servers != nil {
 		return
 	}
-	// Trust is the run's, but for what is of the target alone: the name in its certificate, and whether it has TLS.
+	// The authorities of the target are trusted here too; its certificate name and TLS mode are not used.
 	m.servers = host.WatchServers(ctx, urls, func(host string) (*tls.Config, error) {
 		trust, mode := c.Connect.Trust, loader.TLSMode(c.Connect.TLS)
 		trust.ServerName = ""
 		if mode != loader.TLSRequire && mode != loader.TLSPrefer {
 			mode = loader.TLSVerify
-			if network.Local(host) {
+			if netio.Local(host) {
 				mode = loader.TLSPrefer
 			}
 		}
 		c, _, err := trust.TLS(mode, host)
 		return c, err
 	})
-}
-
-// stopWatching ends that with the load, and does not wait for the last answers: the report does.
-func (m *meters) stopWatching() {
-	if m.servers != nil {
-		m.servers.Stop()
-	}
 }

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"fmt"
 	"math"
 	"runtime"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// plan is what the run is to be: the user's options, agreed with the back-end and with this machine.
+// plan is made of the user's options, the back-end's capabilities and this machine's resources.
 type plan struct {
-	config.Plan // its Contract counts from negotiate on, its numbers from fix on
+	config.Plan // the contract is valid after negotiate, the numbers after fix
 
 	config  *config.Push
 	notes   *notes
@@ -25,11 +24,10 @@ type plan struct {
 	prices  host.Prices
 	method  string
 	workers int
-	asked   bool // for so many workers
 }
 
-// configure finds the dataset and refuses what no server could serve. linkBits is the speed of the link to the target, and
-// is asked only where it decides the number of workers.
+// configure makes the dataset and checks the format. linkBits returns the speed of the link to the target, and is
+// called only if the number of workers depends on it.
 func (p *plan) configure(method string, caps loader.Caps, linkBits func() int64) error {
 	c := p.config
 	p.method = method
@@ -41,7 +39,7 @@ func (p *plan) configure(method string, caps loader.Caps, linkBits func() int64)
 		return err
 	}
 	p.chooseWorkers(caps, linkBits)
-	// Formats are the method's; about delivery and sizes the server has its say.
+	// Formats depend on the method alone; delivery and sizes are negotiated once the server is known.
 	w := p.want()
 	w.Delivery, w.BatchRows, w.BatchBytes, w.GroupBatches = loader.DeliveryAuto, 0, 0, 0
 	_, _, err = loader.Negotiate(caps, w)
@@ -49,32 +47,27 @@ func (p *plan) configure(method string, caps loader.Caps, linkBits func() int64)
 }
 
 func (p *plan) chooseWorkers(caps loader.Caps, linkBits func() int64) {
-	p.workers, p.asked = p.config.Workers, p.config.Workers > 0
-	if !p.asked {
+	if p.workers = p.config.Workers; p.workers == 0 {
 		p.workers = config.DefaultWorkers(runtime.GOMAXPROCS(0), linkBits(), caps)
 	}
 }
 
-// adjustWorkers lowers the number of workers to the loads that the server runs at a time. Workers of a staged method take
-// no load's place.
+// adjustWorkers lowers the workers to the loads that the server runs at a time. Those of a staged method run no loads.
 func (p *plan) adjustWorkers(caps loader.Caps) {
 	most, was := caps.MaxInFlight, p.workers
 	if most <= 0 || was <= most || caps.Staged {
 		return
 	}
 	p.workers = most
-	loads := fmt.Sprintf("the %d loads", most)
-	if most == 1 {
-		loads = "the one load"
-	}
-	p.notes.warnf("%d workers are lowered to %s that the server runs at a time: more would only wait in its queue", was, loads)
+	p.notes.warnf("%d workers are lowered to %d, the number of loads that the server runs at a time: "+
+		"more would only wait in its queue", was, most)
 }
 
 // negotiate agrees on method, format, guarantee and batch size.
 func (p *plan) negotiate(caps loader.Caps) error {
 	contract, warnings, err := loader.Negotiate(caps, p.want())
 	if err != nil && p.config.Delivery == string(loader.ExactlyOnce) && caps.Delivery() != loader.ExactlyOnce {
-		return err // the server's fault, or the table's
+		return err // because of the server or the table, not the command line
 	}
 	if err != nil {
 		return failed(Usage, err)
@@ -84,11 +77,11 @@ func (p *plan) negotiate(caps loader.Caps) error {
 	return nil
 }
 
-// want is what the configuration asks of a method. Workers and rows have an effect on the batch size only.
+// want returns what the configuration asks of a method. Workers and rows affect the batch size only.
 func (p *plan) want() loader.Want {
 	c, schema := p.config, p.data.Schema()
 	return loader.Want{
-		Method: p.method, Format: c.WireFormat(), Delivery: loader.Delivery(c.Delivery),
+		Method: p.method, Format: batch.Format(c.Format), Delivery: loader.Delivery(c.Delivery),
 		BatchRows: c.BatchRows, BatchBytes: int64(c.BatchBytes), GroupBatches: c.CommitBatches,
 		Rows: p.rows(), Workers: p.workers,
 		Carries: func(f batch.Format) error { return encode.Carries(f, schema) },
@@ -102,10 +95,10 @@ func (p *plan) want() loader.Want {
 	}
 }
 
-// rows is the size of a run that has no plan yet; of one by duration, the most it can have.
+// rows returns the rows of a run that has no plan yet; of a run by duration, the most it can have.
 func (p *plan) rows() int64 { return p.config.RowCount(p.data.Schema().RowBytes()) }
 
-// fix makes the run's numbers final.
+// fix sets the run's numbers.
 func (p *plan) fix(firstKey int64) error {
 	var warnings []string
 	var err error
@@ -114,7 +107,7 @@ func (p *plan) fix(firstKey int64) error {
 	return failed(Usage, err)
 }
 
-// from returns the plan of a run with a first key, and changes nothing.
+// from returns the plan of a run that begins with a key. It does not change p.
 func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, error) {
 	c, schema := p.config, p.data.Schema()
 	made := config.Plan{
@@ -134,10 +127,10 @@ func (p *plan) from(firstKey int64) (config.Plan, encode.Encoder, []string, erro
 	return made, e, warnings, err
 }
 
-// refit fits the plan of an earlier process to this machine, with no more workers and buffers than there are batches left.
+// refit fits an earlier process's plan to this machine, with at most as many workers and buffers as batches are left.
 func (p *plan) refit(left int64) error {
 	var err error
-	// What is sent again must have the length that it had, whatever became of the number of rows.
+	// KeyRows, since a batch that is sent again must keep its length.
 	if p.encoder, err = feed.NewEncoder(p.Format, p.data, p.FirstKey, p.KeyRows); err != nil {
 		return err
 	}
@@ -148,17 +141,17 @@ func (p *plan) refit(left int64) error {
 	return err
 }
 
-// resources is what this machine gives a run.
+// resources returns what this machine has for a run.
 func (p *plan) resources(e encode.Encoder) config.Resources {
 	return config.Resources{
-		Workers: p.workers, Default: !p.asked, Memory: memory(p.config),
+		Workers: p.workers, Default: p.config.Workers == 0, Memory: memory(p.config),
 		BufferMemory: func(batchRows int64) int64 {
 			return feed.Memory(feed.Config{Dataset: p.data, Encoder: e, BatchRows: batchRows, Buffers: 1})
 		},
 	}
 }
 
-// memory is the budget of all buffers.
+// memory returns the budget of all buffers.
 func memory(c *config.Push) int64 {
 	if c.Memory > 0 {
 		return int64(c.Memory)

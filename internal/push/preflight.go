@@ -14,8 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// preflight opens the target, agrees on a contract, makes or checks the table, proves the transactions and writes the
-// run's record. After it nothing about the rows can change any more.
+// preflight opens the target, negotiates the contract, makes or checks the table, probes the transactions and writes
+// the run's record. After it nothing about the rows changes.
 func (p *push) preflight(ctx context.Context) error {
 	if err := p.configure(); err != nil {
 		return failed(Usage, err)
@@ -35,7 +35,7 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.plan.negotiate(caps); err != nil {
 		return err
 	}
-	// A plan that cannot be made is refused before a table is. What it warns of, the final one will say.
+	// An impossible plan is refused before a table is made. Its warnings come with the final plan.
 	draft, _, _, err := p.plan.from(p.Config.FirstKey.Key)
 	if err != nil {
 		return failed(Usage, err)
@@ -43,18 +43,18 @@ func (p *push) preflight(ctx context.Context) error {
 	if err := p.checkAndPrepare(ctx, run, draft); err != nil {
 		return err
 	}
-	if err := p.unwantedRows(); err != nil {
+	if err := p.refuseRows(); err != nil {
 		return err
 	}
 	if err := p.begin(ctx, run, caps); err != nil {
-		p.giveBack(ctx, run)
+		p.giveBackKeys(ctx, run)
 		return err
 	}
 	return nil
 }
 
-// configure finds driver, method and dataset, and refuses what no server could serve: a mistake on the command line is
-// no failure of a server, and is told before one is looked for.
+// configure finds driver, method and dataset, and returns every mistake of the command line: these are reported before
+// a server is asked.
 func (p *push) configure() error {
 	valid := p.Config.Validate()
 	if p.Config.Prices != "" {
@@ -69,8 +69,8 @@ func (p *push) configure() error {
 	return p.plan.configure(p.target.Method, caps, func() int64 { return p.target.link.Bits(destination(p.target.Target)) })
 }
 
-// checkAndPrepare makes the table, unless the server has something that would stop the push. What the making itself comes
-// upon is told first, since that is in the server's own words; but no table is dropped or emptied for a run that cannot be.
+// checkAndPrepare makes the table if the checks find nothing that would stop the push. Prepare's own error comes first,
+// since it is in the server's words; but no table is dropped or emptied for a push that would be stopped.
 func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Plan) error {
 	mode := loader.CreateMode(p.Config.Create)
 	stops := p.check(ctx, run, draft)
@@ -83,26 +83,22 @@ func (p *push) checkAndPrepare(ctx context.Context, run string, draft config.Pla
 	return stops
 }
 
-// preparation is what the back-end is asked to make or check.
+// preparation returns what the back-end is to make or check.
 func (p *push) preparation(run string, mode loader.CreateMode) loader.Preparation {
+	hold := loader.HoldAlone
+	switch {
+	case p.state.resumed && p.state.stage() != runlog.Loading: // it sends no rows
+		hold = loader.HoldNone
+	case p.Config.Append:
+		hold = loader.HoldShared
+	}
 	return loader.Preparation{
 		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract,
 		Create: mode, MayDrop: p.Config.YesDrop, PrimaryKey: p.Config.PrimaryKey,
-		// The claims of a run that is proven are gone.
+		// A verified run has no claims any more.
 		Resume: p.state.resumed && (p.state.stage() != runlog.Verified || !p.state.hasClaims()),
-		Silent: p.silent(), Hold: p.hold(),
+		Silent: p.silent(), Hold: hold,
 	}
-}
-
-// hold returns which other runs to keep off the table: without --append, all of them.
-func (p *push) hold() loader.Hold {
-	switch {
-	case p.state.resumed && p.state.stage() != runlog.Loading: // it sends nothing any more
-		return loader.HoldNone
-	case p.Config.Append:
-		return loader.HoldShared
-	}
-	return loader.HoldAlone
 }
 
 // silent reports whether the user asked for nothing but the load.
@@ -110,8 +106,8 @@ func (p *push) silent() bool {
 	return p.Config.Create == string(loader.CreateNever) && p.plan.Delivery == loader.AtLeastOnce
 }
 
-// unwantedRows refuses a table that holds rows which nobody has asked to add to.
-func (p *push) unwantedRows() error {
+// refuseRows returns an error if the table holds rows and the user did not ask to append.
+func (p *push) refuseRows() error {
 	if !p.target.table.HasRows || p.Config.Append {
 		return nil
 	}
@@ -121,13 +117,13 @@ func (p *push) unwantedRows() error {
 	}
 }
 
-// begin finds the first key, proves the transactions with it, fixes the run's numbers and writes its record.
+// begin finds the first key, probes the transactions with it, fixes the plan and writes the run's record.
 func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	first, err := p.firstKey(ctx, run)
 	if err != nil {
 		return err
 	}
-	if err := p.proveTransactions(ctx, run, first, caps); err != nil {
+	if err := p.probe(ctx, run, first, caps); err != nil {
 		return err
 	}
 	if err := p.plan.fix(first); err != nil {
@@ -141,7 +137,7 @@ func (p *push) begin(ctx context.Context, run string, caps loader.Caps) error {
 	return err
 }
 
-// firstKey returns the key that was asked for, or the first free one of a table that is appended to.
+// firstKey returns the user's first key, or reserves keys behind those of a table that is appended to.
 func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 	switch first := p.Config.FirstKey; {
 	case !p.Config.Append:
@@ -151,7 +147,7 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 	}
 	reserver := p.target.can.Reserver
 	if reserver == nil {
-		return 0, fmt.Errorf("%s cannot find out which keys are free: give --first-key besides --append, behind the table's largest key",
+		return 0, fmt.Errorf("%s cannot find the free keys: give --first-key with --append, behind the table's largest key",
 			p.target.driver.Name())
 	}
 	var first int64
@@ -160,51 +156,51 @@ func (p *push) firstKey(ctx context.Context, run string) (int64, error) {
 		return err
 	})
 	if errors.As(err, new(*loader.RangeError)) {
-		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room behind it",
+		return 0, fmt.Errorf("--append to table %s: %w; choose another --table, fewer --rows, or a --first-key with room after it",
 			p.target.table.Name, err)
 	}
 	return first, err
 }
 
-// keysUnused makes sure that no row has a key that the run would use: neither a lost answer nor the proof of arrival could
-// tell such rows from the run's own. It sets nothing aside; who chooses the keys keeps other runs off them.
+// keysUnused returns an error if a row has one of the run's keys: neither a lost answer nor verification could tell it
+// from the run's own. It reserves nothing; the user who chose these keys must keep other runs off them.
 func (p *push) keysUnused(ctx context.Context, first int64) error {
 	if p.target.can.Counter == nil || p.silent() {
-		p.notes.warnf("nobody has looked whether the keys from %d on are free in table %s", first, p.target.table.Name)
+		p.notes.warnf("it was not checked that the keys from %d on are free in table %s", first, p.target.table.Name)
 		return nil
 	}
 	keys := loader.KeyRange{First: first, Last: first + p.plan.rows() - 1}
-	found, err := p.target.rowsIn(ctx, "keys", keys, p.plan.BatchRows)
+	counted, err := p.target.rowsIn(ctx, "keys", keys, p.plan.BatchRows)
 	if err != nil {
 		return fmt.Errorf("looking for keys from %d to %d: %w", keys.First, keys.Last, err)
 	}
-	var there int64
-	for _, rows := range found {
-		there += rows
+	var used int64
+	for _, rows := range counted {
+		used += rows
 	}
-	if there > 0 {
-		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which are to be the run's: choose a larger --first-key",
-			there, p.target.table.Name, keys.First, keys.Last)
+	if used > 0 {
+		return fmt.Errorf("%d rows of table %s have keys from %d to %d, which the run needs: choose a larger --first-key",
+			used, p.target.table.Name, keys.First, keys.Last)
 	}
 	return nil
 }
 
-// giveBack removes the keys that were set aside for a run that has no record, without which nobody can forget it. It is
-// needed after a lost answer, too.
-func (p *push) giveBack(ctx context.Context, run string) {
+// giveBackKeys removes the reservation of a run without a record, since terapush forget would not find it. It does so
+// after a lost answer too, and even if the user is in a hurry.
+func (p *push) giveBackKeys(ctx context.Context, run string) {
 	can := p.target.can
 	if can.Claims == nil || can.Reserver == nil || !p.Config.Append || p.Config.FirstKey.Given {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime) // an impatient user leaves none behind either
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), preflightTime)
 	defer cancel()
 	if _, err := p.target.forget(ctx, run); err != nil {
-		p.notes.warnf("keys may still be set aside for run %s, which did not begin: remove its rows from the claim table (%v)", run, err)
+		p.notes.warnf("keys may still be reserved for run %s, which did not begin: remove its rows from the claim table (%v)", run, err)
 	}
 }
 
-// proveTransactions sends the run's first row, rolls it back, and settles for less when it survives.
-func (p *push) proveTransactions(ctx context.Context, run string, first int64, caps loader.Caps) error {
+// probe sends the run's first row, rolls it back, and negotiates a weaker guarantee if the row survives.
+func (p *push) probe(ctx context.Context, run string, first int64, caps loader.Caps) error {
 	if p.target.can.Prober == nil || p.plan.Dedup != loader.DedupTx {
 		return nil
 	}
@@ -214,7 +210,7 @@ func (p *push) proveTransactions(ctx context.Context, run string, first int64, c
 	}
 	defer free()
 	ask := p.target.askSoon
-	if p.target.table.HasRows { // where its key has no index, to look for the row takes as long as a scan does
+	if p.target.table.HasRows { // without an index on the key, looking for the row takes a scan
 		ask = p.target.ask
 	}
 	var proof loader.Proof
@@ -232,9 +228,8 @@ func (p *push) proveTransactions(ctx context.Context, run string, first int64, c
 	return p.plan.negotiate(caps)
 }
 
-// probeBatch is the run's first row by itself: with any other key an AUTO_INCREMENT would jump, which InnoDB does not take
-// back, and partitions and constraints could refuse what they do not refuse the run. free gives its memory back, unless
-// somebody reads it still.
+// probeBatch makes a batch of the run's first row. Another key would move an AUTO_INCREMENT, which InnoDB does not roll
+// back, and partitions and constraints might refuse it. free releases the memory once no driver reads it.
 func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batch.Batch, free func(), err error) {
 	e, err := feed.NewEncoder(p.plan.Format, p.plan.data, key, p.plan.rows())
 	if err != nil {
@@ -247,9 +242,9 @@ func (p *push) probeBatch(ctx context.Context, run string, key int64) (one *batc
 	if one, err = f.Batch(ctx, 0); err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
-	one.ID.Number = math.MaxInt64 // a batch number that no run reaches
+	one.ID.Number = math.MaxInt64 // no run has so many batches
 	return one, func() {
 		one.Release()
-		_ = f.Close() // it refuses as long as a driver that was cut off reads the row
+		_ = f.Close() // it fails while a driver that was cut off still reads the row
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// prove checks that every row arrived, and then lets go of the claims: until here they were the only proof.
+// prove verifies that every row arrived, and then removes the claims: until here they were the only proof.
 func (p *push) prove(ctx context.Context) error {
 	if err := p.verify(ctx); err != nil {
 		return p.orInterrupted(report.Failed, err)
@@ -31,7 +31,7 @@ func (p *push) prove(ctx context.Context) error {
 	if p.verified.Mode == verify.Count || p.verified.Mode == verify.Full {
 		err = failed(report.Failed, p.finish(ctx))
 	}
-	// A row that the server did not take may be there all the same, as somebody else's under the same key.
+	// A row that the server did not take may be counted all the same: another program's, with the same key.
 	if n := p.meters.stats.Snapshot().MissingRows; n != 0 {
 		err = errors.Join(err, &Error{Outcome: report.Rejected, Err: fmt.Errorf("the server took %d rows less than it was sent", n)})
 	}
@@ -44,9 +44,9 @@ func (p *push) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	mode, weaker := verify.Possible(p.target.can, wanted)
-	if weaker != "" {
-		p.notes.warn(weaker)
+	mode, warning := verify.Possible(p.target.can, wanted)
+	if warning != "" {
+		p.notes.warn(warning)
 	}
 	p.verified, err = verify.Run(ctx, p.target.can, mode, verify.Expect{
 		FirstKey: p.plan.FirstKey, Rows: p.plan.Rows, BatchRows: p.plan.BatchRows, Distinct: p.plan.DistinctRows,
@@ -60,18 +60,18 @@ func (p *push) verify(ctx context.Context) error {
 		return fmt.Errorf("verifying: %w", err)
 	}
 	if mode == verify.None {
-		return nil // nothing was looked at, so nothing is said about it
+		return nil
 	}
 	v := event.Verification{OK: p.verified.OK, ExpectedRows: p.verified.ExpectedRows, FoundRows: p.verified.FoundRows}
 	p.meters.stats.Verified(v)
 	if !v.OK {
-		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Summary())}
+		return &Error{Outcome: report.VerificationFailed, Err: errors.New(p.verified.Failure())}
 	}
 	return nil
 }
 
-// finish notes that the run is proven before it removes the claims: the other way round, a crash in between would
-// leave a run whose rows nobody could tell from missing ones.
+// finish records that the run is verified before it removes the claims. In the other order a crash in between would
+// leave a run whose rows look as if they were lost.
 func (p *push) finish(ctx context.Context) error {
 	r := p.state.log.Record()
 	r.Stage = runlog.Verified
@@ -94,8 +94,8 @@ func (p *push) forgetClaims(ctx context.Context) error {
 	})
 }
 
-// measureCost asks what the load has cost the server, however it ended. It comes when all clocks stand still, so that the
-// answer is in no rate, and asks nothing of a server that the user has no patience with.
+// measureCost asks what the load cost the server, however it ended. All clocks have stopped, so the answer is in no
+// rate.
 func (p *push) measureCost(ctx context.Context) {
 	measurer := p.target.can.Measurer
 	if measurer == nil || !p.loaded || ctx.Err() != nil {
@@ -108,8 +108,8 @@ func (p *push) measureCost(ctx context.Context) {
 	p.notes.warnAll(notes)
 }
 
-// Verify proves the arrival of an earlier run again, from its record alone, and changes nothing. Config.Resume names
-// the run, and its flags are in the configuration already.
+// Verify verifies an earlier run again, from its record alone, and changes nothing. Config.Resume is the run's id; the
+// run's flags must be in the configuration.
 func Verify(ctx context.Context, j Job) (*report.Report, error) {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -130,15 +130,15 @@ func (p *push) verifyEarlier(ctx context.Context) error {
 		return failed(report.PreflightFailed, fmt.Errorf("run %s is not loaded to its end: go on with push --resume first", record.Run))
 	}
 	if verify.Mode(p.Config.Verify) != verify.Full {
-		p.Config.Verify = string(verify.Count) // what the run itself was content with is no proof
+		p.Config.Verify = string(verify.Count) // the run's own mode may prove nothing
 	}
 	p.startMeters()
 	defer p.meters.stats.Phase(event.Done)
 	return p.orInterrupted(report.Failed, p.verify(ctx))
 }
 
-// Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and it says where.
-// Of a run that the state folder does not know it removes what the claim table has.
+// Forget removes a run's claims from the target and its folder from the state folder. Objects stay, and a warning names
+// their place. If the state folder does not know the run, only the claims are removed.
 func Forget(ctx context.Context, j Job) error {
 	p, ctx, end := newPush(ctx, j)
 	defer end()
@@ -153,7 +153,7 @@ func Forget(ctx context.Context, j Job) error {
 		return errors.Join(p.orInterrupted(report.PreflightFailed, err), p.close())
 	}
 	p.state.warnOfObjects(ctx)
-	// Of a staged run the database may keep more than claims, under any guarantee.
+	// A staged run may have left more than claims in the database, under any guarantee.
 	if p.target.can.Claims != nil && (p.state.hasClaims() || p.plan.Staged()) {
 		if err := p.forgetClaims(ctx); err != nil {
 			return errors.Join(fmt.Errorf("removing the claims of run %s: %w", record.Run, err), p.close())
@@ -164,7 +164,7 @@ func Forget(ctx context.Context, j Job) error {
 	return errors.Join(folder.Remove(), p.close())
 }
 
-// prepareToForget tells the back-end of the run. The table may be gone, and nothing about it matters any more.
+// prepareToForget names the run to the back-end. Silent, since the table may be gone.
 func (p *push) prepareToForget(ctx context.Context, run string) error {
 	_, err := p.target.loader.Prepare(ctx, loader.Preparation{
 		Run: run, Schema: p.plan.data.Schema(), Contract: p.plan.Contract, Create: loader.CreateNever, Silent: true,
@@ -172,11 +172,11 @@ func (p *push) prepareToForget(ctx context.Context, run string) error {
 	return err
 }
 
-// forgetUnknown removes what the claim table has of a run that the state folder does not know, which is why.
-func (p *push) forgetUnknown(ctx context.Context, why error) error {
+// forgetUnknown removes the claims of a run that the state folder does not know; noRun is the error that says so.
+func (p *push) forgetUnknown(ctx context.Context, noRun error) error {
 	run := p.Config.Resume
 	if !runlog.IsID(run) {
-		return failed(Usage, fmt.Errorf("%w; ids look like %s", why, runlog.NewID(p.started)))
+		return failed(Usage, fmt.Errorf("%w; ids look like %s", noRun, runlog.NewID(p.started)))
 	}
 	if err := runlog.RemoveRest(p.Config.State, run); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (p *push) forgetUnknown(ctx context.Context, why error) error {
 		return err
 	}
 	if p.target.can.Claims == nil {
-		return failed(Usage, fmt.Errorf("%w; %s keeps no claims to remove", why, p.target.driver.Name()))
+		return failed(Usage, fmt.Errorf("%w; %s keeps no claims to remove", noRun, p.target.driver.Name()))
 	}
 	if err := p.prepareToForget(ctx, run); err != nil {
 		return err

@@ -1,8 +1,7 @@
-// Package push is one push from the first connection to the report. The story is told by push.run; the files come in its
-// order: target, plan, checks, preflight or resume, load, store, prove, report.
+// Package push does one push, from the first connection to the report: see push.run. In its order the files are target,
+// plan, check, preflight or resume, load, store, prove and report.
 //
-// It is the only place that sees both streets: configuration comes in on one side, the engine goes on the other. It
-// decides nothing that config.Plan, loader.Negotiate or a back-end could decide.
+// It connects configuration and engine, and leaves decisions to config.Plan, loader.Negotiate and the back-end.
 package push
 
 import (
@@ -10,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,25 +24,25 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Job is what a push is started with.
+// Job is the input of a push.
 type Job struct {
 	Config  config.Push
 	Drivers *loader.Registry
 	// Given are the flags that were set, for the run's record.
 	Given map[string][]string
-	// Explicit reports whether this process was given a flag, and not the resumed run.
+	// Explicit reports whether a flag was given to this process, and not only to the run that is resumed.
 	Explicit func(flag string) bool
-	// Drain is closed when the user asks to stop: batches on their way are finished and the run is saved.
+	// Drain is closed when the user asks to stop: batches on their way are finished, and the run is saved.
 	Drain <-chan struct{}
 	Log   *slog.Logger
-	// Ceilings is the state folder in which calibrate has left what this machine can do; "" compares the run with nothing.
+	// Ceilings is the state folder with calibrate's figures; "" if the run is not to be compared with them.
 	Ceilings string
-	// Watch is called once, before the buffers are filled, with what progress and metrics read; the function it
-	// returns is called when the run has ended. It may be nil.
+	// Watch is called once before the buffers are filled, for progress and metrics; done is called when the run has
+	// ended. It may be nil.
 	Watch func(Watched) (done func(), err error)
 }
 
-// Watched is what those who show a run need.
+// Watched is what progress and metrics show of a run.
 type Watched struct {
 	Run      string
 	Backend  string
@@ -59,15 +59,15 @@ type push struct {
 	plan    plan
 	state   state
 	meters  meters
-	feed    atomic.Pointer[feed.Feed] // nil until the buffers are mapped; watched from other goroutines
+	feed    atomic.Pointer[feed.Feed] // nil until the buffers are mapped; metrics read it from other goroutines
 
-	loaded   bool // this process opened sessions, and has closed them
+	loaded   bool // this process opened sessions
 	verified verify.Result
 	stored   int64 // bytes of the table
 	cost     map[string]float64
 }
 
-// Run does the job. The report is filled as far as the run came, also when there is an error.
+// Run pushes. If there is an error the report is filled in as far as the run came.
 func Run(ctx context.Context, j Job) (*report.Report, error) {
 	p, soft, end := newPush(ctx, j)
 	defer end()
@@ -77,7 +77,7 @@ func Run(ctx context.Context, j Job) (*report.Report, error) {
 	return p.report(err), err
 }
 
-// newPush begins a job. soft ends when the user asks to stop: for the phases in which nothing is lost by it.
+// newPush begins a job. soft ends when the user asks to stop, for phases in which no batch is on its way.
 func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end func()) {
 	soft, cancel := Until(ctx, j.Drain, errStopped)
 	p = &push{Job: j, started: time.Now()}
@@ -86,7 +86,7 @@ func newPush(ctx context.Context, j Job) (p *push, soft context.Context, end fun
 	return p, soft, func() { cancel(nil) }
 }
 
-// Until returns a context that also ends when drain closes, with that cause: for what has nothing to finish.
+// Until returns a context that also ends, with the cause, when drain is closed.
 func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Context, context.CancelCauseFunc) {
 	soft, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -99,7 +99,7 @@ func Until(ctx context.Context, drain <-chan struct{}, cause error) (context.Con
 	return soft, cancel
 }
 
-// connectParts gives each part of the push what it reads of the others.
+// connectParts gives each part of the push the others that it needs.
 func (p *push) connectParts(l host.Link) {
 	p.notes.log = p.Log
 	p.target.config, p.target.notes, p.target.link = &p.Config, &p.notes, l
@@ -128,7 +128,10 @@ func (p *push) run(ctx, soft context.Context) error {
 	defer p.meters.stats.Phase(event.Done)
 	var err error
 	if p.state.stage() == runlog.Loading {
-		if err = p.fill(soft); err != nil {
+		if err = p.fill(soft); err == nil && p.stopped() {
+			err = errStopped // soft may end a moment later
+		}
+		if err != nil {
 			err = p.orInterrupted(report.Failed, err)
 		} else {
 			err = p.load(ctx)
@@ -144,7 +147,7 @@ func (p *push) run(ctx, soft context.Context) error {
 	return p.prove(soft)
 }
 
-// close gives back what the run holds, the newest first.
+// close releases what the run holds, the newest first.
 func (p *push) close() error {
 	var problems []error
 	if f := p.feed.Load(); f != nil {
@@ -159,9 +162,9 @@ func (p *push) close() error {
 	return errors.Join(problems...)
 }
 
-// notes are the warnings of a run: each goes to the log at once, and into the report.
+// notes are the warnings of a run, for the log and the report.
 type notes struct {
-	log  *slog.Logger // nil: into the report only
+	log  *slog.Logger // may be nil
 	list []string
 }
 
@@ -180,17 +183,17 @@ func (n *notes) warnAll(texts []string) {
 	}
 }
 
-// Usage is the outcome of a push that was asked for wrongly: nothing was tried, so there is nothing to report.
+// Usage is the outcome of a push with wrong flags. Nothing was tried, so there is no report.
 const Usage report.Outcome = "usage"
 
-// precedence orders the outcomes: where several apply, the first counts.
+// precedence lists the outcomes, the gravest first.
 func precedence() []report.Outcome {
 	return []report.Outcome{
 		Usage, report.PreflightFailed, report.Interrupted, report.Unknown, report.VerificationFailed, report.Rejected, report.Failed,
 	}
 }
 
-// Error is an error with the outcome it means for the run.
+// Error is an error with the outcome of the run.
 type Error struct {
 	Outcome report.Outcome
 	Err     error
@@ -205,7 +208,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // errStopped is the cause of every context that ends because the user asked to stop.
 var errStopped = errors.New("stopped by a signal")
 
-// failed gives an error an outcome, unless it has one.
+// failed gives an error an outcome unless it has one.
 func failed(o report.Outcome, err error) error {
 	if err == nil || errors.As(err, new(*Error)) {
 		return err
@@ -213,8 +216,8 @@ func failed(o report.Outcome, err error) error {
 	return &Error{Outcome: o, Err: err}
 }
 
-// orInterrupted gives an error its outcome. Whatever a driver says when its context ends, the user asked for it, unless
-// something was found out before.
+// orInterrupted gives an error an outcome unless it has one: Interrupted if the user asked to stop, whatever a driver
+// says when its context ends.
 func (p *push) orInterrupted(o report.Outcome, err error) error {
 	if err != nil && p.stopped() && !errors.As(err, new(*Error)) {
 		return failed(report.Interrupted, errStopped)
@@ -232,33 +235,30 @@ func (p *push) stopped() bool {
 	}
 }
 
-// OutcomeOf returns what an error means for the run; of several joined errors the gravest counts.
+// OutcomeOf returns the gravest outcome in an error.
 func OutcomeOf(err error) report.Outcome {
 	if err == nil {
 		return report.OK
 	}
-	found := map[report.Outcome]bool{}
-	collect(err, found)
+	all := outcomes(err)
 	for _, o := range precedence() {
-		if found[o] {
+		if slices.Contains(all, o) {
 			return o
 		}
 	}
 	return report.Failed
 }
 
-func collect(err error, found map[report.Outcome]bool) {
-	switch e := err.(type) { //nolint:errorlint // the tree of joined errors is walked here, one node at a time
+func outcomes(err error) (all []report.Outcome) {
+	switch e := err.(type) { //nolint:errorlint // this walks the tree of joined errors itself
 	case *Error:
-		found[e.Outcome] = true
-		collect(e.Err, found)
+		all = append(outcomes(e.Err), e.Outcome)
 	case interface{ Unwrap() error }:
-		if next := e.Unwrap(); next != nil {
-			collect(next, found)
-		}
+		all = outcomes(e.Unwrap())
 	case interface{ Unwrap() []error }:
-		for _, next := range e.Unwrap() {
-			collect(next, found)
+		for _, one := range e.Unwrap() {
+			all = append(all, outcomes(one)...)
 		}
 	}
+	return all
 }

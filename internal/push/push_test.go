@@ -290,7 +290,7 @@ func TestServerLosesWhatItAcknowledged(t *testing.T) {
 	}
 	r := p.succeeds(small)
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 	require.EqualValues(t, 195, r.Result.Rows)
 	require.EqualValues(t, 20, r.Result.Batches)
 	require.EqualValues(t, 195*24, r.Result.PayloadBytes)
@@ -309,7 +309,7 @@ func TestServerLosesSomeWhileItLoads(t *testing.T) {
 	}
 	r := p.succeeds(small + " --workers 1")
 	p.exact(0, 195)
-	require.Contains(t, r.Warnings, "the server lost 11 batches that it had acknowledged; they are sent again")
+	require.Contains(t, r.Warnings, "the server lost 11 batches that it had acknowledged; the lost rows are sent again")
 	require.EqualValues(t, 195, r.Result.Rows)
 }
 
@@ -331,7 +331,7 @@ func TestVerificationFailure(t *testing.T) {
 	p.meddle = func(context.Context, string, int64) error { return nil }
 	r = p.succeeds("--resume " + p.run())
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 }
 
 func TestJournalThatCannotBeWritten(t *testing.T) {

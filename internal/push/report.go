@@ -2,20 +2,16 @@ package push
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"strings"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/terapush/terapush/internal/calibrate/baseline"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// report fills in what is known, however far the run came.
+// report returns what is known, however far the run came.
 func (p *push) report(err error) *report.Report {
 	r := &report.Report{Warnings: p.notes.list, Cost: p.cost}
 	r.Result.Outcome = OutcomeOf(err)
@@ -26,26 +22,8 @@ func (p *push) report(err error) *report.Report {
 	if p.state.log != nil {
 		r.Run.ID, r.Run.Started, r.Run.Resumable = p.state.run(), p.state.log.Record().Started, p.resumable(err)
 	}
-	if m := &p.meters; m.stats != nil {
-		// Before anything is measured for the report itself, so that only the run is counted.
-		s := m.stats.Snapshot()
-		r.Measure(s, m.stats.Latency(), m.usage.Usage())
-		e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
-		m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
-		r.BoundBy = report.NewBound(s.LimitSeconds, e)
-		if p.Config.Prices != "" {
-			r.Price = p.plan.price(s, p.target.caps(), p.started)
-		}
-		p.warnOfWire(r, s)
-		r.Client.LoadSeconds = m.loadCPU
-		r.Timeline = report.NewTimeline(m.timeline.Stop())
-		if m.servers != nil {
-			load, warning := m.servers.Load()
-			r.BoundBy.Evidence.Server = report.ServerLoad(load)
-			if warning != "" {
-				r.Warnings = append(r.Warnings, warning)
-			}
-		}
+	if p.meters.stats != nil {
+		p.reportMeters(r)
 	}
 	r.Latency.Loop, r.Latency.VisibleSeconds = report.Closed, p.meters.visible.Seconds()
 	if p.Config.MaxRate > 0 {
@@ -56,11 +34,11 @@ func (p *push) report(err error) *report.Report {
 	p.reportPlan(r)
 	p.reportCeiling(r)
 	if p.stored > 0 {
-		alone := p.plan.Rows // in the table: a run that appends shares it with rows nobody counted
+		rows := p.plan.Rows
 		if p.Config.Append {
-			alone = 0
+			rows = 0 // the table has other rows too
 		}
-		r.Stored = report.NewStored(p.stored, alone)
+		r.Stored = report.NewStored(p.stored, rows)
 	}
 	if r.Verify = p.verified.Report(); !r.Verify.Ran {
 		r.Verify.Mode = p.Config.Verify
@@ -69,7 +47,30 @@ func (p *push) report(err error) *report.Report {
 	return r
 }
 
-// resumable reports whether a resume can go on with what a process leaves that ended with err.
+// reportMeters comes first, so that the report's own work is not measured.
+func (p *push) reportMeters(r *report.Report) {
+	m := &p.meters
+	s := m.stats.Snapshot()
+	r.Measure(s, m.stats.Latency(), m.usage.Usage())
+	e := report.NewEvidence(m.account.Account(), max(s.StoredBatches, s.AppliedBatches+s.AlreadyBatches))
+	m.machine.AddTo(&e, p.target.link.Cards(), p.target.link.LeavesBy(destination(p.target.Target)))
+	r.BoundBy = report.NewBound(s.LimitSeconds, e)
+	if p.Config.Prices != "" {
+		r.Price = p.plan.price(s, p.target.loader.Caps(), p.started)
+	}
+	r.Client.LoadSeconds = m.loadCPU
+	r.Timeline = report.NewTimeline(m.timeline.Stop())
+	if m.servers == nil {
+		return
+	}
+	load, warning := m.servers.Load()
+	r.BoundBy.Evidence.Server = report.ServerLoad(load)
+	if warning != "" {
+		r.Warnings = append(r.Warnings, warning)
+	}
+}
+
+// resumable reports whether a run that ended with err can be resumed.
 func (p *push) resumable(err error) bool {
 	switch OutcomeOf(err) {
 	case report.PreflightFailed, report.Interrupted, report.Unknown, report.Failed:
@@ -80,8 +81,8 @@ func (p *push) resumable(err error) bool {
 	return (begun || !p.plan.ByDuration) && !errors.As(err, new(*loader.FinalError))
 }
 
-// reportError counts what ended the run outside of an attempt: a disk that is full when the table is made, or read. What
-// is no error of the database has no class; of a file of ours a back-end would think that it was the network.
+// reportError counts an error that ended the run outside of an attempt, such as a full disk while the table was made.
+// Errors of local files have no class: a back-end would take them for the network's.
 func (p *push) reportError(r *report.Report, err error) {
 	if err == nil || p.target.driver == nil || r.Result.Outcome == report.Interrupted || r.Result.Outcome == Usage {
 		return
@@ -117,18 +118,18 @@ func (p *push) reportPlan(r *report.Report) {
 		BatchBytes: made.BatchBytes(), GroupBatches: made.GroupBatches, DistinctRows: made.DistinctRows, Distinct: made.DistinctRows * made.RowBytes,
 		MaxRate: int64(p.Config.MaxRate), Options: p.target.Options,
 	}
-	if p.Config.Duration > 0 { // the plan itself has a number of rows as soon as the time is over
+	if p.Config.Duration > 0 { // the plan got a number of rows when the time was over
 		r.Plan.Rows = 0
 	}
 	if made.data != nil && p.feed.Load() != nil {
-		// Measured after the run, on rows made again: it costs tens of milliseconds and no one waits for it.
+		// Measured after the run, on rows made again: it costs tens of milliseconds.
 		if ratio, err := dataset.CompressionRatio(made.data, made.Rows); err == nil {
 			r.Plan.ZstdRatio = ratio
 		}
 	}
 }
 
-// reportCeiling compares the run with the most that calibrate saw this machine do with the same protocol and rows.
+// reportCeiling compares the run with calibrate's best for the same protocol and rows.
 func (p *push) reportCeiling(r *report.Report) {
 	if p.Ceilings == "" || r.Result.BytesPerSecond <= 0 {
 		return
@@ -144,30 +145,4 @@ func (p *push) reportCeiling(r *report.Report) {
 		r.BoundBy.Evidence.Ceiling = best.BytesPerSecond
 		r.BoundBy.Evidence.OfCeiling = r.Result.BytesPerSecond / best.BytesPerSecond
 	}
-}
-
-const (
-	// disagreement is how far bytes on the wire and bytes of bodies may be apart, as a share of the latter. What is less
-	// than fewBytes are handshakes and questions, and no finding.
-	disagreement = 0.05
-	fewBytes     = 1 << 20
-)
-
-// warnOfWire tells where the wire had other bytes to carry than the bodies that count. Where nothing was sent over a
-// connection of ours, nobody knows.
-func (p *push) warnOfWire(r *report.Report, s event.Snapshot) {
-	bodies := s.EncodedBytes
-	if p.state.resumed {
-		bodies -= p.plan.amount(s.ResumedBatches, s.ResumedRows).EncodedBytes
-	}
-	if p.plan.Staged() {
-		bodies = s.StoredBytes
-	}
-	apart := s.WireBytes - bodies
-	if bodies <= 0 || s.WireBytes == 0 || max(apart, -apart) < fewBytes || float64(max(apart, -apart)) <= disagreement*float64(bodies) {
-		return
-	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf(
-		"the sockets took %s for %s of encoded bytes, %+.0f %%: TLS, what the protocol puts around them, and what was sent again",
-		humanize.IBytesN(uint64(s.WireBytes), 4), humanize.IBytesN(uint64(bodies), 4), 100*float64(apart)/float64(bodies)))
 }

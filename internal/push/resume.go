@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/terapush/terapush/internal/runlog"
@@ -13,7 +14,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// resume takes the place of the preflight for a run that another process left: the plan is the run's, the machine is ours.
+// resume replaces the preflight for a run that another process began. The plan is the run's; only what this machine
+// decides is fitted to it.
 func (p *push) resume(ctx context.Context) error {
 	s := &p.state
 	record, err := p.reopen(ctx, s.replay, func(r runlog.Record) bool {
@@ -35,7 +37,7 @@ func (p *push) resume(ctx context.Context) error {
 			return fmt.Errorf("run %s is to deliver exactly once, and table %s cannot any more: %s", record.Run, p.target.table.Name, caps.Reason)
 		}
 		p.plan.adjustWorkers(caps)
-		s.endByLastGroup() // before claims are read: that of the last group has fewer rows than the others
+		s.endByLastGroup() // before claims are read: that of the last group may have fewer rows than the others
 		if err := s.takeClaims(ctx); err != nil {
 			return err
 		}
@@ -70,29 +72,29 @@ func (p *push) resume(ctx context.Context) error {
 	return s.log.Save(record)
 }
 
-// reopen takes over a run's folder, handing its journal to each, and connects. A journal that is missing or damaged is
-// begun anew where needless says that everything can be learned elsewhere.
-func (p *push) reopen(ctx context.Context, each func(event.Event), needless func(runlog.Record) bool) (runlog.Record, error) {
+// reopen takes over a run's folder, passes its journal to each, and connects. A missing or damaged journal is renewed
+// if dispensable reports that the database knows all that it held.
+func (p *push) reopen(ctx context.Context, each func(event.Event), dispensable func(runlog.Record) bool) (runlog.Record, error) {
 	c := &p.Config
 	p.state.resumed = true
 	before, err := runlog.Read(c.State, c.Resume)
 	if err != nil {
 		return runlog.Record{}, err
 	}
-	p.plan.Contract = before.Plan.Contract // each may ask
+	p.plan.Contract = before.Plan.Contract // each needs it
 	p.state.log, err = runlog.Open(c.State, c.Resume, each)
 	if errors.As(err, new(*runlog.DamagedError)) {
-		if !needless(before) {
+		if !dispensable(before) {
 			err = fmt.Errorf("%w; only the journal knows what was sent of run %s, so it cannot be resumed: start a new one", err, before.Run)
 		} else {
-			p.notes.warnf("%v; the run goes on without it and begins a new one", err)
+			p.notes.warnf("%v; the run continues with a new one", err)
 			if err = runlog.Renew(c.State, c.Resume); err == nil {
 				p.state.log, err = runlog.Open(c.State, c.Resume, each)
 			}
 		}
 	}
 	if err != nil {
-		p.plan.Contract = loader.Contract{} // of a run that is another's there is nothing to report
+		p.plan.Contract = loader.Contract{} // nothing to report of a run that another process owns
 		return runlog.Record{}, err
 	}
 	r := p.state.log.Record()
@@ -103,7 +105,7 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 		return r, failed(Usage, err)
 	}
 	p.plan.Plan = r.Plan
-	// What makes the rows comes from the plan and not from the flags: defaults may be others in this version.
+	// The plan and not the flags decide about the rows: this version may have other defaults.
 	c.Method, c.Dataset, c.Seed = r.Plan.Method, r.Plan.Dataset, r.Plan.Seed
 	c.PayloadBytes, c.PayloadKind = r.Plan.PayloadBytes, r.Plan.PayloadKind
 	c.Table, c.Earlier = tableOf(r), r.Target
@@ -118,8 +120,8 @@ func (p *push) reopen(ctx context.Context, each func(event.Event), needless func
 	return r, p.target.open(ctx)
 }
 
-// endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others is
-// the last one, and must stay what it was when it was sent.
+// endByLastGroup ends a run by duration where an earlier process had ended it: a group that is shorter than the others
+// is the last, and must not grow after it was sent.
 func (s *state) endByLastGroup() {
 	h := &s.history
 	if s.plan.ByDuration && h.newest >= 0 && h.newestLength < s.plan.GroupBatches {
@@ -128,11 +130,11 @@ func (s *state) endByLastGroup() {
 	}
 }
 
-// lastKnown is the last batch that anybody knows of, −1 without one.
+// lastKnown returns the last batch in journal and claims, −1 without one.
 func (s *state) lastKnown() int64 { return max(s.history.last, s.done.Last()) }
 
-// endByLastBatch ends a run by duration, whose time is over: what was begun is finished, and that is the run. Batches are
-// handed out in order, so behind the last one that anybody knows of each worker may have begun one more.
+// endByLastBatch ends a run by duration, whose time is over, behind the batches that were begun. They are handed out in
+// order, so behind the last known one each worker may have begun one more.
 func (s *state) endByLastBatch() error {
 	last := s.lastKnown()
 	if last < 0 {
@@ -143,20 +145,20 @@ func (s *state) endByLastBatch() error {
 	return nil
 }
 
-// takeClaims replaces what the journal says was applied by what the claim table says, where there is one.
+// takeClaims replaces what the journal has as applied by the claims, if the contract makes any.
 func (s *state) takeClaims(ctx context.Context) error {
-	claimed, can, err := s.claimed(ctx)
-	if err != nil || !can {
+	claimed, ok, err := s.claimed(ctx)
+	if err != nil || !ok {
 		return err
 	}
 	if lost := s.done.Without(&claimed); lost.Len() > 0 {
-		if err := s.rowsGone(ctx, lost.Has); err != nil {
+		if err := s.requireNoRows(ctx, lost.Has); err != nil {
 			return err
 		}
 		s.warnOfLoss(lost.Len())
 	}
-	if s.log.Renewed() { // what was acknowledged is not known, so that it could be missed
-		if err := s.rowsGone(ctx, func(number int64) bool { return !claimed.Has(number) }); err != nil {
+	if s.log.Renewed() { // acknowledged batches are not known, so none can be missed
+		if err := s.requireNoRows(ctx, func(number int64) bool { return !claimed.Has(number) }); err != nil {
 			return err
 		}
 	}
@@ -164,17 +166,17 @@ func (s *state) takeClaims(ctx context.Context) error {
 	return nil
 }
 
-// findLost finds the batches that were acknowledged and are claimed no more, and takes them back: a server that crashed may
-// have given back commits it had confirmed, by its own settings or because the table is unlogged.
+// findLost returns the batches that were acknowledged and have no claim any more, which are to be sent again. A server
+// that crashed may have lost commits it had confirmed, by its settings or because the table is unlogged.
 func (s *state) findLost(ctx context.Context) (lost runlog.Done, err error) {
 	s.done.Merge(&s.acked)
 	s.acked = runlog.Done{}
-	claimed, can, err := s.claimed(ctx)
-	if err != nil || !can {
+	claimed, ok, err := s.claimed(ctx)
+	if err != nil || !ok {
 		return lost, err
 	}
 	if lost = s.done.Without(&claimed); lost.Len() > 0 {
-		if err := s.rowsGone(ctx, lost.Has); err != nil {
+		if err := s.requireNoRows(ctx, lost.Has); err != nil {
 			return runlog.Done{}, err
 		}
 		s.lost = true
@@ -184,58 +186,53 @@ func (s *state) findLost(ctx context.Context) (lost runlog.Done, err error) {
 }
 
 func (s *state) warnOfLoss(batches int64) {
-	what := fmt.Sprintf("%d batches that it had acknowledged; they are", batches)
-	if batches == 1 {
-		what = "a batch that it had acknowledged; it is"
-	}
-	s.notes.warn("the server lost " + what + " sent again")
+	s.notes.warnf("the server lost %s that it had acknowledged; the lost rows are sent again",
+		english.Plural(int(batches), "batch", "batches"))
 }
 
-// rowsGone makes sure, by one scan, that batches whose claims are missing have no rows in the table. A crash takes rows
-// and claims together; rows without claims mean that somebody emptied the claim table, and to send them again would
-// double them.
-func (s *state) rowsGone(ctx context.Context, unclaimed func(number int64) bool) error {
+// requireNoRows checks, by one scan, that batches without claims have no rows. A crash takes both; rows without claims
+// mean that somebody emptied the claim table, and sending them again would double them.
+func (s *state) requireNoRows(ctx context.Context, unclaimed func(number int64) bool) error {
 	if s.target.can.Counter == nil {
 		return nil
 	}
-	found, err := s.rowsThere(ctx)
+	counted, err := s.countRows(ctx)
 	if err != nil {
 		return err
 	}
-	there := 0
-	for number := range found {
+	rest := 0
+	for number := range counted {
 		if unclaimed(number) {
-			there++
+			rest++
 		}
 	}
-	if there == 0 {
+	if rest == 0 {
 		return nil
 	}
 	return loader.Final(fmt.Errorf("%d batches have rows in %s and no claims: somebody removed claims of run %s; "+
-		"nothing is sent again, since that would double rows", there, s.target.table.Name, s.run()))
+		"nothing is sent again, since that would double rows", rest, s.target.table.Name, s.run()))
 }
 
-// rowsThere counts the run's rows by one scan: the number of rows of every batch that has some.
-func (s *state) rowsThere(ctx context.Context) (map[int64]int64, error) {
+// countRows returns, by one scan, the number of rows of every batch that has some.
+func (s *state) countRows(ctx context.Context) (map[int64]int64, error) {
 	all := loader.KeyRange{First: s.plan.FirstKey, Last: s.plan.LastKey()}
-	there, err := s.target.rowsIn(ctx, "rows", all, s.plan.BatchRows)
+	counted, err := s.target.rowsIn(ctx, "rows", all, s.plan.BatchRows)
 	if err != nil {
 		return nil, fmt.Errorf("looking for rows of run %s: %w", s.run(), err)
 	}
-	return there, nil
+	return counted, nil
 }
 
-// endSessionsTime bounds the wait for the end of an earlier process's sessions, which roll back first.
+// endSessionsTime bounds endSessions, since sessions roll back before they end.
 const endSessionsTime = time.Minute
 
-// endSessions ends what earlier processes left at work on the server: the sessions of one that was killed or cut off
-// hold their claims until the server notices, which can take minutes. Batches are handed out in order, so those on
-// their way were among the first that are not in, one a worker. It is not needed for the rows to be right: where it
-// fails, the claims make the load wait.
+// endSessions ends the sessions of earlier processes, which hold their claims until the server notices that the client
+// is gone; that can take minutes. Batches are handed out in order, so those on their way were among the first that are
+// not in, one a worker. It only saves time: without it the claims make the load wait.
 func (s *state) endSessions(ctx context.Context) {
 	resolver := s.target.can.Resolver
 	if resolver == nil || s.plan.Dedup != loader.DedupTx || s.plan.Staged() {
-		return // the commit groups that were begun are known by name, and the engine asks for each before it goes on
+		return // the engine resolves every commit group that was begun
 	}
 	ctx, cancel := context.WithTimeout(ctx, endSessionsTime)
 	defer cancel()
@@ -246,20 +243,20 @@ func (s *state) endSessions(ctx context.Context) {
 		}
 	}
 	in := make([]bool, len(open))
-	var asked errgroup.Group
-	asked.SetLimit(8)
+	var all errgroup.Group
+	all.SetLimit(8)
 	for i, n := range open {
-		asked.Go(func() error {
+		all.Go(func() error {
 			ref := s.ref(n)
 			ref.Attempt = s.history.begun[n].newest
 			return s.target.ask(ctx, fmt.Sprintf("batch %d", n), func(ctx context.Context) error {
-				found, err := resolver.Resolve(ctx, ref)
-				in[i] = found.Applied == loader.Yes
+				answer, err := resolver.Resolve(ctx, ref)
+				in[i] = answer.Applied == loader.Yes
 				return err
 			})
 		})
 	}
-	if err := asked.Wait(); err != nil {
+	if err := all.Wait(); err != nil {
 		s.notes.warnf("sessions of an earlier process may still be at work, and batches wait for them: %v", err)
 	}
 	for i, n := range open {

@@ -105,7 +105,7 @@ func TestResumeAfterTheServerLostSome(t *testing.T) {
 	p.failOn("", nil)
 	r := p.succeeds("--resume " + p.run())
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 	require.EqualValues(t, 195, r.Result.Rows)
 	require.Zero(t, r.Run.ResumedRows)
 }
@@ -197,18 +197,18 @@ func TestResumeOnAnotherTable(t *testing.T) {
 		refused string
 	}{
 		"rewritten":             {after: 5},
-		"no claims, no journal": {args: " --delivery at-least-once", after: 5, refused: "there are no rows to know it by; start a new run"},
-		"emptied":               {after: 5, change: func(p *place) { p.memory.Truncate() }, refused: "5 of the 5 batches that were in are not there, or not whole"},
+		"no claims, no journal": {args: " --delivery at-least-once", after: 5, refused: "there are no rows to recognize it by; start a new run"},
+		"emptied":               {after: 5, change: func(p *place) { p.memory.Truncate() }, refused: "5 of the 5 batches that were in are missing or incomplete"},
 		"filled by another run": {after: 5, change: func(p *place) {
 			p.memory.Truncate()
 			p.succeeds(small)
 		}, refused: "15 batches have rows that this run has not sent"},
-		"nothing was in":   {refused: "there are no rows to know it by; start a new run"},
+		"nothing was in":   {refused: "there are no rows to recognize it by; start a new run"},
 		"nobody can count": {after: 5, change: func(p *place) { p.failOn("count", errors.New("not now")) }, refused: "looking for rows of run"},
 		"an engine that commits": {after: 5, change: func(p *place) {
 			p.memory.Caps = &loader.Caps{Formats: formats(), DefaultBatchBytes: 1000, Reason: "MyISAM keeps rows"}
 		}, refused: "cannot any more: MyISAM keeps rows"},
-		"claims and rows are gone": {after: 5, change: func(p *place) { p.memory.Crash() }, refused: "there are no rows to know it by"},
+		"claims and rows are gone": {after: 5, change: func(p *place) { p.memory.Crash() }, refused: "there are no rows to recognize it by"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
@@ -232,7 +232,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 			p.succeeds("--resume " + run)
 			p.memory.Truncate()
 			p.memory.Identity = "table-4"
-			p.fails("--resume "+run+" --verify none", report.PreflightFailed, "20 of the 20 batches that were in are not there, or not whole")
+			p.fails("--resume "+run+" --verify none", report.PreflightFailed, "20 of the 20 batches that were in are missing or incomplete")
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 			journal := filepath.Join(p.state, run, "journal.jsonl")
 			damage(t, journal)
 			p.kill("--resume "+run, 9)
-			require.Contains(t, p.log.String(), "the run goes on without it and begins a new one")
+			require.Contains(t, p.log.String(), "the run continues with a new one")
 			r := p.succeeds("--resume " + run)
 			require.Empty(t, r.Warnings, "which is whole")
 			require.EqualValues(t, 20, r.Result.Batches)

@@ -13,7 +13,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// sameDatabase refuses a target of another back-end than the run's, before its methods and its tables are looked for there.
+// sameDatabase returns an error if the target is of another back-end than the run's. Unknown schemes are reported
+// elsewhere.
 func (p *push) sameDatabase(r runlog.Record) error {
 	is, err := loader.ParseTarget(p.Config.Target)
 	if err != nil {
@@ -23,24 +24,19 @@ func (p *push) sameDatabase(r runlog.Record) error {
 	if err != nil {
 		return fmt.Errorf("the target of run %s: %w", r.Run, err)
 	}
-	its, known := p.Drivers.Lookup(was.Scheme)
-	if given, ok := p.Drivers.Lookup(is.Scheme); !known || !ok || given.Name() == its.Name() {
-		return nil // what is wrong with a scheme is said where its driver is looked for
+	old, known := p.Drivers.Lookup(was.Scheme)
+	if given, ok := p.Drivers.Lookup(is.Scheme); known && ok && given.Name() != old.Name() {
+		return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
 	}
-	return fmt.Errorf("%s:// does not fit run %s, which was started with %s and method %s", is.Scheme, r.Run, was, r.Plan.Method)
+	return nil
 }
 
 // tableOf returns the table as the user names it.
-func tableOf(r runlog.Record) string {
-	if name := r.Flag("table"); name != "" {
-		return name
-	}
-	return r.Plan.Dataset
-}
+func tableOf(r runlog.Record) string { return cmp.Or(r.Flag("table"), r.Plan.Dataset) }
 
-// sameTable makes sure that the table is the one that the run was filling. Its identity tells; where that has changed, by
-// VACUUM FULL, OPTIMIZE or ALTER, or because the table was dropped, made anew or emptied, its rows tell, by one scan: those
-// of every batch that is in are there, and no others, which another run may have put into a table of the same name.
+// sameTable checks that the table is the one that the run was filling. If its identity has changed, because it was
+// rewritten (VACUUM FULL, OPTIMIZE, ALTER), dropped or emptied, one scan of the rows decides: those of every batch that
+// is in must be there, and no others, which another run may have put into a table of the same name.
 func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	table := s.target.table
 	if table.Identity == r.Identity {
@@ -52,16 +48,16 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 		were, in = s.plan.Batches(), func(int64) bool { return true }
 	}
 	if s.target.can.Counter == nil || were == 0 {
-		return loader.Final(fmt.Errorf("%s, and there are no rows to know it by; start a new run", changed))
+		return loader.Final(fmt.Errorf("%s, and there are no rows to recognize it by; start a new run", changed))
 	}
-	// Without claims a batch that was on its way may be in. Batches are handed out in order.
+	// Without claims, batches that were on their way may be in. Batches are handed out in order.
 	onTheWay := s.lastKnown() + int64(s.plan.Workers)
-	there, err := s.rowsThere(ctx)
+	counted, err := s.countRows(ctx)
 	if err != nil {
 		return err
 	}
 	var whole, others int64
-	for number, rows := range there {
+	for number, rows := range counted {
 		switch {
 		case in(number):
 			if rows == s.plan.BatchSize(number) || s.plan.Delivery == loader.AtLeastOnce {
@@ -73,7 +69,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	}
 	switch {
 	case whole < were:
-		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are not there, or not whole, so it was made anew or emptied; start a new run",
+		return loader.Final(fmt.Errorf("%s: %d of the %d batches that were in are missing or incomplete, so it was made again or emptied; start a new run",
 			changed, were-whole, were))
 	case others > 0:
 		return loader.Final(fmt.Errorf("%s: %d batches have rows that this run has not sent, so something else has filled it; start a new run", changed, others))
@@ -84,7 +80,7 @@ func (s *state) sameTable(ctx context.Context, r *runlog.Record) error {
 	return s.log.Save(*r)
 }
 
-// refuseChanges names every flag that would make other rows, or put them elsewhere.
+// refuseChanges returns an error for every flag that would make other rows, or put them elsewhere.
 func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) bool) error {
 	if explicit == nil {
 		return nil
@@ -95,20 +91,19 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		rows = "--duration " + d
 	}
 	if delivery == string(loader.DeliveryAuto) {
-		delivery = string(was.Delivery) // as a wish it fits every guarantee
+		delivery = string(was.Delivery) // auto fits every guarantee
 	}
 	planned := config.Bytes(was.BatchBytes())
 	batchBytes, given := cmp.Or(r.Flag("batch-bytes"), planned.String()), c.BatchBytes.String()
 	if max(int64(c.BatchBytes)/max(was.EncodedRowBytes, 1), 1) == was.BatchRows {
-		given = batchBytes // other bytes, and the same rows
+		given = batchBytes // other bytes, but the same rows
 	}
-	var distinct config.DistinctBytes
-	distinct.Bytes = config.DefaultDistinct
-	type frozen struct {
+	distinct := config.DistinctBytes{Bytes: config.DefaultDistinct}
+	type value struct {
 		flag    string
 		was, is any
 	}
-	all := []frozen{
+	fixed := []value{
 		{"dataset", was.Dataset, c.Dataset},
 		{"seed", was.Seed, c.Seed},
 		{"payload-bytes", was.PayloadBytes, c.PayloadBytes},
@@ -130,15 +125,15 @@ func refuseChanges(c *config.Push, r runlog.Record, explicit func(flag string) b
 		{"primary-key", cmp.Or(r.Flag("primary-key"), "false"), fmt.Sprint(c.PrimaryKey)},
 	}
 	if via := c.Via.String(); !config.SameStore(r.Via, via) {
-		all = append(all, frozen{"via", cmp.Or(r.Via, "none"), via})
+		fixed = append(fixed, value{"via", cmp.Or(r.Via, "none"), via})
 	}
 	for _, option := range slices.Sorted(maps.Keys(c.Options)) {
-		all = append(all, frozen{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
+		fixed = append(fixed, value{option, cmp.Or(r.Flag(option), "not given"), c.Options[option]})
 	}
 	var problems []error
-	for _, f := range all {
-		if explicit(f.flag) && f.was != f.is {
-			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", f.flag, f.was, f.is))
+	for _, v := range fixed {
+		if explicit(v.flag) && v.was != v.is {
+			problems = append(problems, fmt.Errorf("--%s cannot change in a resumed run: it was %v, now it is %v", v.flag, v.was, v.is))
 		}
 	}
 	return errors.Join(problems...)

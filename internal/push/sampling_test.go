@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/stats"
 	"github.com/terapush/terapush/pkg/event"
 )
@@ -50,7 +50,7 @@ func sample(b *testing.B, threads int) {
 		}
 	})
 	var m meters
-	m.start(stats.Options{Workers: 64, Start: time.Now()}, nil, new(network.Dialer))
+	m.start(stats.Options{Workers: 64, Start: time.Now()}, nil, new(netio.Dialer))
 	defer m.timeline.Stop()
 	for range 64 {
 		c, err := m.wire.DialContext(b.Context(), "tcp", l.Addr().String())

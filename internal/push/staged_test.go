@@ -154,7 +154,7 @@ func TestStagedGroupThatNobodyCanTellOf(t *testing.T) {
 		r := p.fails(grouped, report.Unknown, "the outcome of 4 batches is unknown, the first are [4 5 6 7]")
 		require.EqualValues(t, 4, r.Result.Unknown)
 		require.Contains(t, r.Warnings[len(r.Warnings)-1], "left in the object store")
-		require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume goes on with them")
+		require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume uses them")
 
 		p.meddle = func(context.Context, string, int64) error { return nil }
 		p.succeeds("--resume " + r.Run.ID)
@@ -185,7 +185,7 @@ func TestStagedInterrupted(t *testing.T) {
 		require.EqualValues(t, 80, r.Result.Rows)
 		require.Equal(t, 2, p.memory.Objects())
 		require.Len(t, r.Warnings, 1)
-		require.Regexp(t, `^2 objects of .* left in the object store \(.*/00000000000[89]\.bin, .*\): a resume goes on with them$`, r.Warnings[0])
+		require.Regexp(t, `^2 objects of .* left in the object store \(.*/00000000000[89]\.bin, .*\): a resume uses them$`, r.Warnings[0])
 		p.drain = make(chan struct{})
 		p.meddle = func(context.Context, string, int64) error { return nil }
 		r = p.succeeds("--resume " + r.Run.ID)
@@ -224,7 +224,7 @@ func TestStagedServerLostSome(t *testing.T) {
 	}
 	r := p.succeeds(grouped)
 	p.exact(0, 195)
-	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; they are sent again"}, r.Warnings)
+	require.Equal(t, []string{"the server lost 20 batches that it had acknowledged; the lost rows are sent again"}, r.Warnings)
 	require.EqualValues(t, 195, r.Result.Rows)
 }
 
@@ -300,7 +300,7 @@ func TestViaAndGroupsAreFrozen(t *testing.T) {
 
 func TestViaIsForStagedMethods(t *testing.T) {
 	p := newPlace(t)
-	p.fails(small+" --via s3://bucket/prefix", push.Usage, "method keep loads without a detour: --via is for methods that store objects first")
+	p.fails(small+" --via s3://bucket/prefix", push.Usage, "method keep stores no objects: --via is for methods that do")
 	p.fails(small+" --commit-batches 4", push.Usage, "method keep loads every batch by itself")
 }
 
@@ -309,7 +309,7 @@ func TestNoMoreThanTheServerRuns(t *testing.T) {
 	p.memory.Caps = &loader.Caps{Formats: []batch.Format{batch.TSV}, Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
 	r := p.succeeds(small)
 	require.Equal(t, 3, r.Plan.Workers)
-	require.Equal(t, []string{"4 workers are lowered to the 3 loads that the server runs at a time: more would only wait in its queue"}, r.Warnings)
+	require.Equal(t, []string{"4 workers are lowered to 3, the number of loads that the server runs at a time: more would only wait in its queue"}, r.Warnings)
 }
 
 func TestFinisher(t *testing.T) {
@@ -335,7 +335,7 @@ func TestFinisher(t *testing.T) {
 	p.finish = func(context.Context, loader.KeyRange, int64) ([]string, error) {
 		return nil, errors.New("no backend is alive")
 	}
-	r = p.fails(small, report.Failed, "waiting until the rows can be read: no backend is alive")
+	r = p.fails(small, report.Failed, "waiting until the rows are visible: no backend is alive")
 	require.Equal(t, runlog.Loaded, p.record().Stage)
 	p.finish = func(context.Context, loader.KeyRange, int64) ([]string, error) { return nil, nil }
 	p.succeeds("--resume " + r.Run.ID)
@@ -345,7 +345,7 @@ func TestFinisher(t *testing.T) {
 func TestPreflightThatHangs(t *testing.T) {
 	for op, want := range map[string]string{
 		"open":    "opening memory://u@h/d: no answer within 10s",
-		"prepare": "making table documents ready, or looking at it: no answer within 10s",
+		"prepare": "preparing table documents: no answer within 10s",
 		"probe":   "probing for transactions: no answer within 10s",
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// state is what is known of the run and its batches: by its folder on disk, by the journal of earlier processes, and by
-// the claims in the database.
+// state is what is known of the run's batches, from its folder on disk, the journal of earlier processes and the claims
+// in the database.
 type state struct {
 	target *target
 	plan   *plan
@@ -23,33 +23,32 @@ type state struct {
 	resumed bool            // an earlier process worked on the run
 	history history         // of earlier processes
 	done    runlog.Done     // batches that are in; the engine reads it while it runs
-	stored  []engine.Stored // batches in the store that wait for their commit, when this process began to load
+	stored  []engine.Stored // batches that were in the store, uncommitted, when this process began to load
 	inStore runlog.Done     // the same, for the feed
 	lost    bool            // this process found acknowledged batches gone
 
 	mu      sync.Mutex  // guards acked and lengths
-	acked   runlog.Done // batches that this process had acknowledged, in the journal, since done was made
-	lengths lengths     // of objects, where they are all there is
+	acked   runlog.Done // batches acknowledged by this process since done was made
+	lengths lengths     // of objects that are not loaded into a table
 }
 
 func (s *state) run() string { return s.log.Record().Run }
 
 func (s *state) stage() runlog.Stage { return s.log.Record().Stage }
 
-// hasClaims reports whether the claim table holds anything of the run: claims, or the range of keys that was set aside
-// for it.
+// hasClaims reports whether the claim table holds claims or a key reservation of the run.
 func (s *state) hasClaims() bool {
 	return s.plan.Dedup == loader.DedupTx || s.plan.config.Append && s.log.Record().Flag("first-key") == ""
 }
 
-// left is how many batches are still to be sent, toUpload how many of them have no object in the store yet.
+// left returns how many batches are still to be sent, toUpload how many of them are not in the store yet.
 func (s *state) left() int64     { return s.plan.Batches() - s.done.Len() }
 func (s *state) toUpload() int64 { return s.left() - int64(len(s.stored)) }
 
 // needsNoBuffer reports whether a batch is in, or in the store.
 func (s *state) needsNoBuffer(number int64) bool { return s.done.Has(number) || s.inStore.Has(number) }
 
-// before is how many batches, and rows, were in when this process began.
+// before returns how many batches and rows were in when this process began.
 func (s *state) before() (batches, rows int64) {
 	if s.stage() != runlog.Loading {
 		return s.plan.Batches(), s.plan.Rows
@@ -57,7 +56,7 @@ func (s *state) before() (batches, rows int64) {
 	return s.done.Len(), s.rowsOf(&s.done)
 }
 
-// rowsOf is how many rows the batches of a set hold. Only the last batch may be short.
+// rowsOf returns the rows of a set of batches. Only the last batch may be short.
 func (s *state) rowsOf(d *runlog.Done) int64 {
 	rows := d.Len() * s.plan.BatchRows
 	if last := s.plan.Batches() - 1; d.Has(last) {
@@ -66,14 +65,13 @@ func (s *state) rowsOf(d *runlog.Done) int64 {
 	return rows
 }
 
-// ref is a batch of the run by its number.
 func (s *state) ref(number int64) loader.Ref {
 	return loader.Ref{
 		ID: batch.ID{Run: s.run(), Number: number}, First: s.plan.FirstKey + number*s.plan.BatchRows, Rows: s.plan.BatchSize(number),
 	}
 }
 
-// group is a commit group of the run by its number; without members where the run has no such group.
+// group returns a commit group of the run; it has no members if the run has no such group.
 func (s *state) group(number int64) loader.Group {
 	first := number * s.plan.GroupBatches
 	g := loader.Group{Ref: s.ref(first)}
@@ -85,8 +83,8 @@ func (s *state) group(number int64) loader.Group {
 	return g
 }
 
-// claimed reads the claims of the run, where the contract makes any.
-func (s *state) claimed(ctx context.Context) (claimed runlog.Done, can bool, err error) {
+// claimed reads the run's claims; ok is false if the contract makes none.
+func (s *state) claimed(ctx context.Context) (claimed runlog.Done, ok bool, err error) {
 	claims := s.target.can.Claims
 	if claims == nil || s.plan.Dedup != loader.DedupTx {
 		return claimed, false, nil
@@ -107,23 +105,23 @@ func (s *state) claimed(ctx context.Context) (claimed runlog.Done, can bool, err
 	return claimed, true, nil
 }
 
-// claimedAs returns the batches that a claim stands for: under a staged contract it is that of a group.
+// claimedAs returns the batches of a claim, which is a group's under a staged contract.
 func (s *state) claimedAs(number, rows int64) ([]loader.Ref, error) {
-	what, of := "batch", []loader.Ref{s.ref(number)}
+	what, batches := "batch", []loader.Ref{s.ref(number)}
 	known := number >= 0 && number < s.plan.Batches() && rows == s.plan.BatchSize(number)
 	if s.plan.Staged() {
 		g := s.group(number)
-		what, of, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows
+		what, batches, known = "commit group", g.Members, len(g.Members) > 0 && rows == g.Rows
 	}
 	if !known {
 		return nil, loader.Final(fmt.Errorf("%s %d with %d rows is claimed, and the run has no such %s", what, number, rows, what))
 	}
-	return of, nil
+	return batches, nil
 }
 
-// record keeps an event for a resume. What is announced is on disk before it is sent: nothing else would tell a resume
-// to ask for it. The end of a commit group is on disk before it counts as acknowledged, and so before anybody removes its
-// objects.
+// record appends an event to the journal. An announced attempt is on disk before it is sent, since a resume knows it
+// from nowhere else. The end of a commit group is on disk before it counts as acknowledged, and so before its objects
+// are removed.
 func (s *state) record(e event.Event) error {
 	err := s.log.Append(e)
 	if err == nil && (e.Outcome == event.Started || e.Members > 0) {
@@ -146,8 +144,7 @@ func (s *state) replay(e event.Event) {
 	s.keepLength(e)
 }
 
-// keepLength notes how long the body of an acknowledged batch was, in case that objects are all there will be to look
-// at. Who has claims or rows to look up has a table.
+// keepLength notes the length of an acknowledged batch if the objects may be all there is to verify.
 func (s *state) keepLength(e event.Event) {
 	d := s.plan.Dedup
 	if e.Done() && e.Members == 0 && (d == loader.DedupKey || d == loader.DedupNone) {
@@ -155,41 +152,33 @@ func (s *state) keepLength(e event.Event) {
 	}
 }
 
-// lengths are the bytes of a run's objects, as they were acknowledged. In most formats all but the last are alike.
-type lengths struct {
-	known  runlog.Done
-	common int64
-	others map[int64]int64
-}
+// lengths are the bytes of a run's objects by batch, plus one; 0 is not known.
+type lengths []int64
 
 func (l *lengths) add(number, bytes int64) {
-	switch {
-	case l.known.Len() == 0:
-		l.common, l.others = bytes, make(map[int64]int64)
-	case bytes == l.common:
-		delete(l.others, number)
-	default:
-		l.others[number] = bytes
+	if missing := int(number) + 1 - len(*l); missing > 0 {
+		*l = append(*l, make(lengths, missing)...)
 	}
-	l.known.Add(number)
+	(*l)[number] = bytes + 1
 }
 
 func (l *lengths) of(number int64) (bytes int64, known bool) {
-	if other, differs := l.others[number]; differs {
-		return other, true
+	if number >= int64(len(*l)) || (*l)[number] == 0 {
+		return 0, false
 	}
-	return l.common, l.known.Has(number)
+	return (*l)[number] - 1, true
 }
 
-// history is what the journal tells of a run's earlier processes.
+// history is what the journal has of a run's earlier processes. Only what is open is kept: a run may have millions of
+// batches.
 type history struct {
-	last   int64                 // the last batch that the journal knows, −1 without one
-	begun  map[int64]attempts    // batches with attempts that are not in
-	groups map[int64]attempts    // the same of commit groups, by their number
+	last   int64                 // the last batch in the journal, −1 without one
+	begun  map[int64]attempts    // of batches that are not in
+	groups map[int64]attempts    // of commit groups that are not in
 	stored map[int64]event.Event // batches that are in the store and not in the table
-	// newest is the group that begins at the highest batch of those that were begun, and its length.
+	// newest is the first batch of the last group that was begun, newestLength the number of its batches.
 	newest, newestLength int64
-	missing              int64 // rows that answers of earlier processes left out, or counted too many
+	missing              int64 // rows that servers acknowledged too few or too many
 }
 
 func newHistory() history {
@@ -199,24 +188,18 @@ func newHistory() history {
 	}
 }
 
-// attempts is what is known of the attempts at a batch or group that is not in.
+// attempts are those at a batch or group that is not in.
 type attempts struct {
 	newest    int
-	announced bool // and no end of it is known
-	unknown   bool // the end of one of them is
+	announced bool // the newest has no known end
+	unknown   bool // one ended with an unknown outcome
 }
 
 func (a attempts) begun() engine.Begun {
 	return engine.Begun{Attempt: a.newest, Unknown: a.announced || a.unknown}
 }
 
-func (a attempts) after(e event.Event) attempts {
-	return attempts{
-		newest: max(a.newest, e.Attempt), announced: e.Outcome == event.Started, unknown: a.unknown || e.Outcome == event.Unknown,
-	}
-}
-
-// add takes the next event and keeps done up to date. Only what is open is kept: a run may have millions of batches.
+// add takes the next event, and adds batches that are in to done.
 func (h *history) add(e event.Event, groupBatches int64, done *runlog.Done) {
 	members := max(e.Members, 1)
 	h.last = max(h.last, e.Batch+members-1)
@@ -228,7 +211,10 @@ func (h *history) add(e event.Event, groupBatches int64, done *runlog.Done) {
 		}
 	}
 	if !e.Done() {
-		open[number] = open[number].after(e)
+		a := open[number]
+		open[number] = attempts{
+			newest: max(a.newest, e.Attempt), announced: e.Outcome == event.Started, unknown: a.unknown || e.Outcome == event.Unknown,
+		}
 		if e.Outcome == event.Stored {
 			h.stored[e.Batch] = e
 		}

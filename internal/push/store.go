@@ -17,17 +17,17 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// findStored finds the batches that earlier processes had put into the store and that need no second upload: those that
-// the journal knows and the store still has with the same length. Everything else is uploaded again.
+// findStored finds the batches that need no second upload: those that the journal has as stored, and the store with the
+// same length.
 func (s *state) findStored(ctx context.Context) error {
 	inventory := s.target.can.Inventory
 	if inventory == nil || !s.plan.Staged() || len(s.history.stored) == 0 {
 		return nil
 	}
-	found := make(map[int64]bool)
+	whole := make(map[int64]bool)
 	err := inventory.Objects(ctx, s.run(), func(_ string, number, bytes int64) error {
 		e, stored := s.history.stored[number]
-		found[number] = stored && e.Encoded == bytes
+		whole[number] = stored && e.Encoded == bytes
 		return nil
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *state) findStored(ctx context.Context) error {
 	}
 	for _, number := range slices.Sorted(maps.Keys(s.history.stored)) {
 		e := s.history.stored[number]
-		if found[number] && !s.done.Has(number) && number < s.plan.Batches() {
+		if whole[number] && !s.done.Has(number) && number < s.plan.Batches() {
 			s.stored = append(s.stored, engine.Stored{Ref: s.ref(number), Payload: e.Payload, Encoded: e.Encoded})
 			s.inStore.Add(number)
 		}
@@ -43,23 +43,21 @@ func (s *state) findStored(ctx context.Context) error {
 	return nil
 }
 
-// leftovers is what lies in a run's folder of the store.
+// leftovers are the objects in a run's folder of the store.
 type leftovers struct {
 	own, foreign objects     // foreign ones have names that no batch has
-	done         runlog.Done // batches of which there is an object, and which are in the table
+	done         runlog.Done // batches that have an object and are in the table
 }
 
-// objects are some in a store.
 type objects struct {
 	count, bytes int64
-	names        []string // the first few
+	names        []string // of the first few
 }
 
 func (o *objects) add(name string, bytes int64) {
-	const someNames = 3
 	o.count++
 	o.bytes += bytes
-	if len(o.names) < someNames {
+	if len(o.names) < 3 {
 		o.names = append(o.names, name)
 	}
 }
@@ -76,10 +74,10 @@ func (o *objects) named() string {
 	return text
 }
 
-func (s *state) list(ctx context.Context, inventory loader.Inventory, moved func()) (leftovers, error) {
+func (s *state) list(ctx context.Context, progress func()) (leftovers, error) {
 	var l leftovers
-	err := inventory.Objects(ctx, s.run(), func(name string, number, bytes int64) error {
-		moved()
+	err := s.target.can.Inventory.Objects(ctx, s.run(), func(name string, number, bytes int64) error {
+		progress()
 		if number < 0 {
 			l.foreign.add(name, bytes)
 			return nil
@@ -96,34 +94,30 @@ func (s *state) list(ctx context.Context, inventory loader.Inventory, moved func
 	return l, err
 }
 
-// storePatience is how long an object store may stand still. What is listed and removed may be hundreds of thousands of
-// objects, so there is no bound on the whole.
-const storePatience = 2 * time.Minute
+// storeTimeout bounds the time without progress. The whole has no bound: there may be hundreds of thousands of objects.
+const storeTimeout = 2 * time.Minute
 
-// whileMoving is a context that ends when moved was not called for a while.
-func whileMoving(ctx context.Context) (bound context.Context, moved, stop func()) {
+// whileProgress returns a context that ends when progress is not called for storeTimeout.
+func whileProgress(ctx context.Context) (bound context.Context, progress, stop func()) {
 	bound, cancel := context.WithCancelCause(ctx)
-	clock := time.AfterFunc(storePatience, func() { cancel(fmt.Errorf("the object store has not answered for %s", storePatience)) })
-	moved = func() { clock.Reset(storePatience) }
-	stop = func() {
+	clock := time.AfterFunc(storeTimeout, func() { cancel(fmt.Errorf("the object store has not answered for %s", storeTimeout)) })
+	return bound, func() { clock.Reset(storeTimeout) }, func() {
 		clock.Stop()
 		cancel(nil)
 	}
-	return bound, moved, stop
 }
 
-// tidy removes the objects of groups that are in, which a process may have died before, and warns of those that are
-// left after that. However the run ended, it is asked for, unless the user is in a hurry.
+// tidy removes objects of groups that are in the table, which a process may have left when it died, and warns of the
+// objects that remain. It does so however the run ended, unless the user is in a hurry.
 func (s *state) tidy(ctx context.Context, ended bool) {
-	inventory := s.target.can.Inventory
-	if inventory == nil || !s.plan.Staged() || ctx.Err() != nil {
+	if s.target.can.Inventory == nil || !s.plan.Staged() || ctx.Err() != nil {
 		return
 	}
-	ctx, moved, stop := whileMoving(ctx)
+	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := s.list(ctx, inventory, moved)
-	if err == nil && l.done.Len() > 0 && s.discard(ctx, &l.done, moved) {
-		l, err = s.list(ctx, inventory, moved)
+	l, err := s.list(ctx, progress)
+	if err == nil && l.done.Len() > 0 && s.discard(ctx, &l.done, progress) {
+		l, err = s.list(ctx, progress)
 	}
 	if err != nil {
 		s.notes.warnf("what the run left in the object store is not known: %v", err)
@@ -132,61 +126,54 @@ func (s *state) tidy(ctx context.Context, ended bool) {
 	if l.own.count > 0 {
 		why := "nothing needs them any more, remove them"
 		if !ended {
-			why = "a resume goes on with them"
+			why = "a resume uses them"
 		}
 		s.notes.warnf("%s left in the object store (%s): %s", l.own.size(), l.own.named(), why)
 	}
 	if l.foreign.count > 0 {
-		s.notes.warnf("%s in the run's folder of the object store are none of its batches, and are left alone (%s)",
+		s.notes.warnf("%s in the run's folder of the object store belong to no batch, and are left alone (%s)",
 			l.foreign.size(), l.foreign.named())
 	}
 }
 
 // discard removes the objects of the groups that hold the batches, and reports whether it could.
-func (s *state) discard(ctx context.Context, batches *runlog.Done, moved func()) bool {
+func (s *state) discard(ctx context.Context, batches *runlog.Done, progress func()) bool {
 	committer := s.target.can.Committer
 	if committer == nil {
 		return false
 	}
 	for number := int64(0); number*s.plan.GroupBatches <= batches.Last(); number++ {
 		g := s.group(number)
-		holds := false
-		for _, m := range g.Members {
-			holds = holds || batches.Has(m.ID.Number)
-		}
+		holds := slices.ContainsFunc(g.Members, func(m loader.Ref) bool { return batches.Has(m.ID.Number) })
 		if holds && committer.Discard(ctx, g) != nil {
 			return false
 		}
-		moved()
+		progress()
 	}
 	return true
 }
 
-// warnOfObjects says where the objects of a run are that is about to be forgotten: nothing leads to them afterwards.
+// warnOfObjects names the place of a run's objects before the run is forgotten: nothing leads to them afterwards.
 func (s *state) warnOfObjects(ctx context.Context) {
-	inventory := s.target.can.Inventory
-	if inventory == nil || !s.plan.Staged() {
-		return // a back-end can of all its methods what one of them needs
+	if s.target.can.Inventory == nil || !s.plan.Staged() {
+		return
 	}
-	ctx, moved, stop := whileMoving(ctx)
+	ctx, progress, stop := whileProgress(ctx)
 	defer stop()
-	l, err := s.list(ctx, inventory, moved)
+	l, err := s.list(ctx, progress)
 	if err != nil {
 		s.notes.warnf("whether objects of the run are left in the object store is not known: %v", err)
 		return
 	}
 	for _, o := range []objects{l.own, l.foreign} {
-		if o.count > 0 {
-			s.notes.warnf("%s of run %s stay in the object store under %s: nothing else leads to them when the run is forgotten",
-				o.size(), s.run(), folderOf(o.names[0], s.run()))
+		if o.count == 0 {
+			continue
 		}
+		folder := path.Dir(o.names[0]) + "/"
+		if before, _, found := strings.Cut(o.names[0], s.run()+"/"); found {
+			folder = before + s.run() + "/"
+		}
+		s.notes.warnf("%s of run %s stay in the object store under %s: nothing records them once the run is forgotten",
+			o.size(), s.run(), folder)
 	}
-}
-
-// folderOf is the part of an object's name that all objects of the run have in common.
-func folderOf(name, run string) string {
-	if at := strings.Index(name, run+"/"); at >= 0 {
-		return name[:at+len(run)+1]
-	}
-	return path.Dir(name) + "/"
 }

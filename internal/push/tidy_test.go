@@ -20,7 +20,7 @@ func TestForeignObjectsAreNamedApart(t *testing.T) {
 	p := newStaged(t, loader.DedupKey)
 	p.foreign = []string{"in/notes.txt"}
 	r := p.succeeds(grouped)
-	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store are none of its batches, and are left alone (in/notes.txt)"}, r.Warnings)
+	require.Equal(t, []string{"1 object of 1 B in the run's folder of the object store belong to no batch, and are left alone (in/notes.txt)"}, r.Warnings)
 	p.failOn("discard", errors.New("access denied"))
 	p.memory.Crash()
 	r = p.succeeds(grouped)
@@ -67,7 +67,7 @@ func TestForgetTellsWhereObjectsAre(t *testing.T) {
 	run := p.succeeds(grouped).Run.ID
 	p.log.Reset()
 	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing else leads to them`, p.log.String())
+	require.Regexp(t, `20 objects of [^"]* of run `+run+` stay in the object store under `+run+`/: nothing records them`, p.log.String())
 	require.NoDirExists(t, filepath.Join(p.state, run))
 	require.Equal(t, 20, p.memory.Objects())
 
@@ -110,9 +110,9 @@ func TestAppendFromAChosenKey(t *testing.T) {
 	p.bare = true
 	p.succeeds(small)
 	p.fails(small, report.PreflightFailed, "table memory holds rows (choose --append")
-	p.fails(small+" --append", report.PreflightFailed, "memory cannot find out which keys are free: give --first-key besides --append, behind the table's largest key")
+	p.fails(small+" --append", report.PreflightFailed, "memory cannot find the free keys: give --first-key with --append, behind the table's largest key")
 	p.fails(small+" --append --first-key 190", report.PreflightFailed,
-		"5 rows of table memory have keys from 190 to 384, which are to be the run's: choose a larger --first-key")
+		"5 rows of table memory have keys from 190 to 384, which the run needs: choose a larger --first-key")
 	p.exact(0, 195)
 	first := p.run()
 	require.NoError(t, os.RemoveAll(filepath.Join(p.state, first)))
@@ -134,5 +134,5 @@ func TestAppendFromAChosenKey(t *testing.T) {
 
 	p = newStore(t)
 	r = p.succeeds(small + " --append --first-key 200")
-	require.Equal(t, []string{"nobody has looked whether the keys from 200 on are free in table memory"}, r.Warnings)
+	require.Equal(t, []string{"it was not checked that the keys from 200 on are free in table memory"}, r.Warnings)
 }

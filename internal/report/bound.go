@@ -7,12 +7,11 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// Bound is what kept the run from going faster.
+// Bound is what limited the rate.
 type Bound struct {
-	// Verdict is the event.Limit that the largest share of the workers' time was lost to; "" where no row moved.
+	// Verdict is the event.Limit that took the largest share of the workers' time; "" if no row moved.
 	Verdict string `json:"verdict"`
-	// Shares and Seconds of the workers' time by limit; all limits are there. Shares add up to 1, and seconds to those of
-	// worker_seconds.
+	// Shares and Seconds are the workers' time by limit, with all limits. Shares add up to 1, seconds to worker_seconds.
 	Shares   map[string]float64 `json:"shares"`
 	Seconds  map[string]float64 `json:"seconds"`
 	Evidence Evidence           `json:"evidence"`
@@ -32,7 +31,7 @@ func NewBound(lost map[event.Limit]float64, e Evidence) Bound {
 	return b
 }
 
-// byLimit returns the seconds by the limits' names; all limits are there.
+// byLimit returns the seconds by the limits' names, with all limits.
 func byLimit(lost map[event.Limit]float64) map[string]float64 {
 	named := make(map[string]float64)
 	for _, limit := range event.Limits() {
@@ -41,7 +40,7 @@ func byLimit(lost map[event.Limit]float64) map[string]float64 {
 	return named
 }
 
-// NewEvidence returns the evidence in the account of a run with so many batches. host.Work adds what the machine did.
+// NewEvidence returns the evidence of a run's account. host.Work adds the machine's part.
 func NewEvidence(a stats.Account, batches int64) Evidence {
 	t := a.Total
 	return Evidence{
@@ -58,39 +57,26 @@ func NewEvidence(a stats.Account, batches int64) Evidence {
 	}
 }
 
-// complete makes nil maps empty ones, which JSON writes as {} instead of null.
-func (b *Bound) complete() {
-	if b.Shares == nil {
-		b.Shares = byLimit(nil)
-	}
-	if b.Seconds == nil {
-		b.Seconds = byLimit(nil)
-	}
-	if b.Evidence.Allowance == nil {
-		b.Evidence.Allowance = map[string]int64{}
-	}
-}
-
-// Evidence is what the verdict rests on, over the time in which rows moved. What is not known is 0 or empty.
+// Evidence is measured while rows move, and supports the verdict. What is not known is 0 or empty.
 type Evidence struct {
 	// Of the workers' time.
-	Blocked    float64 `json:"blocked"`     // in writes that waited for room in the send buffer
+	Blocked    float64 `json:"blocked"`     // in writes, for room in the send buffer
 	Awaited    float64 `json:"awaited"`     // for answers, and for connections
-	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the way itself took
-	// Kernel reports whether the system measured what kept the data of connections back. Without that the network's
-	// part is not known and counted as the target's.
+	RoundTrips float64 `json:"round_trips"` // the part of Awaited that the network took
+	// Kernel reports whether the system measured what delayed the connections' data. If not, the network's part counts as
+	// the target's.
 	Kernel bool `json:"kernel"`
 	// Of the time in which connections had data to send.
 	RwndLimited   float64 `json:"rwnd_limited"`   // the receiver's window was full
 	SndbufLimited float64 `json:"sndbuf_limited"` // the send buffer was too small
 
-	TurnsPerBatch  float64 `json:"turns_per_batch"`                    // questions that waited for an answer
-	RTTSeconds     float64 `json:"rtt_seconds"`                        // that a turn took on the way: the mean of the addresses' shortest
+	TurnsPerBatch  float64 `json:"turns_per_batch"`                    // round trips
+	RTTSeconds     float64 `json:"rtt_seconds"`                        // of a turn on the network: the mean of the addresses' shortest
 	Connections    int64   `json:"connections"`                        // dialled
 	Retransmitted  float64 `json:"retransmitted"`                      // share of the segments sent
-	FastestBits    float64 `json:"fastest_connection_bits_per_second"` // mean of what the fastest one delivered
-	ClientCPU      float64 `json:"client_cpu"`                         // share of the cores it may use
-	ClientQueued   float64 `json:"client_queued"`                      // likewise, what its threads were ready for and did not get
+	FastestBits    float64 `json:"fastest_connection_bits_per_second"` // mean
+	ClientCPU      float64 `json:"client_cpu"`                         // share of this process's cores
+	ClientQueued   float64 `json:"client_queued"`                      // likewise, while its threads waited for a core
 	HottestCore    float64 `json:"hottest_core"`                       // share of the machine's busiest core, other processes included
 	MachineCPU     float64 `json:"machine_cpu"`                        // share of all of the machine's cores, likewise
 	NIC            string  `json:"nic"`                                // the interface that leads to the target, or the one that sent most
@@ -98,25 +84,24 @@ type Evidence struct {
 	NICShare       float64 `json:"nic_share"` // of its link's speed
 	NICSpeed       int64   `json:"nic_speed_bits_per_second"`
 	WirePerPayload float64 `json:"wire_per_payload"`
-	// Allowance counts what Amazon's network driver held back, by the driver's names; without zeros.
+	// Allowance counts packets that Amazon's network driver delayed or dropped, by its counters' names, without zeros.
 	Allowance map[string]int64 `json:"allowance_exceeded"`
-	// Ceiling is what calibrate found this machine able to do with the same protocol, in payload bytes a second, and
-	// OfCeiling the run's share of that.
+	// Ceiling is calibrate's best for the same protocol in payload bytes a second, OfCeiling the run's share of it.
 	Ceiling   float64 `json:"ceiling_bytes_per_second"`
 	OfCeiling float64 `json:"of_ceiling"`
-	// Server is what --server-metrics found.
+	// Server is read from --server-metrics.
 	Server ServerLoad `json:"server"`
 }
 
-// ServerLoad is what a server's own metrics reported while rows moved.
+// ServerLoad is a server's load by its own metrics while rows moved.
 type ServerLoad struct {
 	URL string  `json:"url"` // without user, password and parameters
 	CPU float64 `json:"cpu"` // share of the cores that the metrics are of
-	// Cores is how many these are, 0 where the metrics do not have it: then CPU is in cores.
+	// Cores is their number; 0 if the metrics do not have it: then CPU is in cores.
 	Cores int `json:"cores"`
 }
 
-// Price is what the run cost by the prices that the user gave; empty without any.
+// Price is the cost of the run by the user's prices; empty without any.
 type Price struct {
 	Currency string      `json:"currency"`
 	Total    float64     `json:"total"`

@@ -2,31 +2,24 @@ package report
 
 import (
 	"fmt"
-	"github.com/dustin/go-humanize"
 	"io"
 	"maps"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/terapush/terapush/internal/units"
 )
 
 const (
-	maxLines      = 15
-	maxBadBatches = 3 // named in the text, and as many problems; the JSON has all
+	maxLines = 15
+	maxNamed = 3 // bad batches and problems in the text; the JSON has all
 )
 
-// compression returns "" where nothing was measured, as of rows of numbers alone.
-func (r Report) compression() string {
-	if r.Plan.ZstdRatio == 0 {
-		return ""
-	}
-	return fmt.Sprintf("zstd ratio %.2f", r.Plan.ZstdRatio)
-}
-
-// WriteText writes the summary of the run: at most 15 lines, each beginning with a word to grep for. Only the line of a
-// proof that succeeded begins with "verify ok".
+// WriteText writes the summary: at most 15 lines, each beginning with a word to grep for. Only the line of a successful
+// verification begins with "verify ok".
 func (r Report) WriteText(w io.Writer) error {
 	lines := []string{r.headline()}
 	add := func(word string, parts ...string) {
@@ -35,38 +28,17 @@ func (r Report) WriteText(w io.Writer) error {
 	if r.Result.Error != "" {
 		add("error", oneLine(r.Result.Error))
 	}
-	add("target", r.Target.URL, prefixed("table ", r.Target.Table), prefixed("via ", r.Target.Via), r.Target.Server)
+	add("target", r.Target.URL, when(r.Target.Table != "", "table "+r.Target.Table), when(r.Target.Via != "", "via "+r.Target.Via),
+		r.Target.Server)
 	planned := r.Plan.Workers > 0 // else the run ended before its numbers were known
 	if r.Plan.Method != "" && !planned {
 		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery)
 	}
 	if planned {
-		add("plan", r.Plan.Method, r.Plan.Format, r.Plan.Delivery, counted(int64(r.Plan.Workers), "worker", "workers"),
-			fmt.Sprintf("batches of %s, %s", counted(r.Plan.BatchRows, "row", "rows"), units.Bytes(r.Plan.BatchBytes)), r.groups())
-		add("data", r.Plan.Dataset, fmt.Sprintf("seed %d", r.Plan.Seed), fmt.Sprintf("first key %d", r.Plan.FirstKey),
-			r.distinct(), r.compression())
+		r.addPlan(add)
 	}
 	if planned && r.Result.Outcome != PreflightFailed {
-		add("bytes", "payload "+units.Bytes(r.Result.PayloadBytes), "encoded "+units.Bytes(r.Result.EncodedBytes), r.uploaded(),
-			"wire "+units.Bytes(r.Result.WireBytes), r.stored())
-		add("time", r.Phases.parts()...)
-		q := r.Latency.BatchSeconds
-		add("latency", r.loop(), "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch",
-			r.visible())
-		add("batches", units.Count(r.Result.Batches), "attempts "+units.Count(r.Result.Attempts), "retries "+units.Count(r.Result.Retries),
-			"refills "+units.Count(r.Result.Refills), "duplicates "+units.Count(r.Result.Duplicates), "unknown "+units.Count(r.Result.Unknown),
-			nonZero("failed ", r.Result.GivenUp), nonZero("missing rows ", r.Result.Missing))
-		add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
-			"system "+duration(r.Client.SystemSeconds), "peak memory "+units.Bytes(r.Client.PeakRSSBytes))
-		if r.BoundBy.Verdict != "" {
-			add("bound by", r.bound()...)
-		}
-		if len(r.Cost) > 0 {
-			add("server", r.Cost.parts()...)
-		}
-		if len(r.Price.Items) > 0 {
-			add("price", r.Price.parts()...)
-		}
+		r.addResult(add)
 		lines = append(lines, r.Verify.line())
 	}
 	lines = append(lines, warnings(r.Warnings, maxLines-len(lines))...)
@@ -78,7 +50,7 @@ func (r Report) WriteText(w io.Writer) error {
 
 func (r Report) headline() string {
 	if r.Result.Outcome == PreflightFailed && r.Run.Resumed {
-		return string(PreflightFailed) + ": the run stands where it stood"
+		return string(PreflightFailed) + ": the run is unchanged"
 	}
 	if r.Result.Outcome == PreflightFailed {
 		return string(PreflightFailed) + ": no row was sent"
@@ -94,53 +66,49 @@ func (r Report) headline() string {
 		units.Count(int64(r.Result.RowsPerSecond))+" rows/s", units.Bytes(int64(r.Result.BytesPerSecond))+"/s payload")
 }
 
-func (r Report) distinct() string {
-	if r.Plan.DistinctRows == 0 {
-		return "all rows distinct"
+func (r Report) addPlan(add func(word string, parts ...string)) {
+	p := r.Plan
+	distinct := "all rows distinct"
+	if p.DistinctRows > 0 {
+		distinct = fmt.Sprintf("%s distinct in %s", units.Bytes(p.Distinct), counted(p.DistinctRows, "row", "rows"))
 	}
-	return fmt.Sprintf("%s distinct in %s", units.Bytes(r.Plan.Distinct), counted(r.Plan.DistinctRows, "row", "rows"))
+	add("plan", p.Method, p.Format, p.Delivery, counted(int64(p.Workers), "worker", "workers"),
+		fmt.Sprintf("batches of %s, %s", counted(p.BatchRows, "row", "rows"), units.Bytes(p.BatchBytes)),
+		when(p.GroupBatches > 0, "committed "+counted(p.GroupBatches, "batch", "batches")+" at a time"))
+	add("data", p.Dataset, fmt.Sprintf("seed %d", p.Seed), fmt.Sprintf("first key %d", p.FirstKey), distinct,
+		when(p.ZstdRatio > 0, fmt.Sprintf("zstd ratio %.2f", p.ZstdRatio)))
 }
 
-func (r Report) uploaded() string {
-	if r.Result.StoredBytes == 0 {
-		return ""
-	}
-	return "uploaded " + units.Bytes(r.Result.StoredBytes)
-}
-
-func (r Report) groups() string {
-	if r.Plan.GroupBatches == 0 {
-		return ""
-	}
-	return fmt.Sprintf("committed %s at a time", counted(r.Plan.GroupBatches, "batch", "batches"))
-}
-
-// loop returns what the latency is measured in.
-func (r Report) loop() string {
+func (r Report) addResult(add func(word string, parts ...string)) {
+	is, q, seconds := r.Result, r.Latency.BatchSeconds, r.Latency.VisibleSeconds
+	perRow := when(r.Stored.BytesPerRow > 0, fmt.Sprintf(", %.1f B a row", r.Stored.BytesPerRow))
+	add("bytes", "payload "+units.Bytes(is.PayloadBytes), "encoded "+units.Bytes(is.EncodedBytes),
+		when(is.StoredBytes > 0, "uploaded "+units.Bytes(is.StoredBytes)), "wire "+units.Bytes(is.WireBytes),
+		when(r.Stored.Bytes > 0, "stored "+units.Bytes(r.Stored.Bytes)+perRow))
+	add("time", r.Phases.parts()...)
+	loop := "closed loop"
 	if r.Latency.Loop == Open {
-		return "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
+		loop = "open loop at " + units.Bytes(r.Plan.MaxRate) + "/s"
 	}
-	return "closed loop"
+	add("latency", loop, "p50 "+duration(q.P50), "p90 "+duration(q.P90), "p99 "+duration(q.P99), "max "+duration(q.Max)+" a batch",
+		when(seconds > 0, "visible "+duration(seconds)+" after the last ack"))
+	add("batches", units.Count(is.Batches), "attempts "+units.Count(is.Attempts), "retries "+units.Count(is.Retries),
+		"refills "+units.Count(is.Refills), "duplicates "+units.Count(is.Duplicates), "unknown "+units.Count(is.Unknown),
+		when(is.GivenUp != 0, "failed "+units.Count(is.GivenUp)), when(is.Missing != 0, "missing rows "+units.Count(is.Missing)))
+	add("client", counted(int64(r.Client.Cores), "core", "cores"), "user "+duration(r.Client.UserSeconds),
+		"system "+duration(r.Client.SystemSeconds), "peak memory "+units.Bytes(r.Client.PeakRSSBytes))
+	if r.BoundBy.Verdict != "" {
+		add("bound by", r.bound()...)
+	}
+	if len(r.Cost) > 0 {
+		add("server", r.Cost.parts()...)
+	}
+	if len(r.Price.Items) > 0 {
+		add("price", r.Price.parts()...)
+	}
 }
 
-func (r Report) visible() string {
-	if r.Latency.VisibleSeconds == 0 {
-		return ""
-	}
-	return "visible " + duration(r.Latency.VisibleSeconds) + " after the last ack"
-}
-
-func (r Report) stored() string {
-	if r.Stored.Bytes == 0 {
-		return ""
-	}
-	if r.Stored.BytesPerRow == 0 {
-		return "stored " + units.Bytes(r.Stored.Bytes)
-	}
-	return fmt.Sprintf("stored %s, %.1f B a row", units.Bytes(r.Stored.Bytes), r.Stored.BytesPerRow)
-}
-
-// parts returns the phases that took time, and load even when it took none, unless there was a phase stage.
+// parts returns the phases that took time, and at least load or stage.
 func (p Phases) parts() []string {
 	var all []string
 	for _, phase := range []struct {
@@ -157,8 +125,7 @@ func (p Phases) parts() []string {
 	return all
 }
 
-// parts returns the costs in the order of their names. Units are taken from the names: a back-end may count what is not
-// known here.
+// parts returns the costs in the order of their names, which end with their units.
 func (c Cost) parts() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
@@ -184,27 +151,28 @@ func (v Verify) line() string {
 	case !v.Ran:
 		return "verify    did not run"
 	}
-	parts := []string{v.Mode, fmt.Sprintf("%s of %s found", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))}
+	what := "found"
 	if v.Mode == "ack" {
-		parts[1] = fmt.Sprintf("%s of %s acknowledged", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"))
+		what = "acknowledged"
 	}
+	parts := []string{v.Mode, fmt.Sprintf("%s of %s %s", units.Count(v.FoundRows), counted(v.ExpectedRows, "row", "rows"), what)}
 	if v.SampledRows > 0 {
 		parts = append(parts, counted(v.SampledRows, "row", "rows")+" compared byte for byte")
 	}
 	if v.OK {
 		return "verify ok: " + join(parts...)
 	}
-	named := v.BadBatches[:min(len(v.BadBatches), maxBadBatches)]
+	named := v.BadBatches[:min(len(v.BadBatches), maxNamed)]
 	for _, b := range named {
 		parts = append(parts, b.String())
 	}
 	if more := v.BadCount - int64(len(named)); more > 0 {
 		parts = append(parts, "and "+counted(more, "more batch", "more batches"))
 	}
-	for _, p := range v.Problems[:min(len(v.Problems), maxBadBatches)] {
+	for _, p := range v.Problems[:min(len(v.Problems), maxNamed)] {
 		parts = append(parts, oneLine(p))
 	}
-	if more := len(v.Problems) - maxBadBatches; more > 0 {
+	if more := len(v.Problems) - maxNamed; more > 0 {
 		parts = append(parts, fmt.Sprintf("and %s, see --json", counted(int64(more), "more problem", "more problems")))
 	}
 	return "verify FAILED: " + join(parts...)
@@ -220,6 +188,7 @@ func (b BadBatch) String() string {
 	return text
 }
 
+// warnings returns a line for each warning, the last of which counts those that have no room.
 func warnings(all []string, room int) []string {
 	var lines []string
 	for i, w := range all {
@@ -235,28 +204,18 @@ func warnings(all []string, room int) []string {
 }
 
 // join joins the parts that are not empty.
-func join(parts ...string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	return strings.Join(kept, " · ")
+func join(parts ...string) string { return strings.Join(nonEmpty(parts), " · ") }
+
+func nonEmpty(parts []string) []string {
+	return slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == "" })
 }
 
-func prefixed(prefix, s string) string {
-	if s == "" {
+// when returns text if is is true.
+func when(is bool, text string) string {
+	if !is {
 		return ""
 	}
-	return prefix + s
-}
-
-func nonZero(prefix string, n int64) string {
-	if n == 0 {
-		return ""
-	}
-	return prefix + units.Count(n)
+	return text
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
@@ -268,7 +227,7 @@ func counted(n int64, one, many string) string {
 	return units.Count(n) + " " + many
 }
 
-// duration is units.Seconds, but for times below a millisecond, which it shows as 0.12 ms.
+// duration is units.Seconds, except that times below a millisecond are shown as 0.12 ms.
 func duration(seconds float64) string {
 	if seconds != 0 && seconds < 0.001 {
 		return fmt.Sprintf("%.2f ms", seconds*1000)

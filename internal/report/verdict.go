@@ -15,8 +15,8 @@ import (
 const (
 	// closeBehind is how far a limit's share may be behind the largest and still be named.
 	closeBehind = 0.1
-	// flowLimit is what EC2 allows a single connection outside of a placement group, and nearFlowLimit the rate from
-	// which on that may be the connection's limit. In bits a second.
+	// flowLimit is what EC2 allows a single connection outside of a placement group, in bits a second. From nearFlowLimit
+	// on that may be what limits it.
 	flowLimit, nearFlowLimit = 5e9, 4.5e9
 	// fullMachine is the share of the machine's cores from which on all count as busy.
 	fullMachine = 0.9
@@ -24,35 +24,51 @@ const (
 	noFigure = "do not quote this as the database's speed"
 )
 
-// bound is the line of the verdict: what took most of the workers' time, what shows it, and how busy client, network and
-// server were.
+// bound returns the parts of the verdict's line: what took most of the workers' time, the evidence, and how busy
+// client, network and server were.
 func (r Report) bound() []string {
 	b, e := r.BoundBy, r.BoundBy.Evidence
 	first := event.Limit(b.Verdict)
-	parts := []string{fmt.Sprintf("%s: %s of worker time %s%s", first, percent(b.Shares[b.Verdict]), lostTo(first), inBrackets(r.shown(first)))}
+	lostTo, evidence := r.explain(first)
+	line := fmt.Sprintf("%s: %s of worker time %s", first, percent(b.Shares[b.Verdict]), lostTo)
+	if shown := nonEmpty(evidence); len(shown) > 0 {
+		line += " (" + strings.Join(shown, ", ") + ")"
+	}
+	parts := []string{line}
 	if second, ok := b.second(); ok {
 		parts = append(parts, fmt.Sprintf("close behind %s, %s", second, percent(b.Shares[string(second)])))
 	}
 	if first == event.LimitClient || first == event.LimitSource || first == event.LimitRate {
 		parts = append(parts, noFigure)
 	}
-	parts = append(parts, fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core", "cores"))+e.queued(),
-		e.machine(), e.nic(), e.allowances(), e.Server.text())
-	return append(parts, e.ceiling())
+	// More threads may be ready to run than there are cores.
+	queued := min(e.ClientQueued, 1-e.ClientCPU)
+	// If others leave this process no core, it waits for them, whatever the sockets measured.
+	busy := e.MachineCPU >= fullMachine && e.ClientCPU < fullMachine
+	var exceeded int64
+	for _, n := range e.Allowance {
+		exceeded += n
+	}
+	return append(parts,
+		fmt.Sprintf("client CPU %s of %s", percent(e.ClientCPU), counted(int64(r.Client.Cores), "core", "cores"))+
+			when(queued >= closeBehind, " and ready for "+percent(queued)+" more"),
+		when(busy, "all cores of the machine "+percent(e.MachineCPU)+" busy"),
+		e.nic(), when(exceeded != 0, "ENA allowances exceeded "+units.Count(exceeded)), e.Server.text(), e.ceiling())
 }
 
-// ceiling compares the run with what calibrate found. That may be less, where it ran on a busy machine.
+// ceiling compares the run with calibrate's figure, which is smaller if calibrate ran on a busy machine.
 func (e Evidence) ceiling() string {
 	switch {
 	case e.Ceiling == 0:
 		return ""
 	case e.OfCeiling > 1+closeBehind:
-		return fmt.Sprintf("%.1f times what terapush calibrate found this client able to do (%s/s): calibrate again", e.OfCeiling, units.Bytes(int64(e.Ceiling)))
+		return fmt.Sprintf("%.1f times what terapush calibrate found this client able to do (%s/s): calibrate again",
+			e.OfCeiling, units.Bytes(int64(e.Ceiling)))
 	}
 	return fmt.Sprintf("%s of what this client can do (%s/s)", percent(e.OfCeiling), units.Bytes(int64(e.Ceiling)))
 }
 
-// second returns the limit with the second largest share, where it is close to the largest.
+// second returns the limit with the second largest share if it is close to the largest.
 func (b Bound) second() (event.Limit, bool) {
 	others := make(map[event.Limit]float64)
 	for _, limit := range event.Limits() {
@@ -64,83 +80,54 @@ func (b Bound) second() (event.Limit, bool) {
 	return second, second != "" && b.Shares[b.Verdict]-others[second] <= closeBehind
 }
 
-// lostTo returns what the workers did meanwhile.
-func lostTo(l event.Limit) string {
-	switch l {
-	case event.LimitSource:
-		return "waiting for rows to be made"
-	case event.LimitClient:
-		return "at work, or waiting for a core"
-	case event.LimitNetwork:
-		return "waiting for the network"
-	case event.LimitProtocol:
-		return "in round trips and overhead"
-	case event.LimitRate:
-		return "waiting for --max-rate"
-	case event.LimitTail:
-		return "out of batches while others sent theirs"
-	}
-	return "waiting for the server"
-}
-
-// shown returns the evidence that belongs to a limit; parts of it may be empty.
-func (r Report) shown(l event.Limit) []string {
+// explain returns what workers did in the time that a limit took, and the evidence for it; parts of that may be empty.
+func (r Report) explain(l event.Limit) (lostTo string, evidence []string) {
 	e := r.BoundBy.Evidence
 	switch l {
 	case event.LimitSource:
-		return []string{units.Count(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
-			units.Bytes(r.Client.PeakRSSBytes) + " of memory"}
-	case event.LimitClient:
-		return []string{share("hottest core ", e.HottestCore)} // known on Linux only
+		return "waiting for rows to be made", []string{
+			units.Count(r.Result.Refills) + " refills", counted(int64(r.Plan.Buffers), "buffer", "buffers"),
+			units.Bytes(r.Client.PeakRSSBytes) + " of memory",
+		}
+	case event.LimitClient: // the hottest core is known on Linux only
+		return "at work, or waiting for a core", []string{when(e.HottestCore != 0, "hottest core "+percent(e.HottestCore))}
 	case event.LimitNetwork:
-		return []string{"retransmitted " + percent(e.Retransmitted), share("send buffer too small ", e.SndbufLimited), e.flow()}
+		return "waiting for the network", []string{
+			"retransmitted " + percent(e.Retransmitted), when(e.SndbufLimited != 0, "send buffer too small "+percent(e.SndbufLimited)),
+			when(e.FastestBits >= nearFlowLimit,
+				fmt.Sprintf("fastest connection %s, one flow on EC2 gets %s", bits(e.FastestBits), bits(flowLimit))),
+		}
 	case event.LimitProtocol:
-		return []string{fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)),
-			fmt.Sprintf("wire/payload %.2f", e.WirePerPayload)}
+		return "in round trips and overhead", []string{
+			fmt.Sprintf("%.1f turns a batch × %s", e.TurnsPerBatch, duration(e.RTTSeconds)),
+			fmt.Sprintf("wire/payload %.2f", e.WirePerPayload),
+		}
 	case event.LimitRate:
-		return []string{units.Bytes(r.Plan.MaxRate) + "/s"}
+		return "waiting for --max-rate", []string{units.Bytes(r.Plan.MaxRate) + "/s"}
 	case event.LimitTail:
-		return []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
+		return "out of batches while others sent theirs", []string{fmt.Sprintf("%s for %s: take smaller batches, or more of them",
 			counted(r.Result.Batches, "batch", "batches"), counted(int64(r.Plan.Workers), "worker", "workers"))}
 	}
-	shown := []string{share("rwnd-limited ", e.RwndLimited), r.spent("between attempts ", event.BackingOff), r.spent("for commits ", event.WaitCommit)}
+	window := when(e.RwndLimited != 0, "rwnd-limited "+percent(e.RwndLimited))
 	if !e.Kernel {
-		shown[0] = "the network's part in it is not known"
+		window = "the network's part in it is not known"
 	}
-	return shown
+	return "waiting for the server", []string{
+		window, r.spent("between attempts ", event.BackingOff), r.spent("for commits ", event.WaitCommit),
+	}
 }
 
-// spent returns the share of worker time in a state, "" where it is small.
+// spent returns the share of worker time in a state, "" if it is small.
 func (r Report) spent(prefix string, s event.State) string {
 	var all float64
 	for _, seconds := range r.WorkerSeconds {
 		all += seconds
 	}
-	if of := ratio(r.WorkerSeconds[s.String()], all); of >= closeBehind {
-		return prefix + percent(of)
-	}
-	return ""
+	share := ratio(r.WorkerSeconds[s.String()], all)
+	return when(share >= closeBehind, prefix+percent(share))
 }
 
-// queued returns "" unless the process would have used noticeably more of its cores than others left it. More threads may
-// be ready to run than there are cores.
-func (e Evidence) queued() string {
-	more := min(e.ClientQueued, 1-e.ClientCPU)
-	if more < closeBehind {
-		return ""
-	}
-	return " and ready for " + percent(more) + " more"
-}
-
-// machine returns "" unless others leave this process no core: then it waits for them, whatever the sockets measured.
-func (e Evidence) machine() string {
-	if e.MachineCPU < fullMachine || e.ClientCPU >= fullMachine {
-		return ""
-	}
-	return "all cores of the machine " + percent(e.MachineCPU) + " busy"
-}
-
-// nic returns how full the interface was that leads to the target.
+// nic returns the load of the interface that leads to the target.
 func (e Evidence) nic() string {
 	switch {
 	case e.NIC == "":
@@ -149,22 +136,6 @@ func (e Evidence) nic() string {
 		return fmt.Sprintf("NIC %s %s", e.NIC, bits(e.NICBits))
 	}
 	return fmt.Sprintf("NIC %s of %s", percent(e.NICShare), bits(float64(e.NICSpeed)))
-}
-
-// flow returns the fastest connection, "" unless it is as fast as one connection may be.
-func (e Evidence) flow() string {
-	if e.FastestBits < nearFlowLimit {
-		return ""
-	}
-	return fmt.Sprintf("fastest connection %s, one flow on EC2 gets %s", bits(e.FastestBits), bits(flowLimit))
-}
-
-func (e Evidence) allowances() string {
-	var sum int64
-	for _, n := range e.Allowance {
-		sum += n
-	}
-	return nonZero("ENA allowances exceeded ", sum)
 }
 
 func (s ServerLoad) text() string {
@@ -181,13 +152,11 @@ func (s ServerLoad) text() string {
 func (p Price) parts() []string {
 	parts := []string{money(p.Total, p.Currency)}
 	for _, i := range p.Items {
-		parts = append(parts, fmt.Sprintf("%s %s (%s × %s at %s)", i.Name, money(i.Cost, ""),
-			amount(i.Amount), i.Unit, amount(i.Each)))
+		parts = append(parts, fmt.Sprintf("%s %s (%s × %s at %s)", i.Name, money(i.Cost, ""), amount(i.Amount), i.Unit, amount(i.Each)))
 	}
 	return parts
 }
 
-// money formats a sum with hundredths.
 func money(n float64, currency string) string {
 	text := fmt.Sprintf("%.2f", n)
 	if n > 0 && n < 0.005 {
@@ -196,7 +165,7 @@ func money(n float64, currency string) string {
 	return strings.TrimSpace(text + " " + currency)
 }
 
-// amount formats a number below one with three digits, and others with up to three behind the point.
+// amount formats numbers below one with three digits, others with up to three decimals.
 func amount(n float64) string {
 	if n > 0 && n < 1 {
 		return strconv.FormatFloat(n, 'g', 3, 64)
@@ -204,7 +173,7 @@ func amount(n float64) string {
 	return humanize.Commaf(math.Round(n*1000) / 1000)
 }
 
-// percent formats small shares with a digit more: half a percent of retransmitted segments is many.
+// percent formats small shares with one more digit: half a percent of retransmitted segments is a lot.
 func percent(share float64) string {
 	switch {
 	case share > 0 && share < 0.0001:
@@ -215,25 +184,4 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.0f %%", 100*share)
 }
 
-// share returns "" for a share of 0.
-func share(prefix string, n float64) string {
-	if n == 0 {
-		return ""
-	}
-	return prefix + percent(n)
-}
-
 func bits(perSecond float64) string { return humanize.SIWithDigits(perSecond, 1, "bps") }
-
-func inBrackets(parts []string) string {
-	var kept []string
-	for _, p := range parts {
-		if p != "" {
-			kept = append(kept, p)
-		}
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(kept, ", ") + ")"
-}

@@ -10,14 +10,16 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// asBenchmarks gives a line for each measured push in the format of Go's benchmarks, so that benchstat reads it: the
-// push's settings make the name, and the inputs that all cells share are configuration. All of them, even the
-// versions of server and terapush, which always differ where they are what one compares: benchstat keeps apart what
-// differs in configuration until it is told to -ignore it, so nobody compares two servers by mistake.
+// asBenchmarks formats a line for each measured push as Go's benchmarks do, for benchstat: settings make the name, and
+// shared inputs are configuration. Versions of server and terapush are among these: benchstat keeps different
+// configurations apart unless it is told to -ignore them, so nobody compares two servers by mistake.
 func asBenchmarks(tables []Table) (string, error) {
 	lines := []benchfmt.Record{higherIsBetter("rows/s"), higherIsBetter("overall-rows/s")}
 	for _, t := range tables {
-		config := benchmarkConfig(t)
+		var config []benchfmt.Config
+		for _, in := range t.Inputs {
+			config = append(config, benchfmt.Config{Key: benchmarkKey(in.Name), Value: []byte(oneLine(in.Value)), File: true})
+		}
 		for _, p := range t.Points {
 			for _, push := range p.Pushes {
 				lines = append(lines, &benchfmt.Result{
@@ -42,18 +44,6 @@ func higherIsBetter(unit string) *benchfmt.UnitMetadata {
 	}
 }
 
-func benchmarkConfig(t Table) []benchfmt.Config {
-	var config []benchfmt.Config
-	has := map[string]bool{}
-	for _, in := range t.Inputs {
-		if key := benchmarkKey(in.Name); !has[key] {
-			has[key] = true
-			config = append(config, benchfmt.Config{Key: key, Value: []byte(oneLine(in.Value)), File: true})
-		}
-	}
-	return config
-}
-
 // benchmarkKey makes a key of an input's name: it begins with a lower-case letter and has neither spaces nor capitals.
 func benchmarkKey(name string) string {
 	if flag, ok := strings.CutPrefix(name, "--"); ok {
@@ -67,8 +57,8 @@ func benchmarkKey(name string) string {
 	}, name)
 }
 
-// benchmarkName is Sweep/TABLE/axis=value…-CORES. It always ends with the cores: without them a setting that ends with
-// -4 would be read as so many.
+// benchmarkName returns Sweep/TABLE/axis=value…-CORES. Without the cores a setting that ends with -4 would be read as
+// four of them.
 func benchmarkName(t Table, p Point, cores int) benchfmt.Name {
 	parts := []string{"Sweep"}
 	if t.Name != "" {
@@ -80,7 +70,7 @@ func benchmarkName(t Table, p Point, cores int) benchfmt.Name {
 	return benchfmt.Name(strings.Join(parts, "/") + "-" + strconv.Itoa(max(cores, 1)))
 }
 
-// benchmarkWord keeps a value in one piece of a name: neither space nor slash, and never empty.
+// benchmarkWord makes a part of a name, which has neither spaces nor slashes and is not empty.
 func benchmarkWord(s string) string {
 	if s == "" {
 		return "none"
@@ -88,29 +78,25 @@ func benchmarkWord(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(printable(s), " ", "_"), "/", "_")
 }
 
-// benchmarkValues returns those that are known of the push.
+// benchmarkValues returns the known values of the push.
 func benchmarkValues(p Point, push *report.Report) []benchfmt.Value {
-	known := map[string]float64{}
-	for _, q := range quantities() {
-		if v, ok := finite(q.of(push)); ok && q.sample(&p).N > 0 {
-			known[q.name] = v
-		}
+	known := figuresOf(push)
+	if p.VisibleSeconds.N == 0 {
+		delete(known, "visible_seconds")
 	}
 	var all []benchfmt.Value
-	add := func(unit, quantity string, show func(float64) float64) {
-		if v, ok := known[quantity]; ok {
-			all = append(all, benchfmt.Value{Value: show(v), Unit: unit})
+	for _, b := range []struct {
+		unit, quantity string
+		times, per     float64
+	}{
+		{"ns/op", "seconds", 1e9, 1}, {"rows/s", "rows_per_second", 1, 1}, {"MB/s", "bytes_per_second", 1, 1e6},
+		{"p50-sec", "batch_p50_seconds", 1, 1}, {"p99-sec", "batch_p99_seconds", 1, 1},
+		{"visible-sec", "visible_seconds", 1, 1}, {"stored-B/row", "stored_bytes_per_row", 1, 1},
+		{"cpu-sec/GiB", "cpu_seconds_per_gib", 1, 1}, {"overall-rows/s", "overall_rows_per_second", 1, 1},
+	} {
+		if v, ok := known[b.quantity]; ok {
+			all = append(all, benchfmt.Value{Value: v * b.times / b.per, Unit: b.unit})
 		}
 	}
-	same := func(v float64) float64 { return v }
-	add("ns/op", "seconds", func(v float64) float64 { return v * 1e9 })
-	add("rows/s", "rows_per_second", same)
-	add("MB/s", "bytes_per_second", func(v float64) float64 { return v / 1e6 })
-	add("p50-sec", "batch_p50_seconds", same)
-	add("p99-sec", "batch_p99_seconds", same)
-	add("visible-sec", "visible_seconds", same)
-	add("stored-B/row", "stored_bytes_per_row", same)
-	add("cpu-sec/GiB", "cpu_seconds_per_gib", same)
-	add("overall-rows/s", "overall_rows_per_second", same)
 	return all
 }

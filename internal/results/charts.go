@@ -3,7 +3,6 @@ package results
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -11,15 +10,14 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// sketch is a chart that is not drawn yet.
+// sketch is a chart with its words.
 type sketch struct {
 	title, caption string
 	wide           bool // worth the width of the page
 	draw           func(chart.Frame) []byte
 }
 
-// asSVG draws the first chart of the first table as a file of its own, since an image holds one: readable on a light
-// and on a dark page, wherever it is shown.
+// asSVG draws the first chart of the first table as a file of its own.
 func asSVG(tables []Table) (string, error) {
 	t := tables[0]
 	first := throughput(t)[0]
@@ -27,7 +25,7 @@ func asSVG(tables []Table) (string, error) {
 	return string(first.draw(frame)), nil
 }
 
-// sketches are the charts of a table, most important first.
+// sketches returns the charts of a table, most important first.
 func sketches(t Table) []sketch {
 	if len(t.Points) == 0 {
 		return nil
@@ -39,7 +37,7 @@ func sketches(t Table) []sketch {
 	return append(list, breakdowns(t)...)
 }
 
-// throughput is rows per second along every axis that has an order, or bar by bar where none has.
+// throughput shows rows per second along every ordered axis, or as bars without one.
 func throughput(t Table) (list []sketch) {
 	for _, a := range t.varying() {
 		if a.ordered() {
@@ -52,12 +50,13 @@ func throughput(t Table) (list []sketch) {
 	return list
 }
 
-// along is rows per second by one axis.
+// along shows rows per second by one axis.
 func along(t Table, axis Axis, wide bool) sketch {
-	f := fold(t, axis)
+	lines, bestOf := lineAxes(t, axis)
 	l := chart.Lines{
 		X: chart.Axis{Label: axis.Name, Unit: axis.unit()}, Y: chart.Axis{Label: "rows/s"},
-		Series: f.series(t), Mark: "first within " + near() + " of its line's best", Dashed: "published",
+		Series: series(t, axis, lines, len(bestOf) == 0),
+		Mark:   "first within " + near() + " of its line's best", Dashed: "published",
 	}
 	for _, c := range t.ceilings() {
 		l.Ceilings = append(l.Ceilings, chart.Ceiling{Name: c.name, Y: c.rowsPerSecond})
@@ -75,11 +74,11 @@ func along(t Table, axis Axis, wide bool) sketch {
 		l.Y.Label += ", logarithmic"
 	}
 	caption := "Rows per second by " + axis.Name
-	if len(f.names) > 0 {
-		caption += ", a line for each " + namesOf(f.names)
+	if len(lines) > 0 {
+		caption += ", a line for each " + namesOf(lines)
 	}
-	if len(f.bestOf) > 0 {
-		caption += "; each point is the best over " + namesOf(f.bestOf)
+	if len(bestOf) > 0 {
+		caption += "; each point is the best over " + namesOf(bestOf)
 	}
 	caption += "."
 	if slices.ContainsFunc(t.Points, func(p Point) bool { return p.RowsPerSecond.N > 1 }) {
@@ -89,14 +88,14 @@ func along(t Table, axis Axis, wide bool) sketch {
 		caption += " Dashed is what was published, measured elsewhere."
 	}
 	if len(l.Ceilings) > 0 {
-		caption += " " + aboutCeilings
+		caption += aboutCeilings
 	}
 	return sketch{title: "Throughput by " + axis.Name, caption: caption, wide: wide, draw: l.Draw}
 }
 
-const aboutCeilings = "This client's line is what calibrate measured on it, into a server that forgets."
+const aboutCeilings = " This client's line is what calibrate measured on it, into a server that forgets."
 
-// unit is what an axis is measured in.
+// unit returns what an axis is measured in.
 func (a Axis) unit() chart.Unit {
 	switch {
 	case strings.Contains(a.Name, "bytes"):
@@ -107,63 +106,49 @@ func (a Axis) unit() chart.Unit {
 	return chart.Count
 }
 
-// wideRange reports whether values reach so far that a linear axis would hide the small ones.
+// wideRange reports whether a linear axis would hide the small values: the largest is so many times the smallest.
 func wideRange(values []float64, times float64) bool {
-	values = slices.DeleteFunc(values, func(v float64) bool { return v < 0 || math.IsNaN(v) })
 	return len(values) > 0 && slices.Min(values) > 0 && slices.Max(values) >= times*slices.Min(values)
 }
 
-func namesOf(axes []Axis) string {
-	var names []string
-	for _, a := range axes {
-		names = append(names, a.Name)
-	}
-	return strings.Join(names, " and ")
-}
+func namesOf(axes []Axis) string { return strings.Join(axisNames(axes), " and ") }
 
-// folded says which of the other axes make the lines of a chart along one axis, and which are folded into their best.
-type folded struct {
-	axis   Axis
-	names  []Axis // a line for each combination of these
-	bestOf []Axis
-}
-
-// fold gives lines to as many axes as there is room for, those of words first: a method is what a reader looks for.
-func fold(t Table, axis Axis) folded {
+// lineAxes chooses the axes whose combinations are the lines of a chart along one axis, as many as there is room for,
+// text before numbers: readers look for methods. A point is the best over the other axes.
+func lineAxes(t Table, axis Axis) (lines, bestOf []Axis) {
 	const most = 7 // lines that a reader can tell apart
-	var words, numbers []Axis
+	var texts, numbers []Axis
 	for _, a := range t.varying() {
 		switch {
 		case a.Name == axis.Name:
 		case a.ordered():
 			numbers = append(numbers, a)
 		default:
-			words = append(words, a)
+			texts = append(texts, a)
 		}
 	}
-	f := folded{axis: axis}
-	lines := 1
-	for n, a := range append(words, numbers...) {
-		if n == 0 || lines*len(a.Values) <= most {
-			lines *= len(a.Values)
-			f.names = append(f.names, a)
+	count := 1
+	for n, a := range append(texts, numbers...) {
+		if n == 0 || count*len(a.Values) <= most {
+			count *= len(a.Values)
+			lines = append(lines, a)
 		} else {
-			f.bestOf = append(f.bestOf, a)
+			bestOf = append(bestOf, a)
 		}
 	}
-	return f
+	return lines, bestOf
 }
 
-// series are the lines, the published ones behind those measured here.
-func (f folded) series(t Table) []chart.Series {
+// series returns the lines, published ones last.
+func series(t Table, axis Axis, lines []Axis, knees bool) []chart.Series {
 	var here, there []chart.Series
 	named := slices.DeleteFunc(t.varying(), func(a Axis) bool {
-		return !slices.ContainsFunc(f.names, func(n Axis) bool { return n.Name == a.Name })
+		return !slices.ContainsFunc(lines, func(n Axis) bool { return n.Name == a.Name })
 	})
 	for _, p := range t.Points {
-		x := parseValue(p.Settings.Value(f.axis.Name))
+		x := parseValue(p.Settings.Value(axis.Name))
 		if s := p.RowsPerSecond; !x.isText && s.N > 0 {
-			point := chart.Point{X: x.amount, Y: s.Median, Marked: len(f.bestOf) == 0 && isKneeAlong(t, p, f.axis.Name)}
+			point := chart.Point{X: x.amount, Y: s.Median, Marked: knees && isKneeAlong(t, p, axis.Name)}
 			if s.N > 1 {
 				point.Low, point.High = s.Low, s.High
 			}
@@ -172,7 +157,7 @@ func (f folded) series(t Table) []chart.Series {
 	}
 	if t.Facts != nil {
 		for _, fact := range t.Facts.Points {
-			if x := parseValue(fact.Value(f.axis.Name)); !x.isText && fact.RowsPerSecond > 0 {
+			if x := parseValue(fact.Value(axis.Name)); !x.isText && fact.RowsPerSecond > 0 {
 				line := chart.Series{Name: nameBy(named, fact.Value), Dashed: true}
 				there = withPoint(there, line, chart.Point{X: x.amount, Y: fact.RowsPerSecond})
 			}
@@ -181,7 +166,7 @@ func (f folded) series(t Table) []chart.Series {
 	return append(here, there...)
 }
 
-// withPoint adds a point to the series of a name. Of several points in one place the highest stays.
+// withPoint adds a point to the series of a name. Of several points with the same X the highest stays.
 func withPoint(all []chart.Series, of chart.Series, p chart.Point) []chart.Series {
 	i := slices.IndexFunc(all, func(s chart.Series) bool { return s.Name == of.Name })
 	if i < 0 {
@@ -203,16 +188,14 @@ func isKneeAlong(t Table, p Point, axis string) bool {
 	return t.isKnee(p) && slices.ContainsFunc(t.Knees, func(k Knee) bool { return k.Axis == axis })
 }
 
-// rateBars are the cells where no axis has an order.
+// rateBars shows rows per second of the fastest cells.
 func rateBars(t Table) sketch {
 	const most = 24
 	var b chart.Bars
 	picked := fastestOf(t, t.measured(), most)
 	for _, n := range picked {
 		p := t.Points[n]
-		bar := chart.Bar{
-			Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()},
-		}
+		bar := chart.Bar{Name: t.cellName(p.Settings), Note: units.Amount(p.rate()), Parts: []float64{p.rate()}}
 		if p.Fact != nil {
 			bar.Published = p.Fact.RowsPerSecond
 		}
@@ -242,14 +225,14 @@ func ofAll(shown, of int) string {
 	return fmt.Sprintf(" The fastest %d of %d are shown.", shown, of)
 }
 
-// latency is the percentiles of batches in the best cells.
+// latency shows the percentiles of batches in the best cells.
 func latency(t Table) []sketch {
 	picked, caption := picks(t, func(p Point) bool { return p.P50.N > 0 })
 	if len(picked) == 0 {
 		return nil
 	}
 	r := chart.Ranges{
-		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds, Log: true},
+		X:      chart.Axis{Label: "time of a batch", Unit: chart.Seconds},
 		Values: []string{"p50", "p90", "p99", "longest"},
 	}
 	for _, n := range picked {
@@ -264,7 +247,7 @@ func latency(t Table) []sketch {
 	return []sketch{{title: "Latency of batches", caption: caption, draw: r.Draw}}
 }
 
-// fastestOf returns the best of some points, in their own order.
+// fastestOf returns the fastest of some points, in their own order.
 func fastestOf(t Table, among []int, most int) []int {
 	byRate := slices.SortedStableFunc(slices.Values(among), func(a, b int) int {
 		return cmp.Compare(t.Points[b].rate(), t.Points[a].rate())
@@ -272,8 +255,8 @@ func fastestOf(t Table, among []int, most int) []int {
 	return slices.Sorted(slices.Values(byRate[:min(len(byRate), most)]))
 }
 
-// picks returns the cells whose insides are shown: the best of each combination of words, such as methods, or of each
-// value of the first axis where there are no words; the fastest of them if they are many. The text says which.
+// picks returns the cells whose details are shown, and a description of them: the fastest cell of each combination of
+// text axes, such as the method, or of each value of the first axis if all are numbers.
 func picks(t Table, fit func(Point) bool) (points []int, which string) {
 	const most = 8
 	axes := slices.DeleteFunc(t.varying(), Axis.ordered)

@@ -2,30 +2,27 @@ package results
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"golang.org/x/perf/benchmath"
-
-	"github.com/terapush/terapush/internal/report"
 )
 
-// Verdict is what a comparison says of a cell.
+// Verdict is the result of comparing a cell.
 type Verdict string
 
 // The verdicts.
 const (
-	Same   Verdict = "no difference" // none, or none that chance does not explain
+	Same   Verdict = "no difference" // none, or one that may be chance
 	Slower Verdict = "slower"
 	Faster Verdict = "faster"
-	// TooFew is a difference of which nobody can say whether it is noise.
+	// TooFew is a difference that may be noise: there are too few pushes to tell.
 	TooFew Verdict = "too few repeats to tell noise"
 )
 
-// Comparison is two records beside each other, cell by cell. Its lists are never nil.
+// Comparison is two records compared cell by cell. Its lists are never nil.
 type Comparison struct {
-	A      string       `json:"a"` // what the records are called
+	A      string       `json:"a"` // the names of the records
 	B      string       `json:"b"`
 	Cells  []Pair       `json:"cells"`  // measured in both
 	Lost   []Lost       `json:"lost"`   // measured in one
@@ -39,8 +36,7 @@ type Pair struct {
 	A        Sample   `json:"a"` // rows per second
 	B        Sample   `json:"b"`
 	Change   float64  `json:"change"` // of the median, as a share of A's; 0 where A's is 0
-	// P is the chance that pushes of the same speed differ so much; 1 where there are too few to tell, and Tested is
-	// false.
+	// P is the probability that pushes of the same speed differ so much; 1 if Tested is false, since there are too few.
 	P       float64 `json:"p"`
 	Tested  bool    `json:"tested"`
 	Verdict Verdict `json:"verdict"`
@@ -51,19 +47,19 @@ type Lost struct {
 	Table    string   `json:"table"`
 	Settings Settings `json:"settings"`
 	In       string   `json:"in"`    // a or b
-	Other    Status   `json:"other"` // how it ended in the other; "" if that does not have it
-	Error    string   `json:"error"` // there
+	Other    Status   `json:"other"` // its status in the other; "" if that does not have it
+	Error    string   `json:"error"` // in the other
 }
 
-// Difference is an input that is not the same in both records.
+// Difference is an input that differs between the records.
 type Difference struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// Compare puts two records side by side. Cells match by their settings; an axis of one value in both does not count, so
-// that two targets or versions can be compared: they are inputs that differ.
+// Compare compares two records. Cells match by their settings; an axis of one value in both is ignored, so that two
+// targets or versions can be compared: they are inputs that differ.
 func Compare(a, b Record) Comparison {
 	both := []Record{a, b}
 	c := Comparison{
@@ -81,7 +77,7 @@ func Compare(a, b Record) Comparison {
 			continue
 		}
 		matched[i] = true
-		c.addInputs(comparable(ta, tablesB[i]))
+		c.addInputs(ta.allInputs, tablesB[i].allInputs)
 		c.addCells(ta, tablesB[i])
 	}
 	for i, tb := range tablesB {
@@ -89,55 +85,31 @@ func Compare(a, b Record) Comparison {
 			c.addCells(Table{}, tb)
 		}
 	}
-	if len(matched) == 0 { // strangers: all that is known of the one beside all of the other
+	if len(matched) == 0 {
 		c.addInputs(inputsOfAll(tablesA), inputsOfAll(tablesB))
 	}
 	return c
 }
 
-// SlowerBy lists the cells that are slower in B by more than a share of A's rate. Where there are enough pushes the
-// difference must be more than noise as well; where there are not it counts, as nobody can say that it is noise: its
-// verdict is TooFew then.
-func (c Comparison) SlowerBy(threshold float64) (found []Pair) {
+// SlowerBy lists the cells that are slower in B by more than a share of A's rate. With enough pushes the difference
+// must be more than noise as well; with too few it counts, and the verdict is TooFew.
+func (c Comparison) SlowerBy(threshold float64) (cells []Pair) {
 	for _, p := range c.Cells {
 		if p.Change < -threshold && (p.Verdict == Slower || p.Verdict == TooFew) {
-			found = append(found, p)
+			cells = append(cells, p)
 		}
 	}
-	return found
+	return cells
 }
 
 // Broken lists the cells that were measured in A and failed in B.
-func (c Comparison) Broken() (found []Lost) {
+func (c Comparison) Broken() (cells []Lost) {
 	for _, l := range c.Lost {
 		if l.In == "a" && l.Other == Failed {
-			found = append(found, l)
+			cells = append(cells, l)
 		}
 	}
-	return found
-}
-
-// comparable returns the inputs of two tables without the rounding of the distinct rows: they are a whole number of
-// batches, so that they differ wherever batches do.
-func comparable(a, b Table) (inA, inB []Input) {
-	inA, inB = a.allInputs, b.allInputs
-	if sameDistinct(append(a.reports(), b.reports()...)) {
-		rounded := func(in Input) bool { return in.Name == inputDistinct }
-		inA, inB = slices.DeleteFunc(slices.Clone(inA), rounded), slices.DeleteFunc(slices.Clone(inB), rounded)
-	}
-	return inA, inB
-}
-
-// sameDistinct reports whether the distinct rows of all pushes can be one number, rounded up to whole batches.
-func sameDistinct(reports []*report.Report) bool {
-	least, most := int64(0), int64(math.MaxInt64)
-	for _, r := range reports {
-		if r.Plan.DistinctRows == 0 {
-			return false // all rows are distinct, which is no rounding
-		}
-		least, most = max(least, r.Plan.DistinctRows-r.Plan.BatchRows), min(most, r.Plan.DistinctRows)
-	}
-	return least < most
+	return cells
 }
 
 func inputsOfAll(tables []Table) (all []Input) {
@@ -155,9 +127,16 @@ func (c *Comparison) addCells(a, b Table) {
 	}
 	for _, p := range a.Points {
 		k := cellKey(p, axes)
-		other, there := inB[k]
+		other := inB[k] // without status if B does not have the cell
 		delete(inB, k)
-		c.addCell(a.Name, p, other, there)
+		switch {
+		case p.measured() && other.measured():
+			c.Cells = append(c.Cells, newPair(a.Name, p, other))
+		case p.measured():
+			c.Lost = append(c.Lost, Lost{a.Name, p.Settings, "a", other.Status, other.Error})
+		case other.measured():
+			c.Lost = append(c.Lost, Lost{a.Name, other.Settings, "b", p.Status, p.Error})
+		}
 	}
 	for _, p := range b.Points {
 		if _, left := inB[cellKey(p, axes)]; left && p.measured() {
@@ -166,26 +145,11 @@ func (c *Comparison) addCells(a, b Table) {
 	}
 }
 
-func (c *Comparison) addCell(table string, a, b Point, inB bool) {
-	switch {
-	case a.measured() && b.measured():
-		p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond}
-		p.judge()
-		c.Cells = append(c.Cells, p)
-	case a.measured():
-		lost := Lost{Table: table, Settings: a.Settings, In: "a"}
-		if inB {
-			lost.Other, lost.Error = b.Status, b.Error
-		}
-		c.Lost = append(c.Lost, lost)
-	case b.measured():
-		c.Lost = append(c.Lost, Lost{Table: table, Settings: b.Settings, In: "b", Other: a.Status, Error: a.Error})
+func newPair(table string, a, b Point) Pair {
+	p := Pair{Table: table, Settings: a.Settings, A: a.RowsPerSecond, B: b.RowsPerSecond, P: 1}
+	if change := p.B.Median/p.A.Median - 1; finite(change) {
+		p.Change = change
 	}
-}
-
-func (p *Pair) judge() {
-	p.Change, _ = finite(p.B.Median/p.A.Median-1, true) // of nothing there is no share
-	p.P = 1
 	if p.Tested = canTell(p.A.N, p.B.N, compareAlpha); p.Tested {
 		p.P = significance(p.A.Values, p.B.Values)
 	}
@@ -199,17 +163,17 @@ func (p *Pair) judge() {
 	default:
 		p.Verdict = Faster
 	}
+	return p
 }
 
-// matching returns the axes that tell cells apart in at least one of two tables.
+// matching returns the axes that vary in at least one of two tables.
 func matching(a, b Table) []string {
-	var found []string
+	var names []string
 	for _, axis := range append(a.varying(), b.varying()...) {
-		if name := plainName(axis.Name); !slices.Contains(found, name) {
-			found = append(found, name)
-		}
+		names = append(names, plainName(axis.Name))
 	}
-	return found
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func cellKey(p Point, axes []string) string {
@@ -224,7 +188,7 @@ func cellKey(p Point, axes []string) string {
 	return b.String()
 }
 
-// addInputs adds the inputs whose values are not the same, with those values alone that the other does not have.
+// addInputs adds the inputs that differ, with the values that the other record does not have.
 func (c *Comparison) addInputs(a, b []Input) {
 	onlyA, onlyB := inputsWithout(a, b), inputsWithout(b, a)
 	seen := map[string]bool{}
@@ -234,13 +198,13 @@ func (c *Comparison) addInputs(a, b []Input) {
 		}
 		seen[in.Name] = true
 		d := Difference{in.Name, firstFew(valuesOf(onlyA, in.Name)), firstFew(valuesOf(onlyB, in.Name))}
-		if (d.A != "" || d.B != "") && !slices.Contains(c.Inputs, d) { // of another table it may have been said
+		if (d.A != "" || d.B != "") && !slices.Contains(c.Inputs, d) { // another table may have it
 			c.Inputs = append(c.Inputs, d)
 		}
 	}
 }
 
-// inputsWithout returns those inputs that are not among others. A sweep has thousands, each looked for once.
+// inputsWithout returns the inputs that are not among others. A sweep has thousands.
 func inputsWithout(these, others []Input) []Input {
 	known := map[Input]bool{}
 	for _, in := range others {
@@ -249,28 +213,27 @@ func inputsWithout(these, others []Input) []Input {
 	return slices.DeleteFunc(slices.Clone(these), func(in Input) bool { return known[in] })
 }
 
-// How often two samples of the same thing may be taken for different: in a warning, which asks for a second look, and
-// in a comparison of sweeps, where one cell in twenty would be an alarm in every sweep.
+// How often samples of one speed may be called different. A comparison of sweeps with 0.05 would have an alarm in every
+// twentieth cell.
 const (
 	warningAlpha = 0.05
 	compareAlpha = 0.01
 )
 
-// significance returns the probability that two samples of one and the same thing differ as much as these do, by the
-// test of Mann and Whitney, which asks nothing of the distribution and is what benchstat prints. With equal values
-// among them the test gives one number for a beside b and another for b beside a, and may give more than 1: the
-// larger one counts, so that it does not matter which record comes first.
+// significance returns the probability that two samples of one distribution differ as much as these do, by the test of
+// Mann and Whitney, which assumes no distribution and is what benchstat prints. With ties the library's result depends
+// on the order and may exceed 1: the larger one counts, so that the order of records does not matter.
 func significance(a, b []float64) float64 {
-	thresholds := benchmath.DefaultThresholds // not asked: they are for the library's warnings
+	thresholds := benchmath.DefaultThresholds // for the library's warnings only
 	sample := func(values []float64) *benchmath.Sample {
-		return benchmath.NewSample(slices.Clone(values), &thresholds) // it sorts what it is given
+		return benchmath.NewSample(slices.Clone(values), &thresholds) // it sorts its argument
 	}
 	test := func(a, b []float64) float64 { return benchmath.AssumeNothing.Compare(sample(a), sample(b)).P }
 	return min(1, max(test(a, b), test(b, a)))
 }
 
-// canTell reports whether two samples of these sizes can be found to differ at all: even the clearest order of their
-// values comes by chance in two of all ways to share out the ranks.
+// canTell reports whether the test can find a difference between samples of these sizes: two of all distributions of
+// the ranks have the clearest order.
 func canTell(n, m int, alpha float64) bool {
 	ways := 1.0
 	for i := 1; i <= min(n, m); i++ {
@@ -279,8 +242,8 @@ func canTell(n, m int, alpha float64) bool {
 	return 2/ways < alpha
 }
 
-// apart reports whether two points' rates differ by more than their noise. Where there are too few pushes for the test
-// their ranges must not touch; known is false where even a range is not known.
+// apart reports whether two rates differ by more than their noise. With too few pushes for the test their ranges must
+// not overlap; known is false for a single push.
 func apart(a, b Sample) (differ, known bool) {
 	if canTell(a.N, b.N, warningAlpha) {
 		return significance(a.Values, b.Values) < warningAlpha, true

@@ -2,7 +2,6 @@ package results_test
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,22 +93,6 @@ func TestEveryInputThatDiffersIsListed(t *testing.T) {
 		{Name: "terapush", B: "0.7.0"},
 		{Name: "--create", B: "recreate"},
 	}, c.Inputs)
-}
-
-// Distinct rows are whole batches, so that other batches make another number of one and the same: no input of its own.
-func TestRoundingIsNoInput(t *testing.T) {
-	for _, c := range []struct {
-		batch, distinct int64 // beside 200,000 rows in batches of 12,500
-		named           bool
-	}{
-		{31655, 221585, false}, {997, 200397, false}, {12500, 200000, false}, {997, 149550, true}, {31655, 253240, true}, {5, 0, true},
-	} {
-		a, b := fixture(t, "run-4.json"), fixture(t, "run-4.json")
-		a.Entries[0].Report.Plan.BatchRows, a.Entries[0].Report.Plan.DistinctRows = 12500, 200000
-		b.Entries[0].Report.Plan.BatchRows, b.Entries[0].Report.Plan.DistinctRows = c.batch, c.distinct
-		found := results.Compare(a, b).Inputs
-		require.Equal(t, c.named, slices.ContainsFunc(found, func(d results.Difference) bool { return d.Name == "distinct rows" }), "%+v: %v", c, found)
-	}
 }
 
 func TestComparingWithNothing(t *testing.T) {

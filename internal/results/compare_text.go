@@ -8,11 +8,8 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// compareSchema names the form of Comparison.JSON. Fields may be added under the same name.
-const compareSchema = "terapush.compare/v1"
-
 // Text writes a comparison for people: the cells, those of one record only, and every input that differs. With a
-// threshold above 0, a share of A's rate, it ends with the cells that are slower by more.
+// threshold above 0, a share of A's rate, it ends with the cells that are slower by more than that.
 func (c Comparison) Text(w io.Writer, threshold float64) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "a %s\nb %s\n", printable(c.A), printable(c.B))
@@ -37,7 +34,7 @@ func (c Comparison) Text(w io.Writer, threshold float64) error {
 		fmt.Fprintf(&b, "%-17s a %s\n%-17s b %s\n", printable(d.Name), orNone(d.A), "", orNone(d.B))
 	}
 	if threshold > 0 {
-		b.WriteString("\n" + c.judged(threshold))
+		b.WriteString("\n" + c.slowerText(threshold))
 	}
 	return write(w, "comparison", b.String())
 }
@@ -67,7 +64,7 @@ func (c Comparison) grid() grid {
 	return g
 }
 
-// change is that of the median; "-" where there is nothing that it could be a share of.
+// change formats the change of the median; "-" if A's is 0.
 func (p Pair) change() string {
 	if p.A.Median == 0 && p.B.Median != 0 {
 		return "-"
@@ -75,11 +72,11 @@ func (p Pair) change() string {
 	return fmt.Sprintf("%+.1f %%", 100*p.Change)
 }
 
-// judged says which cells are slower by more than the threshold.
-func (c Comparison) judged(threshold float64) string {
+// slowerText lists the cells that are slower by more than the threshold.
+func (c Comparison) slowerText(threshold float64) string {
 	var b strings.Builder
 	limit := fmt.Sprintf("%.4g %%", 100*threshold)
-	slower, broken, untold := c.SlowerBy(threshold), c.Broken(), 0
+	slower, broken, uncertain := c.SlowerBy(threshold), c.Broken(), 0
 	if len(c.Cells)+len(broken) == 0 {
 		return "nothing to compare: no cell was measured in both\n"
 	}
@@ -89,7 +86,7 @@ func (c Comparison) judged(threshold float64) string {
 	for _, p := range slower {
 		fmt.Fprintf(&b, "slower by more than %s: %s, %s", limit, cell(p.Table, p.Settings), p.change())
 		if p.Verdict == TooFew {
-			untold++
+			uncertain++
 			b.WriteString("; " + string(TooFew) + ", so it counts as slower")
 		}
 		b.WriteString("\n")
@@ -98,9 +95,8 @@ func (c Comparison) judged(threshold float64) string {
 		fmt.Fprintf(&b, "failed in b: %s\n", cell(l.Table, l.Settings))
 	}
 	fmt.Fprintf(&b, "%d of %d cells slower by more than %s, %d failed", len(slower), len(c.Cells), limit, len(broken))
-	if untold > 0 {
-		const advice = "5 pushes on either side would tell"
-		fmt.Fprintf(&b, "; of %d of the slower nobody can say whether it is noise: %s", untold, advice)
+	if uncertain > 0 {
+		fmt.Fprintf(&b, "; %d of the slower may be noise: 5 pushes on either side would tell", uncertain)
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -113,7 +109,7 @@ func orNone(s string) string {
 	return oneLine(s)
 }
 
-// cell names a cell, with its table where that is given.
+// cell names a cell, with its table unless that is "".
 func cell(table string, settings Settings) string {
 	if text := joined(": ", table, settings.String()); text != "" {
 		return printable(text)
@@ -121,7 +117,8 @@ func cell(table string, settings Settings) string {
 	return "the run"
 }
 
-// JSON writes a comparison as one object, with the cells that are slower by more than the threshold.
+// JSON writes a comparison as one object, with the cells that are slower by more than the threshold. Fields may be
+// added under the same schema.
 func (c Comparison) JSON(w io.Writer, threshold float64) error {
 	out := struct {
 		Schema    string  `json:"schema"`
@@ -129,7 +126,7 @@ func (c Comparison) JSON(w io.Writer, threshold float64) error {
 		Slower    []Pair  `json:"slower"`
 		Broken    []Lost  `json:"broken"` // measured in a, failed in b
 		Comparison
-	}{Schema: compareSchema, Threshold: threshold, Slower: []Pair{}, Broken: []Lost{}, Comparison: c}
+	}{Schema: "terapush.compare/v1", Threshold: threshold, Slower: []Pair{}, Broken: []Lost{}, Comparison: c}
 	if threshold > 0 {
 		out.Slower, out.Broken = append(out.Slower, c.SlowerBy(threshold)...), append(out.Broken, c.Broken()...)
 	}

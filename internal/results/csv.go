@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// asCSV gives one line for each point of all tables, under one head. Columns that every record has come first and keep
-// their names and places; the axes follow as axis.NAME, empty for tables that do not have one. What was not measured is
-// empty. All values of a quantity stand in its column _samples, with ';' between.
+// asCSV formats one line for each point of all tables. Columns that every record has come first and keep their names
+// and places; the axes follow as axis.NAME. What a table does not have or was not measured is empty. The columns
+// _samples list all values of a quantity, separated by ';'.
 func asCSV(tables []Table) (string, error) {
 	var axes []string
 	for _, t := range tables {
@@ -21,7 +21,7 @@ func asCSV(tables []Table) (string, error) {
 	}
 	var b strings.Builder
 	out := csv.NewWriter(&b)
-	_ = out.Write(csvHead(axes)) // an error of it comes back from Error
+	_ = out.Write(csvHead(axes)) // Error returns its error
 	for _, t := range tables {
 		for i := range t.Points {
 			_ = out.Write(csvLine(t, i, axes))
@@ -33,7 +33,7 @@ func asCSV(tables []Table) (string, error) {
 
 func csvHead(axes []string) []string {
 	head := strings.Split("table scale status pushes limited failed error retries best smallest knee", " ")
-	for _, q := range quantities() {
+	for _, q := range (&Point{}).quantities() {
 		head = append(head, q.name, q.name+"_low", q.name+"_high", q.name+"_samples")
 	}
 	head = append(head, "seed_rows_per_second", "seed_overall_rows_per_second", "seed_bytes_per_second", "seed_seconds")
@@ -51,8 +51,8 @@ func csvLine(t Table, i int, axes []string) []string {
 		strconv.FormatInt(p.Retries, 10),
 		strconv.FormatBool(i == t.Best), strconv.FormatBool(i == t.Smallest), strconv.FormatBool(t.isKnee(p)),
 	}
-	for _, q := range quantities() {
-		s := q.sample(&p)
+	for _, q := range p.quantities() {
+		s := q.sample
 		if s.N == 0 {
 			line = append(line, "", "", "", "")
 			continue
@@ -80,5 +80,5 @@ func csvLine(t Table, i int, axes []string) []string {
 	return line
 }
 
-// exact formats a number in as few digits as give it back.
+// exact formats a number with the fewest digits that identify it.
 func exact(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }

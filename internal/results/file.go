@@ -10,41 +10,24 @@ import (
 	"syscall"
 
 	"github.com/gofrs/flock"
-
-	"github.com/terapush/terapush/internal/file"
 )
 
-// File is a record that this process adds to, and no other. It belongs to one goroutine.
+// File is a record that only this process adds to. It must be used by one goroutine at a time.
 type File struct {
 	path   string
 	file   *os.File
 	lock   *flock.Flock
 	record Record
-	size   int64 // of whole lines, all on disk
+	size   int64 // of the complete lines, all on disk
 }
 
-// errGone says that the file was removed between its opening and its locking.
-var errGone = errors.New("the file was removed while it was opened")
-
-// Open takes the record at path, or makes an empty file there, and locks it: a second process is refused. What a kill
-// has left half written at its end is cut off, and a line feed that alone is missing is added. A file that is no
-// record is refused and left as it is.
+// Open opens or creates the record at path and locks it; a second process is refused. It cuts off a last line that a
+// kill left incomplete. A file that is no record is refused and left unchanged.
 func Open(path string) (*File, error) {
-	if err := refuseStrange(path); err != nil {
+	if err := checkRegular(path); err != nil {
 		return nil, err
 	}
-	const most = 100 // each is another process that came and went
-	for range most {
-		f, err := open(path)
-		if !errors.Is(err, errGone) {
-			return f, err
-		}
-	}
-	return nil, fmt.Errorf("opening the record %s: %w", path, errGone)
-}
-
-func open(path string) (*File, error) {
-	// The lock is the record's own, so that nothing else is left behind. The kernel lets go of it when a process dies.
+	// The kernel releases the lock when the process dies.
 	f := &File{path: path, lock: flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(0o644))}
 	free, err := f.lock.TryLock()
 	if err != nil {
@@ -53,61 +36,30 @@ func open(path string) (*File, error) {
 	if !free {
 		return nil, fmt.Errorf("another process is adding to the record %s: wait for it, or give another --record", path)
 	}
-	if err = f.take(); err == nil {
-		err = f.load()
-	}
-	if err != nil {
+	if err := f.load(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// take opens what is locked. Close removes an empty file, so that the path may be another file by now, or none.
-func (f *File) take() error {
-	file, err := os.OpenFile(f.path, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return errGone
-	}
-	if err != nil {
+func (f *File) load() (err error) {
+	if f.file, err = os.OpenFile(f.path, os.O_RDWR, 0); err != nil {
 		return fmt.Errorf("opening the record: %w", err)
 	}
-	locked, err := f.lock.Stat()
-	opened, err2 := file.Stat()
-	if err := errors.Join(err, err2); err != nil {
-		return fmt.Errorf("opening the record: %w", errors.Join(err, file.Close()))
-	}
-	if !os.SameFile(locked, opened) {
-		return errors.Join(errGone, file.Close())
-	}
-	f.file = file // from here on Close may remove it
-	return nil
-}
-
-func (f *File) load() error {
-	whole, err := parseLines(f.file, &f.record)
+	complete, err := parseLines(f.file, &f.record)
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.path, err)
 	}
-	if whole == 0 && !f.record.Torn {
-		return syncFolder(f.path)
-	}
-	if err := f.cut(whole); err != nil || whole == 0 {
+	if err := f.cut(complete); err != nil || complete > 0 {
 		return err
 	}
-	end := make([]byte, 1)
-	if _, err := f.file.ReadAt(end, whole-1); err != nil {
-		return fmt.Errorf("reading the record: %w", err)
-	}
-	if end[0] != '\n' {
-		return f.write([]byte("\n"))
-	}
-	return nil
+	return syncFolder(f.path)
 }
 
-// Record returns what the file held when it was opened; its head has no schema if it held none.
+// Record returns what the file held when it was opened. The head of an empty file has no schema.
 func (f *File) Record() Record { return f.record }
 
-// Torn reports whether the last line was not whole and was dropped: the push that it was of has to be done again.
+// Torn reports whether an incomplete last line was cut off. Its push has to be repeated.
 func (f *File) Torn() bool { return f.record.Torn }
 
 // Reset empties the record.
@@ -116,8 +68,8 @@ func (f *File) Reset() error {
 	return f.cut(0)
 }
 
-// Begin writes the head. A head behind others takes their place, and holds for the entries behind it: a sweep may go on
-// with more repeats, by another version or on another machine. One of another sweep is refused.
+// Begin writes a head. A later head replaces the one before it for the entries that follow: a sweep may continue with
+// more repeats, another version or another machine. A head of another sweep is refused.
 func (f *File) Begin(h Head) error {
 	h.Schema = Schema
 	next := Record{Head: f.record.Head}
@@ -131,8 +83,7 @@ func (f *File) Begin(h Head) error {
 	return nil
 }
 
-// Append adds an entry, and returns when it is on disk. After an error the record is as it was before. Version and
-// Machine are the head's, whatever the entry says.
+// Append adds an entry and returns once it is on disk. After an error the record is as before.
 func (f *File) Append(e Entry) error {
 	if f.record.Head.Schema == "" {
 		return errors.New("the record has no head yet")
@@ -146,25 +97,20 @@ func (f *File) Append(e Entry) error {
 func (f *File) append(line any) error {
 	var text bytes.Buffer
 	out := json.NewEncoder(&text)
-	out.SetEscapeHTML(false) // servers' messages stay readable with grep
+	out.SetEscapeHTML(false) // server messages stay readable with grep
 	if err := out.Encode(line); err != nil {
 		return fmt.Errorf("writing the record: %w", err)
 	}
-	return f.write(text.Bytes())
-}
-
-// write adds bytes and returns when they are on disk.
-func (f *File) write(text []byte) error {
-	_, err := f.file.WriteAt(text, f.size)
+	_, err := f.file.WriteAt(text.Bytes(), f.size)
 	if err == nil {
 		err = f.file.Sync()
 	}
 	switch {
 	case err == nil:
-		f.size += int64(len(text))
+		f.size += int64(text.Len())
 		return nil
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
-		const full = "the disk of the record %s is full: make room there, and go on with the same command: %w"
+		const full = "the disk of the record %s is full: free some space and repeat the command to continue: %w"
 		err = fmt.Errorf(full, f.path, err)
 	default:
 		err = fmt.Errorf("writing the record: %w", err)
@@ -172,39 +118,29 @@ func (f *File) write(text []byte) error {
 	return errors.Join(err, f.cut(f.size))
 }
 
-// cut leaves so many bytes of the file.
+// cut truncates the file to size bytes.
 func (f *File) cut(size int64) error {
 	err := f.file.Truncate(size)
 	if err == nil {
 		err = f.file.Sync()
 	}
 	if err != nil {
-		return fmt.Errorf("cutting the record to its whole lines: %w", err)
+		return fmt.Errorf("cutting the record to its complete lines: %w", err)
 	}
 	f.size = size
 	return nil
 }
 
-// Close lets others have the record. One without a head leaves no file behind.
+// Close releases the record.
 func (f *File) Close() error {
-	var problems []error
+	var err error
 	if f.file != nil {
-		if f.size == 0 && f.record.Head.Schema == "" && f.isEmpty() {
-			problems = append(problems, os.Remove(file.Resolve(f.path)))
-		}
-		problems = append(problems, f.file.Close())
+		err = f.file.Close()
 	}
-	return errors.Join(append(problems, f.lock.Unlock())...)
+	return errors.Join(err, f.lock.Unlock())
 }
 
-// isEmpty reports whether the path is still this file, with nothing in it.
-func (f *File) isEmpty() bool {
-	own, err := f.file.Stat()
-	there, err2 := os.Stat(f.path)
-	return err == nil && err2 == nil && os.SameFile(own, there) && own.Size() == 0
-}
-
-// syncFolder makes a new file's name durable.
+// syncFolder makes the name of a new file durable.
 func syncFolder(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
@@ -217,11 +153,10 @@ func syncFolder(path string) error {
 	return nil
 }
 
-// Look reads a record as Open would find it, without locking or changing it: empty where there is no file yet, or
-// nothing of a head. It fails where Open would refuse what is there.
+// Look reads a record as Open would, without locking or changing it. A file that does not exist is an empty record.
 func Look(path string) (Record, error) {
 	r := Record{File: path}
-	if err := refuseStrange(path); err != nil {
+	if err := checkRegular(path); err != nil {
 		return Record{}, err
 	}
 	in, err := os.Open(path)
@@ -238,11 +173,10 @@ func Look(path string) (Record, error) {
 	return r, nil
 }
 
-// refuseStrange refuses what cannot keep a record. As root a device could even be removed by Close, which leaves no
-// empty file behind.
-func refuseStrange(path string) error {
+// checkRegular refuses devices and pipes, whose reading may never end.
+func checkRegular(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("reading the record: %s is no regular file: give another --record", path)
+		return fmt.Errorf("reading the record: %s is not a regular file: give another --record", path)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type column struct {
 	of    func(i int, p Point) string
 }
 
-// gridOf lays out a table: its axes, what was measured, what was published, and notes.
+// gridOf lays out a table: axes, measured and published figures, and notes.
 func gridOf(t Table, notes func(i int) string) grid {
 	var columns []column
 	for _, a := range t.varying() {
@@ -49,76 +49,80 @@ func gridOf(t Table, notes func(i int) string) grid {
 	return g
 }
 
-// figures are the columns of what was measured here, each beside what was published of it.
-func figures() []column {
-	type sample = func(Point) Sample
-	type fact = func(Fact) float64
+// figures returns the columns of measured figures, each followed by the published one.
+func figures() (columns []column) {
 	inMiB := func(n float64) string { return units.Amount(n / mib) }
-	median := func(of sample, show func(float64) string) func(int, Point) string {
-		return func(_ int, p Point) string {
-			if of(p).N == 0 {
-				return ""
-			}
-			return show(of(p).Median)
-		}
-	}
-	published := func(of fact, show func(float64) string) func(int, Point) string {
-		return func(_ int, p Point) string {
-			if p.Fact == nil || of(*p.Fact) == 0 {
-				return ""
-			}
-			return show(of(*p.Fact))
-		}
-	}
-	beside := func(here sample, there fact) func(int, Point) string {
-		return func(_ int, p Point) string {
-			if p.Fact == nil {
-				return ""
-			}
-			return times(here(p).Median, there(*p.Fact))
-		}
-	}
-	rate, rateThere := func(p Point) Sample { return p.RowsPerSecond }, func(f Fact) float64 { return f.RowsPerSecond }
-	bytes, bytesThere := func(p Point) Sample { return p.BytesPerSecond }, func(f Fact) float64 { return f.BytesPerSecond }
-	overallThere := func(f Fact) float64 { return f.OverallRowsPerSecond }
-	overall := func(p Point) Sample { // only where somebody published one to compare it with
+	later := func(s float64) string { return "+" + units.Seconds(s) }
+	overall := func(p Point) Sample { // only to compare it with a published one
 		if p.Fact == nil || p.Fact.OverallRowsPerSecond <= 0 {
 			return Sample{}
 		}
 		return p.OverallRowsPerSecond
 	}
-	return []column{
-		{"rows/s", true, median(rate, units.Amount)},
-		{"spread", true, func(_ int, p Point) string { return spread(p.RowsPerSecond) }},
-		{"seed rows/s", true, published(rateThere, units.Amount)},
-		{"here/seed", true, beside(rate, rateThere)},
-		{"overall rows/s", true, median(overall, units.Amount)},
-		{"seed overall", true, published(overallThere, units.Amount)},
-		{"here/seed", true, beside(overall, overallThere)},
-		{"MiB/s", true, median(bytes, inMiB)},
-		{"seed MiB/s", true, published(bytesThere, inMiB)},
-		{"here/seed", true, beside(bytes, bytesThere)},
-		{"time", true, median(func(p Point) Sample { return p.Seconds }, units.Seconds)},
-		{"seed time", true, published(func(f Fact) float64 { return f.Seconds }, units.Seconds)},
-		{"p50", true, median(func(p Point) Sample { return p.P50 }, units.Seconds)},
-		{"p99", true, median(func(p Point) Sample { return p.P99 }, units.Seconds)},
-		{"visible", true, median(func(p Point) Sample { return p.VisibleSeconds },
-			func(s float64) string { return "+" + units.Seconds(s) })},
-		{"stored B/row", true, median(func(p Point) Sample { return p.BytesPerRow }, units.Amount)},
-		{"CPU s/GiB", true, median(func(p Point) Sample { return p.CPUPerGiB }, units.Amount)},
+	for _, f := range []struct {
+		head      string
+		of        func(Point) Sample
+		show      func(float64) string
+		seed      string
+		published func(Fact) float64 // nil: never
+	}{
+		{"rows/s", func(p Point) Sample { return p.RowsPerSecond }, units.Amount,
+			"seed rows/s", func(f Fact) float64 { return f.RowsPerSecond }},
+		{"overall rows/s", overall, units.Amount,
+			"seed overall", func(f Fact) float64 { return f.OverallRowsPerSecond }},
+		{"MiB/s", func(p Point) Sample { return p.BytesPerSecond }, inMiB,
+			"seed MiB/s", func(f Fact) float64 { return f.BytesPerSecond }},
+		{"time", func(p Point) Sample { return p.Seconds }, units.Seconds,
+			"seed time", func(f Fact) float64 { return f.Seconds }},
+		{"p50", func(p Point) Sample { return p.P50 }, units.Seconds, "", nil},
+		{"p99", func(p Point) Sample { return p.P99 }, units.Seconds, "", nil},
+		{"visible", func(p Point) Sample { return p.VisibleSeconds }, later, "", nil},
+		{"stored B/row", func(p Point) Sample { return p.BytesPerRow }, units.Amount, "", nil},
+		{"CPU s/GiB", func(p Point) Sample { return p.CPUPerGiB }, units.Amount, "", nil},
+	} {
+		add := func(head string, of func(Point) string) {
+			columns = append(columns, column{head, true, func(_ int, p Point) string { return of(p) }})
+		}
+		add(f.head, func(p Point) string {
+			if f.of(p).N == 0 {
+				return ""
+			}
+			return f.show(f.of(p).Median)
+		})
+		if f.head == "rows/s" {
+			add("spread", func(p Point) string { return spread(p.RowsPerSecond) })
+		}
+		if f.published == nil {
+			continue
+		}
+		add(f.seed, func(p Point) string {
+			if p.Fact == nil || f.published(*p.Fact) == 0 {
+				return ""
+			}
+			return f.show(f.published(*p.Fact))
+		})
+		if f.head != "time" { // its ratio is that of the rate
+			add("here/seed", func(p Point) string {
+				if p.Fact == nil {
+					return ""
+				}
+				return times(f.of(p).Median, f.published(*p.Fact))
+			})
+		}
 	}
+	return columns
 }
 
-// times is how a figure here stands to a published one.
+// times formats the ratio of two figures.
 func times(here, there float64) string {
-	ratio, known := finite(here/there, here != 0 && there != 0)
-	if !known || ratio == 0 {
+	ratio := here / there
+	if !finite(ratio) || ratio == 0 {
 		return ""
 	}
 	return "×" + units.Amount(ratio)
 }
 
-// spread is "?" for a single push: no spread is known, which is not the same as none.
+// spread is "?" for a single push, whose spread is unknown.
 func spread(s Sample) string {
 	switch s.N {
 	case 0:
@@ -156,23 +160,20 @@ func (g grid) text() string {
 func (g grid) markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
-	escaped := func(cells []string) []string {
-		clean := make([]string, len(cells))
-		for i, cell := range cells {
-			clean[i] = escape(cell)
-		}
-		return clean
-	}
 	rule := make([]string, len(g.head))
 	for i, right := range g.right {
 		if rule[i] = ":--"; right {
 			rule[i] = "--:"
 		}
 	}
-	line(escaped(g.head))
-	line(rule)
-	for _, row := range g.rows {
-		line(escaped(row))
+	for i, row := range append([][]string{g.head}, g.rows...) {
+		cells := make([]string, len(row))
+		for n, cell := range row {
+			cells[n] = escape(cell)
+		}
+		if line(cells); i == 0 {
+			line(rule)
+		}
 	}
 	return b.String()
 }

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"cmp"
 	_ "embed" // the page and its style
 	"fmt"
 	"html/template"
@@ -33,19 +34,20 @@ type part struct {
 	Failures        []Input // cells, and why
 	Warnings        []string
 	Facts           *Facts
-	Besides, Inputs []Input
+	Published       []Input
+	Inputs          []Input
 }
 
 // tile is one figure of the headline.
 type tile struct{ Name, Value, Unit, Note string }
 
-// figure is one chart with its words. Wide is the same chart for a wide page; "" if there is one only.
+// figure is one chart with its words. Wide is its drawing for a wide page, "" without one.
 type figure struct {
 	Title, Caption string
 	Narrow, Wide   template.HTML
 }
 
-// htmlTable is a table as the page has it.
+// htmlTable is a table of the page.
 type htmlTable struct {
 	Head []htmlCell
 	Rows []htmlRow
@@ -56,18 +58,18 @@ type htmlRow struct {
 	Cells []htmlCell
 }
 
-// htmlCell is one field. Share is the length of the bar behind it, in per cent; 0 is none.
+// htmlCell is one cell. Share is the length of the bar behind it in per cent.
 type htmlCell struct {
 	Text, Note string
 	Number     bool
 	Share      int
 }
 
-// Long reports whether a text may be broken into lines.
+// Long reports whether the text may wrap.
 func (c htmlCell) Long() bool { return len(c.Text) > 24 }
 
-// asHTML shows tables on one page that needs nothing besides: no script, no network, no font. It is light or dark as
-// the reader's system is, and fits a phone as well as paper. Everything out of tables is escaped.
+// asHTML formats tables as one page without scripts, network access or fonts, light or dark as the reader's system, for
+// phones and paper. All text of tables is escaped.
 func asHTML(tables []Table) (string, error) {
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
@@ -86,31 +88,20 @@ func asHTML(tables []Table) (string, error) {
 	return b.String(), err
 }
 
-// pageTitle is what the titles of all tables begin with: the sweep's stands before the part's.
+// pageTitle returns what all titles begin with: that of the sweep precedes that of the part.
 func pageTitle(tables []Table) string {
-	common := strings.Split(tables[0].title(), ": ")
+	common := tables[0].title()
 	for _, t := range tables[1:] {
-		words := strings.Split(t.title(), ": ")
-		n := 0
-		for n < min(len(common), len(words)) && words[n] == common[n] {
-			n++
+		for common != "" && common != t.title() && !strings.HasPrefix(t.title(), common+": ") {
+			common = common[:max(strings.LastIndex(common, ": "), 0)]
 		}
-		common = common[:n]
 	}
-	if len(common) == 0 {
-		return "Sweeps"
-	}
-	return strings.Join(common, ": ")
+	return cmp.Or(common, "Sweeps")
 }
 
-func (t Table) title() string {
-	if t.Title == "" {
-		return t.Name
-	}
-	return t.Title
-}
+func (t Table) title() string { return cmp.Or(t.Title, t.Name) }
 
-// when is the day of the first measurement, or the first and the last.
+// when returns the day of the first measurement, or the first and the last.
 func when(tables []Table) string {
 	var times []time.Time
 	for _, t := range tables {
@@ -123,9 +114,9 @@ func when(tables []Table) string {
 	if len(times) == 0 {
 		return ""
 	}
-	slices.SortFunc(times, time.Time.Compare)
 	const day = "2 January 2006"
-	first, last := times[0].Format(day), times[len(times)-1].Format(day)
+	first := slices.MinFunc(times, time.Time.Compare).Format(day)
+	last := slices.MaxFunc(times, time.Time.Compare).Format(day)
 	if first == last {
 		return first
 	}
@@ -133,13 +124,11 @@ func when(tables []Table) string {
 }
 
 func newPart(n int, t Table, page string) part {
-	var scale, durability string
+	scale := ""
 	if t.Scale != "" {
 		scale = "scale " + t.Scale
 	}
-	if settings := t.input(inputDurability); settings != "" {
-		durability = "durability " + settings
-	}
+	durability := t.labelled("durability ", inputDurability, "")
 	p := part{
 		ID: "p" + strconv.Itoa(n+1), Title: strings.TrimPrefix(strings.TrimPrefix(t.title(), page), ": "), Name: t.Name,
 		Where: joined(" · ", t.input(inputServer), t.input(inputMachine)), About: joined(" · ", t.Name, scale, durability),
@@ -150,11 +139,12 @@ func newPart(n int, t Table, page string) part {
 		p.Knees = kneesInWords(t)
 	}
 	if t.Facts != nil {
-		p.Besides = besides(t)[1:] // the page has the source in a place of its own
+		p.Published = published(t)[1:] // the page has the source elsewhere
 	}
 	for _, point := range t.Points {
 		if point.Error != "" {
-			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), string(point.Status) + ": " + printable(point.Error)})
+			text := string(point.Status) + ": " + printable(point.Error)
+			p.Failures = append(p.Failures, Input{t.cellName(point.Settings), text})
 		}
 	}
 	for i, s := range sketches(t) {
@@ -169,7 +159,7 @@ func newPart(n int, t Table, page string) part {
 	return p
 }
 
-// tiles are the headline: the best cell, the smallest that is nearly as good, and how much was measured.
+// tiles returns the headline: the best cell, the smallest that is nearly as good, and how many were measured.
 func tiles(t Table) []tile {
 	var list []tile
 	if best, ok := t.at(t.Best); ok {
@@ -204,9 +194,8 @@ func tiles(t Table) []tile {
 	return append(list, tile{"Cells measured", measured, "of " + strconv.Itoa(len(t.Points)), note})
 }
 
-// cellTable is the table of all formats, with a bar behind each rate that shows how it stands to the best.
+// cellTable returns the table of all formats, with a bar behind each rate. The page has errors elsewhere.
 func cellTable(t Table) htmlTable {
-	// Why a push failed is told below.
 	g := gridOf(t, func(i int) string { return joined(", ", marks(t, i), t.Points[i].ending()) })
 	rate := slices.Index(g.head, "rows/s")
 	best, measured := t.at(t.Best)
@@ -232,7 +221,7 @@ func cellTable(t Table) htmlTable {
 	return h
 }
 
-// allQuantities is every quantity of each measured cell, with the smallest and the largest of its pushes.
+// allQuantities returns every quantity of each measured cell, with its range.
 func allQuantities(t Table) htmlTable {
 	h := htmlTable{Head: []htmlCell{{Text: "cell"}, {Text: "pushes", Number: true}}}
 	points := t.measured()
@@ -242,20 +231,20 @@ func allQuantities(t Table) htmlTable {
 			{Text: t.cellName(p.Settings)}, {Text: strconv.Itoa(p.RowsPerSecond.N), Number: true},
 		}})
 	}
-	for _, q := range quantities() {
-		if !slices.ContainsFunc(points, func(n int) bool { return q.sample(&t.Points[n]).N > 0 }) {
+	for i, q := range (&Point{}).quantities() {
+		if !slices.ContainsFunc(points, func(n int) bool { return t.Points[n].quantities()[i].sample.N > 0 }) {
 			continue
 		}
 		h.Head = append(h.Head, htmlCell{Text: strings.ReplaceAll(q.name, "_", " "), Number: true})
-		for i, n := range points {
-			h.Rows[i].Cells = append(h.Rows[i].Cells, q.cell(*q.sample(&t.Points[n])))
+		for row, n := range points {
+			h.Rows[row].Cells = append(h.Rows[row].Cells, t.Points[n].quantities()[i].cell())
 		}
 	}
 	return h
 }
 
-func (q quantity) cell(s Sample) htmlCell {
-	show := units.Amount
+func (q quantity) cell() htmlCell {
+	s, show := q.sample, units.Amount
 	switch {
 	case q.name == "bytes_per_second":
 		show = func(v float64) string { return humanize.IBytesN(uint64(max(v, 0)), 3) }
@@ -272,7 +261,7 @@ func (q quantity) cell(s Sample) htmlCell {
 	return cell
 }
 
-// at returns a point that was measured.
+// at returns a point, false if it was not measured.
 func (t Table) at(n int) (Point, bool) {
 	if n < 0 || n >= len(t.Points) || !t.Points[n].measured() {
 		return Point{}, false
@@ -280,7 +269,7 @@ func (t Table) at(n int) (Point, bool) {
 	return t.Points[n], true
 }
 
-// cellName is a cell by what makes it differ from others: words by themselves, numbers with their axis.
+// cellName names a cell by the settings that vary.
 func (t Table) cellName(settings Settings) string {
 	if name := nameBy(t.varying(), settings.Value); name != "" {
 		return name
@@ -288,7 +277,7 @@ func (t Table) cellName(settings Settings) string {
 	return settings.String()
 }
 
-// nameBy names values of some axes: words by themselves, numbers with their axis.
+// nameBy joins the values of some axes, those of ordered ones with the axis.
 func nameBy(axes []Axis, value func(axis string) string) string {
 	var words []string
 	for _, a := range axes {

@@ -17,7 +17,7 @@ type Input struct {
 	Value string `json:"value"`
 }
 
-// Names of inputs that others ask for.
+// Names of inputs that are looked up.
 const (
 	inputServer     = "server"
 	inputTarget     = "target"
@@ -29,7 +29,7 @@ const (
 	inputVersion    = "terapush"
 )
 
-// inputsOf lists what the measured pushes depended on, every value once. Several values of one name are a difference.
+// inputsOf lists what the measured pushes depended on, each value once. Several values of one name are a difference.
 func inputsOf(reports []*report.Report, from group) []Input {
 	var all []Input
 	for _, r := range reports {
@@ -41,7 +41,7 @@ func inputsOf(reports []*report.Report, from group) []Input {
 	return distinct(slices.DeleteFunc(all, func(in Input) bool { return in.Value == "" }))
 }
 
-// distinct returns each input once, in the order of their first places.
+// distinct returns each input once, in order.
 func distinct(all []Input) []Input {
 	seen := map[Input]bool{}
 	return slices.DeleteFunc(all, func(in Input) bool {
@@ -51,36 +51,31 @@ func distinct(all []Input) []Input {
 	})
 }
 
-// shared returns the inputs of one value. What differs is an axis, or a warning.
+// shared returns the inputs that have one value.
 func shared(all []Input) []Input {
-	of := map[string]int{}
+	count := map[string]int{}
 	for _, in := range all {
-		of[in.Name]++
+		count[in.Name]++
 	}
-	kept := []Input{}
-	for _, in := range all {
-		if of[in.Name] == 1 {
-			kept = append(kept, in)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(append([]Input{}, all...), func(in Input) bool { return count[in.Name] > 1 })
 }
 
-// valuesOf returns the different values of one input.
-func valuesOf(all []Input, name string) (found []string) {
+// valuesOf returns the values of one input.
+func valuesOf(all []Input, name string) (values []string) {
 	for _, in := range all {
 		if in.Name == name {
-			found = append(found, in.Value)
+			values = append(values, in.Value)
 		}
 	}
-	return found
+	return values
 }
 
 func inputsOfReport(r *report.Report) []Input {
 	p := r.Plan
+	durable, _ := durability(r)
 	in := []Input{
 		{inputServer, r.Target.Server}, {inputTarget, r.Target.URL}, {"via", r.Target.Via}, {"endpoint", r.Target.Endpoint},
-		{inputTable, r.Target.Table}, {inputDurability, durability(r)}, {"delivery", p.Delivery},
+		{inputTable, r.Target.Table}, {inputDurability, strings.Join(durable, ", ")}, {"delivery", p.Delivery},
 		{"method", p.Method}, {"format", p.Format}, {inputDataset, p.Dataset},
 		{"data seed", strconv.FormatUint(p.Seed, 10)}, {"rows", count(p.Rows)}, {inputDistinct, distinctRows(p)},
 		{"workers", count(int64(p.Workers))}, {"batch rows", count(p.BatchRows)}, {"batch bytes", size(p.BatchBytes, "")},
@@ -88,7 +83,7 @@ func inputsOfReport(r *report.Report) []Input {
 		{"verify", r.Verify.Mode},
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Options)) {
-		in = append(in, Input{"--" + name, p.Options[name]}) // as a plan's flags are called, which say the same
+		in = append(in, Input{"--" + name, p.Options[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Target.Settings)) {
 		in = append(in, Input{"setting " + name, r.Target.Settings[name]})
@@ -103,19 +98,10 @@ func inputsOfHead(h Head, p Part) []Input {
 		cores = strconv.Itoa(m.Cores) + " cores"
 	}
 	machine := joined(", ", m.CPU, cores, size(m.MemoryBytes, " memory"), joined(" ", m.OS, m.Arch))
-	in := []Input{
+	return append([]Input{
 		{inputMachine, machine}, {"host", m.Host}, {inputVersion, h.Version}, {"scale", h.Scale},
 		{"repeats", count(int64(h.Repeats))},
-	}
-	for _, name := range slices.Sorted(maps.Keys(p.Push)) {
-		in = append(in, Input{"--" + name, strings.Join(p.Push[name], ", ")})
-	}
-	for _, method := range slices.Sorted(maps.Keys(p.Methods)) {
-		for _, name := range slices.Sorted(maps.Keys(p.Methods[method])) {
-			in = append(in, Input{"--" + name + " of " + method, strings.Join(p.Methods[method][name], ", ")})
-		}
-	}
-	return in
+	}, flagsOf(p)...)
 }
 
 func distinctRows(p report.Plan) string {
@@ -125,7 +111,7 @@ func distinctRows(p report.Plan) string {
 	return fmt.Sprintf("%s in %s", units.Count(p.DistinctRows), size(p.Distinct, ""))
 }
 
-// loop says how the times of batches are to be read.
+// loop describes from when batches are timed.
 func loop(l report.Loop) string {
 	switch l {
 	case report.Closed:
@@ -136,7 +122,7 @@ func loop(l report.Loop) string {
 	return string(l)
 }
 
-// count is a number, "" for 0: nothing that a result depends on.
+// count formats a number, "" for 0.
 func count(n int64) string {
 	if n == 0 {
 		return ""
@@ -144,19 +130,18 @@ func count(n int64) string {
 	return units.Count(n)
 }
 
-// size is a number of bytes of something, "" for none.
-func size(n int64, of string) string {
+// size formats a number of bytes with a suffix, "" for none.
+func size(n int64, suffix string) string {
 	if n <= 0 {
 		return ""
 	}
-	return units.Bytes(n) + of
+	return units.Bytes(n) + suffix
 }
 
-// decides lists the settings and options that decide what a crash of the server may take, and the values that let it
-// take rows which were acknowledged. A setting without such values is shown and compared and not judged: it may be
-// right either way.
-var decides = map[string][]string{
-	// PostgreSQL and what speaks like it
+// durabilitySettings are the settings and options that decide which acknowledged rows a crash of the server may lose,
+// with the values that let it lose some. Those without such values are shown and compared only: any value may be right.
+var durabilitySettings = map[string][]string{
+	// PostgreSQL and servers compatible with it
 	"fsync": {"off"}, "synchronous_commit": {"off"}, "full_page_writes": {"off"}, "wal_level": nil, "unlogged": {"true"},
 	"synchronous_standby_names": nil,
 	// the MySQL family
@@ -170,33 +155,23 @@ var decides = map[string][]string{
 	"yb_disable_transactional_writes": nil,
 }
 
-// deciding returns the settings of a run that decide durability, as name=value in the order of their names: those of
-// the server and the method's options. Where both are of one name the server's is what holds.
-func deciding(r *report.Report, judge func(name, value string) bool) []string {
-	found := map[string]string{}
-	for _, all := range []map[string]string{r.Plan.Options, r.Target.Settings} {
-		for name, v := range all {
-			name = strings.ReplaceAll(name, "-", "_") // as servers write it; options have dashes
-			if _, ok := decides[strings.ToLower(name)]; ok {
-				found[name] = v
+// durability returns the settings of a run that decide durability as name=value, sorted: those of the server and, where
+// it has none of the name, the options of the method. unsafe are those with which it may lose acknowledged rows.
+func durability(r *report.Report) (all, unsafe []string) {
+	values := map[string]string{}
+	for _, settings := range []map[string]string{r.Plan.Options, r.Target.Settings} {
+		for name, v := range settings {
+			name = strings.ReplaceAll(name, "-", "_") // options have dashes, settings do not
+			if _, ok := durabilitySettings[strings.ToLower(name)]; ok {
+				values[name] = v
 			}
 		}
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if judge(strings.ToLower(name), strings.ToLower(found[name])) {
-			parts = append(parts, name+"="+found[name])
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, name+"="+values[name])
+		if slices.Contains(durabilitySettings[strings.ToLower(name)], strings.ToLower(values[name])) {
+			unsafe = append(unsafe, name+"="+values[name])
 		}
 	}
-	return parts
-}
-
-// durability returns all settings of a run that decide durability, in one line: fsync=on, synchronous_commit=off.
-func durability(r *report.Report) string {
-	return strings.Join(deciding(r, func(string, string) bool { return true }), ", ")
-}
-
-// unsafeSettings returns the settings of a run with which the server may lose rows that it has acknowledged.
-func unsafeSettings(r *report.Report) []string {
-	return deciding(r, func(name, value string) bool { return slices.Contains(decides[name], value) })
+	return all, unsafe
 }

@@ -15,7 +15,7 @@ import (
 // Format is a way to show tables.
 type Format string
 
-// The formats, by their names on the command line.
+// The formats by their names on the command line.
 const (
 	Text       Format = "text"     // for people and terminals
 	Markdown   Format = "markdown" // as GitHub shows it
@@ -36,8 +36,7 @@ func writers() map[Format]func([]Table) (string, error) {
 // Formats returns all formats, sorted by name.
 func Formats() []Format { return slices.Sorted(maps.Keys(writers())) }
 
-// Write writes tables in the format, and nothing before all is made. The same tables give the same bytes. No tables
-// are an error: nothing at all would be taken for a result.
+// Write writes tables in the format, all or nothing. The same tables give the same bytes. No tables are an error.
 func (f Format) Write(w io.Writer, tables []Table) error {
 	if len(tables) == 0 {
 		return errors.New("there is no table to show: the records hold no cells")
@@ -47,14 +46,14 @@ func (f Format) Write(w io.Writer, tables []Table) error {
 		return fmt.Errorf("write the %s: %w", f, err)
 	}
 	if f == JSON {
-		_, err = io.WriteString(w, text) // it escapes texts in its own way
+		_, err = io.WriteString(w, text) // the encoder has escaped texts
 		return err
 	}
 	return write(w, string(f), text)
 }
 
-// write writes text that a terminal may be shown. Texts come from servers and from records of others, and an escape
-// sequence in one would move the cursor, rename the window or worse.
+// write writes text without control characters other than line feeds. Texts come from servers and records, and an
+// escape sequence in one could do anything to a terminal.
 func write(w io.Writer, what, text string) error {
 	text = strings.Map(func(r rune) rune {
 		if r == '\n' {
@@ -68,7 +67,7 @@ func write(w io.Writer, what, text string) error {
 	return nil
 }
 
-// printable has a sign in the place of what is no letter, and a space for any other white space.
+// printable replaces white space with spaces and other characters that cannot be printed with U+FFFD.
 func printable(s string) string { return strings.Map(printableRune, s) }
 
 func printableRune(r rune) rune {
@@ -83,15 +82,13 @@ func printableRune(r rune) rune {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// tableSchema names the form of JSON. Fields may be added under the same name.
-const tableSchema = "terapush.table/v1"
-
-// tablesAsJSON gives all tables with all their numbers as one object. Times are seconds, sizes are bytes.
+// tablesAsJSON formats tables as one object. Times are seconds, sizes are bytes. Fields may be added under the same
+// schema.
 func tablesAsJSON(tables []Table) (string, error) {
 	return asJSON(struct {
 		Schema string  `json:"schema"`
 		Tables []Table `json:"tables"`
-	}{tableSchema, tables})
+	}{"terapush.table/v1", tables})
 }
 
 func asJSON(object any) (string, error) {

@@ -11,13 +11,13 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Point is one cell, measured once or several times.
+// Point is one cell with its pushes.
 type Point struct {
 	Settings Settings `json:"settings"`
 	Status   Status   `json:"status"`  // Measured if any of its pushes was
 	Error    string   `json:"error"`   // of the first that failed or was skipped
-	Limited  int      `json:"limited"` // pushes that were cut by the cell's time limit, and count
-	Failed   int      `json:"failed"`  // pushes that failed, and do not count
+	Limited  int      `json:"limited"` // pushes that the time limit cut; they count
+	Failed   int      `json:"failed"`  // pushes that failed; they do not count
 
 	RowsPerSecond        Sample `json:"rows_per_second"`         // of the load, until the rows were visible
 	OverallRowsPerSecond Sample `json:"overall_rows_per_second"` // with the time for filling buffers
@@ -30,17 +30,17 @@ type Point struct {
 	P90                  Sample `json:"batch_p90_seconds"`
 	P99                  Sample `json:"batch_p99_seconds"`
 	Max                  Sample `json:"batch_max_seconds"`
-	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"` // of the client while rows moved, for a GiB of columns
+	CPUPerGiB            Sample `json:"cpu_seconds_per_gib"` // of the client while rows moved, per GiB of columns
 	BytesPerRow          Sample `json:"stored_bytes_per_row"`
 	Retries              int64  `json:"retries"` // of all its pushes
 
 	Fact *Fact `json:"fact,omitempty"` // what was published about this cell
 	// Typical is the report of the push with the median rate; nil if none was measured.
 	Typical *report.Report `json:"-"`
-	// Pushes are the reports of those that count, in the order of their repeats.
+	// Pushes are the reports of the pushes that count, in the order of their repeats.
 	Pushes []*report.Report `json:"-"`
 
-	unproven bool // a push's proof of arrival failed
+	unproven bool // the proof of arrival of a push failed
 }
 
 // measured reports whether any push of the point counts.
@@ -49,7 +49,7 @@ func (p Point) measured() bool { return p.RowsPerSecond.N > 0 }
 // rate returns the median rows per second, 0 for a point that was not measured.
 func (p Point) rate() float64 { return p.RowsPerSecond.Median }
 
-// newPoint makes a cell of its entries, one for each repeat.
+// newPoint makes a point from the entries of a cell, one for each repeat.
 func newPoint(settings Settings, entries []Entry) Point {
 	p := Point{Settings: append(Settings{}, settings...), Status: Skipped} // [] in JSON
 	if len(entries) == 0 {
@@ -64,43 +64,42 @@ func newPoint(settings Settings, entries []Entry) Point {
 }
 
 func (p *Point) add(e Entry) {
-	better := func(status Status) {
-		order := []Status{Skipped, Failed, Limited, Measured}
-		p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
+	if e.Report != nil && e.Report.Verify.Mode != "none" { // older versions have ran without a verification
+		p.unproven = p.unproven || e.Report.Verify.Ran && !e.Report.Verify.OK
 	}
-	p.unproven = p.unproven || e.Report != nil && e.Report.Verify.Ran && !e.Report.Verify.OK
-	if (e.Status == Measured || e.Status == Limited) && e.Report != nil {
+	status := e.Status
+	if (status == Measured || status == Limited) && e.Report != nil {
 		p.Pushes = append(p.Pushes, e.Report)
 		p.Retries += e.Report.Result.Retries
-		if better(e.Status); e.Status == Limited {
+		if status == Limited {
 			p.Limited++
 		}
-		return
+	} else {
+		p.Error = cmp.Or(p.Error, e.Error, string(status))
+		if status != Skipped {
+			status = Failed
+			p.Failed++
+		}
 	}
-	if e.Status != Skipped {
-		p.Failed++
-		better(Failed)
-	}
-	p.Error = cmp.Or(p.Error, e.Error, string(e.Status))
+	order := []Status{Skipped, Failed, Limited, Measured}
+	p.Status = order[max(slices.Index(order, p.Status), slices.Index(order, status))]
 }
 
-// fact returns what was published about a cell, nil if nothing was. A fact that names what no cell here has stays in
-// Table.Facts alone.
+// fact returns what was published about a cell, nil without anything.
 func (p Part) fact(settings Settings) *Fact {
 	if p.Facts == nil {
 		return nil
 	}
-	for i, f := range p.Facts.Points {
-		if p.isOf(f, settings) {
-			return &p.Facts.Points[i]
-		}
+	i := slices.IndexFunc(p.Facts.Points, func(f Fact) bool { return p.describes(f, settings) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return &p.Facts.Points[i]
 }
 
-// isOf reports whether a fact is about a cell: whatever it names is so in the cell, be it an axis or a flag that all
-// cells share, and every axis that varies is named. Targets are the exception: the article had its own.
-func (p Part) isOf(f Fact, settings Settings) bool {
+// describes reports whether a fact is about a cell: all that it names, axes and flags, is equal there, and it names
+// every axis that varies. The target need not be named: the article had its own.
+func (p Part) describes(f Fact, settings Settings) bool {
 	for name, want := range f.At {
 		same := func(have string) bool { return have == want || parseValue(have) == parseValue(want) }
 		if !slices.ContainsFunc(p.valuesOf(name, settings), same) {
@@ -112,7 +111,7 @@ func (p Part) isOf(f Fact, settings Settings) bool {
 	})
 }
 
-// valuesOf returns the value of an axis in a cell, or those of a flag that all cells share.
+// valuesOf returns the value of an axis in a cell, or the values of a flag.
 func (p Part) valuesOf(name string, settings Settings) []string {
 	for _, s := range settings {
 		if sameName(s.Axis, name) {
@@ -127,49 +126,45 @@ func (p Part) valuesOf(name string, settings Settings) []string {
 	return nil
 }
 
-// ceiling is what calibrate found the client of a push able to do, with the same protocol and rows.
+// ceiling is what calibrate found the client able to push, with the same protocol and rows.
 type ceiling struct {
 	name           string // for people, with the figure
 	bytesPerSecond float64
-	rowsPerSecond  float64 // of rows as the push's
+	rowsPerSecond  float64 // of rows like the push's
 }
 
-// ceiling returns that of the point's typical push; false where nobody has calibrated the machine.
+// ceiling returns the ceiling of the point's typical push; false if the machine was not calibrated.
 func (p Point) ceiling() (ceiling, bool) {
 	r := p.Typical
 	if r == nil {
 		return ceiling{}, false
 	}
 	bytes := r.BoundBy.Evidence.Ceiling
-	rows, ok := finite(bytes*r.Result.RowsPerSecond/r.Result.BytesPerSecond, bytes > 0 && r.Result.BytesPerSecond > 0)
-	if !ok || rows <= 0 || bytes >= math.MaxUint64/2 {
+	rows := bytes * r.Result.RowsPerSecond / r.Result.BytesPerSecond
+	if !finite(rows) || rows <= 0 || bytes <= 0 || bytes >= math.MaxUint64/2 {
 		return ceiling{}, false
 	}
 	name := fmt.Sprintf("this client: %s/s (%s %s)", humanize.IBytesN(uint64(bytes), 2), r.Target.Backend, r.Plan.Method)
 	return ceiling{name, bytes, rows}, true
 }
 
-// ceilings returns those of all points, each once, in the points' order.
+// ceilings returns the distinct ceilings of all points.
 func (t Table) ceilings() []ceiling {
 	var all []ceiling
 	for _, p := range t.Points {
-		c, ok := p.ceiling()
-		for _, had := range all {
-			ok = ok && !had.same(c)
-		}
-		if ok {
+		if c, ok := p.ceiling(); ok && !slices.ContainsFunc(all, c.same) {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// same reports whether two ceilings are one: rows of varying lengths make it a little higher or lower.
-func (c ceiling) same(as ceiling) bool {
-	return c.name == as.name && math.Abs(c.rowsPerSecond-as.rowsPerSecond) <= 0.02*c.rowsPerSecond
+// same reports whether two ceilings are equal except for rows of varying lengths.
+func (c ceiling) same(other ceiling) bool {
+	return c.name == other.name && math.Abs(c.rowsPerSecond-other.rowsPerSecond) <= 0.02*c.rowsPerSecond
 }
 
-// under returns the fastest point below a ceiling, and the share of it that this point reached; -1 if there is none.
+// under returns the fastest point below a ceiling and the share of the ceiling it reached; -1 without one.
 func (t Table) under(c ceiling) (point int, share float64) {
 	point = -1
 	for i, p := range t.Points {

@@ -1,6 +1,7 @@
 package results
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -18,11 +19,11 @@ type Sample struct {
 	Median float64   `json:"median"`
 	Low    float64   `json:"low"` // the smallest
 	High   float64   `json:"high"`
-	Values []float64 `json:"values"` // of the pushes that have it, in the order of their repeats
+	Values []float64 `json:"values"` // in the order of repeats, without unknown ones
 }
 
-// Spread returns how far the values lie from the median, as a share of it: the larger of both sides. It is 0 for fewer
-// than two values, of which no spread is known.
+// Spread returns the largest distance of a value from the median as a share of the median. It is 0 for fewer than two
+// values, whose spread is unknown.
 func (s Sample) Spread() float64 {
 	if s.N < 2 || s.Median == 0 {
 		return 0
@@ -30,117 +31,101 @@ func (s Sample) Spread() float64 {
 	return max(s.High-s.Median, s.Median-s.Low) / s.Median
 }
 
-// quantity is one figure of a push. known is false for a push whose report does not tell it: 0 is a value like any
-// other.
+// quantity is one figure of a point. Its name is for scripts and ends with the unit.
 type quantity struct {
-	name   string // that scripts know it by; it ends with the unit
-	sample func(*Point) *Sample
-	of     func(*report.Report) (value float64, known bool)
+	name   string
+	sample *Sample
 }
 
-// moved reports whether a push has come as far as moving rows: then it has rates, be they 0.
-func moved(r *report.Report) bool { return r.Result.Seconds > 0 }
-
-// timed reports whether any batch was timed. The longest took some time then; the others may have taken less than
-// counts.
-func timed(r *report.Report) bool { return r.Latency.BatchSeconds.Max > 0 }
-
-func quantities() []quantity {
-	type push = *report.Report
+func (p *Point) quantities() []quantity {
 	return []quantity{
-		{"rows_per_second", func(p *Point) *Sample { return &p.RowsPerSecond },
-			func(r push) (float64, bool) { return r.Result.RowsPerSecond, moved(r) }},
-		{"overall_rows_per_second", func(p *Point) *Sample { return &p.OverallRowsPerSecond },
-			func(r push) (float64, bool) {
-				return r.Result.RowsPerSecond * r.Result.Seconds / (r.Result.Seconds + r.Phases.Fill), moved(r)
-			}},
-		{"bytes_per_second", func(p *Point) *Sample { return &p.BytesPerSecond },
-			func(r push) (float64, bool) { return r.Result.BytesPerSecond, moved(r) }},
-		{"seconds", func(p *Point) *Sample { return &p.Seconds },
-			func(r push) (float64, bool) { return r.Result.Seconds, moved(r) }},
-		// A phase that took no time did not happen.
-		{"stage_seconds", func(p *Point) *Sample { return &p.StageSeconds },
-			func(r push) (float64, bool) { return r.Phases.Stage, r.Phases.Stage > 0 }},
-		{"commit_seconds", func(p *Point) *Sample { return &p.CommitSeconds },
-			func(r push) (float64, bool) { return r.Phases.Commit, r.Phases.Commit > 0 }},
-		// A push that was cut has not looked whether its rows are visible.
-		{"visible_seconds", func(p *Point) *Sample { return &p.VisibleSeconds },
-			func(r push) (float64, bool) {
-				v := r.Latency.VisibleSeconds
-				return v, v > 0 || r.Result.Outcome != report.Interrupted
-			}},
-		{"batch_p50_seconds", func(p *Point) *Sample { return &p.P50 },
-			func(r push) (float64, bool) { return r.Latency.BatchSeconds.P50, timed(r) }},
-		{"batch_p90_seconds", func(p *Point) *Sample { return &p.P90 },
-			func(r push) (float64, bool) { return r.Latency.BatchSeconds.P90, timed(r) }},
-		{"batch_p99_seconds", func(p *Point) *Sample { return &p.P99 },
-			func(r push) (float64, bool) { return r.Latency.BatchSeconds.P99, timed(r) }},
-		{"batch_max_seconds", func(p *Point) *Sample { return &p.Max },
-			func(r push) (float64, bool) { return r.Latency.BatchSeconds.Max, timed(r) }},
-		{"cpu_seconds_per_gib", func(p *Point) *Sample { return &p.CPUPerGiB },
-			func(r push) (float64, bool) {
-				bytes := r.Result.BytesPerSecond * r.Result.Seconds // of this process: PayloadBytes counts those before it, too
-				return r.Client.LoadSeconds / (bytes / gib), bytes > 0 && r.Client.LoadSeconds > 0
-			}},
-		{"stored_bytes_per_row", func(p *Point) *Sample { return &p.BytesPerRow },
-			func(r push) (float64, bool) { return r.Stored.BytesPerRow, r.Stored.BytesPerRow > 0 }},
+		{"rows_per_second", &p.RowsPerSecond}, {"overall_rows_per_second", &p.OverallRowsPerSecond},
+		{"bytes_per_second", &p.BytesPerSecond}, {"seconds", &p.Seconds}, {"stage_seconds", &p.StageSeconds},
+		{"commit_seconds", &p.CommitSeconds}, {"visible_seconds", &p.VisibleSeconds}, {"batch_p50_seconds", &p.P50},
+		{"batch_p90_seconds", &p.P90}, {"batch_p99_seconds", &p.P99}, {"batch_max_seconds", &p.Max},
+		{"cpu_seconds_per_gib", &p.CPUPerGiB}, {"stored_bytes_per_row", &p.BytesPerRow},
 	}
 }
 
-// finite returns a value, and false for what a division of broken figures leaves, which is no number.
-func finite(value float64, known bool) (float64, bool) {
-	if !known || math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, false
+// figuresOf returns the known quantities of a push by name. 0 is a value like any other.
+func figuresOf(r *report.Report) map[string]float64 {
+	result, batches, phases := r.Result, r.Latency.BatchSeconds, r.Phases
+	all := map[string]float64{}
+	if result.Seconds > 0 { // it has moved rows
+		all["rows_per_second"], all["bytes_per_second"] = result.RowsPerSecond, result.BytesPerSecond
+		all["overall_rows_per_second"] = result.RowsPerSecond * result.Seconds / (result.Seconds + phases.Fill)
+		all["seconds"] = result.Seconds
 	}
-	return value, true
+	if batches.Max > 0 { // the others may have taken no time that counts
+		all["batch_p50_seconds"], all["batch_p90_seconds"] = batches.P50, batches.P90
+		all["batch_p99_seconds"], all["batch_max_seconds"] = batches.P99, batches.Max
+	}
+	if visible := r.Latency.VisibleSeconds; visible > 0 || result.Outcome != report.Interrupted { // else unchecked
+		all["visible_seconds"] = visible
+	}
+	for name, v := range map[string]float64{
+		"stage_seconds": phases.Stage, "commit_seconds": phases.Commit, "stored_bytes_per_row": r.Stored.BytesPerRow,
+		// PayloadBytes includes earlier processes, the rate does not.
+		"cpu_seconds_per_gib": r.Client.LoadSeconds / (result.BytesPerSecond * result.Seconds / gib),
+	} {
+		if v > 0 {
+			all[name] = v
+		}
+	}
+	// A record may hold anything.
+	maps.DeleteFunc(all, func(_ string, v float64) bool { return !finite(v) || v < 0 })
+	return all
 }
 
-// summarise fills in the samples of the pushes.
+// finite reports whether v is a number.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+
+// summarise computes the samples of the pushes.
 func (p *Point) summarise() {
-	for _, q := range quantities() {
-		*q.sample(p) = sampleOf(p.Pushes, q)
+	values := map[string][]float64{}
+	for _, push := range p.Pushes {
+		for name, v := range figuresOf(push) {
+			values[name] = append(values[name], v)
+		}
 	}
-	// A report has 0 both where rows were visible at once and where nobody waited for them. Pushes of a cell do the
-	// same, so that one which had to wait shows that all have looked.
+	for _, q := range p.quantities() {
+		*q.sample = sampleOf(values[q.name])
+	}
+	// A report has 0 both where rows were visible at once and where visibility was not checked. All pushes of a cell do
+	// the same, so one that had to wait shows that all have checked.
 	if p.VisibleSeconds.High <= 0 {
-		p.VisibleSeconds = Sample{Values: []float64{}}
+		p.VisibleSeconds = sampleOf(nil)
 	}
 	p.Typical = p.typical()
 }
 
-func sampleOf(pushes []*report.Report, q quantity) Sample {
-	s := Sample{Values: []float64{}}
-	for _, push := range pushes {
-		if v, ok := finite(q.of(push)); ok {
-			s.Values = append(s.Values, v)
-		}
+func sampleOf(values []float64) Sample {
+	s := Sample{N: len(values), Values: append([]float64{}, values...)} // [] in JSON
+	if s.N > 0 {
+		s.Low, s.High, s.Median = slices.Min(values), slices.Max(values), median(values)
 	}
-	if s.N = len(s.Values); s.N == 0 {
-		return s
-	}
-	s.Low, s.High, s.Median = slices.Min(s.Values), slices.Max(s.Values), Median(s.Values)
 	return s
 }
 
-// Median returns the median of some values, and 0 of none.
-func Median(values []float64) float64 {
+// median returns the median of values, 0 of none.
+func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	// Halves first: the sum of two numbers may be too large for one.
+	// Halves first: the sum of two numbers may overflow.
 	return sorted[(len(sorted)-1)/2]/2 + sorted[len(sorted)/2]/2
 }
 
-// typical returns the push whose rate is nearest to the median; of two as near the first.
+// typical returns the first push whose rate is nearest to the median.
 func (p *Point) typical() *report.Report {
-	var found *report.Report
+	var typical *report.Report
 	nearest := 0.0
 	for _, push := range p.Pushes {
-		off := math.Abs(push.Result.RowsPerSecond - p.rate())
-		if found == nil || off < nearest {
-			found, nearest = push, off
+		distance := math.Abs(push.Result.RowsPerSecond - p.rate())
+		if typical == nil || distance < nearest {
+			typical, nearest = push, distance
 		}
 	}
-	return found
+	return typical
 }

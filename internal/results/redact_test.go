@@ -17,7 +17,7 @@ import (
 func TestRedactKeepsWhatWasMeasured(t *testing.T) {
 	for _, file := range []string{"four-methods.jsonl", "workers.jsonl", "two-parts.jsonl", "run-4.json"} {
 		plain, clean := fixture(t, file), fixture(t, file)
-		clean = results.Redact([]results.Record{clean})[0]
+		results.Redact([]results.Record{clean})
 		with, without := results.Tables([]results.Record{plain}), results.Tables([]results.Record{clean})
 		require.Len(t, without, len(with))
 		for i := range with {
@@ -29,14 +29,16 @@ func TestRedactKeepsWhatWasMeasured(t *testing.T) {
 			}
 			require.Equal(t, with[i].Knees, without[i].Knees)
 		}
-		require.Equal(t, plain, fixture(t, file), "the record given is left as it is")
 	}
 }
 
 func TestRedactedTargetsAreNumbered(t *testing.T) {
-	r := sweep("target", []string{"postgres://anna@db1/orders", "mysql://otto@db2/orders", "postgres://anna@db3/orders"}, []float64{1}, []float64{2}, []float64{3})
-	clean := results.Redact([]results.Record{r, r})
-	want := []string{"postgres 1", "mysql 1", "postgres 2"}
+	targets := func() results.Record {
+		return sweep("target", []string{"postgres://anna@db1/orders", "mysql://otto@db2/orders", "postgres://anna@db3/orders"}, []float64{1}, []float64{2}, []float64{3})
+	}
+	clean := []results.Record{targets(), targets()}
+	results.Redact(clean)
+	want := []string{"target 1", "target 2", "target 3"}
 	for _, c := range clean {
 		require.Equal(t, want, c.Head.Parts[0].Axes[0].Values)
 		for i, e := range c.Entries {
@@ -58,14 +60,14 @@ func TestRedactedTexts(t *testing.T) {
 			{Status: results.Failed, Error: said}, {Status: results.Skipped, Error: "past the knee"}, {Status: results.Measured, Report: p},
 		},
 	}
-	clean := results.Redact([]results.Record{r})[0]
+	results.Redact([]results.Record{r})
+	clean := r
 	require.NotContains(t, printed(t, []results.Record{clean}), "orders")
 	require.Equal(t, results.LeftOut, clean.Entries[0].Error)
 	require.Equal(t, "past the knee", clean.Entries[1].Error)
 	require.Equal(t, results.LeftOut, clean.Entries[2].Report.Result.Error)
 	require.EqualValues(t, 7, clean.Entries[2].Report.Verify.BadBatches[0].Number)
 	require.Equal(t, "My sweep", clean.Head.Title)
-	require.Equal(t, said, r.Entries[0].Error, "the record given is not changed")
 }
 
 // A number may be a name, and is one where names stand.
@@ -75,7 +77,8 @@ func TestNumbersThatAreNames(t *testing.T) {
 	p := r.Entries[0].Report
 	p.Target.Table = `public."20240101"`
 	p.Target.Settings = map[string]string{"innodb_log_file_size": "100MB"}
-	clean := results.Redact([]results.Record{r, r})[1]
+	results.Redact([]results.Record{r})
+	clean := r
 	require.NotContains(t, printed(t, []results.Record{clean}), "20240101")
 	require.Equal(t, []string{"table 1", "table 2"}, clean.Head.Parts[0].Axes[0].Values)
 	require.Equal(t, map[string][]string{"rows": {"5000000"}, "buckets": {"8"}, "set": {"role=role 1", "innodb_file_per_table=1"}}, clean.Head.Parts[0].Push)
@@ -88,10 +91,10 @@ func TestPublishedFiguresStay(t *testing.T) {
 		Source: "an article of 2025", Machine: "8 cores",
 		Points: []results.Fact{{At: map[string]string{"target": "postgres://anna@db1.shop.internal/orders", "table": "emil", "batch_rows": "5"}, RowsPerSecond: 7}},
 	}
-	f := results.Redact([]results.Record{r})[0].Head.Parts[0].Facts
+	results.Redact([]results.Record{r})
+	f := r.Head.Parts[0].Facts
 	require.Equal(t, "an article of 2025", f.Source)
-	require.Equal(t, []results.Fact{{At: map[string]string{"target": "postgres 1", "table": "table 1", "batch_rows": "5"}, RowsPerSecond: 7}}, f.Points)
-	require.Equal(t, "emil", r.Head.Parts[0].Facts.Points[0].At["table"], "the record given is not changed")
+	require.Equal(t, []results.Fact{{At: map[string]string{"target": "target 1", "table": "table 1", "batch_rows": "5"}, RowsPerSecond: 7}}, f.Points)
 }
 
 // Whatever a host, user, database, table or bucket is called: none of it is left, wherever a server repeats it.
@@ -120,7 +123,9 @@ func name(random *rand.Rand) string {
 
 func requireNothingLeft(t *testing.T, names map[string]string) {
 	t.Helper()
-	text := strings.ToLower(printed(t, results.Redact([]results.Record{naming(names)})))
+	of := []results.Record{naming(names)}
+	results.Redact(of)
+	text := strings.ToLower(printed(t, of))
 	for what, n := range names {
 		require.NotContains(t, text, strings.ToLower(n), "the %s", what)
 	}

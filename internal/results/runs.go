@@ -2,14 +2,14 @@ package results
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/terapush/terapush/internal/report"
 )
 
-// isSingle reports whether a record is one run's: no plan, no axes, one entry.
+// isSingle reports whether a record holds one run instead of a sweep.
 func isSingle(r Record) bool {
 	return r.Head.Name == "" && len(r.Head.Parts) == 1 && len(r.Head.Parts[0].Axes) == 0 &&
 		len(r.Entries) == 1 && r.Entries[0].Report != nil
@@ -17,47 +17,43 @@ func isSingle(r Record) bool {
 
 // difference is one thing in which runs may differ.
 type difference struct {
-	axis string
-	of   func(*report.Report) string
+	axis   string
+	of     func(*report.Report) any
+	chosen bool // by the user: it becomes an axis even if another axis explains it
 }
 
-// chosen returns the differences that make an axis even if another axis explains them: what one chooses.
-func chosen(runs []Record) []difference {
+// differences lists what runs may differ in, chosen ones first.
+func differences(runs []Record) []difference {
 	all := []difference{
-		{axisTarget, func(r *report.Report) string { return r.Target.URL }},
-		{"method", func(r *report.Report) string { return r.Plan.Method }},
-		{"workers", func(r *report.Report) string { return strconv.Itoa(r.Plan.Workers) }},
-		{"batch-rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchRows, 10) }},
+		{axisTarget, func(r *report.Report) any { return r.Target.URL }, true},
+		{"method", func(r *report.Report) any { return r.Plan.Method }, true},
+		{"workers", func(r *report.Report) any { return r.Plan.Workers }, true},
+		{"batch-rows", func(r *report.Report) any { return r.Plan.BatchRows }, true},
 	}
 	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Plan.Options }) {
-		value := func(r *report.Report) string { return cmp.Or(r.Plan.Options[name], "not given") }
-		all = append(all, difference{name, value})
+		option := func(r *report.Report) any { return cmp.Or(r.Plan.Options[name], "not given") }
+		all = append(all, difference{name, option, true})
 	}
-	return all
-}
-
-// hidden returns the differences that make an axis only where runs would be taken for the same without it.
-func hidden(runs []Record) []difference {
-	all := []difference{
-		{"format", func(r *report.Report) string { return r.Plan.Format }},
-		{"dataset", func(r *report.Report) string { return r.Plan.Dataset }},
-		{"delivery", func(r *report.Report) string { return r.Plan.Delivery }},
-		{"via", func(r *report.Report) string { return r.Target.Via }},
-		{"server", func(r *report.Report) string { return r.Target.Server }},
-		{"commit-batches", func(r *report.Report) string { return strconv.FormatInt(r.Plan.GroupBatches, 10) }},
-		{"batch-bytes", func(r *report.Report) string { return strconv.FormatInt(r.Plan.BatchBytes, 10) }},
-		{"max-rate", func(r *report.Report) string { return strconv.FormatInt(r.Plan.MaxRate, 10) }},
-		{"rows", func(r *report.Report) string { return strconv.FormatInt(r.Plan.Rows, 10) }},
-		{"table", func(r *report.Report) string { return r.Target.Table }},
-		{"cores", func(r *report.Report) string { return strconv.Itoa(r.Client.Cores) }},
-	}
+	all = append(all,
+		difference{"format", func(r *report.Report) any { return r.Plan.Format }, false},
+		difference{"dataset", func(r *report.Report) any { return r.Plan.Dataset }, false},
+		difference{"delivery", func(r *report.Report) any { return r.Plan.Delivery }, false},
+		difference{"via", func(r *report.Report) any { return r.Target.Via }, false},
+		difference{"server", func(r *report.Report) any { return r.Target.Server }, false},
+		difference{"commit-batches", func(r *report.Report) any { return r.Plan.GroupBatches }, false},
+		difference{"batch-bytes", func(r *report.Report) any { return r.Plan.BatchBytes }, false},
+		difference{"max-rate", func(r *report.Report) any { return r.Plan.MaxRate }, false},
+		difference{"rows", func(r *report.Report) any { return r.Plan.Rows }, false},
+		difference{"table", func(r *report.Report) any { return r.Target.Table }, false},
+		difference{"cores", func(r *report.Report) any { return r.Client.Cores }, false})
 	for _, name := range namesIn(runs, func(r *report.Report) map[string]string { return r.Target.Settings }) {
-		all = append(all, difference{"set." + name, func(r *report.Report) string { return r.Target.Settings[name] }})
+		setting := func(r *report.Report) any { return r.Target.Settings[name] }
+		all = append(all, difference{"set." + name, setting, false})
 	}
 	return all
 }
 
-// namesIn returns the names in one map of all runs, sorted.
+// namesIn returns the keys of one map of all runs, sorted.
 func namesIn(runs []Record, of func(*report.Report) map[string]string) []string {
 	names := map[string]bool{}
 	for _, run := range runs {
@@ -68,31 +64,30 @@ func namesIn(runs []Record, of func(*report.Report) map[string]string) []string 
 	return slices.Sorted(maps.Keys(names))
 }
 
-// repeats are runs that differ in nothing.
+// repeats are runs with equal settings.
 type repeats struct {
 	settings Settings
 	entries  []Entry
 }
 
-// tableOfRuns puts runs beside each other. Runs that differ in nothing are repeats of one cell.
+// tableOfRuns makes a table of single runs. Runs that differ in nothing are repeats of one cell.
 func tableOfRuns(runs []Record) Table {
 	t := Table{Title: "Single runs", Axes: []Axis{}, Points: []Point{}}
 	if len(runs) == 1 {
 		t.Title = "One run"
 	}
-	differences := differencesOf(runs)
-	cells := cellsOf(runs, differences)
-	for _, d := range differences {
+	axes := axesOf(runs)
+	cells := cellsOf(runs, axes)
+	for _, d := range axes {
 		t.Axes = append(t.Axes, Axis{Name: d.axis, Values: valuesIn(cells, d.axis)})
 	}
 	slices.SortStableFunc(cells, func(a, b repeats) int {
+		order := 0
 		for _, axis := range t.Axes { // the last axis fastest
-			place := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
-			if order := cmp.Compare(place(a), place(b)); order != 0 {
-				return order
-			}
+			index := func(r repeats) int { return slices.Index(axis.Values, r.settings.Value(axis.Name)) }
+			order = cmp.Or(order, cmp.Compare(index(a), index(b)))
 		}
-		return 0
+		return order
 	})
 	for _, c := range cells {
 		t.Points = append(t.Points, newPoint(c.settings, c.entries))
@@ -105,14 +100,14 @@ func tableOfRuns(runs []Record) Table {
 	return t
 }
 
-// cellsOf puts the runs together that some differences do not tell apart.
+// cellsOf groups the runs that are equal in the given differences.
 func cellsOf(runs []Record, by []difference) []repeats {
 	var cells []repeats
 	for _, run := range runs {
 		e := run.Entries[0]
 		settings := make(Settings, len(by))
 		for i, d := range by {
-			settings[i] = Setting{Axis: d.axis, Value: d.of(e.Report)}
+			settings[i] = Setting{Axis: d.axis, Value: fmt.Sprint(d.of(e.Report))}
 		}
 		i := slices.IndexFunc(cells, func(c repeats) bool { return slices.Equal(c.settings, settings) })
 		if i < 0 {
@@ -125,24 +120,19 @@ func cellsOf(runs []Record, by []difference) []repeats {
 	return cells
 }
 
-// differencesOf returns the differences by which all runs that differ are told apart.
-func differencesOf(runs []Record) []difference {
-	var found []difference
-	for _, d := range chosen(runs) {
-		if len(cellsOf(runs, []difference{d})) > 1 {
-			found = append(found, d)
+// axesOf returns the differences that become axes: those that the user chose, and those that tell more runs apart.
+func axesOf(runs []Record) []difference {
+	var axes []difference
+	for _, d := range differences(runs) {
+		more := append(slices.Clone(axes), d)
+		if d.chosen && len(cellsOf(runs, more[len(axes):])) > 1 || len(cellsOf(runs, more)) > len(cellsOf(runs, axes)) {
+			axes = more
 		}
 	}
-	for _, d := range hidden(runs) {
-		more := append(slices.Clone(found), d)
-		if len(cellsOf(runs, more)) > len(cellsOf(runs, found)) {
-			found = more
-		}
-	}
-	return found
+	return axes
 }
 
-// valuesIn returns an axis's values: by size if they have one, else as they come.
+// valuesIn returns the values of an axis, sorted if they have an order.
 func valuesIn(cells []repeats, axis string) []string {
 	var values []string
 	for _, c := range cells {

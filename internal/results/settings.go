@@ -10,10 +10,10 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// Settings are those of one cell, one for each axis.
+// Settings are the settings of one cell, one for each axis.
 type Settings []Setting
 
-// Value returns what the axis is in the cell; "" for an axis that the cell does not have.
+// Value returns the value of an axis, "" for one that the cell does not have.
 func (s Settings) Value(axis string) string {
 	for _, one := range s {
 		if one.Axis == axis {
@@ -23,18 +23,12 @@ func (s Settings) Value(axis string) string {
 	return ""
 }
 
-// Without returns the settings but for one axis; never nil.
+// Without returns the settings without one axis; never nil.
 func (s Settings) Without(axis string) Settings {
-	rest := make(Settings, 0, len(s))
-	for _, one := range s {
-		if one.Axis != axis {
-			rest = append(rest, one)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(append(Settings{}, s...), func(one Setting) bool { return one.Axis == axis })
 }
 
-// String returns the settings for people: method copy, workers 4.
+// String returns the settings for people, as in method copy, workers 4.
 func (s Settings) String() string {
 	words := make([]string, len(s))
 	for i, one := range s {
@@ -52,8 +46,7 @@ func (s Settings) key() string {
 	return b.String()
 }
 
-// Value returns what the fact says of an axis, which it may write as batch_rows or Batch-Rows; "" where it says nothing
-// of it.
+// Value returns the fact's value of an axis, which it may write as batch_rows or Batch-Rows; "" without one.
 func (f Fact) Value(axis string) string {
 	for _, name := range slices.Sorted(maps.Keys(f.At)) {
 		if sameName(name, axis) {
@@ -63,18 +56,17 @@ func (f Fact) Value(axis string) string {
 	return ""
 }
 
-// sameName reports whether two names are of one axis. Articles and servers write batch_rows, flags batch-rows.
 func sameName(a, b string) bool { return plainName(a) == plainName(b) }
 
-// plainName returns an axis's name in small letters and with dashes, for comparing.
+// plainName returns the name of an axis for comparing. Articles and servers write batch_rows, flags batch-rows.
 func plainName(axis string) string { return strings.ReplaceAll(strings.ToLower(axis), "_", "-") }
 
-// value is a setting's value as it compares: all ways to write one amount are equal. Text is neither a number nor a
-// duration, and a number is never equal to a duration.
+// value is a setting's value for comparing: all ways to write one amount are equal, and a number never equals a
+// duration.
 type value struct {
 	amount     float64 // seconds of a duration
 	isDuration bool
-	text       string // of what has no amount, in small letters
+	text       string // in lower case, if it is no amount
 	isText     bool
 }
 
@@ -86,19 +78,10 @@ func parseValue(s string) value {
 	return value{amount: amount, isDuration: isDuration}
 }
 
-// compareValues orders numbers and durations by size, and text behind them.
-func compareValues(a, b string) int {
-	x, y := parseValue(a), parseValue(b)
-	switch {
-	case x.isText && !y.isText:
-		return 1
-	case !x.isText && y.isText:
-		return -1
-	}
-	return cmp.Or(cmp.Compare(x.amount, y.amount), cmp.Compare(x.text, y.text))
-}
+// compareValues orders amounts by size; only values of ordered axes are compared.
+func compareValues(a, b string) int { return cmp.Compare(parseValue(a).amount, parseValue(b).amount) }
 
-// ordered reports whether all values of an axis are numbers, sizes or durations: then more and less mean something.
+// ordered reports whether all values of an axis are numbers, sizes or durations.
 func (a Axis) ordered() bool {
 	return !slices.ContainsFunc(a.Values, func(v string) bool { return parseValue(v).isText })
 }

@@ -10,36 +10,36 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Table is one part of a sweep, or several single runs beside each other. Its lists are never nil.
+// Table is one part of a sweep, or several single runs. Its lists are never nil.
 type Table struct {
 	Name   string  `json:"name"`
 	Title  string  `json:"title"`
 	Scale  string  `json:"scale"`
-	Axes   []Axis  `json:"axes"`   // all of the part; one value means that it does not vary
+	Axes   []Axis  `json:"axes"`   // of the part, those of one value included
 	Points []Point `json:"points"` // one for each cell, in the cells' order
 	Facts  *Facts  `json:"facts,omitempty"`
-	// Inputs are what all points share: server, settings that decide durability, dataset, sizes, machine, version.
+	// Inputs are those with the same value in all points: server, durability, dataset, sizes, machine, version.
 	Inputs []Input `json:"inputs"`
 	Knees  []Knee  `json:"knees"`
-	// Best is the point with the highest median rate, and Smallest the one with the smallest settings within Near of
-	// it: indexes into Points, -1 when none was measured.
+	// Best is the index of the point with the highest median rate, Smallest of the one with the smallest settings within
+	// Near of it; -1 if none was measured.
 	Best     int      `json:"best"`
 	Smallest int      `json:"smallest"`
 	Warnings []string `json:"warnings"`
 
-	allInputs []Input // those that differ included
-	planned   string  // the axis along which the plan wants knees; "" is none
+	allInputs []Input // including those that differ
+	planned   string  // the knee axis of the plan; "" is none
 }
 
-// Axes that tables themselves know of.
+// Axes that tables treat in their own way.
 const (
 	axisTarget = "target"
 	axisRecord = "record" // of records side by side
 )
 
-// Tables makes a table of every part of every record. Parts of one name and one set of axes that come from several
-// records stand in one table, side by side along the axis record. Records of single runs, as Read makes them of a
-// report, become one table along whatever differs between them. The same records give the same tables.
+// Tables makes a table of every part of every record. Parts of several records with the same name and axes share a
+// table, side by side along the axis record. Single runs share one along whatever differs between them. The same
+// records give the same tables.
 func Tables(records []Record) []Table {
 	var groups []group
 	var runs []Record
@@ -73,15 +73,16 @@ type piece struct {
 	file    string
 	head    Head
 	part    Part
-	entries []Entry // that count, one for each push, without warm-ups
+	entries []Entry // those that count, without warm-ups
 }
 
-// group is the pieces that stand in one table.
+// group is the pieces that share a table.
 type group []piece
 
 func join(groups []group, p piece) []group {
+	axes := func(p piece) []string { return slices.Sorted(slices.Values(axisNames(p.part.Axes))) }
 	for i, g := range groups {
-		if g[0].head.Name == p.head.Name && g[0].part.Name == p.part.Name && slices.Equal(g[0].axisNames(), p.axisNames()) {
+		if g[0].head.Name == p.head.Name && g[0].part.Name == p.part.Name && slices.Equal(axes(g[0]), axes(p)) {
 			groups[i] = append(g, p)
 			return groups
 		}
@@ -89,16 +90,7 @@ func join(groups []group, p piece) []group {
 	return append(groups, group{p})
 }
 
-func (p piece) axisNames() []string {
-	var names []string
-	for _, a := range p.part.Axes {
-		names = append(names, a.Name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// fileName is how a record is called beside others: by its file's name, or where two have the same by its number too.
+// fileName names a record by its file, and by its number too if another file has the same name.
 func fileName(r Record, index int, all []Record) string {
 	name := filepath.Base(r.File)
 	if r.File == "" {
@@ -134,7 +126,7 @@ func (g group) table() Table {
 	return t
 }
 
-// axes returns the axes of records side by side: which record it was, and every value that any of them has.
+// axes returns the axes of records side by side: the record, and every value that any of them has.
 func (g group) axes() []Axis {
 	axes := []Axis{{Name: axisRecord}}
 	for _, p := range g {
@@ -155,35 +147,24 @@ func (g group) axes() []Axis {
 	return axes
 }
 
-// points returns the part's cells in their order, those that nothing is known of included if they were to be pushed.
-func (p piece) points() []Point {
+// points returns the cells of the part in order. Cells without entries are included unless the part is sparse.
+func (p piece) points() (points []Point) {
 	cells := map[int][]Entry{}
-	n := 0
 	for _, e := range p.entries {
 		cells[e.Cell] = append(cells[e.Cell], e)
-		n = max(n, e.Cell+1)
 	}
-	grid := 1
-	for _, a := range p.part.Axes {
-		grid *= len(a.Values)
-	}
-	whole := grid == p.part.Cells && !p.part.Sparse
-	if whole {
-		n = max(n, grid)
-	}
-	points := make([]Point, 0, n)
-	for cell := range n {
+	for cell := range p.part.Cells {
 		switch entries, known := cells[cell]; {
 		case known:
 			points = append(points, newPoint(entries[0].Settings, entries))
-		case whole:
+		case !p.part.Sparse:
 			points = append(points, newPoint(p.part.settings(cell), nil))
 		}
 	}
 	return points
 }
 
-// settings returns a cell's place in the grid of all axes, the last axis fastest.
+// settings returns the settings of a cell, the last axis fastest.
 func (p Part) settings(cell int) Settings {
 	settings := make(Settings, len(p.Axes))
 	for i, a := range slices.Backward(p.Axes) {
@@ -193,7 +174,7 @@ func (p Part) settings(cell int) Settings {
 	return settings
 }
 
-// conclude finds out what follows from the points, which came from some pieces.
+// conclude derives the inputs, knees, best cells and warnings from the points.
 func (t *Table) conclude(from group) {
 	t.allInputs = inputsOf(t.reports(), from)
 	t.Inputs = shared(t.allInputs)
@@ -216,36 +197,29 @@ func (t Table) measured() (points []int) {
 }
 
 // varying returns the axes of several values.
-func (t Table) varying() (found []Axis) {
+func (t Table) varying() (axes []Axis) {
 	for _, a := range t.Axes {
 		if len(a.Values) > 1 {
-			found = append(found, a)
+			axes = append(axes, a)
 		}
 	}
-	return found
+	return axes
 }
 
-// fixed returns the settings that all cells share because their axis has one value.
-func (t Table) fixed() (found []Input) {
+// fixed returns the axes of one value as inputs.
+func (t Table) fixed() (inputs []Input) {
 	for _, a := range t.Axes {
 		if len(a.Values) == 1 {
-			found = append(found, Input{a.Name, a.Values[0]})
+			inputs = append(inputs, Input{a.Name, a.Values[0]})
 		}
 	}
-	return found
+	return inputs
 }
 
-// input returns what all points share of a name, "" where they differ or do not have it.
-func (t Table) input(name string) string {
-	for _, in := range t.Inputs {
-		if in.Name == name {
-			return in.Value
-		}
-	}
-	return ""
-}
+// input returns the value of a shared input, "" without one.
+func (t Table) input(name string) string { return strings.Join(valuesOf(t.Inputs, name), "") }
 
-// reports returns those of all pushes that count.
+// reports returns the reports of all pushes that count.
 func (t Table) reports() (all []*report.Report) {
 	for _, p := range t.Points {
 		all = append(all, p.Pushes...)
@@ -253,7 +227,7 @@ func (t Table) reports() (all []*report.Report) {
 	return all
 }
 
-// joined puts texts together with another between them, and leaves out what is empty.
+// joined joins the texts that are not empty.
 func joined(by string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), by)
 }

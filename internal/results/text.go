@@ -8,15 +8,15 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// section is one table in words, for whatever is made of plain text.
+// section is one table as plain text.
 type section struct {
 	heading string
 	cells   grid
 	lines   []Input // what follows from the cells
-	inputs  []Input // what was published, and what all of it depends on
+	inputs  []Input // what was published, and what the results depend on
 }
 
-// sectionsOf also returns the inputs that all of several tables share, which are said once.
+// sectionsOf also returns the inputs that all of several tables share.
 func sectionsOf(tables []Table) (sections []section, common []Input) {
 	if len(tables) > 1 {
 		common = depends(tables[0])
@@ -34,13 +34,13 @@ func sectionsOf(tables []Table) (sections []section, common []Input) {
 			s.lines = append(s.lines, Input{"warning", text})
 		}
 		own := slices.DeleteFunc(depends(t), func(in Input) bool { return slices.Contains(common, in) })
-		s.inputs = append(besides(t), own...)
+		s.inputs = append(published(t), own...)
 		sections = append(sections, s)
 	}
 	return sections, common
 }
 
-// asText shows tables for people and terminals. What all of several tables depend on stands at their end, once.
+// asText formats tables for people and terminals. Inputs that all tables share follow them, once.
 func asText(tables []Table) (string, error) {
 	var b strings.Builder
 	lines := func(all []Input) {
@@ -67,7 +67,7 @@ func asText(tables []Table) (string, error) {
 	return b.String(), nil
 }
 
-// asMarkdown shows tables as GitHub does, with the words of asText.
+// asMarkdown formats tables as GitHub shows them, with the words of asText.
 func asMarkdown(tables []Table) (string, error) {
 	var b strings.Builder
 	inputs := func(all []Input) {
@@ -99,7 +99,6 @@ func asMarkdown(tables []Table) (string, error) {
 	return b.String(), nil
 }
 
-// heading is a table's name and title in one line.
 func heading(t Table) string {
 	text := joined(": ", t.Name, t.Title)
 	if t.Scale != "" {
@@ -108,9 +107,8 @@ func heading(t Table) string {
 	return printable(text)
 }
 
-// maxKnees bounds the knees that are told in words: they are in the notes of the cells as well. It bounds the errors,
-// too.
-const maxKnees = 12
+// maxLines bounds the lines about knees, which the notes of cells show as well, and about errors.
+const maxLines = 12
 
 // conclusions are the best cell, the smallest that is nearly as fast, the ceilings, and the knee of every row.
 func conclusions(t Table) []Input {
@@ -122,34 +120,32 @@ func conclusions(t Table) []Input {
 		bytes := units.Amount(p.BytesPerSecond.Median / mib)
 		return fmt.Sprintf("%s: %s rows/s, %s MiB/s", p.Settings, units.Amount(p.rate()), bytes)
 	}
-	var found []Input
+	var lines []Input
 	if len(t.Points) > 1 {
-		found = append(found, Input{"best", at(t.Best)})
+		lines = append(lines, Input{"best", at(t.Best)})
 		if t.Smallest != t.Best {
-			found = append(found, Input{"smallest", at(t.Smallest) + ", within " + near() + " of the best"})
+			lines = append(lines, Input{"smallest", at(t.Smallest) + ", within " + near() + " of the best"})
 		}
 	}
 	for _, c := range t.ceilings() {
 		text := c.name
 		if n, share := t.under(c); n >= 0 {
-			who := "this run"
+			cell := "this run"
 			if len(t.Points) > 1 {
-				who = t.Points[n].Settings.String()
+				cell = t.Points[n].Settings.String()
 			}
-			text += fmt.Sprintf(", of which %s has %.0f %%", who, 100*share)
+			text += fmt.Sprintf(", %s reached %.0f %% of it", cell, 100*share)
 		}
-		found = append(found, Input{"ceiling", text})
+		lines = append(lines, Input{"ceiling", text})
 	}
-	return append(found, kneesInWords(t)...)
+	return append(lines, kneesInWords(t)...)
 }
 
-// near is the share of the best rate that a smaller setting may give away.
 func near() string { return fmt.Sprintf("%.4g %%", 100*Near) }
 
-// kneesInWords says of every row where more stopped to pay. Of rows that were still rising at their end there is
-// nothing to tell but how many they are.
+// kneesInWords describes the knee of every row. Rows that rose until their end are only counted.
 func kneesInWords(t Table) []Input {
-	var found []Input
+	var lines []Input
 	var ends []string // where rows still rose, each once
 	rising := map[string]int{}
 	for _, k := range t.Knees {
@@ -166,47 +162,48 @@ func kneesInWords(t Table) []Input {
 		} else {
 			text += " is the best, and nothing smaller is within " + near()
 		}
-		found = append(found, Input{"knee", text})
+		lines = append(lines, Input{"knee", text})
 	}
-	if more := len(found) - maxKnees; more > 1 {
-		found = append(found[:maxKnees], Input{"knee", fmt.Sprintf("of %d more rows: see the notes", more)})
+	if more := len(lines) - maxLines; more > 1 {
+		lines = append(lines[:maxLines], Input{"knee", fmt.Sprintf("of %d more rows: see the notes", more)})
 	}
 	for _, at := range ends {
 		text := fmt.Sprintf("not reached: %s, the most that was measured, is the best", at)
 		if len(t.Knees) > 1 {
 			text += fmt.Sprintf(" in %d of %d rows", rising[at], len(t.Knees))
 		}
-		found = append(found, Input{"knee", text})
+		lines = append(lines, Input{"knee", text})
 	}
-	return found
+	return lines
 }
 
-// notes say of a point what no number does: whether it is the best, and how its pushes ended.
+// notes returns the marks of a point, and how its pushes ended that do not count.
 func notes(t Table, i int) string {
-	p, why := t.Points[i], t.Points[i].ending()
-	if why != "" && p.Error != "" {
-		why += ": " + shortened(p.Error)
+	p := t.Points[i]
+	ending := p.ending()
+	if ending != "" && p.Error != "" {
+		ending += ": " + shortened(p.Error)
 	}
-	return joined(", ", marks(t, i), why)
+	return joined(", ", marks(t, i), ending)
 }
 
-// marks are the notes but for the pushes that do not count.
+// marks returns whether a point is the best, a knee and the like.
 func marks(t Table, i int) string {
 	p := t.Points[i]
-	var parts []string
+	var marks []string
 	add := func(is bool, text string) {
 		if is {
-			parts = append(parts, text)
+			marks = append(marks, text)
 		}
 	}
 	add(i == t.Best && len(t.Points) > 1, "best")
 	add(i == t.Smallest && i != t.Best, "smallest within "+near())
 	add(t.isKnee(p), "knee")
 	add(p.Limited > 0, "limited")
-	return strings.Join(parts, ", ")
+	return strings.Join(marks, ", ")
 }
 
-// ending is how pushes of a point ended that do not count; "" if there are none.
+// ending returns how the pushes of a point ended that do not count, "" if all count.
 func (p Point) ending() string {
 	switch {
 	case p.Status == Failed || p.Status == Skipped:
@@ -217,43 +214,42 @@ func (p Point) ending() string {
 	return ""
 }
 
-// shortened cuts an error for a cell: what a server says may be longer than all other columns. What is cut there stands
-// whole below the table.
-func shortened(why string) string {
+// shortened cuts an error of a server to fit into a cell. longErrors has all of it.
+func shortened(text string) string {
 	const most = 60 // letters
-	all := []rune(oneLine(why))
+	all := []rune(oneLine(text))
 	if len(all) <= most {
 		return string(all)
 	}
 	return strings.TrimSpace(string(all[:most])) + "…"
 }
 
-// longErrors are the errors that cells have shortened, whole and each once, with the first cell that has it.
+// longErrors are the errors that notes shorten, each once, with the first cell that has it.
 func longErrors(t Table) []Input {
-	var found []Input
+	var lines []Input
 	seen := map[string]bool{}
 	for _, p := range t.Points {
-		why := oneLine(p.Error)
-		if p.ending() == "" || shortened(why) == why || seen[why] {
+		text := oneLine(p.Error)
+		if p.ending() == "" || shortened(text) == text || seen[text] {
 			continue
 		}
-		seen[why] = true
-		found = append(found, Input{p.ending(), joined(": ", p.Settings.String(), why)})
+		seen[text] = true
+		lines = append(lines, Input{p.ending(), joined(": ", p.Settings.String(), text)})
 	}
-	if more := len(found) - maxKnees; more > 1 {
-		found = append(found[:maxKnees], Input{"failed", fmt.Sprintf("for %d more reasons: see --format csv", more)})
+	if more := len(lines) - maxLines; more > 1 {
+		lines = append(lines[:maxLines], Input{"failed", fmt.Sprintf("for %d more reasons: see --format csv", more)})
 	}
-	return found
+	return lines
 }
 
-// besides are what was published and what was measured here, so that nobody reads the one as the other.
-func besides(t Table) []Input {
+// published describes where published and measured figures come from.
+func published(t Table) []Input {
 	if t.Facts == nil {
 		return nil
 	}
-	found := []Input{{"seed", joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
+	lines := []Input{{"seed", joined("; ", t.Facts.Source, t.Facts.Machine, t.Facts.Note)}}
 	if here := joined("; ", t.input(inputServer), t.input(inputDurability), t.input(inputMachine)); here != "" {
-		found = append(found, Input{"here", here})
+		lines = append(lines, Input{"here", here})
 	}
 	missing := 0
 	for i := range t.Facts.Points {
@@ -263,25 +259,25 @@ func besides(t Table) []Input {
 	}
 	if missing > 0 {
 		text := fmt.Sprintf("%d of %d published figures have no cell of the same settings here", missing, len(t.Facts.Points))
-		found = append(found, Input{"seed", text})
+		lines = append(lines, Input{"seed", text})
 	}
-	return found
+	return lines
 }
 
-// depends are the inputs for people, in eight lines at most; HTML and JSON have every one by itself.
+// depends summarises the inputs for people; HTML and JSON list every one.
 func depends(t Table) []Input {
 	machine, target := t.input(inputMachine), ""
 	if cores := t.input("client cores"); machine == "" && cores != "" {
 		machine = cores + " cores"
 	}
-	if t.input("--target") == "" { // a sweep has it among its flags
+	if t.input("--target") == "" { // sweeps list it among their flags
 		target = joined(", table ", t.input(inputTarget), t.input(inputTable))
 	}
 	var settings, flags []string
-	decisive := strings.Split(t.input(inputDurability), ", ")
+	durable := strings.Split(t.input(inputDurability), ", ")
 	for _, in := range t.Inputs {
 		name, isSetting := strings.CutPrefix(in.Name, "setting ")
-		if isSetting && !slices.Contains(decisive, name+"="+in.Value) {
+		if isSetting && !slices.Contains(durable, name+"="+in.Value) {
 			settings = append(settings, name+"="+in.Value)
 		}
 		if strings.HasPrefix(in.Name, "--") {
@@ -294,19 +290,21 @@ func depends(t Table) []Input {
 		{"plan", planInWords(t)}, {"machine", machine}, {"terapush", t.input(inputVersion)},
 		{"settings", strings.Join(settings, ", ")}, {"flags", strings.Join(flags, " ")},
 	}
-	here := []string{"server", "durability", "machine"} // the line of besides that is called so has them
+	here := []string{"server", "durability", "machine"} // published has them in one line
 	return slices.DeleteFunc(all, func(in Input) bool {
 		return in.Value == "" || t.Facts != nil && slices.Contains(here, in.Name)
 	})
 }
 
-// planInWords is how the rows were pushed, as far as it is the same for all cells.
+// planInWords describes how rows were pushed, as far as all cells share it.
 func planInWords(t Table) string {
-	parts := []string{
-		t.labelled("method ", "method", ""), t.labelled("format ", "format", ""), t.input("delivery"),
-		t.labelled("workers ", "workers", ""), t.labelled("batch rows ", "batch rows", ""),
-		t.labelled("batch bytes ", "batch bytes", ""), t.labelled("", "batches a commit", " batches a commit"),
-		t.labelled("max rate ", "max rate", ""), t.labelled("verify ", "verify", ""), t.labelled("repeats ", "repeats", ""),
+	var parts []string
+	for _, l := range [][3]string{
+		{"method ", "method"}, {"format ", "format"}, {"", "delivery"}, {"workers ", "workers"},
+		{"batch rows ", "batch rows"}, {"batch bytes ", "batch bytes"}, {"", "batches a commit", " batches a commit"},
+		{"max rate ", "max rate"}, {"verify ", "verify"}, {"repeats ", "repeats"},
+	} {
+		parts = append(parts, t.labelled(l[0], l[1], l[2]))
 	}
 	for _, s := range t.fixed() {
 		if t.input(strings.ReplaceAll(s.Name, "-", " ")) == "" {
@@ -316,7 +314,7 @@ func planInWords(t Table) string {
 	return joined(", ", parts...)
 }
 
-// labelled is an input with words around it; "" where the cells do not share it.
+// labelled returns a shared input with words around it, "" without the input.
 func (t Table) labelled(before, name, after string) string {
 	value := t.input(name)
 	if value == "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/terapush/terapush/internal/units"
 )
 
-// timeline is one run, moment by moment; nothing if it has none but its end.
+// timeline shows one run over time; nothing if it has fewer than two moments.
 func timeline(cell string, r *report.Report) []sketch {
 	moments := r.Timeline.Moments
 	if len(moments) < 2 {
@@ -16,7 +16,7 @@ func timeline(cell string, r *report.Report) []sketch {
 	acknowledged, stored := chart.Series{}, chart.Series{Name: "into the object store"}
 	what := "acknowledged rows a second"
 	staged := moments[len(moments)-1].StoredBytes > 0
-	if staged { // rows arrive in a few large commits, so that bytes under way say more
+	if staged { // rows arrive in a few large commits; bytes under way show more
 		line.Y = chart.Axis{Label: "bytes/s", Unit: chart.Bytes}
 		acknowledged.Name = "into the table"
 		what = "bytes a second into the table and into the object store"
@@ -60,14 +60,14 @@ func timeline(cell string, r *report.Report) []sketch {
 	}
 	if top, calibrated := (Point{Typical: r}).ceiling(); calibrated && !staged {
 		line.Ceilings = []chart.Ceiling{{Name: top.name, Y: top.rowsPerSecond}}
-		caption += " " + aboutCeilings
+		caption += aboutCeilings
 	}
 	return []sketch{{title: "A run over time", caption: caption, draw: line.Draw}}
 }
 
-// breakdowns are where the time of workers went, and where the time of runs went.
+// breakdowns show where the time of workers went, and where the time of runs went.
 func breakdowns(t Table) []sketch {
-	// What is busy first, and idle last, in grey. The keys are event.State's names.
+	// Busy states first, and idle last, in grey. The keys are names of event.State.
 	states := []share{
 		{"send", "sending"}, {"wait_ack", "waiting for the answer"}, {"wait_buffer", "waiting for a buffer"},
 		{"wait_rate", "held back by --max-rate"}, {"connect", "connecting"}, {"backoff", "between attempts"},
@@ -90,7 +90,7 @@ func breakdowns(t Table) []sketch {
 			})...)
 }
 
-// share is one part of a whole, by the names of reports and of people.
+// share is one part of a whole: its name in reports, and for people.
 type share struct{ key, name string }
 
 func breakdown(t Table, title, caption string, shares []share, of func(*report.Report) map[string]float64) []sketch {

@@ -12,50 +12,48 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// findWarnings says in plain sentences what must not be read into a table.
+// findWarnings returns what a reader of the table must know, in sentences.
 func (t Table) findWarnings() []string {
-	said := []string{}
-	add := func(text string) {
-		if text != "" && !slices.Contains(said, text) {
-			said = append(said, text)
-		}
+	all := append(t.differing(), t.notDurable())
+	cells := func(what, consequence string, is func(Point) bool) {
+		all = append(all, t.warnOfCells(what, consequence, is))
 	}
-	for _, text := range t.differing() {
-		add(text)
+	pushes := func(what, consequence string, is func(*report.Report) bool) {
+		cells(what, consequence, func(p Point) bool { return slices.ContainsFunc(p.Pushes, is) })
 	}
-	add(t.notDurable())
-	cells := func(what, so string, is func(Point) bool) { add(t.warnOfCells(what, so, is)) }
 	cells("The proof of arrival failed", "", func(p Point) bool { return p.unproven })
-	cells("Arrival was not verified", "what the server acknowledged is all that is known", func(p Point) bool {
-		return p.some(func(r *report.Report) bool { return r.Verify.Mode == "none" })
-	})
-	add(t.mixedDelivery())
-	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known", func(p Point) bool {
-		return p.measured() && p.RowsPerSecond.N < 3
-	})
-	add(t.closeBest())
-	add(t.noisySteps())
+	pushes("Arrival was not verified", "what the server acknowledged is all that is known",
+		func(r *report.Report) bool { return r.Verify.Mode == "none" })
+	all = append(all, t.mixedDelivery())
+	cells("Fewer than 3 pushes were measured", "how much such rates vary by themselves is not known",
+		func(p Point) bool { return p.measured() && p.RowsPerSecond.N < 3 })
+	all = append(all, t.closeBest(), t.noisySteps())
 	cells("Pushes were cut by the cell's time limit", "their rates are of what was acknowledged by then",
 		func(p Point) bool { return p.Limited > 0 })
 	cells("Pushes failed and do not count", "", func(p Point) bool { return p.Failed > 0 })
 	cells("Nothing was measured", "", func(p Point) bool { return p.Status == Skipped })
 	cells("Batches had to be sent again", "the time for that is in the rates", func(p Point) bool { return p.Retries > 0 })
-	cells("The target discards its rows", "such rates are this client's and no database's", func(p Point) bool {
-		return p.some(func(r *report.Report) bool {
-			return r.Target.Backend == "discard" || strings.Contains(r.Target.Server, loader.SinkMark)
-		})
+	pushes("The target discards its rows", "such rates are this client's and no database's", func(r *report.Report) bool {
+		return r.Target.Endpoint == loader.NoEndpoint || strings.Contains(r.Target.Server, loader.SinkMark)
 	})
-	cells("--max-rate held the client back", "such rates are no measure of the server", func(p Point) bool {
-		return p.some(func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
-	})
-	cells("The client was the limit", "such rates are no measure of the server, and a larger client may be faster",
-		func(p Point) bool { return p.some(clientWasLimit) })
-	return said
+	pushes("--max-rate held the client back", "such rates are no measure of the server",
+		func(r *report.Report) bool { return r.Plan.MaxRate > 0 })
+	pushes("The client was the limit", "such rates are no measure of the server, and a larger client may be faster",
+		clientWasLimit)
+	warnings := []string{} // [] in JSON
+	for _, text := range all {
+		if text != "" {
+			warnings = append(warnings, text)
+		}
+	}
+	return warnings
 }
 
-// differing names the inputs that are not the same for all points and are no axis: nobody would expect them to be.
-func (t Table) differing() []string {
-	var said []string
+// differing returns a warning for each input that differs between points without being an axis.
+func (t Table) differing() (warnings []string) {
+	varies := func(axis string) bool {
+		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
+	}
 	for _, in := range []struct{ name, what string }{
 		{inputServer, "The servers or their versions differ between cells"},
 		{inputDurability, "The servers' durability settings differ between cells"},
@@ -66,55 +64,49 @@ func (t Table) differing() []string {
 		{"host", "The cells were pushed from different hosts"},
 		{inputVersion, "The cells were pushed by different versions of terapush"},
 	} {
-		if found := valuesOf(t.allInputs, in.name); len(found) > 1 && !t.explains(in.name) {
-			said = append(said, in.what+": "+firstFew(found)+".")
+		values := valuesOf(t.allInputs, in.name)
+		explained := varies(in.name) || in.name == inputTable && varies(inputDataset)
+		if len(values) > 1 && !explained {
+			warnings = append(warnings, in.what+": "+firstFew(values)+".")
 		}
 	}
-	return said
-}
-
-// explains reports whether a reader of the axes sees already that an input differs. Durability is never taken for
-// granted.
-func (t Table) explains(input string) bool {
-	varies := func(axis string) bool {
-		return slices.ContainsFunc(t.varying(), func(a Axis) bool { return a.Name == axis })
-	}
-	return varies(input) || input == inputTable && varies(inputDataset)
+	return warnings
 }
 
 func (t Table) notDurable() string {
-	found := map[string]bool{}
+	settings := map[string]bool{}
 	for _, r := range t.reports() {
-		for _, s := range unsafeSettings(r) {
-			found[s] = true
+		_, unsafe := durability(r)
+		for _, s := range unsafe {
+			settings[s] = true
 		}
 	}
-	if len(found) == 0 {
+	if len(settings) == 0 {
 		return ""
 	}
-	return "With " + firstFew(slices.Sorted(maps.Keys(found))) +
+	return "With " + firstFew(slices.Sorted(maps.Keys(settings))) +
 		" a crash of the server may lose rows that it has acknowledged: such rates are no promise for a durable table."
 }
 
 func (t Table) mixedDelivery() string {
-	found := map[string]bool{}
+	guarantees := map[string]bool{}
 	for _, r := range t.reports() {
 		if r.Plan.Delivery != "" {
-			found[r.Plan.Delivery] = true
+			guarantees[r.Plan.Delivery] = true
 		}
 	}
-	if len(found) < 2 {
+	if len(guarantees) < 2 {
 		return ""
 	}
-	text := strings.Join(slices.Sorted(maps.Keys(found)), " and ") +
-		" stand beside each other: the guarantees differ, and what they cost is in the rates."
-	if !found["exactly-once"] {
-		return text
+	text := strings.Join(slices.Sorted(maps.Keys(guarantees)), " and ") +
+		" are in one table: the guarantees differ, and their cost is in the rates."
+	if guarantees["exactly-once"] {
+		text += " Cells without exactly-once may hold rows twice or lack some."
 	}
-	return text + " Cells without exactly-once may hold rows twice or lack some."
+	return text
 }
 
-// closeBest says when the fastest cell is so by chance.
+// closeBest warns if the fastest cell may be so by chance.
 func (t Table) closeBest() string {
 	others := slices.DeleteFunc(t.measured(), func(i int) bool { return i == t.Best })
 	if len(others) == 0 {
@@ -130,7 +122,7 @@ func (t Table) closeBest() string {
 		units.Percent(first.RowsPerSecond.Spread()), units.Percent(second.RowsPerSecond.Spread()))
 }
 
-// noisySteps counts the steps along the knee's axis that are no steps.
+// noisySteps counts the steps along the knee's axis whose difference is within the noise.
 func (t Table) noisySteps() string {
 	axis, ok := kneeAxis(t.planned, t.Axes)
 	if !ok {
@@ -158,8 +150,7 @@ func (t Table) noisySteps() string {
 		len(noisy), total, axis.Name, firstFew(noisy))
 }
 
-// clientWasLimit reports whether the client was the limit: then a rate says little about a database. Records of before
-// there was a verdict tell it by the CPU.
+// clientWasLimit reports whether the client was the limit. Old records have no verdict; there the CPU decides.
 func clientWasLimit(r *report.Report) bool {
 	const busy = 0.9
 	switch event.Limit(r.BoundBy.Verdict) {
@@ -171,31 +162,24 @@ func clientWasLimit(r *report.Report) bool {
 	return false
 }
 
-// warnOfCells is a warning about those points that it is true of; "" when there is none.
-func (t Table) warnOfCells(what, so string, is func(Point) bool) string {
-	var found []string
+// warnOfCells returns a warning about the points for which is returns true, "" without any.
+func (t Table) warnOfCells(what, consequence string, is func(Point) bool) string {
+	var cells []string
 	for _, p := range t.Points {
 		if is(p) {
-			found = append(found, p.Settings.String())
+			cells = append(cells, p.Settings.String())
 		}
 	}
-	where := fmt.Sprintf(" in %d of %d cells (%s)", len(found), len(t.Points), firstFew(found))
 	switch {
-	case len(found) == 0:
+	case len(cells) == 0:
 		return ""
-	case len(found) == len(t.Points) && len(found) == 1:
-		where = ""
-	case len(found) == len(t.Points):
-		where = " in all cells"
+	case len(cells) < len(t.Points):
+		what += fmt.Sprintf(" in %d of %d cells (%s)", len(cells), len(t.Points), firstFew(cells))
+	case len(cells) > 1:
+		what += " in all cells"
 	}
-	if so != "" {
-		so = ": " + so
-	}
-	return what + where + so + "."
+	return joined(": ", what, consequence) + "."
 }
-
-// some reports whether something is true of any push of the point.
-func (p Point) some(is func(*report.Report) bool) bool { return slices.ContainsFunc(p.Pushes, is) }
 
 // firstFew names the first three and counts the rest.
 func firstFew(all []string) string {

@@ -28,20 +28,19 @@ const (
 	Verified Stage = "verified"
 )
 
-// Record is what a run needs to be resumed, verified or forgotten by another process, perhaps on another machine. It
-// holds no secret.
+// Record is what another process needs to resume, verify or forget a run. It holds no secret.
 type Record struct {
 	Schema  string    `json:"schema"`
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Stage   Stage     `json:"stage"`
-	Target  string    `json:"target"`        // without anything secret
-	Via     string    `json:"via,omitempty"` // the object store of a staged method, likewise
+	Target  string    `json:"target"`
+	Via     string    `json:"via,omitempty"` // the object store of a staged method
 	Table   string    `json:"table"`
-	// Identity is the table's, as the back-end reports it: a table that was dropped or emptied since has another.
+	// Identity is the table's, as the back-end reports it. A table that was dropped or emptied since has another.
 	Identity string      `json:"identity"`
 	Plan     config.Plan `json:"plan"`
-	// Flags are those given at the start, so that a resume is "--resume RUN" and nothing else.
+	// Flags are those of the start, so that a resume is "--resume RUN" and nothing else.
 	Flags map[string][]string `json:"flags"`
 }
 
@@ -75,7 +74,7 @@ func Read(stateDir, run string) (Record, error) {
 	return r, nil
 }
 
-// folder returns where a run is kept. An id of other letters is not one of NewID, and might lead out of the state folder.
+// folder returns a run's folder. Other letters than an id's might lead out of the state folder.
 func folder(stateDir, run string) (string, error) {
 	if run == "" || strings.Trim(run, idLetters) != "" {
 		return "", fmt.Errorf("%q is not the id of a run: ids are made of digits, lower-case letters and dashes", run)
@@ -85,8 +84,8 @@ func folder(stateDir, run string) (string, error) {
 
 const idLetters = "0123456789abcdefghijklmnopqrstuvwxyz-"
 
-// NewID makes a run id: the start in UTC, so that a folder of runs is in order, and enough chance that two machines
-// never choose the same. It is made of digits, lower-case letters and dashes, and so needs no quoting anywhere.
+// NewID makes a run id: the start in UTC, so that runs sort by time, and enough chance that no two machines choose the
+// same. It needs no quoting anywhere.
 func NewID(now time.Time) string {
 	return now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
@@ -104,17 +103,14 @@ func (r Record) Flag(name string) string {
 	return ""
 }
 
-// room is what a run's folder takes at its start, several times over.
-const room = 64 << 10
-
-// Usable makes the state folder and tries to write a run's worth there: one that could not be kept must not touch a
-// database.
+// Usable creates the state folder and tries to write there: a run that could not be resumed must not touch a database.
 func Usable(stateDir string) error {
 	err := os.MkdirAll(stateDir, 0o700)
 	if err == nil {
 		var try string
 		if try, err = os.MkdirTemp(stateDir, ".try-"); err == nil {
-			err = errors.Join(file.WriteSynced(filepath.Join(try, recordFile), make([]byte, room)), os.RemoveAll(try))
+			const size = 64 << 10 // several times what a new run takes
+			err = errors.Join(file.WriteSynced(filepath.Join(try, recordFile), make([]byte, size)), os.RemoveAll(try))
 		}
 	}
 	if err != nil {

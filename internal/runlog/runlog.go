@@ -1,14 +1,13 @@
-// Package runlog keeps a run on disk: what was planned, and what became of every attempt. One folder a run, named by
-// the run's id, owned by one process at a time:
+// Package runlog keeps a run on disk: its plan, and the outcome of every attempt. Each run has a folder, named by its
+// id and owned by one process at a time:
 //
-//	run.json       the record: plan, target, how far the run is; replaced as a whole
+//	run.json       the record: plan, target, stage; replaced as a whole
 //	journal.jsonl  one event an attempt, appended
 //	lock           held while a process works on the run
 //
-// The journal reaches the disk in groups, at most 100 ms behind. That is enough where it only decides what to ask: for
-// methods with claim rows the claim table is the truth, and an attempt that the journal has lost is found there. Where
-// nothing else records that there was an attempt (labels, key ranges, commit groups), the caller of Append calls Sync
-// before the attempt is sent, and after a group's end before its objects are removed.
+// The journal is synced at most 100 ms late. That is enough for methods with claim rows: an attempt that the journal
+// has lost is found in the claim table. Where nothing else records an attempt (labels, key ranges, commit groups), the
+// caller of Append calls Sync before the attempt is sent, and after a group's end before its objects are removed.
 package runlog
 
 import (
@@ -33,12 +32,15 @@ const (
 	recordFile  = "run.json"
 	journalFile = "journal.jsonl"
 	lockFile    = "lock"
+	damaged     = ".damaged" // ends the name of an unreadable journal
+	// tempPrefix begins the names of folders that are no runs; no id has such a dot.
+	tempPrefix = ".new-"
+	// abandonedAfter is the age of a temporary folder whose process must have died: to fill one takes a moment.
+	abandonedAfter = 24 * time.Hour
+	syncEvery      = 100 * time.Millisecond
 )
 
-// syncEvery is how far the journal may be behind.
-const syncEvery = 100 * time.Millisecond
-
-// Log is one run's folder, opened and locked. Append and Sync are safe for concurrent use; the rest belongs to one
+// Log is one run's folder, open and locked. Append and Sync are safe for concurrent use; the rest belongs to one
 // goroutine.
 type Log struct {
 	dir    string
@@ -56,9 +58,9 @@ type Log struct {
 	done chan struct{}
 }
 
-// Create makes the folder of a new run, durably. A name in the state folder stands for a run that can be resumed, and a
-// process can die between any two steps: so the folder is filled under a name that is no run's id, and gets its own when
-// journal and record are on disk. What a crash leaves under the first name has no owner, and a later Create removes it.
+// Create creates the folder of a new run, durably. Every folder with a run's name can be resumed, and a process can die
+// between any two steps: so the folder has a temporary name until journal and record are on disk. A later Create
+// removes what a crash left.
 func Create(stateDir string, r Record) (*Log, error) {
 	dir, err := folder(stateDir, r.Run)
 	if err != nil {
@@ -67,43 +69,34 @@ func Create(stateDir string, r Record) (*Log, error) {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
-	sweep(stateDir, time.Now())
-	unnamed := filepath.Join(stateDir, unnamedPrefix+r.Run)
-	if err := os.Mkdir(unnamed, 0o700); err != nil {
+	removeAbandoned(stateDir)
+	temp := filepath.Join(stateDir, tempPrefix+r.Run)
+	if err := os.Mkdir(temp, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run's state folder: %w", err)
 	}
-	l, err := fill(unnamed, r)
+	l, err := lock(temp) // the lock is the file's, and stays when the folder is renamed
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(temp))
+	}
+	if err = startJournal(temp, r.Run); err == nil {
+		err = l.Save(r)
+	}
 	if err == nil {
-		if err = os.Rename(unnamed, dir); err != nil {
-			err = errors.Join(fmt.Errorf("naming the run's state folder: %w", err), l.lock.Unlock())
-		}
+		err = os.Rename(temp, dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(unnamed))
+		return nil, errors.Join(fmt.Errorf("filling the run's state folder: %w", err), l.lock.Unlock(), os.RemoveAll(temp))
 	}
 	l.dir = dir
-	return l.appending(file.SyncFolder(stateDir))
+	return l.open(file.SyncFolder(stateDir))
 }
 
-// unnamedPrefix holds a character that no id has.
-const unnamedPrefix = ".new-"
-
-// abandonedAfter is the age from which on an unnamed folder has no owner any more: to fill one takes a moment.
-const abandonedAfter = 24 * time.Hour
-
-// sweep removes what killed processes left of folders that they were filling. What cannot be removed does no harm, and a
-// folder that a process still holds is kept.
-func sweep(stateDir string, now time.Time) {
-	entries, err := os.ReadDir(stateDir)
-	if err != nil {
-		return
-	}
+// removeAbandoned removes the temporary folders of killed processes. One that cannot be removed does no harm.
+func removeAbandoned(stateDir string) {
+	entries, _ := os.ReadDir(stateDir)
 	for _, e := range entries {
-		if !e.IsDir() || !strings.HasPrefix(e.Name(), unnamedPrefix) {
-			continue
-		}
 		info, err := e.Info()
-		if err != nil || now.Sub(info.ModTime()) < abandonedAfter {
+		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), tempPrefix) || time.Since(info.ModTime()) < abandonedAfter {
 			continue
 		}
 		dir := filepath.Join(stateDir, e.Name())
@@ -112,21 +105,6 @@ func sweep(stateDir string, now time.Time) {
 			_ = l.lock.Unlock()
 		}
 	}
-}
-
-// fill locks the folder, and puts journal and record into it. The lock is the file's, and stays through a new name.
-func fill(dir string, r Record) (*Log, error) {
-	l, err := lock(dir)
-	if err != nil {
-		return nil, err
-	}
-	if err = startJournal(dir, r.Run); err == nil {
-		err = l.Save(r)
-	}
-	if err != nil {
-		return nil, errors.Join(err, l.lock.Unlock())
-	}
-	return l, nil
 }
 
 func startJournal(dir, run string) error {
@@ -140,15 +118,15 @@ func startJournal(dir, run string) error {
 	return nil
 }
 
-// DamagedError reports that a run's journal is not there, or cannot be read to its end: what was sent is not known.
+// DamagedError reports that a run's journal is missing or unreadable: what was sent is not known.
 type DamagedError struct{ err error }
 
 func (e *DamagedError) Error() string { return e.err.Error() }
 func (e *DamagedError) Unwrap() error { return e.err }
 
-// Open takes over a run that another process left, and replays its journal through f. A line that a crash cut off is
-// dropped. What was replayed is on disk when Open returns: the process before may have died without a sync, and what is
-// done because of a line must not outlive the line. A journal that cannot be replayed is a *DamagedError.
+// Open takes over a run that another process left, and replays its journal through f, but for a line that a crash cut
+// off. The lines are on disk when Open returns: the earlier process may have died without a sync, and what is done
+// because of a line must not outlive it. A journal that cannot be replayed is a *DamagedError.
 func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if _, err := Read(stateDir, run); err != nil {
 		return nil, err
@@ -157,14 +135,14 @@ func Open(stateDir, run string, f func(event.Event)) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Read again: the process that had the lock until now may have saved.
+	// Again: the last owner may have saved since.
 	if l.record, err = Read(stateDir, run); err == nil {
 		err = replay(l.dir, run, f)
 	}
-	return l.appending(err)
+	return l.open(err)
 }
 
-// RemoveRest removes what is left of a run's folder that has no record, unless a process works on the run.
+// RemoveRest removes a run's folder without a record, unless a process works on the run.
 func RemoveRest(stateDir, run string) error {
 	dir, err := folder(stateDir, run)
 	if err != nil {
@@ -180,7 +158,7 @@ func RemoveRest(stateDir, run string) error {
 	return errors.Join(os.RemoveAll(dir), l.lock.Unlock())
 }
 
-// lock makes sure that no other process works on the run. The kernel releases the lock when a process dies.
+// lock keeps other processes off the run. The kernel releases the lock when this one dies.
 func lock(dir string) (*Log, error) {
 	l := &Log{dir: dir, lock: flock.New(filepath.Join(dir, lockFile))}
 	free, err := l.lock.TryLock()
@@ -193,8 +171,8 @@ func lock(dir string) (*Log, error) {
 	return l, nil
 }
 
-// Renew starts a new journal for a run, for callers that find out elsewhere what was sent. The damaged one is kept beside
-// it, and its name records that the journal does not go back to the run's beginning.
+// Renew starts a new journal for callers that find out elsewhere what was sent. The damaged one is kept under another
+// name, which records that the journal does not go back to the run's beginning.
 func Renew(stateDir, run string) error {
 	l, err := lock(filepath.Join(stateDir, run))
 	if err != nil {
@@ -210,16 +188,13 @@ func Renew(stateDir, run string) error {
 	return errors.Join(err, file.SyncFolder(l.dir), l.lock.Unlock())
 }
 
-// damaged is behind the name of a journal that could not be read.
-const damaged = ".damaged"
-
-// Renewed reports whether the journal was replaced by a new one, by this process or an earlier one.
+// Renewed reports whether Renew has replaced the journal, in this process or an earlier one.
 func (l *Log) Renewed() bool {
 	_, err := os.Stat(filepath.Join(l.dir, journalFile+damaged))
 	return err == nil
 }
 
-// replay reads the journal and cuts off what a crash left half written, so that new lines do not join an old half.
+// replay reads the journal and cuts off a line that a crash left half written, so that no new line joins it.
 func replay(dir, run string, f func(event.Event)) error {
 	path := filepath.Join(dir, journalFile)
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -231,14 +206,13 @@ func replay(dir, run string, f func(event.Event)) error {
 		return err
 	}
 	defer file.Close()
-	// A run has its first line from the start, so a crash cannot have cut that off.
 	if err = readEvents(file, run, f); err != nil {
 		err = fmt.Errorf("reading the journal %s: %w", path, err)
-		if errors.As(err, new(*fs.PathError)) { // a failure of the disk is not one of the journal's content
+		if errors.As(err, new(*fs.PathError)) { // the disk has failed, not the journal
 			return err
 		}
 		torn := (*event.TornError)(nil)
-		if !errors.As(err, &torn) || torn.Offset == 0 {
+		if !errors.As(err, &torn) || torn.Offset == 0 { // a crash cannot cut the first line: Create has synced it
 			return &DamagedError{err}
 		}
 		err = file.Truncate(torn.Offset)
@@ -269,8 +243,8 @@ func readEvents(file io.Reader, run string, f func(event.Event)) error {
 	return err
 }
 
-// appending is the last step to a log in use; after an error in an earlier one it closes the log instead.
-func (l *Log) appending(err error) (*Log, error) {
+// open begins to append, or unlocks the run after an error in an earlier step.
+func (l *Log) open(err error) (*Log, error) {
 	if err == nil {
 		l.journal, err = os.OpenFile(filepath.Join(l.dir, journalFile), os.O_WRONLY|os.O_APPEND, 0)
 	}
@@ -282,8 +256,8 @@ func (l *Log) appending(err error) (*Log, error) {
 	return l, nil
 }
 
-// Append adds an event. It does not wait for the disk; an error is one that an earlier write met, and nothing may be
-// sent after it: a run that cannot be resumed must not go on.
+// Append adds an event without waiting for the disk. After an error, which may be an earlier write's, nothing may be
+// sent: a run that cannot be resumed must not go on.
 func (l *Log) Append(e event.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,8 +289,8 @@ func (l *Log) syncLoop() {
 	}
 }
 
-// Sync brings every event that was appended before to the disk. Workers keep appending while the disk works; a caller
-// that syncs in the meantime waits, and then mostly finds its events already synced.
+// Sync writes every event appended before to the disk. Workers keep appending meanwhile; another caller of Sync waits,
+// and then mostly finds its events already synced.
 func (l *Log) Sync() error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -353,21 +327,20 @@ func (l *Log) Save(r Record) error {
 	return nil
 }
 
-// Close brings everything to the disk and releases the run.
+// Close syncs the journal and releases the run.
 func (l *Log) Close() error {
 	close(l.stop)
 	<-l.done
 	return errors.Join(l.Sync(), l.journal.Close(), l.lock.Unlock())
 }
 
-// Remove closes the log and removes the run's folder. It takes the run's name from the folder first, so that a kill
-// leaves a whole run or none: what is left then is like what Create leaves, and goes with a later run. Where the folder
-// cannot be renamed the run stays as it is.
+// Remove closes the log and removes the run's folder, under a temporary name, so that a kill leaves a whole run or
+// none. If the folder cannot be renamed the run stays.
 func (l *Log) Remove() error {
-	unnamed := filepath.Join(filepath.Dir(l.dir), unnamedPrefix+filepath.Base(l.dir))
-	renamed := os.Rename(l.dir, unnamed) // under the lock: no process may take the run over in between
+	temp := filepath.Join(filepath.Dir(l.dir), tempPrefix+filepath.Base(l.dir))
+	renamed := os.Rename(l.dir, temp) // under the lock: no process may take the run over in between
 	if err := errors.Join(renamed, l.Close()); err != nil {
 		return fmt.Errorf("removing the run's state folder: %w", err)
 	}
-	return os.RemoveAll(unnamed)
+	return os.RemoveAll(temp)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// SelectBuckets counts the rows of a range bucket by bucket in one scan: number, rows, smallest and largest offset,
-// sum and sum of squares of the offsets, and where asked for the summed length of every variable column. Grouping by a
-// division needs a hash of the buckets, never a sort of the rows.
+// SelectBuckets reads for each bucket of a range: number, rows, smallest and largest offset, sum and sum of squares of
+// the offsets, and with g.Lengths the summed length of every variable column. It is one scan; grouping by a division
+// needs a hash of the buckets, never a sort of the rows.
 func (s Statements) SelectBuckets(g loader.Grouping) string {
 	n := s.Number(s.Schema)
 	var inner, outer strings.Builder
@@ -31,15 +31,12 @@ func (s Statements) SelectBuckets(g loader.Grouping) string {
 		s.Table, s.Within(g.KeyRange))
 }
 
-// digits is a whole number as the driver reads it without loss.
+// digits reads an integer without loss.
 func (d Dialect) digits(number string) string {
-	if d.Digits == "" {
-		return number
-	}
-	return fmt.Sprintf(d.Digits, number)
+	return fmt.Sprintf(cmp.Or(d.Digits, "%s"), number)
 }
 
-// decimal is the same for one that may have more than 64 bits.
+// decimal is digits for a number of more than 64 bits.
 func (d Dialect) decimal(number string) string {
 	if d.Digits != "" {
 		return d.digits(number)
@@ -61,7 +58,7 @@ func (d Dialect) length(t rows.Type) string {
 	return cmp.Or(d.TextLength, "OCTET_LENGTH")
 }
 
-// readBucket reads a row of SelectBuckets, whose values are decimal digits. The sum of lengths is NULL where all are.
+// readBucket reads a row of SelectBuckets. A sum of lengths is NULL if all values are.
 func readBucket(row [][]byte) (b loader.Bucket, err error) {
 	const lengths = 6
 	if len(row) < lengths {
@@ -71,7 +68,7 @@ func readBucket(row [][]byte) (b loader.Bucket, err error) {
 	for i, text := range row {
 		var ok bool
 		if n[i], ok = new(big.Int).SetString(cmp.Or(string(text), "0"), 10); !ok {
-			return b, fmt.Errorf("value %d of a bucket is %q and no integer", i+1, text)
+			return b, fmt.Errorf("value %d of a bucket is %q, not an integer", i+1, text)
 		}
 	}
 	b = loader.Bucket{Number: n[0].Int64(), Rows: n[1].Int64(), Min: n[2].Int64(), Max: n[3].Int64(), Sum: n[4], Squares: n[5]}
@@ -79,15 +76,4 @@ func readBucket(row [][]byte) (b loader.Bucket, err error) {
 		b.Lengths = append(b.Lengths, length.Int64())
 	}
 	return b, nil
-}
-
-// Outcome tells from how many of a batch's rows are there whether it is in: all of them, none, or what nobody can tell.
-func Outcome(found, rows int64) loader.Applied {
-	switch found {
-	case rows:
-		return loader.Yes
-	case 0:
-		return loader.No
-	}
-	return loader.Unknown
 }

@@ -9,101 +9,101 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Checked is what the doctor has found out about the table.
-type Checked struct {
-	*State            // with the names of what is there; Relation is nil where nothing is
+// TableCheck is what Table.Check has found.
+type TableCheck struct {
+	*State            // with the names of what exists
 	Missing  []string // the tables that the run would make
 	Findings []loader.Finding
 }
 
-// Check looks whether Prepare would succeed, and changes nothing. An error says that the server could not be asked.
-func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*Checked, error) {
-	k := &Checked{State: t.Plan(i.Preparation)}
+// Check checks whether Prepare would succeed, and changes nothing. An error means that the server could not be asked.
+func (t *Table) Check(ctx context.Context, c Conn, i loader.Intent) (*TableCheck, error) {
+	k := &TableCheck{State: t.Plan(i.Preparation)}
 	s := k.State
 	found, err := t.Locate(ctx, c, s)
+	fits := err == nil && found != nil && s.Want.Create != loader.CreateRecreate
+	if fits {
+		err = t.Fits(ctx, c, s, found)
+	}
 	switch {
 	case err != nil:
-		return k, t.refused(ctx, k, "table", err)
+		if err := t.failure(ctx, c, k, "table", err); err != nil || !fits {
+			return k, err
+		}
 	case found == nil:
 		k.Missing = append(k.Missing, s.Table)
-		k.ok("table", "there is no table "+s.Table+"; the run makes it")
-	case s.Want.Create == loader.CreateRecreate:
+		k.add("table", OK("there is no table "+s.Table+"; the run makes it"))
+	case !fits:
 		k.Missing = append(k.Missing, s.Table)
-		k.ok("table", s.Table+" is there; the run drops it and makes it anew")
+		k.add("table", OK(s.Table+" exists; the run drops it and makes it again"))
 	default:
-		if err := t.Fits(ctx, c, s, found); err != nil {
-			if err := t.refused(ctx, k, "table", err); err != nil {
-				return k, err
-			}
-			break
-		}
-		k.ok("table", s.Table+" is there and takes the rows of dataset "+s.Schema.Dataset)
+		k.add("table", OK(s.Table+" exists and takes the rows of dataset "+s.Schema.Dataset))
 	}
 	s.Relation = found
 	if !s.claims() {
 		return k, nil
 	}
-	there, err := t.Claims.CheckClaims(ctx, c, s)
+	exists, err := t.Claims.CheckClaims(ctx, c, s)
 	switch {
 	case err != nil:
-		return k, t.refused(ctx, k, "claim table", t.Failed("check the claim table", err))
-	case there:
-		k.ok("claim table", s.Claims+" is there, keyed, and open to this user")
+		return k, t.failure(ctx, c, k, "claim table", t.Failed("check the claim table", err))
+	case exists:
+		k.add("claim table", OK(s.Claims+" exists, is keyed, and this user may use it"))
 	case s.Want.Resume:
-		return k, t.refused(ctx, k, "claim table", loader.NoClaims(s.Claims))
+		return k, t.failure(ctx, c, k, "claim table", loader.NoClaims(s.Claims))
 	default:
 		k.Missing = append(k.Missing, s.Claims)
 	}
 	return k, nil
 }
 
-// refused adds the finding of what Prepare would say. The error is err where that says nothing about the table, as the
-// connection is gone.
-func (t *Table) refused(ctx context.Context, k *Checked, check string, err error) error {
-	f := loader.Finding{Check: check, Grade: loader.GradeFail, Found: err.Error()}
-	gone := t.gone(ctx, err)
-	if gone || t.Classify(err).Retry { // at the next moment the answer may be another
-		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
-	} else if told := (*loader.Error)(nil); errors.As(err, &told) && told.Err != nil {
-		f.Found, f.Fix = told.Err.Error(), told.Hint
-	}
+func (k *TableCheck) add(check string, f loader.Finding) {
+	f.Check = check
 	k.Findings = append(k.Findings, f)
-	if gone {
+}
+
+// failure adds Prepare's error as a finding. It returns err if the connection is lost, and nothing more can be asked.
+func (t *Table) failure(ctx context.Context, c Conn, k *TableCheck, check string, err error) error {
+	f := Fail(err.Error(), "")
+	lost := t.lost(ctx, c, err)
+	if lost || t.Classify(err).Retry { // the next answer may be another
+		f.Grade, f.Found = loader.GradeUnknown, "the server does not say: "+f.Found
+	} else if known := (*loader.Error)(nil); errors.As(err, &known) && known.Err != nil {
+		f.Found, f.Fix = known.Err.Error(), known.Hint
+	}
+	k.add(check, f)
+	if lost {
 		return err
 	}
 	return nil
 }
 
-func (k *Checked) ok(check, found string) {
-	k.Findings = append(k.Findings, loader.Finding{Check: check, Grade: loader.GradeOK, Found: found})
-}
-
-// Check is a question of the doctor about the server or the table, and what its answer means for a push.
+// Check is one question of the doctor about the server or the table.
 type Check struct {
 	Name string
-	Ask  string // a query; "": the answer is known already
-	// Judge returns the finding on the values of the answer, row after row; nil if there is none. One without a grade is
-	// left out, and one without a name has the check's.
+	Ask  string // a query; "" if the answer is known already
+	// Judge returns the finding for the values of the answer, row after row; nil if there are none. A finding without a
+	// grade is left out, and one without a name gets the check's.
 	Judge func(values []string) loader.Finding
-	// Hidden returns the finding where the server does not answer; nil: the one that Ask has for all.
+	// Hidden returns the finding for an error of the query; nil is the finding of Table.Ask.
 	Hidden func(error) loader.Finding
 }
 
-// OK is a finding of what is as it should be.
+// OK returns a finding that everything is in order.
 func OK(found string) loader.Finding { return loader.Finding{Grade: loader.GradeOK, Found: found} }
 
-// Warn is a finding of what costs time or is probably not wanted.
+// Warn returns a finding that costs time or is probably not wanted.
 func Warn(found, fix string) loader.Finding {
 	return loader.Finding{Grade: loader.GradeWarn, Found: found, Fix: fix}
 }
 
-// Fail is a finding of what would stop the push.
+// Fail returns a finding that would stop the push.
 func Fail(found, fix string) loader.Finding {
 	return loader.Finding{Grade: loader.GradeFail, Found: found, Fix: fix}
 }
 
-// Ask goes through the checks; those that ask the same are answered at once. What the server does not answer is a finding,
-// with the fix that grant gives for it; a nil grant: all checks have Hidden. An error says that the connection is gone.
+// Ask runs the checks; those with the same query share its answer. An unanswered query is a finding, with the fix that
+// grant returns; grant may be nil if all checks have Hidden. An error means that the connection is lost.
 func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(error) string) (findings []loader.Finding, err error) {
 	type answer struct {
 		values []string
@@ -130,15 +130,26 @@ func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(erro
 		if f.Check = cmp.Or(f.Check, check.Name); f.Grade != "" {
 			findings = append(findings, f)
 		}
-		if a.err != nil && t.gone(ctx, a.err) {
+		if a.err != nil && t.lost(ctx, c, a.err) {
 			return findings, a.err
 		}
 	}
 	return findings, nil
 }
 
-// gone reports whether nothing more can be asked after err.
-func (t *Table) gone(ctx context.Context, err error) bool {
-	v := t.Classify(err)
-	return ctx.Err() != nil || v.SessionDead && v.Class != loader.ClassOther // other is every refusal of ours, too
+// lost reports whether the connection of err, or the time for questions, has ended. It asks again, since an error that
+// ends the session of a load may have ended one query only, as MySQL's 1317 does. ClassOther includes all refusals of
+// ours.
+func (t *Table) lost(ctx context.Context, c Conn, err error) bool {
+	broken := func(err error) bool {
+		v := t.Classify(err)
+		return err != nil && v.SessionDead && v.Class != loader.ClassOther
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return true // the next query would wait as long
+	}
+	if ctx.Err() == nil && broken(err) {
+		_, err = Rows(ctx, c, "SELECT 1")
+	}
+	return ctx.Err() != nil || broken(err)
 }

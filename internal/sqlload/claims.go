@@ -1,6 +1,7 @@
 package sqlload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,14 +31,9 @@ func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, ro
 	})
 }
 
-// Forget implements loader.Claims. Where there is no claim table there are no claims.
+// Forget implements loader.Claims. A missing claim table, or one without the column run, has no claims of the run.
 func (t ClaimedTable) Forget(ctx context.Context, run string) (rows int64, err error) {
-	s, err := t.State()
-	if err != nil {
-		return 0, err
-	}
-	err = t.on(ctx, func(c Conn) error {
-		rows = 0
+	err = t.do(ctx, "remove the claims of run "+run, func(c Conn, s *State) error {
 		for _, claims := range [...]string{s.Claims, s.OtherClaims} {
 			if claims == "" {
 				continue
@@ -52,27 +48,23 @@ func (t ClaimedTable) Forget(ctx context.Context, run string) (rows int64, err e
 		}
 		return nil
 	})
-	return rows, t.Failed("remove the claims of run "+run, err)
+	return rows, err
 }
 
 // Reserve implements loader.Reserver.
 func (t ClaimedTable) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
-	s, err := t.State()
-	if err != nil {
-		return 0, err
-	}
-	fresh := *s
-	fresh.Want.Resume = false // the claim table may be missing where the run itself needs no claims
-	err = t.on(ctx, func(c Conn) error {
-		if err := t.ensureClaims(ctx, c, &fresh); err != nil {
+	err = t.do(ctx, "reserve row numbers", func(c Conn, s *State) error {
+		mayCreate := *s
+		mayCreate.Want.Resume = false // a run without claims may lack the table when it resumes
+		if err := t.ensureClaims(ctx, c, &mayCreate); err != nil {
 			return err
 		}
-		return t.Claims.InTurn(ctx, c, s, func() (err error) {
+		return t.Claims.Serialize(ctx, c, s, func() (err error) {
 			first, err = s.reserve(ctx, c, run, rows, last)
 			return err
 		})
 	})
-	return first, t.Failed("reserve row numbers", err)
+	return first, err
 }
 
 func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int64) (first int64, err error) {
@@ -93,37 +85,31 @@ func (s *State) reserve(ctx context.Context, c Conn, run string, rows, last int6
 	return first, err
 }
 
-// Resolve implements loader.Resolver for claims and key ranges. The failure of the look is not the batch's: it leaves open
-// what became of that.
+// Resolve implements loader.Resolver for claims and key ranges. Its error leaves the outcome of the batch unknown,
+// whatever the error of the query says about itself.
 func (t ClaimedTable) Resolve(ctx context.Context, ref loader.Ref) (res loader.Resolution, err error) {
 	s, err := t.State()
 	if err != nil {
 		return res, err
 	}
 	if err = t.Claims.EndOthers(ctx, s, ref); err == nil {
-		err = t.on(ctx, func(c Conn) error {
-			res, err = t.Claims.Settled(ctx, c, s, ref)
+		err = t.connect(ctx, func(c Conn) error {
+			res, err = t.Claims.ResolveBatch(ctx, c, s, ref)
 			return err
 		})
 	}
-	return res, t.undecided(err)
-}
-
-// undecided is the error of a question about a batch, which leaves open what became of that, whatever the error says about
-// itself.
-func (t *Table) undecided(err error) error {
 	if err == nil {
-		return nil
+		return res, nil
 	}
 	e := &loader.Error{Op: "look for the batch", Applied: loader.Unknown, Err: err}
 	if known := (*loader.Error)(nil); !errors.As(err, &known) && errors.As(t.Failed(e.Op, err), &known) {
 		e.Err, e.Hint = known.Err, known.Hint
 	}
-	return e
+	return res, e
 }
 
-// LookForClaim reads the claim of a batch or commit group by a query like SelectClaim.
-func (s *State) LookForClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+// FindClaim reads the claim of a batch or commit group by a query like SelectClaim.
+func (s *State) FindClaim(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {
 		return loader.Resolution{}, err
@@ -131,7 +117,7 @@ func (s *State) LookForClaim(ctx context.Context, c Conn, query string, ref load
 	return ReadClaim(found, ref)
 }
 
-// ReadClaim is what the answer to SelectClaim says.
+// ReadClaim returns the resolution that the rows of SelectClaim mean.
 func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 	if len(found) == 0 {
 		return loader.Resolution{Applied: loader.No}, nil
@@ -141,42 +127,50 @@ func ReadClaim(found [][]string, ref loader.Ref) (loader.Resolution, error) {
 	case err != nil:
 		return loader.Resolution{}, err
 	case rows != ref.Rows:
-		return loader.Resolution{Reason: fmt.Sprintf("the claim of batch %s says %d rows, but the batch has %d", ref.ID, rows, ref.Rows)}, nil
+		return loader.Resolution{Reason: fmt.Sprintf("the claim of batch %s has %d rows, but the batch has %d", ref.ID, rows, ref.Rows)}, nil
 	}
 	return loader.Resolution{Applied: loader.Yes}, nil
 }
 
-// ErrVanished is the error of a claim that kept another out and cannot be read.
-var ErrVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
+// ErrClaimVanished is the error of a claim that refused another and cannot be read.
+var ErrClaimVanished = errors.New("the claim is taken and cannot be read: was it removed just now?")
 
-// Front finds how many rows at the front of a batch are in the table, for loads that are committed piece by piece in the
-// order of their rows. If what is there is no front part, something else has written these keys.
-func (s *State) Front(ctx context.Context, c Conn, query string, ref loader.Ref) (loader.Resolution, error) {
+// ResolveFront counts the rows at the front of a batch that are in the table, for loads that commit piece by piece in
+// the order of their rows. Any other rows with the batch's keys were written by something else.
+func (s *State) ResolveFront(ctx context.Context, c Conn, query string, ref loader.Ref) (res loader.Resolution, err error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {
-		return loader.Resolution{}, err
+		return res, err
 	}
 	if len(found) != 1 || len(found[0]) != 3 {
-		return loader.Resolution{}, errors.New("the server answered no count")
+		return res, errors.New("the server returned no count")
 	}
 	n, err := ParseNumber(found[0][0])
 	if err != nil || n == 0 {
 		return loader.Resolution{Applied: loader.No}, err
 	}
-	first, err := ParseNumber(found[0][1])
-	if err != nil {
-		return loader.Resolution{}, err
-	}
-	last, err := ParseNumber(found[0][2])
+	first, firstErr := ParseNumber(found[0][1])
+	last, lastErr := ParseNumber(found[0][2])
 	switch {
-	case err != nil:
-		return loader.Resolution{}, err
+	case firstErr != nil || lastErr != nil:
+		return res, cmp.Or(firstErr, lastErr)
 	case first != ref.First || last != ref.First+n-1:
-		return loader.Resolution{Reason: fmt.Sprintf("batch %v: %d rows from %d to %d are there, which is not the front of %d to %d "+
+		return loader.Resolution{Reason: fmt.Sprintf("batch %v: the table has %d rows from %d to %d, which are not the first rows of %d to %d "+
 			"(something else writes to the table: load the range again into an empty table)",
 			ref.ID, n, first, last, ref.First, ref.First+ref.Rows-1)}, nil
 	case n == ref.Rows:
 		return loader.Resolution{Applied: loader.Yes, Rows: n}, nil
 	}
 	return loader.Resolution{Applied: loader.No, Rows: n}, nil
+}
+
+// Outcome returns what the number of a batch's rows in the table means: all, none, or unknown.
+func Outcome(found, rows int64) loader.Applied {
+	switch found {
+	case rows:
+		return loader.Yes
+	case 0:
+		return loader.No
+	}
+	return loader.Unknown
 }

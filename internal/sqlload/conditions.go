@@ -11,14 +11,14 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// microseconds is how TimeLiteral's text is written.
+// microseconds is the layout of TimeLiteral's text.
 const microseconds = "2006-01-02 15:04:05.000000"
 
-// single reports whether rows are found by the value of one text or timestamp column instead of by their number, which
-// there would be an expression that no index is made of.
+// single reports whether rows are found by one text or timestamp column: their number would be an expression without an
+// index.
 func (s Statements) single() bool { return s.Schema.TextKey() || s.Schema.TimeKey() }
 
-// key is what a row's number is compared by: a column that has an index, if there is one for it.
+// key returns the expression that rows are found by: a column with an index, if there is one.
 func (s Statements) key() string {
 	if s.single() {
 		return s.Identifier(s.Schema.Key().Name)
@@ -26,7 +26,7 @@ func (s Statements) key() string {
 	return s.Number(s.Schema)
 }
 
-// value is a number as key is compared with it.
+// value returns a number as a value of key.
 func (s Statements) value(number int64) string {
 	switch {
 	case s.Schema.TextKey():
@@ -39,7 +39,7 @@ func (s Statements) value(number int64) string {
 	}
 }
 
-// Within is the condition that a row's number lies in a range.
+// Within returns the condition that a row's number lies in a range.
 func (s Statements) Within(r loader.KeyRange) string {
 	in := fmt.Sprintf("%s BETWEEN %s AND %s", s.key(), s.value(r.First), s.value(r.Last))
 	if column, of, ok := s.leading(); ok {
@@ -56,7 +56,7 @@ func (s Statements) is(number int64) string {
 	return is
 }
 
-// among is the condition that a row has one of the numbers.
+// among returns the condition that a row has one of the numbers.
 func (s Statements) among(numbers []int64) string {
 	in := s.in(s.key(), numbers, s.value)
 	column, of, ok := s.leading()
@@ -71,7 +71,7 @@ func (s Statements) among(numbers []int64) string {
 	return s.in(column, slices.Compact(values), func(v int64) string { return strconv.FormatInt(v, 10) }) + " AND " + in
 }
 
-// in lists values that an expression may have, in as many lists as the server wants them to be.
+// in returns IN lists of at most MaxList elements.
 func (s Statements) in(expression string, numbers []int64, value func(int64) string) string {
 	size := len(numbers)
 	if s.MaxList > 0 {
@@ -91,8 +91,8 @@ func (s Statements) in(expression string, numbers []int64, value func(int64) str
 	return "(" + strings.Join(lists, " OR ") + ")"
 }
 
-// leading is the first column of a key of several, where an index on it is of use, and its value in the row with a
-// number.
+// leading returns the first column of a key of several and its value in the row with a number, if an index on the
+// column is of use.
 func (s Statements) leading() (column string, of func(number int64) int64, ok bool) {
 	number := s.Schema.Number
 	if !s.Leading || len(number) < 2 || s.Schema.Key().Type != rows.Int64 {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Conn is a connection for all but the rows of a load: questions, DDL and the claim table.
+// Conn is a connection for everything but the rows of a load: queries, DDL and the claim table.
 type Conn interface {
 	// Exec runs a statement, or several where the server takes them in one message, and returns how many rows the last
 	// one changed.
 	Exec(ctx context.Context, statement string) (rows int64, err error)
-	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns. An
-	// error of each ends the query and comes back as it is.
+	// Query calls each for every row, with the values as text; nil is NULL. The values are valid until each returns.
+	// Query returns an error of each unchanged.
 	Query(ctx context.Context, query string, each func(row [][]byte) error) error
 	Close() error
 }
@@ -32,28 +32,28 @@ func Rows(ctx context.Context, c Conn, query string) (all [][]string, err error)
 	return all, err
 }
 
-// Number reads the number that a query asks for.
+// Number reads the one number that a query returns.
 func Number(ctx context.Context, c Conn, query string) (int64, error) {
 	found, err := Rows(ctx, c, query)
 	if err != nil {
 		return 0, err
 	}
 	if len(found) != 1 {
-		return 0, fmt.Errorf("the server answered %d rows where one number was expected", len(found))
+		return 0, fmt.Errorf("the server returned %d rows instead of one number", len(found))
 	}
 	return ParseNumber(found[0][0])
 }
 
-// ParseNumber reads a whole number in the answer of a server.
+// ParseNumber reads an integer in the answer of a server.
 func ParseNumber(text string) (int64, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("the server answered %q where a number was expected", text)
+		return 0, fmt.Errorf("the server returned %q instead of a number", text)
 	}
 	return n, nil
 }
 
-// SQL is a connection of package sql as a Conn.
+// SQL makes a Conn of a connection of package sql.
 type SQL struct{ *sql.Conn }
 
 // Exec implements Conn.

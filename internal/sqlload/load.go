@@ -1,70 +1,66 @@
-// Package sqlload is exactly-once for databases with transactions: claim → load → commit, in one transaction, in that
-// order. The claim row comes first so that an attempt that overlaps an earlier one of the same batch waits on the
-// claim's key, or fails there, before it has sent a single row.
+// Package sqlload does once what every SQL back-end needs: it creates and checks the target table, loads batches under
+// claims exactly once, finds out what became of a batch, counts and reads rows, and asks the doctor's questions.
 //
-// It knows the order, and the SQL that the back-ends share, with a dialect for what differs; how a statement is sent is
-// the back-end's.
+// A back-end gives a Dialect (data: quoting, types, expressions), a Catalog (queries of its system catalog, and its
+// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and the three methods of
+// Transaction as well, and embeds a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
 package sqlload
 
 import (
 	"context"
-	"errors"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Transaction is a session that loads under claims. Its errors carry the server's own words.
 type Transaction interface {
-	// Claim begins a transaction and inserts the claim row. taken reports whether the row is there already; rows is then
-	// what it says.
+	// Claim begins a transaction and inserts the claim row. taken reports whether the row exists already; rows is then
+	// its count of rows.
 	Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error)
-	// Commit ends the transaction. An error is taken as unknown, unless it is a *loader.Error that knows better.
+	// Commit ends the transaction. An error means unknown, unless it is a *loader.Error.
 	Commit(ctx context.Context) error
-	// Rollback gives up the transaction; where that fails the session must not be used again.
+	// Rollback ends the transaction; if that fails the session must not be used again.
 	Rollback(ctx context.Context) error
 }
 
-// Send puts rows into the open transaction by the method, a batch or a commit group of them, and returns how many the
-// server says it took, with its warnings.
+// Send puts a batch or a commit group into the open transaction, and returns how many rows the server says it took,
+// with its warnings.
 type Send func(ctx context.Context) (rows int64, warnings []string, err error)
 
-// Load sends what ref names once, under a claim; wanted is how many rows that has to put in. What fails before the
-// commit is certainly not applied; a commit whose answer is lost is unknown, and only then.
-func Load(ctx context.Context, c Transaction, ref loader.Ref, wanted int64, send Send) (loader.Ack, error) {
+// Load sends ref once, as one transaction: claim, load, commit. The claim comes first so that an attempt that overlaps
+// an earlier one of the same batch waits for the claim's key, or fails there, before it has sent a row. want is the
+// number of rows that the server has to take. An error before the commit means not applied; a lost answer to the commit
+// means unknown.
+func Load(ctx context.Context, c Transaction, ref loader.Ref, want int64, send Send) (loader.Ack, error) {
 	taken, rows, err := c.Claim(ctx, ref)
 	if err != nil {
-		return loader.Ack{}, giveUp(ctx, c, "claim", err)
+		return loader.Ack{}, rollBack(ctx, c, "claim", err)
 	}
 	if taken {
-		// There is nothing to undo, and what a failed rollback means for the session its next statement will tell.
-		_ = c.Rollback(ctx)
+		_ = c.Rollback(ctx) // nothing to undo; the next statement reports a broken session
 		return loader.Ack{Rows: rows, AlreadyApplied: true}, nil
 	}
 	rows, warnings, err := send(ctx)
 	if err != nil {
-		return loader.Ack{}, giveUp(ctx, c, "load", err)
+		return loader.Ack{}, rollBack(ctx, c, "load", err)
 	}
-	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and calls it success, so the count is compared
-	// while the transaction can still be rolled back.
-	if rows != wanted || len(warnings) > 0 {
-		err := &loader.RowsError{Sent: wanted, Acknowledged: rows, Detail: warnings}
-		return loader.Ack{}, giveUp(ctx, c, "load", err)
+	// LOAD DATA LOCAL turns duplicate keys and bad values into warnings and reports success, so rows are compared while
+	// the transaction can still be rolled back.
+	if rows != want || len(warnings) > 0 {
+		return loader.Ack{}, rollBack(ctx, c, "load", &loader.RowsError{Sent: want, Acknowledged: rows, Detail: warnings})
 	}
-	if err := ctx.Err(); err != nil { // a commit that was never sent is no unknown one
-		return loader.Ack{}, giveUp(ctx, c, "commit", err)
+	if err := ctx.Err(); err != nil { // a commit that was never sent is not unknown
+		return loader.Ack{}, rollBack(ctx, c, "commit", err)
 	}
 	if err := c.Commit(ctx); err != nil {
-		if known := (*loader.Error)(nil); errors.As(err, &known) {
-			return loader.Ack{}, err
-		}
-		return loader.Ack{}, &loader.Error{Op: "commit", Applied: loader.Unknown, Err: err}
+		return loader.Ack{}, loader.Mark("commit", loader.Unknown, err)
 	}
 	return loader.Ack{Rows: rows}, nil
 }
 
-// giveUp rolls back and returns the first error. A rollback that fails as well is no news: the server rolls back by
-// itself when the connection ends, and the session finds out at its next statement.
-func giveUp(ctx context.Context, c Transaction, op string, err error) error {
+// rollBack returns err. It ignores the rollback's own error: the server rolls back when the connection ends, and the
+// session's next statement fails.
+func rollBack(ctx context.Context, c Transaction, op string, err error) error {
 	_ = c.Rollback(ctx)
 	return &loader.Error{Op: op, Applied: loader.No, Err: err}
 }

@@ -1,15 +1,59 @@
 package sqlload
 
 import (
+	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
+
+// MySQLConfig returns the driver's configuration for one server. The address is host:port, or a path on network "unix".
+// The configuration is never written as a DSN, so no string holds the password among other things.
+func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *mysql.Config, err error) {
+	c = mysql.NewConfig()
+	c.Net, c.Addr, c.DialFunc = network, address, d.Dial
+	c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
+	c.Logger = &mysql.NopLogger{} // it would print errors that are returned as well
+	// RejectReadOnly stays off: it reconnects after a failover and hides the server's answer, which Classify reads.
+	host := address
+	if network != "unix" {
+		if host, _, err = net.SplitHostPort(address); err != nil {
+			return nil, fmt.Errorf("host %q of the target: %w", address, err)
+		}
+	}
+	if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(t.TLS, host); err != nil {
+		return nil, fmt.Errorf("TLS for %s: %w", address, err)
+	}
+	return c, nil
+}
+
+// ConnectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
+// statement, whose error then names none of them. Every call creates a connector: where the server has no
+// TLS that switches it off in its own configuration, which would be a data race between two connections.
+func ConnectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range setup {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return conn, nil
+}
 
 // MySQLFault reads the errors that the MySQL driver makes up itself. What a server answers is each back-end's own
 // matter: the numbers mean different things.
@@ -21,7 +65,7 @@ func MySQLFault(err error) (loader.Fault, bool) {
 	refused := loader.Verdict{Class: loader.ClassPermission, Applied: loader.No, SessionDead: true}
 	switch {
 	case is(mysql.ErrNoTLS):
-		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off goes on without"}, true
+		return loader.Fault{Verdict: refused, Hint: "the server offers no TLS; --tls off connects without"}, true
 	case is(mysql.ErrCleartextPassword):
 		return loader.Fault{Verdict: refused, Hint: "use an account with caching_sha2_password or mysql_native_password"}, true
 	case is(mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol):

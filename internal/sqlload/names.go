@@ -42,6 +42,14 @@ func CheckTable(most Length, parts ...string) error {
 // Literal quotes a text by doubling quotation marks, for servers to which a backslash is a letter.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
+// EscapedLiteral quotes a text for servers to which a backslash begins an escape.
+func EscapedLiteral(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`).Replace(text) + "'"
+}
+
+// Backtick quotes one identifier. Dialect.Identifier takes a dot inside a name for a separator.
+func Backtick(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
 // Literals quotes texts for an IN list.
 func Literals(texts []string) string {
 	quoted := make([]string, len(texts))

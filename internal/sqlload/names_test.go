@@ -45,3 +45,8 @@ func TestCheckTable(t *testing.T) {
 	}
 	assert.NoError(t, sqlload.CheckTable(sqlload.Length{}, strings.Repeat("a", 300)))
 }
+
+func TestEscapedLiteralAndBacktick(t *testing.T) {
+	assert.Equal(t, `'it\'s \\ and \0'`, sqlload.EscapedLiteral("it's \\ and \x00"))
+	assert.Equal(t, "`a.b``c`", sqlload.Backtick("a.b`c"))
+}

@@ -3,91 +3,21 @@ package sqlload
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
-	"sync/atomic"
 
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Table is the target table of a loader, from Prepare to the proof. Its methods are those of the loader's interfaces.
-type Table struct {
-	Name    string // as the target gives it; "" is the dataset's
-	Catalog Catalog
-	Claims  Claims // nil where there are none
-	// Connect opens a connection to the first host that answers.
-	Connect Connect
-	// Failed says what was being done, with a hint; nil stays nil.
-	Failed   func(op string, err error) error
-	Classify func(error) loader.Verdict
-	Log      *slog.Logger
-	// MaxStatement is the longest statement that the server takes, in bytes; 0: there is no bound.
-	MaxStatement int64
-
-	state atomic.Pointer[State]
-}
-
-// State is what Prepare has settled about the table.
-type State struct {
-	Statements
-	Want     loader.Preparation
-	Relation *Relation // nil if the server was not asked
-}
-
-// State returns what Prepare has settled.
-func (t *Table) State() (*State, error) {
-	if s := t.state.Load(); s != nil {
-		return s, nil
-	}
-	return nil, errors.New("the loader was not prepared")
-}
-
-// Format is that of the run's contract.
-func (t *Table) Format() (batch.Format, error) {
-	s, err := t.State()
-	if err != nil {
-		return "", err
-	}
-	return s.Want.Contract.Format, nil
-}
-
-// Plan is the state before the server was asked.
-func (t *Table) Plan(p loader.Preparation) *State {
-	return &State{Statements: t.Catalog.Plan(p), Want: p}
-}
-
-// claims reports whether the run claims its batches.
-func (s *State) claims() bool { return s.Want.Contract.Dedup == loader.DedupTx }
-
-// settle takes the names of what was found.
-func (s *State) settle(r *Relation) {
-	s.Relation, s.Table = r, r.Table
-	s.Claims, s.OtherClaims = r.Claims, ""
-}
-
-// on calls f with a connection.
-func (t *Table) on(ctx context.Context, f func(Conn) error) error {
-	c, err := t.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = c.Close() }()
-	return f(c)
-}
-
-// Prepare makes the table and the claim table, or checks those that are there.
-func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
+// Prepare creates table and claim table, or checks those that exist.
+func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (table loader.Table, err error) {
 	s := t.Plan(p)
 	if p.Silent {
 		t.state.Store(s)
 		return loader.Table{Name: cmp.Or(t.Name, p.Schema.Dataset)}, nil
 	}
-	var table loader.Table
-	err := t.on(ctx, func(c Conn) (err error) {
+	err = t.connect(ctx, func(c Conn) (err error) {
 		table, err = t.prepare(ctx, c, s)
 		return err
 	})
@@ -98,15 +28,14 @@ func (t *Table) Prepare(ctx context.Context, p loader.Preparation) (loader.Table
 	return table, nil
 }
 
-// prepare comes to what cannot be undone last: a table is dropped or emptied when nothing else can keep the run from
-// starting.
+// prepare drops or empties a table last, when nothing else can keep the run from starting.
 func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, error) {
 	found, err := t.Locate(ctx, c, s)
 	if err != nil {
 		return loader.Table{}, err
 	}
 	created := found == nil || s.Want.Create == loader.CreateRecreate
-	// On a resume the claim table must be there; and one that cannot be had must not cost the user the old table.
+	// A resume needs its claim table, and one that cannot be made must not cost the user the old table.
 	if s.claims() && (s.Want.Resume || created && found != nil) {
 		if err := t.ensureClaims(ctx, c, s); err != nil {
 			return loader.Table{}, err
@@ -120,7 +49,7 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 	if err := t.Fits(ctx, c, s, found); err != nil {
 		return loader.Table{}, err
 	}
-	s.settle(found)
+	s.use(found)
 	table := loader.Table{Created: created}
 	if err := t.lookForRows(ctx, c, s, &table); err != nil {
 		return table, err
@@ -142,16 +71,22 @@ func (t *Table) prepare(ctx context.Context, c Conn, s *State) (loader.Table, er
 	return table, nil
 }
 
-// lookForRows looks into a new table, too: with CREATE TABLE IF NOT EXISTS it may be another run's, made just now. And where
-// a server keeps rows in memory, an emptied table may get some.
+// use replaces the planned names by those of an existing table.
+func (s *State) use(r *Relation) {
+	s.Relation, s.Table = r, r.Table
+	s.Claims, s.OtherClaims = r.Claims, ""
+}
+
+// lookForRows sets table.HasRows. A new table may have rows: with CREATE TABLE IF NOT EXISTS it may be another run's.
+// So may an emptied one, where the server keeps rows in memory.
 func (t *Table) lookForRows(ctx context.Context, c Conn, s *State, table *loader.Table) error {
 	one, err := Rows(ctx, c, s.SelectAny())
 	table.HasRows = len(one) > 0
 	return t.Failed("look for rows in "+s.Table, err)
 }
 
-// Locate finds the table, and refuses what the run must not touch: what is no table, and what may not be dropped or
-// emptied. It is nil where there is none and the run may make it.
+// Locate finds the table and refuses a relation that is none, or that may not be dropped or emptied. It returns nil if
+// there is none and the run may create it.
 func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error) {
 	found, err := t.Catalog.Locate(ctx, c, s)
 	switch {
@@ -162,11 +97,11 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	case found == nil:
 		return nil, nil
 	case found.Kind != "":
-		return nil, noTable(found)
+		return nil, notATable(found)
 	}
 	s.Relation, s.Table, s.Claims = found, found.Table, found.Claims
 	if s.Want.Create == loader.CreateRecreate {
-		s.Claims = cmp.Or(found.Next, found.Claims)
+		s.Claims = cmp.Or(found.NextClaims, found.Claims)
 	}
 	if s.Want.Create == loader.CreateRecreate || s.Want.Create == loader.CreateTruncate {
 		return found, t.mayRemove(s, found)
@@ -174,10 +109,10 @@ func (t *Table) Locate(ctx context.Context, c Conn, s *State) (*Relation, error)
 	return found, nil
 }
 
-// mayRemove lets the user name the table in full, or as the target does.
+// mayRemove takes the table's name in full or as in the target.
 func (t *Table) mayRemove(s *State, found *Relation) error {
 	p, names := s.Want, []string{found.String(), cmp.Or(t.Name, s.Schema.Dataset)}
-	if s.Upper { // as the server would, which is given them without quotation marks
+	if s.Upper { // names without quotation marks, which the server folds
 		p.MayDrop = strings.ToUpper(p.MayDrop)
 		for i, name := range names {
 			names[i] = strings.ToUpper(name)
@@ -186,17 +121,18 @@ func (t *Table) mayRemove(s *State, found *Relation) error {
 	return p.MayRemove(found.String(), found.Comment, names...)
 }
 
-// create makes the table, in the place of another where there is one.
+// create creates the table, in the place of old unless that is nil.
 func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*Relation, error) {
 	statements, err := t.Catalog.Create(ctx, c, s)
 	if err != nil {
 		return nil, t.Failed("create the table "+s.Table, err)
 	}
+	drop := s.DropTable()
 	if old != nil {
-		statements = append([]string{s.DropTable()}, statements...)
+		statements = append([]string{drop}, statements...)
 	}
 	switch {
-	case s.AtomicDDL && old != nil: // what keeps the new one from being made leaves the old one alone
+	case s.AtomicDDL && old != nil: // if the new table cannot be created the old one stays
 		statements = slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"})
 	case s.AtomicDDL: // one message is one transaction: without its comment terapush would never drop the table
 		statements = []string{strings.Join(statements, "; ")}
@@ -204,59 +140,60 @@ func (t *Table) create(ctx context.Context, c Conn, s *State, old *Relation) (*R
 	for _, statement := range statements {
 		_, err := c.Exec(ctx, statement)
 		if err != nil && (old == nil || !s.AtomicDDL) && t.Catalog.Exists(err) {
-			break // whoever was quicker says what it is: to mark it as ours would let a later run drop somebody's table
+			break // another process was quicker, and marks the table: our mark would let a later run drop a table of others
+		}
+		if err != nil && statement == drop {
+			return nil, t.denied(ctx, c, "drop the table "+s.Table, err, "", s.Table, "drop it yourself or choose another --table")
 		}
 		if err != nil {
 			hint := "make the table with the statements of --dry-run and use --create never"
 			return nil, t.denied(ctx, c, "create the table "+s.Table, err, "CREATE", s.Table, hint)
 		}
 	}
-	return t.again(ctx, c, s)
+	return t.relocate(ctx, c, s)
 }
 
-// again looks a table up that was made or emptied.
-func (t *Table) again(ctx context.Context, c Conn, s *State) (*Relation, error) {
+// relocate finds a table that was created or emptied.
+func (t *Table) relocate(ctx context.Context, c Conn, s *State) (*Relation, error) {
 	found, err := t.Catalog.Locate(ctx, c, s)
 	if err == nil && found == nil {
-		err = fmt.Errorf("table %s was made or emptied and is not there: is this user allowed to SELECT from it?", s.Table)
+		err = fmt.Errorf("table %s was made or emptied and cannot be found: may this user SELECT from it?", s.Table)
 	}
 	return found, t.Failed("look for table "+s.Table, err)
 }
 
-// truncate removes the rows. To some servers the table is another one afterwards.
+// truncate removes the rows. Some servers give the table a new identity.
 func (t *Table) truncate(ctx context.Context, c Conn, s *State) error {
 	if s.Flush != "" {
-		_, _ = c.Exec(ctx, s.Flush) // refused to some users; what comes in behind is found by the proof
+		_, _ = c.Exec(ctx, s.Flush) // some users may not; the proof finds rows that arrive later
 	}
 	if _, err := c.Exec(ctx, s.Truncate()); err != nil {
 		return t.denied(ctx, c, "empty the table "+s.Table, err, "TRUNCATE", s.Table, "")
 	}
-	found, err := t.again(ctx, c, s)
+	found, err := t.relocate(ctx, c, s)
 	if err == nil {
-		s.settle(found)
+		s.use(found)
 	}
 	return err
 }
 
-// denied is the error of a statement, with the privilege that it takes where that is what is missing.
-func (t *Table) denied(ctx context.Context, c Conn, op string, err error, privileges, table, or string) error {
+// denied returns the error of a statement. If a privilege is missing the hint grants it, or names an alternative.
+func (t *Table) denied(ctx context.Context, c Conn, op string, err error, privileges, table, alternative string) error {
 	if t.Classify(err).Class != loader.ClassPermission {
 		return t.Failed(op, err)
 	}
-	hint := t.Catalog.Grant(ctx, c, privileges, table)
-	switch {
-	case hint == "":
-		hint = or
-	case or != "":
-		hint += ", or " + or
+	hints := []string{alternative}
+	if privileges != "" { // else only the owner may do it
+		hints = slices.Insert(hints, 0, t.Catalog.Grant(ctx, c, privileges, table))
 	}
-	return &loader.Error{Op: op, Applied: loader.No, Err: err, Hint: hint}
+	hints = slices.DeleteFunc(hints, func(hint string) bool { return hint == "" })
+	return &loader.Error{Op: op, Applied: loader.No, Err: err, Hint: strings.Join(hints, ", or ")}
 }
 
-// Fits says why the relation cannot take the run's rows.
+// Fits returns why the relation cannot take the run's rows; nil if it can.
 func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) error {
 	if found.Kind != "" {
-		return noTable(found)
+		return notATable(found)
 	}
 	columns, err := t.Catalog.Columns(ctx, c, s, found)
 	if err != nil {
@@ -269,7 +206,7 @@ func (t *Table) Fits(ctx context.Context, c Conn, s *State, found *Relation) err
 	return t.Failed("check table "+found.String(), t.Catalog.Fits(ctx, c, s, found))
 }
 
-// differences lists what keeps the dataset's rows out of a table. More columns may be there where the server fills them.
+// differences lists why the columns cannot take the dataset's rows. More columns may exist if the server fills them.
 func (s *State) differences(have []Column) (wrong []string) {
 	same := func(have, name string) bool {
 		if s.Upper {
@@ -294,40 +231,40 @@ func (s *State) differences(have []Column) (wrong []string) {
 	return wrong
 }
 
-func noTable(found *Relation) error {
+func notATable(found *Relation) error {
 	return refuse("choose another --table", "%s is a %s, and rows go into tables", found, found.Kind)
 }
 
-// refuse is the error of a table that the run cannot use.
+// refuse returns the error of a table that the run cannot use.
 func refuse(hint, format string, values ...any) error {
 	return &loader.Error{Op: "prepare", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
-// ensureClaims makes the claim table if it is missing, or checks the one that is there. CREATE TABLE IF NOT EXISTS asks
-// for the privilege even where there is nothing to do, so it is not asked first. A run that is resumed has claims: an empty
-// table in the place of theirs would call every batch lost.
+// ensureClaims checks the claim table, or creates it. It checks first because CREATE TABLE IF NOT EXISTS requires the
+// privilege even for a table that exists. A run that is resumed has claims: with an empty table in their place every
+// batch would seem lost.
 func (t *Table) ensureClaims(ctx context.Context, c Conn, s *State) error {
 	claims := s.Claims
-	there, err := t.Claims.CheckClaims(ctx, c, s)
+	exists, err := t.Claims.CheckClaims(ctx, c, s)
 	switch {
 	case err != nil:
 		return t.Failed("check the claim table "+claims, err)
-	case there:
+	case exists:
 		return nil
 	case s.Want.Resume:
 		return loader.NoClaims(claims)
 	}
+	op := "create the claim table " + claims
 	_, err = c.Exec(ctx, t.Claims.CreateClaims(s))
-	if err != nil && t.Catalog.Exists(err) { // another process was quicker, or something that this user cannot see has the name
-		if there, wrong := t.Claims.CheckClaims(ctx, c, s); there || wrong != nil {
+	if err != nil && t.Catalog.Exists(err) { // another process was quicker, or this user cannot see what has the name
+		if exists, wrong := t.Claims.CheckClaims(ctx, c, s); exists || wrong != nil {
 			return t.Failed("check the claim table "+claims, wrong)
 		}
 		hint := t.Catalog.Grant(ctx, c, "SELECT, INSERT, DELETE", claims) + ", if it is a claim table of another user"
-		return &loader.Error{Op: "create the claim table " + claims, Applied: loader.No, Err: err, Hint: hint}
+		return &loader.Error{Op: op, Applied: loader.No, Err: err, Hint: hint}
 	}
 	if err != nil {
-		return t.denied(ctx, c, "create the claim table "+claims, err, "CREATE, SELECT, INSERT, DELETE", claims,
-			"do without exactly once: --delivery at-least-once")
+		return t.denied(ctx, c, op, err, "CREATE, SELECT, INSERT, DELETE", claims, "do without exactly once: --delivery at-least-once")
 	}
 	return nil
 }

@@ -14,48 +14,50 @@ type Session interface {
 	Close() error
 }
 
-// Probe implements loader.Prober: it finds out whether a rollback takes back the claim and the one row of ref. open opens a
+// Probe implements loader.Prober: it finds out whether a rollback undoes the claim and the one row of ref. open opens a
 // session, with the function that sends the row over it.
 //
-// A row with the key may be somebody's: there before, or committed while the probe ran, as by an application that takes the
-// next number of the same table. It is removed only where the probe's claim is in, too, and its row was accepted: then the
-// transaction of both was committed. Any other row is left alone and is an error.
-func (t ClaimedTable) Probe(ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error)) (loader.Proof, error) {
+// A row with the key may be another application's, committed before or during the probe. Probe removes it only if the
+// probe's claim exists as well and the row was accepted: both were committed together then. Any other row is left alone
+// and an error.
+func (t ClaimedTable) Probe(
+	ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error),
+) (none loader.Proof, err error) {
 	s, err := t.State()
 	if err != nil {
-		return loader.Proof{}, err
+		return none, err
 	}
 	ref.ID.Number = Probe
-	rows, claims, err := t.lookForProbe(ctx, s, ref)
+	rows, claims, err := t.countProbe(ctx, ref)
 	if err != nil {
-		return loader.Proof{}, err
+		return none, err
 	}
 	if rows > 0 {
-		return loader.Proof{}, s.notFree(ref.First, "there already")
+		return none, s.notFree(ref.First, "there already")
 	}
 	var sent error
-	if claims == 0 { // else it has survived an earlier probe of the run
+	if claims == 0 { // otherwise it has survived an earlier probe of the run
 		sent = t.Failed("probe", sendAndRollBack(ctx, ref, open))
-		if rows, claims, err = t.lookForProbe(ctx, s, ref); err != nil {
-			return loader.Proof{}, errors.Join(sent, err)
+		if rows, claims, err = t.countProbe(ctx, ref); err != nil {
+			return none, errors.Join(sent, err)
 		}
 	}
-	var statements []string
-	if sent == nil && rows == 1 && claims > 0 {
-		statements = append(statements, s.DeleteRow(ref.First))
-	}
+	var removed error
 	if claims > 0 {
-		statements = append(statements, s.DeleteClaim(ref.ID.Run, ref.ID.Number))
+		var statements []string
+		if sent == nil && rows == 1 {
+			statements = append(statements, s.DeleteRow(ref.First))
+		}
+		removed = t.remove(ctx, append(statements, s.DeleteClaim(ref.ID.Run, ref.ID.Number)))
 	}
-	removed := t.remove(ctx, statements)
 	switch {
 	case sent != nil || removed != nil:
-		return loader.Proof{}, errors.Join(sent, removed)
+		return none, errors.Join(sent, removed)
 	case rows > 1:
-		return loader.Proof{}, s.notFree(ref.First, fmt.Sprintf("there %d times", rows))
+		return none, s.notFree(ref.First, fmt.Sprintf("there %d times", rows))
 	case rows == 1 && claims == 0:
-		return loader.Proof{}, s.notFree(ref.First, "there after the probe was rolled back; unless the table has no transactions")
-	case rows > 0 && claims > 0:
+		return none, s.notFree(ref.First, "there after the probe was rolled back; unless the table has no transactions")
+	case rows == 1:
 		return loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, nil
 	case claims > 0:
 		return loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, nil
@@ -63,10 +65,9 @@ func (t ClaimedTable) Probe(ctx context.Context, ref loader.Ref, open func(conte
 	return loader.Proof{Transactional: true}, nil
 }
 
-// lookForProbe counts the rows that have the probe's key, and its claims. On a table without an index on the key this is a
-// scan.
-func (t *Table) lookForProbe(ctx context.Context, s *State, ref loader.Ref) (rows, claims int64, err error) {
-	err = t.on(ctx, func(c Conn) error {
+// countProbe counts the rows with the probe's key, and its claims. Without an index on the key it scans the table.
+func (t *Table) countProbe(ctx context.Context, ref loader.Ref) (rows, claims int64, err error) {
+	err = t.do(ctx, "look for the probe", func(c Conn, s *State) error {
 		found, err := Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 		if err != nil {
 			return err
@@ -75,7 +76,7 @@ func (t *Table) lookForProbe(ctx context.Context, s *State, ref loader.Ref) (row
 		rows, err = Number(ctx, c, s.SelectRow(ref.First))
 		return err
 	})
-	return rows, claims, t.Failed("look for the probe", err)
+	return rows, claims, err
 }
 
 // sendAndRollBack does what a batch does, up to the commit.
@@ -85,30 +86,27 @@ func sendAndRollBack(ctx context.Context, ref loader.Ref, open func(context.Cont
 		return err
 	}
 	defer func() { _ = session.Close() }()
-	if _, _, err := session.Claim(ctx, ref); err != nil {
-		_ = session.Rollback(ctx)
-		return err
+	if _, _, err = session.Claim(ctx, ref); err == nil {
+		rows, warnings, sendErr := send(ctx)
+		err = sendErr
+		if err == nil && (rows != ref.Rows || len(warnings) > 0) {
+			err = &loader.RowsError{Sent: ref.Rows, Acknowledged: rows, Detail: warnings}
+		}
 	}
-	rows, warnings, err := send(ctx)
-	if err == nil && (rows != ref.Rows || len(warnings) > 0) {
-		err = &loader.RowsError{Sent: ref.Rows, Acknowledged: rows, Detail: warnings}
-	}
+	rollbackErr := session.Rollback(ctx)
 	if err != nil {
-		_ = session.Rollback(ctx)
 		return err
 	}
-	return session.Rollback(ctx)
+	return rollbackErr
 }
 
-// remove runs statements that change something, one transaction each.
-func (t *Table) remove(ctx context.Context, statements []string) error {
-	var all error
+// remove runs statements, one transaction each.
+func (t *Table) remove(ctx context.Context, statements []string) (all error) {
 	for _, statement := range statements {
-		err := t.on(ctx, func(c Conn) error {
+		all = errors.Join(all, t.do(ctx, "remove what is left of the probe", func(c Conn, _ *State) error {
 			_, err := c.Exec(ctx, statement)
 			return err
-		})
-		all = errors.Join(all, t.Failed("remove what is left of the probe", err))
+		}))
 	}
 	return all
 }
@@ -116,7 +114,8 @@ func (t *Table) remove(ctx context.Context, statements []string) error {
 func (s Statements) notFree(key int64, where string) error {
 	return &loader.Error{
 		Op: "probe", Applied: loader.No,
-		Err:  fmt.Errorf("the row with key %d of table %s, which is to be the run's, is %s: something else writes to the table", key, s.Table, where),
+		Err: fmt.Errorf("the row with key %d of table %s, which the run would write, is %s: something else writes to the table",
+			key, s.Table, where),
 		Hint: "stop it, choose another --table or --first-key, or --delivery at-least-once for a table without transactions",
 	}
 }

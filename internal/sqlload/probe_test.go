@@ -31,7 +31,7 @@ func TestProbe(t *testing.T) {
 		"a row does":            {after: found{1, 0}, says: "is there after the probe was rolled back"},
 		"a claim does":          {after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}},
 		"both do":               {after: found{1, 1}, want: loader.Proof{Reason: "the load committed by itself: a row and its claim survived a rollback"}, removed: []string{row, claim}},
-		"somebody's row":        {before: found{1, 0}, says: "the row with key 7 of table \"t\", which is to be the run's, is there already", unsent: true},
+		"somebody's row":        {before: found{1, 0}, says: "the row with key 7 of table \"t\", which the run would write, is there already", unsent: true},
 		"somebody came between": {after: found{2, 0}, says: "is there 2 times"},
 		"an earlier claim":      {before: found{0, 1}, after: found{0, 1}, want: loader.Proof{Reason: "a claim survived a rollback: the claim table has no transactions"}, removed: []string{claim}, unsent: true},
 		"the row is refused":    {sent: refused, says: refused.Error()},

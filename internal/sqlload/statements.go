@@ -11,68 +11,61 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// ClaimsTable is the name of the claim table in the target's schema. UnloggedClaims stands beside it for unlogged
-// targets: after a crash claims must not outlive the rows they stand for.
+// ClaimsTable is the claim table in the target's schema. UnloggedClaims stands beside it for unlogged targets: after a
+// crash claims must not outlive their rows.
 const (
 	ClaimsTable    = "terapush_claims"
 	UnloggedClaims = "terapush_claims_unlogged"
 )
 
-// Batch numbers of rows in the claim table that stand for no batch. Those of Statements.reservation lie far below.
+// Batch numbers of claims that are not a batch's. Those of Statements.reservation lie far below.
 const (
-	everywhere = -1 // sets a range of keys aside in all tables of the schema: none is written any more, and old ones hold
-	Probe      = -2 // the claim of a probe, which is rolled back
+	everywhere = -1 // reserves keys in all tables of the schema: not written any more, and older ones are valid
+	Probe      = -2 // a probe's, which is rolled back
 )
 
-// Dialect is what the SQL families write differently.
+// Dialect is how a family of servers writes SQL. Formats take %s; an empty one is the default that is named.
 type Dialect struct {
 	Quote string // the quotation mark of identifiers
-	Upper bool   // names are quoted in upper case, which is how the server keeps those that nobody quotes
-	Fold  bool   // names of columns that differ in the case of letters are one
-	// Type is the type of a column that the table is made with.
+	Upper bool   // names are quoted in upper case, as the server folds those without quotation marks
+	Fold  bool   // names of columns are compared without case
+	// Type returns the type of a column for CREATE TABLE.
 	Type func(rows.Column) string
-	// AtomicDDL says that a transaction can drop a table and make another one.
+	// AtomicDDL reports whether a transaction can drop a table and create another one.
 	AtomicDDL bool
-	// Drop has a format of %s that removes a table; "" is DROP TABLE.
-	Drop string
-	// Flush writes what the server still has in memory of earlier loads, which would come in behind a TRUNCATE; "" where it
-	// has nothing there.
+	Drop      string // removes a table; DROP TABLE
+	// Flush writes earlier loads that the server still has in memory, which would arrive after a TRUNCATE; "" if it
+	// keeps none.
 	Flush string
-	// Any has a format of %s that reads one row of a table; "" is LIMIT 1.
-	Any string
-	// Divide and Modulo are the quotient and the remainder of two integers, as formats of %s and %d. A Modulo of "" is
-	// the operator %.
+	Any   string // reads one row of a table; LIMIT 1
+	// Divide and Modulo are quotient and remainder of two integers, as formats of %s and %d. Modulo is the operator %
+	// if empty.
 	Divide, Modulo string
-	// Decimal is a type that a sum beyond 64 bits is cast to, so that it is read as text without loss.
+	// Decimal is a type for sums beyond 64 bits, which is read as text without loss.
 	Decimal string
-	// Digits is a format of %s that turns a number into its decimal digits, for drivers that would round it; "" where they
-	// read integers as they are. Where it is given, Decimal is not used.
+	// Digits turns a number into its decimal digits, in place of Decimal, for drivers that would round it.
 	Digits string
-	// Reads has a format of %s for each type whose columns are not read as they are.
+	// Reads has a format for each type whose columns are not read as they are.
 	Reads map[rows.Type]string
-	// Hex says that Reads gives raw bytes as hexadecimal digits.
-	Hex bool
-	// EmptyIsNull says that the server keeps an empty text or raw value as a NULL, so nobody can tell the two apart.
+	Hex   bool // Reads returns raw bytes as hexadecimal digits
+	// EmptyIsNull reports whether the server stores an empty text or raw value as NULL.
 	EmptyIsNull bool
-	// MaxList is the most elements of an IN list; longer lists are written as several. 0: there is no bound.
-	MaxList int
-	// TextNumber is a format of %s that reads the digits of a text as an integer.
-	TextNumber string
-	// TimeNumber is a format of %s that turns a timestamp into the microseconds since 1970-01-01 00:00:00: an integer, and
-	// exact in all years from 1 to 9999, which floating point is not.
+	MaxList     int    // the most elements of an IN list; 0 is no limit
+	TextNumber  string // the integer that a text spells
+	// TimeNumber turns a timestamp into microseconds since 1970-01-01 00:00:00: an integer, exact in all years from 1
+	// to 9999, which floating point is not.
 	TimeNumber string
-	// TimeLiteral is a format of %s that makes a timestamp of a text like 2026-01-02 03:04:05.000006, which is all that
-	// the text ever looks like. Columns are compared with it, so it has their type: an index on them is used then.
+	// TimeLiteral makes a timestamp of a text, always like 2026-01-02 03:04:05.000006. Its type is the column's, so
+	// that comparisons use an index.
 	TimeLiteral string
-	// Leading says that tables can be looked into by the first column of a key of several. Conditions on such keys bound
-	// that column as well, beside the number, which is an expression that no index is made of.
+	// Leading reports whether an index serves the first column of a key of several. Conditions then bound that column
+	// beside the number, an expression without an index.
 	Leading bool
-	// Dual is what stands behind a SELECT that reads from no table; "" is nothing.
-	Dual string
-	// Wide is a type that a value is cast to before it is summed, where the sum of integers of 64 bits has 64 bits itself
-	// and wraps around or fails: to cast the sum would be too late. "" where sums grow by themselves.
+	Dual    string // follows a SELECT without a table; ""
+	// Wide is the type that a value is cast to before it is summed, where sums of 64-bit integers have 64 bits and wrap
+	// around or fail; "" where sums grow.
 	Wide string
-	// TextLength and BytesLength are the functions that count the bytes of texts and of raw bytes; "" is OCTET_LENGTH.
+	// TextLength and BytesLength count the bytes of texts and raw bytes; OCTET_LENGTH.
 	TextLength, BytesLength string
 }
 
@@ -97,7 +90,7 @@ func (d Dialect) Columns(s rows.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// Number is the expression that gives a row's number back from its derived columns.
+// Number returns the expression for a row's number, made of its derived columns.
 func (d Dialect) Number(s rows.Schema) string {
 	terms := make([]string, len(s.Number))
 	for i, t := range s.Number {
@@ -107,7 +100,7 @@ func (d Dialect) Number(s rows.Schema) string {
 	return strings.Join(terms, " + ")
 }
 
-// term is a summand of the number, of a column's value as an integer.
+// term returns a summand of the number for a column's value as an integer.
 func term(t rows.Term, value string) string {
 	if t.Minus != 0 {
 		value = fmt.Sprintf("(%s - %d)", value, t.Minus)
@@ -118,7 +111,7 @@ func term(t rows.Term, value string) string {
 	return value
 }
 
-// integer reads a value of a column that a row's number is made of.
+// integer returns the expression for a derived column's value as an integer.
 func (d Dialect) integer(t rows.Type, value string) string {
 	switch t {
 	case rows.Text:
@@ -130,8 +123,7 @@ func (d Dialect) integer(t rows.Type, value string) string {
 	}
 }
 
-// KeyColumns quotes the columns that a primary key is made of: all that a row's number is read from, since no one of
-// them alone need be unique.
+// KeyColumns quotes the columns of a primary key: all those of a row's number, since one alone need not be unique.
 func (d Dialect) KeyColumns(s rows.Schema) string {
 	names := make([]string, len(s.Number))
 	for i, t := range s.Number {
@@ -140,14 +132,14 @@ func (d Dialect) KeyColumns(s rows.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// Statements writes the SQL about one target table and its claim table. Both names are quoted already. Run ids are
-// made of lower-case letters, digits and dashes, so they need no escaping.
+// Statements writes the SQL about one target table and its claim table, whose names are quoted. Run ids are lower-case
+// letters, digits and dashes, and need no escaping.
 type Statements struct {
 	Dialect
 	Schema rows.Schema
 	Table  string
 	Claims string
-	// OtherClaims is the claim table it would be if the table is of another kind than it seems; "" once that is known.
+	// OtherClaims is the claim table of a target that turns out to be logged or not; "" once that is known.
 	OtherClaims string
 }
 
@@ -157,7 +149,7 @@ func (s Statements) DropTable() string { return fmt.Sprintf(cmp.Or(s.Drop, "DROP
 // Truncate empties the table.
 func (s Statements) Truncate() string { return "TRUNCATE TABLE " + s.Table }
 
-// SelectAny reads one row if there is any.
+// SelectAny returns a row if the table has any.
 func (s Statements) SelectAny() string {
 	return fmt.Sprintf(cmp.Or(s.Any, "SELECT 1 FROM %s LIMIT 1"), s.Table)
 }
@@ -167,14 +159,14 @@ func (s Statements) InsertClaim(r loader.Ref) string {
 	return s.insert(r.ID.Run, r.ID.Number, r.First, r.Rows)
 }
 
-// InsertReservation sets a run's key range aside in the table, and in no other that shares the claim table.
+// InsertReservation reserves a run's keys in this table only, not in others that share the claim table.
 func (s Statements) InsertReservation(run string, first, rows int64) string {
 	return s.insert(run, s.reservation(), first, rows)
 }
 
-// reservation is the batch number under which ranges of the table's keys are set aside: the claim table has no column for
-// the table's name. The schema is left out, since a run that asks the server nothing may not know it, and so is the case
-// of letters. Two tables of one number keep off each other's ranges, which costs keys and no rows.
+// reservation returns the batch number of the table's reservations, a hash: the claim table has no column for the
+// table. The schema is left out, because a run that asks the server nothing may not know it, and so is case. Two tables
+// with one hash avoid each other's keys, which costs no rows.
 func (s Statements) reservation() int64 {
 	name := s.Table[strings.LastIndexByte(s.Table, '.')+1:]
 	hash := fnv.New64a()
@@ -182,7 +174,7 @@ func (s Statements) reservation() int64 {
 	return math.MinInt64 + int64(hash.Sum64()>>2)
 }
 
-// reserved is the condition on claims that set keys of the table aside.
+// reserved returns the condition for the table's reservations.
 func (s Statements) reserved() string {
 	return fmt.Sprintf("batch IN (%d, %d)", everywhere, s.reservation())
 }
@@ -212,15 +204,15 @@ func (s Statements) DeleteClaim(run string, number int64) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s' AND batch = %d", s.Claims, run, number)
 }
 
-// DeleteClaims removes what the claim table holds of a run.
+// DeleteClaims removes all claims of a run.
 func (s Statements) DeleteClaims(run string) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE run = '%s'", s.Claims, run)
 }
 
-// SelectNextFree reads the first row number behind all rows of the table and all its reservations; 0 for an empty table.
+// SelectNextFree reads the first row number after all rows and reservations of the table; 0 if there are none.
 func (s Statements) SelectNextFree() string {
 	largest := "MAX(" + s.Number(s.Schema) + ")"
-	if s.single() { // an index is made of the values themselves, which sort as their numbers do
+	if s.single() { // the index has the column's values, which sort as the numbers do
 		largest = term(s.Schema.Number[0], s.integer(s.Schema.Key().Type, "MAX("+s.key()+")"))
 	}
 	free := fmt.Sprintf("GREATEST((SELECT COALESCE(%s, -1) + 1 FROM %s), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM %s WHERE %s))",
@@ -228,12 +220,12 @@ func (s Statements) SelectNextFree() string {
 	return "SELECT " + s.digits(free) + s.Dual
 }
 
-// DeleteRow removes the row with the number: the probe's, where a rollback kept it.
+// DeleteRow removes the probe's row, where a rollback kept it.
 func (s Statements) DeleteRow(number int64) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.Table, s.is(number))
 }
 
-// SelectRow finds out whether a row with the number is there.
+// SelectRow counts the rows with a number.
 func (s Statements) SelectRow(number int64) string {
 	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.is(number))
 }
@@ -243,20 +235,32 @@ func (s Statements) SelectCount(r loader.KeyRange) string {
 	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(*)"), s.Table, s.Within(r))
 }
 
-// SelectDistinct counts the different row numbers of a range.
+// SelectDistinct counts the distinct row numbers of a range.
 func (s Statements) SelectDistinct(r loader.KeyRange) string {
 	return fmt.Sprintf("SELECT %s FROM %s WHERE %s", s.digits("COUNT(DISTINCT "+s.Number(s.Schema)+")"), s.Table, s.Within(r))
 }
 
-// SelectSpan counts the rows of a range that are there, with the smallest and the largest of their numbers.
-func (s Statements) SelectSpan(r loader.KeyRange) string {
-	n := s.Number(s.Schema)
-	return fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s",
-		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, s.Within(r))
+// SelectSpan counts the rows of a range, with the smallest and the largest of their numbers.
+func (s Statements) SelectSpan(r loader.KeyRange) string { return s.selectSpan(s.Within(r)) }
+
+// SelectFront is SelectSpan for a batch in a table that hashes its key: it lists the numbers, because a range would
+// scan all rows.
+func (s Statements) SelectFront(r loader.Ref) string {
+	numbers := make([]int64, r.Rows)
+	for i := range numbers {
+		numbers[i] = r.First + int64(i)
+	}
+	return s.selectSpan(s.among(numbers))
 }
 
-// SelectRows reads the rows with the given numbers: the number, then all columns. One statement, so that a table
-// without an index is scanned once and not once a row.
+func (s Statements) selectSpan(condition string) string {
+	n := s.Number(s.Schema)
+	return fmt.Sprintf("SELECT %s, %s, %s FROM %s WHERE %s",
+		s.digits("COUNT(*)"), s.digits("MIN("+n+")"), s.digits("MAX("+n+")"), s.Table, condition)
+}
+
+// SelectRows reads the rows with the given numbers: the number, then all columns. One statement scans a table without
+// an index once, not once a row.
 func (s Statements) SelectRows(numbers []int64) string {
 	names := s.Schema.Names()
 	for i, c := range s.Schema.Columns {
@@ -266,16 +270,4 @@ func (s Statements) SelectRows(numbers []int64) string {
 		}
 	}
 	return fmt.Sprintf("SELECT %s, %s FROM %s WHERE %s", s.digits(s.Number(s.Schema)), strings.Join(names, ", "), s.Table, s.among(numbers))
-}
-
-// SelectFront counts the rows of a batch that are there, with the smallest and the largest of their numbers. The
-// numbers are listed one by one: tables that are looked up this way hash their key, and would be read from end to end
-// for a range of it.
-func (s Statements) SelectFront(r loader.Ref) string {
-	n := s.Number(s.Schema)
-	numbers := make([]int64, r.Rows)
-	for i := range numbers {
-		numbers[i] = r.First + int64(i)
-	}
-	return fmt.Sprintf("SELECT COUNT(*), MIN(%[1]s), MAX(%[1]s) FROM %[2]s WHERE %[3]s", n, s.Table, s.among(numbers))
 }

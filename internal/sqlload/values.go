@@ -62,7 +62,7 @@ func readFixed(c rows.Column, text string) (int64, error) {
 		if err == nil {
 			return n, nil
 		}
-		at, err := time.Parse(time.DateTime, text) // takes a fraction behind the seconds, too
+		at, err := time.Parse(time.DateTime, text) // accepts a fraction after the seconds, too
 		return at.UnixMicro(), err
 	case rows.Decimal:
 		return readDecimal(c, text)
@@ -72,7 +72,7 @@ func readFixed(c rows.Column, text string) (int64, error) {
 }
 
 // readDecimal reads a number times 10^Scale. Servers write 1.50 as 1.5 or, without the zero, .5 for 0.5; what has more
-// digits behind the point than the column may, or more in all, is not what was sent.
+// digits after the point than the column may, or more in all, is not what was sent.
 func readDecimal(c rows.Column, text string) (int64, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, point := strings.Cut(digits, ".")
@@ -81,7 +81,7 @@ func readDecimal(c rows.Column, text string) (int64, error) {
 	case digits == "", point && fraction == "", strings.Trim(digits, "0123456789.") != "":
 		return 0, fmt.Errorf("%q is no decimal number", text)
 	case missing < 0:
-		return 0, fmt.Errorf("%s has more than %d digits behind the point", text, c.Scale)
+		return 0, fmt.Errorf("%s has more than %d digits after the point", text, c.Scale)
 	}
 	all := whole + fraction + strings.Repeat("0", missing)
 	if len(strings.TrimLeft(all, "0")) > c.Digits {

@@ -80,7 +80,7 @@ func TestReadBucket(t *testing.T) {
 	for says, bad := range map[string][][]byte{
 		"has 2 values":   row("1", "2"),
 		"value 2":        row("2", "three", "0", "2", "3", "5"),
-		"and no integer": row("2", "3", "0", "2", "3", "5.5"),
+		"not an integer": row("2", "3", "0", "2", "3", "5.5"),
 	} {
 		_, err := readBucket(bad)
 		require.ErrorContains(t, err, says)

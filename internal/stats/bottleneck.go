@@ -8,54 +8,51 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// This file finds what kept a run from going faster: the making of the rows, the client's cores, the network, the
-// protocol, the target, a limit that was asked for, or the run's own end.
+// This file finds the limit of a run: the source of rows, the client's cores, the network, the protocol, the target,
+// --max-rate, or the run's own end.
 //
-// Everything is an account of the workers' time, so that shares add up. A window is what happened between two readings
-// of a run's counters; each worker second in it gets one limit:
+// It accounts for the workers' time, so shares add up. A window is what happened between two readings of the counters;
+// each worker second in it has one limit:
 //
-//   - --max-rate, waiting for a buffer and being out of work are states of their own: limit, source, tail.
-//   - Waits between attempts, for commits of what is stored, and questions what became of an attempt are the target's.
-//   - The rest is time with a session. The sockets count how much of it was spent blocked in a write or awaiting an
-//     answer; what is left is the client's own work.
-//   - Of the wait, the round trips (turns × the shortest round trip of the address) are the protocol's. Time in which the
-//     last of a question had gone out and no answer came is the target's beyond that. Of what is then left, the time in
-//     which the kernel had data to send and the receiver's window was open is the network's, unless both ends are on this
-//     machine; the rest, in which the server did not read, is the target's.
-//   - Of the network's time, the share of bytes that are no payload is the protocol's, where these are more than a tenth.
-//   - A process that uses all its cores, or would if other processes left them to it, is bound by them, whatever else its
-//     sessions and its buffers waited for meanwhile: every wait is also one for a core. Only a receiver's full window
-//     shows that the target was slower still.
+//   - Waiting for --max-rate, for a buffer, and for work are states of their own: rate, source, tail.
+//   - Backoff, waits for commits of stored batches, and resolving attempts are the target's.
+//   - The rest is time with a session. Sockets measure how much of it was blocked in writes or awaiting answers; the
+//     remainder is the client's own work.
+//   - Of the wait, round trips (turns × the shortest round trip of the address) are the protocol's. Beyond them, time
+//     after the last byte of a question had left is the target's. Of the remainder, time in which the kernel had data
+//     to send and the receiver's window was open is the network's, unless both ends are on this machine; the rest, in
+//     which the server did not read, is the target's.
+//   - Of the network's time, the share of bytes beyond the payload is the protocol's if they exceed a tenth of it.
+//   - A process that uses all its cores, or would without other processes, is limited by them, whatever its sessions
+//     waited for: every wait is also one for a core. Only a receiver's full window proves a slower target.
 //
-// Where no socket is measured, because a database's own client library opens them or there are none, the time with a
-// session in which the process ran, or had no core to run on, is the client's, and the rest the target's. Where the
-// system does not report the network's part, it is counted as the target's.
+// Without measured sockets (a client library opens its own, or there are none), time with a session in which the
+// process ran or queued for a core is the client's, and the rest the target's. Where the system does not report the
+// network's part, the target gets it.
 
-// Reading is a run's counters at one instant, from its start on.
+// Reading is the counters of a run at one instant.
 type Reading struct {
 	At      time.Time
 	Workers map[event.State]float64 // seconds of all workers, while rows move
 	Sockets event.Sockets
 	CPU     float64 // seconds of this process, user and system
-	Queued  float64 // seconds in which its threads, added up, were ready to run and had no core
-	Cores   int     // that it may use at once
-	// Column data sent, in whatever became of it, and bytes the sockets took.
-	Payload, Wire int64
+	Queued  float64 // seconds in which its threads were ready to run and had no core
+	Cores   int     // that it may use
+	Payload int64   // column data sent, whatever the outcome
+	Wire    int64   // bytes the sockets took
 }
 
-// nearlyAll is the share of its cores from which on a process is bound by them, if it uses them or would if others let
-// it.
+// nearlyAll is the share of its cores above which a process is limited by them.
 const nearlyAll = 0.9
 
-// overhead is how many bytes on the wire a byte of payload may cost before the protocol is to blame.
+// overhead is how many bytes on the wire a byte of payload may cost before the protocol counts as a limit.
 const overhead = 1.1
 
 // Seconds is the workers' time by limit.
 type Seconds map[event.Limit]float64
 
-// Bottleneck keeps the account of a run, window by window. It has no clock of its own: a window ends when Sample is
-// called, once a second, and at the start and the end of a load, so that no window is partly outside of it. It is safe
-// for concurrent use.
+// Bottleneck keeps the account of a run. A window ends whenever Sample is called: once a second, and at the start and
+// the end of a load, so that no window is partly outside of it. It is safe for concurrent use.
 type Bottleneck struct {
 	read func() Reading
 
@@ -65,26 +62,25 @@ type Bottleneck struct {
 	account Account
 }
 
-// Account is a run so far, up to the newest window in which workers had time. Its maps belong to the caller.
+// Account is the account of a run up to the newest window with worker time. Its maps belong to the caller.
 type Account struct {
 	Seconds Seconds     // of all windows
-	BoundBy event.Limit // of the newest; "" before the first
+	BoundBy event.Limit // of the newest window; "" before the first
 	Sockets event.Sockets
-	// Total is all windows together.
-	Total Window
-	// Fastest is the delivery rate of the fastest connection in bytes a second, as the mean of the windows in which it
-	// was known. A single sample may be of a burst.
+	Total   Window // all windows
+	// Fastest is the delivery rate of the fastest connection in bytes a second: the mean of the windows in which it was
+	// known, since a single sample may be of a burst.
 	Fastest float64
 
-	samples int64 // that Fastest is the mean of
+	samples int64 // of Fastest
 }
 
-// NewBottleneck begins an account. read is called by one goroutine at a time and must not call the Bottleneck.
+// NewBottleneck returns an empty account. read is called by one goroutine at a time and must not call the Bottleneck.
 func NewBottleneck(read func() Reading) *Bottleneck {
 	return &Bottleneck{read: read, account: Account{Seconds: Window{}.seconds()}}
 }
 
-// Sample ends a window. The first call only begins one. A window in which no worker had any time is left out.
+// Sample ends a window; the first call only begins one. Windows without worker time are ignored.
 func (m *Bottleneck) Sample() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +110,7 @@ func (a *Account) add(w Window) {
 	}
 }
 
-// Account returns the run as it is now.
+// Account returns the account so far.
 func (m *Bottleneck) Account() Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,30 +119,30 @@ func (m *Bottleneck) Account() Account {
 	return a
 }
 
-// Window is what happened between two readings, or in several windows together.
+// Window is what happened between two readings, or in several windows together. Its fields are differences of
+// Reading's.
 type Window struct {
-	Seconds float64                 // its length
-	Workers map[event.State]float64 // seconds of all workers
-	// Sockets counts what happened in the window. Its values of an instant, as Open and RTT, are of the window's end.
-	Sockets       event.Sockets
-	CPU           float64 // seconds of this process
-	Queued        float64 // likewise, see Reading
+	Seconds       float64 // its length
+	Workers       map[event.State]float64
+	Sockets       event.Sockets // values of an instant, such as Open and RTT, are of the window's end
+	CPU           float64
+	Queued        float64
 	Cores         int
-	Payload, Wire int64 // as in Reading
+	Payload, Wire int64
 
-	dialled bool // there are sockets that measure what workers wait for
-	// overhead is how many bytes went over the wire for one of payload since the run's start; 0 is not known. It is
-	// not of the window, since bytes are on the wire some time before or after the batch counts as sent, which in one
-	// window may be all of them.
+	dialled bool // sockets measure what workers wait for
+	// overhead is the bytes on the wire for one of payload since the run's start; 0 is unknown. In a single window all
+	// bytes may be on the wire before or after their batch counts as sent.
 	overhead float64
 }
 
-// between returns the window between two readings, without negative differences: the counters of sockets are summed over
-// connections that open and close meanwhile, so that one may be a moment behind.
+// between returns the window between two readings. The counters of sockets are sums over connections that open and
+// close meanwhile and may fall by a moment's worth, so differences are not negative.
 func between(a, b Reading) Window {
 	w := Window{
-		Seconds: b.At.Sub(a.At).Seconds(), Workers: make(map[event.State]float64), Sockets: since(a.Sockets, b.Sockets),
-		CPU: max(b.CPU-a.CPU, 0), Queued: max(b.Queued-a.Queued, 0), Cores: b.Cores,
+		Seconds: b.At.Sub(a.At).Seconds(), Workers: make(map[event.State]float64),
+		Sockets: combine(a.Sockets, b.Sockets, func(a, b float64) float64 { return max(b-a, 0) }),
+		CPU:     max(b.CPU-a.CPU, 0), Queued: max(b.Queued-a.Queued, 0), Cores: b.Cores,
 		Payload: b.Payload - a.Payload, Wire: b.Wire - a.Wire, dialled: b.Sockets.Dialled > 0,
 	}
 	for _, state := range event.States() {
@@ -158,12 +154,12 @@ func between(a, b Reading) Window {
 	return w
 }
 
-// saturated reports whether the process used all its cores, or would have.
+// saturated reports whether the process used all its cores or queued for them.
 func (w Window) saturated() bool {
 	return w.Cores > 0 && w.Seconds > 0 && w.CPU+w.Queued >= nearlyAll*w.Seconds*float64(w.Cores)
 }
 
-// WorkerSeconds returns the time of all workers, whatever they did.
+// WorkerSeconds returns the time of all workers.
 func (w Window) WorkerSeconds() float64 {
 	var sum float64
 	for _, seconds := range w.Workers {
@@ -172,7 +168,7 @@ func (w Window) WorkerSeconds() float64 {
 	return sum
 }
 
-// add appends a later window to this one.
+// add appends a later window.
 func (w *Window) add(next Window) {
 	if w.Workers == nil {
 		w.Workers = make(map[event.State]float64)
@@ -186,41 +182,23 @@ func (w *Window) add(next Window) {
 	for state, seconds := range next.Workers {
 		w.Workers[state] += seconds
 	}
-	sum := next.Sockets // with its values of an instant
-	sum.Dialled += w.Sockets.Dialled
-	sum.Blocked += w.Sockets.Blocked
-	sum.Awaited += w.Sockets.Awaited
-	sum.Turns += w.Sockets.Turns
-	sum.RoundTrips += w.Sockets.RoundTrips
-	sum.Out += w.Sockets.Out
-	sum.Busy += w.Sockets.Busy
-	sum.RwndLimited += w.Sockets.RwndLimited
-	sum.SndbufLimited += w.Sockets.SndbufLimited
-	sum.Local += w.Sockets.Local
-	sum.Retransmits += w.Sockets.Retransmits
-	sum.Segments += w.Sockets.Segments
-	w.Sockets = sum
+	w.Sockets = combine(w.Sockets, next.Sockets, func(a, b float64) float64 { return a + b })
 }
 
-// since returns what sockets did between a and b.
-func since(a, b event.Sockets) event.Sockets {
-	d := b
-	d.Dialled = max(b.Dialled-a.Dialled, 0)
-	d.Blocked = max(b.Blocked-a.Blocked, 0)
-	d.Awaited = max(b.Awaited-a.Awaited, 0)
-	d.Turns = max(b.Turns-a.Turns, 0)
-	d.RoundTrips = max(b.RoundTrips-a.RoundTrips, 0)
-	d.Out = max(b.Out-a.Out, 0)
-	d.Busy = max(b.Busy-a.Busy, 0)
-	d.RwndLimited = max(b.RwndLimited-a.RwndLimited, 0)
-	d.SndbufLimited = max(b.SndbufLimited-a.SndbufLimited, 0)
-	d.Local = max(b.Local-a.Local, 0)
-	d.Retransmits = max(b.Retransmits-a.Retransmits, 0)
-	d.Segments = max(b.Segments-a.Segments, 0)
-	return d
+// combine applies f to the counters of two readings of sockets. Values of an instant, such as Open and RTT, are b's.
+func combine(a, b event.Sockets, f func(a, b float64) float64) event.Sockets {
+	count := func(a, b int64) int64 { return int64(f(float64(a), float64(b))) }
+	c := b
+	c.Dialled, c.Turns = count(a.Dialled, b.Dialled), count(a.Turns, b.Turns)
+	c.Blocked, c.Awaited = f(a.Blocked, b.Blocked), f(a.Awaited, b.Awaited)
+	c.RoundTrips, c.Out = f(a.RoundTrips, b.RoundTrips), f(a.Out, b.Out)
+	c.Busy, c.Local = f(a.Busy, b.Busy), f(a.Local, b.Local)
+	c.RwndLimited, c.SndbufLimited = f(a.RwndLimited, b.RwndLimited), f(a.SndbufLimited, b.SndbufLimited)
+	c.Retransmits, c.Segments = count(a.Retransmits, b.Retransmits), count(a.Segments, b.Segments)
+	return c
 }
 
-// seconds returns what the workers' time in the window was lost to. All limits are there, and they add up to that time.
+// seconds divides the workers' time by limit. The map has every limit.
 func (w Window) seconds() Seconds {
 	s := Seconds{
 		event.LimitSource: w.Workers[event.WaitBuffer], event.LimitClient: 0, event.LimitNetwork: 0, event.LimitProtocol: 0,
@@ -237,12 +215,12 @@ func (w Window) seconds() Seconds {
 		return s
 	}
 	if !w.dialled {
-		// Rows are made in the workers' time as well, which is not time with a session.
+		// Workers also make rows, which is not time with a session.
 		waiting = max(session-max(w.CPU+w.Queued-s[event.LimitSource], 0), 0)
 	}
 	protocol := min(w.Sockets.RoundTrips, waiting)
 	answering := min(max(w.Sockets.Out-w.Sockets.RoundTrips, 0), waiting-protocol)
-	// A turn's data is on its way for the same round trip that its answer is waited for.
+	// The round trip of an answer includes the way of its question's data.
 	unread := w.Sockets.Busy - w.Sockets.RwndLimited - w.Sockets.Local - w.Sockets.RoundTrips
 	network := min(max(unread, 0), waiting-protocol-answering)
 	s[event.LimitClient] = session - waiting

@@ -1,5 +1,5 @@
-// Package stats counts what a run does. The engine reports attempts, phases and the states of its workers to a Collector;
-// observers take Snapshots. Nothing here knows a database, a terminal or Prometheus.
+// Package stats counts what a run does. The engine reports attempts, phases and worker states to a Collector; observers
+// take snapshots.
 package stats
 
 import (
@@ -10,24 +10,23 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Options are what is counted and where the rest is read.
+// Options configure a Collector.
 type Options struct {
 	Workers int // ≥ 0
-	// Planned for the whole run, earlier processes included; 0 when the run's end is a time.
+	// Of the whole run, earlier processes included; 0 if its end is a time.
 	PlannedRows, PlannedBytes int64
 
-	// Values counted elsewhere, read for every snapshot from any goroutine; nil reads as 0.
+	// Counters of others, read from any goroutine for every snapshot; nil reads as 0.
 	WireBytes func() int64             // bytes the sockets took
 	Refills   func() int64             // buffers encoded afresh after the start
 	Buffers   func() (free, total int) // of the ring
 	Lost      func() Lost
 
 	Now   func() time.Time // nil: time.Now, whose readings are monotonic
-	Start time.Time        // of the phase prepare; zero: when the collector is made
+	Start time.Time        // of the phase prepare; zero: now
 }
 
-// Lost is what the workers' time was lost to, and what the sockets did, up to the newest window of an account kept
-// elsewhere. Snapshots copy Seconds.
+// Lost is the part of an Account that snapshots have.
 type Lost struct {
 	Seconds map[event.Limit]float64
 	BoundBy event.Limit
@@ -36,29 +35,29 @@ type Lost struct {
 
 // Collector holds the counters of one process of a run. It is safe for concurrent use.
 //
-// One mutex guards everything. Workers take it a few times a batch for less than a microsecond, a snapshot a few times a
-// second for some ten microseconds at 1,024 workers; atomics would only let a snapshot see half an event.
+// One mutex guards everything. Workers take it a few times a batch for less than a microsecond, snapshots a few times a
+// second for some ten microseconds at 1,024 workers. With atomics a snapshot could see half an event.
 type Collector struct {
 	options Options
 
 	mu       sync.Mutex
-	sent     int64          // column data of attempts that have ended, but for those at commit groups
-	counts   event.Snapshot // the plain numbers of a snapshot; its maps are filled from below
+	sent     int64          // column data of ended attempts, commit groups not counted
+	counts   event.Snapshot // the plain numbers; snapshot fills in the rest
 	outcomes map[event.Outcome]int64
 	errors   map[loader.Class]int64
 	latency  latency
 	clock    phaseClock
 	workers  []Worker
-	end      *reading         // at the start of event.Done, and the last from then on
+	end      *reading         // the last one, at the start of event.Done
 	ended    []event.Snapshot // of the ends of phases, until Progress returns them
 	ends     int              // of phases so far
 }
 
-// maxEnds bounds Collector.ended. A run has fewer than ten phases, and three more for every time that it has to send
-// again what a server has lost.
+// maxEnds bounds Collector.ended, and so the moments of a Timeline. A run has fewer than ten phases, and three more
+// each time it has to resend what a server lost.
 const maxEnds = 100
 
-// reading is what a snapshot takes from elsewhere.
+// reading is the counters of others at one instant.
 type reading struct {
 	at                 time.Time
 	wire, refills      int64
@@ -66,7 +65,7 @@ type reading struct {
 	lost               Lost
 }
 
-// New makes a collector in the phase prepare, with all workers idle.
+// New returns a collector in the phase prepare with idle workers.
 func New(o Options) *Collector {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -91,14 +90,14 @@ func New(o Options) *Collector {
 	return c
 }
 
-// Earlier is what earlier processes of a resumed run had acknowledged.
+// Earlier is what earlier processes of a resumed run acknowledged.
 type Earlier struct {
 	Rows, Batches, PayloadBytes int64
-	EncodedBytes                int64 // 0 where it is not known
+	EncodedBytes                int64 // 0 if unknown
 	MissingRows                 int64
 }
 
-// Resume adds what earlier processes did.
+// Resume adds the counts of earlier processes.
 func (c *Collector) Resume(e Earlier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +111,8 @@ func (c *Collector) Resume(e Earlier) {
 	c.counts.ResumedBytes += e.PayloadBytes
 }
 
-// TakeBack subtracts what a server acknowledged and then lost in a crash. It is the one case in which a counter falls; to
-// a reader of the metrics it looks like a counter that was reset.
+// TakeBack subtracts what a server acknowledged and then lost in a crash. No counter falls otherwise; to Prometheus it
+// looks like a reset.
 func (c *Collector) TakeBack(e Earlier) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +131,14 @@ func (c *Collector) Add(e event.Event) {
 	if e.Attempt > 1 {
 		c.counts.Retries++
 	}
-	if e.Members == 0 { // a group's batches were sent before
+	if e.Members == 0 { // the batches of a group were sent before
 		c.sent += e.Payload
 	}
 	c.outcomes[e.Outcome]++
 	if e.Class != "" {
 		c.errors[e.Class]++
 	}
-	c.counts.MissingRows += max(e.Missing, -e.Missing) // too many are as wrong as too few, and must not cancel out
+	c.counts.MissingRows += max(e.Missing, -e.Missing) // too many and too few rows must not cancel out
 	batches := max(e.Members, 1)
 	switch e.Outcome {
 	case event.Stored:
@@ -151,14 +150,13 @@ func (c *Collector) Add(e event.Event) {
 		c.counts.Batches += batches
 		c.counts.PayloadBytes += e.Payload
 		c.counts.EncodedBytes += e.Encoded
+		if e.Outcome == event.Applied {
+			c.counts.AppliedBatches += batches
+		} else {
+			c.counts.AlreadyBatches += batches
+		}
 	default:
 		return
-	}
-	switch e.Outcome {
-	case event.Applied:
-		c.counts.AppliedBatches += batches
-	case event.Already:
-		c.counts.AlreadyBatches += batches
 	}
 	c.counts.LastProgress = now
 	if e.Members == 0 { // a group takes as long as all its batches
@@ -166,8 +164,8 @@ func (c *Collector) Add(e event.Event) {
 	}
 }
 
-// GiveUp counts a batch that gets no further attempt in this process. It is certainly not in (event.NotApplied) or
-// perhaps (event.Unknown).
+// GiveUp counts a batch without further attempts: certainly not in the table (event.NotApplied) or perhaps
+// (event.Unknown).
 func (c *Collector) GiveUp(o event.Outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -178,7 +176,7 @@ func (c *Collector) GiveUp(o event.Outcome) {
 	}
 }
 
-// Verified sets what the proof of arrival found.
+// Verified sets the result of the proof of arrival.
 func (c *Collector) Verified(v event.Verification) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -187,8 +185,8 @@ func (c *Collector) Verified(v event.Verification) {
 
 // Phase ends the current phase and starts another. A phase entered twice adds up.
 //
-// event.Done stops the clocks and keeps the last reading from elsewhere, and the engine adds nothing any more: all
-// snapshots from then on are equal, so that the last scrape agrees with the report.
+// event.Done stops the clocks and keeps the last reading: all later snapshots are equal, so the last scrape agrees with
+// the report.
 func (c *Collector) Phase(p event.Phase) {
 	r := c.read()
 	c.mu.Lock()
@@ -206,7 +204,7 @@ func (c *Collector) Phase(p event.Phase) {
 	}
 }
 
-// Phases returns the seconds spent in each phase so far; every phase that takes time is there.
+// Phases returns the seconds spent in each phase so far.
 func (c *Collector) Phases() map[event.Phase]float64 {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -214,14 +212,14 @@ func (c *Collector) Phases() map[event.Phase]float64 {
 	return c.clock.seconds(now)
 }
 
-// Latency returns the quantiles of event.Event.Latency of the acknowledged attempts of this process.
+// Latency returns the quantiles of event.Event.Latency of this process's acknowledged attempts.
 func (c *Collector) Latency() Quantiles {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.latency.quantiles()
 }
 
-// Snapshot returns all numbers of one instant.
+// Snapshot returns all numbers at one instant.
 func (c *Collector) Snapshot() event.Snapshot {
 	r := c.read()
 	c.mu.Lock()
@@ -229,7 +227,7 @@ func (c *Collector) Snapshot() event.Snapshot {
 	return c.snapshot(r)
 }
 
-// Progress returns a snapshot of the end of every phase that has ended since the last call, and one of now.
+// Progress returns a snapshot of now and of the end of every phase that ended since the last call.
 func (c *Collector) Progress() (ended []event.Snapshot, now event.Snapshot) {
 	r := c.read()
 	c.mu.Lock()
@@ -238,7 +236,7 @@ func (c *Collector) Progress() (ended []event.Snapshot, now event.Snapshot) {
 	return ended, c.snapshot(r)
 }
 
-// snapshot returns all numbers with what was read from elsewhere. The caller holds the mutex.
+// snapshot returns all numbers. The caller holds the mutex.
 func (c *Collector) snapshot(r reading) event.Snapshot {
 	if c.end != nil {
 		r = *c.end
@@ -269,7 +267,7 @@ func (c *Collector) snapshot(r reading) event.Snapshot {
 	return s
 }
 
-// workerSeconds returns the time of all workers by state until now. The caller holds the mutex.
+// workerSeconds returns the time of all workers by state. The caller holds the mutex.
 func (c *Collector) workerSeconds(now time.Time) map[event.State]float64 {
 	all := make(map[event.State]float64)
 	work := c.clock.work(now)
@@ -283,16 +281,14 @@ func (c *Collector) workerSeconds(now time.Time) map[event.State]float64 {
 	return all
 }
 
-// Work is the state of all workers' accounts at one instant, for the account of what their time was lost to.
+// Work is the account of all workers at one instant, for a Reading.
 type Work struct {
 	At      time.Time
 	Seconds map[event.State]float64 // as event.Snapshot.WorkerSeconds
-	// Payload is the column data sent in this process, whatever became of it, including the part already sent of batches
-	// that are under way.
-	Payload int64
+	Payload int64                   // column data sent by this process, with the sent part of unfinished batches
 }
 
-// Work returns what the workers have done so far. It calls none of Options' functions but Now.
+// Work returns what the workers have done so far. Of Options' functions it calls Now only.
 func (c *Collector) Work() Work {
 	now := c.options.Now()
 	c.mu.Lock()
@@ -304,7 +300,7 @@ func (c *Collector) Work() Work {
 	return w
 }
 
-// read calls Options' functions. It is called before the mutex is taken: none of them can then wait for a snapshot that
+// read calls Options' functions. The caller must not hold the mutex, or one of them could wait for a snapshot that
 // waits for it.
 func (c *Collector) read() reading {
 	r := reading{at: c.options.Now()}
@@ -321,4 +317,44 @@ func (c *Collector) read() reading {
 		r.lost = f()
 	}
 	return r
+}
+
+// phaseClock adds up the time of each phase.
+type phaseClock struct {
+	phase event.Phase
+	since time.Time
+	spent map[event.Phase]time.Duration // until since
+}
+
+func (p *phaseClock) enter(next event.Phase, now time.Time) {
+	if p.spent == nil {
+		p.spent = make(map[event.Phase]time.Duration)
+	}
+	if p.phase != "" {
+		p.spent[p.phase] = p.total(p.phase, now)
+	}
+	p.phase, p.since = next, now
+}
+
+func (p *phaseClock) total(phase event.Phase, now time.Time) time.Duration {
+	d := p.spent[phase]
+	// Callers may get the mutex in another order than they read the clock.
+	if phase == p.phase && now.After(p.since) {
+		d += now.Sub(p.since)
+	}
+	return d
+}
+
+// work returns the time of the phases in which workers work. Their states are timed by this clock: filling buffers and
+// verifying are not idle time.
+func (p *phaseClock) work(now time.Time) time.Duration {
+	return p.total(event.Load, now) + p.total(event.Stage, now)
+}
+
+func (p *phaseClock) seconds(now time.Time) map[event.Phase]float64 {
+	all := make(map[event.Phase]float64)
+	for _, phase := range event.Phases() {
+		all[phase] = p.total(phase, now).Seconds()
+	}
+	return all
 }

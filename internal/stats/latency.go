@@ -9,29 +9,28 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// The range of the quantiles. Longer batches count as an hour in it; Max and the sum are exact whatever their length.
+// The range of the quantiles. Longer batches count as an hour; Max and the sum are exact.
 const (
 	resolution = time.Microsecond
 	longest    = time.Hour
 )
 
-// bucketBounds are the upper ends of the duration histogram's buckets, in seconds. The library's defaults end at 10 s,
-// which a batch of 256 MiB passes without anything being wrong.
+// bucketBounds are the upper bounds of the histogram's buckets in seconds. The library's defaults end at 10 s, which a
+// batch of 256 MiB may well take.
 func bucketBounds() []float64 {
 	return []float64{
 		.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
 	}
 }
 
-// Quantiles are those of the latency of batches in seconds; all 0 without a batch. Where batches are sent when a worker
-// is free, latency is service time at saturation, from handing a batch to its session until the answer. Under a rate it
-// is the time from the intended start of the batch, which includes the wait for a worker.
+// Quantiles are quantiles of the latency of batches in seconds, 0 without a batch. Latency is the time from handing a
+// batch to its session until the answer; with --max-rate from the intended start, which includes the wait for a worker.
 type Quantiles struct {
 	P50, P90, P99, Max float64
 }
 
-// latency keeps durations twice: in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, since
-// only those can be added up over clients. Together they take about 200 KiB, however many values they saw.
+// latency keeps durations in an HDR histogram for quantiles within 0.1 %, and in a few fixed buckets, which can be
+// added up over clients. Together they take about 200 KiB.
 type latency struct {
 	values *hdrhistogram.Histogram // in units of resolution
 	fixed  event.Histogram
@@ -59,7 +58,7 @@ func (l *latency) record(seconds float64) {
 func (l *latency) quantiles() Quantiles {
 	at := func(percent float64) float64 {
 		units := l.values.ValueAtQuantile(percent)
-		// A bucket's upper end can lie beyond the largest value in it.
+		// The upper end of a bucket can exceed its largest value.
 		return min(float64(units)*resolution.Seconds(), l.max)
 	}
 	return Quantiles{P50: at(50), P90: at(90), P99: at(99), Max: l.max}

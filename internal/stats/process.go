@@ -5,15 +5,15 @@ import (
 	"runtime/debug"
 )
 
-// Usage is what this process took of the machine.
+// Usage is the resource usage of this process.
 type Usage struct {
-	Cores         int // that it may use at once: the cgroup's limit where that is lower than the machine's
+	Cores         int // the cgroup's limit if that is lower than the machine's
 	UserSeconds   float64
 	SystemSeconds float64
-	// QueuedSeconds is how long its threads, added up, were ready to run and had no core. Threads that have ended are not
-	// in it, so that it may fall a little. 0 where the system does not report it; Linux does.
+	// QueuedSeconds is how long its threads were ready to run and had no core, on Linux. Ended threads are not counted, so
+	// it may fall a little.
 	QueuedSeconds float64
-	PeakRSSBytes  int64 // largest resident memory, the mapped buffers included
+	PeakRSSBytes  int64 // with the mapped buffers
 }
 
 // ProcessUsage returns the usage of this process since it started; what the system does not report is 0.
@@ -27,19 +27,19 @@ func ProcessUsage() Usage {
 // CPU returns user and system time together, in seconds.
 func (u Usage) CPU() float64 { return u.UserSeconds + u.SystemSeconds }
 
-// Meter measures what this process takes from a moment on. One at a time is exact: memory is the process's.
+// Meter measures the usage of this process from its start on. Of overlapping meters the peak memory is shared.
 type Meter struct{ began Usage }
 
-// StartMeter begins to measure. It returns unused memory to the system, and on Linux resets the peak so far, so that a
-// push is not charged with those before it; elsewhere the peak stays that of the whole process. From then on other
-// programs that watch this process see the new peak, too.
+// StartMeter starts a meter. It returns unused memory to the system and, on Linux, resets the peak, also for other
+// programs that watch this process: a push must not be charged with earlier ones. Elsewhere the peak is that of the
+// whole process.
 func StartMeter() Meter {
 	debug.FreeOSMemory()
-	_ = resetPeak() // without it the peak is the process's
+	_ = resetPeak()
 	return Meter{ProcessUsage()}
 }
 
-// Usage returns what was taken since the start. The peak is the process's where it could not be reset.
+// Usage returns the usage since the start.
 func (m Meter) Usage() Usage {
 	u := ProcessUsage()
 	u.UserSeconds -= m.began.UserSeconds

@@ -3,9 +3,7 @@
 package stats
 
 import (
-	"bufio"
-	"bytes"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,28 +28,19 @@ func systemUsage() (user, system float64, peak int64) {
 	return float64(r.Utime.Nano()) / 1e9, float64(r.Stime.Nano()) / 1e9, peak
 }
 
-// highWaterMark returns Linux's own account of the peak, 0 elsewhere. It is preferred to ru_maxrss, which survives
-// exec: a process started by one of 600 MiB reports 600 MiB for ever.
+// highWaterMark returns Linux's account of the peak, 0 elsewhere. Unlike ru_maxrss it does not survive exec: a process
+// started by one of 600 MiB would report 600 MiB for ever.
 func highWaterMark() int64 {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(status)); lines.Scan(); {
-		if value, found := bytes.CutPrefix(lines.Bytes(), []byte("VmHWM:")); found {
-			kib, err := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(value, []byte(" kB")))), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return kib << 10
-		}
-	}
-	return 0
+	status, _ := os.ReadFile("/proc/self/status")
+	_, value, _ := strings.Cut(string(status), "\nVmHWM:")
+	var kib int64
+	_, _ = fmt.Sscan(value, &kib)
+	return kib << 10
 }
 
-// queued adds up the second field of every thread's schedstat, in nanoseconds (Linux's
-// Documentation/scheduler/sched-stats). It is read every second: filepath.Glob would list the fifty files of each
-// thread to find the one.
+// queued sums up the second field of every thread's schedstat, in nanoseconds (Linux's
+// Documentation/scheduler/sched-stats). It is read every second; filepath.Glob would list the fifty files of each
+// thread.
 func queued() float64 {
 	const tasks = "/proc/self/task"
 	threads, err := os.Open(tasks)
@@ -59,7 +48,7 @@ func queued() float64 {
 		return 0
 	}
 	defer threads.Close()
-	ids, _ := threads.Readdirnames(-1) // on an error some threads are missing, which have ended
+	ids, _ := threads.Readdirnames(-1)
 	var sum float64
 	for _, id := range ids {
 		text, err := os.ReadFile(filepath.Join(tasks, id, "schedstat"))
@@ -74,13 +63,5 @@ func queued() float64 {
 	return sum
 }
 
-// resetPeak makes the peak what is resident now. The kernel does that in constant time, and lets every process do it to
-// itself; it is an error where there is no such file.
-func resetPeak() error {
-	f, err := os.OpenFile("/proc/self/clear_refs", os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString("5")
-	return errors.Join(err, f.Close())
-}
+// resetPeak sets the peak to the present resident memory, on Linux.
+func resetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -9,27 +9,24 @@ import (
 const (
 	rateWindow = 10 * time.Second
 	etaWindow  = 60 * time.Second
-	// sampleStep bounds the memory of a Tracker: samples closer to the last one are used but not kept.
+	// sampleStep bounds the memory of a Tracker: samples closer to the last one are not kept.
 	sampleStep = 500 * time.Millisecond
 )
 
-// Rates is how fast rows are acknowledged. Those of earlier processes of a resumed run do not count.
+// Rates is how fast rows are acknowledged, without those of earlier processes.
 type Rates struct {
-	Rows, Bytes               float64 // per second over the last 10 s
-	OverallRows, OverallBytes float64 // per second since the load began
-	// ETA is how long the rest takes at the speed of the last 60 s, ≥ 0. It is known while rows move and their number is
-	// planned.
-	ETA      time.Duration
-	ETAKnown bool
+	Rows, Bytes               float64       // per second over the last 10 s
+	OverallRows, OverallBytes float64       // per second since the load began
+	ETA                       time.Duration // of the planned rest at the speed of the last 60 s
+	ETAKnown                  bool
 }
 
 // Moving reports whether rows are acknowledged in the phase.
 func Moving(p event.Phase) bool { return p == event.Load || p == event.Stage || p == event.Commit }
 
-// Tracker computes rates from snapshots and their times; it reads no clock. The zero value is ready for use, by one
-// goroutine.
+// Tracker computes rates from snapshots and their times. The zero value is ready for use by one goroutine.
 type Tracker struct {
-	samples []sample // ascending, the first at most one older than the longest window
+	samples []sample // ascending; at most one is older than the longest window
 }
 
 type sample struct {
@@ -37,7 +34,7 @@ type sample struct {
 	rows, bytes int64
 }
 
-// Observe takes the next snapshot, not older than the last, and returns the rates at that time.
+// Observe adds a snapshot, which must not be older than the last, and returns the rates at that time.
 func (t *Tracker) Observe(s event.Snapshot) Rates {
 	moving := s.PhaseSeconds[event.Load] + s.PhaseSeconds[event.Stage] + s.PhaseSeconds[event.Commit]
 	if moving <= 0 {
@@ -45,7 +42,7 @@ func (t *Tracker) Observe(s event.Snapshot) Rates {
 	}
 	now := sample{at: s.At, rows: s.Rows - s.ResumedRows, bytes: s.PayloadBytes - s.ResumedBytes}
 	if len(t.samples) == 0 {
-		// The load began a moment ago, with nothing acknowledged.
+		// The load began without rows.
 		began := s.At.Add(-time.Duration(moving * float64(time.Second)))
 		t.samples = append(t.samples, sample{at: began})
 	}
@@ -75,7 +72,7 @@ func (t *Tracker) keep(now sample) {
 	t.samples = t.samples[:copy(t.samples, t.samples[old:])]
 }
 
-// over returns the speed from the window's start, or from the load's where that is later, until now.
+// over returns the rates since the start of the window, or of the load if that is later.
 func (t *Tracker) over(window time.Duration, now sample) (rows, bytes float64) {
 	from := t.samples[0]
 	for _, s := range t.samples {
@@ -91,7 +88,7 @@ func (t *Tracker) over(window time.Duration, now sample) (rows, bytes float64) {
 	return float64(now.rows-from.rows) / seconds, float64(now.bytes-from.bytes) / seconds
 }
 
-// remaining returns how long n more take. It is not known at no speed, nor where it would be over ten years.
+// remaining returns how long n more take. It is unknown without progress, and beyond ten years.
 func remaining(n int64, perSecond float64) (time.Duration, bool) {
 	const forever = 10 * 365 * 24 * time.Hour
 	seconds := float64(max(n, 0)) / perSecond

@@ -13,23 +13,20 @@ const (
 	maxMoments  = 600
 )
 
-// Moment is how far a process of a run was. Counts are of this process alone, from its start on.
+// Moment is the progress of a process at one time, from its start on.
 type Moment struct {
 	At           float64 // seconds since the start
-	Phase        string  // of the time since the moment before
+	Phase        string  // since the moment before
 	Rows         int64
 	PayloadBytes int64
 	StoredBytes  int64
 	Retries      int64
-	// BoundBy is the event.Limit that most of the workers' time since the moment before was lost to; "" where they had
-	// none.
-	BoundBy string
+	BoundBy      string // the event.Limit since the moment before; "" if workers had no time
 }
 
-// Timeline collects moments of a run while it goes, in bounded memory: one a second and one at the end of every phase, so
-// that the time between two is of one phase. At 600 moments it keeps every second one of a phase and goes on half as
-// often. An interval less than half as long as the others is merged with one of the same phase: the batches that end in a
-// millisecond are no rate. StartTimeline makes one.
+// Timeline collects moments of a run in bounded memory: one a second and one at the end of every phase, so that the
+// time between two is of one phase. At 600 moments it drops every second one of a phase and continues half as often.
+// Intervals less than half as long as the others are merged with one of the same phase: a millisecond gives no rate.
 type Timeline struct {
 	start    time.Time
 	sample   func()
@@ -38,17 +35,18 @@ type Timeline struct {
 	quit     chan struct{}
 	done     chan struct{}
 
-	// These belong to the goroutine until done is closed.
+	// Owned by the goroutine until done is closed.
 	stride  int // seconds between two moments
-	passed  int // since the last one
+	passed  int // seconds since the last one
 	moments []Moment
 	lost    []map[event.Limit]float64 // until each moment
 }
 
-// StartTimeline begins to collect. At is counted from start, the start of the process. sample is called every second,
-// also where moments are rarer, and before the snapshot of a moment is taken: its windows are of a second whatever the
-// run's length. It may be nil. snapshot is Collector.Progress. Stop ends both.
-func StartTimeline(start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot)) *Timeline {
+// StartTimeline starts collecting. Moment.At counts from start, the start of the process. sample, which may be nil, is
+// called every second, even if moments are rarer, and before the snapshot of a moment. snapshot is Collector.Progress.
+func StartTimeline(
+	start time.Time, sample func(), snapshot func() (ended []event.Snapshot, now event.Snapshot),
+) *Timeline {
 	if sample == nil {
 		sample = func() {}
 	}
@@ -59,9 +57,8 @@ func StartTimeline(start time.Time, sample func(), snapshot func() (ended []even
 	return t
 }
 
-// Stop takes the last moment, which is the end of the run, and returns all of them in order, with the time between two of
-// a phase in seconds. If the run is over, the last two are of one time: the end of its last phase, and event.Done. Stop
-// waits for the goroutine that collects, for as long as one snapshot takes. Further calls return the same.
+// Stop adds the last moment and returns all of them in order, with the usual interval in seconds. After the run has
+// ended, the last two have the same time: the end of its last phase, and event.Done. Further calls return the same.
 func (t *Timeline) Stop() (interval float64, moments []Moment) {
 	t.stop.Do(func() {
 		close(t.quit)
@@ -92,7 +89,7 @@ func (t *Timeline) run() {
 	}
 }
 
-// phases adds the ends of phases since it was last called, and returns the present moment.
+// phases adds the ends of phases since its last call and returns the present moment.
 func (t *Timeline) phases() snapped {
 	ended, now := t.snapshot()
 	for _, s := range ended {
@@ -101,14 +98,14 @@ func (t *Timeline) phases() snapped {
 		case len(t.moments) > 0 && last.Phase == end.Phase && end.At-last.At < t.least():
 			t.moments, t.lost = t.moments[:len(t.moments)-1], t.lost[:len(t.lost)-1]
 		case end.At <= last.At:
-			continue // it took no time
+			continue // the phase took no time
 		}
 		t.add(end)
 	}
 	return t.of(now)
 }
 
-// snapped is a moment with the time that was lost until then.
+// snapped is a moment with the time lost until then.
 type snapped struct {
 	Moment
 	lost map[event.Limit]float64
@@ -117,13 +114,13 @@ type snapped struct {
 func (t *Timeline) of(s event.Snapshot) snapped {
 	return snapped{Moment{
 		At: s.At.Sub(t.start).Seconds(), Phase: string(s.Phase),
-		// Rows of earlier processes may have been taken back.
+		// TakeBack may have subtracted rows of earlier processes.
 		Rows: max(s.Rows-s.ResumedRows, 0), PayloadBytes: max(s.PayloadBytes-s.ResumedBytes, 0),
 		StoredBytes: s.StoredBytes, Retries: s.Retries,
 	}, s.LimitSeconds}
 }
 
-// last returns the newest moment, the start before there is one.
+// last returns the newest moment, or that of the start.
 func (t *Timeline) last() Moment {
 	if len(t.moments) == 0 {
 		return Moment{}
@@ -131,7 +128,7 @@ func (t *Timeline) last() Moment {
 	return t.moments[len(t.moments)-1]
 }
 
-// least returns the seconds of the shortest interval that is not merged with another of its phase.
+// least returns the seconds of the shortest interval that is not merged.
 func (t *Timeline) least() float64 { return t.interval() / 2 }
 
 func (t *Timeline) interval() float64 { return (time.Duration(t.stride) * momentEvery).Seconds() }
@@ -141,8 +138,7 @@ func (t *Timeline) add(now snapped) {
 	if len(t.moments) < maxMoments {
 		return
 	}
-	// Counts only grow, so that the later one of a pair includes the other. It goes from the newest back, so that a
-	// moment without a pair is the first of its phase.
+	// The later one of a pair includes the other. Backwards, a moment without a pair is the first of its phase.
 	kept := len(t.moments)
 	for i := len(t.moments) - 1; i >= 0; i-- {
 		kept--
@@ -154,9 +150,9 @@ func (t *Timeline) add(now snapped) {
 	t.moments, t.lost, t.stride = slices.Delete(t.moments, 0, kept), slices.Delete(t.lost, 0, kept), 2*t.stride
 }
 
-// blame fills in what each moment was bound by. It comes last, when no more moments are merged.
+// blame sets BoundBy. It must come after the last merge.
 func (t *Timeline) blame() {
-	// Workers lose time only while rows move, and what they lost last is known a little later.
+	// Workers lose time only while rows move, and the last of it is known a little later.
 	for i := len(t.moments) - 1; i > 0; i-- {
 		if phase := event.Phase(t.moments[i].Phase); phase != event.Load && phase != event.Stage {
 			t.lost[i-1] = t.lost[i]

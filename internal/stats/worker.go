@@ -9,24 +9,24 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// Worker is the account of one worker. The worker writes it; snapshots and the watchdog read it.
+// Worker is the account of one worker.
 type Worker struct {
 	collector *Collector
 
 	state     event.State
 	since     time.Time       // start of the state, for Describe
 	workSince time.Duration   // the same on the clock of working phases
-	spent     []time.Duration // by state, without the time since workSince
+	spent     []time.Duration // by state, until workSince
 	batch     *batch.Batch    // nil: none
 	id        int64           // of the batch
-	encoded   int64           // length of the batch: Encoded itself belongs to the feed once the worker lets go
+	encoded   int64           // the length of batch.Encoded, which belongs to the feed after the batch's release
 }
 
 // Worker returns the account of worker i, 0 ≤ i < Options.Workers.
 func (c *Collector) Worker(i int) *Worker { return &c.workers[i] }
 
-// Enter sets what the worker does from now on. Seconds count while rows move (the phases load and stage), so that those
-// of all states add up to workers × seconds of these phases.
+// Enter sets the worker's state. Only the phases load and stage count, so the seconds of all states add up to workers ×
+// seconds of these phases.
 func (w *Worker) Enter(s event.State) {
 	c := w.collector
 	now := c.options.Now()
@@ -37,8 +37,7 @@ func (w *Worker) Enter(s event.State) {
 	w.state, w.since, w.workSince = s, now, work
 }
 
-// Hold names the batch the worker has, for bytes in flight and the watchdog. Hold(nil) comes before the batch's
-// Release, after which the batch belongs to another worker.
+// Hold sets the worker's batch, for bytes in flight and the watchdog. Call Hold(nil) before the batch's Release.
 func (w *Worker) Hold(b *batch.Batch) {
 	w.collector.mu.Lock()
 	defer w.collector.mu.Unlock()
@@ -57,8 +56,8 @@ func (w *Worker) total(s event.State, work time.Duration) time.Duration {
 	return d
 }
 
-// underWay returns how much column data of the worker's batch was sent and not yet answered. A batch without bytes of its
-// own, as of columns, counts as sent as soon as it is begun. The caller holds the mutex.
+// underWay returns the column data of the worker's batch that was sent and not yet answered. A batch without encoded
+// bytes counts as sent once it is started. The caller holds the mutex.
 func (w *Worker) underWay() int64 {
 	if w.batch == nil || w.state != event.Sending && w.state != event.WaitAck {
 		return 0
@@ -69,17 +68,17 @@ func (w *Worker) underWay() int64 {
 	return int64(float64(w.batch.Payload) * min(float64(w.batch.Sent())/float64(w.encoded), 1))
 }
 
-// Activity is what one worker does at one instant.
+// Activity is the state of one worker at one instant.
 type Activity struct {
 	Worker int
 	State  event.State
-	For    time.Duration // how long already
-	// Batch is the batch the worker holds, −1 without one; Sent of its Encoded bytes the driver has read.
-	Batch         int64
+	For    time.Duration // time in this state
+	Batch  int64         // the batch the worker holds, −1 without one
+	// Sent is how many of the batch's Encoded bytes the driver has read.
 	Sent, Encoded int64
 }
 
-// String returns the activity as the stall watchdog logs it.
+// String formats the activity for the log of the stall watchdog.
 func (a Activity) String() string {
 	text := fmt.Sprintf("worker %d: %s for %s", a.Worker, a.State, a.For.Round(100*time.Millisecond))
 	if a.Batch < 0 {
@@ -88,7 +87,7 @@ func (a Activity) String() string {
 	return fmt.Sprintf("%s, batch %d, %s of %s sent", text, a.Batch, units.Bytes(a.Sent), units.Bytes(a.Encoded))
 }
 
-// Describe returns what every worker does and for how long, in the order of their numbers.
+// Describe returns the activities of all workers in order.
 func (c *Collector) Describe() []Activity {
 	now := c.options.Now()
 	c.mu.Lock()

@@ -7,31 +7,32 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"github.com/terapush/terapush/internal/config"
 	"github.com/terapush/terapush/internal/results"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Sweep is a plan whose cases are pushes that can be.
+// Sweep is a plan whose cases are all valid pushes.
 type Sweep struct {
 	Plan  Plan
 	Cases []Case         // of the chosen parts
 	Parts []results.Part // all of the plan's, as a record has them: without secrets
 }
 
-// New makes a push of every case, and connects to nothing. The error names everything that is wrong, each problem once
-// with the cases that have it.
+// New makes the push of every case without connecting to anything. The error names everything that is wrong, each problem
+// once with the cases that have it.
 func New(p Plan, o Options) (*Sweep, error) {
 	s := &Sweep{Plan: p}
 	var names []string
 	for _, part := range p.Parts {
 		names = append(names, part.Name)
 	}
-	switch {
-	case o.Only == "" || slices.Contains(names, o.Only):
-	case len(names) == 1 && names[0] == "":
+	if o.Only != "" && len(names) == 1 && names[0] == "" {
 		return nil, fmt.Errorf("--only %q: the plan has one part only, without a name", o.Only)
-	default:
+	}
+	if o.Only != "" && !slices.Contains(names, o.Only) {
 		return nil, fmt.Errorf("--only: %w", config.Unknown("part", o.Only, names))
 	}
 	all := make([][]Case, len(p.Parts))
@@ -63,7 +64,11 @@ func New(p Plan, o Options) (*Sweep, error) {
 	}
 	var problems []error
 	for _, text := range texts {
-		problems = append(problems, fmt.Errorf("%s: %s", oneOf(wrong[text]), text))
+		cases := wrong[text][0]
+		if more := len(wrong[text]) - 1; more > 0 {
+			cases += " and " + english.Plural(more, "more cell", "")
+		}
+		problems = append(problems, fmt.Errorf("%s: %s", cases, text))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Push)) {
 		if !taken[name] && name != setFlag {
@@ -75,7 +80,7 @@ func New(p Plan, o Options) (*Sweep, error) {
 		if err != nil {
 			return nil, err
 		}
-		if hasAxis(part, p.Knee) {
+		if part.hasAxis(p.Knee) {
 			recorded.Knee = p.Knee
 		}
 		s.Parts = append(s.Parts, recorded)
@@ -94,18 +99,6 @@ func problemsOf(err error) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// oneOf names the first of some cases, and how many there are besides.
-func oneOf(cases []string) string {
-	switch more := len(cases) - 1; more {
-	case 0:
-		return cases[0]
-	case 1:
-		return cases[0] + " and 1 more cell"
-	default:
-		return fmt.Sprintf("%s and %d more cells", cases[0], more)
-	}
 }
 
 // Describe names a case within the plan.
@@ -128,15 +121,15 @@ func (s *Sweep) Targets() []string {
 	return all
 }
 
-// setUp makes the push of a case, without the flags of the command line that its method does not take. method is "" where
-// there is none of the name, as the case's own check will say.
+// setUp makes the push of a case, without those flags of the command line that its method does not take. method is "" if
+// it is unknown, which the case's Outline reports.
 func (o *Options) setUp(c *Case) (method string, err error) {
 	if c.Setup, err = o.Setup(c.Push); err != nil {
 		return "", err
 	}
 	driver, _, err := config.FindTarget(c.Config.Target, c.Config.Connect, o.Drivers)
 	if err != nil {
-		return "", nil //nolint:nilerr // Outline says the same, with all else that is wrong
+		return "", nil //nolint:nilerr // Outline reports it together with all other problems
 	}
 	m, known := loader.FindMethod(driver, c.Config.Method)
 	if !known {
@@ -152,15 +145,16 @@ func (o *Options) setUp(c *Case) (method string, err error) {
 	return m.Name, err
 }
 
-// partOf returns a part as the record has it: with the flags that its cases have in common, and without secrets.
+// partOf returns a part as the record has it: with the flags that all its cases share, and those that all cases of one
+// method share, without secrets.
 func partOf(p Part, cases []Case) (results.Part, error) {
 	part := results.Part{Name: p.Name, Title: p.Title, Axes: p.Axes, Facts: p.Facts, Cells: p.Count()}
 	if part.Name == "" {
-		part.Title = "" // it is the sweep's
+		part.Title = "" // the sweep has it
 	}
 	for _, a := range p.Axes {
 		if variable, isSet := strings.CutPrefix(a.Name, setPrefix); isSet && loader.IsSecret(variable) {
-			return part, fmt.Errorf("axis %s: the values of an axis are in every table, and this looks like a secret", a.Name)
+			return part, fmt.Errorf("axis %s looks like a secret, and the values of an axis are in every table", a.Name)
 		}
 	}
 	byMethod := map[string][]map[string][]string{}
@@ -174,10 +168,10 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 	for method, pushes := range byMethod {
 		own := common(pushes)
 		maps.DeleteFunc(own, func(name string, _ []string) bool { return part.Push[name] != nil })
-		if len(own) > 0 && part.Methods == nil {
-			part.Methods = map[string]map[string][]string{}
-		}
 		if len(own) > 0 {
+			if part.Methods == nil {
+				part.Methods = map[string]map[string][]string{}
+			}
 			part.Methods[method] = own
 		}
 	}
@@ -193,9 +187,7 @@ func partOf(p Part, cases []Case) (results.Part, error) {
 
 // recorded returns flags without axes and secrets.
 func recorded(given map[string][]string, axes []results.Axis) map[string][]string {
-	isAxis := func(name string) bool {
-		return slices.ContainsFunc(axes, func(a results.Axis) bool { return a.Name == name })
-	}
+	isAxis := (&Part{Axes: axes}).hasAxis
 	push := map[string][]string{}
 	for name, values := range given {
 		if name != setFlag && !isAxis(name) {

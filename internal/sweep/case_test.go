@@ -82,3 +82,13 @@ func TestKneeOfAPart(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"workers", ""}, []string{s.Parts[0].Knee, s.Parts[1].Knee})
 }
+
+// The values of flags are checked as push checks them, and the cells that have them are named.
+func TestValuesOfFlags(t *testing.T) {
+	_, err := lay(t, sweep.Part{
+		Push: map[string][]string{"batch-rows": {"5"}, "batch-bytes": {"5"}},
+		Axes: []results.Axis{{Name: "workers", Values: []string{"1", "x"}}},
+	})
+	require.ErrorContains(t, err, "workers 1: --batch-rows and --batch-bytes exclude each other")
+	require.ErrorContains(t, err, `workers x: invalid argument "x" for "--workers"`)
+}

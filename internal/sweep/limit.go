@@ -7,17 +7,16 @@ import (
 	"time"
 )
 
-// preparing is the time that a push under a limit has until its rows move: for connecting, for making the table anew and
-// for filling its buffers. It is no part of what is measured, and is bounded so that a server that never answers does not
-// hold up the sweep.
+// preparing bounds, together with the limit, how long a push may connect, make its table and fill its buffers. That time is
+// not measured; it is bounded so that a server that never answers does not stall the sweep.
 const preparing = 10 * time.Minute
 
-// clock ends one push in order: when the user asks to, when rows have moved for the limit, or when they do not begin to.
+// clock ends one push in order: when the sweep is stopped, when rows have moved for the limit, or when they do not begin to.
 type clock struct {
-	drain chan struct{} // closed when the push is to end
-	why   string        // which time passed; "" for none. It may be read after stop.
+	drain chan struct{} // closed to end the push
+	why   string        // which time passed, "" for none; valid after stop
 	moves chan func() bool
-	stop  func() // ends the clock, and returns when why is settled
+	stop  func()
 }
 
 func (r *runner) startClock(ctx context.Context) *clock {
@@ -41,7 +40,7 @@ func (c *clock) begin(moving func() bool) {
 	}
 }
 
-// wait reports whether the push is to end; it is not when it has ended by itself.
+// wait reports whether the push has to end; false if it has ended.
 func (c *clock) wait(ctx context.Context, stop <-chan struct{}, limit time.Duration) bool {
 	timer := time.NewTimer(limit + preparing)
 	defer timer.Stop()
@@ -60,7 +59,7 @@ func (c *clock) wait(ctx context.Context, stop <-chan struct{}, limit time.Durat
 			why = fmt.Sprintf("the limit of %s passed", limit)
 		case <-passed:
 			if !moving() {
-				passed = nil // all rows are in, and their proof takes what it takes
+				passed = nil // all rows are in; their proof is not limited
 				continue
 			}
 			c.why = why

@@ -22,10 +22,9 @@ func (s step) push() results.Push {
 }
 
 // order lists all pushes of a sweep: part by part, warm-ups before the part's first case, then all repeats, each shuffled.
-// Where the part has the knee's axis, its rows go up side by side: all repeats of one value of all rows come before the
-// next value, so that a row is ended by medians and not by the luck of one push, and a drift of the server falls on all
-// rows alike. It is a function of its arguments: a sweep that is gone on with takes the order it had, and one repeat more
-// changes nothing about the order of those before.
+// In a part with the knee's axis all repeats of one value come before the next value: a row is ended by medians and not by
+// the luck of one push, and a drift of the server falls on all rows alike. The order depends on the arguments only, and one
+// repeat more does not change that of those before, so that a sweep can be continued.
 func order(p Plan, cases []Case, digest string) []step {
 	var all []step
 	for part := range p.Parts {
@@ -40,8 +39,8 @@ func order(p Plan, cases []Case, digest string) []step {
 			for repeat := range p.Repeats {
 				if p.Interleaved {
 					group = slices.Clone(group)
-					dice := seeded(digest, p.Parts[part].Name, repeat, n)
-					dice.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
+					random := seeded(digest, p.Parts[part].Name, repeat, n)
+					random.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 				}
 				for _, c := range group {
 					all = append(all, step{one: c, repeat: repeat})
@@ -57,38 +56,24 @@ func seeded(digest, part string, repeat, group int) *rand.Rand {
 	return rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
 }
 
-// groups are a part's cases as they are done: what is in one has all its repeats before the next begins. A part whose rows
-// do not end has one. In order, every case is one: its repeats follow each other, and the cases stay as they stand.
-func groups(p Plan, cases []Case) [][]Case {
-	values := along(p, cases)
-	if len(values) == 0 {
+// groups splits a part's cases: a group has all its repeats before the next begins. A part whose rows do not end is one
+// group. Otherwise a group is all cases with one value of the knee's axis, or one case if the cases are kept in order.
+func groups(p Plan, cases []Case) (all [][]Case) {
+	axes := p.Parts[cases[0].Part].Axes
+	i := slices.IndexFunc(axes, func(a results.Axis) bool { return a.Name == p.Knee })
+	switch {
+	case i < 0:
 		return [][]Case{cases}
+	case !p.Interleaved:
+		return slices.Collect(slices.Chunk(cases, 1))
 	}
-	var all [][]Case
-	if !p.Interleaved {
-		for _, c := range cases {
-			all = append(all, []Case{c})
-		}
-		return all
-	}
-	for _, v := range values {
-		all = append(all, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return value(c, p.Knee) != v }))
+	for _, value := range axes[i].Values {
+		all = append(all, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool {
+			return results.Settings(c.Settings).Value(p.Knee) != value
+		}))
 	}
 	return all
 }
-
-// along lists the values of the knee's axis in the cases' part, none where the part has no such axis.
-func along(p Plan, cases []Case) []string {
-	for _, a := range p.Parts[cases[0].Part].Axes {
-		if a.Name == p.Knee {
-			return a.Values
-		}
-	}
-	return nil
-}
-
-// value is what the axis is in the case, "" where there is no such axis.
-func value(c Case, axis string) string { return results.Settings(c.Settings).Value(axis) }
 
 // flatStop is how many values in succession that are no better end a row.
 const flatStop = 2
@@ -102,14 +87,14 @@ func placeOf(c Case) place { return place{c.Part, c.Number} }
 type row struct {
 	cases []place
 	rates map[place][]float64 // of the pushes so far
-	ended bool                // more of the axis has stopped paying
+	ended bool                // larger values have stopped paying
 }
 
-// rowsOf puts the cases together whose rows can end.
+// rowsOf returns the row of every case whose row can end.
 func rowsOf(p Plan, cases []Case) map[place]*row {
 	byName, all := map[string]*row{}, map[place]*row{}
 	for _, c := range cases {
-		if value(c, p.Knee) == "" {
+		if !p.Parts[c.Part].hasAxis(p.Knee) {
 			continue
 		}
 		name := fmt.Sprintf("%d %q", c.Part, results.Settings(c.Settings).Without(p.Knee))
@@ -122,9 +107,9 @@ func rowsOf(p Plan, cases []Case) map[place]*row {
 	return all
 }
 
-// add takes the rate of a push, and judges whether the row has ended. A value is judged by the median of its pushes, and
-// one without any says nothing. It is better where the best before it is not near it, as the knee of a table is; the best
-// is the last that was better, so that small steps that come to much are not taken for nothing.
+// add takes the rate of a push, and decides whether the row has ended. A value without pushes does not count. Others have
+// the median of theirs, which is better unless it is near the best before it, as for the knee of a table. The best is the
+// last that was better, so that many small steps add up.
 func (r *row) add(at place, rate float64) {
 	r.rates[at] = append(r.rates[at], rate)
 	best, flat := 0.0, 0
@@ -141,7 +126,7 @@ func (r *row) add(at place, rate float64) {
 	}
 }
 
-// median returns that of the values, 0 without any.
+// median returns 0 without values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

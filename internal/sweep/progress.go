@@ -8,15 +8,15 @@ import (
 	"github.com/terapush/terapush/internal/results"
 )
 
-// Progress is where a sweep is.
+// Progress is how far a sweep is.
 type Progress struct {
-	Number, Total int // of this push, from 1, and of all, warm-ups and those of earlier processes included
+	Number, Total int // of this push, from 1, and of all, including warm-ups and those of earlier processes
 	Case          Case
 	Repeat        int
 	WarmUp        bool
-	Elapsed       time.Duration // since this process began
-	// Left is what the rest will take if pushes take as long as those of the same case, or else of the same part, have
-	// taken; less where rows end early. It is 0 as long as nothing is known.
+	Elapsed       time.Duration // of this process
+	// Left is an estimate of the rest from the pushes of the same case, else of the same part, else of the sweep. It
+	// ignores that rows may end early. It is 0 if nothing is known.
 	Left time.Duration
 }
 
@@ -27,7 +27,7 @@ func (r *runner) progress(i int, s step) Progress {
 	}
 }
 
-// left guesses the time for everything behind step i.
+// left estimates the time for all steps after i.
 func (r *runner) left(i int) time.Duration {
 	var sum time.Duration
 	if len(r.took) == 0 {
@@ -37,7 +37,7 @@ func (r *runner) left(i int) time.Duration {
 		if was, known := r.recorded[s.push()]; known && was.Status != results.Skipped || r.past(s) {
 			continue
 		}
-		sum += r.took.guess(placeOf(s.one)) + r.Plan.Settle
+		sum += r.took.mean(placeOf(s.one)) + r.Plan.Settle
 	}
 	if r.Plan.Budget > 0 {
 		sum = min(sum, max(r.Plan.Budget-r.spent(), 0))
@@ -45,34 +45,34 @@ func (r *runner) left(i int) time.Duration {
 	return sum
 }
 
-// pace is how long pushes take: of a case, of a part (its number is whole) and of the sweep (its part is whole, too).
-type pace map[place]mean
+// pace is how long pushes took: of a case, of a part (number is whole) and of the sweep (part is whole, too).
+type pace map[place]total
 
 const whole = -1
 
-type mean struct {
+type total struct {
 	sum time.Duration
 	n   int
 }
 
-// levels lists what a case is part of, the nearest first.
+// levels lists what a case belongs to, the narrowest first.
 func (p place) levels() []place { return []place{p, {p.part, whole}, {whole, whole}} }
 
-// add takes a push that ended. One that failed may have ended at once, and says nothing.
+// add takes a push that ended. One that failed may have ended early, and does not count.
 func (p pace) add(e results.Entry) {
 	if e.Status == results.Failed {
 		return
 	}
 	for _, at := range (place{e.Part, e.Cell}).levels() {
-		p[at] = mean{p[at].sum + seconds(e.Seconds), p[at].n + 1}
+		p[at] = total{p[at].sum + seconds(e.Seconds), p[at].n + 1}
 	}
 }
 
-// guess returns how long a push will take, 0 as long as nothing is known.
-func (p pace) guess(at place) time.Duration {
+// mean estimates how long a push takes, 0 if nothing is known.
+func (p pace) mean(at place) time.Duration {
 	for _, level := range at.levels() {
-		if m := p[level]; m.n > 0 {
-			return m.sum / time.Duration(m.n)
+		if t := p[level]; t.n > 0 {
+			return t.sum / time.Duration(t.n)
 		}
 	}
 	return 0
@@ -80,30 +80,30 @@ func (p pace) guess(at place) time.Duration {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Line returns what is shown of a push that ended, and of where the sweep is. It may hold whatever a server says.
+// Line describes a push that ended, and how far the sweep is. It may contain anything that a server sent.
 func (s *Sweep) Line(p Progress, e results.Entry) string {
-	words := []string{s.Describe(p.Case)}
+	what := s.Describe(p.Case)
 	switch {
 	case p.WarmUp:
-		words[0] = "warm-up, " + words[0]
+		what = "warm-up, " + what
 	case s.Plan.Repeats > 1:
-		words[0] += fmt.Sprintf(" (%d of %d)", p.Repeat+1, s.Plan.Repeats)
+		what += fmt.Sprintf(" (%d of %d)", p.Repeat+1, s.Plan.Repeats)
 	}
 	switch e.Status {
 	case results.Measured, results.Limited:
-		res := e.Report.Result
-		words[0] += fmt.Sprintf(": %s rows/s, %s/s", count(res.RowsPerSecond), size(res.BytesPerSecond))
+		what += fmt.Sprintf(": %s rows/s, %s/s", count(e.Report.Result.RowsPerSecond), size(e.Report.Result.BytesPerSecond))
 		if e.Status == results.Limited {
-			words[0] += " until the limit"
+			what += " until the limit"
 		}
 	case results.Failed:
-		words[0] += ": FAILED: " + strings.Join(strings.Fields(e.Error), " ")
+		what += ": FAILED: " + strings.Join(strings.Fields(e.Error), " ")
 	case results.Skipped:
-		words[0] += ": skipped, " + e.Error
+		what += ": skipped, " + e.Error
 	}
-	words = append(words, "took "+rounded(time.Duration(e.Seconds*float64(time.Second))), "elapsed "+rounded(p.Elapsed))
+	line := fmt.Sprintf("[%*d/%d] %s | took %s | elapsed %s", len(fmt.Sprint(p.Total)), p.Number, p.Total, what,
+		rounded(seconds(e.Seconds)), rounded(p.Elapsed))
 	if p.Left > 0 {
-		words = append(words, "about "+rounded(p.Left)+" left")
+		line += fmt.Sprintf(" | about %s left", rounded(p.Left))
 	}
-	return fmt.Sprintf("[%*d/%d] %s", len(fmt.Sprint(p.Total)), p.Number, p.Total, strings.Join(words, " | "))
+	return line
 }

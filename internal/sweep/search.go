@@ -8,83 +8,82 @@ import (
 	"slices"
 )
 
-// Setting is what is sought.
+// Setting is what a search varies.
 type Setting struct {
-	Workers    int   // ≥ 1
-	BatchBytes int64 // encoded, ≥ 1
+	Workers    int   `json:"workers"`
+	BatchBytes int64 `json:"batch_bytes"` // encoded
 }
 
-// inFlight is what a setting costs: bytes that client and server hold at a time.
+// inFlight is the cost of a setting: the bytes that client and server hold at a time.
 func (s Setting) inFlight() int64 { return int64(s.Workers) * s.BatchBytes }
 
-// searchOptions bound a search.
-type searchOptions struct {
-	Start       Setting
-	Least, Most Setting // of both, included; Start lies between them
-	Near        float64 // share of the best rate that is given away for a smaller setting, 0 … 1: 0.05
-	Repeats     int     // measurements of a setting that decides, ≥ 1
-	Trials      int     // measurements at most, ≥ 1
-}
-
-// measured is a setting that was measured.
-type measured struct {
+// Tried is a setting that was tried.
+type Tried struct {
 	Setting
-	Rates []float64 // in the order measured, in whatever unit measure has; none when all failed
-	Err   error     // of the last measurement that failed
+	BatchRows int64     `json:"batch_rows"`               // 0 if nothing was pushed
+	Measured  []float64 `json:"measured_rows_per_second"` // in order; none if all trials failed
+	Rate      float64   `json:"rows_per_second"`          // the median
+	Bytes     float64   `json:"bytes_per_second"`         // of column data
+	Share     float64   `json:"share"`                    // of the best rate
+	Error     string    `json:"error"`                    // of the last trial, if all failed
+
+	err error // of the last trial that failed
 }
 
-// Rate returns the median of the rates; 0 without any.
-func (t measured) Rate() float64 { return median(t.Rates) }
+func (t *Tried) usable() bool { return len(t.Measured) > 0 }
 
-// searchResult is what a search found.
-type searchResult struct {
-	Best     measured   // of the highest rate
-	Smallest measured   // within Near of the best, with the fewest bytes in flight that the search came to
-	Trials   []measured // all, in the order in which they were first measured
-	// Complete says that the search came to its end; else its trials or its time were used up, and there may be better.
-	Complete bool
+// tune seeks the smallest setting within a few percent of the best rate in as few trials as it can.
+type tune struct {
+	Start       Setting
+	Least, Most Setting // included
+	Near        float64 // share of the best rate to give away for a smaller setting, 0 to 1
+	Repeats     int     // measurements of a setting that decides
+	// Measure returns the rate of a setting. An error means that the setting is impossible: it ends a doubling, not the
+	// search.
+	Measure func(Setting) (float64, error)
+
+	ctx   context.Context //nolint:containedctx // of one run
+	cut   bool            // one more measurement was wanted after the context's end
+	tried []*Tried        // in the order of their first trials
 }
 
-// errNothing says that no setting could be measured at all; the error of the first trial is joined to it.
+// errNothing is joined to the error of the first trial if no setting could be measured.
 var errNothing = errors.New("no setting could be measured")
 
-// find searches the smallest setting within a few percent of the best rate, by measuring as few settings as it can. It
-// doubles one of the two from where it starts, as long as that pays, then the other, until neither does. Then it halves
-// both for as long as the rate stays near the best, and at last looks between the halves. Settings that decide are measured
-// several times and judged by their median: a single measurement of a busy server is worth little.
-//
-// measure returns the rate of one setting, and knows the database, which find does not. When it fails, the setting is none:
-// a server that refuses so many connections ends a doubling and not the search. A context that ends makes the result what
-// is known by then.
-func find(ctx context.Context, o searchOptions, measure func(context.Context, Setting) (float64, error)) (searchResult, error) {
-	s := &search{ctx: ctx, options: o, measure: measure, left: o.Trials, trials: map[Setting]*measured{}}
-	s.run()
-	if len(s.order) == 0 || s.best() == nil {
-		var why error
-		if len(s.order) > 0 {
-			why = s.order[0].Err
+// run doubles workers and batch in turn, from the start, as long as that pays. Then it halves both as long as the rate
+// stays near the best, and finally tries settings between the halves. Settings that decide are measured several times and
+// compared by their medians, since a single measurement of a busy server is worth little. The result is valid after the
+// context's end, too.
+func (s *tune) run(ctx context.Context) (best, smallest *Tried, err error) {
+	s.ctx = ctx
+	at := s.Start
+	s.try(at)
+	for before := (Setting{}); before != at && !s.cut; {
+		before = at
+		for _, d := range dimensions() {
+			at = s.grow(at, d)
 		}
-		return searchResult{}, errors.Join(errNothing, why, context.Cause(ctx))
 	}
-	r := searchResult{Best: *s.best(), Smallest: *s.smallest()}
-	r.Complete = !s.cut // best and smallest may have wanted to measure, too
-	for _, t := range s.order {
-		r.Trials = append(r.Trials, *t)
+	for before := (Setting{}); before != at && !s.cut; {
+		before = at
+		for _, d := range slices.Backward(dimensions()) { // batches first: smaller ones cost the server less than fewer connections
+			at = s.shrink(at, d)
+		}
 	}
-	return r, context.Cause(ctx)
+	for _, d := range dimensions() {
+		at = s.bisect(at, d)
+	}
+	if best = s.best(); best == nil {
+		var first error
+		if len(s.tried) > 0 {
+			first = s.tried[0].err
+		}
+		return nil, nil, errors.Join(errNothing, first, context.Cause(ctx))
+	}
+	return best, s.smallest(best), context.Cause(ctx)
 }
 
-type search struct {
-	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive
-	options searchOptions
-	measure func(context.Context, Setting) (float64, error)
-	left    int  // measurements
-	cut     bool // one more was wanted, and trials or time were used up
-	trials  map[Setting]*measured
-	order   []*measured
-}
-
-// dimension is one of the two things that are sought.
+// dimension is one of the two numbers of a setting.
 type dimension struct {
 	of   func(Setting) int64
 	with func(Setting, int64) Setting
@@ -97,186 +96,135 @@ func dimensions() []dimension {
 	}
 }
 
-func (s *search) run() {
-	at := s.options.Start
-	s.try(at)
-	for before := (Setting{}); before != at && !s.cut; {
-		before = at
-		for _, a := range dimensions() {
-			at = s.climb(at, a)
-		}
-	}
-	for before := (Setting{}); before != at && !s.cut; {
-		before = at
-		for _, a := range slices.Backward(dimensions()) { // batches first: smaller ones cost the server less than fewer connections do
-			at = s.shrink(at, a)
-		}
-	}
-	for _, a := range dimensions() {
-		at = s.narrow(at, a)
-	}
-}
-
-// climb doubles for as long as it pays, and looks one step beyond the first that does not: the next may pay again.
-func (s *search) climb(from Setting, a dimension) Setting {
-	top, misses := from, 0
+// walk takes steps as long as they are good, and one beyond the first that is not: the next may be good again.
+func (s *tune) walk(from Setting, d dimension, step func(int64) int64, good func(next, last Setting) bool) Setting {
+	last, misses := from, 0
 	for next := from; misses < 2 && !s.cut; {
-		n := min(2*a.of(next), a.of(s.options.Most))
-		if n == a.of(next) {
+		n := step(d.of(next))
+		if n == d.of(next) {
 			break
 		}
-		next = a.with(next, n)
-		if s.try(next) == nil {
-			break // refused: more of it will be as well
-		}
-		if s.pays(next, top) {
-			top, misses = next, 0
-		} else {
-			misses++
+		if next = d.with(next, n); good(next, last) {
+			last, misses = next, 0
+		} else if misses++; s.try(next) == nil {
+			break // impossible, as the next would be
 		}
 	}
-	return top
+	return last
 }
 
-// shrink halves for as long as the rate stays near the best, and looks one step beyond the first that does not.
-func (s *search) shrink(from Setting, a dimension) Setting {
-	low, misses := from, 0
-	for next := from; misses < 2 && !s.cut; {
-		n := max(a.of(next)/2, a.of(s.options.Least))
-		if n == a.of(next) {
-			break
-		}
-		next = a.with(next, n)
-		if s.enough(next) {
-			low, misses = next, 0
-		} else {
-			misses++
-		}
-	}
-	return low
+func (s *tune) grow(from Setting, d dimension) Setting {
+	return s.walk(from, d, func(n int64) int64 { return min(2*n, d.of(s.Most)) },
+		func(next, last Setting) bool { return s.atLeast(next, last, 1+s.Near) })
 }
 
-// narrow looks between a setting and its half twice. Half of it is not enough, or is less than the least, which ends the
-// halving where it stands: then what lies between is tried as far as it is allowed.
-func (s *search) narrow(from Setting, a dimension) Setting {
-	low, high := a.of(from)/2, a.of(from)
+func (s *tune) shrink(from Setting, d dimension) Setting {
+	return s.walk(from, d, func(n int64) int64 { return max(n/2, d.of(s.Least)) },
+		func(next, _ Setting) bool { return s.enough(next) })
+}
+
+// bisect tries two settings between a setting and its half, which is not enough or below the least.
+func (s *tune) bisect(from Setting, d dimension) Setting {
+	low, high := d.of(from)/2, d.of(from)
 	for range 2 {
 		middle := (low + high) / 2
-		if middle <= low || middle >= high || middle < a.of(s.options.Least) || s.cut {
+		if middle <= low || middle < d.of(s.Least) || s.cut {
 			break
 		}
-		if s.enough(a.with(from, middle)) {
+		if s.enough(d.with(from, middle)) {
 			high = middle
 		} else {
 			low = middle
 		}
 	}
-	return a.with(from, high)
+	return d.with(from, high)
 }
 
-// try measures a setting unless that has been done; nil if it cannot be measured.
-func (s *search) try(at Setting) *measured {
-	if t, known := s.trials[at]; known {
-		return usable(t)
+// try measures a setting unless that was done before. It returns nil if the setting cannot be measured.
+func (s *tune) try(at Setting) *Tried {
+	i := slices.IndexFunc(s.tried, func(t *Tried) bool { return t.Setting == at })
+	if i < 0 {
+		if s.ended() {
+			return nil
+		}
+		i = len(s.tried)
+		s.tried = append(s.tried, &Tried{Setting: at, Measured: []float64{}})
+		s.measure(s.tried[i], 1)
 	}
-	if !s.may() {
+	if !s.tried[i].usable() {
 		return nil
 	}
-	t := &measured{Setting: at}
-	s.trials[at] = t
-	s.order = append(s.order, t)
-	s.again(t)
-	return usable(t)
+	return s.tried[i]
 }
 
-func usable(t *measured) *measured {
-	if len(t.Rates) == 0 {
-		return nil
-	}
-	return t
+func (s *tune) ended() bool {
+	s.cut = s.cut || s.ctx.Err() != nil
+	return s.cut
 }
 
-// may reports whether there can be one more measurement, which is wanted.
-func (s *search) may() bool {
-	s.cut = s.cut || s.left == 0 || s.ctx.Err() != nil
-	return !s.cut
-}
-
-// again measures a trial once, and reports whether that gave a rate.
-func (s *search) again(t *measured) bool {
-	if !s.may() {
-		return false
-	}
-	s.left--
-	rate, err := s.measure(s.ctx, t.Setting)
-	if err != nil {
-		t.Err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
-		s.cut = s.cut || s.ctx.Err() != nil // its end made it fail
-		return false
-	}
-	t.Rates = append(t.Rates, rate)
-	return true
-}
-
-// settle measures a trial as often as one that decides has to be, and reports whether that was possible.
-func (s *search) settle(t *measured) bool {
-	for len(t.Rates) < s.options.Repeats {
-		if !s.again(t) {
+// measure measures a setting until it has so many rates, and reports whether it has them.
+func (s *tune) measure(t *Tried, times int) bool {
+	for len(t.Measured) < times {
+		if s.ended() {
 			return false
 		}
+		rate, err := s.Measure(t.Setting)
+		if err != nil {
+			t.err = fmt.Errorf("%d workers, batches of %d bytes: %w", t.Workers, t.BatchBytes, err)
+			s.ended() // the context's end may be why it failed
+			return false
+		}
+		t.Measured = append(t.Measured, rate)
+		t.Rate = median(t.Measured)
 	}
 	return true
 }
 
-// doubtful is how far a ratio of two single rates may lie from the mark without anybody knowing on which side it is.
+// doubtful is how near to the mark the ratio of two single rates says nothing.
 const doubtful = 0.08
 
-// pays reports whether a setting is better than another by more than would be given away again.
-func (s *search) pays(a, than Setting) bool { return s.atLeast(a, than, 1+s.options.Near) }
-
 // enough reports whether a setting is near the best.
-func (s *search) enough(at Setting) bool {
+func (s *tune) enough(at Setting) bool {
 	best := s.best()
-	return best != nil && s.atLeast(at, best.Setting, 1-s.options.Near)
+	return best != nil && s.atLeast(at, best.Setting, 1-s.Near)
 }
 
-// atLeast reports whether a's rate is that of b times a factor or more. What is doubtful is measured again.
-func (s *search) atLeast(a, b Setting, factor float64) bool {
+// atLeast reports whether a's rate is at least factor times b's. Doubtful rates are measured again.
+func (s *tune) atLeast(a, b Setting, factor float64) bool {
 	first, second := s.try(a), s.try(b)
 	if first == nil || second == nil {
 		return second == nil && first != nil
 	}
-	mark := factor * second.Rate()
-	if d := first.Rate() - mark; max(d, -d) < doubtful*mark {
-		s.settle(first)
-		s.settle(second)
+	mark := factor * second.Rate
+	if d := first.Rate - mark; max(d, -d) < doubtful*mark {
+		s.measure(first, s.Repeats)
+		s.measure(second, s.Repeats)
 	}
-	return first.Rate() >= factor*second.Rate()
+	return first.Rate >= factor*second.Rate
 }
 
-// best is the trial with the highest median, measured often enough that it is not the luckiest one; nil without any.
-func (s *search) best() *measured {
+// best returns the setting with the highest median, measured often enough not to be the luckiest; nil without any.
+func (s *tune) best() *Tried {
 	for {
-		var top *measured
-		for _, t := range s.order {
-			if usable(t) != nil && (top == nil || t.Rate() > top.Rate()) {
+		var top *Tried
+		for _, t := range s.tried {
+			if t.usable() && (top == nil || t.Rate > top.Rate) {
 				top = t
 			}
 		}
-		if top == nil || len(top.Rates) >= s.options.Repeats || !s.settle(top) {
+		if top == nil || len(top.Measured) >= s.Repeats || !s.measure(top, s.Repeats) {
 			return top
 		}
 	}
 }
 
-// smallest is the trial near the best that has the fewest bytes in flight, and of those with the fewest workers.
-func (s *search) smallest() *measured {
-	best := s.best()
-	near := slices.DeleteFunc(slices.Clone(s.order), func(t *measured) bool {
-		few := len(t.Rates) < min(s.options.Repeats, len(best.Rates)) // a lucky one that nobody looked at twice
-		return t != best && (few || t.Rate() < (1-s.options.Near)*best.Rate())
+// smallest returns the setting near the best with the fewest bytes in flight, and of several the one with fewest workers.
+func (s *tune) smallest(best *Tried) *Tried {
+	near := slices.DeleteFunc(slices.Clone(s.tried), func(t *Tried) bool {
+		few := len(t.Measured) < min(s.Repeats, len(best.Measured)) // perhaps lucky
+		return t != best && (few || t.Rate < (1-s.Near)*best.Rate)
 	})
-	return slices.MinFunc(near, func(a, b *measured) int {
+	return slices.MinFunc(near, func(a, b *Tried) int {
 		return cmp.Or(cmp.Compare(a.inFlight(), b.inFlight()), cmp.Compare(a.Workers, b.Workers))
 	})
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func bounded() searchOptions {
-	return searchOptions{
+// search makes a search with this measurement.
+func search(measure func(Setting) (float64, error)) *tune {
+	return &tune{
 		Start: Setting{Workers: 4, BatchBytes: 16 << 20},
 		Least: Setting{Workers: 1, BatchBytes: 64 << 10},
 		Most:  Setting{Workers: 512, BatchBytes: 256 << 20},
-		Near:  0.05, Repeats: 3, Trials: 100,
+		Near:  0.05, Repeats: 3, Measure: measure,
 	}
 }
 
@@ -38,7 +39,7 @@ func (s *server) rate(at Setting) float64 {
 	return 1e6 * past(float64(at.Workers), s.workers) * past(float64(at.BatchBytes), s.batch)
 }
 
-func (s *server) measure(_ context.Context, at Setting) (float64, error) {
+func (s *server) measure(at Setting) (float64, error) {
 	s.asked++
 	return s.rate(at) * max(0.1, 1+s.noise*s.random.NormFloat64()), nil
 }
@@ -54,12 +55,13 @@ func TestFindsTheKnee(t *testing.T) {
 			workers: math.Exp2(random.Float64() * 8), batch: float64(128<<10) * math.Exp2(random.Float64()*10),
 			noise: 0.03, random: random,
 		}
-		r, err := find(t.Context(), bounded(), s.measure)
+		r := search(s.measure)
+		_, smallest, err := r.run(t.Context())
 		require.NoError(t, err)
-		require.True(t, r.Complete)
+		require.False(t, r.cut)
 		asked += s.asked
-		if within(float64(r.Smallest.Workers), s.workers) && within(float64(r.Smallest.BatchBytes), s.batch) &&
-			s.rate(r.Smallest.Setting) > 0.85*1e6 {
+		if within(float64(smallest.Workers), s.workers) && within(float64(smallest.BatchBytes), s.batch) &&
+			s.rate(smallest.Setting) > 0.85*1e6 {
 			found++
 		}
 	}
@@ -80,11 +82,11 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 			one := float64(at.BatchBytes) / (roundTrip + float64(at.BatchBytes)/50e6)
 			return min(top, float64(at.Workers)*one)
 		}
-		r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
+		_, smallest, err := search(func(at Setting) (float64, error) {
 			return rate(at) * (1 + 0.02*random.NormFloat64()), nil
-		})
+		}).run(t.Context())
 		require.NoError(t, err)
-		if rate(r.Smallest.Setting) >= 0.9*top {
+		if rate(smallest.Setting) >= 0.9*top {
 			found++
 		}
 	}
@@ -92,92 +94,84 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 }
 
 func TestAFlatServerNeedsTheLeast(t *testing.T) {
-	r, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 5, nil })
+	s := search(func(Setting) (float64, error) { return 5, nil })
+	_, smallest, err := s.run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, bounded().Least, r.Smallest.Setting)
+	require.Equal(t, s.Least, smallest.Setting)
 }
 
 func TestRefusedConnectionsEndADoubling(t *testing.T) {
-	o := bounded()
-	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
+	s := search(func(at Setting) (float64, error) {
 		if at.Workers > 100 {
 			return 0, errors.New("too many connections")
 		}
 		return float64(at.Workers), nil
 	})
+	_, smallest, err := s.run(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, 64, r.Smallest.Workers)
-	require.Equal(t, o.Least.BatchBytes, r.Smallest.BatchBytes)
+	require.Equal(t, 64, smallest.Workers)
+	require.Equal(t, s.Least.BatchBytes, smallest.BatchBytes)
 }
 
-func TestBudget(t *testing.T) {
-	o := bounded()
-	o.Trials = 4
-	asked := 0
-	r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
-		asked++
-		return float64(at.Workers), nil
-	})
-	require.NoError(t, err)
-	require.Equal(t, 4, asked)
-	require.False(t, r.Complete)
-	require.NotEmpty(t, r.Best.Rates)
-}
-
-// A search whose last trial is the last one that it may make has come to its end.
-func TestExactlyEnoughTrials(t *testing.T) {
-	find := func(trials int) (r searchResult, asked int) {
-		o := bounded()
-		o.Trials = trials
-		r, err := find(t.Context(), o, func(_ context.Context, at Setting) (float64, error) {
-			asked++
+// A search whose context ends after its last measurement is complete, and one that wanted another is not.
+func TestExactlyEnoughTime(t *testing.T) {
+	run := func(limit int) (s *tune, smallest *Tried, asked int) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s = search(func(at Setting) (float64, error) {
+			if asked++; asked == limit {
+				cancel()
+			}
 			return min(float64(at.Workers), 16), nil
 		})
-		require.NoError(t, err)
-		return r, asked
+		best, smallest, err := s.run(ctx)
+		require.Equal(t, limit > 0, err != nil)
+		require.NotNil(t, best)
+		return s, smallest, asked
 	}
-	whole, needed := find(1000)
-	require.True(t, whole.Complete)
-	r, asked := find(needed)
+	_, want, needed := run(0)
+	s, smallest, asked := run(needed)
 	require.Equal(t, needed, asked)
-	require.True(t, r.Complete)
-	require.Equal(t, whole, r)
-	r, _ = find(needed - 1)
-	require.False(t, r.Complete)
+	require.False(t, s.cut)
+	require.Equal(t, want, smallest)
+	s, _, asked = run(4)
+	require.Equal(t, 4, asked)
+	require.True(t, s.cut)
 }
 
 // A setting that fails when it is measured again is not measured without end.
 func TestASettingThatFailsLater(t *testing.T) {
 	asked := map[Setting]int{}
-	r, err := find(t.Context(), bounded(), func(_ context.Context, at Setting) (float64, error) {
+	s := search(func(at Setting) (float64, error) {
 		if asked[at]++; at.Workers == 16 && asked[at] > 1 {
 			return 0, errors.New("too many connections")
 		}
 		return min(float64(at.Workers), 16), nil
 	})
+	_, _, err := s.run(t.Context())
 	require.NoError(t, err)
-	require.True(t, r.Complete)
-	require.Less(t, len(r.Trials), 100)
+	require.False(t, s.cut)
+	require.Less(t, len(s.tried), 100)
 }
 
 func TestStopped(t *testing.T) {
 	stop := errors.New("stopped by a signal")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, err := find(ctx, bounded(), func(_ context.Context, at Setting) (float64, error) {
+	s := search(func(at Setting) (float64, error) {
 		if at.Workers >= 16 {
 			cancel(stop)
 			return 0, stop
 		}
 		return float64(at.Workers), nil
 	})
+	best, _, err := s.run(ctx)
 	require.ErrorIs(t, err, stop)
-	require.False(t, r.Complete)
-	require.Equal(t, 8, r.Best.Workers)
+	require.True(t, s.cut)
+	require.Equal(t, 8, best.Workers)
 }
 
 func TestNothingCanBeMeasured(t *testing.T) {
 	refused := errors.New("connection refused")
-	_, err := find(t.Context(), bounded(), func(context.Context, Setting) (float64, error) { return 0, refused })
+	_, _, err := search(func(Setting) (float64, error) { return 0, refused }).run(t.Context())
 	require.ErrorIs(t, err, errNothing)
 	require.ErrorIs(t, err, refused)
 	require.ErrorContains(t, err, "4 workers")

@@ -12,24 +12,24 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Sources is where a trial's flags come from besides those that it is given.
+// Sources are where a trial's flags come from, in addition to those that it is given.
 type Sources struct {
 	Drivers   *loader.Registry
-	LookupEnv func(string) (string, bool) // nil finds no variable
-	File      string                      // YAML, with flags' names as keys; "" is none
+	LookupEnv func(string) (string, bool) // nil finds none
+	File      string                      // YAML with flags' names as keys; "" is none
 }
 
 // Setup is one configuration to be measured.
 type Setup struct {
 	Config config.Push
-	Given  map[string][]string // flags that were set by any source, by name; the target is not among them
-	Plan   config.Plan         // without what a server may change about it; zero before Outline
+	Given  map[string][]string // flags that were set by any source, by name, without the target
+	Plan   config.Plan         // before a server changes it; zero before Outline
 
-	secrets []loader.Secret // values of --set that nobody may see
+	secrets []loader.Secret // values of --set
 }
 
-// Setup returns the push of flags by name, as config.FromValues takes them. A table that trials may make anew is, so that
-// the next trial finds what this one found: no rows.
+// Setup returns the push of flags by name, as config.FromValues takes them. Unless the flags forbid it, the table is made
+// anew, so that every trial begins without rows.
 func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	var one Setup
 	var err error
@@ -54,42 +54,40 @@ func (s Sources) Setup(values map[string][]string) (Setup, error) {
 	return one, nil
 }
 
-// hasTables reports whether there is anything to make anew: among objects every run has a folder of its own.
+// hasTables reports whether the target has tables. In an object store every run has a folder of its own.
 func hasTables(p *config.Push, drivers *loader.Registry) bool {
 	driver, _, err := config.FindTarget(p.Target, p.Connect, drivers)
 	return err != nil || !slices.ContainsFunc(driver.Methods(), func(m loader.Method) bool { return m.Caps.Objects })
 }
 
-// Outline plans the push as far as that is possible without a server, and refuses what no server could make good.
+// Outline plans the push as far as that is possible without a server.
 func (s *Setup) Outline(drivers *loader.Registry) error {
 	var err error
 	s.Plan, _, err = push.Outline(&s.Config, drivers)
 	return err
 }
 
-// Flags returns the flags of push as a scratch pad, and the names of those that a trial may be given: not those that tell
-// one process what to do.
-func Flags(drivers *loader.Registry) (all *pflag.FlagSet, names []string) {
-	all = pflag.NewFlagSet("trial", pflag.ContinueOnError)
+// FlagNames lists the flags of push that a trial may have: not those that are for one process.
+func FlagNames(drivers *loader.Registry) (names []string) {
+	all := pflag.NewFlagSet("trial", pflag.ContinueOnError)
 	new(config.Push).Flags(all, drivers)
 	all.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(ofProcess(), f.Name) {
 			names = append(names, f.Name)
 		}
 	})
-	return all, names
+	return names
 }
 
-// OfOnePush lists the flags of a push that is none of many: what goes on goes on by its own command, and between two trials
-// nobody lingers.
+// OfOnePush lists the flags of a single push: a sweep is continued by its own command, and does not linger between trials.
 func OfOnePush() []string { return []string{"resume", "metrics-linger"} }
 
-// ofProcess lists the flags that say what one process does, and nothing about a trial.
+// ofProcess lists the flags that are for one process and not for a trial.
 func ofProcess() []string {
 	return append(OfOnePush(), "state-dir", "config", "progress", "json", "dry-run", "metrics-addr")
 }
 
-// ShownSetting returns an entry of --set as it may be shown.
+// ShownSetting returns an entry of --set without a secret value.
 func ShownSetting(text string) string {
 	name, value, found := strings.Cut(text, "=")
 	if !found || !loader.IsSecret(name) {
@@ -98,7 +96,7 @@ func ShownSetting(text string) string {
 	return name + "=" + loader.Secret(value).String()
 }
 
-// ShownTarget returns a target without anything that may be secret. Its error shows nothing secret either.
+// ShownTarget returns a target without secrets. Its error shows none either.
 func ShownTarget(text string) (string, error) {
 	t, err := loader.ParseTarget(text)
 	if err != nil {
@@ -107,7 +105,7 @@ func ShownTarget(text string) (string, error) {
 	return t.String(), nil
 }
 
-// withoutSecrets returns the report as it may be recorded: without what --set has let in.
+// withoutSecrets removes secret values of --set from the report.
 func (s *Setup) withoutSecrets(r *report.Report) *report.Report {
 	if r == nil {
 		return nil

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/results"
 )
 
-// ErrStopped ends a sweep or a search whose user asked for it.
+// ErrStopped ends a sweep or a search after a signal.
 var ErrStopped = errors.New("stopped by a signal")
 
 var (
@@ -19,33 +18,32 @@ var (
 	errSearchStopped = fmt.Errorf("the search was %w", ErrStopped)
 )
 
-// unreachable is after how many pushes in succession that reached no server the sweep ends.
+// unreachable is how many pushes in succession may reach no server before the sweep ends.
 const unreachable = 3
 
-// Job is a sweep to be done, or to be gone on with.
+// Job is a sweep to begin or to continue.
 type Job struct {
 	Plan  Plan
-	Cases []Case // those to be pushed, in their parts' order
-	// Digest is the plan's: the order is made of it.
+	Cases []Case // in the order of their parts
+	// Digest is the plan's, and the seed of the order.
 	Digest string
-	// Done is what is recorded already, one entry a push as results.Record.Latest has it.
+	// Done has an entry for each recorded push, as results.Record.Latest has it.
 	Done []results.Entry
-	// RetryFailed does pushes again that are recorded as failed. Others are never done twice.
+	// RetryFailed repeats pushes that are recorded as failed. Others are never repeated.
 	RetryFailed bool
 	// Keep makes an entry durable. Its error ends the sweep.
 	Keep func(results.Entry) error
-	// Push pushes one case, and says by ErrDiskFull and ErrUnreachable what its error means for the others. Closing
-	// drain asks it to end in order. It leaves nothing of its run but the rows and the report. It calls begun once, from any
-	// goroutine, when rows begin to move; moving reports from then on whether they still do.
+	// Push pushes one case. Its error is ErrDiskFull or ErrUnreachable if it concerns the other cases. Closing drain ends
+	// it in order. It leaves only the rows and the report. It calls begun once, from any goroutine, when rows begin to move;
+	// moving reports from then on whether they still do.
 	Push func(ctx context.Context, one Case, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error)
-	// Drain is closed when the user asks to stop: the push that runs is drained and forgotten, so that going on does it
-	// again.
+	// Drain is closed to stop the sweep: the push under way is drained and not recorded, so that it is repeated later.
 	Drain <-chan struct{}
-	// End is called after a push or when it was skipped; it may be nil.
+	// End is called after each push that ended or was skipped; it may be nil.
 	End func(Progress, results.Entry)
 }
 
-// Run does the job. On an error the record holds everything that ended before.
+// Run does the job. After an error the record holds everything that ended before.
 func Run(ctx context.Context, j Job) error {
 	r := newRunner(j)
 	for i, s := range r.steps {
@@ -61,14 +59,13 @@ type runner struct {
 	Job
 	steps    []step
 	started  time.Time
-	before   time.Duration // that earlier processes took
+	before   time.Duration // of earlier processes
 	recorded map[results.Push]results.Entry
 	rowOf    map[place]*row // of cases whose rows can end
 	begun    map[place]bool // cases that were pushed before their rows had ended: they get all their repeats
 	took     pace
-	pushed   bool // this process has pushed, so that the next push has to wait until the server has settled
-	// missed are pushes that reached no server. They are recorded when a later one reaches it: what failed because the
-	// server was not there is to be done when it is.
+	pushed   bool // by this process, so that the next push waits for Settle
+	// missed are pushes that reached no server. They are recorded once a later one reaches it; else they are repeated.
 	missed []results.Entry
 }
 
@@ -98,27 +95,27 @@ func (r *runner) step(ctx context.Context, i int, s step) error {
 		if s.repeat == 0 {
 			return r.skip(i, s, pastKnee(r.Plan.Knee))
 		}
-		return nil // the first repeat has said it of the case
+		return nil // the first repeat was recorded as skipped
 	case r.Plan.Budget > 0 && r.spent()+r.pause() >= r.Plan.Budget:
 		return r.skip(i, s, fmt.Sprintf("the sweep's time of %s was up", r.Plan.Budget))
 	}
-	if err := r.settle(ctx); err != nil {
+	if err := r.wait(ctx); err != nil {
 		return err
 	}
 	return r.push(ctx, i, s)
 }
 
-// spent is the time of the sweep so far, that of earlier processes included.
+// spent returns the time of the sweep so far, earlier processes included.
 func (r *runner) spent() time.Duration { return r.before + time.Since(r.started) }
 
-// past reports whether the push's row has ended before its case. A case that was begun gets all its repeats, also where
-// those, or more of those before it, say that its row should have ended: half a case is worth less than one too many.
+// past reports whether the row of a push has ended before its case. A case that was begun gets all its repeats, even if
+// its row turns out to have ended before.
 func (r *runner) past(s step) bool {
 	at := placeOf(s.one)
 	return r.rowOf[at] != nil && r.rowOf[at].ended && !s.warmUp && !r.begun[at]
 }
 
-// note learns from a push that ended, now or in an earlier process.
+// note takes account of a push that ended, now or in an earlier process.
 func (r *runner) note(e results.Entry) {
 	r.took.add(e)
 	if e.WarmUp {
@@ -126,12 +123,12 @@ func (r *runner) note(e results.Entry) {
 	}
 	at := place{e.Part, e.Cell}
 	r.begun[at] = true
-	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing about it
+	if row := r.rowOf[at]; row != nil && e.Status != results.Failed && e.Report != nil { // a failure says nothing
 		row.add(at, e.Report.Result.RowsPerSecond)
 	}
 }
 
-// pause is the time before the next push.
+// pause returns the wait before the next push.
 func (r *runner) pause() time.Duration {
 	if !r.pushed {
 		return 0
@@ -139,8 +136,8 @@ func (r *runner) pause() time.Duration {
 	return r.Plan.Settle
 }
 
-// settle waits between two pushes.
-func (r *runner) settle(ctx context.Context) error {
+// wait lets the server settle between two pushes.
+func (r *runner) wait(ctx context.Context) error {
 	wait := time.NewTimer(r.pause())
 	defer wait.Stop()
 	select {
@@ -159,7 +156,7 @@ func (r *runner) stopped(ctx context.Context) error {
 }
 
 func (r *runner) push(ctx context.Context, i int, s step) error {
-	e := entryOf(s, time.Now())
+	e := entryOf(s)
 	clock := r.startClock(ctx)
 	result, err := r.Push(ctx, s.one, clock.drain, clock.begin)
 	clock.stop()
@@ -168,18 +165,18 @@ func (r *runner) push(ctx context.Context, i int, s step) error {
 	if err != nil && r.stopped(ctx) != nil {
 		return errSweepStopped
 	}
-	e.Status, e.Error = judge(result, err, clock)
-	if err := r.keep(i, s, e, errors.Is(err, ErrUnreachable)); err != nil {
+	e.Status, e.Error = statusOf(result, err, clock)
+	if err := r.keep(i, s, e, err); err != nil {
 		return err
 	}
 	if errors.Is(err, ErrDiskFull) {
-		return fmt.Errorf("%w: the rest is not begun; make room%s", ErrDiskFull, besides(ErrDiskFull, e.Error))
+		return fmt.Errorf("the rest is not begun; make room: %w", err)
 	}
 	return r.stopped(ctx)
 }
 
-// judge says what a push was. One that the limit ended in order is measured as far as it came.
-func judge(result *report.Report, err error, c *clock) (results.Status, string) {
+// statusOf returns the status and the error of a push. One that the limit ended in order is measured as far as it came.
+func statusOf(result *report.Report, err error, c *clock) (results.Status, string) {
 	switch {
 	case err == nil:
 		return results.Measured, ""
@@ -192,31 +189,23 @@ func judge(result *report.Report, err error, c *clock) (results.Status, string) 
 	}
 }
 
-// keep records a push, with those before it that reached no server; but not yet if it is one of them.
-func (r *runner) keep(i int, s step, e results.Entry, missed bool) error {
+// keep records a push and those before it that reached no server, unless it is one of them.
+func (r *runner) keep(i int, s step, e results.Entry, err error) error {
 	r.note(e)
 	if r.End != nil {
 		r.End(r.progress(i, s), e)
 	}
-	if missed {
+	if errors.Is(err, ErrUnreachable) {
 		r.missed = append(r.missed, e)
 		if len(r.missed) < unreachable {
 			return nil
 		}
-		return fmt.Errorf("%w, %d times in succession, which are not recorded%s", ErrUnreachable, unreachable, besides(ErrUnreachable, e.Error))
+		return fmt.Errorf("%d pushes in succession failed and are not recorded: %w", unreachable, err)
 	}
 	if err := r.keepMissed(); err != nil {
 		return err
 	}
 	return r.Keep(e)
-}
-
-// besides is what an error says besides its kind.
-func besides(kind error, text string) string {
-	if text = strings.TrimPrefix(text, kind.Error()); text == "" || strings.HasPrefix(text, ": ") {
-		return text
-	}
-	return ": " + text
 }
 
 func (r *runner) keepMissed() error {
@@ -229,12 +218,12 @@ func (r *runner) keepMissed() error {
 	return nil
 }
 
-// skip records that a push was not begun, once.
+// skip records once that a push was not begun.
 func (r *runner) skip(i int, s step, why string) error {
 	if _, known := r.recorded[s.push()]; known || s.warmUp {
 		return nil
 	}
-	e := entryOf(s, time.Now())
+	e := entryOf(s)
 	e.Status, e.Error = results.Skipped, why
 	if r.End != nil {
 		r.End(r.progress(i, s), e)
@@ -242,9 +231,9 @@ func (r *runner) skip(i int, s step, why string) error {
 	return r.Keep(e)
 }
 
-func entryOf(s step, started time.Time) results.Entry {
+func entryOf(s step) results.Entry {
 	return results.Entry{
-		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: started,
+		Part: s.one.Part, Cell: s.one.Number, Repeat: s.repeat, WarmUp: s.warmUp, Settings: s.one.Settings, Started: time.Now(),
 	}
 }
 
@@ -257,29 +246,23 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// OtherSweepError is a record that is not of the sweep that is to be done. Nothing was written to it.
-type OtherSweepError struct{ Difference string }
-
-// Error says where the two differ.
-func (e *OtherSweepError) Error() string { return "another sweep: " + e.Difference }
-
-// Begin writes the head of a new record, or makes sure that the record is of this sweep. Where the sweep has more repeats
-// by now, or another machine or version goes on with it, the head is written once more: who reads the record knows of every
-// entry by whom it was pushed. warnings are what speaks against going on, in sentences. head needs no schema.
+// Begin writes the head of a new record, or makes sure that the record is of this sweep. The head is written once more if
+// the repeats, the machine or the version differ, so that every entry has the head that it was pushed under. head needs no
+// schema.
 func Begin(file *results.File, head results.Head) (warnings []string, err error) {
 	was := file.Record().Head
 	if was.Schema == "" {
 		return nil, file.Begin(head)
 	}
 	if d := was.Difference(head); d != "" {
-		return nil, &OtherSweepError{d}
+		return nil, fmt.Errorf("the record holds another sweep: %s", d)
 	}
 	if file.Torn() {
-		warnings = append(warnings, "the record's last line was cut off when the process before ended; that push is done again")
+		warnings = append(warnings, "the record's last line was cut off when the process before ended; that push is repeated")
 	}
 	if was.Machine != head.Machine {
-		warnings = append(warnings, fmt.Sprintf("the record was last added to on another machine (%s, %s); results of two machines say little about cells",
-			was.Machine.Host, was.Machine.CPU))
+		warnings = append(warnings, fmt.Sprintf("the record was last added to on another machine (%s, %s), "+
+			"and rates of two machines do not compare", was.Machine.Host, was.Machine.CPU))
 	}
 	if was.Version != head.Version {
 		warnings = append(warnings, fmt.Sprintf("the record was last added to by version %s of terapush", was.Version))

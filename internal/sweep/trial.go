@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,48 +25,46 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// What the error of a trial may be besides.
+// Kinds of a trial's error.
 var (
-	// ErrDiskFull is a server without room: whatever is pushed next would fail as well.
+	// ErrDiskFull means that the server's disk is full: the next push would fail as well.
 	ErrDiskFull = errors.New("the server's disk is full")
-	// ErrUnreachable is a server to which there was no connection.
+	// ErrUnreachable means that there was no connection to the server.
 	ErrUnreachable = errors.New("the target cannot be reached")
-	// ErrLimit is a server that has not as much of something as the trial wanted: connections, memory, a batch of this
-	// size. Less of it may do. It adds nothing to an error's text.
+	// ErrLimit means that the server allows fewer connections, less memory or smaller batches than the trial wanted. It
+	// adds nothing to an error's text.
 	ErrLimit = errors.New("more than the server allows")
 )
 
-// Trials makes pushes that are there to be measured, one at a time, in a state folder of its own. A trial leaves its rows
-// and its report, and nothing else: no run to go on with, no claims, and no secret in what is recorded. Trials belongs to
-// one goroutine.
+// Trials makes pushes to be measured, one at a time, in a state folder of its own. A trial leaves its rows and its report,
+// but no run to resume, no claims, and no secret in what is recorded. Trials belongs to one goroutine.
 type Trials struct {
 	Sources
-	// State is the folder of these trials and nobody else's: every run in it is forgotten. It is made when a trial needs it.
+	// State is the folder of these trials alone: every run in it is forgotten. It is made when a trial needs it.
 	State string
-	// Targets are those of all trials as they were given: a run's record leaves out what is needed to reach them.
+	// Targets are those of all trials as they were given: a run's record has no passwords.
 	Targets []string
-	// Process is what all trials of this process are told: Progress, MetricsAddr and Connect.PasswordFile.
+	// Process holds what applies to the process: Progress, MetricsAddr and Connect.PasswordFile.
 	Process config.Push
-	// Watch shows one trial while it goes; end is called behind it. It may be nil.
+	// Watch shows one trial; end is called after it. It may be nil.
 	Watch func(ctx context.Context, c config.Push) (watch func(push.Watched) (done func(), err error), end func(), err error)
-	// Log is told what many pushes say alike once; see Once.
+	// Log should pass on once what many pushes log alike; see Once.
 	Log *slog.Logger
 
-	lock *flock.Flock // nil as long as nobody asked for it
-	kept []error      // why runs could not be forgotten, by the last try
+	lock *flock.Flock // nil unless Lock was called
+	kept []error      // why runs could not be forgotten, at the last try
 }
 
-// StateFor returns where trials of a name keep their runs, inside the user's state folder: the same folder for the same
-// name, so that what a killed process left is found. A name that begins with a dot is no run's.
+// StateFor returns the folder for trials of a name, inside the user's state folder. It is the same for the same name, so
+// that what a killed process left is found. The folder's name begins with a dot, as no run's does.
 func StateFor(stateDir, kind, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return filepath.Join(stateDir, "."+kind+"-"+hex.EncodeToString(sum[:8]))
 }
 
-// Push makes one trial, and forgets its run. The error may be ErrDiskFull, ErrUnreachable or ErrLimit besides. The report
-// is there as far as the push came, also when there is an error. Closing drain ends the push in order. begun is called
-// once, from another goroutine, when rows begin to move, with what reports from then on whether they still do; it may be
-// nil.
+// Push makes one trial, and forgets its run. The error may be ErrDiskFull, ErrUnreachable or ErrLimit, too. The report
+// covers what was pushed, also if there is an error. Closing drain ends the push in order. begun, unless nil, is called
+// once, from another goroutine, when rows begin to move; moving reports from then on whether they still do.
 func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun func(moving func() bool)) (*report.Report, error) {
 	p := s.Config
 	p.State, p.Progress, p.MetricsAddr = t.State, t.Process.Progress, t.Process.MetricsAddr
@@ -86,13 +85,14 @@ func (t *Trials) Push(ctx context.Context, s Setup, drain <-chan struct{}, begun
 	}
 	r, err := push.Run(ctx, job)
 	t.Clear(ctx)
-	return s.withoutSecrets(r), s.meaning(t.Drivers, r, err)
+	return s.withoutSecrets(r), s.classify(t.Drivers, r, err)
 }
 
-// glance is how often a push is looked at before its rows move. Nobody looks while they do: looking takes time of the client.
-const glance = 5 * time.Millisecond
+// pollInterval is how often a push is polled before its rows move. It is not polled while they do, which would take CPU
+// time of the client.
+const pollInterval = 5 * time.Millisecond
 
-// watchRows calls begun when rows begin to move, besides what another watch does, which may be nil.
+// watchRows calls begun when rows begin to move, in addition to another watch, which may be nil.
 func watchRows(other func(push.Watched) (func(), error), begun func(moving func() bool)) func(push.Watched) (func(), error) {
 	return func(w push.Watched) (done func(), err error) {
 		end := func() {}
@@ -104,7 +104,7 @@ func watchRows(other func(push.Watched) (func(), error), begun func(moving func(
 		over := make(chan struct{})
 		var watching sync.WaitGroup
 		watching.Go(func() {
-			clock := time.NewTicker(glance)
+			clock := time.NewTicker(pollInterval)
 			defer clock.Stop()
 			for s := w.Snapshot(); s.PhaseSeconds[event.Load]+s.PhaseSeconds[event.Stage] == 0; s = w.Snapshot() {
 				select {
@@ -122,15 +122,15 @@ func watchRows(other func(push.Watched) (func(), error), begun func(moving func(
 	}
 }
 
-// limited is an error that is ErrLimit besides.
+// limited is an error that is ErrLimit, too.
 type limited struct{ error }
 
 func (e limited) Unwrap() error { return e.error }
 
-func (limited) Is(target error) bool { return target == ErrLimit } //nolint:errorlint // asked about each error by itself
+func (limited) Is(target error) bool { return target == ErrLimit } //nolint:errorlint // Is is called for each error of a chain
 
-// meaning returns the error of a push with what it means for other trials, and without secrets.
-func (s *Setup) meaning(drivers *loader.Registry, r *report.Report, err error) error {
+// classify returns the error of a push without secrets, as ErrDiskFull, ErrUnreachable or ErrLimit where it is one.
+func (s *Setup) classify(drivers *loader.Registry, r *report.Report, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -153,18 +153,18 @@ func (s *Setup) meaning(drivers *loader.Registry, r *report.Report, err error) e
 	return err
 }
 
-// Clear forgets all runs in the folder, those of a killed process included: claims, journals. What cannot be removed now
-// is tried again behind the next trial.
+// Clear forgets all runs in the folder, with their claims and journals, including those of a killed process. What fails is
+// tried again after the next trial.
 func (t *Trials) Clear(ctx context.Context) {
 	t.kept = nil
 	entries, err := os.ReadDir(t.State)
 	if err != nil {
-		return // there is none as long as no trial needed it
+		return // no trial has made it yet
 	}
 	for _, e := range entries {
 		switch id := e.Name(); {
 		case strings.HasPrefix(id, "."):
-			_ = os.RemoveAll(filepath.Join(t.State, id)) // no run yet, or none any more, when its process was killed
+			_ = os.RemoveAll(filepath.Join(t.State, id)) // a run half made or half removed by a killed process
 		case id != lockFile:
 			if err := t.forget(ctx, id); err != nil {
 				t.kept = append(t.kept, fmt.Errorf("run %s: %w", id, err))
@@ -173,19 +173,21 @@ func (t *Trials) Clear(ctx context.Context) {
 	}
 }
 
-// forget forgets a run by its own record: a process that was killed may have been told otherwise.
+// forget forgets a run by the flags in its record: a killed process may have had others.
 func (t *Trials) forget(ctx context.Context, id string) error {
-	folder := filepath.Join(t.State, id)
-	if _, err := os.Stat(filepath.Join(folder, "run.json")); errors.Is(err, os.ErrNotExist) {
-		return os.RemoveAll(folder) // an earlier version removed it, as its last step, when it was killed
-	}
 	r, err := runlog.Read(t.State, id)
 	if err != nil {
 		return err
 	}
-	values := map[string][]string{"target": {t.withPassword(r.Target)}}
-	for name, given := range r.Flags {
-		values[name] = given
+	values := maps.Clone(r.Flags)
+	if values == nil {
+		values = map[string][]string{}
+	}
+	values[targetName] = []string{r.Target}
+	for _, given := range t.Targets { // the record's target has no password
+		if text, err := ShownTarget(given); err == nil && text == r.Target {
+			values[targetName] = []string{given}
+		}
 	}
 	if t.Process.Connect.PasswordFile != "" {
 		values["password-file"] = []string{t.Process.Connect.PasswordFile}
@@ -198,20 +200,10 @@ func (t *Trials) forget(ctx context.Context, id string) error {
 	return push.Forget(ctx, push.Job{Config: p, Drivers: t.Drivers, Log: t.Log})
 }
 
-// withPassword returns a target as it was given, with what a record leaves out.
-func (t *Trials) withPassword(shown string) string {
-	for _, given := range t.Targets {
-		if text, err := ShownTarget(given); err == nil && text == shown {
-			return given
-		}
-	}
-	return shown
-}
-
 // lockFile is the only file in the folder that is no run's.
 const lockFile = "lock"
 
-// Lock keeps other processes out of the folder until it is closed, and refuses when one is in it.
+// Lock keeps other processes out of the folder until Close. It fails if one is in it.
 func (t *Trials) Lock() error {
 	if err := os.MkdirAll(t.State, 0o700); err != nil {
 		return fmt.Errorf("making the trials' state folder: %w", err)
@@ -228,14 +220,14 @@ func (t *Trials) Lock() error {
 	return nil
 }
 
-// Close removes the folder. The error is what could not be forgotten; the folder stays then, for the next trials of the
+// Close removes the folder. The error says what could not be forgotten; the folder is kept then for the next trials of the
 // same name.
 func (t *Trials) Close() error {
 	if t.lock != nil {
 		_ = os.Remove(t.lock.Path()) // before it is free, or another's would be removed
 		_ = t.lock.Unlock()
 	}
-	_ = os.Remove(t.State) // refuses as long as there is something in it
+	_ = os.Remove(t.State) // fails unless it is empty
 	if len(t.kept) == 0 {
 		return nil
 	}
@@ -243,17 +235,17 @@ func (t *Trials) Close() error {
 		errors.Join(t.kept...))
 }
 
-// Once returns a log for many pushes that say the same: every message is passed on once.
+// Once returns a log that passes on every message once.
 func Once(out *slog.Logger) *slog.Logger { return slog.New(once{out.Handler(), new(sync.Map)}) }
 
 type once struct {
 	slog.Handler
-	said *sync.Map
+	logged *sync.Map
 }
 
 // Handle implements slog.Handler.
 func (o once) Handle(ctx context.Context, r slog.Record) error {
-	if _, said := o.said.LoadOrStore(r.Message, true); said {
+	if _, logged := o.logged.LoadOrStore(r.Message, true); logged {
 		return nil
 	}
 	return o.Handler.Handle(ctx, r)

@@ -31,9 +31,7 @@ func TestALabLeavesNothing(t *testing.T) {
 	l := newLab(t)
 	require.NoError(t, l.Lock())
 	require.ErrorContains(t, (&Trials{State: l.State}).Lock(), "another process makes trials of the same table")
-	for _, half := range []string{".new-20260101-000000-aaaaaa", "20260101-000000-bbbbbb"} {
-		require.NoError(t, os.MkdirAll(filepath.Join(l.State, half), 0o700))
-	}
+	require.NoError(t, os.MkdirAll(filepath.Join(l.State, ".new-20260101-000000-aaaaaa"), 0o700))
 	one, err := l.Setup(map[string][]string{"target": {"discard://u:hunter2@h"}, "rows": {"100"}})
 	require.NoError(t, err)
 	require.NoError(t, one.Outline(l.Drivers))
@@ -124,24 +122,24 @@ func TestWhatAnErrorMeansForOtherTrials(t *testing.T) {
 	full := failed(report.Failed, &pgconn.PgError{Code: "53100", Message: "could not extend file"})
 	stopping := &pgconn.PgError{Code: "57P03", Message: "the database system is starting up"}
 
-	require.NoError(t, one.meaning(drivers, nil, nil))
-	require.ErrorIs(t, one.meaning(drivers, nil, full), ErrDiskFull)
+	require.NoError(t, one.classify(drivers, nil, nil))
+	require.ErrorIs(t, one.classify(drivers, nil, full), ErrDiskFull)
 	counted := &report.Report{Result: report.Result{Errors: map[string]int64{"disk_full": 3}}}
-	require.ErrorIs(t, one.meaning(drivers, counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
-	require.ErrorIs(t, one.meaning(drivers, nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
+	require.ErrorIs(t, one.classify(drivers, counted, failed(report.Failed, errors.New("gave up"))), ErrDiskFull)
+	require.ErrorIs(t, one.classify(drivers, nil, failed(report.PreflightFailed, stopping)), ErrUnreachable)
 	tooMany := failed(report.PreflightFailed, &pgconn.PgError{Code: "53300", Message: "too many clients already"})
-	got := one.meaning(drivers, nil, tooMany)
+	got := one.classify(drivers, nil, tooMany)
 	require.ErrorIs(t, got, ErrLimit)
 	require.EqualError(t, got, tooMany.Error())
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))
 	for _, err := range []error{failed(report.Failed, stopping), failed(report.PreflightFailed, &pgconn.PgError{Code: "42501"})} {
-		got := one.meaning(drivers, &report.Report{}, err)
+		got := one.classify(drivers, &report.Report{}, err)
 		require.Equal(t, err, got)
 	}
 
 	one.secrets = []loader.Secret{"hunter2-secret"}
 	leaky := failed(report.PreflightFailed, &pgconn.PgError{Code: "57P03", Message: "cannot set hunter2-secret"})
-	got = one.meaning(drivers, nil, leaky)
+	got = one.classify(drivers, nil, leaky)
 	require.ErrorIs(t, got, ErrUnreachable)
 	require.NotContains(t, got.Error(), "hunter2")
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(got))

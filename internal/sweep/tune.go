@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,14 +17,14 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Bounds are what a search may take.
+// Bounds limit a search.
 type Bounds struct {
 	Trial         time.Duration // of one push, unless its flags say how much
-	TrialGiven    bool          // Trial is the user's, and contradicts such flags
+	TrialGiven    bool          // by the user; such flags are refused
 	Budget        time.Duration
 	MaxWorkers    int
-	MaxBatchBytes int64   // encoded; 0: what the method takes, at most mostBatch
-	Near          float64 // share of the best rate that is given away, 0 … 1
+	MaxBatchBytes int64   // encoded; 0: the method's limit, at most mostBatch
+	Near          float64 // share of the best rate to give away, 0 to 1
 }
 
 const (
@@ -33,31 +34,31 @@ const (
 	repeats = 3
 )
 
-// Defaults returns flags of push that a trial takes otherwise where nobody has said anything, by name: neither proof nor
-// filling is to take longer than what is measured.
+// Defaults returns the defaults of a trial that differ from push's: neither proof nor filling should take longer than what
+// is measured.
 func Defaults() map[string]string {
 	return map[string]string{"verify": "ack", "distinct-bytes": "64MiB", "create": string(loader.CreateRecreate)}
 }
 
-// Search finds workers and batch size of one target by trials. It is made once.
+// Search finds workers and batch size for one target by trials. It is used once.
 type Search struct {
 	Sources
 	Bounds
 	flags       map[string][]string // of all trials
-	base        Setup               // what push would take
+	base        Setup               // without any setting
 	start       Setting
 	least, most Setting
 	sought      []string // axes, in the order of tables
 
 	// Of the search under way.
-	ctx     context.Context //nolint:containedctx // of one Find, which it does not outlive: the connections end with it
+	ctx     context.Context //nolint:containedctx // of one Find; it ends the connections
 	end     context.CancelCauseFunc
 	drain   <-chan struct{}
 	trial   Trial
 	tell    func(line string)
 	started time.Time
 	rate    float64 // encoded bytes a second of the best trial so far
-	begun   float64 // bytes in flight where the search begins
+	begun   float64 // bytes in flight of the first setting
 	entries []results.Entry
 	rows    map[Setting]int64 // of a batch
 }
@@ -68,15 +69,11 @@ type Trial func(ctx context.Context, s Setup, drain <-chan struct{}) (*report.Re
 // NewSearch plans a search for a push of these flags, as config.FromValues takes them, without a server.
 func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, error) {
 	s := &Search{Sources: from, Bounds: b, flags: maps.Clone(flags), rows: map[Setting]int64{}}
-	var wrong []error
 	if s.Trial <= 0 || s.Budget <= 0 {
-		wrong = append(wrong, errors.New("--trial and --budget: more than 0s"))
+		return nil, errors.New("--trial and --budget: more than 0s")
 	}
 	if s.MaxWorkers < 1 || s.MaxWorkers > 4096 {
-		wrong = append(wrong, fmt.Errorf("--max-workers %d: 1 to 4096", s.MaxWorkers))
-	}
-	if err := errors.Join(wrong...); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--max-workers %d: 1 to 4096", s.MaxWorkers)
 	}
 	one, err := s.Setup(s.flags)
 	if err != nil {
@@ -102,19 +99,14 @@ func NewSearch(flags map[string][]string, from Sources, b Bounds) (*Search, erro
 	return s, s.bound(caps)
 }
 
-// complete adds what a trial takes where nobody has said anything, and decides what is sought.
+// complete adds the default flags of a trial, and decides which settings to search for.
 func (s *Search) complete(given map[string][]string) error {
-	sized := ""
-	for _, name := range sizes() {
-		if given[name] != nil {
-			sized = name
-		}
-	}
+	sized := slices.IndexFunc(sizes(), func(name string) bool { return given[name] != nil })
 	switch {
-	case sized == "":
+	case sized < 0:
 		s.flags["duration"] = []string{s.Trial.String()}
 	case s.TrialGiven:
-		return fmt.Errorf("--trial and --%s: both say how much a trial pushes", sized)
+		return fmt.Errorf("--trial and --%s: both say how much a trial pushes", sizes()[sized])
 	}
 	for _, name := range []string{"verify", "distinct-bytes"} {
 		if given[name] == nil {
@@ -140,7 +132,7 @@ func (s *Search) bound(caps loader.Caps) error {
 	start := Setting{Workers: p.Workers, BatchBytes: p.BatchBytes()}
 	for _, round := range []int64{caps.DefaultBatchBytes, int64(s.base.Config.BatchBytes)} {
 		if round/row == p.BatchRows {
-			start.BatchBytes = round // the same rows by the number that was meant
+			start.BatchBytes = round // as many rows, by a round number
 		}
 	}
 	least := Setting{Workers: 1, BatchBytes: min(start.BatchBytes, max(leastBatch, row, caps.MinRows*row))}
@@ -171,15 +163,10 @@ func (s *Search) bound(caps loader.Caps) error {
 	return nil
 }
 
-// Table returns the one that trials fill.
-func (s *Search) Table() string {
-	if s.base.Config.Table != "" {
-		return s.base.Config.Table
-	}
-	return s.base.Config.Dataset
-}
+// Table returns the table that trials fill.
+func (s *Search) Table() string { return cmp.Or(s.base.Config.Table, s.base.Config.Dataset) }
 
-// settings returns what is sought of a setting, by flags.
+// settings returns the sought part of a setting, as flags.
 func (s *Search) settings(at Setting) []results.Setting {
 	all := []results.Setting{}
 	for _, name := range s.sought {
@@ -192,7 +179,7 @@ func (s *Search) settings(at Setting) []results.Setting {
 	return all
 }
 
-// setup returns the push of a setting. It refuses what the rows of a trial, or this machine's memory, are too few for.
+// setup returns the push of a setting. It refuses settings that a trial's rows or this machine's memory do not suffice for.
 func (s *Search) setup(at Setting) (Setup, error) {
 	flags := maps.Clone(s.flags)
 	for _, one := range s.settings(at) {
@@ -210,24 +197,24 @@ func (s *Search) setup(at Setting) (Setup, error) {
 	case p.Buffers < at.Workers:
 		return one, fmt.Errorf("--memory holds %d batches", p.Buffers)
 	case s.tooLong(at):
-		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: a longer --trial searches further",
+		return one, fmt.Errorf("trials of %s are too short for it at the best rate so far: give a longer --trial",
 			one.Config.Duration)
 	}
 	return one, nil
 }
 
-// tooLong reports whether a trial of the setting, at the best rate so far, would be over before each worker's first batch
-// is in. Where the search begins is tried in any case.
+// tooLong reports whether a trial of the setting, at the best rate so far, would end before each worker's first batch is
+// in. The first setting is always tried.
 func (s *Search) tooLong(at Setting) bool {
 	p := &s.base
 	return p.Plan.ByDuration && s.rate > 0 && float64(at.inFlight()) > max(s.rate*p.Config.Duration.Seconds(), s.begun)
 }
 
-// errBudget ends a search whose time was used up. It is no failure.
+// errBudget ends a search that has used up its time, which is no failure.
 var errBudget = errors.New("the budget was used up")
 
-// Find searches. Closing drain ends it in order. Found holds what is known by then, also when there is an error: no trial
-// means that nothing is. The budget is no error.
+// Find searches. Closing drain ends it in order. Found holds what is known by then, also if there is an error; without
+// trials nothing is known. A used up budget is no error.
 func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, tell func(line string)) (Found, error) {
 	searching, end := push.Until(ctx, drain, errSearchStopped)
 	defer end(nil)
@@ -238,40 +225,35 @@ func (s *Search) Find(ctx context.Context, drain <-chan struct{}, trial Trial, t
 	if err != nil {
 		return Found{}, err
 	}
-	r, err := find(searching, searchOptions{
-		Start: start, Least: s.least, Most: s.most, Near: s.Near, Repeats: repeats, Trials: 10_000, // the budget ends it before
-	}, func(_ context.Context, at Setting) (float64, error) { return s.push(at, false) })
-	cause := context.Cause(searching)
-	if errors.Is(cause, errBudget) && !errors.Is(err, errNothing) {
-		err = nil
-	}
-	if len(r.Best.Rates) == 0 {
+	t := &tune{Start: start, Least: s.least, Most: s.most, Near: s.Near, Repeats: repeats,
+		Measure: func(at Setting) (float64, error) { return s.push(at, false) }}
+	best, smallest, err := t.run(searching)
+	if best == nil {
 		return Found{}, err
 	}
-	return s.found(r, cause), err
+	cause := context.Cause(searching)
+	if errors.Is(cause, errBudget) {
+		err = nil
+	}
+	return s.found(t, best, smallest, cause), err
 }
 
-// warmUp makes the first push, which counts for nothing, and returns the setting that the search begins with: a smaller
-// one than push would take where that cannot be, or where its batches would take longer than a trial, which says little.
+// warmUp makes the first trial, which does not count, and returns the setting to begin with. It is smaller than push's if
+// that one is refused, or if its batches take longer than a trial, which says little.
 func (s *Search) warmUp(searching context.Context) (Setting, error) {
-	at := s.start
-	for {
+	for at := s.start; ; {
 		_, err := s.push(at, true)
 		cause := context.Cause(searching)
-		stopped := errors.Is(cause, ErrStopped)
 		switch {
-		case stopped || cause != nil && err != nil:
-			if stopped {
-				err = cause
-			}
-			return at, err
+		case errors.Is(cause, ErrStopped):
+			return at, cause
 		case err == nil:
 			for s.tooLong(at) && at.BatchBytes > s.least.BatchBytes {
 				at.BatchBytes = max(at.BatchBytes/2, s.least.BatchBytes)
 			}
 			s.begun = float64(at.inFlight())
 			return at, nil
-		case !errors.Is(err, ErrLimit) && !errors.Is(err, errNotHere):
+		case cause != nil || !errors.Is(err, ErrLimit) && !errors.Is(err, errImpossible):
 			return at, err
 		case at.Workers > s.least.Workers:
 			at.Workers = max(at.Workers/2, s.least.Workers)
@@ -283,14 +265,14 @@ func (s *Search) warmUp(searching context.Context) (Setting, error) {
 	}
 }
 
-// errNotHere is a setting that is refused before anything is pushed.
-var errNotHere = errors.New("cannot be tried")
+// errImpossible is a setting that is refused before anything is pushed.
+var errImpossible = errors.New("cannot be tried")
 
 // push makes one trial of a setting and returns its rows a second.
 func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 	one, err := s.setup(at)
 	if err != nil {
-		err = fmt.Errorf("%w: %w", errNotHere, err)
+		err = fmt.Errorf("%w: %w", errImpossible, err)
 		s.say(at, warmUp, err.Error())
 		return 0, err
 	}
@@ -329,18 +311,18 @@ func (s *Search) push(at Setting, warmUp bool) (float64, error) {
 	return r.Result.RowsPerSecond, nil
 }
 
-// endsSearch reports whether the error of a trial is one of the server or of the rows, and not of the setting.
+// endsSearch reports whether the error of a trial concerns the server or the rows, and not the setting.
 func endsSearch(err error) bool {
-	of := push.OutcomeOf(err)
-	return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrUnreachable) || of == report.VerificationFailed || of == report.Rejected
+	outcome := push.OutcomeOf(err)
+	return errors.Is(err, ErrDiskFull) || errors.Is(err, ErrUnreachable) ||
+		outcome == report.VerificationFailed || outcome == report.Rejected
 }
 
-// say shows what became of a trial.
-func (s *Search) say(at Setting, warmUp bool, what string) {
-	what = fmt.Sprintf("%s, batches of %s: %s | elapsed %s of %s", workers(at.Workers), batch(at.BatchBytes), what,
-		time.Since(s.started).Round(100*time.Millisecond), s.Budget)
+// say shows the result of a trial.
+func (s *Search) say(at Setting, warmUp bool, result string) {
+	line := fmt.Sprintf("%s: %s | elapsed %s of %s", at, result, time.Since(s.started).Round(100*time.Millisecond), s.Budget)
 	if warmUp {
-		what = "warm-up, " + what
+		line = "warm-up, " + line
 	}
-	s.tell(what)
+	s.tell(line)
 }

@@ -127,7 +127,7 @@ func TestSpreadIsTold(t *testing.T) {
 	require.NotEmpty(t, f.Warnings)
 	var text strings.Builder
 	require.NoError(t, f.WriteText(&text))
-	require.Regexp(t, `(?m)^note +measurements of the best lie \d+\.\d % apart, more than the 5 % that are given away: longer trials say more$`, text.String())
+	require.Regexp(t, `(?m)^note +measurements of the best differ by \d+\.\d %, more than --near 5 %: use longer trials$`, text.String())
 	require.Regexp(t, `(?m)^best .* rows/s, .*/s \([\d,]+\.\.[\d,]+\)$`, text.String())
 }
 
@@ -279,6 +279,6 @@ func TestSearchBudget(t *testing.T) {
 		require.Len(t, b.asked, 3, "the trial under way is the last one")
 		var text strings.Builder
 		require.NoError(t, f.WriteText(&text))
-		require.Contains(t, text.String(), "the budget was used up: the search has not come to its end, and there may be better settings")
+		require.Contains(t, text.String(), "the budget was used up: the search is incomplete, and there may be better settings")
 	})
 }

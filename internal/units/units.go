@@ -1,4 +1,4 @@
-// Package units writes quantities and texts for people, and reads quantities that people write.
+// Package units formats quantities and texts for people, and parses quantities.
 package units
 
 import (
@@ -18,8 +18,7 @@ func Count(n int64) string { return humanize.Comma(n) }
 // Bytes formats a size in binary units with up to four digits: 172.4 MiB. A negative size is 0 B.
 func Bytes(n int64) string { return humanize.IBytesN(uint64(max(n, 0)), 4) }
 
-// Amount formats a number with about three digits behind the first, and none behind the point where they say nothing.
-// It is "-" for NaN and infinities, which a division by nothing leaves.
+// Amount formats a number with at least three digits: 1.23, 12.3, 1,234. NaN and infinities are "-".
 func Amount(n float64) string {
 	switch {
 	case !finite(n):
@@ -34,7 +33,7 @@ func Amount(n float64) string {
 	return humanize.Comma(int64(math.Round(n)))
 }
 
-// Seconds formats a time with about three digits: 250 ms, 12.34 s, 1h2m3s. It is "-" for what is no number.
+// Seconds formats a time with about three digits: 250 ms, 12.34 s, 1h2m3s. NaN and infinities are "-".
 func Seconds(s float64) string {
 	switch {
 	case !finite(s):
@@ -55,7 +54,7 @@ func Seconds(s float64) string {
 	return time.Duration(s * float64(time.Second)).Round(time.Second).String()
 }
 
-// Percent formats a share: 4.2 %. It is "-" for what is no number.
+// Percent formats a share: 4.2 %. NaN and infinities are "-".
 func Percent(share float64) string {
 	if !finite(share) {
 		return "-"
@@ -63,8 +62,7 @@ func Percent(share float64) string {
 	return fmt.Sprintf("%.1f %%", 100*share)
 }
 
-// Printable returns the text with a space for every control character: servers say what they want, and a terminal obeys
-// some of it.
+// Printable replaces control characters in a server's text by spaces: a terminal would obey them.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -76,15 +74,14 @@ func Printable(text string) string {
 
 func finite(n float64) bool { return !math.IsNaN(n) && !math.IsInf(n, 0) }
 
-// Parse reads a number, a size or a duration: 2000, "2,000" and 2e3 are one amount, 16MiB and 16777216 as well, and the
-// amount of 1m30s is its seconds. ok is false for any other text.
+// Parse reads a number, a size or a duration: 2000, "2,000" and 2e3 are one amount, 16MiB is 16777216, and 1m30s is 90.
 func Parse(text string) (amount float64, isDuration, ok bool) {
 	text = strings.TrimSpace(text)
 	n, err := strconv.ParseFloat(strings.ReplaceAll(text, ",", ""), 64)
 	if err == nil && finite(n) {
 		return n, false, true
 	}
-	// Durations go before sizes, which take "10m" for ten million bytes.
+	// Durations come first: "10m" is also ten million bytes.
 	if d, err := time.ParseDuration(text); err == nil {
 		return d.Seconds(), true, true
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// count checks every batch by one scan. bytes has what the variable columns of a batch must hold; nil: not compared.
+// count checks every batch by one scan, and the lengths of variable columns if bytes is not nil.
 func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
 	before := *r
 	return e.ask(ctx, "rows", func(ctx context.Context) error {
@@ -21,17 +21,15 @@ func (r *Result) count(ctx context.Context, c loader.Counter, e Expect, bytes *l
 func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *lengths) error {
 	batches := e.batches()
 	whole, last := shapeOf(e.BatchRows), shapeOf(e.size(max(batches-1, 0)))
-	seen := make([]uint64, (batches+63)/64) // one bit a batch: 128 KiB for a million
-
+	seen := make([]bool, batches)
 	err := c.Count(ctx, loader.Grouping{KeyRange: e.keys(), Size: e.BatchRows, Lengths: bytes != nil}, func(b loader.Bucket) error {
 		if b.Number < 0 || b.Number >= batches {
 			return fmt.Errorf("the back-end counted batch %d of a run of %d", b.Number, batches)
 		}
-		word, bit := b.Number/64, uint64(1)<<(b.Number%64)
-		if seen[word]&bit != 0 {
+		if seen[b.Number] {
 			return fmt.Errorf("the back-end counted batch %d twice", b.Number)
 		}
-		seen[word] |= bit
+		seen[b.Number] = true
 
 		want := whole
 		if b.Number == batches-1 {
@@ -42,10 +40,7 @@ func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *le
 			r.addBatch(e.bad(b.Number, b.Rows, reason, ""))
 			return nil
 		}
-		detail, measured, err := bytes.check(b)
-		if measured {
-			r.MeasuredBatches++
-		}
+		detail, err := bytes.check(b)
 		if detail != "" {
 			r.addBatch(e.bad(b.Number, b.Rows, Differs, detail))
 		}
@@ -55,7 +50,7 @@ func (r *Result) scan(ctx context.Context, c loader.Counter, e Expect, bytes *le
 		return fmt.Errorf("verify: counting rows: %w", err)
 	}
 	for n := range batches {
-		if seen[n/64]&(1<<(n%64)) == 0 {
+		if !seen[n] {
 			r.addBatch(e.bad(n, 0, Missing, ""))
 		}
 	}
@@ -70,13 +65,13 @@ func (e Expect) bad(number, found int64, reason Reason, detail string) report.Ba
 	}
 }
 
-// shape is what a bucket of rows 0 … rows−1 looks like when each is there once.
+// shape is the bucket of rows 0 … rows−1, each once.
 type shape struct {
 	rows         int64
 	sum, squares *big.Int
 }
 
-// shapeOf computes n(n−1)/2 and (n−1)n(2n−1)/6. Both leave 64 bits behind: the squares at three million rows.
+// shapeOf computes n(n−1)/2 and (n−1)n(2n−1)/6. Both exceed 64 bits, the squares from three million rows on.
 func shapeOf(n int64) shape {
 	rows, less, twice := big.NewInt(n), big.NewInt(n-1), big.NewInt(2*n-1)
 	sum := new(big.Int).Mul(rows, less)
@@ -84,7 +79,7 @@ func shapeOf(n int64) shape {
 	return shape{rows: n, sum: sum.Rsh(sum, 1), squares: squares.Quo(squares, big.NewInt(6))}
 }
 
-// check returns "" for a bucket that is as it must be.
+// check returns "" for the right bucket.
 func (s shape) check(b loader.Bucket) Reason {
 	switch {
 	case b.Rows < s.rows:
@@ -98,11 +93,9 @@ func (s shape) check(b loader.Bucket) Reason {
 	}
 }
 
-// objects checks that every batch of the run is in the store exactly once, with the length that was acknowledged. A row
-// counts as found when its batch's object is as it must be.
-//
-// It proves less than a count of rows: an object of the right length may hold other bytes. The store's own checksum of
-// the upload guards against that.
+// objects checks that every batch of the run is in the store exactly once, with the acknowledged length. Rows of such
+// batches count as found. An object of the right length may hold other bytes; the store's checksum of the upload guards
+// against that.
 func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expect) error {
 	const maxStrange = 3
 	batches := e.batches()
@@ -131,21 +124,21 @@ func (r *Result) objects(ctx context.Context, inventory loader.Inventory, e Expe
 	return nil
 }
 
-// object is what the store lists of one batch.
+// object is a batch in the store's listing.
 type object struct{ times, bytes int64 }
 
 func (o object) check(acked int64, known bool) (reason Reason, detail string) {
 	switch {
 	case o.times == 0:
-		return Missing, "there is no object of it"
+		return Missing, "it has no object"
 	case o.times > 1:
 		return Doubled, fmt.Sprintf("%d objects hold it", o.times)
 	case !known:
-		return Differs, fmt.Sprintf("its object has %d bytes, and how many were acknowledged is not in the journal", o.bytes)
+		return Differs, fmt.Sprintf("its object has %d bytes, and its acknowledged length is not in the journal", o.bytes)
 	case o.bytes < acked:
-		return Short, fmt.Sprintf("its object has %d bytes of the %d that were acknowledged", o.bytes, acked)
+		return Short, fmt.Sprintf("its object has %d of %d acknowledged bytes", o.bytes, acked)
 	case o.bytes > acked:
-		return Differs, fmt.Sprintf("its object has %d bytes, more than the %d that were acknowledged", o.bytes, acked)
+		return Differs, fmt.Sprintf("its object has %d bytes, more than the %d acknowledged", o.bytes, acked)
 	}
 	return "", ""
 }

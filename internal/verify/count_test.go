@@ -162,7 +162,7 @@ func TestOnlyTheFirstBadBatchesAreKept(t *testing.T) {
 	for i, b := range r.BadBatches {
 		require.EqualValues(t, i, b.Number)
 	}
-	require.Equal(t, "verify failed: 5000 rows found, 10000 expected; wrong batches: 5000", r.Summary())
+	require.Equal(t, "verify failed: 5000 rows found, 10000 expected; wrong batches: 5000", r.Failure())
 }
 
 func TestAnEmptyRun(t *testing.T) {

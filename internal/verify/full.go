@@ -34,25 +34,23 @@ func (r *Result) full(ctx context.Context, can loader.Features, e Expect) error 
 }
 
 const (
-	// measureBytes bounds the column data that Full regenerates to know how long the values of a batch are. It is one
-	// or two seconds' work, and covers every template of a run with the default number of distinct rows.
+	// measureBytes bounds the column data that Full regenerates to know the lengths of values. It takes one or two
+	// seconds, and covers every template of a run with the default number of distinct rows.
 	measureBytes = 2 << 30
-	// pieceBytes is how much of it is regenerated at once: little enough for the CPU's caches.
+	// pieceBytes is regenerated at once, to stay in the CPU's caches.
 	pieceBytes = 1 << 20
 )
 
-// lengths has the sum of bytes in each variable column of a batch.
-//
-// Batches repeat every cycle of them, so only so many are regenerated, and where even those are more than the bound
-// allows (a terabyte of all distinct rows) an even spread of them. Trusting the schema's MaxBytes instead would be
-// free, and wrong for every dataset whose values are not all of one length.
+// lengths are the bytes of each variable column of a batch. Batches repeat after a cycle, of which as many are
+// regenerated as measureBytes allows, evenly spread. The schema's MaxBytes is no substitute where values differ in
+// length.
 type lengths struct {
-	columns  []int    // the variable columns' places in the schema
-	names    []string // and names
+	columns  []int    // the variable columns' indexes in the schema
+	names    []string // and their names
 	cycle    int64
-	template map[int64][]int64 // by batch number modulo cycle: bytes of each variable column
-	last     int64             // number of the last batch, …
-	lastSums []int64           // … which may be short and has sums of its own; nil when it is not measured
+	template map[int64][]int64 // by batch number modulo cycle
+	last     int64             // number of the last batch, which may be short
+	lastSums []int64           // nil: not measured
 }
 
 func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
@@ -82,9 +80,8 @@ func measure(ctx context.Context, e Expect, bound int64) (*lengths, error) {
 	return l, err
 }
 
-// sum regenerates n rows from dataset row first on and sums the bytes of each variable column. Derived ones belong to
-// the run's row number, which is another in every cycle; their values are of one length (rows.Column.Derived), so that
-// of the first cycle is that of all.
+// sum regenerates n rows from dataset row first on, and sums the bytes of each variable column. Derived columns differ
+// in every cycle, but their values have one length (rows.Column.Derived).
 func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n int64) ([]int64, error) {
 	sums := make([]int64, len(l.columns))
 	piece := max(pieceBytes/e.Dataset.Schema().MaxRowBytes(), 1)
@@ -103,37 +100,34 @@ func (l *lengths) sum(ctx context.Context, e Expect, block *rows.Block, first, n
 	return sums, nil
 }
 
-// check compares a bucket that holds the right rows. It returns "" when all bytes are there, and false when the batch
-// is not among the measured ones. A nil receiver measured none.
-func (l *lengths) check(b loader.Bucket) (detail string, measured bool, err error) {
+// check compares a bucket that holds the right rows. It returns "" if all bytes are there or the batch was not
+// measured. A nil receiver measured none.
+func (l *lengths) check(b loader.Bucket) (detail string, err error) {
 	if l == nil {
-		return "", false, nil
+		return "", nil
 	}
 	want := l.template[b.Number%l.cycle]
 	if b.Number == l.last {
 		want = l.lastSums
 	}
 	if want == nil {
-		return "", false, nil
+		return "", nil
 	}
 	if len(b.Lengths) != len(want) {
-		return "", false, fmt.Errorf("the back-end summed %d columns where %d are of variable length", len(b.Lengths), len(want))
+		return "", fmt.Errorf("the back-end summed %d columns where %d are of variable length", len(b.Lengths), len(want))
 	}
 	for i, bytes := range want {
 		if b.Lengths[i] != bytes {
-			return fmt.Sprintf("column %s holds %d bytes instead of %d", l.names[i], b.Lengths[i], bytes), true, nil
+			return fmt.Sprintf("column %s holds %d bytes instead of %d", l.names[i], b.Lengths[i], bytes), nil
 		}
 	}
-	return "", true, nil
+	return "", nil
 }
 
-// spread chooses k different numbers below n, ascending: one out of each of k stretches of nearly equal length, so
-// that no part of the table is left out by chance. k ≥ n gives all.
+// spread returns k numbers below n, ascending: a random one from each of k nearly equal stretches, so that no part of
+// the table is left out by chance. k ≥ n gives all.
 func spread(n, k int64, seed uint64) []int64 {
-	if k > n {
-		k = n
-	}
-	if k <= 0 {
+	if k = min(k, n); k <= 0 {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -151,8 +145,8 @@ func spread(n, k int64, seed uint64) []int64 {
 	return chosen
 }
 
-// compare reads a sample of rows back in one statement, since a table without an index is scanned for every
-// statement, and compares each with the regenerated row.
+// compare reads a sample of rows back and compares each with the regenerated row. One statement fetches all, since
+// without an index each statement scans the table.
 func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error {
 	keys := spread(e.Rows, int64(cmp.Or(e.VerifyRows, DefaultVerifyRows)), e.Seed)
 	if len(keys) == 0 {
@@ -170,7 +164,7 @@ func (r *Result) compare(ctx context.Context, f loader.Fetcher, e Expect) error 
 }
 
 func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []int64) error {
-	times := make([]int, len(keys)) // how often each row was there
+	times := make([]int, len(keys)) // how often each row was found
 	wanted := rows.NewBlock(e.Dataset.Schema())
 	err := f.Fetch(ctx, keys, func(key int64, values []any) error {
 		i, asked := slices.BinarySearch(keys, key)
@@ -200,7 +194,7 @@ func (r *Result) fetch(ctx context.Context, f loader.Fetcher, e Expect, keys []i
 	return nil
 }
 
-// differ finds the first column in which values is not the row in the block; nil when they are the same.
+// differ returns the first column in which values differ from the row in the block, nil if there is none.
 func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 	if len(values) != len(s.Columns) {
 		return nil, fmt.Errorf("the back-end returned %d columns instead of %d", len(values), len(s.Columns))
@@ -232,7 +226,7 @@ func differ(s rows.Schema, want *rows.Block, values []any) (*BadRow, error) {
 	return nil, nil
 }
 
-// shown returns a value that is not of variable length, as people write it.
+// shown formats a value of a fixed-length column.
 func shown(c rows.Column, v int64) string {
 	switch c.Type {
 	case rows.Date:
@@ -252,7 +246,7 @@ func shown(c rows.Column, v int64) string {
 	}
 }
 
-// differBytes names the first byte that is not as wanted; "" when all are.
+// differBytes returns the first difference, "" if there is none.
 func differBytes(want, found []byte) (detail string, offset int) {
 	if bytes.Equal(want, found) {
 		return "", 0

@@ -50,13 +50,13 @@ func TestObjects(t *testing.T) {
 	}{
 		{name: "all there", objects: whole, found: 33},
 		{name: "one missing", objects: without(1), found: 23, bad: []report.BadBatch{
-			{Number: 1, FirstKey: 110, LastKey: 119, Rows: 10, Reason: string(Missing), Detail: "there is no object of it"},
+			{Number: 1, FirstKey: 110, LastKey: 119, Rows: 10, Reason: string(Missing), Detail: "it has no object"},
 		}},
 		{name: "one too short", objects: without(3, thing{"3", 3, 29}), found: 30, bad: []report.BadBatch{
-			{Number: 3, FirstKey: 130, LastKey: 132, Rows: 3, Reason: string(Short), Detail: "its object has 29 bytes of the 30 that were acknowledged"},
+			{Number: 3, FirstKey: 130, LastKey: 132, Rows: 3, Reason: string(Short), Detail: "its object has 29 of 30 acknowledged bytes"},
 		}},
 		{name: "one too long", objects: without(0, thing{"0", 0, 101}), found: 23, bad: []report.BadBatch{
-			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: string(Differs), Detail: "its object has 101 bytes, more than the 100 that were acknowledged"},
+			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: string(Differs), Detail: "its object has 101 bytes, more than the 100 acknowledged"},
 		}},
 		{name: "one twice", objects: append(without(0), thing{"0", 0, 100}, thing{"00", 0, 100}), found: 23, bad: []report.BadBatch{
 			{Number: 0, FirstKey: 100, LastKey: 109, Rows: 10, Reason: string(Doubled), Detail: "2 objects hold it"},

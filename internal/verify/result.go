@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// Reason is, in one word, what is wrong with a batch or a row.
+// Reason is what is wrong with a batch or a row, in one word.
 type Reason string
 
 // The reasons.
@@ -16,55 +16,50 @@ const (
 	Missing Reason = "missing" // none of its rows is there
 	Short   Reason = "short"   // fewer rows than sent
 	Doubled Reason = "doubled" // more rows than sent
-	Wrong   Reason = "wrong"   // as many rows as sent, but some are missing and others there twice
-	Differs Reason = "differs" // the right rows, but with other values than were sent
+	Wrong   Reason = "wrong"   // as many rows as sent, but other ones
+	Differs Reason = "differs" // the right rows with other values
 )
 
-// BadRow is a row of the sample that is not in the table as it was sent.
+// BadRow is a row of the sample that did not arrive as it was sent.
 type BadRow struct {
 	Key    int64 // its row number
 	Reason Reason
-	// Of a row that differs: the first column that does, at which byte, and how. Values are never shown whole; they
-	// may be long, and another program's.
+	// Column, Offset and Detail are of the first difference. Values are not shown whole: they may be long, or another
+	// program's.
 	Column string
 	Offset int
 	Detail string
 }
 
-// String returns the row as a person reads it.
+// String returns the row and what is wrong with it.
 func (b BadRow) String() string {
-	switch b.Reason {
-	case Differs:
+	if b.Reason == Differs {
 		return fmt.Sprintf("row %d differs in column %s at byte %d: %s", b.Key, b.Column, b.Offset, b.Detail)
-	default:
-		return fmt.Sprintf("row %d is %s", b.Key, b.Reason)
 	}
+	return fmt.Sprintf("row %d is %s", b.Key, b.Reason)
 }
 
-// Result is what was found.
+// Result is the result of a verification.
 type Result struct {
-	Mode Mode // "" when nothing was looked at
-	// OK reports whether nothing is wrong as far as the mode looks; None does not look.
+	Mode Mode // "" without one
+	// OK reports whether the mode found nothing wrong; with None it is true.
 	OK           bool
 	ExpectedRows int64
 	FoundRows    int64 // Ack: acknowledged; Count, Full: in the table, of this run
-	DistinctRows int64 // different row numbers among them; Full only
-	// MeasuredBatches had the bytes of their variable columns compared with regenerated ones; Full only. It is less
-	// than all where regenerating would take longer than it is worth.
-	MeasuredBatches int64
-	SampledRows     int64 // asked for and compared byte for byte; Full only
+	DistinctRows int64 // distinct row numbers; Full only
+	SampledRows  int64 // compared byte for byte; Full only
 
-	// The lists keep the first maxKept by number, the counts are of all.
+	// The lists have the first maxKept, the counts count all.
 	BadBatches  []report.BadBatch
 	BadCount    int64
 	BadRows     []BadRow
 	BadRowCount int64
 
-	Strange []string // some objects of the run's folder that are none of its batches
+	Strange []string // some objects under the run's prefix that are none of its batches
 	Seconds float64
 }
 
-// maxKept bounds the lists of a Result: a hundred bad batches are enough to act on.
+// maxKept bounds the lists of a Result.
 const maxKept = 100
 
 func (r *Result) addBatch(b report.BadBatch) {
@@ -77,7 +72,7 @@ func (r *Result) addRow(b BadRow) {
 	r.BadRows = keep(r.BadRows, b, func(x, y BadRow) int { return cmp.Compare(x.Key, y.Key) })
 }
 
-// keep inserts v into a sorted list of at most maxKept. Databases answer in any order; a report must not.
+// keep inserts v into a sorted list of at most maxKept, since databases answer in any order.
 func keep[T any](list []T, v T, order func(T, T) int) []T {
 	i, _ := slices.BinarySearchFunc(list, v, order)
 	if i == maxKept {
@@ -95,31 +90,25 @@ func (r *Result) holds() bool {
 		(r.Mode != Full || r.DistinctRows == r.ExpectedRows)
 }
 
-// Summary returns the result in one line.
-func (r *Result) Summary() string {
-	switch {
-	case r.Mode == None:
-		return "not verified"
-	case r.OK && r.Mode == Ack:
-		return fmt.Sprintf("verify ok: all %d rows were acknowledged", r.FoundRows)
-	case r.OK && r.Mode == Count:
-		return fmt.Sprintf("verify ok: all %d rows are there", r.FoundRows)
-	case r.OK:
-		return fmt.Sprintf("verify ok: all %d rows are there once, %d read back are the same", r.FoundRows, r.SampledRows)
-	case r.Mode == Ack:
+// Failure returns one line about a result that is not OK.
+func (r *Result) Failure() string {
+	switch r.Mode {
+	case Ack:
 		return fmt.Sprintf("verify failed: %d of %d rows were acknowledged", r.FoundRows, r.ExpectedRows)
-	case r.Mode == Count:
+	case Count:
 		return fmt.Sprintf("verify failed: %d rows found, %d expected; wrong batches: %d", r.FoundRows, r.ExpectedRows, r.BadCount)
-	default:
-		return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
-			r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 	}
+	return fmt.Sprintf("verify failed: %d rows found, %d different ones, %d expected; wrong batches: %d, wrong rows of those read back: %d of %d",
+		r.FoundRows, r.DistinctRows, r.ExpectedRows, r.BadCount, r.BadRowCount, r.SampledRows)
 }
 
-// Report returns the result as a report has it.
+// Report returns the report's part.
 func (r *Result) Report() report.Verify {
+	if r.Mode == "" || r.Mode == None {
+		return report.Verify{Mode: string(r.Mode)}
+	}
 	v := report.Verify{
-		Mode: string(r.Mode), Ran: r.Mode != "", OK: r.OK && r.Mode != None,
+		Mode: string(r.Mode), Ran: true, OK: r.OK,
 		ExpectedRows: r.ExpectedRows, FoundRows: r.FoundRows, SampledRows: r.SampledRows,
 		BadBatches: r.BadBatches, BadCount: r.BadCount,
 	}

@@ -1,9 +1,7 @@
-// Package batch holds the unit of work, retry and accounting: a run of consecutive rows, encoded once and completely
-// before any database sees it.
+// Package batch has the unit of work, retry and accounting: consecutive rows, completely encoded before they are sent.
 //
-// A batch owns its bytes until every reading opened on it, a Body or Columns, is closed. The reason:
-// Go's HTTP transport may still read a request body after Do has returned, and a buffer refilled at that moment
-// corrupts rows on the wire.
+// A batch keeps its buffer until every Body or Columns opened on it is closed: Go's HTTP transport may still read a
+// request body after Do has returned, and refilling the buffer then would corrupt rows on the wire.
 package batch
 
 import (
@@ -11,16 +9,16 @@ import (
 	"sync/atomic"
 )
 
-// ID names a batch for ever: the same run and number always hold the same rows.
+// ID identifies a batch: the same run and number always have the same rows.
 type ID struct {
 	Run    string // the run's id
-	Number int64  // 0 for the first batch of the run; batch n holds rows n·B … n·B+B−1
+	Number int64  // from 0 on; batch n has rows n·B … n·B+B−1
 }
 
-// String returns the id as logs, labels and object names show it.
+// String returns the id as it is in logs, labels and object names.
 func (id ID) String() string { return fmt.Sprintf("%s/%d", id.Run, id.Number) }
 
-// Format names how rows look on the wire.
+// Format is how rows look on the wire.
 type Format string
 
 // The formats that encoders make.
@@ -33,16 +31,16 @@ const (
 	PGValues     Format = "pgvalues" // the same with PostgreSQL's literals
 	DorisCSV     Format = "doriscsv" // Doris' CSV: fields ended by 0x01, rows by 0x02, nothing quoted, an empty field is empty
 	NDJSON       Format = "ndjson"   // one JSON object a line
-	Parquet      Format = "parquet"  // a whole file a batch, uncompressed; encoded afresh for every batch
-	ColumnArrays Format = "columns"  // arrays for drivers that bind them, and no bytes for a wire; see Columns
+	Parquet      Format = "parquet"  // a file a batch, uncompressed; encoded anew for every batch
+	ColumnArrays Format = "columns"  // arrays for drivers that bind them; see Columns
 )
 
-// Formats lists all of them.
+// Formats lists all formats.
 func Formats() []Format {
 	return []Format{TSV, CSV, DorisCSV, NDJSON, Parquet, PGBinary, PGText, Values, PGValues, ColumnArrays}
 }
 
-// Batch is one unit of work. The feed fills it, one worker holds it at a time, back-ends only read it.
+// Batch is a unit of work. The feed fills it, one worker at a time has it, back-ends only read it.
 type Batch struct {
 	ID     ID
 	Format Format
@@ -50,36 +48,34 @@ type Batch struct {
 	Rows   int64
 	// Payload counts the column data: the length of a variable value, rows.Type.Size for the others.
 	Payload int64
-	// Attempt is the number of the attempt under way, from 1 on, which distinguishes the requests of one batch on the
-	// server. The engine sets it. Where every attempt is announced on disk, as under labels, it counts over all
-	// processes of the run; elsewhere an attempt that a process died in may not be counted.
+	// Attempt is the number of the current attempt, from 1 on, which distinguishes the requests of a batch on the server.
+	// The engine sets it. If attempts are announced on disk, as with labels, it counts over all processes of the run;
+	// otherwise attempts of a process that died may be missing.
 	Attempt int
-	// Skip is how many rows at the front the database already holds: bodies leave them out, Columns.From is the first one
-	// behind them. Only methods whose deduplication is by key range set it, between two attempts.
+	// Skip is how many rows at the front are in the database: bodies leave them out, and Columns.From is the first row
+	// after them. Methods with DedupRange set it between attempts.
 	Skip int64
 
 	Encoded []byte // head, rows, tail; owned by the ring the batch came from
 	Head    int    // length of the head in Encoded
-	// Starts holds the offset in Encoded of every row, so that a body can leave out the rows already there. It is empty
-	// where a row is no run of bytes (Parquet, columns).
+	// Starts has the offset of every row in Encoded, for Skip. It is empty if rows are not contiguous (Parquet, columns).
 	Starts []uint32
 
-	// Free returns the buffer to the ring it came from. The last holder calls it, once.
+	// Free returns the buffer to its ring. The last holder calls it.
 	Free func()
 
-	// AllRead is called whenever a body has handed out its last byte, or the last row of Columns has Passed, on the
-	// goroutine that read it: from here on a worker waits for the answer. It may be nil.
+	// AllRead is called by the reader of a body's last byte, or when the last row of Columns has Passed: from then on the
+	// worker waits for the answer. It may be nil.
 	AllRead func()
 
-	holders atomic.Int32 // the worker that has the batch, and every open reading: a Body, or Columns
+	holders atomic.Int32 // the worker, and every open Body or Columns
 	sent    atomic.Int64
 }
 
-// Hold marks the batch as handed out, until Release; the feed calls it.
+// Hold adds a holder; the feed calls it for the worker.
 func (b *Batch) Hold() { b.holders.Add(1) }
 
-// Release ends the worker's use of the batch. The buffer returns to its ring at once, or when the last reading
-// that is still open is closed.
+// Release removes a holder. Without holders the buffer returns to its ring.
 func (b *Batch) Release() {
 	if b.holders.Add(-1) == 0 && b.Free != nil {
 		b.Free()
@@ -89,8 +85,8 @@ func (b *Batch) Release() {
 // Last returns the number of the batch's last row.
 func (b *Batch) Last() int64 { return b.First + b.Rows - 1 }
 
-// Wanted returns how many rows a body carries and an ack has to count: Rows less those already there.
+// Wanted returns how many rows a body has and an ack must count.
 func (b *Batch) Wanted() int64 { return b.Rows - b.Skip }
 
-// Sent returns how many encoded bytes the newest reading has handed out: what a watchdog shows of a batch that hangs.
+// Sent returns how many encoded bytes the newest Body or Columns has passed on.
 func (b *Batch) Sent() int64 { return b.sent.Load() }

@@ -5,10 +5,10 @@ import (
 	"io"
 )
 
-// Body is one reading of a batch's bytes; a retry opens another. It is used by one goroutine.
+// Body reads a batch's bytes; a retry opens another. It is used by one goroutine.
 //
-// A body never fails and never blocks, since all its bytes are there before the load starts. That matters: a reader
-// that fails inside MySQL's LOAD DATA LOCAL makes the server commit the half it has seen.
+// A body never fails or blocks, since all its bytes are in memory. If a reader failed in MySQL's LOAD DATA LOCAL, the
+// server would commit the rows before.
 type Body struct {
 	batch *Batch
 	head  []byte // what is still to come of the head …
@@ -17,8 +17,7 @@ type Body struct {
 	ended bool // the last byte was handed out
 }
 
-// Open starts a reading of the batch, without the rows that Skip leaves out. The caller must close the body once nothing
-// can read from it any more.
+// Open returns a body without the rows of Skip. The caller must close it once nothing can read from it any more.
 func (b *Batch) Open() *Body {
 	b.Hold()
 	b.sent.Store(0)
@@ -40,7 +39,7 @@ func (r *Body) rewind() {
 // Size returns the length of the whole body in bytes.
 func (r *Body) Size() int64 { return r.size }
 
-// Read fills p whenever that many bytes are left: drivers send one packet a Read, and short reads make short packets.
+// Read fills p if enough bytes are left, since drivers send one packet a Read.
 func (r *Body) Read(p []byte) (int, error) {
 	n := copy(p, r.head)
 	r.head = r.head[n:]
@@ -53,10 +52,10 @@ func (r *Body) Read(p []byte) (int, error) {
 	return n + m, nil
 }
 
-// piece is how much WriteTo hands over at once: enough to cost nothing, little enough for Sent to move.
+// piece is how much WriteTo writes at once, so that Sent advances.
 const piece = 1 << 20
 
-// WriteTo hands the bytes to w without a copy in between.
+// WriteTo writes the bytes to w without a copy.
 func (r *Body) WriteTo(w io.Writer) (sent int64, err error) {
 	for _, part := range []*[]byte{&r.head, &r.rest} {
 		for len(*part) > 0 && err == nil {
@@ -70,7 +69,7 @@ func (r *Body) WriteTo(w io.Writer) (sent int64, err error) {
 	return sent, err
 }
 
-// Seek moves only back to the start, which is what an HTTP client needs to send a body again.
+// Seek only goes back to the start, for HTTP clients that send a body again.
 func (r *Body) Seek(offset int64, whence int) (int64, error) {
 	if offset != 0 || whence != io.SeekStart {
 		return 0, errors.New("batch: a body can only be rewound to its start")
@@ -82,7 +81,7 @@ func (r *Body) Seek(offset int64, whence int) (int64, error) {
 	return 0, nil
 }
 
-// Close ends the reading; a second Close does nothing.
+// Close releases the batch; a second Close does nothing.
 func (r *Body) Close() error {
 	if r.batch != nil {
 		r.head, r.rest = nil, nil
@@ -92,7 +91,7 @@ func (r *Body) Close() error {
 	return nil
 }
 
-// note updates the batch's Sent, before it calls AllRead at the end.
+// note updates Sent, and calls AllRead at the end.
 func (r *Body) note() {
 	left := int64(len(r.head) + len(r.rest))
 	if r.batch == nil || r.ended {

@@ -7,27 +7,25 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// Columns is one reading of a batch whose format is columns: arrays of all its rows, for drivers that bind arrays. Like
-// a Body it keeps the buffer from being reused until it is closed, and is used by one goroutine.
+// Columns are the arrays of a batch whose format is columns, for drivers that bind arrays. Like a Body it keeps the
+// buffer until it is closed, and is used by one goroutine.
 //
 // Such a batch holds first, in the schema's order, n fixed values of each column: an int64 for a number, date or
 // timestamp, for a decimal an int64 too, which is its value times 10^Scale of the schema's column, and for a variable
-// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values of
-// every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order, since
-// they never leave the process.
+// column the uint32 end of its value; each column's begin at a multiple of 8. Then, in the same order, come the values
+// of every variable column, back to back and with nothing in between. The numbers are in the machine's own byte order,
+// since they never leave the process.
 type Columns struct {
-	// Vectors are views of the batch's buffer, one for each column of the schema. They must not be written to, and
-	// neither they nor their values may be kept after Close.
+	// Vectors are views of the buffer, one for each column of the schema. They must not be written to or used after Close.
 	Vectors []rows.Vector
-	// From is the first row that is wanted, and Rows how many rows the vectors have: From > 0 where Batch.Skip left
-	// some out.
+	// From is the first row to send (Batch.Skip), Rows the number of rows in the vectors.
 	From, Rows int
 
 	batch *Batch
 }
 
-// Columns starts a reading; the caller must close it once the driver can no longer read from it. The schema is the one
-// that the batch was encoded with.
+// Columns returns the arrays of a batch that was encoded with the schema. The caller must close them once the driver
+// can no longer read from them.
 func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 	n := int(b.Rows)
 	if b.Format != ColumnArrays {
@@ -61,15 +59,14 @@ func (b *Batch) Columns(s rows.Schema) (*Columns, error) {
 		data = end
 	}
 	if data < len(b.Encoded) {
-		return nil, fmt.Errorf("batch: %s has %d bytes behind %d rows of %s", b.ID, len(b.Encoded)-data, n, s.Dataset)
+		return nil, fmt.Errorf("batch: %s has %d bytes after %d rows of %s", b.ID, len(b.Encoded)-data, n, s.Dataset)
 	}
 	b.Hold()
 	b.sent.Store(0)
 	return c, nil
 }
 
-// Passed notes that the driver has sent the rows before this one, for Batch.Sent: unlike a Body, arrays do not notice how
-// far they were read. At Rows it calls Batch.AllRead, once: a worker waits for the answer from here on.
+// Passed notes that the driver has sent the rows before this one, for Batch.Sent. At Rows it calls Batch.AllRead, once.
 func (c *Columns) Passed(row int) {
 	if c.batch == nil || c.Rows == c.From {
 		return
@@ -81,7 +78,7 @@ func (c *Columns) Passed(row int) {
 	}
 }
 
-// Close ends the reading; a second Close does nothing.
+// Close releases the batch; a second Close does nothing.
 func (c *Columns) Close() error {
 	if c.batch != nil {
 		c.Vectors = nil
@@ -91,7 +88,7 @@ func (c *Columns) Close() error {
 	return nil
 }
 
-// word is what the places of columns are multiples of: the size of a number.
+// word is the alignment of columns: the size of a number.
 const word = 8
 
 // ColumnPlaces returns where in a batch of columns the n fixed values of each column begin, and where the first
@@ -104,7 +101,7 @@ func ColumnPlaces(s rows.Schema, n int) (places []int, data int) {
 	return places, data
 }
 
-// ColumnBytes returns what n fixed values of a column of the type take, with what is left free behind them.
+// ColumnBytes returns the bytes of n fixed values of a column of the type, with padding.
 func ColumnBytes(t rows.Type, n int) int {
 	width := word
 	if t.Variable() {

@@ -143,10 +143,10 @@ func TestColumnsThatAreNone(t *testing.T) {
 			func(b *batch.Batch) { b.Encoded = b.Encoded[:111] }, columnsSchema(), "batch: r/4 ends within the values of column raw",
 		},
 		"one byte more": {
-			func(b *batch.Batch) { b.Encoded = append(b.Encoded, 'x') }, columnsSchema(), "batch: r/4 has 1 bytes behind 3 rows of d",
+			func(b *batch.Batch) { b.Encoded = append(b.Encoded, 'x') }, columnsSchema(), "batch: r/4 has 1 bytes after 3 rows of d",
 		},
-		"another schema":      {func(*batch.Batch) {}, words, "batch: r/4 has 68 bytes behind 3 rows of d"},
-		"schema without text": {func(*batch.Batch) {}, key, "batch: r/4 has 88 bytes behind 3 rows of d"},
+		"another schema":      {func(*batch.Batch) {}, words, "batch: r/4 has 68 bytes after 3 rows of d"},
+		"schema without text": {func(*batch.Batch) {}, key, "batch: r/4 has 88 bytes after 3 rows of d"},
 		"misaligned": {
 			func(b *batch.Batch) { b.Encoded = append(make([]byte, 4), b.Encoded...)[4:] }, columnsSchema(),
 			"batch: r/4 begins at no multiple of 8 bytes, so its numbers cannot be read in place",

@@ -10,11 +10,11 @@ import (
 	"slices"
 )
 
-// JournalSchema names the journal's form. Fields may be added under the same name, readers pass over those they do not
-// know; a field that changes its meaning needs a new name.
+// JournalSchema names the journal's format. Fields may be added under the same name, since readers skip unknown ones; a
+// field that changes its meaning needs a new name.
 const JournalSchema = "terapush.journal/v1"
 
-// Header is the journal's first line. Every line behind it is an Event.
+// Header is the journal's first line. Every line after it is an Event.
 type Header struct {
 	Schema string `json:"schema"`
 	Run    string `json:"run"`
@@ -23,7 +23,7 @@ type Header struct {
 // NewHeader returns the first line of the journal of a run.
 func NewHeader(run string) Header { return Header{Schema: JournalSchema, Run: run} }
 
-// AppendLine appends v, a Header or an Event, as one line. On an error dst comes back as it was.
+// AppendLine appends v, a Header or an Event, as one line. On an error it returns dst unchanged.
 func AppendLine(dst []byte, v any) ([]byte, error) {
 	b := bytes.NewBuffer(dst)
 	line := json.NewEncoder(b)
@@ -34,17 +34,17 @@ func AppendLine(dst []byte, v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// TornError reports that the journal's last line is not whole: the process or the machine stopped while it was being
-// written. Everything before Offset is good, and a writer truncates there before it appends.
+// TornError reports that the journal's last line is incomplete, since the process or the machine stopped while it was
+// written. Everything before Offset is valid, and a writer truncates there before it appends.
 //
-// A last line without its line feed is torn even where its JSON is complete, since the next line would be glued to it.
+// A last line without line feed is torn even if its JSON is complete, since the next line would be appended to it.
 type TornError struct {
-	Offset int64 // bytes from the journal's start to the torn line; 0 when the header itself is torn or missing
+	Offset int64 // of the torn line; 0 if the header is torn or missing
 }
 
 // Error returns where the torn line begins.
 func (e *TornError) Error() string {
-	return fmt.Sprintf("the journal's last line, at byte %d, was not written to its end", e.Offset)
+	return fmt.Sprintf("the journal's last line, at byte %d, is incomplete", e.Offset)
 }
 
 // Reader reads a journal line by line.
@@ -53,11 +53,11 @@ type Reader struct {
 	header Header
 	line   int   // of the last line read, 1 for the header
 	offset int64 // bytes of the lines read so far
-	failed error // the first error, which all later calls repeat
+	failed error // the first error, which later calls return
 }
 
-// NewReader reads the header. It fails with a TornError on a journal that ends before the header does, which the
-// empty one does, and with another error on what is not a journal of this schema.
+// NewReader reads the header. It returns a TornError if the header is incomplete or missing, and another error if the
+// journal has another schema.
 func NewReader(r io.Reader) (*Reader, error) {
 	j := &Reader{in: bufio.NewReaderSize(r, 1<<16)}
 	err := j.next(func(line []byte) error {
@@ -81,11 +81,11 @@ func NewReader(r io.Reader) (*Reader, error) {
 // Header returns the journal's first line.
 func (j *Reader) Header() Header { return j.header }
 
-// Offset returns the length in bytes of everything read so far: after io.EOF, of the journal.
+// Offset returns the length of the lines read so far.
 func (j *Reader) Offset() int64 { return j.offset }
 
-// Next reads one event. At the end it returns io.EOF, or a *TornError where the last line is not whole. A damaged line
-// with others behind it is an error that names the line, and so is every later call.
+// Next reads one event. At the end it returns io.EOF, or a *TornError if the last line is incomplete. After an error
+// about a damaged line within the journal, later calls return the same error.
 func (j *Reader) Next() (Event, error) {
 	var e Event
 	err := j.next(func(line []byte) error {
@@ -104,7 +104,7 @@ func (j *Reader) Next() (Event, error) {
 	return e, nil
 }
 
-// next hands one line to parse. Once a line could not be read, none behind it is: they would hide the gap.
+// next passes one line to parse. It reads no line after a damaged one.
 func (j *Reader) next(parse func(line []byte) error) error {
 	if j.failed == nil {
 		j.failed = j.readLine(parse)
@@ -123,9 +123,8 @@ func (j *Reader) readLine(parse func(line []byte) error) error {
 		return fmt.Errorf("event: read journal line %d: %w", j.line+1, err)
 	}
 	if err := parse(line); err != nil {
-		// After a power failure the pages of the tail need not have reached the disk in order: the last line may have
-		// its line feed and lack its beginning. Then it is not valid JSON; a valid line was written whole, perhaps by
-		// a version with more fields. The header is no tail, and a file with another first line is no journal.
+		// After a power failure the last line may have its line feed but lack its beginning, since pages reach the disk in
+		// any order. Then it is not valid JSON; a valid line was written by a version with more fields.
 		if _, end := j.in.Peek(1); errors.Is(end, io.EOF) && j.line > 0 && !json.Valid(line) {
 			return &TornError{Offset: j.offset}
 		}

@@ -6,8 +6,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// State is what a worker is doing. A worker is in exactly one state at a time, so that the seconds of all states add
-// up to the workers' time.
+// State is what a worker is doing. The seconds of all states add up to the workers' time.
 type State uint8
 
 // The states.
@@ -19,8 +18,8 @@ const (
 	Sending                 // the body is being read by the driver
 	WaitAck                 // the body is out, the answer is not in
 	BackingOff              // between two attempts
-	Resolving               // finding out what became of an attempt
-	WaitCommit              // for commits, while as many batches are stored as may be
+	Resolving               // finding the outcome of an attempt
+	WaitCommit              // for commits, since no more batches may be stored
 	stateCount
 )
 
@@ -41,8 +40,8 @@ func (s State) String() string {
 // Phase is a part of a run; every second of a run belongs to one.
 type Phase string
 
-// The phases in order. Stage and commit belong to staged loads. Finish is the look whether all claims are still there,
-// and of methods that flush the wait for that.
+// The phases in order. Stage and commit belong to staged loads. In Finish the claims are read again, and acknowledged
+// rows become visible.
 const (
 	Prepare Phase = "prepare"
 	Fill    Phase = "fill"
@@ -57,42 +56,40 @@ const (
 // Phases lists the phases that take time, in order.
 func Phases() []Phase { return []Phase{Prepare, Fill, Load, Stage, Commit, Finish, Verify} }
 
-// Snapshot is a run at one instant. Counters only grow. Its maps have all their keys from the start and belong to its
-// holder.
+// Snapshot is a run at one instant. Counters only grow. The maps have all keys from the start and belong to the caller.
 type Snapshot struct {
 	At    time.Time
 	Phase Phase
-	// PhaseSeconds holds how long each phase took in this process so far.
+	// PhaseSeconds is the time of each phase in this process.
 	PhaseSeconds map[Phase]float64
 
-	// Planned for the whole run; 0 when it runs by duration.
+	// Planned for the whole run; 0 for a run by duration.
 	PlannedRows, PlannedBytes int64
-	// Acknowledged, those of earlier processes of a resumed run included.
+	// Acknowledged, including earlier processes of a resumed run.
 	Rows, Batches, PayloadBytes, EncodedBytes int64
-	// Resumed is the part of Rows, Batches and PayloadBytes that earlier processes had acknowledged.
+	// Resumed is the part of earlier processes.
 	ResumedRows, ResumedBatches, ResumedBytes int64
-	WireBytes                                 int64 // taken by the sockets in this process, all protocols' overhead included
-	// Put into the store by this process, on the way to the table: staged methods only. Rows and the other counts of
-	// acknowledged batches follow when their group is committed.
+	WireBytes                                 int64 // sent by the sockets of this process, including overhead
+	// Put into the store by this process, of staged methods. Rows and the other counts follow when the group is committed.
 	StoredRows, StoredBatches, StoredBytes int64 // bytes of the bodies
 
-	// Batches acknowledged in this process, by whether it brought them in or found them there. An attempt at a commit
-	// group is one attempt for many batches.
+	// Batches acknowledged in this process: applied by it, or found to be applied before. An attempt at a commit group is
+	// one attempt for many batches.
 	AppliedBatches, AlreadyBatches int64
 
 	Attempts, Retries, Refills int64
 	Outcomes                   map[Outcome]int64      // attempts by outcome
 	Errors                     map[loader.Class]int64 // attempts by class of their error
 	MissingRows                int64
-	// Batches the engine gave up, certainly not in and perhaps in.
+	// Batches the engine gave up: not in, and perhaps in.
 	FailedBatches, UnknownBatches int64
 	BatchSeconds                  Histogram // Event.Latency of the acknowledged attempts of this process
 
 	Workers, BuffersFree, Buffers int
 	BytesInFlight                 int64 // encoded bytes of the batches that workers hold
 	WorkerSeconds                 map[State]float64
-	// LimitSeconds is WorkerSeconds by what the workers' time was lost to, up to the newest window of a second or less,
-	// and BoundBy what most of that window was lost to; "" before the first.
+	// LimitSeconds is WorkerSeconds by limit, up to the newest window of a second or less. BoundBy is that window's limit;
+	// "" before the first.
 	LimitSeconds map[Limit]float64
 	BoundBy      Limit
 	Sockets      Sockets
@@ -117,7 +114,7 @@ func (h Histogram) Count() int64 {
 	return n
 }
 
-// Verification is what the proof of arrival found; zero as long as there is none.
+// Verification is the result of verification; zero before it.
 type Verification struct {
 	OK                      bool
 	ExpectedRows, FoundRows int64

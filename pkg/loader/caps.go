@@ -10,7 +10,7 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// Dedup is how a database recognises a batch that it has already taken.
+// Dedup is how a database recognises a batch that it has loaded before.
 type Dedup uint8
 
 // The ways.
@@ -18,39 +18,37 @@ const (
 	DedupNone  Dedup = iota
 	DedupKey         // a label or file name that the server remembers for Caps.Window
 	DedupTx          // a claim row in the transaction of the load
-	DedupRange       // the batch's key range is looked up, and the load goes on behind what is there
+	DedupRange       // the batch's key range is looked up, and the load continues after the last row
 )
 
-// String returns the way as the plan shows it.
+// String returns the text that the plan shows.
 func (d Dedup) String() string {
 	return [...]string{"none", "label", "claim row", "key range"}[d]
 }
 
-// Caps is what a method can do. It is data: whatever differs between databases and is not wire protocol stands here.
+// Caps is what a method can do: the differences between databases that are not wire protocol, as data.
 type Caps struct {
 	Formats []batch.Format // accepted, best first
 	Dedup   Dedup
-	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people to read: the
-	// engine does not look at it. Past it Resolve counts the rows of a label that is not known any more, or returns
-	// Unknown.
+	// Window is how long the server remembers a DedupKey by default; 0 = for ever. It is for people: the engine does not
+	// use it. After that time Resolve counts the rows of a label that is not known any more, or returns Unknown.
 	Window time.Duration
 	Atomic bool // a batch goes in whole or not at all
-	// Reason is why Dedup is weaker than the method could have on another server or table.
+	// Reason says why Dedup is weaker than on another server or table.
 	Reason string
-	// Staged reports whether Load only stores a batch and Committer loads what is stored, a group of batches at a
-	// time. Dedup, Window and Atomic are then those of a group.
+	// Staged reports whether Load only stores a batch, and Committer loads a group of stored batches at a time. Dedup,
+	// Window and Atomic are then those of a group.
 	Staged bool
-	// Objects reports whether every batch becomes an object of a store, by one request, and nothing else happens: the
-	// objects are the goal. Those of a staged method are objects as well.
+	// Objects reports whether every batch becomes an object of a store, by one request, and is not loaded anywhere.
 	Objects bool
-	// Commits is how many groups are worth committing at the same time; 0 is 1.
+	// Commits is how many groups to commit at the same time; 0 is 1.
 	Commits int
-	// DefaultGroupBytes is what a group holds by default, in encoded bytes.
+	// DefaultGroupBytes is the default size of a group in encoded bytes.
 	DefaultGroupBytes int64
 	// MaxGroupBatches is the most batches a group may hold; 0 = no bound.
 	MaxGroupBatches int64
-	// MaxInFlight is how many loads the server runs at a time; more would wait in its queue with their connections
-	// open. 0 = no bound known. Of a staged method it is Commits.
+	// MaxInFlight is how many loads the server runs at a time; others wait in its queue with open connections. 0 = no
+	// bound known. Of a staged method it is Commits.
 	MaxInFlight int
 
 	MinRows, MaxRows  int64 // per batch; 0 = no bound
@@ -58,12 +56,12 @@ type Caps struct {
 	DefaultBatchBytes int64 // encoded bytes
 }
 
-// Delivery is a guarantee: what a run promises, or what the user asks for.
+// Delivery is the guarantee of a run, or the one that the user wants.
 type Delivery string
 
 // The guarantees.
 const (
-	DeliveryAuto Delivery = "auto" // as a wish: the best the method can do
+	DeliveryAuto Delivery = "auto" // wanted: the best the method can give
 	ExactlyOnce  Delivery = "exactly-once"
 	AtLeastOnce  Delivery = "at-least-once"
 )
@@ -76,14 +74,14 @@ func (c Caps) Delivery() Delivery {
 	return ExactlyOnce
 }
 
-// StoresObjects reports whether sessions put their batches into an object store, which takes far more connections than
-// a database does, and counts requests.
+// StoresObjects reports whether sessions put batches into an object store, which takes far more connections than a
+// database, and charges for requests.
 func (c Caps) StoresObjects() bool { return c.Staged || c.Objects }
 
-// Want is what the user asks of a method, and what is known of the rows.
+// Want is what the user wants of a method, and what is known of the rows.
 type Want struct {
 	Method     string
-	Format     batch.Format // "": the best one the method accepts and the rows fit in
+	Format     batch.Format // "": the first one of the method that can carry the rows
 	Delivery   Delivery
 	BatchRows  int64 // 0: from BatchBytes
 	BatchBytes int64 // encoded bytes; 0: the method's default
@@ -91,20 +89,20 @@ type Want struct {
 	GroupBatches int64
 	Rows         int64 // of the whole run
 	Workers      int
-	// Carries returns nil if a format can carry the dataset's columns, RowBytes the length of an encoded row.
+	// Carries returns nil if a format can carry the dataset's columns. RowBytes returns the length of an encoded row.
 	Carries  func(batch.Format) error
 	RowBytes func(batch.Format) int64
 }
 
-// Contract is what a run and a back-end agreed on. It is printed at the start and kept with the run.
+// Contract is what a run and a back-end agreed on. It is kept with the run.
 type Contract struct {
 	Method    string       `json:"method"`
 	Format    batch.Format `json:"format"`
 	Delivery  Delivery     `json:"delivery"`
 	Dedup     Dedup        `json:"dedup"`
 	BatchRows int64        `json:"batch_rows"`
-	// GroupBatches is how many batches a commit group holds: group n is made of the batches n·GroupBatches and so many
-	// that follow. 0: the method is not staged.
+	// GroupBatches is how many batches a commit group holds: group n has those from n·GroupBatches on. 0: the method is
+	// not staged.
 	GroupBatches int64 `json:"group_batches,omitempty"`
 	Commits      int   `json:"commits,omitempty"` // groups committed at the same time
 }
@@ -112,12 +110,11 @@ type Contract struct {
 // Staged reports whether batches are stored first and loaded in groups.
 func (c Contract) Staged() bool { return c.GroupBatches > 0 }
 
-// batchesPerWorker is how many batches each worker gets at least when the user names no size: fewer leave workers
-// idle at the end of a run.
+// batchesPerWorker is how many batches each worker gets at least by default: with fewer, workers are idle at the end of
+// a run.
 const batchesPerWorker = 4
 
-// Negotiate decides format, guarantee and batch size. It is the only place that does. Warnings say where the result
-// is less than what one might expect.
+// Negotiate decides format, guarantee and batch size. Warnings say where the result is weaker than expected.
 func Negotiate(caps Caps, w Want) (Contract, []string, error) {
 	format, err := chooseFormat(caps, w)
 	if err != nil {
@@ -131,8 +128,8 @@ func Negotiate(caps Caps, w Want) (Contract, []string, error) {
 		c.Delivery, c.Dedup = AtLeastOnce, DedupNone
 	case c.Delivery == ExactlyOnce:
 	case w.Delivery == ExactlyOnce:
-		return c, nil, fmt.Errorf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to go on without",
-			w.Method, orElse(caps.Reason, "the database cannot recognise a batch it has already taken"))
+		return c, nil, fmt.Errorf("method %s cannot deliver exactly once here: %s; choose --delivery at-least-once to do without",
+			w.Method, orElse(caps.Reason, "the database cannot recognise a batch that it has loaded before"))
 	case caps.Reason != "":
 		warnings = append(warnings, "delivery is at least once: "+caps.Reason)
 	}
@@ -153,8 +150,7 @@ func Negotiate(caps Caps, w Want) (Contract, []string, error) {
 	return c, warnings, nil
 }
 
-// groupsPerRun is how many groups a run has at least when the user names no size, so that the database loads while
-// uploads go on.
+// groupsPerRun is how many groups a run has at least by default, so that the database loads while uploads go on.
 const groupsPerRun = 4
 
 func chooseGroup(caps Caps, w Want, batchRows, rowBytes int64) int64 {

@@ -88,12 +88,12 @@ func TestNegotiate(t *testing.T) {
 			change: func(c *loader.Caps, w *loader.Want) {
 				c.Dedup, c.Reason, w.Delivery = loader.DedupNone, "MyISAM keeps rows", loader.ExactlyOnce
 			},
-			err: "method copy cannot deliver exactly once here: MyISAM keeps rows; choose --delivery at-least-once to go on without",
+			err: "method copy cannot deliver exactly once here: MyISAM keeps rows; choose --delivery at-least-once to do without",
 		},
 		{
 			name:   "less than is wanted, for no special reason",
 			change: func(c *loader.Caps, w *loader.Want) { c.Dedup, w.Delivery = loader.DedupNone, loader.ExactlyOnce },
-			err:    "the database cannot recognise a batch it has already taken",
+			err:    "the database cannot recognise a batch that it has loaded before",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,29 +14,29 @@ import (
 	"strings"
 )
 
-// Fault is what an error of a server means for a load.
+// Fault is what a server's error means for a load.
 type Fault struct {
-	Codes string   // the server's codes that mean this, separated by spaces
-	Words []string // parts of the server's message, in lower case, where codes do not decide
+	Codes string   // the server's codes, separated by spaces
+	Words []string // parts of the server's message in lower case, where codes are not enough
 	Verdict
-	Hint string // what to do next, in one sentence; empty where the server's words are enough
+	Hint string // what to do next, in one sentence; may be empty
 }
 
-// Refused returns the verdict of what a server has refused for good.
+// Refused returns the verdict of a permanent refusal.
 func Refused(c Class) Verdict { return Verdict{Applied: No, Class: c} }
 
-// Again returns the verdict of what a server has refused, and may accept at the next attempt.
+// Again returns the verdict of a refusal that may not be repeated at the next attempt.
 func Again(c Class) Verdict { return Verdict{Applied: No, Class: c, Retry: true} }
 
-// Reconnect returns the verdict of what did nothing, and may succeed in another session.
+// Reconnect returns the verdict of a failure without effect, after which another session may succeed.
 func Reconnect(c Class) Verdict {
 	return Verdict{Applied: No, Class: c, Retry: true, SessionDead: true}
 }
 
-// Lost returns the verdict of a session that has ended, at a moment that leaves open what became of the rows.
+// Lost returns the verdict of a session that ended with unknown outcome.
 func Lost(c Class) Verdict { return Verdict{Class: c, Retry: true, SessionDead: true} }
 
-// Faults is a back-end's table.
+// Faults is the table of a back-end.
 type Faults []Fault
 
 // Code returns the fault that lists code.
@@ -44,7 +44,7 @@ func (all Faults) Code(code string) (Fault, bool) {
 	return all.first(func(f Fault) bool { return slices.Contains(strings.Fields(f.Codes), code) })
 }
 
-// Message returns the first fault of whose words any occurs in text, in whatever case.
+// Message returns the first fault with a word that occurs in text, in any case.
 func (all Faults) Message(text string) (Fault, bool) {
 	text = strings.ToLower(text)
 	return all.first(func(f Fault) bool {
@@ -59,11 +59,11 @@ func (all Faults) first(is func(Fault) bool) (Fault, bool) {
 	return Fault{}, false
 }
 
-// A FaultFunc reads the errors of one back-end: those of its server, and those that only its driver makes. It returns
-// false for what every back-end meets alike.
+// A FaultFunc reads the errors of one back-end's server and driver. It returns false for errors of contexts, network
+// and TLS.
 type FaultFunc func(error) (Fault, bool)
 
-// Judge returns what err means for a load. An *Error in err decides whether the rows are in.
+// Judge returns what err means for a load. An *Error in err decides whether the rows were applied.
 func Judge(err error, server FaultFunc) Verdict {
 	v := faultOf(err, server).Verdict
 	if known := (*Error)(nil); errors.As(err, &known) {
@@ -75,8 +75,8 @@ func Judge(err error, server FaultFunc) Verdict {
 // Hint returns what to do about err; it may be empty.
 func Hint(err error, server FaultFunc) string { return faultOf(err, server).Hint }
 
-// Describe makes an *Error of err: what was being done, whether the rows are in, and what to do next. An *Error in err
-// stays as it is; only a missing hint is added to it, in place. nil stays nil.
+// Describe wraps err in an *Error with the operation, whether the rows were applied, and a hint. An *Error in err only
+// gets the hint if it has none, in place. nil stays nil.
 func Describe(op string, err error, server FaultFunc) error {
 	if err == nil {
 		return nil
@@ -92,7 +92,7 @@ func Describe(op string, err error, server FaultFunc) error {
 	return err
 }
 
-// Mark makes an *Error of err where it is certain whether the rows are in, unless err has one already. nil stays nil.
+// Mark wraps err in an *Error that says whether the rows were applied, unless err has one. nil stays nil.
 func Mark(op string, applied Applied, err error) error {
 	if known := (*Error)(nil); err == nil || errors.As(err, &known) {
 		return err
@@ -100,7 +100,7 @@ func Mark(op string, applied Applied, err error) error {
 	return &Error{Op: op, Applied: applied, Err: err}
 }
 
-// ConnectError is Describe for a connection that could not be opened. where names the server as the user knows it.
+// ConnectError is Describe for a connection that could not be opened. where is the user's name of the server.
 func ConnectError(where string, err error, server FaultFunc) error {
 	op := "connect to " + where
 	err = Describe(op, Mark(op, No, err), server)
@@ -117,8 +117,8 @@ func ConnectError(where string, err error, server FaultFunc) error {
 	return err
 }
 
-// NetworkError returns the part of err that package net or a context has made, or err itself if there is none. What
-// drivers put around it repeats the cause, and may hold the whole configuration with the password.
+// NetworkError returns the error of package net or a context in err, or err itself if there is none. What drivers wrap
+// around it repeats the cause, and may hold the whole configuration with the password.
 func NetworkError(err error) error {
 	var (
 		network *net.OpError
@@ -140,12 +140,12 @@ func NetworkError(err error) error {
 	return err
 }
 
-// Ended reports whether err came of the end of a context.
+// Ended reports whether err is due to the end of a context.
 func Ended(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// NotSent reports whether err means that no connection was opened, so that nothing was sent over it.
+// NotSent reports whether no connection was opened, so that nothing was sent.
 func NotSent(err error) bool {
 	var (
 		op   *net.OpError
@@ -155,7 +155,7 @@ func NotSent(err error) bool {
 	return noTLS || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &name)
 }
 
-// faultOf asks the back-end first, and then judges what every back-end meets alike.
+// faultOf asks the back-end before NetworkFault.
 func faultOf(err error, server FaultFunc) Fault {
 	if f, ok := server(err); ok {
 		return f
@@ -204,8 +204,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) && network.Timeout()
 }
 
-// isBroken reports whether err came of a connection that has ended. Some of these errors have lost their types on the
-// way through a driver.
+// isBroken reports whether err is due to a connection that has ended. Drivers drop the type of some of these errors.
 func isBroken(err error) bool {
 	if network := net.Error(nil); errors.As(err, &network) {
 		return true
@@ -215,7 +214,7 @@ func isBroken(err error) bool {
 	}, func(one error) bool { return errors.Is(err, one) })
 }
 
-// tlsHint returns what to do where the TLS handshake failed: for the server's certificate, or since it has no TLS.
+// tlsHint returns what to do about a failed TLS handshake.
 func tlsHint(err error) (hint string, ok bool) {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -226,13 +225,13 @@ func tlsHint(err error) (hint string, ok bool) {
 	)
 	switch {
 	case errors.As(err, &record):
-		return "no TLS is spoken there; --tls off goes on without", true
+		return "the server has no TLS there; --tls off connects without", true
 	case errors.As(err, &name):
 		return "the certificate is for another name: see --tls-server-name", true
 	case errors.As(err, &invalid):
-		return "the certificate is not valid: renew it, or take --tls require to go on unverified", true
+		return "the certificate is not valid: renew it, or use --tls require to connect unverified", true
 	case errors.As(err, &certificate), errors.As(err, &authority):
-		hint = "name the certificate's authority with --tls-ca, or take --tls require, which encrypts without knowing to whom"
+		hint = "name the certificate's authority with --tls-ca, or use --tls require, which encrypts without verifying the server"
 		return hint, true
 	}
 	return "", false

@@ -8,9 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// The interfaces of this file are implemented by a Loader that can.
-
-// Features are what a Loader can do besides loading: one field for each interface, nil where it cannot.
+// Features are the optional interfaces of a Loader, nil if it does not implement them.
 type Features struct {
 	Resolver  Resolver
 	Committer Committer
@@ -26,8 +24,8 @@ type Features struct {
 	Checker   Checker
 }
 
-// FeaturesOf returns what l can do. It is asked once, after Driver.Open, and is the only place that looks: a Loader must
-// not be wrapped before, since a wrapper would hide its interfaces.
+// FeaturesOf returns the optional interfaces of l, right after Driver.Open. l must not be wrapped, since a wrapper
+// hides them.
 func FeaturesOf(l Loader) (f Features) {
 	f.Resolver, _ = l.(Resolver)
 	f.Committer, _ = l.(Committer)
@@ -44,15 +42,14 @@ func FeaturesOf(l Loader) (f Features) {
 	return f
 }
 
-// OnlyObjects reports whether objects are all there is of a run: a store, and no table that could be counted.
+// OnlyObjects reports whether the target is an object store without a table to count.
 func (f Features) OnlyObjects() bool { return f.Inventory != nil && f.Counter == nil }
 
-// Resolver finds out what became of an attempt whose answer was lost, and of batches an earlier process left behind.
+// Resolver finds the outcome of attempts whose answer was lost, and of batches that an earlier process left.
 type Resolver interface {
-	// Resolve first ends whatever may still be running for the batch, then looks. Only then is "not applied" final.
+	// Resolve first ends whatever may still run for the batch, so that "not applied" is final.
 	//
-	// An error means that there was no answer, and the engine asks again. An Applied of Unknown is an answer: the
-	// database does not know, and asking again would not help.
+	// After an error the engine asks again. Unknown is an answer: asking again does not help.
 	Resolve(ctx context.Context, ref Ref) (Resolution, error)
 }
 
@@ -62,8 +59,7 @@ type Ref struct {
 	ID    batch.ID
 	First int64
 	Rows  int64
-	// Attempt is the newest attempt that may have reached the server, counted as Batch.Attempt is; 0 when the engine
-	// knows of none.
+	// Attempt is the newest attempt that may have reached the server, as Batch.Attempt; 0 if none is known.
 	Attempt int
 }
 
@@ -72,13 +68,13 @@ func RefOf(b *batch.Batch) Ref {
 	return Ref{ID: b.ID, First: b.First, Rows: b.Rows, Attempt: b.Attempt}
 }
 
-// Committer loads what sessions have stored; a Loader whose Caps say Staged is one. Where the contract deduplicates it
-// is a Resolver too, whose references are those of groups.
+// Committer loads what sessions have stored. A Loader with Caps.Staged implements it and, if the contract deduplicates,
+// Resolver for groups.
 type Committer interface {
-	// Commit makes the database load the group's objects, all or none of them, and waits. It may be asked again for a
-	// group, which is always the same: where an earlier attempt had loaded it, the ack has AlreadyApplied.
+	// Commit makes the database load the group's objects, all or none, and waits. It may be called again for the same
+	// group: if an earlier attempt loaded it, the ack has AlreadyApplied.
 	Commit(ctx context.Context, g Group) (Ack, error)
-	// Discard removes the objects of a group that is in the table. What is gone already is no error.
+	// Discard removes the objects of a group that is in the table. Missing objects are no error.
 	Discard(ctx context.Context, g Group) error
 }
 
@@ -90,75 +86,72 @@ type Group struct {
 
 // Inventory lists the batches of a run in an object store.
 type Inventory interface {
-	// Objects calls f with every object of the run, in no order, until f returns an error: its name, the batch it
-	// holds and its length in bytes. Objects of other names under the run's prefix have number −1.
+	// Objects calls f with every object of the run, in any order, until f returns an error: its name, the number of its
+	// batch and its length in bytes. Other objects under the run's prefix have number −1.
 	Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error
 }
 
-// Finisher waits until rows that were acknowledged can be read: group commit and published transactions show them
-// later.
+// Finisher waits until acknowledged rows are visible, where group commit or publishing makes them visible later.
 type Finisher interface {
-	// Finish comes after the last ack and before verification. The run put rows rows into the range. It returns what
-	// the user should know, such as rows that are still in a write-ahead log when it gives up waiting; that is no
-	// error, since verification will find what is missing.
+	// Finish is called between the last ack and verification. The range has rows rows of the run. Notes are for the user:
+	// rows that are still not visible are no error, since verification finds what is missing.
 	Finish(ctx context.Context, all KeyRange, rows int64) (notes []string, err error)
 }
 
 // Resolution is what Resolve found.
 type Resolution struct {
 	Applied Applied
-	// Reason is, with an Applied of Unknown, why the outcome is not known: what was found, such as a part of the rows. It
-	// becomes part of the batch's error.
+	// Reason says why the outcome is Unknown, as part of the batch's error.
 	Reason string
-	// Rows is how many rows at the front of the batch are there although the batch is not applied as a whole; only
-	// methods that deduplicate by key range (DedupRange) report it, and the next attempt leaves them out.
+	// Rows is how many rows at the front of a batch that is not applied are there; the next attempt leaves them out. Only
+	// methods with DedupRange report it.
 	Rows int64
 }
 
-// Claims gives access to the claim rows of a run: the truth about what was applied.
+// Claims reads and removes the claim rows of a run, which decide what was applied.
 type Claims interface {
-	// Claimed calls f with every claimed batch of the run, in no order, until f returns an error. Under a staged contract
+	// Claimed calls f with every claimed batch of the run, in any order, until f returns an error. Under a staged contract
 	// number and rows are those of commit groups.
 	Claimed(ctx context.Context, run string, f func(number, rows int64) error) error
-	// Forget removes the run's claims and reservations, and returns how many rows of the claim table that were; and
-	// whatever else of the run a staged method has left in the database.
+	// Forget removes the run's claims and reservations, and what a staged method left of it in the database. It returns
+	// the number of rows removed from the claim table.
 	Forget(ctx context.Context, run string) (rows int64, err error)
 }
 
 // Prober proves on this server and table what the contract assumes, and leaves nothing behind.
 type Prober interface {
-	// Probe sends a batch of one row, the run's first, and its claim through the method in a transaction, rolls back and
-	// looks for both. A row that survived is removed by its key; one that was there before is an error, and stays.
+	// Probe sends a batch of the run's first row and its claim in a transaction, rolls back and looks for both. A row that
+	// survived is removed by its key; one that was there before is an error, and stays.
 	Probe(ctx context.Context, c Contract, b *batch.Batch) (Proof, error)
 }
 
 // Proof is what a probe found.
 type Proof struct {
-	Transactional bool   // neither the row nor the claim survived the rollback
-	Reason        string // what survived and why, when not
+	Transactional bool   // neither row nor claim survived the rollback
+	Reason        string // what survived and why, if not
 }
 
-// Reserver sets a range of row numbers aside for a run that appends. It is a Claims, too: Forget takes the range back.
+// Reserver reserves row numbers for a run that appends. It is a Claims too: Forget removes the reservation.
 type Reserver interface {
-	// Reserve returns the first row number of a range that starts behind every row in the table and behind every
-	// other reservation of its keys. Asked again for the same run it returns the same range. Where the range would end
-	// behind last nothing is set aside, and the error is a *RangeError.
+	// Reserve returns the first number of a range after all rows of the table and all other reservations. For the same
+	// run it returns the same range again. If the range would end after last, nothing is reserved and the error is a
+	// *RangeError.
 	Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error)
 }
 
-// RangeError reports that a table has fewer row numbers left than a run is to have rows.
+// RangeError reports that a table has fewer row numbers left than the run has rows.
 type RangeError struct {
-	First int64 // behind all that is there or set aside
-	Rows  int64 // that the run is to have, at least 1
-	Last  int64 // the largest number there may be
+	First int64 // after all rows and reservations
+	Rows  int64 // of the run, at least 1
+	Last  int64 // the largest possible number
 }
 
 func (e *RangeError) Error() string {
-	return fmt.Sprintf("the first free key is %d, behind all rows and all that is set aside for other runs, and the largest one is %d: "+
+	return fmt.Sprintf("the first free key is %d, after all rows and all keys reserved for other runs, and the largest one is %d: "+
 		"there is no room for %d rows", e.First, e.Last, e.Rows)
 }
 
-// Fits returns a *RangeError where rows from the first number on would go beyond last.
+// Fits returns a *RangeError if rows from the first number on go beyond last.
 func Fits(first, rows, last int64) error {
 	if first > last || rows-1 > last-first {
 		return &RangeError{First: first, Rows: rows, Last: last}
@@ -168,9 +161,9 @@ func Fits(first, rows, last int64) error {
 
 // Counter counts the rows that arrived.
 type Counter interface {
-	// Count scans the table once and calls f for every bucket that holds rows. Rows outside the range are not counted.
+	// Count scans the table once and calls f for every bucket with rows in the range.
 	Count(ctx context.Context, g Grouping, f func(Bucket) error) error
-	// Distinct scans the table once and returns the number of different row numbers in the range.
+	// Distinct scans the table once and returns the number of distinct row numbers in the range.
 	Distinct(ctx context.Context, r KeyRange) (int64, error)
 }
 
@@ -181,11 +174,11 @@ type KeyRange struct{ First, Last int64 }
 type Grouping struct {
 	KeyRange
 	Size int64
-	// Lengths asks for Bucket.Lengths too. Values that lie outside of their rows' pages have to be read for it.
+	// Lengths asks for Bucket.Lengths too, for which values stored apart from their rows have to be read.
 	Lengths bool
 }
 
-// Bucket is what one scan found of one batch. The offset of a row is its row number less the bucket's first.
+// Bucket is what a scan found of a batch. The offset of a row is its row number minus the bucket's first.
 type Bucket struct {
 	Number int64
 	Rows   int64
@@ -193,27 +186,26 @@ type Bucket struct {
 	Max    int64 // largest offset
 	// Sum of the offsets and of their squares: beyond 64 bits for large batches.
 	Sum, Squares *big.Int
-	Lengths      []int64 // summed bytes of each variable column, in the schema's order; only when asked for
+	Lengths      []int64 // bytes of each variable column, in the schema's order, if asked for
 }
 
 // Fetcher reads single rows back.
 type Fetcher interface {
-	// Fetch calls f for every row found with one of the numbers, with the values of all columns in the schema's order
-	// as the dataset would fill them: numbers, dates (days), timestamps (microseconds) and decimals (times 10^Scale)
-	// as int64, the others as []byte that f must not keep.
+	// Fetch calls f for every row with one of the numbers, with the values of all columns in the schema's order: numbers,
+	// dates (days), timestamps (microseconds) and decimals (times 10^Scale) as int64, the others as []byte that f must not
+	// keep.
 	Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error
 }
 
-// Sizer returns how much space the table takes.
+// Sizer returns the size of the table.
 type Sizer interface {
-	// Stored returns the bytes of the table with its indexes as the server counts them.
+	// Stored returns the bytes of the table with its indexes, as the server counts them.
 	Stored(ctx context.Context) (int64, error)
 }
 
-// Measurer returns what the run has cost the server, where the server counts it.
+// Measurer returns what the run cost the server, if the server counts it.
 type Measurer interface {
-	// Measured comes after the last session was closed. The names of what it returns end with their unit, as
-	// "redo_bytes" or "cpu_seconds" do; they become part of the report. What could not be measured, for want of a
-	// privilege or since a session broke, is a note and no error.
+	// Measured is called after the last session was closed. Names end with their unit, as "redo_bytes" or
+	// "cpu_seconds", and become part of the report. What could not be measured is a note.
 	Measured(ctx context.Context) (cost map[string]float64, notes []string)
 }

@@ -2,16 +2,16 @@ package loader
 
 import "strings"
 
-// echoed is the shortest piece of a secret that Redact looks for. A server that complains about a statement quotes some
-// of it, cut anywhere, so pieces count as well; shorter ones occur by chance and give nothing away.
+// echoed is the length of the shortest piece of a secret that Redact looks for. Servers quote parts of a statement, cut
+// anywhere; shorter pieces occur by chance and reveal nothing.
 const echoed = 6
 
-// escapes are the characters that literals of SQL and JSON put before others or write twice. A secret may come back in
-// any of these spellings, or in several of them one inside the other.
+// escapes are the characters that literals of SQL and JSON put before others or double. A secret may come back with any
+// of them, nested as well.
 const escapes = `\'"`
 
-// Redact replaces in a server's text whatever could be a piece of a secret that the server was sent: six characters of
-// it or more, or the whole of a shorter one, with or without the escapes of a literal. Empty secrets are ignored.
+// Redact replaces pieces of secrets in a server's text: at least six characters, or the whole of a shorter secret, with
+// or without the escapes of a literal. Empty secrets are ignored.
 func Redact(text string, secrets ...Secret) string {
 	plain := make([]string, len(secrets))
 	for i, s := range secrets {
@@ -39,8 +39,8 @@ func Redact(text string, secrets ...Secret) string {
 	return b.String()
 }
 
-// piece returns the length of the longest beginning of text that is a piece of the secret, escapes aside, or 0. It
-// neither begins nor ends with an escape: that is as likely the quote around the secret.
+// piece returns the length of the longest prefix of text that is a piece of the secret, ignoring escapes, or 0. It
+// neither begins nor ends with an escape, which may be the quote around the secret.
 func piece(text, secret string) int {
 	if secret == "" || strings.IndexByte(escapes, text[0]) >= 0 {
 		return 0

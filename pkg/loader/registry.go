@@ -2,13 +2,13 @@ package loader
 
 import "fmt"
 
-// Registry finds drivers by URL scheme. It is a value: tests build their own.
+// Registry finds drivers by URL scheme.
 type Registry struct {
 	drivers  []Driver
 	byScheme map[string]Driver
 }
 
-// NewRegistry collects the drivers; two drivers with one scheme are a mistake of the program.
+// NewRegistry returns an error if two drivers have the same scheme.
 func NewRegistry(drivers ...Driver) (*Registry, error) {
 	r := &Registry{drivers: drivers, byScheme: make(map[string]Driver)}
 	for _, d := range drivers {
@@ -40,7 +40,7 @@ func (r *Registry) Lookup(scheme string) (Driver, bool) {
 	return d, ok
 }
 
-// FindMethod finds a driver's method by name, or its default for "".
+// FindMethod finds a driver's method by name, its default for "".
 func FindMethod(d Driver, name string) (Method, bool) {
 	for _, m := range d.Methods() {
 		if name == "" || m.Name == name {

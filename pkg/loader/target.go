@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Secret is a password. It prints as stars wherever it lands; only Reveal gives it away.
+// Secret is a password. It prints as stars; only Reveal returns it.
 type Secret string
 
 const stars = "***"
@@ -31,15 +31,15 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText hides the secret from JSON and every other text codec.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Reveal returns the password itself, for the one place that sends it.
+// Reveal returns the password itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// TLSMode is how much TLS a connection wants.
+// TLSMode is how a connection uses TLS.
 type TLSMode string
 
 // The TLS modes. TLSAuto leaves the choice to the URL, and where that is silent prefers TLS on loopback and on Unix
-// sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does, the
-// URL alone decides.
+// sockets and verifies the server everywhere else; where a port speaks either TLS or none, as Oracle's listener does,
+// the URL alone decides.
 const (
 	TLSAuto    TLSMode = ""
 	TLSOff     TLSMode = "off"
@@ -61,7 +61,7 @@ type Target struct {
 	User     string
 	Password Secret
 	Database string
-	Params   url.Values // what stood behind the question mark
+	Params   url.Values // what follows the question mark
 
 	Table    string // name, or schema.name
 	Method   string
@@ -72,9 +72,9 @@ type Target struct {
 	Via *Target
 }
 
-// ParseTarget reads a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
-// url it takes several hosts, and passwords whose special characters are not escaped: the last '@' ends the
-// password, so an '@' in a parameter behind one is written %40. Errors never repeat the password.
+// ParseTarget parses a database URL: scheme://user:password@host1:port,host2:port/database?name=value. Unlike package
+// url it accepts several hosts, and unescaped special characters in passwords: the last '@' ends the password, so
+// after one an '@' in a parameter is written %40. Errors never contain the password.
 func ParseTarget(text string) (Target, error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found || !isScheme(scheme) {
@@ -96,21 +96,21 @@ func ParseTarget(text string) (Target, error) {
 	}
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return Target{}, errors.New("the part of the target behind '?' is not name=value&name=value")
+		return Target{}, errors.New("the part of the target after '?' is not name=value&name=value")
 	}
 	t.Params = params
 	return t, nil
 }
 
-// isScheme reports whether s is a scheme, which an error may repeat, and not a password with a "://" behind it.
+// isScheme reports whether s is a scheme and not a password before a "://".
 func isScheme(s string) bool {
 	return s != "" && !strings.ContainsFunc(strings.ToLower(s), func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789+-.", r)
 	})
 }
 
-// endOfCredentials finds the '@' before the hosts, or -1. A password begins behind a ':'; where a database or parameters
-// come first there is none, and an '@' in them is theirs.
+// endOfCredentials finds the '@' before the hosts, or -1. A password begins after a ':'; where a database or
+// parameters come first there is none, and an '@' in them is theirs.
 func endOfCredentials(rest string) int {
 	if i := strings.IndexAny(rest, ":/?"); i >= 0 && rest[i] != ':' {
 		rest = rest[:i]
@@ -118,7 +118,7 @@ func endOfCredentials(rest string) int {
 	return strings.LastIndexByte(rest, '@')
 }
 
-// unescape undoes percent escapes, and takes text that is none as it stands.
+// unescape decodes percent escapes; it returns text with invalid ones unchanged.
 func unescape(s string) string {
 	if plain, err := url.PathUnescape(s); err == nil {
 		return plain
@@ -127,30 +127,31 @@ func unescape(s string) string {
 }
 
 // ShowsPassword reports whether the URL holds a password in the clear, before the host or among the parameters. That
-// includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right there.
+// includes a user in the URL of an object store's endpoint, where some clients take keys from; none is ever right
+// there.
 func (t Target) ShowsPassword() bool {
 	return t.Password != "" || t.Params.Get("password") != "" || slices.ContainsFunc(endpoints(), func(name string) bool {
 		return slices.ContainsFunc(t.Params[name], func(text string) bool { return strings.Contains(text, "@") })
 	})
 }
 
-// endpoints returns the parameters that are URLs themselves.
+// endpoints returns the parameters that are URLs.
 func endpoints() []string { return []string{"endpoint", "server_endpoint"} }
 
-// shownEndpoint returns an endpoint without what may be secret in it, or "" if its parts cannot be told apart.
+// shownEndpoint returns an endpoint without possible secrets, or "" if it cannot be parsed.
 func shownEndpoint(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return ""
 	}
 	u.User = nil
-	if text = u.String(); strings.Contains(text+u.Path, "@") { // of a user whose password has a slash in it
+	if text = u.String(); strings.Contains(text+u.Path, "@") { // the password has a slash
 		return ""
 	}
 	return text
 }
 
-// Address is host i with the port, or with the given one where the URL has none. Hosts are counted around.
+// Address returns host i, modulo their number, with its port or else the given one.
 func (t Target) Address(i int, port string) string {
 	if len(t.Hosts) == 0 {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -162,10 +163,10 @@ func (t Target) Address(i int, port string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
-// secretNames are parameters and session variables whose values must not be shown.
+// secretNames matches parameters and session variables whose values are hidden.
 var secretNames = regexp.MustCompile(`(?i)pass(w|code|phrase|[._-]|$)|pwd|secret|token|jwt|credential|private|(api|access|encryption|signing).?key|(^|[^a-z])key($|[^a-z])`)
 
-// IsSecret reports by its name whether the value of a parameter or of a session variable is to be hidden.
+// IsSecret reports whether the value of a parameter or session variable is hidden, by its name.
 func IsSecret(name string) bool { return secretNames.MatchString(name) }
 
 // reaching reports whether a parameter is part of the server's address, or of how it is reached.
@@ -175,8 +176,8 @@ func reaching(name string) bool {
 	}, name) || strings.HasPrefix(name, "ssl") || slices.Contains(endpoints(), name)
 }
 
-// Inherit takes over the parameters of another URL that this one does not have, but none of how the server is
-// reached: a run goes on with its settings, and perhaps by another way.
+// Inherit adds the parameters of another URL that this one does not have, except those by which the server is reached:
+// a resumed run keeps its settings, but may take another way.
 func (t *Target) Inherit(from Target) {
 	for name, values := range from.Params {
 		if !t.Params.Has(name) && !reaching(name) {
@@ -185,7 +186,7 @@ func (t *Target) Inherit(from Target) {
 	}
 }
 
-// shown returns the parameters without what may be secret in them. libpq's options hold variables of any name.
+// shown returns the parameters without possible secrets. libpq's options may set any variable.
 func (t Target) shown() url.Values {
 	params := url.Values{}
 	for name, values := range t.Params {
@@ -204,8 +205,8 @@ func (t Target) shown() url.Values {
 	return params
 }
 
-// String returns the target as it may be shown and be given again: without the password, and without parameters that
-// may hold a secret. An endpoint is shown without a user, and if it is no plain URL it is not shown at all.
+// String returns the target without the password and possible secrets in parameters, so that it can be shown and used
+// again. An endpoint has no user; one that is no plain URL is left out.
 func (t Target) String() string {
 	user := ""
 	if t.User != "" {
@@ -234,9 +235,9 @@ func (t Target) GoString() string { return t.String() }
 // MarshalText is String for JSON and every other text codec.
 func (t Target) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// FirstOf calls f with one host after the other, from the one numbered first on and around, until it returns nil. The
-// error joins those of all hosts. Where ctx has a deadline each host gets its share of the time that is left: one that
-// accepts and never answers must not use it up.
+// FirstOf calls f with one host after the other, beginning with number first, until it returns nil. The error joins
+// those of all hosts. If ctx has a deadline, each host gets a share of the time left, so that one that never answers
+// does not use it up.
 func FirstOf[H any](ctx context.Context, hosts []H, first int, f func(context.Context, H) error) error {
 	var all []error
 	for i := range hosts {

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Applied answers the first question after every attempt: did the rows go in? There is no fourth answer, and Unknown
-// is never reported as success.
+// Applied says whether the rows of an attempt are in. Unknown is never reported as success.
 type Applied uint8
 
-// The three answers.
+// The answers.
 const (
 	Unknown Applied = iota
 	No
@@ -21,7 +20,7 @@ func (a Applied) String() string {
 	return [...]string{"unknown", "not applied", "applied"}[a]
 }
 
-// Class sorts errors for metrics: a bounded set, never the error's text.
+// Class is the class of an error, for metrics.
 type Class string
 
 // The classes.
@@ -41,7 +40,7 @@ const (
 	ClassOther      Class = "other"
 )
 
-// Classes lists every class, so that a metric can show all series from the first scrape.
+// Classes lists all classes, so that a metric has all series from the first scrape.
 func Classes() []Class {
 	return []Class{
 		ClassConnection, ClassTimeout, ClassThrottled, ClassShutdown, ClassLock, ClassConstraint, ClassData,
@@ -49,24 +48,24 @@ func Classes() []Class {
 	}
 }
 
-// Verdict answers the questions a retry asks of an error.
+// Verdict is what a retry needs to know of an error.
 type Verdict struct {
 	Applied     Applied
 	Retry       bool          // a retry can help
-	After       time.Duration // but not sooner than this, by the server's request; 0: the policy decides
+	After       time.Duration // the earliest time for it, by the server's request; 0: the policy decides
 	SessionDead bool          // the session cannot be used again
 	Class       Class
 }
 
-// Error is an error with what the back-end knows about it at the place where it happened.
+// Error is an error with what the back-end knows about it where it occurs.
 type Error struct {
 	Op      string  // what was being done: "claim", "load", "commit", "connect" …
-	Applied Applied // what is certain at this point: before the commit of a transaction it is No
+	Applied Applied // what is certain here: before the commit of a transaction it is No
 	Err     error   // the cause, with the server's own words
 	Hint    string  // what to do next, in one sentence; may be empty
 }
 
-// Error returns what failed, in the server's words, and what to do next.
+// Error returns the operation, the cause and the hint.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return fmt.Sprintf("%s: %v", e.Op, e.Err)
@@ -77,7 +76,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// FinalError marks an error that every resume of the run would meet again: what the run depends on is gone.
+// FinalError marks an error that no resume can overcome, since something that the run depends on is gone.
 type FinalError struct{ err error }
 
 // Final marks err.
@@ -88,13 +87,13 @@ func (e *FinalError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *FinalError) Unwrap() error { return e.err }
 
-// RowsError reports that a server acknowledged another number of rows than it was sent.
+// RowsError reports that a server acknowledged a different number of rows than it was sent.
 type RowsError struct {
 	Sent, Acknowledged int64
-	Detail             []string // the server's warnings, as many as it keeps
+	Detail             []string // the server's warnings
 }
 
-// Error names both numbers and the server's first words.
+// Error returns both numbers and the first warning.
 func (e *RowsError) Error() string {
 	text := fmt.Sprintf("the server took %d of %d rows", e.Acknowledged, e.Sent)
 	if len(e.Detail) > 0 {

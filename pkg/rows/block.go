@@ -18,8 +18,8 @@ func (v *Vector) Value(i int) []byte {
 	return v.Data[from:v.Ends[i]]
 }
 
-// Block is a run of rows, column by column. It is filled by one goroutine and reused; it grows to its largest filling
-// and allocates nothing after that.
+// Block is a number of rows, column by column. It is filled by one goroutine and reused; it grows to its largest size
+// and then allocates nothing.
 type Block struct {
 	Rows    int
 	Columns []Vector // one per column of the schema, in its order
@@ -34,8 +34,7 @@ func NewBlock(s Schema) *Block {
 	return b
 }
 
-// Reset makes room for n rows. Number columns hold n values of undefined content; variable columns are empty, to be
-// appended to.
+// Reset makes room for n rows. Number columns have n undefined values; variable columns are empty, to be appended to.
 func (b *Block) Reset(n int) {
 	b.Rows = n
 	for i := range b.Columns {

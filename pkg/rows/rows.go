@@ -1,7 +1,5 @@
-// Package rows describes what a table holds: columns with types, and blocks of rows held column by column.
-//
-// It is the bottom of the data path. A dataset fills blocks, an encoder turns them into a format, and neither knows a
-// database.
+// Package rows describes rows: schemas, and blocks of rows, column by column. A dataset fills blocks, and an encoder
+// turns them into a format.
 package rows
 
 import (
@@ -12,14 +10,14 @@ import (
 // Type is what a column holds.
 type Type uint8
 
-// The types a dataset may use. A format that cannot carry one of them refuses the schema when its encoder is made.
+// The types. A format that cannot carry one of them refuses the schema when its encoder is made.
 const (
 	Int64     Type = iota + 1 // 64-bit signed integer
 	Bytes                     // any bytes, 0 … MaxBytes of them
 	Text                      // valid UTF-8, 0 … MaxBytes bytes of it
 	Date                      // days since 1970-01-01, between years 1 and 9999
 	Timestamp                 // microseconds since 1970-01-01 00:00:00, without a time zone, between years 1 and 9999
-	Decimal                   // a number with Column.Scale digits behind the point: its value times 10^Scale, which has at most Column.Digits digits
+	Decimal                   // a number with Column.Scale digits after the point: its value times 10^Scale, which has at most Column.Digits digits
 )
 
 // String names the type in messages; it is not a database's type name.
@@ -42,7 +40,7 @@ func (t Type) String() string {
 	}
 }
 
-// Variable reports whether values of the type have a length of their own, which verification sums up.
+// Variable reports whether values of the type differ in length.
 func (t Type) Variable() bool { return t == Bytes || t == Text }
 
 // Size returns the column data of a value in bytes, as payload is counted; 0 for the variable types.
@@ -63,20 +61,20 @@ type Column struct {
 	Type Type
 	// MaxBytes bounds the length of a value of a variable type; 0 for the others.
 	MaxBytes int
-	// Declared is the length that a table declares for a variable column where that is more than MaxBytes, since the
-	// table comes from elsewhere; 0 = MaxBytes. It is for databases whose types have a length, and costs no memory here.
+	// Declared is the length that a table declares for a variable column if it is more than MaxBytes; 0 = MaxBytes. It is
+	// for databases whose types have a length.
 	Declared int
-	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those behind the point, 1 to Digits.
+	// Digits and Scale of a Decimal column: all digits, 1 to 18 of them, and those after the point, 1 to Digits.
 	Digits, Scale int
 	// JSON reports whether every value of a Text column is a JSON document, for databases that can check it.
 	JSON bool
-	// Derived reports whether the value is a function of the row number alone. Derived columns are stamped into buffers
-	// that were filled before the clock started; all others are drawn from the seed. A derived value of a variable type
-	// is Plain and has MaxBytes bytes in every row, or it could not be stamped.
+	// Derived reports whether the value is a function of the row number alone. Derived columns are stamped into filled
+	// buffers; all others are drawn from the seed. A derived value of a variable type is Plain and has MaxBytes bytes in
+	// every row.
 	Derived bool
 	// Plain promises that no value holds a byte that any format escapes or reads as a delimiter: NUL, 0x01, 0x02, TAB,
-	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without looking at them, and a row's size is known exactly
-	// instead of twice too large. It means nothing for types that are not variable.
+	// LF, CR, 0x1A, " ' , and \. Encoders then copy values without a look at them, and know a row's size exactly. It is
+	// for variable types only.
 	Plain bool
 }
 
@@ -94,18 +92,18 @@ type Term struct {
 type Schema struct {
 	Dataset string // the dataset's name, which is also the default table name
 	Columns []Column
-	// Number gives the row number back from a row's derived columns, as a sum of terms: proof of arrival groups the
-	// rows found in a table by it. It is data, not SQL, so that every dialect writes its own expression.
+	// Number is the row number as a sum of terms of the derived columns, by which verification groups rows. Every dialect
+	// writes its own expression of it.
 	//
-	// What the terms behind the first add up to is at least 0 and less than its Times, as the digits behind the first one
-	// of a number are: so a range of rows is a range of the first column, too.
+	// The sum of the terms after the first is at least 0 and less than its Times, so that a range of rows is a range of
+	// the first column too.
 	Number []Term
-	// MeanRowBytes is the column data of a row on average, rounded to whole bytes, where lengths vary; 0 = MaxRowBytes in
-	// every row. Sizes become numbers of rows by it; it bounds nothing.
+	// MeanRowBytes is the average column data of a row if lengths vary, by which sizes become numbers of rows; 0 =
+	// MaxRowBytes in every row.
 	MeanRowBytes int64
 }
 
-// RowBytes returns the column data of a row on average, which the size of a run is counted by.
+// RowBytes returns the average column data of a row.
 func (s Schema) RowBytes() int64 {
 	if s.MeanRowBytes > 0 {
 		return s.MeanRowBytes
@@ -113,25 +111,23 @@ func (s Schema) RowBytes() int64 {
 	return s.MaxRowBytes()
 }
 
-// Key returns the column that the row number is read from first: the one a primary key, a shard key or a range
-// condition is made of.
+// Key returns the column of the row number's first term, for primary keys, shard keys and range conditions.
 func (s Schema) Key() Column { return s.Columns[s.Number[0].Column] }
 
-// TextKey reports whether a row's number is, by itself, the digits of the one text column that it is read from: then a
-// row is found by that text, without a conversion that no index is made for.
+// TextKey reports whether the row number is the digits of one text column. A row is then found by its text, without a
+// conversion that no index helps.
 func (s Schema) TextKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Minus == 0 && s.Number[0].Times == 1 && s.Key().Type == Text
 }
 
-// TimeKey reports whether a row's number is, by itself, the microseconds between a base and the one timestamp that it
-// is read from: then a row is found by that timestamp, which an index is made of.
+// TimeKey reports whether the row number is the microseconds between a base and one timestamp column. A row is then
+// found by its timestamp, with an index.
 func (s Schema) TimeKey() bool {
 	return len(s.Number) == 1 && s.Number[0].Times == 1 && s.Key().Type == Timestamp
 }
 
-// MaxNumber returns the largest row number that the derived columns carry, up to the largest int64: rows 0 … MaxNumber
-// can be made and found again. Only the first term of Number bounds it; what the others add is less than that term's
-// Times.
+// MaxNumber returns the largest row number that the derived columns can hold, at most the largest int64. Only the first
+// term of Number bounds it; the others add less than that term's Times.
 func (s Schema) MaxNumber() int64 {
 	first := s.Number[0]
 	most := s.Columns[first.Column].largest()
@@ -148,8 +144,7 @@ func (s Schema) MaxNumber() int64 {
 // lastMicros is the last value of a Timestamp: a microsecond before the year 10000.
 const lastMicros = 2_932_897*24*60*60*1_000_000 - 1
 
-// largest returns the largest value of a term's column, or the largest number whose digits it holds, as far as an
-// int64 goes.
+// largest returns the largest number in a term's column, at most the largest int64.
 func (c Column) largest() int64 {
 	switch c.Type {
 	case Timestamp:
@@ -182,7 +177,7 @@ func (s Schema) Names() []string {
 	return names
 }
 
-// MaxRowBytes returns the most column data one row can hold: MaxBytes for a variable column, Type.Size for the others.
+// MaxRowBytes returns the largest column data of a row.
 func (s Schema) MaxRowBytes() int64 {
 	var n int64
 	for _, c := range s.Columns {

@@ -14,22 +14,22 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// bucket is an object store with a stage of the run's own that leads to it.
+// bucket is an object store, with a stage of the run's own that leads to it.
 type bucket struct {
-	of     *opened
+	owner  *opened
 	run    *objstore.Run
 	format batch.Format
 	name   string // of the stage
 
-	mu   sync.Mutex
-	made objstore.Access // what the stage was made with; zero before
+	mu     sync.Mutex
+	access objstore.Access // in the stage; zero if there is none
 }
 
 func newBucket(l *opened, p loader.Preparation) *bucket {
-	return &bucket{of: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run)}
+	return &bucket{owner: l, run: l.store.Run(p.Run), format: p.Contract.Format, name: stageName(p.Run)}
 }
 
-// stageName makes a name of a run's id: a stage's takes letters, digits and underscores.
+// stageName is made of a run's id. Stages have names of letters, digits and underscores.
 func stageName(run string) string {
 	return "terapush_" + strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -43,60 +43,54 @@ func (b *bucket) store(ctx context.Context, _ *node, batch *batch.Batch) error {
 	return b.run.Put(ctx, batch)
 }
 
-// stage makes the stage, and makes it anew when the credentials have changed since: those of a role do every few hours.
+// stage creates the stage, and again when the credentials have changed: those of a role do every few hours.
 func (b *bucket) stage(ctx context.Context) (string, error) {
-	access, err := b.of.store.Access(ctx)
+	access, err := b.owner.store.Access(ctx)
 	if err != nil {
 		return "", err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if access == b.made {
+	if access == b.access {
 		return b.name, nil
 	}
-	if err := b.of.exec(ctx, createStage(b.name, access)); err != nil {
-		return "", cleanStage(err, access)
+	if err := b.owner.exec(ctx, createStage(b.name, access)); err != nil {
+		return "", redactStage(err, access)
 	}
-	b.made = access
+	b.access = access
 	return b.name, nil
 }
 
-// connection is what stands in front of the credentials.
-const connection = "CONNECTION = "
+const connection = "CONNECTION = " // comes before the credentials
 
-// createStage is the statement with the credentials in it: it must not be shown. explainStage is what may be.
+// createStage is the statement with the credentials, which must not be shown.
 func createStage(name string, a objstore.Access) string {
 	prefix := ""
 	if a.Prefix != "" {
 		prefix = a.Prefix + "/"
 	}
-	options := []string{}
-	add := func(name, value string) {
-		if value != "" {
-			options = append(options, name+" = "+literal(value))
+	var options []string
+	for _, o := range [...][2]string{
+		{"endpoint_url", a.Endpoint}, // with its scheme: the server's default is https
+		{"region", a.Region},
+		{"access_key_id", a.KeyID},
+		{"secret_access_key", a.Secret.Reveal()},
+		{"session_token", a.Token.Reveal()},
+		{"enable_virtual_host_style", fmt.Sprint(!a.PathStyle)},
+	} {
+		if o[1] != "" {
+			options = append(options, o[0]+" = "+literal(o[1]))
 		}
 	}
-	add("endpoint_url", a.Endpoint) // with its scheme: without one the server takes https
-	add("region", a.Region)
-	add("access_key_id", a.KeyID)
-	add("secret_access_key", a.Secret.Reveal())
-	add("session_token", a.Token.Reveal())
-	add("enable_virtual_host_style", fmt.Sprint(!a.PathStyle))
 	return fmt.Sprintf("CREATE OR REPLACE STAGE %s URL = %s %s(%s)",
 		name, literal("s3://"+a.Bucket+"/"+prefix), connection, strings.Join(options, ", "))
 }
 
-// explainStage is createStage without secrets.
-func explainStage(name string, a objstore.Access) string {
-	a.KeyID, a.Secret, a.Token = "***", "***", ""
-	return createStage(name, a)
-}
-
-// cleanStage takes the credentials out of an error of createStage: the server repeats the statement that it cannot
-// read, in pieces and with its own escapes. So everything from them on is cut off.
-func cleanStage(err error, a objstore.Access) error {
-	return reworded(err, func(words string) string {
-		before, _, found := strings.Cut(words, connection)
+// redactStage takes the credentials out of an error of createStage. The server repeats a statement that it cannot parse,
+// in pieces and with escapes of its own, so everything from the credentials on is cut off.
+func redactStage(err error, a objstore.Access) error {
+	return editMessage(err, func(message string) string {
+		before, _, found := strings.Cut(message, connection)
 		if found {
 			before += connection + "(…"
 		}
@@ -104,23 +98,22 @@ func cleanStage(err error, a objstore.Access) error {
 	})
 }
 
-// clean takes the credentials out of an error of COPY: a store's own words can hold what was signed.
-func (b *bucket) clean(err error) error {
+// redact takes the credentials out of an error of COPY: the message of a store may hold what was signed.
+func (b *bucket) redact(err error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return reworded(err, b.made.Redact)
+	return editMessage(err, b.access.Redact)
 }
 
-// reworded changes the server's words in an error, and nothing of what else it says.
-func reworded(err error, change func(string) string) error {
+func editMessage(err error, edit func(string) string) error {
 	var server *serverError
 	if errors.As(err, &server) {
-		server.message = change(server.message)
+		server.message = edit(server.message)
 	}
 	return err
 }
 
-// path is a batch's file below the prefix, which is the stage's root.
+// path is a batch's file below the prefix, which is the root of the stage.
 func (b *bucket) path(number int64) string {
 	key := b.run.Name(number, b.format)
 	return path.Base(path.Dir(key)) + "/" + path.Base(key)
@@ -134,19 +127,19 @@ func (b *bucket) objects(ctx context.Context, f func(name string, number, bytes 
 	return b.run.Objects(ctx, f)
 }
 
-// dropPatience bounds the last statement of a run.
-const dropPatience = 10 * time.Second
+// dropTimeout bounds the last statement of a run.
+const dropTimeout = 10 * time.Second
 
-// close drops the stage, and its credentials with it. A run that goes on makes it anew.
+// close drops the stage, which holds credentials. A run that goes on creates it again.
 func (b *bucket) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.made == (objstore.Access{}) {
+	if b.access == (objstore.Access{}) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), dropPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), dropTimeout)
 	defer cancel()
-	b.made = objstore.Access{}
+	b.access = objstore.Access{}
 	return failed("drop the stage "+b.name+", which holds credentials",
-		b.of.exec(ctx, "DROP STAGE IF EXISTS "+b.name))
+		b.owner.exec(ctx, "DROP STAGE IF EXISTS "+b.name))
 }

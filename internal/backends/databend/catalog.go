@@ -10,16 +10,15 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// catalog asks the server about the target table.
+// catalog is Databend's sqlload.Catalog.
 type catalog struct{ *opened }
 
-// Plan implements sqlload.Catalog.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return newStatements(l.plan.name, p.Schema).Statements
 }
 
-// Locate implements sqlload.Catalog. The id changes when the table is dropped and made anew, and stays when it is
-// emptied (tried on 1.2.895): that the proof of arrival finds out.
+// Locate reads the table's id, which changes when the table is dropped and made again, and not when it is emptied
+// (tried on 1.2.895): only the proof notices that.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	n := l.plan.name
 	found, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT table_id, engine, comment FROM system.tables"+
@@ -38,7 +37,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog. A decimal of another precision or scale would round, or keep digits that nobody
+// Columns requires the exact type: a decimal of another precision or scale would round, or keep digits that were not
 // sent.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
@@ -55,7 +54,7 @@ func (l catalog) Columns(
 	return columns, err
 }
 
-// Fits implements sqlload.Catalog. Other engines keep rows in the memory of one node, or nowhere, and know no labels.
+// Fits refuses other engines, which keep rows in the memory of one node, or nowhere, and have no labels.
 func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) error {
 	if engine := r.Traits[0]; engine != "FUSE" {
 		return &loader.Error{
@@ -66,16 +65,14 @@ func (catalog) Fits(_ context.Context, _ sqlload.Conn, _ *sqlload.State, r *sqll
 	return nil
 }
 
-// Create implements sqlload.Catalog.
 func (catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
 	return []string{statements{s.Statements}.createTable()}, nil
 }
 
-// Exists implements sqlload.Catalog: CREATE TABLE has IF NOT EXISTS.
+// Exists is never true: CREATE TABLE has IF NOT EXISTS.
 func (catalog) Exists(error) bool { return false }
 
-// Grant implements sqlload.Catalog. Privileges to make tables are those of a database; TRUNCATE takes that of DELETE
-// (privilege_access.rs).
+// Grant grants on the database, as CREATE needs; TRUNCATE takes the privilege DELETE (privilege_access.rs).
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) string {
 	return l.grant(strings.Replace(privileges, "TRUNCATE", "DELETE", 1))
 }
@@ -84,22 +81,22 @@ func (l *opened) grant(privileges string) string {
 	return fmt.Sprintf("GRANT %s ON %s.* TO USER %s", privileges, l.plan.name.database, literal(l.plan.user))
 }
 
-// Stored implements sqlload.Catalog: the table with its indexes, as it lies in the object store.
+// Stored reads the size in the object store.
 func (l catalog) Stored(*sqlload.State) []string {
 	return []string{fmt.Sprintf("SELECT COALESCE(data_compressed_size, 0) + COALESCE(index_size, 0)"+
 		" FROM system.tables WHERE database = %s AND name = %s", literal(l.plan.name.database), literal(l.plan.name.table))}
 }
 
-// fetchBytes is how much one answer of Fetch may hold, in bytes of column data. JSON makes up to six bytes of one, and
-// an answer has 16 MiB at most.
+// fetchBytes is the column data in one answer of Fetch. JSON makes up to six bytes of one, and httpload.MaxAnswer is
+// 16 MiB.
 const fetchBytes = 2 << 20
 
-// Fetch implements loader.Fetcher, with fewer rows in an answer the wider they are.
+// Fetch implements loader.Fetcher. The wider the rows, the fewer are in an answer.
 func (l *opened) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
 	s, err := l.State()
 	if err != nil {
 		return err
 	}
 	page := statement{pageRows: max(fetchBytes/max(s.Schema.MaxRowBytes(), 1), 1)}
-	return l.FetchOver(ctx, l.control(page), numbers, f)
+	return l.FetchOver(ctx, l.connect(page), numbers, f)
 }

@@ -17,100 +17,56 @@ import (
 
 var _ loader.Checker = (*opened)(nil)
 
-// questionTime bounds each step of CheckServer: a server whose query queue is full lets even small questions wait.
-const questionTime = 4 * time.Second
-
-// doctor looks at one server for one push.
-type doctor struct {
-	*opened
-	intent   loader.Intent
-	limits   map[string]string // settings
-	configs  map[string]string // of a node, by group.name; nil: they cannot be read
-	hidden   error             // why not
-	there    bool              // the table is there, and stays
-	findings []loader.Finding
-}
-
-// CheckServer asks for the limits that a push meets on this server, for the table and the privileges on it, and for the way
-// to the server's storage.
+// CheckServer compares the server's limits with the push, and checks the table and the privileges on it. Open has
+// checked that the server takes what the method sends.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	e := &doctor{opened: l, intent: i}
-	for _, step := range [...]struct {
-		check string
-		// find returns a finding, one without a grade if there is none. An error says that the server could not be asked.
-		find func(context.Context) (loader.Finding, error)
-	}{
-		{"version", known(e.product)},
-		{"", e.readLimits},
-		{"", e.readConfigs},
-		{"cluster", e.cluster},
-		{"running queries", known(e.slots)},
-		{"sessions", known(e.connections)},
-		{"timeouts", known(e.timeouts)},
-		{"streaming load", e.streaming},
-		{"presigned uploads", e.presigned},
-		{"file names", known(e.memory)},
-		{"", e.table},
-		{"privileges", e.privileges},
-		{"storage", known(e.storage)},
-	} {
-		bound, cancel := context.WithTimeout(ctx, questionTime)
-		f, err := step.find(bound)
-		cancel()
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // the next question would wait as long
-			e.add("answers", sqlload.Warn(fmt.Sprintf("a small question was not answered within %s, and no other was asked: "+
-				"the server is busy, or its query queue full", questionTime),
-				"SELECT id, user, time, status FROM system.processes shows what is at work"))
-			return e.findings, nil
-		}
-		if err != nil {
-			return e.findings, failedBefore("examine "+l.host().address, err)
-		}
-		e.add(step.check, f)
+	c := boundedConn{conn{run: l.run}}
+	findings, err := l.check(ctx, c, i)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil: // the next check would wait as long
+		busy := sqlload.Warn(fmt.Sprintf("no answer within %s, so the remaining checks are skipped: "+
+			"the server is busy, or its query queue full", checkTimeout),
+			"SELECT id, user, time, status FROM system.processes shows what is running")
+		busy.Check = "answers"
+		return append(findings, busy), nil
+	case err != nil:
+		return findings, failedBefore("check "+l.host().address, err)
+	case l.store == nil:
+		return findings, nil
 	}
-	if l.store == nil {
-		return e.findings, nil
+	ofStore, err := l.store.CheckServer(ctx, i, "Databend")
+	return append(findings, ofStore...), err
+}
+
+func (l *opened) check(ctx context.Context, c sqlload.Conn, i loader.Intent) ([]loader.Finding, error) {
+	fix := func(error) string {
+		return "GRANT ROLE account_admin TO USER …; hosted servers hide their configuration from everybody"
 	}
-	found, err := l.store.CheckServer(ctx, i, "Databend")
-	return append(e.findings, found...), err
-}
-
-// known is a step that asks nothing.
-func known(judge func() loader.Finding) func(context.Context) (loader.Finding, error) {
-	return func(context.Context) (loader.Finding, error) { return judge(), nil }
-}
-
-// add keeps a finding, unless it has no grade. One without a name has the check's.
-func (e *doctor) add(check string, f loader.Finding) {
-	if f.Check = cmp.Or(f.Check, check); f.Grade != "" {
-		e.findings = append(e.findings, f)
+	findings, err := l.Ask(ctx, c, l.serverChecks(i), fix)
+	if err != nil {
+		return findings, err
 	}
-}
-
-func unknown(found, fix string) loader.Finding {
-	return loader.Finding{Grade: loader.GradeUnknown, Found: found, Fix: fix}
-}
-
-// said reports whether an error is the server's answer, and not the loss of the connection.
-func said(err error) bool {
-	var server *serverError
-	return errors.As(err, &server)
-}
-
-// lost is an error that says that the server could not be asked; nil for an answer.
-func lost(err error) error {
-	if said(err) {
-		return nil
+	table, err := l.Check(ctx, c, i)
+	findings = append(findings, table.Findings...)
+	if err != nil {
+		return findings, err
 	}
-	return err
+	more, err := l.Ask(ctx, c, []sqlload.Check{l.privileges(table)}, fix)
+	return append(findings, more...), err
 }
 
-func (e *doctor) product() loader.Finding {
-	number, _, _ := strings.Cut(e.server.Version, "(")
-	return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(number), e.host().address))
+// checkTimeout bounds each question of CheckServer: where the query queue is full, even small questions wait.
+const checkTimeout = 4 * time.Second
+
+type boundedConn struct{ conn }
+
+func (c boundedConn) Query(ctx context.Context, query string, each func(row [][]byte) error) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return c.conn.Query(ctx, query, each)
 }
 
-// What is read: settings, which everybody may, and the configuration of a node, which needs account_admin.
+// Everybody may read settings. The configuration of a node takes account_admin.
 const (
 	queueTimeout   = "statement_queued_timeout_in_seconds"
 	executeTimeout = "max_execute_time_in_seconds"
@@ -124,164 +80,116 @@ const (
 	selectNodes = "SELECT cluster, host FROM system.clusters"
 )
 
-func (e *doctor) readLimits(ctx context.Context) (none loader.Finding, err error) {
-	e.limits, err = e.settings(ctx, selectLimits)
-	return none, lost(err)
+func (l *opened) serverChecks(i loader.Intent) []sqlload.Check {
+	hosts, workers := int64(len(l.hosts)), int64(i.Workers)
+	version, _, _ := strings.Cut(l.server.Version, "(")
+	window := int64(labelWindow.Hours())
+	const config = "[query] %s = %d in databend-query.toml and restart the server, or --workers %d"
+	return []sqlload.Check{
+		{Name: "version", Judge: func([]string) loader.Finding {
+			return sqlload.OK(fmt.Sprintf("Databend %s at %s", strings.TrimSpace(version), l.host().address))
+		}},
+		{Name: "cluster", Ask: selectNodes, Judge: l.cluster},
+		{Name: "running queries", Ask: selectConfigs, Judge: func(values []string) loader.Finding {
+			const name = "max_running_queries" // uploads to a stage do not count
+			limit, known := setting(values, name)
+			switch {
+			case !known:
+				return loader.Finding{Grade: loader.GradeUnknown, Found: "system.configs does not list " + name}
+			case limit > 0 && workers > limit*hosts && !l.caps.Staged:
+				return sqlload.Warn(fmt.Sprintf("%s = %d on each host: %d of %d workers always wait",
+					name, limit, workers-limit*hosts, workers),
+					fmt.Sprintf(config, name, (workers+hosts-1)/hosts, limit*hosts))
+			}
+			return sqlload.OK(fmt.Sprintf("%s = %d on each host (0: unlimited)", name, limit))
+		}},
+		limitCheck("sessions", selectConfigs, "max_active_sessions", func(limit int64) bool { return workers > limit*hosts },
+			"%s = %d on each host: sessions above it are refused", func(limit int64) string {
+				return fmt.Sprintf(config, "max_active_sessions", 2*workers, limit*hosts)
+			}),
+		{Name: "storage", Ask: selectConfigs, Judge: func(values []string) loader.Finding {
+			switch i := slices.Index(values, "type"); {
+			case i < 0:
+				return loader.Finding{}
+			case values[i+1] == "memory":
+				return sqlload.Warn("type memory: the rows are gone when the server ends",
+					`[storage] type = "s3" (or fs) in databend-query.toml`)
+			default:
+				return sqlload.OK("type " + values[i+1])
+			}
+		}},
+		limitCheck(executeTimeout, selectLimits, executeTimeout, func(seconds int64) bool { return seconds > 0 },
+			"%s = %d: the server ends a longer statement, also one that loads", setTo(executeTimeout, 0)),
+		limitCheck(queueTimeout, selectLimits, queueTimeout, func(seconds int64) bool { return seconds > 0 },
+			"%s = %d: a statement that waits longer for its turn is refused", setTo(queueTimeout, 0)),
+		// An answer is polled for at least every ten seconds.
+		limitCheck(resultTimeout, selectLimits, resultTimeout, func(seconds int64) bool { return seconds < 30 },
+			"%s = %d: the answer of a long statement may be lost between two polls", setTo(resultTimeout, 60)),
+		limitCheck("file names", selectLimits, fileMemory, func(hours int64) bool { return l.caps.Staged && hours < window },
+			"%s = %d: a run that is resumed later loads files twice", func(int64) string {
+				return fmt.Sprintf("SET GLOBAL %s = %d", fileMemory, window)
+			}),
+	}
 }
 
-func (e *doctor) readConfigs(ctx context.Context) (none loader.Finding, err error) {
-	found, err := e.rows(ctx, selectConfigs)
-	if err != nil {
-		e.hidden = err
-		return none, lost(err)
-	}
-	e.configs = make(map[string]string)
-	for _, row := range found {
-		e.configs[row[0]+"."+row[1]] = row[2]
-	}
-	return none, nil
+// limitCheck warns about a value that is bad; found is a format of name and value.
+func limitCheck(check, ask, name string, bad func(int64) bool, found string, fix func(int64) string) sqlload.Check {
+	return sqlload.Check{Name: check, Ask: ask, Judge: func(values []string) loader.Finding {
+		if n, known := setting(values, name); known && bad(n) {
+			return sqlload.Warn(fmt.Sprintf(found, name, n), fix(n))
+		}
+		return loader.Finding{}
+	}}
 }
 
-func number(of map[string]string, name string) (n int64, known bool) {
-	n, err := strconv.ParseInt(of[name], 10, 64)
+func setTo(name string, value int) func(int64) string {
+	return func(int64) string { return fmt.Sprintf("--set %s=%d", name, value) }
+}
+
+// setting reads the number that follows its name in an answer.
+func setting(values []string, name string) (n int64, known bool) {
+	i := slices.Index(values, name)
+	if i < 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(values[i+1], 10, 64)
 	return n, err == nil
 }
 
-// notShown is the finding for what only an administrator may read.
-func (e *doctor) notShown(what string) loader.Finding {
-	why := "system.configs does not have it"
-	if e.hidden != nil {
-		why = e.hidden.Error()
+// cluster warns where the target leaves nodes out: rows are parsed on the node that receives them. A target whose host
+// is not a node's address is a balancer, or a name for all nodes.
+func (l *opened) cluster(values []string) loader.Finding {
+	var cluster string
+	var nodes []string
+	for row := range slices.Chunk(values, 2) {
+		cluster, nodes = row[0], append(nodes, row[1])
 	}
-	return unknown(what+" cannot be read: "+why,
-		"GRANT ROLE account_admin TO USER …; hosted servers hide their configuration from everybody")
-}
-
-// cluster compares the hosts of the target with those of the cluster, and warns where nodes are left out: rows are
-// parsed on the node that they are sent to. A target whose host is none of the nodes' is a balancer, or a name for
-// them.
-func (e *doctor) cluster(ctx context.Context) (loader.Finding, error) {
-	nodes, err := e.rows(ctx, selectNodes)
-	if err != nil {
-		return unknown("the nodes cannot be listed: "+err.Error(), "GRANT SELECT ON system.clusters TO USER …"), lost(err)
-	}
-	name, addresses := "", make([]string, len(nodes))
-	for i, row := range nodes {
-		name, addresses[i] = row[0], row[1]
-	}
-	counted := "1 node"
-	if len(nodes) != 1 {
-		counted = fmt.Sprintf("%d nodes", len(nodes))
-	}
-	found := fmt.Sprintf("%s: %s, and the target names %d", cmp.Or(name, "no name"), counted, len(e.hosts))
-	for _, h := range e.hosts {
+	found := fmt.Sprintf("%s: the target names %d of %d nodes", cmp.Or(cluster, "no name"), len(l.hosts), len(nodes))
+	for _, h := range l.hosts {
 		host, _, _ := net.SplitHostPort(h.address)
-		if len(nodes) > len(e.hosts) && slices.Contains(addresses, host) {
-			return sqlload.Warn(fmt.Sprintf("%s, by its own address %s: the others parse no rows", found, host),
-				"name them all: databend://user@"+strings.Join(addresses, ",")+"/…"), nil
+		if len(nodes) > len(l.hosts) && slices.Contains(nodes, host) {
+			return sqlload.Warn(found+"; the others parse no rows",
+				"name them all: databend://user@"+strings.Join(nodes, ",")+"/…")
 		}
 	}
-	return sqlload.OK(found), nil
-}
-
-// slots compares how many statements run at a time with the workers. Uploads to a stage take none of them.
-func (e *doctor) slots() loader.Finding {
-	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
-	running, known := number(e.configs, "query.max_running_queries")
-	found := fmt.Sprintf("max_running_queries = %d on each host, %d in all", running, running*hosts)
-	switch {
-	case e.configs == nil:
-		return e.notShown("how many queries run at a time")
-	case !known:
-		return e.notShown("max_running_queries")
-	case running == 0:
-		return sqlload.OK("max_running_queries = 0: as many as come")
-	case e.caps.Staged:
-		return sqlload.OK(found + ", and uploads take none of them")
-	case workers > running*hosts:
-		return sqlload.Warn(fmt.Sprintf("%s: of %d workers %d wait at any time", found, workers, workers-running*hosts),
-			fmt.Sprintf("[query] max_running_queries = %d in databend-query.toml, and a restart; or --workers %d",
-				(workers+hosts-1)/hosts, running*hosts))
-	case workers > 0:
-		return sqlload.OK(fmt.Sprintf("%s, enough for %d workers", found, workers))
-	}
 	return sqlload.OK(found)
 }
 
-func (e *doctor) connections() (none loader.Finding) {
-	hosts, workers := int64(len(e.hosts)), int64(e.intent.Workers)
-	most, known := number(e.configs, "query.max_active_sessions")
-	found := fmt.Sprintf("max_active_sessions = %d on each host", most)
-	switch {
-	case !known:
-		return none
-	case workers > most*hosts:
-		return sqlload.Warn(fmt.Sprintf("%s: %d workers are more, and what comes above it is refused", found, workers),
-			fmt.Sprintf("[query] max_active_sessions = %d in databend-query.toml, and a restart; or --workers %d",
-				2*workers, most*hosts))
+// privileges asks for the plan of a statement, which checks the privileges of the user and all their roles without
+// running it.
+func (l *opened) privileges(table *sqlload.TableCheck) sqlload.Check {
+	statement, privileges := fmt.Sprintf("INSERT INTO %s SELECT * FROM %[1]s", l.plan.name.quoted()), "INSERT, SELECT"
+	if len(table.Missing) > 0 { // the user who creates a table owns it
+		statement, privileges = statements{table.Statements}.createTable(), "CREATE"
 	}
-	return sqlload.OK(found)
-}
-
-// timeouts looks for settings that would end a load which is only slow. An answer is asked for again within ten seconds, so
-// it has to be kept for some time longer.
-func (e *doctor) timeouts() (none loader.Finding) {
-	if len(e.limits) == 0 {
-		return unknown("system.settings cannot be read", "GRANT SELECT ON system.settings TO USER …")
-	}
-	before := len(e.findings)
-	bounded := func(seconds int64) bool { return seconds > 0 }
-	short := func(seconds int64) bool { return seconds < 30 }
-	for _, t := range [...]struct {
-		name   string
-		bad    func(seconds int64) bool
-		found  string
-		wanted int
-	}{
-		{executeTimeout, bounded, "a statement is ended after %d s, also one that loads", 0},
-		{queueTimeout, bounded, "a statement that has waited %d s for its turn is refused", 0},
-		{resultTimeout, short,
-			"an answer is forgotten after %d s: that of a long statement may be lost between two looks at it", 60},
-	} {
-		if n, known := number(e.limits, t.name); known && t.bad(n) {
-			e.add(t.name, sqlload.Warn(fmt.Sprintf(t.found, n), fmt.Sprintf("--set %s=%d", t.name, t.wanted)))
-		}
-	}
-	if len(e.findings) > before {
-		return none
-	}
-	return sqlload.OK(fmt.Sprintf("statements may wait and run for as long as they need; answers are kept for %s s",
-		e.limits[resultTimeout]))
-}
-
-// memory says for how long the server recognises what it has loaded.
-func (e *doctor) memory() loader.Finding {
-	hours, known := number(e.limits, fileMemory)
-	found := fmt.Sprintf("COPY remembers for %d hours which files it has loaded", hours)
-	switch window := int64(labelWindow.Hours()); {
-	case !e.caps.Staged:
-		return loader.Finding{Check: "labels", Grade: loader.GradeOK, Found: "a batch's label is remembered for 24 hours; " +
-			"a run that is resumed later has to look for the rows themselves"}
-	case !known:
-		return unknown(fileMemory+" cannot be read", "")
-	case hours < window:
-		return sqlload.Warn(found+", and a run counts on 24: one that is resumed later than that loads files twice",
-			fmt.Sprintf("SET GLOBAL %s = %d", fileMemory, window))
-	}
-	return sqlload.OK(found)
-}
-
-// storage looks at where the server keeps tables and stages.
-func (e *doctor) storage() loader.Finding {
-	switch kind := e.configs["storage.type"]; kind {
-	case "":
-		return e.notShown("what lies below tables and stages")
-	case "memory":
-		return sqlload.Warn("type memory: the rows are gone when the server ends",
-			`[storage] type = "s3" (or fs) in databend-query.toml`)
-	case "fs":
-		return sqlload.OK("type fs: files of that machine, whose disk is part of what is measured")
-	default:
-		return sqlload.OK("type " + kind)
+	return sqlload.Check{
+		Name: "privileges", Ask: "EXPLAIN " + statement,
+		Judge: func([]string) loader.Finding { return sqlload.OK(privileges + " on " + l.plan.name.String()) },
+		Hidden: func(err error) loader.Finding {
+			if is(err, permissionDenied) {
+				return sqlload.Fail(err.Error(), l.grant(privileges))
+			}
+			return loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error()}
+		},
 	}
 }

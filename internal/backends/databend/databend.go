@@ -1,25 +1,23 @@
 // Package databend loads Databend over its HTTP interface: by streaming load, by INSERT of a staged file (a stage
 // attachment), or by COPY INTO of many staged files at once.
 //
-// What shapes it was read in the server's source (databend 43b24ec0, August 2026) and tried on the engine (1.2.895):
+// Five facts shape it, read in the server's source (databend 43b24ec0, August 2026) and tried on the engine (1.2.895):
 //
-//   - A deduplicate label is a check before a statement runs and not a lock: two statements with one label that overlap
-//     both commit. So every statement has a query id of run, batch and attempt, and before a batch is sent again the
-//     earlier query is ended or awaited, and its rows are looked for by their numbers (resolve.go). The label is the
-//     second line: it stops a request that was held up on its way and arrives after all of that.
-//   - A statement whose label is taken succeeds with 0 rows, as does an INSERT of a file that is not there. So 0 rows
+//   - A deduplicate label is checked before a statement runs and is not a lock: two statements with one label that
+//     overlap both commit. So every statement has a query id of run, batch and attempt. Before a batch is sent again,
+//     the earlier query is ended or awaited and its rows are counted (resolve.go). The label is the second line: it
+//     stops a request that was held up on its way and arrives after all of that.
+//   - A statement whose label is taken succeeds with 0 rows, as does an INSERT of a file that does not exist. So 0 rows
 //     are never believed; the rows are counted.
-//   - A streaming load whose connection breaks takes the rows that have come so far for all of them, and commits them.
-//     So whoever gives up ends the query before the connection (streaming.go), and a batch that is there in part is
-//     reported as what it is.
-//   - A COPY skips every file whose name it has loaded into the table within a day, whatever the file holds now and
-//     whichever stage it lies in. So names hold the run's id, and the rows of every file are compared.
-//   - The SQL of an error is echoed to the client. So errors of statements that hold a secret are cleaned (bucket.go).
+//   - A streaming load whose connection breaks commits the rows that have arrived. So a session that gives up kills the
+//     query before it closes the connection (streaming.go), and a batch that is there in part is reported as such.
+//   - A COPY skips every file whose name it has loaded into the table within a day, whatever its content and stage. So
+//     names hold the run's id, and the rows of every file are compared.
+//   - Errors repeat the SQL. So errors of statements with a secret are redacted (bucket.go).
 //
-// Everything is sent over internal/httpload, and the few types of the wire are in query.go. The official driver,
-// databend-go, is not used (v0.9.1): it has no way to send a label, dials by itself, ignores its own TLS
-// configuration, turns the server's errors into text, and prints to the standard output when a query is cancelled. It
-// is the client that tests the stand-in.
+// The official driver, databend-go, is not used (v0.9.1): it cannot send a label, dials by itself, ignores its own TLS
+// configuration, turns the server's errors into text, and prints to standard output when a query is cancelled. It is
+// the client that tests the stand-in.
 package databend
 
 import (
@@ -29,7 +27,6 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// The methods.
 const (
 	streamingLoad   = "streaming-load"
 	insert          = "insert"
@@ -39,19 +36,19 @@ const (
 
 // Driver is Databend's loader.Driver.
 type Driver struct {
-	grace time.Duration // in the place of killGrace, for tests; 0 is killGrace
+	grace time.Duration // for tests; 0 is killGrace
 }
 
 // New returns the driver.
 func New() loader.Driver { return Driver{} }
 
-// Name is the back-end's name.
+// Name implements loader.Driver.
 func (Driver) Name() string { return "databend" }
 
-// Schemes are the URL schemes.
+// Schemes implements loader.Driver.
 func (Driver) Schemes() []string { return []string{"databend"} }
 
-// Methods lists streaming load, the default, the two inserts and stage load.
+// Methods implements loader.Driver. The first one is the default.
 func (Driver) Methods() []loader.Method {
 	stage := loader.Option{
 		Name: optionStage, Default: userStage,
@@ -73,16 +70,16 @@ func (Driver) Methods() []loader.Method {
 // the files that COPY has loaded.
 const labelWindow = 24 * time.Hour
 
-// maxFiles is how many files one COPY takes (COPY_MAX_FILES_PER_COMMIT; more is an error of the server).
+// maxFiles is how many files one COPY takes (COPY_MAX_FILES_PER_COMMIT).
 const maxFiles = 15_000
 
-// capsOf are a method's before a server was asked.
+// capsOf returns a method's caps before a server was asked.
 //
-// The batch sizes follow from measurements of others (766-byte rows on one connection): a streaming load costs 0.27 s
-// and 6.5 µs a row, an insert 0.5 s and 15 to 19 µs a row, an object put 0.02 s and 2 µs a row. At 64 MiB the fixed
-// part is a third of a streaming load's time and a fifth of an insert's, and eight of them hide it from each other;
-// larger batches would cost more memory than they save. An object's fixed part is small, so its size is chosen for
-// COPY, which reads files in parallel. A COPY costs about a second whatever it loads, hence groups of a gigabyte.
+// The batch sizes follow from others' measurements (766-byte rows, one connection): a streaming load costs 0.27 s and
+// 6.5 µs a row, an insert 0.5 s and 15 to 19 µs a row, an object put 0.02 s and 2 µs a row. At 64 MiB the fixed part
+// is a third of a streaming load's time and a fifth of an insert's, which eight loads at a time hide; larger batches
+// would cost more memory than they save. The size of an object is chosen for COPY, which reads files in parallel. A
+// COPY costs about a second whatever it loads, hence groups of a gigabyte.
 func capsOf(method string) loader.Caps {
 	c := loader.Caps{
 		Formats:           []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet},
@@ -98,7 +95,7 @@ func capsOf(method string) loader.Caps {
 	return c
 }
 
-// Check reads method, table, parameters, options and settings.
+// Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	p, err := planOf(t)
 	return p.method.Caps, err

@@ -10,13 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// literal quotes a string. A backslash escapes in Databend's strings.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
-}
+// A backslash escapes in Databend's strings.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func literals(texts []string) string {
 	quoted := make([]string, len(texts))
@@ -26,18 +21,16 @@ func literals(texts []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// dialect is how Databend writes what sqlload leaves open.
+// dialect is Databend's sqlload.Dialect.
 //
 // DIV and // divide integers, / does not. DECIMAL has 76 digits at most; 38 fit into 128 bits and are faster. SUM of
-// integers stays an integer of 64 bits, which the squares of a batch of three million rows go beyond. OCTET_LENGTH takes
-// strings only. Values are read in the form that Fetch gives them back in: days, microseconds, and bytes as hexadecimal
-// digits; the server's own output of bytes depends on a setting.
+// integers has 64 bits, which the squares of a batch of three million rows exceed. OCTET_LENGTH takes strings only.
+// Fetch reads days, microseconds, and hexadecimal digits of bytes, whose plain output depends on a setting.
 //
-// A timestamp as BIGINT is its microseconds, which no time zone changes. It is compared with plain texts, which are
-// read in the session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and
-// 0.21 s as TIMESTAMP '…'. Leading is not for Databend: it leaves out the blocks in whose range of values an
-// expression cannot be true (range pruning, tried on 1.2.895), so the first column of a number needs no condition of
-// its own.
+// A timestamp as BIGINT is its microseconds in any time zone. It is compared with plain texts, which are read in the
+// session's zone, UTC, when the statement is planned: ten thousand of them in a list take 0.14 s, and 0.21 s as
+// TIMESTAMP '…'. Leading is not needed: the server skips the blocks in whose range of values an expression cannot be
+// true (range pruning, tried on 1.2.895).
 func dialect() sqlload.Dialect {
 	const decimal, whole = "DECIMAL(38, 0)", "CAST(%s AS BIGINT)"
 	return sqlload.Dialect{
@@ -48,15 +41,15 @@ func dialect() sqlload.Dialect {
 	}
 }
 
-// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+// statements are the SQL about one table.
 type statements struct{ sqlload.Statements }
 
 func newStatements(n tableName, s rows.Schema) statements {
 	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
-// createTable makes the target table. Databend has no primary keys. Every column is NOT NULL: a NULL that a CSV would
-// be read into by accident is an error then.
+// createTable makes every column NOT NULL, so that a value that is read as NULL by accident is an error. Databend has
+// no primary keys.
 func (s statements) createTable() string {
 	lines := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
@@ -66,7 +59,7 @@ func (s statements) createTable() string {
 		s.Table, strings.Join(lines, ",\n"), loader.MadeBy)
 }
 
-// columnType is a column's type, as the server writes it itself.
+// columnType is a column's type as the server prints it.
 func columnType(c rows.Column) string {
 	switch c.Type {
 	case rows.Bytes:
@@ -84,17 +77,17 @@ func columnType(c rows.Column) string {
 	}
 }
 
-// formatOption is one option of a FILE_FORMAT. Streaming loads and COPY want them as SQL, attachments as JSON.
+// formatOption is one option of a FILE_FORMAT, as SQL in streaming loads and COPY, as JSON in attachments.
 type formatOption struct {
 	name, value string
 	text        bool // a string in SQL; a word or a number otherwise
 }
 
-// formatOptions spell out everything that decides how rows are read, since defaults differ between versions and between
-// the server's code and its manual (of COMPRESSION: NONE in the code, AUTO in the manual).
+// formatOptions leave nothing to defaults, which differ between versions, and between the server's code and its manual
+// (COMPRESSION is NONE in the code, AUTO in the manual).
 //
-// An empty CSV field is the empty string, quoted or not: newer servers have QUOTED_EMPTY_FIELD_AS for the quoted one,
-// with that default, and older ones do not know the word. The encoder writes no NULL.
+// An empty CSV field is the empty string. For a quoted one newer servers have QUOTED_EMPTY_FIELD_AS, with that default;
+// older ones do not know it. The encoder writes no NULL.
 func formatOptions(f batch.Format) []formatOption {
 	switch f {
 	case batch.NDJSON:
@@ -147,24 +140,23 @@ func attachedFormat(f batch.Format) map[string]string {
 	return all
 }
 
-// insertStreamed is the statement of a streaming load; the server knows no other form of it.
+// insertStreamed is the statement of a streaming load, in the only form that the server takes.
 func (s statements) insertStreamed(f batch.Format) string {
 	return fmt.Sprintf("INSERT INTO %s (%s) FROM @_databend_load %s", s.Table, s.Columns(s.Schema), fileFormat(f))
 }
 
-// insertAttached is the statement that an attached file's rows are the values of.
+// insertAttached takes its values from an attached file.
 func (s statements) insertAttached() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES", s.Table, s.Columns(s.Schema))
 }
 
-// copyInto loads files by name. A pattern would load what else lies there. FORCE would make the server forget that it
-// has loaded a file, and with PURGE it would not even remember it: files are removed when the group is known to be in.
+// copyInto loads files by name: a pattern would load other files too. FORCE would load a file twice, and with PURGE the
+// server would not remember it: files are removed when the group is known to be in.
 func (s statements) copyInto(stage string, files []string, f batch.Format) string {
 	return fmt.Sprintf("COPY INTO %s (%s) FROM @%s FILES = (%s) %s ON_ERROR = abort",
 		s.Table, s.Columns(s.Schema), stage, literals(files), fileFormat(f))
 }
 
-// deleteRows removes the rows with numbers of a batch.
 func (s statements) deleteRows(r loader.KeyRange) string {
 	return fmt.Sprintf("DELETE FROM %s WHERE %s", s.Table, s.Within(r))
 }

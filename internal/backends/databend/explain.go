@@ -11,99 +11,96 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain lists what a run would say. RUN stands for the run's id, ATTEMPT for 1, 2 ….
+// Explain lists the statements of a run. RUN stands for the run's id, ATTEMPT for 1, 2 ….
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	asked, _ := planOf(t) // what is wrong with it, Check has said
+	asked, _ := planOf(t) // Check has reported the error
 	table := &sqlload.Table{Catalog: catalog{&opened{plan: asked}}}
 	c, s := p.Contract, newStatements(asked.name, p.Schema)
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
-
-	var all []loader.Statement
-	add := func(when string, texts ...string) {
-		for _, text := range texts {
-			all = append(all, loader.Statement{When: when, Text: text})
-		}
-	}
-	if c.Dedup == loader.DedupKey {
-		add("once", selectAtWork([]string{"QUERY-ID"}))
-	}
+	labelled := c.Dedup == loader.DedupKey
+	batchID := batch.ID{Run: "RUN"}
+	stage, folder := asked.stage, folder+"/RUN"
 	via := c.Staged() && t.Via != nil
-	stage := asked.stage
 	if via {
-		stage = stageName("RUN")
-		add("once", explainStage(stage, explainedAccess(*t.Via)))
+		stage, folder = stageName("RUN"), "RUN"
 	}
-	once := all
-	all = nil
-	if p.Create == loader.CreateTruncate { // said of a table that is there, what Table.Explain begins with of one that is not
-		add("once, where the table was there", s.Truncate())
-		p.Create = loader.CreateIfMissing
-	}
-	file := folder + "/RUN/" + fileName(0, c.Format)
-	attached := "@" + stage + "/" + folder + "/RUN/ATTEMPT-" + fileName(0, c.Format)
-	labelled := func(k kind) string {
-		if c.Dedup != loader.DedupKey {
+	file := folder + "/" + fileName(0, c.Format)
+	attached := "@" + stage + "/" + folder + "/ATTEMPT-" + fileName(0, c.Format)
+	span := loader.KeyRange{Last: c.BatchRows - 1}
+	tagged := func(k kind) string {
+		if !labelled {
 			return ""
 		}
-		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, first.ID) +
+		return "\nX-DATABEND-DEDUPLICATE-LABEL: " + label(asked.name, k, batchID) +
 			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
+	}
+
+	var once, loads, after []loader.Statement
+	add := func(to *[]loader.Statement, when string, texts ...string) {
+		for _, text := range texts {
+			*to = append(*to, loader.Statement{When: when, Text: text})
+		}
+	}
+	if labelled {
+		add(&once, "once", selectProcesses([]string{"QUERY-ID"}))
+	}
+	if via {
+		add(&once, "once", createStage(stage, explainedAccess(*t.Via)))
+	}
+	if p.Create == loader.CreateTruncate { // of a table that exists; Table.Explain is about one that does not
+		add(&loads, "once, where the table was there", s.Truncate())
+		p.Create = loader.CreateIfMissing
+	}
+	const again = "after a lost answer and on a resume"
+	resolve := []loader.Statement{
+		{When: again + ", on every host for every ATTEMPT so far", Text: "GET " + cancelPath("QUERY-ID")},
+		{When: again + ", on every host until there is none", Text: selectProcesses([]string{"QUERY-ID", "…"})},
+		{When: again + ", on every host until there is none", Text: killQuery("SESSION")},
 	}
 	switch asked.method.Name {
 	case streamingLoad:
-		add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+labelled(ofBatch))
-	case insert:
-		add("per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL",
-			s.insertAttached()+"\nfrom "+attached+labelled(ofBatch))
-	case insertNoPresign:
-		add("per batch", "PUT /v1/upload_to_stage to "+attached, s.insertAttached()+"\nfrom "+attached+labelled(ofBatch))
-	case stageLoad:
-		if via {
-			file = "RUN/" + fileName(0, c.Format)
-			add("per batch", "PUT s3://"+path.Join(t.Via.Hosts[0], t.Via.Database, file))
+		add(&loads, "per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
+		add(&resolve, again, s.SelectCount(span))
+		add(&resolve, "where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
+			"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
+			"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
+	case insert, insertNoPresign:
+		if asked.method.Name == insert {
+			add(&loads, "per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
 		} else {
-			add("per batch", "PUT /v1/upload_to_stage to @"+stage+"/"+file)
+			add(&loads, "per batch", "PUT /v1/upload_to_stage to "+attached)
 		}
-		add("per group", s.copyInto(stage, []string{file, "…"}, c.Format)+labelled(ofGroup))
-	}
-	span := loader.KeyRange{Last: c.BatchRows - 1}
-	if c.Dedup == loader.DedupKey {
-		const again = "after a lost answer and on a resume"
-		add(again+", on every host for every ATTEMPT so far", "GET "+cancelPath("QUERY-ID"))
-		add(again+", on every host until there is none", selectAtWork([]string{"QUERY-ID", "…"}), killQuery("SESSION"))
-		all := span
-		if c.Staged() {
-			all.Last = c.BatchRows*c.GroupBatches - 1
+		add(&loads, "per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
+		add(&resolve, again, s.SelectCount(span), removeAttempts(stage, batchID, c.Format))
+	case stageLoad:
+		put := "PUT /v1/upload_to_stage to @" + stage + "/" + file
+		if via {
+			put = "PUT s3://" + path.Join(t.Via.Hosts[0], t.Via.Database, file)
 		}
-		add(again, s.SelectCount(all))
-		switch asked.method.Name {
-		case streamingLoad:
-			add("where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
-				"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, ofBatch, first.ID)+":removal-ATTEMPT"+
-				"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
-		case insert, insertNoPresign:
-			add(again, removeAttempts(stage, first.ID, c.Format))
-		}
+		add(&loads, "per batch", put)
+		add(&loads, "per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
+		span.Last = c.BatchRows*c.GroupBatches - 1
+		add(&resolve, again, s.SelectCount(span))
 	}
-	if c.Staged() && !via {
-		add("per batch that is sent again", "LIST @"+stage+"/"+file)
+	if labelled {
+		loads = append(loads, resolve...)
 	}
-	all = slices.Concat(once, table.Explain(p, all))
-	switch {
+	switch own := (&serverStage{name: stage, folder: folder, format: c.Format}); {
 	case via:
-		add("afterwards", "DROP STAGE IF EXISTS "+stage)
+		add(&after, "afterwards", "DROP STAGE IF EXISTS "+stage)
 	case c.Staged():
-		own := &ownStage{name: stage, folder: folder + "/RUN", format: c.Format}
-		add("per group, once it is in the table", own.removeStatement([]string{"…"}))
-		add("afterwards", own.listStatement(own.folder+"/"))
+		add(&loads, "per batch that is sent again", own.listStatement(file))
+		add(&after, "per group, once it is in the table", own.removeStatement([]string{"…"}))
+		add(&after, "afterwards", own.listStatement(folder+"/"))
 	}
-	return all
+	return slices.Concat(once, table.Explain(p, loads), after)
 }
 
-// explainedAccess is what is known of a store without asking anybody.
+// explainedAccess is what is known of a store without connecting to it.
 func explainedAccess(via loader.Target) objstore.Access {
 	p := via.Params
 	return objstore.Access{
 		Bucket: via.Hosts[0], Prefix: via.Database, Region: p.Get("region"),
 		Endpoint: cmp.Or(p.Get("server_endpoint"), p.Get("endpoint")), PathStyle: p.Get("path_style") == "true",
+		KeyID: "***", Secret: "***",
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -47,7 +47,7 @@ func newFake(t *testing.T) *fake {
 	f.sql = map[string]func(seen) string{
 		"SELECT version()":                        say(result([]any{"Databend Query v1.2.900"})),
 		"SELECT name, value FROM system.settings": say(result([]any{"max_threads", "4"})),
-		selectRunning:                             say(result([]any{"8"})),
+		selectMaxRunning:                          say(result([]any{"8"})),
 		"SELECT table_id":                         say(result([]any{"7", "FUSE", loader.MadeBy})),
 		"SELECT name, data_type":                  say(result([]any{"id", "BIGINT", "0"}, []any{"s", "VARCHAR", "0"})),
 		"SELECT 1 FROM":                           say(result()),
@@ -159,7 +159,7 @@ func (f *fake) target(method string) loader.Target {
 }
 
 func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 func testSchema() rows.Schema {

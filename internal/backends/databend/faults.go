@@ -13,14 +13,13 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// serverError is what a server answered instead of success, in its own words.
+// serverError is an error that a server answered with.
 type serverError struct {
 	status  int // of HTTP; a failed statement has 200
-	code    int // Databend's own, 0 where the answer has none
+	code    int // Databend's; 0 where the answer has none
 	message string
 }
 
-// Error names the code if there is one, else the status.
 func (e *serverError) Error() string {
 	if e.code != 0 {
 		return fmt.Sprintf("server error %d: %s", e.code, e.message)
@@ -28,61 +27,56 @@ func (e *serverError) Error() string {
 	return fmt.Sprintf("HTTP status %d: %s", e.status, e.message)
 }
 
-// unreadableError is an answer that cannot be read: cut off, or no JSON. What was asked for may have been done.
+// unreadableError is an answer that is cut off or not JSON. The request may have been carried out.
 type unreadableError struct{ cause error }
 
 func (e *unreadableError) Error() string {
 	return "the server's answer cannot be read: " + e.cause.Error()
 }
-
 func (e *unreadableError) Unwrap() error { return e.cause }
 
-// errLeft is what a session says that an earlier attempt had to give up: the next one goes to the next host.
-var errLeft = errors.New("the session ended with an earlier attempt")
+// errSessionEnded is the error of a session that an earlier attempt has ended. The next session is on the next host.
+var errSessionEnded = errors.New("an earlier attempt has ended the session")
 
-// Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
-// what the error alone tells.
+// Classify implements loader.Driver.
 func (Driver) Classify(err error) loader.Verdict { return verdict(err) }
 
 func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
-func hint(err error) string { return loader.Hint(err, faultOf) }
-
-// failed says what was being done, and what to do next. It leaves what an error says about itself.
+// failed adds the operation and a hint.
 func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// failedBefore is failed for what comes before rows can be in the table: certainly none is.
+// failedBefore is failed for what comes before any row can be in the table.
 func failedBefore(op string, err error) error { return failed(op, loader.Mark(op, loader.No, err)) }
 
-// faultOf reads the errors of the server, and those of what a load goes through before it.
+// faultOf knows the errors of the server, of its object store and of this package.
 func faultOf(err error) (loader.Fault, bool) {
 	var (
 		lost       *lostError
-		part       *partlyError
+		partial    *partialError
 		server     *serverError
-		spent      *spentError
-		broken     *brokenFileError
-		missing    *missingFileError
+		noRows     *noRowsError
+		file       *fileError
 		unreadable *unreadableError
 	)
 	store, ofStore := objstore.FaultOf(err)
 	switch {
 	case errors.As(err, &lost):
-		f := loader.Fault{Hint: "it is ended or waited for before the rows are sent again"}
-		f.Class, f.SessionDead = verdict(lost.cause).Class, true
-		f.Retry = !errors.Is(err, context.Canceled)
-		return f, true
-	case errors.As(err, &part): // Resolve may find out whose rows they are, and remove them
+		return loader.Fault{
+			Verdict: loader.Verdict{Class: verdict(lost.cause).Class, SessionDead: true, Retry: !errors.Is(err, context.Canceled)},
+			Hint:    "it is ended or awaited before the rows are sent again",
+		}, true
+	case errors.As(err, &partial): // Resolve may find out whose rows they are, and delete them
 		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassRows, Retry: true}}, true
 	case ofStore:
 		return store, true
 	case errors.As(err, &server):
 		return server.fault(), true
-	case errors.As(err, &spent):
-		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: spent.again}}, true
-	case errors.As(err, &broken), errors.As(err, &missing):
+	case errors.As(err, &noRows):
+		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: noRows.retry}}, true
+	case errors.As(err, &file):
 		return loader.Fault{Verdict: loader.Again(loader.ClassConnection)}, true
-	case errors.Is(err, errLeft):
+	case errors.Is(err, errSessionEnded):
 		return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true
 	case loader.Ended(err):
 		return loader.Fault{}, false
@@ -98,10 +92,10 @@ func faultOf(err error) (loader.Fault, bool) {
 	return loader.Fault{}, false
 }
 
-// noSpace is how the server's language prints ENOSPC; an object store or a file may have said it, under any code.
+// noSpace is how Rust prints ENOSPC. It comes from a file or an object store, under any code.
 const noSpace = "(os error 28)"
 
-// fault finds the meaning of an answer by its code; without one, by its words or by the status of HTTP.
+// fault is found by the code, or without one by the message or the status.
 func (e *serverError) fault() loader.Fault {
 	if strings.Contains(e.message, noSpace) {
 		return loader.Fault{
@@ -118,22 +112,18 @@ func (e *serverError) fault() loader.Fault {
 	if f, listed := faults().Message(e.message); listed {
 		return f
 	}
-	if f, listed := faults().Code("HTTP-" + strconv.Itoa(e.status)); listed {
-		return f
-	}
-	return statusFault(e.status)
-}
-
-// statusFault is for an answer without a code: the status of HTTP tells.
-func statusFault(status int) loader.Fault {
-	f := loader.Fault{Verdict: loader.Refused(loader.ClassOther)}
+	f, listed := faults().Code("HTTP-" + strconv.Itoa(e.status))
 	switch {
-	case status >= http.StatusInternalServerError:
-		f.Verdict = loader.Verdict{Class: loader.ClassOther, Retry: true}
-	case status < http.StatusMultipleChoices: // a failure without a code or a word
-		f.Verdict = loader.Verdict{Class: loader.ClassOther}
-	case status < http.StatusBadRequest:
-		f.Hint = "something in between redirects: name the server itself"
+	case listed:
+	case e.status >= http.StatusInternalServerError:
+		f.Class, f.Retry = loader.ClassOther, true
+	case e.status < http.StatusMultipleChoices: // a failure without code or message
+		f.Class = loader.ClassOther
+	default:
+		f.Verdict = loader.Refused(loader.ClassOther)
+		if e.status < http.StatusBadRequest {
+			f.Hint = "something in between redirects: name the server itself"
+		}
 	}
 	return f
 }
@@ -144,16 +134,14 @@ func is(err error, code int) bool {
 	return errors.As(err, &server) && server.code == code
 }
 
-// Codes that the code itself asks for, under the server's names.
+// Codes that this package looks for, under the server's names.
 const (
-	unknownDatabase       = 1003
-	duplicatedUpsertFiles = 2014
-	storageUnsupported    = 3902
+	permissionDenied   = 1063
+	storageUnsupported = 3902
 )
 
 // faults lists the server's codes (databend, src/common/exception/src/exception_code.rs). An error of the meta service
-// or of the storage can come after a commit, so nobody knows whether it took effect; nor does anybody of a code that is
-// not listed.
+// or of the storage may come after a commit, so whether the rows are in is unknown, as with a code that is not listed.
 func faults() loader.Faults {
 	return loader.Faults{
 		{Codes: "2014", Verdict: loader.Again(loader.ClassLock),
@@ -194,7 +182,7 @@ func faults() loader.Faults {
 			Hint: "a file is gone from the stage or the object store since it was put there"},
 		// IllegalGrant, ManagementModePermissionDenied, PermissionDenied, NeedChangePasswordDenied
 		{Codes: "1061 1062 1063 1066", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database if it is to be made"},
+			Hint: "the user needs INSERT and SELECT on the table, and CREATE on its database to create it"},
 		// StagePermissionDenied, StoragePermissionDenied
 		{Codes: "2506 3002", Verdict: loader.Refused(loader.ClassPermission),
 			Hint: "creating a stage takes the SUPER privilege; --method streaming-load needs no stage"},
@@ -216,19 +204,18 @@ func faults() loader.Faults {
 		// UnknownVariable, WrongValueForVariable
 		{Codes: "1002 1005 1007 1008 1028 1065 1074 1075 2505 2507 2508 2801 2803 3902",
 			Verdict: loader.Refused(loader.ClassOther)},
-		// Of HTTP.
 		{Codes: "HTTP-401 HTTP-403", Verdict: loader.Refused(loader.ClassPermission), Hint: "check user and password"},
 		{Codes: "HTTP-404 HTTP-405", Verdict: loader.Refused(loader.ClassMissing), Hint: "is this Databend's HTTP port?"},
 		{Codes: "HTTP-429", Verdict: loader.Again(loader.ClassThrottled),
 			Hint: "the server asks for fewer sessions: use fewer workers"},
-		// An object store's, of requests that get into each other's way: "please try again".
+		// An object store's, for requests that conflict: "please try again".
 		{Codes: "HTTP-409", Verdict: loader.Again(loader.ClassLock)},
 		{Codes: "HTTP-413", Verdict: loader.Refused(loader.ClassTooLarge),
 			Hint: "a proxy bounds the length of bodies: lower --batch-bytes"},
-		// Streaming loads have words, and the status in the place of the code.
+		// Streaming loads have a message, and the status in place of the code.
 		{Words: []string{"failed to upgrade session"}, Verdict: loader.Again(loader.ClassThrottled),
 			Hint: "max_active_sessions of the server is reached: use fewer workers"},
-		// The rows were sent and the statement ran: also an error of the commit, whose outcome may be open, says so.
+		// The statement ran: errors of the commit, whose outcome is unknown, look the same.
 		{Words: []string{"query execution failed"}, Verdict: loader.Verdict{Class: loader.ClassData}},
 	}
 }

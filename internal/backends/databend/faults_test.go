@@ -145,8 +145,8 @@ func TestALateDeletion(t *testing.T) {
 	state, err := db.State()
 	require.NoError(t, err)
 	deletion := statements{state.Statements}.deleteRows(keysOf(ref))
-	m := marks{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
-	_, err = db.run(t.Context(), statement{sql: deletion, marks: m}, nil)
+	m := tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
+	_, err = db.run(t.Context(), statement{sql: deletion, tags: m}, nil)
 	require.NoError(t, err)
 	require.Len(t, f.Rows("t"), 3)
 }
@@ -225,10 +225,10 @@ func TestGraceDoesNotAddUp(t *testing.T) {
 	db, _ := f.open(t, streamingLoad, func(t *loader.Target) {
 		t.Hosts = append(t.Hosts, strings.TrimPrefix(other.URL, "http://"))
 	})
-	db.grace = pollEvery / 2
-	ids := queryIDs(ofBatch, testBatch(1).ID, 1)
+	db.grace = pollInterval / 2
+	ids := queryIDs(batchKind, testBatch(1).ID, 1)
 	for _, server := range []*fake{f, other} {
-		server.on(selectAtWork(ids), say(result([]any{"s1"})))
+		server.on(selectProcesses(ids), say(result([]any{"s1"})))
 		server.on("KILL QUERY", say(result()))
 		server.on("SELECT COUNT(*)", say(result([]any{"0"})))
 	}
@@ -272,8 +272,8 @@ func TestRowsOfOthersStay(t *testing.T) {
 func TestAPartUnderATakenLabel(t *testing.T) {
 	f := standin.New(standin.Options{})
 	db, s := openStandIn(t, f, streamingLoad)
-	label := label(db.plan.name, ofBatch, testBatch(1).ID)
-	_, err := db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES (6, 'a')", marks: marks{label: label}}, nil)
+	label := label(db.plan.name, batchKind, testBatch(1).ID)
+	_, err := db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES (6, 'a')", tags: tags{label: label}}, nil)
 	require.NoError(t, err)
 	_, err = s.Load(t.Context(), testBatch(2))
 	require.ErrorContains(t, err, "1 rows with keys 6 to 8")

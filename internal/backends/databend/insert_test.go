@@ -62,7 +62,7 @@ func TestInsertOfAPresignedUpload(t *testing.T) {
 		"copy_options": map[string]any{"purge": "true"},
 	}, inserts[0].attachment)
 	require.Equal(t, "terapush:r-1:db.t:2", inserts[0].header.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-	require.Equal(t, queryID(ofBatch, batch.ID{Run: "r-1", Number: 2}, 2), inserts[0].header.Get("X-DATABEND-QUERY-ID"))
+	require.Equal(t, queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 2), inserts[0].header.Get("X-DATABEND-QUERY-ID"))
 	require.Empty(t, f.asked("REMOVE"), "the server removes what it has loaded")
 }
 

@@ -7,50 +7,48 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// There are three ways to stop what an earlier attempt has started:
+// killGrace is how long to wait for a streaming load that the server has agreed to kill. What is listed after that is
+// a request that waits for a client which is gone, until the server's kernel closes the connection; its statement is
+// killed and commits nothing. This trusts that a commit that was running when the server agreed is over by then: it
+// writes one snapshot, which takes about a second.
 //
-//   - cancel asks /v1/query to end a query, which any user may ask of his own; it knows no streaming load;
-//   - kill says KILL QUERY to the sessions that the list of processes shows, and does not wait;
-//   - end does both on every host, and waits until the list shows none.
-
-// killGrace is how long to wait for the query of a streaming load that the server has agreed to kill. What stays
-// listed longer is the request that waits for a client which is gone, and would do so until the server's kernel gives
-// up the connection; killed, its statement commits nothing when the rows end. This trusts that a commit which was
-// under way when the server agreed is over by then: it writes one snapshot, which takes a second or so.
-//
-// An INSERT and a COPY have their rows, so one that is still listed may be committing, however long that takes, and
-// is waited for to the end.
+// An INSERT and a COPY have all their rows, so one that is still listed may be committing, however long that takes, and
+// is awaited to the end.
 const killGrace = 20 * time.Second
 
-// endAttempts ends the queries of the attempts 1 … attempt, and of the removals that may have followed each of them.
+// pollInterval is the pause between two listings of the running queries.
+const pollInterval = 100 * time.Millisecond
+
+// endAttempts ends the queries of the attempts 1 … attempt, and of the deletions that may have followed each of them.
 func (l *opened) endAttempts(ctx context.Context, k kind, id batch.ID, attempt int) error {
 	if l.plan.method.Name != streamingLoad {
-		return l.end(ctx, queryIDs(k, id, attempt), 0)
+		return l.endQueries(ctx, queryIDs(k, id, attempt), 0)
 	}
-	if err := l.end(ctx, queryIDs(k, id, attempt), l.grace); err != nil {
+	if err := l.endQueries(ctx, queryIDs(k, id, attempt), l.grace); err != nil {
 		return err
 	}
 	var removals []string
-	for try := range maxRemovals {
-		removals = append(removals, queryIDs(removal(try+1), id, attempt)...)
+	for n := range maxRemovals {
+		removals = append(removals, queryIDs(removalKind(n+1), id, attempt)...)
 	}
-	return l.end(ctx, removals, 0)
+	return l.endQueries(ctx, removals, 0)
 }
 
-// end ends queries on all hosts and waits until none of them is left. One that a server has agreed to kill is waited
-// for as long as grace, or as long as it takes with a grace of 0.
+// endQueries ends queries on all hosts and waits until no host lists one of them. A query that a server has agreed to
+// kill is awaited for as long as grace; a grace of 0 is forever.
 //
-// A host that cannot be reached is passed over if another one has shown its list. This trusts that nothing runs on a
-// host where nobody listens, or that the other host lists it: a list is that of all nodes of a warehouse. Hosts of
-// separate warehouses that only this machine is cut off from are where that ends; the label is what is left there.
-func (l *opened) end(ctx context.Context, ids []string, grace time.Duration) error {
-	e := ending{ids: ids, grace: grace, agreed: make(map[string]time.Time)}
+// A host that cannot be reached is skipped if another one has shown its list. This trusts that nothing runs on a host
+// where nobody listens, or that the other host lists it: a list covers all nodes of a warehouse. It fails for hosts of
+// separate warehouses that only this machine is cut off from; there only the label protects.
+func (l *opened) endQueries(ctx context.Context, ids []string, grace time.Duration) error {
+	agreed := make(map[string]time.Time) // to be killed, by session: one for all hosts, which list the same
 	var down []error
 	for _, n := range l.hosts {
-		err := n.end(ctx, e)
+		err := n.endQueries(ctx, ids, grace, agreed)
 		switch {
 		case unreachable(err) && ctx.Err() == nil:
 			down = append(down, fmt.Errorf("%s: %w", n.address, err))
@@ -62,56 +60,45 @@ func (l *opened) end(ctx context.Context, ids []string, grace time.Duration) err
 		return failed("end earlier attempts", errors.Join(down...))
 	}
 	for _, err := range down {
-		l.log.Warn("a host cannot be reached; another lists what is at work", "error", err)
+		l.log.Warn("a host cannot be reached; another lists the running queries", "error", err)
 	}
 	return nil
 }
 
-// ending is queries that are to end.
-type ending struct {
-	ids    []string
-	grace  time.Duration
-	agreed map[string]time.Time // when a server first agreed to kill, by session: one for all hosts, which list the same
-}
-
-// pollEvery is the pause between two looks at the queries that are at work.
-const pollEvery = 100 * time.Millisecond
-
-func (n *node) end(ctx context.Context, e ending) error {
-	for _, id := range e.ids {
+func (n *node) endQueries(ctx context.Context, ids []string, grace time.Duration, agreed map[string]time.Time) error {
+	for _, id := range ids {
 		if err := n.cancel(ctx, id); err != nil {
 			return err
 		}
 	}
 	for {
-		at, err := n.atWork(ctx, e.ids)
+		sessions, err := n.running(ctx, ids)
 		if err != nil {
 			return err
 		}
-		waiting := false
-		for _, session := range at {
-			// Who may not kill can wait: the query ends by itself, or ctx does.
+		wait := false
+		for _, session := range sessions {
+			// A user who may not kill can wait: the query ends by itself, or ctx does.
 			_, err := n.run(ctx, statement{sql: killQuery(session)}, nil)
-			if _, known := e.agreed[session]; err == nil && !known {
-				e.agreed[session] = time.Now()
+			if agreed[session].IsZero() && err == nil {
+				agreed[session] = time.Now()
 			}
-			when, agreed := e.agreed[session]
-			waiting = waiting || !agreed || e.grace == 0 || time.Since(when) < e.grace
+			since := agreed[session]
+			wait = wait || since.IsZero() || grace == 0 || time.Since(since) < grace
 		}
-		if !waiting {
+		if !wait {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("a query is still at work: %w", ctx.Err())
-		case <-time.After(pollEvery):
+		if err := sqlload.Wait(ctx, pollInterval); err != nil {
+			return fmt.Errorf("a query is still running: %w", err)
 		}
 	}
 }
 
-func (n *node) kill(ctx context.Context, ids []string) error {
-	at, err := n.atWork(ctx, ids)
-	for _, session := range at {
+// kill kills a query without waiting for its end.
+func (n *node) kill(ctx context.Context, id string) error {
+	sessions, err := n.running(ctx, []string{id})
+	for _, session := range sessions {
 		_, failed := n.run(ctx, statement{sql: killQuery(session)}, nil)
 		err = errors.Join(err, failed)
 	}
@@ -120,8 +107,8 @@ func (n *node) kill(ctx context.Context, ids []string) error {
 
 func killQuery(session string) string { return "KILL QUERY " + literal(session) }
 
-// cancel ends a query of /v1/query. A node that knows no such query, which is the rule, answers with 404; one that
-// knows it keeps it for a minute after its end.
+// cancel ends a query of /v1/query, which users may do to their own; it does not reach streaming loads. A node keeps a
+// query for a minute after its end, and answers 404 if it has none of this id.
 func (n *node) cancel(ctx context.Context, id string) error {
 	r, err := n.request(ctx, http.MethodGet, cancelPath(id))
 	if err != nil {
@@ -140,16 +127,17 @@ func (n *node) cancel(ctx context.Context, id string) error {
 
 func cancelPath(id string) string { return "/v1/query/" + id + "/kill" }
 
-// atWork lists the sessions whose query is one of these, on all nodes of the warehouse: also those of streaming loads,
-// which /v1/query knows nothing of, and those that wait for a slot.
-func (n *node) atWork(ctx context.Context, ids []string) (sessions []string, err error) {
-	_, err = n.run(ctx, statement{sql: selectAtWork(ids)}, func(row [][]byte) error {
-		sessions = append(sessions, string(row[0]))
-		return nil
-	})
+// running lists the sessions that run one of the queries, on all nodes of the warehouse, with streaming loads and
+// queries that wait for a slot.
+func (n *node) running(ctx context.Context, ids []string) ([]string, error) {
+	rows, err := sqlload.Rows(ctx, conn{run: n.run}, selectProcesses(ids))
+	sessions := make([]string, len(rows))
+	for i, row := range rows {
+		sessions[i] = row[0]
+	}
 	return sessions, err
 }
 
-func selectAtWork(ids []string) string {
+func selectProcesses(ids []string) string {
 	return "SELECT id FROM system.processes WHERE current_query_id IN (" + literals(ids) + ")"
 }

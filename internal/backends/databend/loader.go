@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -29,14 +30,14 @@ type opened struct {
 	server loader.Server
 	caps   loader.Caps
 	store  *objstore.Store // nil without --via
-	labels labels
-	files  files // where batches are stored; nil before Prepare, and unless the contract is staged
+	labels *labels
+	files  files // of a staged contract; nil before Prepare
 
-	sessions atomic.Uint64 // how many were opened: whose host is next
-	moved    atomic.Uint64 // how often control went on to the next host
+	sessions     atomic.Uint64 // opened so far: selects the next one's host
+	skippedHosts atomic.Uint64 // how often control statements went on to the next host
 }
 
-// Open asks the first host what it is, and whether it takes what the method will send.
+// Open connects to the first host and checks that it takes what the method sends.
 func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
 	p, err := planOf(t)
 	if err != nil {
@@ -44,10 +45,15 @@ func (d Driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (lo
 	}
 	l := &opened{
 		plan: p, clients: &clients{deps: deps, mode: p.tls}, grace: cmp.Or(d.grace, killGrace),
-		log: deps.Log, caps: p.method.Caps,
+		log: deps.Log, caps: p.method.Caps, labels: newLabels(),
 	}
 	l.Table = &sqlload.Table{
-		Name: t.Table, Catalog: catalog{l}, Connect: l.control(statement{}), Failed: failedBefore, Classify: d.Classify,
+		Name: p.name.table, Catalog: catalog{l}, Connect: l.connect(statement{}), Failed: failedBefore,
+		Classify: func(err error) loader.Verdict {
+			v := verdict(err)
+			v.SessionDead = v.SessionDead || unreachable(err) // no host could be reached
+			return v
+		},
 	}
 	if err := l.open(ctx, t, deps); err != nil {
 		_ = l.Close()
@@ -72,58 +78,51 @@ func (l *opened) open(ctx context.Context, t loader.Target, deps loader.Deps) (e
 	return err
 }
 
-// What decides speed, beside max_running_queries, which is a node's configuration and no setting.
+// The settings that decide speed. max_running_queries is in a node's configuration.
 const (
 	selectSettings = "SELECT name, value FROM system.settings WHERE name IN ('input_read_buffer_size', " +
 		"'load_file_metadata_expire_hours', 'max_threads', 'statement_queued_timeout_in_seconds')"
-	selectRunning = "SELECT value FROM system.configs WHERE `group` = 'query' AND name = 'max_running_queries'"
+	selectMaxRunning = "SELECT value FROM system.configs WHERE `group` = 'query' AND name = 'max_running_queries'"
 )
 
 // probeServer reads version and settings.
 func (l *opened) probeServer(ctx context.Context, t loader.Target) error {
-	version, err := l.value(ctx, "SELECT version()")
+	version, err := l.rows(ctx, "SELECT version()")
 	if err != nil {
 		return err
 	}
-	l.server = loader.Server{
-		Product: "Databend", Version: strings.TrimPrefix(version, "Databend Query "), Endpoint: l.host().address,
+	if len(version) != 1 {
+		return errors.New("the answer to SELECT version() has no row: is this Databend?")
 	}
-	if l.server.Settings, err = l.settings(ctx, selectSettings); err != nil {
+	l.server = loader.Server{
+		Product: "Databend", Version: strings.TrimPrefix(version[0][0], "Databend Query "), Endpoint: l.host().address,
+		Settings: make(map[string]string),
+	}
+	settings, err := l.rows(ctx, selectSettings)
+	if err != nil {
 		return err
+	}
+	for _, row := range settings {
+		l.server.Settings[row[0]] = row[1]
 	}
 	for _, s := range t.Settings {
 		l.server.Settings[s.Name] = s.Value
 	}
-	if !l.caps.Staged { // uploads take no slot of the query queue
-		l.caps.MaxInFlight = len(l.hosts) * l.maxRunning(ctx)
+	if l.caps.Staged { // uploads take no slot of the query queue
+		return nil
+	}
+	// Not every user may read configurations, and hosted servers hide them. Then no limit is assumed: behind a balancer
+	// may be any number of nodes. 0 is unlimited.
+	if found, err := l.rows(ctx, selectMaxRunning); err == nil && len(found) == 1 {
+		if n, err := strconv.Atoi(found[0][0]); err == nil && n >= 0 {
+			l.server.Settings["max_running_queries"] = found[0][0]
+			l.caps.MaxInFlight = len(l.hosts) * n
+		}
 	}
 	return nil
 }
 
-// settings reads pairs of name and value.
-func (l *opened) settings(ctx context.Context, query string) (map[string]string, error) {
-	found, err := l.rows(ctx, query)
-	all := make(map[string]string, len(found))
-	for _, row := range found {
-		all[row[0]] = row[1]
-	}
-	return all, err
-}
-
-// maxRunning is max_running_queries, how many queries a node runs at a time; 0 is no bound. Not everybody may read
-// configurations, and hosted servers hide them: then no bound is known either, since behind a balancer may be any
-// number of nodes.
-func (l *opened) maxRunning(ctx context.Context) int {
-	text, err := l.value(ctx, selectRunning)
-	n, notANumber := strconv.Atoi(text)
-	if err != nil || notANumber != nil || n < 0 {
-		return 0
-	}
-	l.server.Settings["max_running_queries"] = text
-	return n
-}
-
-// probeMethod finds out before anything is made whether the server takes what the method sends.
+// probeMethod checks before anything is created that the server takes what the method sends.
 func (l *opened) probeMethod(ctx context.Context) error {
 	switch {
 	case l.plan.method.Name == streamingLoad:
@@ -136,7 +135,7 @@ func (l *opened) probeMethod(ctx context.Context) error {
 	return nil
 }
 
-// Server returns what was found.
+// Server returns version and settings of the server.
 func (l *opened) Server() loader.Server {
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
@@ -146,7 +145,7 @@ func (l *opened) Server() loader.Server {
 // Caps are those of the method on this server.
 func (l *opened) Caps() loader.Caps { return l.caps }
 
-// Close drops the stage of a run, if there is one, and closes the idle connections.
+// Close drops the run's stage and closes the idle connections.
 func (l *opened) Close() error {
 	var err error
 	if l.files != nil {
@@ -159,43 +158,38 @@ func (l *opened) Close() error {
 	return err
 }
 
-// Prepare makes the table, or checks the one that is there, and for a staged contract the stage. What needs privileges
-// comes before anything is made or dropped.
-//
-// Databend has no primary keys and needs no claim table: Preparation.PrimaryKey means nothing here.
+// Prepare creates or checks the table, and the stage of a staged contract. What takes privileges comes before anything
+// is created or dropped. Databend has no primary keys, so Preparation.PrimaryKey means nothing here.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	l.files = nil
 	if p.Contract.Staged() {
 		l.files = l.filesOf(p)
 	}
-	if !p.Silent {
-		if err := l.tryProcesses(ctx, p); err != nil {
-			return loader.Table{}, err
-		}
-		if l.files != nil {
-			if _, err := l.files.stage(ctx); err != nil {
-				return loader.Table{}, failedBefore("make the stage", err)
-			}
-		}
-	}
-	t, err := l.Table.Prepare(ctx, p)
 	if p.Silent {
-		t.Name = l.plan.name.String()
+		_, err := l.Table.Prepare(ctx, p)
+		return loader.Table{Name: l.plan.name.String()}, err
 	}
-	return t, err
+	if err := l.probeProcesses(ctx, p); err != nil {
+		return loader.Table{}, err
+	}
+	if l.files != nil {
+		if _, err := l.files.stage(ctx); err != nil {
+			return loader.Table{}, failedBefore("create the stage", err)
+		}
+	}
+	return l.Table.Prepare(ctx, p)
 }
 
-// tryProcesses asks once for what a lost answer makes necessary later, when it is too late to find out that the right
-// to it is missing.
-func (l *opened) tryProcesses(ctx context.Context, p loader.Preparation) error {
+// probeProcesses checks that the user may read the list of processes, which Resolve needs after a lost answer.
+func (l *opened) probeProcesses(ctx context.Context, p loader.Preparation) error {
 	if p.Contract.Dedup != loader.DedupKey {
 		return nil
 	}
-	err := l.exec(ctx, selectAtWork(queryIDs(ofBatch, batch.ID{Run: p.Run}, 1)))
+	err := l.exec(ctx, selectProcesses(queryIDs(batchKind, batch.ID{Run: p.Run}, 1)))
 	if err == nil {
 		return nil
 	}
-	return &loader.Error{Op: "look at the list of processes", Applied: loader.No, Err: err,
-		Hint: "before a batch is sent again its earlier queries are looked for in system.processes: " +
-			"allow the user to read it, or take --delivery at-least-once"}
+	return &loader.Error{Op: "read the list of processes", Applied: loader.No, Err: err,
+		Hint: fmt.Sprintf("before a batch is sent again, its earlier queries are looked for in system.processes: "+
+			"allow user %s to read it, or take --delivery at-least-once", l.plan.user)}
 }

@@ -80,6 +80,23 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// As on other databases, the name of a table is enough, however --table was written.
+func TestNameOfATableThatMayBeDropped(t *testing.T) {
+	for _, name := range []string{"t", "db.t"} {
+		f := newFake(t)
+		f.on("SELECT table_id", say(result([]any{"7", "FUSE", ""})))
+		f.on("TRUNCATE TABLE `db`.`t`", say(result()))
+		target := f.target(insertNoPresign)
+		target.Table = "db.t"
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		p := preparation(insertNoPresign)
+		p.Create, p.MayDrop = loader.CreateTruncate, name
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+	}
+}
+
 // What a lost answer makes necessary is tried before anything is made.
 func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	f := newFake(t)
@@ -102,14 +119,14 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 
 func TestServer(t *testing.T) {
 	f := newFake(t)
-	f.on(selectRunning, say(failure(1063, "not allowed")))
+	f.on(selectMaxRunning, say(failure(1063, "not allowed")))
 	db, _ := f.open(t, streamingLoad, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}} })
 	require.Equal(t, loader.Server{
 		Product: "Databend", Version: "v1.2.900", Endpoint: f.target("").Hosts[0], Settings: map[string]string{"max_threads": "2"},
 	}, db.Server())
 	require.Zero(t, db.Caps().MaxInFlight, "no bound is known")
 	for said, want := range map[string]int{"0": 0, "3": 3} {
-		f.on(selectRunning, say(result([]any{said})))
+		f.on(selectMaxRunning, say(result([]any{said})))
 		db, _ := f.open(t, streamingLoad)
 		require.Equal(t, want, db.Caps().MaxInFlight, said)
 	}

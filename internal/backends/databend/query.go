@@ -15,25 +15,12 @@ import (
 // statement is one SQL statement for /v1/query.
 type statement struct {
 	sql string
-	marks
+	tags
 	attachment *attachment
-	pageRows   int64 // most rows of the result in one answer; 0: the server's default of 10,000
+	pageRows   int64 // most rows in one answer; 0: the server's default of 10,000
 }
 
-// marks are what makes a statement findable: see marks.go. Without them the server makes up an id of its own.
-type marks struct{ label, queryID string }
-
-func (m marks) set(h http.Header) {
-	if m.label != "" {
-		h.Set("X-DATABEND-DEDUPLICATE-LABEL", m.label)
-	}
-	if m.queryID != "" {
-		h.Set("X-DATABEND-QUERY-ID", m.queryID)
-	}
-}
-
-// queryRequest asks for a statement. It is what of the protocol is used here; see the package's comment for why it is
-// not the official driver's.
+// queryRequest is the part of the protocol that is used here.
 type queryRequest struct {
 	SQL        string          `json:"sql"`
 	Session    json.RawMessage `json:"session"`
@@ -50,21 +37,21 @@ type attachment struct {
 	Copy     map[string]string `json:"copy_options"`
 }
 
-// sessionState is what a request brings along, since nothing is kept on the server.
+// sessionState is sent with every request: the server keeps none.
 type sessionState struct {
 	Database       string            `json:"database"`
 	Role           string            `json:"role,omitempty"`
-	SecondaryRoles *[]string         `json:"secondary_roles,omitempty"` // empty: the role named and no other
+	SecondaryRoles *[]string         `json:"secondary_roles,omitempty"` // empty: only Role
 	Settings       map[string]string `json:"settings"`
 }
 
 // queryPage is one answer about a statement.
 type queryPage struct {
-	Node  string       `json:"node_id"`
-	State string       `json:"state"`
-	Error *serverWords `json:"error"`
-	Data  [][]*string  `json:"data"` // nil is NULL
-	Stats *struct {
+	Node  string      `json:"node_id"`
+	State string      `json:"state"`
+	Error *wireError  `json:"error"`
+	Data  [][]*string `json:"data"` // nil is NULL
+	Stats struct {
 		Written struct {
 			Rows int64 `json:"rows"`
 		} `json:"write_progress"`
@@ -73,47 +60,35 @@ type queryPage struct {
 	Final string `json:"final_uri"`
 }
 
-// last reports whether there is nothing more to come: the end of the pages is none.
-func (p *queryPage) last() bool { return p.Next == "" || strings.HasSuffix(p.Next, "/final") }
-
-func (p *queryPage) rows(each func(row [][]byte) error) error {
-	for _, values := range p.Data {
-		row := make([][]byte, len(values))
-		for i, v := range values {
-			if v != nil {
-				row[i] = []byte(*v)
-			}
-		}
-		if err := each(row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// run sends a statement, calls each for every row of its result, until that returns an error, and returns how many rows
-// the server says it wrote. A nil value is NULL; each may be nil.
+// run sends a statement, calls each for every row of the result until it returns an error, and returns the number of
+// rows that the server has written. A nil value is NULL; each may be nil.
 func (n *node) run(ctx context.Context, s statement, each func(row [][]byte) error) (written int64, err error) {
 	page, err := n.start(ctx, s)
 	for {
 		if err != nil {
 			return written, err
 		}
-		if page.Stats != nil {
-			written = page.Stats.Written.Rows
-		}
-		if each != nil {
-			if err := page.rows(each); err != nil {
+		written = max(written, page.Stats.Written.Rows)
+		for _, values := range page.Data {
+			if each == nil {
+				break
+			}
+			row := make([][]byte, len(values))
+			for i, v := range values {
+				if v != nil {
+					row[i] = []byte(*v)
+				}
+			}
+			if err := each(row); err != nil {
 				return written, err
 			}
 		}
-		if page.last() {
+		if page.Next == "" || strings.HasSuffix(page.Next, "/final") {
 			break
 		}
-		page, err = n.page(ctx, page)
+		page, err = n.nextPage(ctx, page)
 	}
-	// The server lets go of the result at once instead of after a minute. Its answer means nothing.
-	if page.Final != "" {
+	if page.Final != "" { // the server frees the result now, not after a minute; its answer means nothing
 		if r, err := n.request(ctx, http.MethodGet, page.Final); err == nil {
 			_, _ = n.http.Do(r)
 		}
@@ -135,22 +110,22 @@ func (n *node) start(ctx context.Context, s statement) (*queryPage, error) {
 	r.Header.Set("Content-Type", "application/json")
 	s.set(r.Header)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return n.answer(r)
+	return n.query(r)
 }
 
-// lostError is the end of the answers about a statement that was running: the server may refuse to say more, because of
-// a limit, a password that was changed or a balancer that asks another node, and still finish the statement.
+// lostError says that a running statement cannot be followed: the server refuses to answer, because of a limit, a
+// changed password or a balancer that asks another node, and may still finish the statement.
 type lostError struct{ cause error }
 
 func (e *lostError) Error() string {
-	return "the statement was running, and what became of it cannot be asked: " + e.cause.Error()
+	return "the statement was running, and its outcome cannot be asked for: " + e.cause.Error()
 }
 
 func (e *lostError) Unwrap() error { return e.cause }
 
-// page asks for what comes next. Only the node that runs the query knows it, and a balancer may lie in between. An
-// error of the statement itself is a serverError as from start, everything else a lostError.
-func (n *node) page(ctx context.Context, last *queryPage) (*queryPage, error) {
+// nextPage returns the next answer, from the node that runs the query, which a balancer may hide. An error of the
+// statement is a serverError, as from start; every other error is a lostError.
+func (n *node) nextPage(ctx context.Context, last *queryPage) (*queryPage, error) {
 	r, err := n.request(ctx, http.MethodGet, last.Next)
 	if err != nil {
 		return nil, &lostError{err}
@@ -158,7 +133,7 @@ func (n *node) page(ctx context.Context, last *queryPage) (*queryPage, error) {
 	if last.Node != "" {
 		r.Header.Set("X-DATABEND-STICKY-NODE", last.Node)
 	}
-	next, err := n.answer(r)
+	next, err := n.query(r)
 	var ended *serverError
 	switch {
 	case errors.As(err, &ended) && ended.status == http.StatusOK:
@@ -171,18 +146,18 @@ func (n *node) page(ctx context.Context, last *queryPage) (*queryPage, error) {
 	return next, nil
 }
 
-// answer sends a request of the query protocol. A statement that fails is a status 200 with an error inside.
-func (n *node) answer(r *http.Request) (*queryPage, error) {
+// query sends a request of the query protocol. A failed statement is a status 200 with an error inside.
+func (n *node) query(r *http.Request) (*queryPage, error) {
 	answer, err := n.http.Do(r)
 	if err != nil {
 		return nil, err
 	}
 	page := new(queryPage)
-	if err := read(answer, page); err != nil {
+	if err := parse(answer, page); err != nil {
 		return nil, err
 	}
 	if page.Error != nil {
-		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: page.Error.said()}
+		return nil, &serverError{status: http.StatusOK, code: page.Error.Code, message: page.Error.text()}
 	}
 	if page.State == "Failed" {
 		return nil, &serverError{status: http.StatusOK, message: "the query failed, and the server does not say why"}
@@ -190,8 +165,8 @@ func (n *node) answer(r *http.Request) (*queryPage, error) {
 	return page, nil
 }
 
-// read reads the JSON of an answer, or the error that it is.
-func read(answer *httpload.Response, into any) error {
+// parse reads the JSON of an answer with status 200; any other answer is an error.
+func parse(answer *httpload.Response, into any) error {
 	if answer.Status != http.StatusOK {
 		return refusal(answer)
 	}
@@ -201,38 +176,37 @@ func read(answer *httpload.Response, into any) error {
 	return nil
 }
 
-// serverWords is how the server describes an error.
-type serverWords struct {
+// wireError is an error in an answer.
+type wireError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// said is the message without the stack of the server's own functions, which its storage errors end with: forty lines
-// that say nothing to whoever reads the others.
-func (w serverWords) said() string {
-	said, _, _ := strings.Cut(w.Message, "\n\nBacktrace:")
-	return strings.TrimSpace(said)
+// text is the message without the forty lines of backtrace that storage errors end with.
+func (e wireError) text() string {
+	text, _, _ := strings.Cut(e.Message, "\n\nBacktrace:")
+	return strings.TrimSpace(text)
 }
 
-// maxWords is how much of an answer an error repeats, in bytes.
-const maxWords = 2000
+// maxErrorText is how much of an answer an error repeats, in bytes.
+const maxErrorText = 2000
 
-// refusal is the error of an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything at all
-// when a proxy made it.
+// refusal is the error of an answer with another status than 200: {"error":{"code":…,"message":…}}, or anything that a
+// proxy sends.
 func refusal(r *httpload.Response) error {
 	var body struct {
-		Error serverWords `json:"error"`
+		Error wireError `json:"error"`
 	}
 	e := &serverError{status: r.Status}
 	if json.Unmarshal(r.Body, &body) == nil && body.Error.Message != "" {
-		e.message = body.Error.said()
-		if body.Error.Code != r.Status { // a streaming load repeats the status there
+		e.message = body.Error.text()
+		if body.Error.Code != r.Status { // streaming loads repeat the status there
 			e.code = body.Error.Code
 		}
 		return e
 	}
-	if e.message = strings.TrimSpace(string(r.Body)); len(e.message) > maxWords {
-		e.message = strings.ToValidUTF8(e.message[:maxWords], "") + "…"
+	if e.message = strings.TrimSpace(string(r.Body)); len(e.message) > maxErrorText {
+		e.message = strings.ToValidUTF8(e.message[:maxErrorText], "") + "…"
 	}
 	return e
 }

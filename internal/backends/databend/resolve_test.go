@@ -16,13 +16,13 @@ func TestResolveEndsEveryAttemptAndThenLooks(t *testing.T) {
 	f := newFake(t)
 	db, _ := f.open(t, streamingLoad)
 	ref := loader.RefOf(testBatch(2))
-	ids := queryIDs(ofBatch, ref.ID, 2)
+	ids := queryIDs(batchKind, ref.ID, 2)
 	var order []string
 	for _, id := range ids {
 		f.routes["/v1/query/"+id+"/kill"] = func(http.ResponseWriter, *http.Request) { order = append(order, "cancel") }
 	}
 	left := 2
-	f.on(selectAtWork(ids), func(seen) string {
+	f.on(selectProcesses(ids), func(seen) string {
 		order = append(order, "look")
 		if left--; left < 0 {
 			return result()

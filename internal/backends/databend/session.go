@@ -7,15 +7,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// session is one worker's use of one node. There is nothing to connect: every request stands for itself, and idle
-// connections are kept by the node's client.
+// session is a worker's use of one node. There is nothing to connect: every request stands for itself, and the node's
+// client keeps idle connections.
 type session struct {
 	statements
 	owner    *opened
 	node     *node
 	labelled bool
-	send     func(ctx context.Context, b *batch.Batch, m marks) (rows int64, err error)
-	left     bool // an attempt was given up: what comes next goes through another session, to the next host
+	send     func(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error)
+	ended    bool // by a failed attempt: the next session is on the next host
 }
 
 // Session returns the session of one worker, on the next host.
@@ -30,7 +30,7 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 	}
 	switch l.plan.method.Name {
 	case stageLoad:
-		return &storing{s}, nil
+		return &storingSession{s}, nil
 	case insert, insertNoPresign:
 		s.send = s.insertFile
 	default:
@@ -41,35 +41,50 @@ func (l *opened) Session(_ context.Context, c loader.Contract) (loader.Session, 
 
 // Load sends the batch once.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	if s.left {
-		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: errLeft}
+	if s.ended {
+		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: errSessionEnded}
 	}
-	var m marks
+	var t tags
 	if s.labelled {
-		m = s.owner.marksOf(ofBatch, b.ID, max(b.Attempt, 1))
+		t = s.owner.tagsOf(batchKind, b.ID, b.Attempt)
 	}
-	rows, err := s.send(ctx, b, m)
+	rows, err := s.send(ctx, b, t)
 	if err != nil {
-		s.leave(err)
+		s.after(err)
 		return loader.Ack{}, failed("load", err)
 	}
 	if rows == 0 {
-		return s.owner.skipped(ctx, ofBatch, m, loader.RefOf(b))
+		return s.owner.skipped(ctx, batchKind, t, loader.RefOf(b))
 	}
 	return loader.Ack{Rows: rows}, nil
 }
 
-// leave does what an error asks of the session. A host that cannot be reached is left for the next, and no attempt has
-// to be looked for: nothing was sent.
-func (s *session) leave(err error) {
+// after ends the session where the error says so. Where the host could not be reached, nothing was sent, and the
+// session goes on with the next host.
+func (s *session) after(err error) {
 	if unreachable(err) {
-		s.node = s.owner.after(s.node)
+		s.node = s.owner.nextHost(s.node)
 	}
-	s.left = verdict(err).SessionDead
+	s.ended = verdict(err).SessionDead
 }
 
 // Close ends the session.
 func (s *session) Close() error {
-	s.left = true
+	s.ended = true
 	return nil
+}
+
+// storingSession is the session of a staged contract: it puts batches into the stage or the store.
+type storingSession struct{ *session }
+
+// Load stores the batch.
+func (s *storingSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
+	if s.ended {
+		return loader.Ack{}, &loader.Error{Op: "store", Applied: loader.No, Err: errSessionEnded}
+	}
+	if err := s.owner.files.store(ctx, s.node, b); err != nil {
+		s.after(err)
+		return loader.Ack{}, failedBefore("store", err)
+	}
+	return loader.Ack{Stored: true, Rows: b.Rows}, nil
 }

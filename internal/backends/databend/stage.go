@@ -11,22 +11,22 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// files is where the batches of a staged run lie between their upload and their COPY: a stage of the server, or an
-// object store that a stage leads to.
+// files is where the batches of a staged run lie between upload and COPY: a stage of the server, or an object store
+// that a stage leads to.
 //
-// COPY remembers the files it has loaded by their path from the root of the stage, for the table and for a day,
-// whatever stage and bucket they lay in. So the root is above the run's folder, and the path holds the run's id.
+// COPY remembers the files it has loaded into a table for a day, by their path from the root of the stage, whatever
+// stage and bucket that was. So the root is above the run's folder, and the path holds the run's id.
 type files interface {
-	// store puts a batch where COPY finds it. To put the same batch again changes nothing.
+	// store puts a batch where COPY finds it. Storing the same batch again changes nothing.
 	store(ctx context.Context, n *node, b *batch.Batch) error
-	// stage makes the stage, where there has to be one of the run's own, and returns its name.
+	// stage creates the run's own stage, if it has one, and returns its name.
 	stage(ctx context.Context) (string, error)
 	// path is a batch's file, from the root of the stage.
 	path(number int64) string
 	discard(ctx context.Context, members []loader.Ref) error
 	objects(ctx context.Context, f func(name string, number, bytes int64) error) error
-	// clean takes out of an error what must not be shown.
-	clean(err error) error
+	// redact takes secrets out of an error.
+	redact(err error) error
 	close() error
 }
 
@@ -34,107 +34,82 @@ func (l *opened) filesOf(p loader.Preparation) files {
 	if l.store != nil {
 		return newBucket(l, p)
 	}
-	return &ownStage{of: l, name: l.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
+	return &serverStage{owner: l, name: l.plan.stage, folder: folder + "/" + p.Run, format: p.Contract.Format}
 }
 
-// storing is the session of a staged contract: what it loads is in the store, and in no table.
-type storing struct{ *session }
-
-// Load stores the batch.
-func (s *storing) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	if s.left {
-		return loader.Ack{}, &loader.Error{Op: "store", Applied: loader.No, Err: errLeft}
-	}
-	if err := s.owner.files.store(ctx, s.node, b); err != nil {
-		s.leave(err)
-		return loader.Ack{}, failedBefore("store", err)
-	}
-	return loader.Ack{Stored: true, Rows: b.Rows}, nil
-}
-
-// ownStage is a stage of the server itself, reached through its nodes.
-type ownStage struct {
-	of     *opened
+// serverStage is a stage of the server, reached through its nodes.
+type serverStage struct {
+	owner  *opened
 	name   string // ~ is the user's own
 	folder string
 	format batch.Format
 }
 
-func (o *ownStage) stage(context.Context) (string, error) { return o.name, nil } // Open has looked for it
-func (o *ownStage) path(number int64) string              { return o.folder + "/" + fileName(number, o.format) }
-func (o *ownStage) clean(err error) error                 { return err }
-func (o *ownStage) close() error                          { return nil }
+func (s *serverStage) stage(context.Context) (string, error) { return s.name, nil } // Open has checked that it exists
+func (s *serverStage) path(number int64) string              { return s.folder + "/" + fileName(number, s.format) }
+func (s *serverStage) redact(err error) error                { return err }
+func (s *serverStage) close() error                          { return nil }
 
-// store uploads the batch. An earlier upload that broke may be written out later than this one, in part and under the
-// same name, as the name has to be known to whoever commits the group; so a batch that is sent again is measured. What
-// is overwritten later still, COPY's count of the rows shows.
-func (o *ownStage) store(ctx context.Context, n *node, b *batch.Batch) error {
-	path := o.path(b.ID.Number)
-	if err := n.upload(ctx, o.name, path, b); err != nil || b.Attempt <= 1 {
+// store uploads the batch. The committer has to know the name, so all attempts share it, and an earlier upload that
+// broke may be written later than this one. So a batch that is sent again is measured afterwards. A file that is
+// overwritten after that is found by COPY's count of the rows.
+func (s *serverStage) store(ctx context.Context, n *node, b *batch.Batch) error {
+	path := s.path(b.ID.Number)
+	if err := n.upload(ctx, s.name, path, b); err != nil || b.Attempt <= 1 {
 		return err
 	}
 	size := int64(-1)
-	err := o.list(ctx, path, func(name string, _, bytes int64) error {
+	err := s.list(ctx, path, func(name string, _, bytes int64) error {
 		if strings.HasSuffix(name, path) {
 			size = bytes
 		}
 		return nil
 	})
 	if err == nil && size != int64(len(b.Encoded)) {
-		err = &brokenFileError{path, size, int64(len(b.Encoded))}
+		err = &fileError{fmt.Sprintf("file %s has %d bytes in the stage, and %d were uploaded", path, size, len(b.Encoded))}
 	}
 	return err
 }
 
-// brokenFileError says that a file is not as long as what was uploaded: it can be uploaded again.
-type brokenFileError struct {
-	path       string
-	size, sent int64
-}
-
-func (e *brokenFileError) Error() string {
-	return fmt.Sprintf("file %s has %d bytes in the stage, and %d were uploaded", e.path, e.size, e.sent)
-}
-
-// discard removes the files with one statement. The pattern is matched below the folder, which is the run's.
-func (o *ownStage) discard(ctx context.Context, members []loader.Ref) error {
+// discard removes the files with one statement. The pattern is matched below the run's folder.
+func (s *serverStage) discard(ctx context.Context, members []loader.Ref) error {
 	numbers := make([]string, len(members))
 	for i, m := range members {
 		numbers[i] = fmt.Sprintf("%012d", m.ID.Number)
 	}
-	return o.of.exec(ctx, o.removeStatement(numbers))
+	return s.owner.exec(ctx, s.removeStatement(numbers))
 }
 
-func (o *ownStage) removeStatement(numbers []string) string {
-	pattern := "(" + strings.Join(numbers, "|") + ")[.]" + string(o.format)
-	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", o.name, o.folder, literal(pattern))
+func (s *serverStage) removeStatement(numbers []string) string {
+	pattern := "(" + strings.Join(numbers, "|") + ")[.]" + string(s.format)
+	return fmt.Sprintf("REMOVE @%s/%s/ PATTERN = %s", s.name, s.folder, literal(pattern))
 }
 
-func (o *ownStage) objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
-	return o.list(ctx, o.folder+"/", f)
+func (s *serverStage) objects(ctx context.Context, f func(name string, number, bytes int64) error) error {
+	return s.list(ctx, s.folder+"/", f)
 }
 
-func (o *ownStage) list(ctx context.Context, path string, f func(name string, number, bytes int64) error) error {
-	found, err := o.of.rows(ctx, o.listStatement(path))
+func (s *serverStage) list(ctx context.Context, path string, f func(name string, number, bytes int64) error) error {
+	found, err := s.owner.rows(ctx, s.listStatement(path))
 	for _, row := range found {
-		size, err := strconv.ParseInt(row[1], 10, 64)
+		size, err := sqlload.ParseNumber(row[1])
 		if err != nil {
 			return fmt.Errorf("the size of file %s: %w", row[0], err)
 		}
-		if err := f(row[0], o.number(row[0]), size); err != nil {
+		if err := f(row[0], s.number(row[0]), size); err != nil {
 			return err
 		}
 	}
 	return err
 }
 
-func (o *ownStage) listStatement(path string) string { return "LIST @" + o.name + "/" + path }
+func (s *serverStage) listStatement(path string) string { return "LIST @" + s.name + "/" + path }
 
-// number is the batch that a file holds, or −1.
-func (o *ownStage) number(name string) int64 {
+// number is the batch in a file, or −1.
+func (s *serverStage) number(name string) int64 {
 	file := name[strings.LastIndexByte(name, '/')+1:]
 	text, _, _ := strings.Cut(file, ".")
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && fileName(n, o.format) == file {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 && fileName(n, s.format) == file {
 		return n
 	}
 	return -1
@@ -148,39 +123,37 @@ func (l *opened) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	}
 	stage, err := l.files.stage(ctx)
 	if err != nil {
-		return loader.Ack{}, failedBefore("make the stage", err)
+		return loader.Ack{}, failedBefore("create the stage", err)
 	}
 	paths := make([]string, len(g.Members))
 	for i, m := range g.Members {
 		paths[i] = l.files.path(m.ID.Number)
 	}
-	var m marks
+	var t tags
 	if s.Want.Contract.Dedup == loader.DedupKey {
-		m = l.marksOf(ofGroup, g.ID, max(g.Attempt, 1))
+		t = l.tagsOf(groupKind, g.ID, g.Attempt)
 	}
 	sql := statements{s.Statements}.copyInto(stage, paths, s.Want.Contract.Format)
-	loaded, err := sqlload.Rows(ctx, conn{l, statement{marks: m}}, sql)
+	loaded, err := sqlload.Rows(ctx, conn{l.run, statement{tags: t}}, sql)
 	if err != nil {
-		return loader.Ack{}, failed("copy", l.files.clean(err))
+		return loader.Ack{}, failed("copy", l.files.redact(err))
 	}
-	if len(loaded) == 0 {
-		// The label is taken, or every file was loaded before.
-		return l.skipped(ctx, ofGroup, m, g.Ref)
+	if len(loaded) == 0 { // the label is taken, or every file was loaded before
+		return l.skipped(ctx, groupKind, t, g.Ref)
 	}
 	return checkLoaded(g, paths, loaded)
 }
 
-// checkLoaded compares the rows of every file with COPY's answer, which is File, Rows_loaded, Errors_seen,
-// First_error and First_error_line. A file that is not in it was skipped, and then nothing says whether the group as
-// a whole is in.
+// checkLoaded compares the rows of every file with COPY's answer: File, Rows_loaded, Errors_seen, First_error,
+// First_error_line. COPY has skipped a file that is not in it, and then it is unknown whether the group is in.
 func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack, error) {
 	files := make(map[string][]string, len(loaded))
 	var sum int64
 	for _, row := range loaded {
 		if len(row) < 4 {
-			return loader.Ack{}, failed("copy", &unreadableError{fmt.Errorf("COPY describes a file in %d values", len(row))})
+			return loader.Ack{}, failed("copy", &unreadableError{fmt.Errorf("COPY describes a file with %d values", len(row))})
 		}
-		n, err := strconv.ParseInt(row[1], 10, 64)
+		n, err := sqlload.ParseNumber(row[1])
 		if err != nil {
 			return loader.Ack{}, failed("copy", &unreadableError{err})
 		}
@@ -202,7 +175,7 @@ func checkLoaded(g loader.Group, paths []string, loaded [][]string) (loader.Ack,
 	}
 	return loader.Ack{}, &loader.Error{Op: "copy", Applied: loader.Unknown,
 		Err:  &loader.RowsError{Sent: g.Rows, Acknowledged: sum, Detail: wrong},
-		Hint: "a file of this name was loaded into the table within a day? look at the table's rows before going on"}
+		Hint: "was a file of this name loaded into the table within a day? check the table's rows before you resume"}
 }
 
 // Discard removes the files of a group that is in the table.
@@ -213,14 +186,14 @@ func (l *opened) Discard(ctx context.Context, g loader.Group) error {
 	return failed("remove the files", l.files.discard(ctx, g.Members))
 }
 
-// Objects lists the files of a run that still lie in the stage or the store.
+// Objects lists the files of the run that are still in the stage or the store.
 func (l *opened) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
 	s, err := l.staged()
 	if err != nil {
 		return err
 	}
 	if run != s.Want.Run {
-		return fmt.Errorf("databend: run %s was prepared, and the files of run %s are asked for", s.Want.Run, run)
+		return fmt.Errorf("databend: run %s was prepared, not run %s", s.Want.Run, run)
 	}
 	return failed("list the files", l.files.objects(ctx, f))
 }

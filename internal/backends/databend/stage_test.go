@@ -51,7 +51,7 @@ func TestStageLoadThroughTheNode(t *testing.T) {
 	require.Equal(t, "COPY INTO `db`.`t` (`id`, `s`) FROM @loads FILES = ('terapush/r-1/000000000002.csv', "+
 		"'terapush/r-1/000000000003.csv') "+fileFormat(batch.CSV)+" ON_ERROR = abort", sent.sql)
 	require.Equal(t, "terapush:r-1:db.t:group-1", sent.header.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-	require.Equal(t, queryID(ofGroup, batch.ID{Run: "r-1", Number: 1}, 4), sent.header.Get("X-DATABEND-QUERY-ID"))
+	require.Equal(t, queryID(groupKind, batch.ID{Run: "r-1", Number: 1}, 4), sent.header.Get("X-DATABEND-QUERY-ID"))
 
 	require.NoError(t, db.Discard(t.Context(), testGroup(1)))
 	require.Equal(t, "REMOVE @loads/terapush/r-1/ PATTERN = '(000000000002|000000000003)[.]csv'", f.asked("REMOVE")[0].sql)
@@ -99,7 +99,7 @@ func TestAnswersToACopy(t *testing.T) {
 		"an error in a row": {1, result(fileRow("2", "3"), []any{"terapush/r-1/000000000003.csv", "2", "1", "bad", "7"}), "", loader.Ack{},
 			loader.Verdict{Class: loader.ClassRows}, "1 errors bad"},
 		"not to be read":         {1, result([]any{"x", "many", "0", nil, nil}), "", loader.Ack{}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, "many"},
-		"another COPY meanwhile": {2, failure(duplicatedUpsertFiles, "Duplicated"), "", loader.Ack{}, loader.Verdict{Class: loader.ClassLock, Applied: loader.No, Retry: true}, "another COPY"},
+		"another COPY meanwhile": {2, failure(2014, "Duplicated"), "", loader.Ack{}, loader.Verdict{Class: loader.ClassLock, Applied: loader.No, Retry: true}, "another COPY"},
 		"an object is gone":      {1, failure(3001, "NotFound"), "", loader.Ack{}, loader.Verdict{Class: loader.ClassMissing, Applied: loader.No}, "gone from the stage"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestStageLoadThroughABucket(t *testing.T) {
 	made := f.asked("CREATE OR REPLACE STAGE")
 	require.Len(t, made, 1, "the stage is made once")
 	require.Contains(t, made[0].sql, "STAGE terapush_r_1 URL = 's3://bucket/some/prefix/' CONNECTION = (endpoint_url = 'http://")
-	require.Contains(t, made[0].sql, `secret_access_key = 'se''cr\\et+key'`)
+	require.Contains(t, made[0].sql, `secret_access_key = 'se\'cr\\et+key'`)
 	require.Contains(t, made[0].sql, "enable_virtual_host_style = 'false'")
 	// The path from the root of the stage holds the run: COPY remembers nothing else of a file.
 	require.Contains(t, f.asked(copyInto)[0].sql, "FROM @terapush_r_1 FILES = ('r-1/000000000002.csv', 'r-1/000000000003.csv')")
@@ -182,18 +182,18 @@ func TestCredentialsInNoError(t *testing.T) {
 	require.Empty(t, f.asked("DROP STAGE"), "no stage was made")
 }
 
-func TestCleanKeepsTheCode(t *testing.T) {
-	err := cleanStage(&serverError{status: 200, code: 2511, message: "secret s3cret, token t0ken, key KEY"},
+func TestRedactionKeepsTheCode(t *testing.T) {
+	err := redactStage(&serverError{status: 200, code: 2511, message: "secret s3cret, token t0ken, key KEY"},
 		objstore.Access{KeyID: "KEY", Secret: "s3cret", Token: "t0ken"})
 	require.EqualError(t, err, "server error 2511: secret ***, token ***, key ***")
 	// The server cuts what it repeats of a statement wherever it likes.
-	err = cleanStage(&serverError{status: 200, code: 1005, message: `unexpected end of line: secret_access_key = 'wJalr''XUt`},
+	err = redactStage(&serverError{status: 200, code: 1005, message: `unexpected end of line: secret_access_key = 'wJalr''XUt`},
 		objstore.Access{Secret: "wJalr'XUtnFEMI"})
 	require.EqualError(t, err, "server error 1005: unexpected end of line: secret_access_key = '***")
 	other := errors.New("reset")
-	require.Equal(t, other, cleanStage(other, objstore.Access{}))
+	require.Equal(t, other, redactStage(other, objstore.Access{}))
 	// In its own escapes it would not be found, so all of it goes.
-	err = cleanStage(&lostError{&serverError{status: 200, code: 1005, message: "  --> SQL:1:99\n1 | CREATE … CONNECTION = (secret_access_key = 'wJ\\u0061lr'"}},
+	err = redactStage(&lostError{&serverError{status: 200, code: 1005, message: "  --> SQL:1:99\n1 | CREATE … CONNECTION = (secret_access_key = 'wJ\\u0061lr'"}},
 		objstore.Access{Secret: "wJalr'XUtnFEMI"})
 	require.ErrorContains(t, err, "server error 1005:   --> SQL:1:99\n1 | CREATE … CONNECTION = (…")
 	require.NotContains(t, err.Error(), "u0061")

@@ -17,14 +17,14 @@ import (
 
 // streamingLoad sends the rows as the body of one request, once the server asks for them.
 //
-// A request whose connection breaks lies in the server's socket until somebody reads it there. If that is after Resolve
-// has looked at what is at work, nobody ends it: it would commit the part of the rows that it has, beside the attempt
-// that followed. The server (43b24ec0, streaming_load.rs) lists a query before it reads a byte of the body, and hyper
-// sends "100 Continue" when a body is first read. So no row is sent before its query is listed; and a head that comes
-// alone fails, since the form never begins. What takes longer than expectPatience, or a proxy that asks for the body by
-// itself, is as it was.
-func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, m marks) (rows int64, err error) {
-	sending, done := s.endFirst(ctx, m)
+// A request whose connection breaks stays in the server's socket until it is read there. If that is after Resolve has
+// looked at the running queries, nobody ends it, and it would commit the rows that it has, beside the next attempt. The
+// server (43b24ec0, streaming_load.rs) lists a query before it reads a byte of the body, and hyper sends "100 Continue"
+// when a body is first read. So no row is sent before its query is listed; and a head that arrives alone fails, since
+// its form never begins. A server that takes longer than expectTimeout, and a proxy that asks for the body itself, lose
+// this protection.
+func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, t tags) (rows int64, err error) {
+	sending, done := s.killOnCancel(ctx, t)
 	defer done()
 	r, err := s.node.request(sending, http.MethodPut, "/v1/streaming_load")
 	if err != nil {
@@ -34,27 +34,22 @@ func (s *session) streamingLoad(ctx context.Context, b *batch.Batch, m marks) (r
 	// Without it the database is "default", and there are no settings.
 	r.Header.Set("X-DATABEND-QUERY-CONTEXT", string(s.node.login.session))
 	r.Header.Set("Expect", "100-continue")
-	m.set(r.Header)
+	t.set(r.Header)
 	attachForm(r, b.ID.Run+"-"+fileName(b.ID.Number, b.Format), b)
 	answer, err := s.node.http.Do(r)
 	if ended := ctx.Err(); ended != nil {
-		return 0, gaveUp(ended, answer, err)
+		return 0, cancelled(ended, answer, err)
 	}
 	if err != nil {
 		return 0, err
 	}
-	return streamed(answer)
-}
-
-// streamed reads the answer to a streaming load.
-func streamed(answer *httpload.Response) (rows int64, err error) {
 	var body struct {
 		Stats *struct {
 			Rows int64 `json:"rows"`
 		} `json:"stats"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := read(answer, &body); err != nil {
+	if err := parse(answer, &body); err != nil {
 		return 0, err
 	}
 	if len(body.Error) > 0 && string(body.Error) != "null" {
@@ -66,31 +61,30 @@ func streamed(answer *httpload.Response) (rows int64, err error) {
 	return body.Stats.Rows, nil
 }
 
-// expectPatience is how long the server may take to ask for the rows. It keeps who waits for a slot waiting, which is
-// listed then, and must end since a proxy may swallow the question.
-const expectPatience = 5 * time.Second
+// expectTimeout is how long the server may take to ask for the rows: long enough for a load that waits for its slot,
+// and bounded since a proxy may swallow the question.
+const expectTimeout = 5 * time.Second
 
-// killPatience bounds the attempt to end a query before its connection is closed.
-const killPatience = 5 * time.Second
+// killTimeout bounds the attempt to kill a query before its connection is closed.
+const killTimeout = 5 * time.Second
 
-// endFirst returns the context to send with. When ctx ends, the query is ended before the connection is.
+// killOnCancel returns the context to send with. When ctx ends, the query is killed before the connection is closed.
 //
-// The server (43b24ec0, streaming_load.rs) hands the rows from the connection to the statement through a channel, and a
-// connection that breaks closes it, which to the statement is the end of the rows: it commits what has come. A query
-// that is killed commits nothing.
-func (s *session) endFirst(ctx context.Context, m marks) (sending context.Context, done func()) {
+// The server (43b24ec0, streaming_load.rs) passes the rows to the statement through a channel. A connection that breaks
+// closes the channel, which to the statement is the end of the rows: it commits those that have arrived. A query that
+// is killed commits nothing.
+func (s *session) killOnCancel(ctx context.Context, t tags) (sending context.Context, done func()) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	answered := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer cancel()
-		if m.queryID == "" {
+		if t.queryID == "" {
 			return
 		}
-		limit, enough := context.WithTimeout(sending, min(killPatience, s.owner.grace))
-		defer enough()
-		// Resolve does it again, and says when it cannot.
-		if s.node.kill(limit, []string{m.queryID}) == nil {
-			select { // a killed query answers, unless its client can no longer be heard
+		limit, release := context.WithTimeout(sending, min(killTimeout, s.owner.grace))
+		defer release()
+		if s.node.kill(limit, t.queryID) == nil { // after an error Resolve tries again
+			select { // a killed query answers, unless its client is gone
 			case <-answered:
 			case <-limit.Done():
 			}
@@ -103,20 +97,20 @@ func (s *session) endFirst(ctx context.Context, m marks) (sending context.Contex
 	}
 }
 
-// gaveUp is the error of a load whose time was over: whatever the server said to the end of its query.
-func gaveUp(ended error, answer *httpload.Response, err error) error {
+// cancelled is the error of a load whose context has ended, whatever its query has answered.
+func cancelled(ended error, answer *httpload.Response, err error) error {
 	switch {
 	case err != nil:
-		ended = fmt.Errorf("%w: %s", ended, err.Error()) // its own class would hide that time was over
+		ended = fmt.Errorf("%w: %s", ended, err.Error()) // its class would hide that the context has ended
 	case answer.Status == http.StatusOK:
-		ended = fmt.Errorf("%w, while the server said that it was done", ended)
+		ended = fmt.Errorf("%w, while the server reported success", ended)
 	default:
 		ended = fmt.Errorf("%w: %s", ended, refusal(answer).Error())
 	}
 	return &loader.Error{Op: "load", Applied: loader.Unknown, Err: ended}
 }
 
-// probeStreaming asks for the route with a request that has no statement. A server that knows it misses the statement.
+// probeStreaming sends a request without a statement. A server that has the route answers that the statement is missing.
 func (l *opened) probeStreaming(ctx context.Context) error {
 	r, err := l.host().request(ctx, http.MethodPut, "/v1/streaming_load")
 	if err != nil {

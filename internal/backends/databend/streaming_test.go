@@ -47,7 +47,7 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 		`record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, `+
 		"error_on_column_count_mismatch = true, compression = NONE)", h.Get("X-Databend-SQL"))
 	require.Equal(t, "terapush:r-1:db.t:2", h.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-	require.Equal(t, queryID(ofBatch, batch.ID{Run: "r-1", Number: 2}, 1), h.Get("X-DATABEND-QUERY-ID"))
+	require.Equal(t, queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1), h.Get("X-DATABEND-QUERY-ID"))
 	require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("root:hidden-password")), h.Get("Authorization"))
 	require.Equal(t, "w1", h.Get("X-DATABEND-WAREHOUSE"))
 	require.Equal(t, "t1", h.Get("X-DATABEND-TENANT"))
@@ -136,7 +136,7 @@ func TestSkippedByTheServer(t *testing.T) {
 		says    string
 	}{
 		"they are in":              {2, "3", loader.Ack{Rows: 3, AlreadyApplied: true}, loader.Verdict{}, ""},
-		"a first attempt":          {1, "3", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No}, "taken at the first attempt, and 3 rows"},
+		"a first attempt":          {1, "3", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No}, "is taken; 3 rows"},
 		"nothing, a first attempt": {1, "0", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No}, "start a new run"},
 		"nothing, a retry":         {2, "0", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: true}, "the next label"},
 		"a part of them":           {2, "2", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Retry: true}, "2 rows with keys 6 to 8"},
@@ -190,7 +190,7 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":{"code":400,"message":"Query execution failed: AbortedQuery"}}`)
 	}
-	id := queryID(ofBatch, batch.ID{Run: "r-1", Number: 2}, 1)
+	id := queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1)
 	f.on("SELECT id FROM system.processes WHERE current_query_id IN ('"+id+"')", say(result([]any{"session-9"})))
 	f.on("KILL QUERY 'session-9'", func(seen) string { close(killed); return result() })
 

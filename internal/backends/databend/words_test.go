@@ -27,5 +27,5 @@ func TestRefusalsOfProxiesAreShort(t *testing.T) {
 	}
 	_, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
 	require.ErrorContains(t, err, "HTTP status 401")
-	require.Less(t, len(err.Error()), 2*maxWords)
+	require.Less(t, len(err.Error()), 2*maxErrorText)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// New makes the driver.
+// New returns the driver.
 func New() loader.Driver { return driver{} }
 
 type driver struct{}
@@ -57,11 +57,13 @@ func (d driver) Open(_ context.Context, t loader.Target, _ loader.Deps) (loader.
 	return opened{}, err
 }
 
-// opened is a loader and, since it keeps nothing, its own session.
+// opened is a loader and its own session.
 type opened struct{}
 
-func (opened) Server() loader.Server { return loader.Server{Product: "discard", Endpoint: "none"} }
-func (opened) Caps() loader.Caps     { return caps() }
+func (opened) Server() loader.Server {
+	return loader.Server{Product: "discard", Endpoint: loader.NoEndpoint}
+}
+func (opened) Caps() loader.Caps { return caps() }
 
 func (opened) Prepare(context.Context, loader.Preparation) (loader.Table, error) {
 	return loader.Table{Name: "nowhere"}, nil
@@ -71,7 +73,7 @@ func (o opened) Session(context.Context, loader.Contract) (loader.Session, error
 
 func (opened) Close() error { return nil }
 
-// Load reads the body in pieces of the size that a socket is written in; of columns, which no socket takes, as well.
+// Load reads the body in pieces of the size that sockets are written in.
 func (opened) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()

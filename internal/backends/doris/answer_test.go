@@ -63,9 +63,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 		text   string
 	}{
 		"another number of rows": {labelled, 200, success("l", 9, 9, 0, 0), verdict{Class: loader.ClassRows}, "the server took 9 of 10 rows"},
-		"label replaced":         {labelled, 200, success("e3b0", 10, 10, 0, 0), verdict{Class: loader.ClassOther}, `under label "e3b0"`},
+		"label replaced":         {labelled, 200, success("e3b0", 10, 10, 0, 0), verdict{Class: loader.ClassOther}, "by e3b0"},
 		"not merged": {sent{rows: 10, group: groupSync}, 200, success("x", 10, 10, 0, 0),
-			verdict{Class: loader.ClassOther, Applied: loader.Yes}, "group commit was asked for"},
+			verdict{Class: loader.ClassOther, Applied: loader.Yes}, "did not merge"},
 		"under way":             {labelled, 200, exists("RUNNING"), verdict{Class: loader.ClassOther, Retry: true}, "Label Already Exists (RUNNING)"},
 		"second phase open":     {labelled, 200, exists("PRECOMMITTED"), verdict{Class: loader.ClassOther, Retry: true}, "PRECOMMITTED"},
 		"state missing":         {labelled, 200, exists(""), verdict{Class: loader.ClassOther, Retry: true}, "used"},

@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -13,7 +14,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// catalog asks the server about the target table.
+// catalog reads the server's catalog about the target table.
 type catalog struct{ *opened }
 
 // Plan implements sqlload.Catalog.
@@ -21,7 +22,7 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return newStatements(l.name, p.Schema).Statements
 }
 
-// from reads a table of information_schema about the target table.
+// from selects the target table in a table of information_schema.
 func (l catalog) from(table string) string {
 	return fmt.Sprintf(" FROM information_schema.%s WHERE table_schema = %s AND table_name = %s",
 		table, literal(l.name.schema), literal(l.name.table))
@@ -29,9 +30,9 @@ func (l catalog) from(table string) string {
 
 // Locate implements sqlload.Catalog.
 //
-// Partitions tell a table from another one of the same name, and from itself before a TRUNCATE: they get new ids with
-// both, and keep them under loads. Tables whose partitions come and go by themselves, with the rows (AUTO) or with
-// the days (dynamic), have the creation time only, and so has one that may not be looked at.
+// The ids of the partitions identify a table: another one of the same name has others, and so has the table after a
+// TRUNCATE, while loads keep them. If the server makes partitions by itself, with the rows (AUTO) or the days (dynamic),
+// or the user may not list them, the creation time has to do.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT table_type, table_comment, create_time"+l.from("tables"))
 	if err != nil || len(found) == 0 {
@@ -46,9 +47,12 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 	if created != "" {
 		r.Identity = "created " + created
 	}
-	definition, refused, err := l.definition(ctx, c)
-	r.Traits = []string{definition}
-	if err != nil || refused != nil || ownPartitions(definition) {
+	definition, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW CREATE TABLE "+r.Table)
+	r.Traits = []string{""}
+	if len(definition) > 0 {
+		r.Traits[0] = definition[0]["Create Table"]
+	}
+	if err != nil || refused != nil || ownPartitions(r.Traits[0]) {
 		return r, err
 	}
 	partitions, _, err := ask(ctx, c.(sqlload.SQL), "SHOW PARTITIONS FROM "+r.Table)
@@ -71,16 +75,7 @@ func ownPartitions(definition string) bool {
 	return auto.MatchString(definition) || strings.EqualFold(property(definition, "dynamic_partition.enable"), "true")
 }
 
-// definition is the table's CREATE TABLE as the server writes it.
-func (l catalog) definition(ctx context.Context, c sqlload.Conn) (text string, refused, err error) {
-	created, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW CREATE TABLE "+l.name.quoted())
-	for _, t := range created {
-		text = t["Create Table"]
-	}
-	return text, refused, err
-}
-
-// property reads one of a table's PROPERTIES; "" if it is not among them.
+// property returns one of the PROPERTIES of a CREATE TABLE; "" if it is missing.
 func property(definition, name string) string {
 	m := regexp.MustCompile(`"` + name + `"\s*=\s*"([^"]*)"`).FindStringSubmatch(definition)
 	if m == nil {
@@ -89,7 +84,7 @@ func property(definition, name string) string {
 	return m[1]
 }
 
-// tableProperty reads one of the table that Prepare has settled.
+// tableProperty returns a property of the prepared table.
 func (l *opened) tableProperty(name string) string {
 	if s, err := l.State(); err == nil && s.Relation != nil {
 		return property(s.Relation.Traits[0], name)
@@ -102,10 +97,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	var all []sqlload.Column
 	const what = "SELECT column_name, column_type, data_type, is_nullable, column_default"
 	err := c.Query(ctx, what+l.from("columns")+" ORDER BY ordinal_position", func(row [][]byte) error {
-		kind := strings.ToLower(string(row[1]))
-		if kind == "" {
-			kind = strings.ToLower(string(row[2]))
-		}
+		kind := strings.ToLower(cmp.Or(string(row[1]), string(row[2])))
 		all = append(all, sqlload.Column{
 			Name: string(row[0]), Type: kind, Optional: strings.EqualFold(string(row[3]), "yes") || row[4] != nil,
 			Takes: func(want rows.Column) bool { return takes(kind, want) },
@@ -115,7 +107,7 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	return all, err
 }
 
-// takes reports whether a column of a type, in lower case and with its arguments, gives values back as they went in.
+// takes reports whether a column of a type, in lower case and with its arguments, returns values as they were loaded.
 func takes(full string, want rows.Column) bool {
 	kind, length, scale := full, -1, 0
 	if m := regexp.MustCompile(`^(\w+)\((-?\d+)(?:, ?(\d+))?\)`).FindStringSubmatch(full); m != nil {
@@ -140,24 +132,23 @@ func takes(full string, want rows.Column) bool {
 	}
 }
 
-// Fits implements sqlload.Catalog: the columns are all that matters.
+// Fits implements sqlload.Catalog: only the columns matter.
 func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
 	return nil
 }
 
-// Create implements sqlload.Catalog. To see the backends takes an administrator's rights in some releases. Without a server
-// buckets and replicas that are theirs to say are those of one backend.
+// Create implements sqlload.Catalog. Some releases show backends to administrators only: then none is known to be alive.
+// Without a server the shape is that for one backend.
 func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) ([]string, error) {
-	h := plannedShape(l.options, s.Want)
-	if c == nil {
-		h = h.fill(1)
-	}
-	if h.buckets == 0 || h.replication == 0 {
-		backends, refused, err := ask(ctx, c.(sqlload.SQL), "SHOW BACKENDS")
+	h, alive := plannedShape(l.options, s.Want), int64(0)
+	switch {
+	case c == nil:
+		alive = 1
+	case h.buckets == 0 || h.replication == 0:
+		backends, refused, err := ask(ctx, c.(sqlload.SQL), showBackends)
 		if err != nil {
 			return nil, err
 		}
-		alive := int64(0)
 		for _, b := range backends {
 			if strings.EqualFold(b["Alive"], "true") {
 				alive++
@@ -165,28 +156,26 @@ func (l catalog) Create(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 		}
 		if refused != nil {
 			l.log.Debug("backends cannot be listed", "error", refused)
-			alive = -1
 		}
-		h = h.fill(alive)
 	}
+	h = h.fill(alive)
 	return []string{statements{s.Statements}.createTable(h)}, nil
 }
 
-// Exists implements sqlload.Catalog: IF NOT EXISTS is never refused for that.
+// Exists implements sqlload.Catalog. With IF NOT EXISTS there is no such error.
 func (catalog) Exists(error) bool { return false }
 
-// Grant implements sqlload.Catalog. TRUNCATE takes the right to load.
+// Grant implements sqlload.Catalog. TRUNCATE needs the right to load.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, _ string) string {
 	return l.grant(map[string]string{"CREATE": "CREATE_PRIV", "TRUNCATE": "LOAD_PRIV"}[privileges])
 }
 
-// grant is the statement that gives the user rights on the table's database, which need not have the table yet.
+// grant returns the statement that grants rights on the table's database, which need not have the table yet.
 func (l *opened) grant(rights string) string {
 	return fmt.Sprintf("GRANT %s ON %s.* TO %s", rights, l.name.schema, literal(l.target.User))
 }
 
-// Stored implements sqlload.Catalog: the size with all replicas as the frontend counts it, which it does every few
-// minutes.
+// Stored implements sqlload.Catalog: the size with all replicas, which the frontend counts every few minutes.
 func (l catalog) Stored(*sqlload.State) []string {
 	return []string{"SELECT COALESCE(SUM(data_length), 0)" + l.from("tables")}
 }

@@ -8,132 +8,100 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// dialTime bounds one attempt to reach a backend.
-const dialTime = questionTime / 2
+// Bounds of a question to a frontend, and of one attempt to reach a backend.
+const (
+	questionTime = 4 * time.Second
+	dialTime     = 2 * time.Second
+)
 
-const checkRoute = "stream-load route"
-
-// route asks where a frontend sends a load, with the empty one that every load begins with, and whether the backends
-// answer there: they have addresses that the cluster knows them by inside, which from outside may lead nowhere. Of the
-// methods only stream-load speaks to backends.
-func (x *doctor) route(ctx context.Context) error {
-	if x.method.Name != streamLoad {
-		return nil
+// findRoute asks a frontend where it redirects a load, as every stream load does first.
+func (d *doctor) findRoute(ctx context.Context) {
+	if d.method.Name != streamLoad || len(d.options.direct) > 0 {
+		return
 	}
-	if direct := x.options.direct; len(direct) > 0 {
-		x.ports(ctx, direct)
-		return nil
-	}
-	inTime, cancel := context.WithTimeout(ctx, questionTime)
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	headers := x.options.headers(statements{}, x.intent.Contract.Format)
+	headers := d.options.headers(statements{}, d.intent.Contract.Format)
 	delete(headers, "columns")
-	be, err := x.backend(inTime, 0, headers)
-	if err != nil {
-		x.unrouted(err)
-		return nil
-	}
-	x.loaded = true
-	addresses, from := x.addresses(), x.frontends[0].http.Host
-	// Where the frontend names others than SHOW BACKENDS, those say nothing.
-	listed, several := slices.Contains(addresses, be.Host), len(addresses) > 1
-	if err = x.dial(ctx, be.Host); err == nil {
-		x.ok(checkRoute, fmt.Sprintf("frontend %s sends loads to %s, where somebody answers", from, be.Host))
-	} else {
-		grade := loader.GradeFail
-		if several { // the next load is sent to another, and whether all are out of reach the ports say
-			grade = loader.GradeWarn
-		}
-		x.add(checkRoute, grade,
-			fmt.Sprintf("frontend %s sends loads to %s, where nobody answers from here: %v", from, be.Host, err),
-			fmt.Sprintf("--%s public, or %s", optRedirectPolicy, replacing(be.Host)))
-	}
-	if listed && (err == nil || several) {
-		x.ports(ctx, addresses)
-	}
-	return nil
+	d.backend, d.routeErr = d.findBackend(ctx, 0, headers)
 }
 
-// unrouted is the finding for a frontend that names no backend.
-func (x *doctor) unrouted(err error) {
-	fix := ""
-	if known := (*loader.Error)(nil); errors.As(err, &known) {
-		fix, err = known.Hint, known.Err
-	}
-	grade, v := loader.GradeFail, verdict(err)
+func (d *doctor) checkRoute([]string) (none loader.Finding) {
+	err := d.routeErr
 	switch {
-	case v.Class == loader.ClassPermission:
-		fix = x.grant("LOAD_PRIV")
-	case v.Class == loader.ClassConnection:
-	case x.options.group.on(): // then the frontend chooses the backend by the table, and that need not be there yet
-		grade = loader.GradeUnknown
+	case err == nil && d.backend == nil:
+		return none
+	case err == nil:
+		return sqlload.OK(fmt.Sprintf("frontend %s redirects loads to %s", d.frontends[0].http.Host, d.backend.Host))
 	}
-	if v.Retry && v.Class != loader.ClassConnection { // too slow, or too busy at the moment
-		grade = loader.GradeUnknown
+	f, v := sqlload.Fail("no frontend named a backend: "+err.Error(), ""), verdict(err)
+	if known := (*loader.Error)(nil); errors.As(err, &known) {
+		f.Found, f.Fix = "no frontend named a backend: "+known.Err.Error(), known.Hint
 	}
-	x.add(checkRoute, grade, "no backend was named for a load: "+err.Error(), fix)
+	// A server may be too slow or too busy at the moment. With group commit the frontend chooses the backend by the table,
+	// which need not exist yet.
+	if v.Class != loader.ClassConnection && (v.Retry || d.options.group.on() && v.Class != loader.ClassPermission) {
+		f.Grade = loader.GradeUnknown
+	}
+	return f
 }
 
-func (x *doctor) dial(ctx context.Context, address string) error {
+// checkPorts dials the backends: the cluster may know them by addresses that lead nowhere from here.
+func (d *doctor) checkPorts(ctx context.Context) (none loader.Finding) {
+	addresses := d.options.direct
+	if d.backend != nil {
+		for _, b := range d.answers[showBackends] {
+			if takesLoads(b) {
+				addresses = append(addresses, d.reachable(net.JoinHostPort(b["Host"], b["HttpPort"])))
+			}
+		}
+		if !slices.Contains(addresses, d.backend.Host) { // the frontend names others than SHOW BACKENDS
+			addresses = []string{d.backend.Host}
+		}
+	}
+	if len(addresses) == 0 {
+		return none
+	}
+	failed := make([]bool, len(addresses))
+	var dials sync.WaitGroup
+	for i, a := range addresses {
+		dials.Go(func() { failed[i] = d.dial(ctx, a) != nil })
+	}
+	dials.Wait()
+	var silent []string
+	for i, a := range addresses {
+		if failed[i] {
+			silent = append(silent, a)
+		}
+	}
+	found := fmt.Sprintf("the HTTP ports of %d of %d backends answer", len(addresses)-len(silent), len(addresses))
+	if len(silent) == 0 {
+		return sqlload.OK(found)
+	}
+	fix := fmt.Sprintf("open the port, or --%s public, or --%s %s=HOST:PORT with the address that is reachable from here",
+		optRedirectPolicy, optBackends, silent[0])
+	if d.backend == nil {
+		fix = fmt.Sprintf("take %s out of --%s, or open the port", silent[0], optBackends)
+	}
+	f := sqlload.Warn(found+"; not "+strings.Join(silent, ", ")+": loads sent there fail and are sent again", fix)
+	if len(silent) == len(addresses) {
+		f.Grade = loader.GradeFail
+	}
+	return f
+}
+
+func (d *doctor) dial(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
-	conn, err := x.frontends[0].config.DialFunc(ctx, "tcp", address)
+	conn, err := d.frontends[0].config.DialFunc(ctx, "tcp", address)
 	if err != nil {
 		return err
 	}
 	return conn.Close()
-}
-
-// addresses are the HTTP addresses of the backends that take loads, as they are reached from here.
-func (x *doctor) addresses() (all []string) {
-	for _, b := range x.backends {
-		if takesLoads(b) {
-			all = append(all, x.reached(net.JoinHostPort(b["Host"], b["HttpPort"])))
-		}
-	}
-	return all
-}
-
-// maxDials is how many backends are tried: of a larger cluster these are enough to see what is wrong.
-const maxDials = 64
-
-func (x *doctor) ports(ctx context.Context, addresses []string) {
-	addresses = addresses[:min(len(addresses), maxDials)]
-	failures := make([]error, len(addresses))
-	var dials sync.WaitGroup
-	for i, a := range addresses {
-		dials.Go(func() { failures[i] = x.dial(ctx, a) })
-	}
-	dials.Wait()
-	var silent []string
-	for i, err := range failures {
-		if err != nil {
-			silent = append(silent, addresses[i])
-		}
-	}
-	const check = "backend ports"
-	found := fmt.Sprintf("the HTTP ports of %d of %d backends answer", len(addresses)-len(silent), len(addresses))
-	if len(silent) == 0 {
-		x.ok(check, found)
-		return
-	}
-	grade := loader.GradeWarn
-	if len(silent) == len(addresses) {
-		grade = loader.GradeFail
-	}
-	fix := replacing(silent[0]) + ", or open the port"
-	if slices.Contains(x.options.direct, silent[0]) {
-		fix = fmt.Sprintf("take %s out of --%s, or open the port", silent[0], optBackends)
-	}
-	found += ", and not " + strings.Join(silent, ", ") + ": every load that is sent there has to be sent again"
-	x.add(check, grade, found, fix)
-}
-
-// replacing is the option that replaces a backend's address.
-func replacing(address string) string {
-	return fmt.Sprintf("--%s %s=HOST:PORT with the address that is reachable from here", optBackends, address)
 }

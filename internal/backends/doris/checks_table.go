@@ -2,187 +2,123 @@ package doris
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// table looks whether Prepare would succeed, and compares replicas and buckets with the backends, of the table that is
-// there or of the one that will be made.
-func (x *doctor) table(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, questionTime)
-	defer cancel()
-	c, err := x.connect(ctx)
-	if err != nil {
-		return err
+func (d *doctor) tableChecks() []sqlload.Check {
+	return []sqlload.Check{
+		{Name: "buckets and replicas", Judge: d.checkShape},
+		{Name: "group commit", Judge: d.checkGroupCommit},
+		{Name: "privileges", Judge: d.checkPrivileges},
 	}
-	defer func() { _ = c.Close() }()
-	k, err := x.Check(ctx, c, x.intent)
-	x.findings = append(x.findings, k.Findings...)
-	if err != nil {
-		return err
+}
+
+// definition returns the CREATE TABLE of the table; "" if the run makes it.
+func (d *doctor) definition() string {
+	if d.table.Relation == nil || len(d.table.Missing) > 0 {
+		return ""
 	}
-	x.makes = len(k.Missing) > 0
-	definition := ""
-	if k.Relation != nil {
-		definition = k.Relation.Traits[0]
+	return d.table.Relation.Traits[0]
+}
+
+// checkShape compares the table, or the one that the run makes, with the backends. In cloud mode replicas do not matter.
+func (d *doctor) checkShape([]string) (none loader.Finding) {
+	definition, alive := d.definition(), d.alive()
+	h, makes := plannedShape(d.options, d.intent.Preparation).fill(alive), len(d.table.Missing) > 0
+	enough := h.replication <= int64(len(d.answers[showBackends])) // else the server refuses to make the table
+	fix := fmt.Sprintf("--%s %d", optReplication, max(alive, 1))
+	if !makes {
+		h = readShape(definition)
+		least, _ := d.setting("min_load_replica_num")
+		lowered := max(least, integer(property(definition, "min_load_replica_num"))) > 0
+		enough = alive > h.replication/2 || lowered // a load needs more than half of the replicas
+		fix = "bring the backends back: SHOW BACKENDS"
 	}
-	if definition == "" { // a table that this user may not see is not listed, and is refused when it is named
-		_, refused, err := catalog{x.opened}.definition(ctx, c)
-		if err != nil {
-			return err
-		}
-		if refused != nil && verdict(refused).Class == loader.ClassPermission {
-			x.unknown("table", "the table cannot be looked at: "+refused.Error(), x.grant("SELECT_PRIV"))
-			return nil
-		}
-	}
+	found := fmt.Sprintf("%s: %d buckets a partition, %d replicas, %d backends", d.name, h.buckets, h.replication, alive)
 	switch {
-	case x.makes:
-		x.planned()
-		definition = ""
-	case definition != "":
-		x.replicas(definition)
+	case alive < 0 || !makes && definition == "":
+		return none
+	case d.cloud():
+	case h.replication > alive && !enough:
+		return sqlload.Fail(found+", too few to make the table or to load it", fix)
+	case h.replication > alive:
+		return sqlload.Warn(found+": some replicas stay behind", fix)
+	case h.buckets > 0 && h.buckets*max(h.replication, 1) < alive:
+		return sqlload.Warn(found+": some backends take no rows",
+			fmt.Sprintf("recreate it with --%s %d", optBuckets, bucketsPerBackend*alive))
 	}
-	if x.options.group.on() {
-		x.groupCommit(property(definition, propInterval), property(definition, propBytes))
-	}
-	return nil
+	return sqlload.OK(found)
 }
 
-const checkShape = "buckets and replicas"
-
-// planned looks at the shape of a table that will be made.
-func (x *doctor) planned() {
-	alive := x.alive()
-	h := plannedShape(x.options, x.intent.Preparation).fill(alive)
-	found := fmt.Sprintf("%s will be made with %d buckets and %d replicas", x.name, h.buckets, h.replication)
-	if h.replication == 0 {
-		found = fmt.Sprintf("%s will be made with %d buckets and the server's number of replicas", x.name, h.buckets)
-	}
-	if alive < 0 || h.replication <= alive || computeGroup(x.backends) != "" { // in cloud mode it counts for nothing
-		x.ok(checkShape, found)
-		return
-	}
-	grade := loader.GradeWarn
-	found += fmt.Sprintf(", and %d backends take loads", alive)
-	if forced, _ := x.number("force_olap_table_replication_num"); forced <= 0 && h.replication > int64(len(x.backends)) {
-		grade = loader.GradeFail
-		found += ": the server refuses to make it"
-	}
-	x.add(checkShape, grade, found, fmt.Sprintf("--%s %d", optReplication, max(alive, 1)))
-}
-
-// replicas compares a table that is there with the backends.
-func (x *doctor) replicas(definition string) {
-	replicas, _ := strconv.ParseInt(property(definition, "replication_num"), 10, 64)
-	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
-		_, number, _ := strings.Cut(part, ":")
-		n, _ := strconv.ParseInt(strings.TrimSpace(number), 10, 64)
-		replicas += n
-	}
-	buckets := "an unknown number of"
+// readShape reads buckets and replicas out of a CREATE TABLE; 0 buckets are AUTO.
+func readShape(definition string) (h shape) {
 	if m := regexp.MustCompile(`(?i)\bBUCKETS\s+(\w+)`).FindStringSubmatch(definition); m != nil {
-		buckets = m[1]
+		h.buckets = integer(m[1])
 	}
-	found := fmt.Sprintf("%s has %s buckets a partition and %d replicas", x.name, buckets, replicas)
-	alive := x.alive()
-	n, _ := strconv.ParseInt(buckets, 10, 64)
-	const back = "bring the backends back: SHOW BACKENDS"
-	switch {
-	case alive < 0 || computeGroup(x.backends) != "":
-		x.ok(checkShape, found)
-	case replicas > 0 && alive < replicas/2+1:
-		grade := loader.GradeFail
-		least, _ := x.number("min_load_replica_num")
-		lowered := property(definition, "min_load_replica_num")
-		if least > 0 || lowered != "" && lowered != "-1" { // which may let fewer do
-			grade = loader.GradeWarn
-		}
-		found += fmt.Sprintf(", and %d backends take loads: a load needs more than half of the replicas", alive)
-		x.add(checkShape, grade, found, back)
-	case replicas > alive:
-		found += fmt.Sprintf(", and %d backends take loads: replicas are behind until the others are back", alive)
-		x.add(checkShape, loader.GradeWarn, found, back)
-	case n > 0 && n*max(replicas, 1) < alive:
-		found += fmt.Sprintf(", which is fewer than the %d backends: some take no rows", alive)
-		x.add(checkShape, loader.GradeWarn, found, fmt.Sprintf("make it anew with --%s %d", optBuckets, bucketsPerBackend*alive))
-	default:
-		x.ok(checkShape, found)
+	h.replication = integer(property(definition, "replication_num"))
+	for part := range strings.SplitSeq(property(definition, "replication_allocation"), ",") { // tag.location.default: 3
+		_, n, _ := strings.Cut(part, ":")
+		h.replication += integer(n)
 	}
+	return h
 }
 
-// slowCommit is the wait for a merged commit, in milliseconds, that is worth a word.
+// integer reads a whole number; 0 if there is none.
+func integer(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return n
+}
+
+// slowCommit is the interval of merged commits, in milliseconds, above which checkGroupCommit warns.
 const slowCommit = 1000
 
-// groupCommit says what it does to each load; "" is not known.
-func (x *doctor) groupCommit(interval, bytes string) {
-	const check = "group commit"
-	o := x.options
-	interval = cmp.Or(interval, strconv.FormatInt(o.groupInterval, 10))
-	bytes = cmp.Or(bytes, strconv.FormatInt(o.groupBytes, 10))
-	found := fmt.Sprintf("%s, every %s ms or %s bytes (0: the server's default, 10000 ms)", o.group, interval, bytes)
-	if ms, err := strconv.ParseInt(interval, 10, 64); o.group == groupSync && err == nil && (ms == 0 || ms > slowCommit) {
-		found += ": a load is answered when its interval is over, so that workers wait for most of the time"
-		const fix = `ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`
-		x.add(check, loader.GradeWarn, found, fmt.Sprintf(fix, propInterval, slowCommit, optGroupCommit))
-		return
+func (d *doctor) checkGroupCommit([]string) (none loader.Finding) {
+	interval := cmp.Or(integer(property(d.definition(), propInterval)), d.options.groupInterval, groupInterval.Milliseconds())
+	if d.options.group != groupSync || interval <= slowCommit {
+		return none
 	}
-	x.ok(check, found)
+	return sqlload.Warn(fmt.Sprintf("a load is answered when its interval of %d ms is over, and workers wait that long", interval),
+		fmt.Sprintf(`ALTER TABLE … SET ("%s" = "%d"), or --%s off with batches of 10 MB and more`, propInterval, slowCommit, optGroupCommit))
 }
 
-// privileges looks for the rights in the list of grants.
-func (x *doctor) privileges(ctx context.Context) error {
-	const check = "privileges"
-	rows, err := x.ask(ctx, "grants", "SHOW GRANTS")
-	if err != nil {
-		return err
+// checkPrivileges looks for the rights in the list of grants. Others may decide, such as Apache Ranger: a frontend that
+// redirects a load has checked the right to load.
+func (d *doctor) checkPrivileges([]string) loader.Finding {
+	rights := []string{"LOAD_PRIV", "SELECT_PRIV"}
+	if len(d.table.Missing) > 0 {
+		rights = append(rights, "CREATE_PRIV")
 	}
-	want := []string{"LOAD_PRIV", "SELECT_PRIV"}
-	if x.makes {
-		want = append(want, "CREATE_PRIV")
-	}
-	var missing []string
-	for _, right := range want {
-		if !granted(rows, right, x.name) && (right != "LOAD_PRIV" || !x.loaded) {
-			missing = append(missing, right)
-		}
+	grants, config, loads := d.answers[showGrants], d.answers[showFrontend], d.backend != nil
+	missing := slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
+		return granted(grants, right, d.name) || right == "LOAD_PRIV" && loads
+	})
+	if len(missing) == 0 {
+		return sqlload.OK(strings.Join(rights, ", ") + " on " + d.name.String())
 	}
 	list := strings.Join(missing, ", ")
-	if list == "" {
-		x.ok(check, fmt.Sprintf("%s on %s", strings.Join(want, ", "), x.name))
-		return nil
+	f := sqlload.Fail(list+" on "+d.name.String()+" is not granted", d.grant(list))
+	elsewhere := loads && !granted(grants, "LOAD_PRIV", d.name) || slices.ContainsFunc(config, func(s map[string]string) bool {
+		return s["Key"] == "access_controller_type" && strings.HasPrefix(s["Value"], "ranger")
+	})
+	if refused := d.refused[showGrants]; refused != nil {
+		f.Grade, f.Found = loader.GradeUnknown, showGrants+": "+refused.Error()
+	} else if elsewhere {
+		f.Grade, f.Found = loader.GradeUnknown, f.Found+" by Doris, but something else decides, such as Apache Ranger"
 	}
-	found, fix := fmt.Sprintf("%s on %s is not granted", list, x.name), x.grant(list)
-	switch why := x.refused["grants"]; {
-	case strings.HasPrefix(x.config["access_controller_type"], "ranger"):
-		x.unknown(check, found+", and Apache Ranger decides here", fix)
-	case why != "":
-		x.unknown(check, "the grants cannot be listed: "+why, fix)
-	case x.loaded && !granted(rows, "LOAD_PRIV", x.name):
-		// The frontend has let a load pass that the list does not allow: somebody else decides, such as Ranger.
-		x.unknown(check, found+", and a load was let pass all the same: rights are given elsewhere", fix)
-	default:
-		x.add(check, loader.GradeFail, found, fix)
-	}
-	return nil
+	return f
 }
 
-// granted reads the rows of SHOW GRANTS, which hold what all roles of the user bring: lists of rights for everything,
-// and for catalogues, databases and tables "name: right,right; name: …".
+// granted reads the rows of SHOW GRANTS, which hold the rights of all roles of the user: lists of rights on everything,
+// and "name: right,right; name: …" for catalogs, databases and tables.
 func granted(rows []map[string]string, right string, on tableName) bool {
-	has := func(list string) bool {
-		for p := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
-			if strings.EqualFold(p, right) || strings.EqualFold(p, "ADMIN_PRIV") {
-				return true
-			}
-		}
-		return false
-	}
+	has := regexp.MustCompile(`(?i)\b(ADMIN_PRIV|` + right + `)\b`).MatchString
 	for _, row := range rows {
 		if has(row["GlobalPrivs"]) {
 			return true
@@ -192,7 +128,6 @@ func granted(rows []map[string]string, right string, on tableName) bool {
 		} {
 			for entry := range strings.SplitSeq(row[column], ";") {
 				name, rights, _ := strings.Cut(strings.TrimSpace(entry), ": ")
-				name = strings.TrimSpace(name)
 				if (name == level || "internal."+name == level) && has(rights) {
 					return true
 				}

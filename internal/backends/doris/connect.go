@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 
@@ -32,41 +31,31 @@ type frontend struct {
 	http    url.URL       // scheme and host
 }
 
-// frontends makes the configuration of every host, and that of TLS for every https server. MySQL's is built field by
-// field and never written as a DSN, so that no string exists that holds the password among other things.
+// frontends makes the configuration of every host, and that of TLS for every https server.
 func frontends(t loader.Target, d loader.Deps) (all []frontend, secure *tls.Config, err error) {
 	for i := range max(len(t.Hosts), 1) {
 		address := t.Address(i, queryPort)
-		host, _, err := net.SplitHostPort(address)
+		c, err := sqlload.MySQLConfig(t, d, "tcp", address)
 		if err != nil {
-			return nil, nil, fmt.Errorf("host %q of the target: %w", t.Hosts[i], err)
+			return nil, nil, err
 		}
-		c := mysql.NewConfig()
-		c.Net, c.Addr = "tcp", address
-		c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
-		c.DialFunc = d.Dial
-		c.Logger = driverLog{d.Log}
 		c.MaxAllowedPacket = 1 << 30
-		config, plain, err := d.TLS(t.TLS, host)
-		if err != nil {
-			return nil, nil, fmt.Errorf("TLS for %s: %w", address, err)
-		}
-		c.TLS, c.AllowFallbackToPlaintext = config, plain
-		if secure == nil && config != nil {
-			if secure = config.Clone(); secure.ServerName == host {
-				secure.ServerName = "" // the transport fills it in: backends have names that nobody knows before the redirect
+		host, _, _ := net.SplitHostPort(address)
+		if secure == nil && c.TLS != nil {
+			if secure = c.TLS.Clone(); secure.ServerName == host {
+				secure.ServerName = "" // the transport fills it in: the names of backends are unknown before the redirect
 			}
 		}
 		loading := c.Clone()
 		loading.DialFunc = d.DialAny()
-		web := httpURL(t, host, config != nil && !plain)
+		web := httpURL(t, host, c.TLS != nil && !c.AllowFallbackToPlaintext)
 		all = append(all, frontend{address: address, config: c, loading: loading, http: web})
 	}
 	return all, secure, nil
 }
 
-// httpURL is a frontend's HTTP server. Where TLS is only a preference it is asked in the clear: one that wants TLS
-// redirects, and one that has none could not say so otherwise.
+// httpURL returns the address of a frontend's HTTP server. Where TLS is only preferred it is http: a frontend with TLS
+// redirects, and HTTP has no other way to find out.
 func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 	scheme, port := "http", httpPort
 	if encrypted {
@@ -78,8 +67,8 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
 }
 
-// connector makes connections to the first frontend that can be reached, from a given one on, and says the setup
-// statements there: session variables belong to a connection, and a pool would lose them.
+// connector connects to the first frontend that can be reached, beginning with a given one, and runs the setup
+// statements on every connection: session variables belong to it, and a pool would lose them.
 type connector struct {
 	frontends []frontend
 	first     int
@@ -102,28 +91,12 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return nil, all
 }
 
-// connect makes the driver's connector anew each time: it switches TLS off in its own configuration when the server has
-// none, which would be a data race between two connections.
 func (f frontend) connect(ctx context.Context, loads bool, setup []string) (driver.Conn, error) {
 	config := f.config
 	if loads {
 		config = f.loading
 	}
-	inner, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := inner.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return conn, nil
+	return sqlload.ConnectMySQL(ctx, config, setup)
 }
 
 // Driver implements driver.Connector.
@@ -193,8 +166,3 @@ func shown(ctx context.Context, from querier, query string) (all []map[string]st
 	}
 	return all, list.Err()
 }
-
-// driverLog takes what the driver would print to stderr. It repeats errors that are returned as well.
-type driverLog struct{ log *slog.Logger }
-
-func (l driverLog) Print(v ...any) { l.log.Debug("mysql driver", "message", fmt.Sprint(v...)) }

@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -12,14 +13,13 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// dialect is how Doris writes what sqlload leaves open. The SUM of BIGINT is BIGINT, and wraps around in silence
-// where the squares of a large batch's offsets pass 64 bits; LARGEINT has 128. LENGTH counts bytes.
+// dialect is Doris' sqlload.Dialect. The SUM of BIGINT is BIGINT and wraps around silently, which the squares of a large
+// batch's offsets would do; LARGEINT has 128 bits. LENGTH counts bytes.
 //
-// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits and knows no time zone
-// (vdatetime_value.h). MICROSECOND_TIMESTAMP would read the column in the session's zone, and UNIX_TIMESTAMP gives a
-// DECIMAL besides. A text that is compared with a column of times becomes one when the statement is planned, with as
-// many digits behind the second as it has: hence six of them in both. A table's rows are sorted by its key, so its
-// first column alone narrows what is read.
+// MICROSECONDS_DIFF subtracts days and times of day as integers of 64 bits, without a time zone (vdatetime_value.h).
+// MICROSECOND_TIMESTAMP and UNIX_TIMESTAMP read the column in the session's zone; the latter returns a DECIMAL. A text
+// that is compared with a column of times is converted when the statement is planned, with its own number of decimals:
+// hence six in both. Rows are sorted by the key, so a condition on its first column narrows what is read.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Type: columnType, Fold: true,
@@ -29,23 +29,18 @@ func dialect() sqlload.Dialect {
 	}
 }
 
-// tableName is a table with its database, as the server writes them, unquoted.
+// tableName is an unquoted table with its database.
 type tableName struct{ schema, table string }
 
-// String is the name as Table.Name shows it and Preparation.MayDrop gives it.
+// String returns the name as Table.Name and Preparation.MayDrop have it.
 func (n tableName) String() string { return n.schema + "." + n.table }
 
 func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+// A backslash escapes: NO_BACKSLASH_ESCAPES is off by default, and the sessions do not set it.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
-// literal quotes a string. Doris knows no NO_BACKSLASH_ESCAPES that is on by default, and the sessions do not set it.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
-}
-
-// settingValue writes a session variable's value as the server wants it: numbers bare, anything else as a string.
+// settingValue writes a session variable's value: numbers as they are, anything else as a string.
 func settingValue(value string) string {
 	if regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`).MatchString(value) {
 		return value
@@ -53,14 +48,14 @@ func settingValue(value string) string {
 	return literal(value)
 }
 
-// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+// statements writes the SQL about one table.
 type statements struct{ sqlload.Statements }
 
 func newStatements(n tableName, s rows.Schema) statements {
 	return statements{sqlload.Statements{Dialect: dialect(), Schema: s, Table: n.quoted()}}
 }
 
-// shape is what CREATE TABLE says besides the columns.
+// shape is what CREATE TABLE specifies besides the columns.
 type shape struct {
 	unique      bool // UNIQUE KEY in place of DUPLICATE KEY
 	buckets     int64
@@ -68,48 +63,50 @@ type shape struct {
 	properties  map[string]string // others
 }
 
-// Defaults of a table's shape.
+// Defaults of a shape.
 const (
 	bucketsPerBackend = 4
 	bucketsUnknown    = 16
 	maxReplication    = 3
 )
 
-// plannedShape is the shape as far as the options say it.
+// plannedShape returns what the options specify of a shape.
 func plannedShape(o options, p loader.Preparation) shape {
 	return shape{unique: p.PrimaryKey, buckets: o.buckets, replication: o.replication, properties: o.properties()}
 }
 
-// fill takes what is open from the number of alive backends. Where nobody knows it the server's own default says how
-// many replicas there are: three, which it refuses with the number that it has.
+// fill completes the shape from the number of alive backends. If that is not known, the server chooses the replicas: three,
+// or an error with the number of backends that it has.
 func (h shape) fill(alive int64) shape {
-	if h.buckets == 0 {
-		h.buckets = bucketsUnknown
-		if alive > 0 {
-			h.buckets = bucketsPerBackend * alive
-		}
+	if h.replication == 0 {
+		h.replication = min(max(alive, 0), maxReplication)
 	}
-	if h.replication == 0 && alive > 0 {
-		h.replication = min(alive, maxReplication)
+	if h.buckets == 0 {
+		h.buckets = cmp.Or(bucketsPerBackend*max(alive, 0), bucketsUnknown)
 	}
 	return h
 }
 
-// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem
-// alone is that of four rows, of which a UNIQUE KEY would keep one. Doris wants the key's columns to be the table's
-// first ones, in its order, so they are moved there; nothing depends on their places, since every load names the
-// columns it brings. One column is enough to spread the rows, and keeps the lines of an order together.
+// createTable makes the target table. Its key is all that a row's number is read from: the first column of lineitem has
+// the same value in up to four rows, of which a UNIQUE KEY would keep one. Doris requires that the key's columns are the
+// table's first; loads name their columns, so nothing depends on the order. One column is enough to distribute rows, and
+// keeps the lines of an order together.
 func (s statements) createTable(h shape) string {
-	var lines []string
-	for _, c := range s.keyFirst() {
-		lines = append(lines, "  "+quote(c.Name)+" "+columnType(c)+" NOT NULL")
+	var key, rest []string
+	for i, c := range s.Schema.Columns {
+		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
+			rest = append(rest, columnLine(c))
+		}
+	}
+	for _, t := range s.Schema.Number {
+		key = append(key, columnLine(s.Schema.Columns[t.Column]))
 	}
 	model := "DUPLICATE"
 	if h.unique {
 		model = "UNIQUE"
 	}
 	text := fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n%s\n)\n%s KEY(%s)\nCOMMENT '%s'\n", s.Table,
-		strings.Join(lines, ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
+		strings.Join(append(key, rest...), ",\n"), model, s.KeyColumns(s.Schema), loader.MadeBy) +
 		fmt.Sprintf("DISTRIBUTED BY HASH(%s) BUCKETS %d", quote(s.Schema.Key().Name), h.buckets)
 	all := map[string]string{}
 	maps.Copy(all, h.properties)
@@ -122,21 +119,11 @@ func (s statements) createTable(h shape) string {
 	return text
 }
 
-// keyFirst is the schema's columns with those in front that a row's number is read from.
-func (s statements) keyFirst() []rows.Column {
-	var key, rest []rows.Column
-	for _, t := range s.Schema.Number {
-		key = append(key, s.Schema.Columns[t.Column])
-	}
-	for i, c := range s.Schema.Columns {
-		if !slices.ContainsFunc(s.Schema.Number, func(t rows.Term) bool { return t.Column == i }) {
-			rest = append(rest, c)
-		}
-	}
-	return append(key, rest...)
+func columnLine(c rows.Column) string {
+	return "  " + quote(c.Name) + " " + columnType(c) + " NOT NULL"
 }
 
-// properties writes "name" = "value" pairs in the order of their names. Values are ours or checked: none holds a quote.
+// properties writes "name" = "value" pairs in the order of their names. No value contains a quote.
 func properties(all map[string]string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -148,8 +135,7 @@ func properties(all map[string]string) string {
 // maxVarchar is the most bytes a VARCHAR holds.
 const maxVarchar = 65533
 
-// columnType is a column's type. Doris counts bytes in VARCHAR. A text that is a key is one, since a STRING can be
-// none.
+// columnType returns a column's type. The length of a VARCHAR is in bytes. A key must not be a STRING.
 func columnType(c rows.Column) string {
 	length := max(c.Declared, c.MaxBytes, 1)
 	switch {
@@ -168,7 +154,7 @@ func columnType(c rows.Column) string {
 	}
 }
 
-// refuseBytes says that Doris has no column for raw bytes: STRING is UTF-8, and what is none of it comes back changed.
+// refuseBytes refuses raw bytes: Doris changes what is not UTF-8 in a STRING, and has no other type for them.
 func refuseBytes(s rows.Schema) error {
 	for _, c := range s.Columns {
 		if c.Type == rows.Bytes {
@@ -181,7 +167,7 @@ func refuseBytes(s rows.Schema) error {
 	return nil
 }
 
-// insertHead is what stands in front of a body of batch.Values.
+// insertHead returns the part of an INSERT before a body of batch.Values.
 func (s statements) insertHead(label string) string {
 	return fmt.Sprintf("INSERT INTO %s%s (%s) VALUES ", s.Table, withLabel(label), s.Columns(s.Schema))
 }

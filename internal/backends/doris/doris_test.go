@@ -10,14 +10,14 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
 func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 // documents are the rows of most tests: text, since Doris has no type for bytes.
@@ -119,17 +119,18 @@ func TestCheckRefuses(t *testing.T) {
 		return loader.Target{Scheme: "doris", Hosts: []string{"h"}, Database: "db", Table: "t", Method: streamLoad, Params: map[string][]string{}}
 	}
 	for want, change := range map[string]func(*loader.Target){
-		`method "bulk" does not exist`:                   func(t *loader.Target) { t.Method = "bulk" },
-		"the target names no database":                   func(t *loader.Target) { t.Database = "" },
-		`table "a.b.c"`:                                  func(t *loader.Target) { t.Table = "a.b.c" },
-		`parameter "tls" of the target is not known`:     func(t *loader.Target) { t.Params.Set("tls", "true") },
-		"http_port=x is no port":                         func(t *loader.Target) { t.Params.Set("http_port", "x") },
-		"--group-commit on: there is off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
-		"--buckets -1: it is a number from 0 to 768":     func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
-		"--redirect-policy far: there is direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
-		"--be h: an address is host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
-		"--be h: an address is host:port ":               func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
-		"--set x: a stream load has no session":          func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
+		`method "bulk" does not exist`:                      func(t *loader.Target) { t.Method = "bulk" },
+		"the target names no database":                      func(t *loader.Target) { t.Database = "" },
+		`table "a.b.c"`:                                     func(t *loader.Target) { t.Table = "a.b.c" },
+		`the target has no parameter "tls"`:                 func(t *loader.Target) { t.Params.Set("tls", "true") },
+		"http_port=x is not a port":                         func(t *loader.Target) { t.Params.Set("http_port", "x") },
+		"--group-commit on: want one of off, sync, async":   func(t *loader.Target) { t.Options = map[string]string{optGroupCommit: "on"} },
+		"--buckets -1: want a number":                       func(t *loader.Target) { t.Options = map[string]string{optBuckets: "-1"} },
+		"--redirect-policy far: want one of direct, public": func(t *loader.Target) { t.Options = map[string]string{optRedirectPolicy: "far"} },
+		"--be h: want addresses as host:port":               func(t *loader.Target) { t.Options = map[string]string{optBackends: "h"} },
+		"--be h: want addresses as host:port ":              func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1=h"} },
+		"--be : want addresses as host:port":                func(t *loader.Target) { t.Options = map[string]string{optBackends: "a:1="} },
+		"--set x: a stream load has no session":             func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "x", Value: "1"}} },
 		"--set group_commit is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "Group_Commit", Value: "x"}}
 		},
@@ -137,9 +138,8 @@ func TestCheckRefuses(t *testing.T) {
 		"NO_BACKSLASH_ESCAPES is refused": func(t *loader.Target) {
 			t.Method, t.Settings = insert, []loader.Setting{{Name: "sql_mode", Value: "no_backslash_escapes"}}
 		},
-		"leave --via out":       func(t *loader.Target) { t.Via = &loader.Target{Scheme: "s3", Hosts: []string{"b"}} },
 		"needs an object store": func(t *loader.Target) { t.Method = s3Load },
-		"Doris reads '*' in a path": func(t *loader.Target) {
+		"Doris reads '*' as part of a pattern": func(t *loader.Target) {
 			t.Method, t.Via = s3Load, &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: "a*"}
 		},
 	} {

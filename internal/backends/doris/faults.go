@@ -2,6 +2,7 @@ package doris
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -15,54 +16,56 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// errDead is what a session says that has failed in a way it cannot go on from.
-var errDead = errors.New("the session is of no use after an earlier error")
+// Errors that are found here.
+var (
+	errDead       = errors.New("the session cannot be used after an earlier error")
+	errUnreadable = errors.New("the answer cannot be read") // cut off on the way, or by a proxy
+	errReplaced   = errors.New("the server replaced the label")
+	errNotMerged  = errors.New("the server did not merge the load, as group commit requires")
+	errLabelSpent = errors.New("it belongs to a load that is over and put no rows in, and no other can use it")
+)
 
-// Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
-// what the error alone tells.
+func labelReplaced(sent, got string) error { return fmt.Errorf("%w %s by %s", errReplaced, sent, got) }
+
+func notMerged(label string) error { return fmt.Errorf("%w (label %q)", errNotMerged, label) }
+
+// Classify implements loader.Driver. A *loader.Error in err decides whether the rows are in.
 func (Driver) Classify(err error) loader.Verdict { return verdict(err) }
 
 func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// failed says what was being done, and what to do next. It leaves what an error says about itself.
+// failed adds to an error what was being done, and what to do next.
 func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// faultOf reads the errors of the server, of its HTTP answers and of the drivers.
+// faultOf reads errors of the server, of its HTTP answers and of the drivers.
 func faultOf(err error) (loader.Fault, bool) {
 	var (
-		spent    *labelSpentError
-		refused  *refusal
-		cut      *unreadable
-		replaced *replacedError
-		alone    *notMergedError
-		server   *mysql.MySQLError
-		network  *net.OpError
+		refused *refusal
+		server  *mysql.MySQLError
+		network *net.OpError
 	)
 	stored, isStore := objstore.FaultOf(err)
 	switch {
 	case errors.As(err, &refused):
 		return refused.fault(), true
-	case errors.As(err, &cut):
+	case errors.Is(err, errUnreadable):
 		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
-	case errors.As(err, &replaced):
+	case errors.Is(err, errReplaced):
 		return loader.Fault{
 			Verdict: loader.Verdict{Class: loader.ClassOther},
-			Hint: "labels are not kept here, so nothing recognises a batch that was sent twice: take --delivery " +
-				"at-least-once",
+			Hint:    "without labels the server does not recognize a batch that is sent twice: take --delivery at-least-once",
 		}, true
-	case errors.As(err, &spent):
+	case errors.Is(err, errLabelSpent):
 		return loader.Fault{
 			Verdict: loader.Refused(loader.ClassOther),
-			Hint: "push anew under another run id; or go on with --resume when the server has forgotten the label, " +
-				"after twelve hours by default",
+			Hint:    "push under another run id, or --resume when the server has forgotten the label, after 12 hours by default",
 		}, true
-	case errors.As(err, &alone): // the rows are in: once, but not as they were meant to be
+	case errors.Is(err, errNotMerged): // the rows are in, once
 		return loader.Fault{
 			Verdict: loader.Verdict{Class: loader.ClassOther, Applied: loader.Yes},
-			Hint: "the table or the batch does not qualify: it needs light_schema_change, and no label, partition or " +
-				"two-phase commit",
+			Hint:    "the table needs light_schema_change, and a load no label, partition or two-phase commit",
 		}, true
 	case errors.As(err, &server):
 		if f, listed := faults().Code(strconv.Itoa(int(server.Number))); listed {
@@ -73,11 +76,10 @@ func faultOf(err error) (loader.Fault, bool) {
 		return loader.Fault{Verdict: loader.Reconnect(loader.ClassConnection)}, true
 	case isStore:
 		return stored, true
-	case errors.As(err, &network) && network.Op == "dial": // a port behind a firewall is as far away as one that refuses
+	case errors.As(err, &network) && network.Op == "dial": // also by a timeout, behind a firewall
 		return loader.Fault{
 			Verdict: loader.Reconnect(loader.ClassConnection),
-			Hint: "check host and ports (9030, and ?http_port= for HTTP); where TLS is wanted and the frontend has none, " +
-				"--tls off",
+			Hint:    "check host and ports (9030, and ?http_port= for HTTP); for a frontend without TLS take --tls off",
 		}, true
 	case loader.Ended(err) || loader.NotSent(err):
 		return loader.Fault{}, false
@@ -87,8 +89,7 @@ func faultOf(err error) (loader.Fault, bool) {
 	return sqlload.MySQLFault(err)
 }
 
-// faultOfMessage finds the first meaning of the server's words. What is not listed has failed for a reason that trying
-// again does not change.
+// faultOfMessage returns the first fault that lists the server's words. Anything else fails again at every attempt.
 func faultOfMessage(message string) loader.Fault {
 	f, listed := faults().Message(message)
 	if !listed {
@@ -97,7 +98,7 @@ func faultOfMessage(message string) loader.Fault {
 	return f
 }
 
-// fault of a refusal: by its HTTP status, its Status, or its words.
+// fault judges a refusal by its HTTP status, its Status, or its words.
 func (r *refusal) fault() loader.Fault {
 	denied := func(status int) bool { return status == http.StatusUnauthorized || status == http.StatusForbidden }
 	f := faultOfMessage(r.message)
@@ -106,7 +107,7 @@ func (r *refusal) fault() loader.Fault {
 		f = faultOfMessage("unauthorized")
 	case r.http == http.StatusTooManyRequests:
 		f.Verdict = loader.Again(loader.ClassThrottled)
-	case r.http >= 500: // perhaps by somebody in between who did not wait for the backend
+	case r.http >= 500: // perhaps of a proxy that did not wait for the backend
 		f.Verdict = loader.Verdict{Class: loader.ClassShutdown, Retry: true}
 	case r.http == http.StatusRequestEntityTooLarge:
 		f.Verdict = loader.Refused(loader.ClassTooLarge)
@@ -115,24 +116,21 @@ func (r *refusal) fault() loader.Fault {
 	case r.status == statusExists:
 		f.Verdict = loader.Verdict{Class: loader.ClassOther, Retry: true}
 	case r.code == 0 && !strings.EqualFold(r.status, "Fail") && !strings.EqualFold(r.status, "FAILED"):
-		f.Verdict = loader.Verdict{Class: loader.ClassOther} // neither success nor failure, as far as anybody knows
+		f.Verdict = loader.Verdict{Class: loader.ClassOther} // neither success nor failure
 	}
 	return f
 }
 
-// faults lists the numbers of the MySQL protocol that Doris keeps to, and words, the more special ones first. Doris
-// gives nearly all failures one number (1105) and one Status (Fail): the words are all there is (Doris' sources:
-// be/src/load/stream_load, be/src/common/status.h, fe DatabaseTransactionMgr and LoadAction).
+// faults lists words, the more special ones first, and the numbers of the MySQL protocol that Doris keeps to. Nearly all
+// failures have one number (1105) and one Status (Fail), so words decide (Doris' sources: be/src/load/stream_load,
+// be/src/common/status.h, fe DatabaseTransactionMgr and LoadAction).
 func faults() loader.Faults {
 	return loader.Faults{
-		{Codes: "1040 1203 1226",
-			Verdict: loader.Reconnect(loader.ClassThrottled),
-			Hint:    "lower --workers"},
-		{Codes: "1153 1301",
-			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true},
-			Hint:    "lower --batch-bytes"},
+		{Codes: "1040 1203 1226", Verdict: loader.Reconnect(loader.ClassThrottled), Hint: "lower --workers"},
+		{Codes: "1153 1301", Hint: "lower --batch-bytes",
+			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true}},
 		{Words: []string{"too many filtered rows"}, Verdict: loader.Refused(loader.ClassData),
-			Hint: "the server could not read rows: see its words"},
+			Hint: "the server could not read some rows"},
 		{Words: []string{"receive body don't equal with body bytes", "receive body not equal"},
 			Verdict: loader.Again(loader.ClassConnection)},
 		{Words: []string{"-235", "too_many_version", "too many versions", "tablet writer write failed, tablet_id"},
@@ -146,11 +144,11 @@ func faults() loader.Faults {
 		{Words: []string{"no backend load available", "no available be", "no available backend",
 			"no alive backend", "failed to find enough host", "there is no scannodebackend available",
 			"no backend available"}, Verdict: loader.Again(loader.ClassShutdown),
-			Hint: "SHOW BACKENDS tells which of them are alive and have room"},
+			Hint: "SHOW BACKENDS lists which are alive and have room"},
 		{Words: []string{"is not master", "not ready", "is shutting down", "graceful"},
 			Verdict: loader.Again(loader.ClassShutdown)},
 		{Words: []string{"blocked on schema change"}, Verdict: loader.Again(loader.ClassLock)},
-		// By Resolve, which ends an attempt that was given up.
+		// By Resolve, which cancels an abandoned attempt.
 		{Words: []string{"user cancel"}, Verdict: loader.Again(loader.ClassOther)},
 		{Words: []string{"get tablet lock", "lock timeout", "get table write lock timeout"},
 			Verdict: loader.Verdict{Class: loader.ClassLock, Retry: true}},
@@ -166,7 +164,7 @@ func faults() loader.Faults {
 		{Codes: "1046 1049 1051 1054 1109 1146", Words: []string{"unknown database", "unknown table",
 			"unknown column", "does not exist", "table not found", "database not found", "not exist"},
 			Verdict: loader.Refused(loader.ClassMissing),
-			Hint:    "correct the target's database or --table; or the table has other columns"},
+			Hint:    "check the database, --table, and the table's columns"},
 		{Codes: "1193", Words: []string{"unknown system variable"}, Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "the server has no such session variable; correct --set"},
 		{Words: []string{"has already been used", "label already exists"},

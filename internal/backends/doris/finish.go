@@ -1,30 +1,28 @@
 package doris
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Waiting for rows that are acknowledged and cannot be read yet.
 const (
 	publishPatience = time.Minute
 	groupInterval   = 10 * time.Second // the default of group_commit_interval_ms
 	groupIntervals  = 6                // how many of them a merged load may take
 )
 
-// Finish waits until rows of loads that answered Publish Timeout, or that lie in the write-ahead log of a group
-// commit, can be read. It looks, rather than remember the answers: those of an earlier process of the run are
-// nobody's to remember. It takes no longer than that, as the time until rows can be read is a measurement; only where
-// rows may be there twice it waits for what nobody can look for.
+// Finish waits until the rows of loads that answered Publish Timeout, or that are in the write-ahead log of a group
+// commit, can be read. It counts rows, since an earlier process of the run may have got the answers. It takes no longer
+// than the rows do, since that time is a measurement, unless rows may come in twice.
 func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
 	began := time.Now()
 	if l.options.group == groupAsync && l.doubted.Load() {
-		// What is in the log may be the second copy of rows that can be read: nothing else would wait for it.
+		// The log may have a second copy of rows that can be read already, which no count would wait for.
 		if err := sqlload.Wait(ctx, l.interval()); err != nil {
 			return nil, err
 		}
@@ -33,7 +31,7 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 	if err != nil || found >= rows {
 		return nil, failed("wait for rows to become visible", err)
 	}
-	where := "their versions are still being published, or they are not in"
+	where := "their versions are still being published, or they are lost"
 	if l.options.group == groupAsync {
 		where = "they are in the write-ahead log, on one disk of one backend each, or lost"
 	}
@@ -41,28 +39,25 @@ func (l *opened) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([
 		rows-found, rows, time.Since(began).Round(time.Second), where)}, nil
 }
 
-// patience is how long rows may take: several of the table's intervals, as far as it is known here.
+// patience returns how long rows may take: several of the table's intervals.
 func (l *opened) patience() time.Duration {
-	if l.most > 0 {
-		return l.most
-	}
-	if !l.options.group.on() {
+	switch {
+	case l.finishTime > 0:
+		return l.finishTime
+	case !l.options.group.on():
 		return publishPatience
 	}
 	return max(publishPatience, groupIntervals*l.interval())
 }
 
-// interval is the time after which a merged load is committed at the latest, as far as it is known here.
+// interval returns the time after which a merged load is committed at the latest.
 func (l *opened) interval() time.Duration {
-	if ms, err := strconv.ParseInt(l.tableProperty(propInterval), 10, 64); err == nil && ms > 0 {
-		return time.Duration(ms) * time.Millisecond
-	}
-	return groupInterval
+	return cmp.Or(time.Duration(integer(l.tableProperty(propInterval)))*time.Millisecond, groupInterval)
 }
 
-// awaitRows counts again and again until all rows are there or the time is over; the last count is the answer. A
-// merged load is looked for at least ten times in its interval, or its wait would be measured in pauses. Some of its
-// rows may be there twice, and must not make up for others.
+// awaitRows counts until all rows are visible or the time is over, and returns the last count. Merged loads are looked for
+// at least ten times in an interval, to measure their wait and not the pauses, and counted without duplicates, which must
+// not make up for missing rows.
 func (l *opened) awaitRows(ctx context.Context, all loader.KeyRange, rows int64, most time.Duration) (int64, error) {
 	end, longest, count := time.Now().Add(most), lastPause, l.CountRows
 	if l.options.group.on() {

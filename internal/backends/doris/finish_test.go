@@ -39,13 +39,13 @@ func TestFinishOfAnotherProcess(t *testing.T) {
 	target := s.target
 	target.Method, target.Table = streamLoad, db.name.table
 	second := s.open(t, target, documents(t), c)
-	second.most = time.Millisecond
+	second.finishTime = time.Millisecond
 	notes, err := second.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	require.Len(t, notes, 1)
 	assert.Contains(t, notes[0], "10 of 10 acknowledged rows cannot be read")
 	close(visible)
-	second.most = time.Minute
+	second.finishTime = time.Minute
 	notes, err = second.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	assert.Empty(t, notes)
@@ -57,7 +57,7 @@ func TestFinishGivesUp(t *testing.T) {
 	_, db, _, _, err := oneBatch(t, streamLoad, map[string]string{optGroupCommit: "async", optGroupInterval: "10"},
 		func(fake.Request) fake.Fault { return fake.Fault{LoseWAL: true} })
 	require.NoError(t, err)
-	db.most = time.Millisecond
+	db.finishTime = time.Millisecond
 	notes, err := db.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	require.Len(t, notes, 1)

@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,20 +17,24 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// maxHops bounds redirects: an http frontend may send to its https port, and that to a backend.
-const maxHops = 5
+const (
+	// maxHops bounds redirects: an http frontend may redirect to its https port, and that to a backend.
+	maxHops = 5
+	// frontendTime is how long a frontend may take to answer if there is another one to ask: a quarter of the engine's
+	// shortest deadline for a question.
+	frontendTime = 15 * time.Second
+	// errorTime and errorBytes bound what is read about rows that the server could not take.
+	errorTime  = 5 * time.Second
+	errorBytes = 2 << 10
+)
 
-// frontendTime is how long a frontend may take to answer where there is another one to ask: a quarter of the least time
-// that the engine gives a question.
-const frontendTime = 15 * time.Second
-
-// path is a resource of the table's database. Names are escaped: the server decodes them.
+// path returns a resource of the table's database. Names are escaped; the server decodes them.
 func (n tableName) path(rest string) string { return "/api/" + url.PathEscape(n.schema) + "/" + rest }
 
-// loadPath is where a stream load of the table goes.
+// loadPath returns where a stream load of the table goes.
 func (n tableName) loadPath() string { return n.path(url.PathEscape(n.table) + "/_stream_load") }
 
-// at is the address of an escaped path, with a label to ask about unless it is "".
+// at returns the address of an escaped path, with a label to ask about unless it is "".
 func (f frontend) at(path, label string) *url.URL {
 	to := f.http
 	to.RawPath = path
@@ -40,55 +45,52 @@ func (f frontend) at(path, label string) *url.URL {
 	return &to
 }
 
-// follow sends a request with our own credentials and goes where it is redirected, with a body of its own each time. It
-// returns the answer that is no redirect, and from where it came; an error has the address that it is about.
+// follow sends a request with our own credentials and follows redirects, with a body of its own each time. It returns the
+// answer that is not a redirect and the address that sent it; with an error, the address that failed.
 //
-// A PUT without a batch asks a frontend for a backend, and ends where that is named: the answer is nil then. What a
-// frontend reads of a body is lost, and net/http cannot be kept from sending one after a second or so of silence; an
-// empty body costs nothing, and the connection stays usable.
+// A PUT without a batch asks a frontend for a backend, and stops at the backend's address; the answer is nil then. What a
+// frontend reads of a body is lost, and net/http sends one after about a second of silence whatever it is told. An empty
+// body costs nothing, and the connection can be used again.
 func (l *opened) follow(
 	ctx context.Context, method string, to *url.URL, headers map[string]string, b *batch.Batch,
 ) (*httpload.Response, *url.URL, error) {
-	asks := method == http.MethodPut && b == nil
+	findsBackend := method == http.MethodPut && b == nil
 	for range maxHops {
 		r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
 		if err != nil {
 			return nil, to, err
 		}
 		for name, value := range headers {
-			r.Header[name] = []string{value} // under the names of Doris' manual
+			r.Header[name] = []string{value} // not canonical: the names of Doris' manual
 		}
 		r.SetBasicAuth(l.target.User, l.target.Password.Reveal())
 		if b != nil {
 			httpload.Attach(r, nil, b, nil)
-		} else if asks {
-			// A frontend refuses a load without the header. Go sends the head at once where there is no body to hold back.
-			r.Header.Set("Expect", "100-continue")
+		} else if findsBackend {
+			r.Header.Set("Expect", "100-continue") // a frontend refuses a load without it
 		}
 		answer, err := l.http.Do(r)
 		if err != nil {
 			if ctx.Err() != nil {
-				err = ctx.Err() // what became of the connection is our own doing
+				err = ctx.Err() // we have closed the connection ourselves
 			}
 			return nil, to, err
 		}
-		next, err := l.redirected(to, answer)
+		next, err := l.redirect(to, answer)
 		switch {
 		case err != nil || next == nil:
 			return answer, to, err
-		case asks && (to.Scheme != "http" || next.Scheme != "https"): // else its own https port (enable_https): ask there
+		case findsBackend && (to.Scheme != "http" || next.Scheme != "https"): // else its own https port (enable_https)
 			return nil, next, nil
 		}
 		to = next
 	}
-	return nil, to, &refusal{http: http.StatusTemporaryRedirect, message: "redirects without end"}
+	return nil, to, &refusal{http: http.StatusTemporaryRedirect, message: fmt.Sprintf("more than %d redirects", maxHops)}
 }
 
-// redirected reads where an answer leads; nil if it is no redirect. Doris writes user and password into it: they are
-// cut off at once, and errors never repeat what the header says. The path is kept as it is: it may lead to
-// _stream_load_forward with parameters of its own. An address that cannot be reached from here is replaced as --be
-// says.
-func (l *opened) redirected(from *url.URL, answer *httpload.Response) (*url.URL, error) {
+// redirect returns where an answer redirects to, or nil. Doris writes user and password into the header: they are removed,
+// and no error quotes it. The path is kept: it may be _stream_load_forward with parameters. --be may replace the address.
+func (l *opened) redirect(from *url.URL, answer *httpload.Response) (*url.URL, error) {
 	switch answer.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -98,58 +100,57 @@ func (l *opened) redirected(from *url.URL, answer *httpload.Response) (*url.URL,
 	location := answer.Header.Get("Location")
 	to, err := url.Parse(location)
 	if err != nil || location == "" {
-		return nil, &refusal{http: answer.Status, message: "a redirect whose Location is no address"}
+		return nil, &refusal{http: answer.Status, message: "a redirect to no address"}
 	}
 	to = from.ResolveReference(to)
 	to.User = nil
 	if to.Scheme != "http" && to.Scheme != "https" {
 		return nil, &refusal{http: answer.Status, message: "a redirect to neither http nor https"}
 	}
-	encrypted := l.frontends[0].http.Scheme == "https" // not for --tls prefer, see httpURL
+	encrypted := l.frontends[0].http.Scheme == "https" // not with --tls prefer, see httpURL
 	if encrypted && from.Scheme == "https" && to.Scheme == "http" {
-		const leak = "frontend %s redirects to %s without TLS, where the password would go in the clear"
 		return nil, &loader.Error{
-			Op: "follow the redirect", Applied: loader.No, Err: fmt.Errorf(leak, from.Host, to.Host),
-			Hint: "switch enable_https on for the backends; or take --tls prefer, which goes on without",
+			Op: "follow the redirect", Applied: loader.No,
+			Err:  fmt.Errorf("frontend %s redirects to %s without TLS, which would show the password", from.Host, to.Host),
+			Hint: "set enable_https on the backends; or take --tls prefer, which goes on without",
 		}
 	}
-	to.Host = l.reached(to.Host)
+	to.Host = l.reachable(to.Host)
 	return to, nil
 }
 
-// reached is the address to use for one that the cluster knows a backend by.
-func (l *opened) reached(address string) string {
-	if reachable, found := l.options.reachable[address]; found {
-		return reachable
-	}
-	return address
+// reachable returns the address to use for one that the cluster knows a backend by.
+func (l *opened) reachable(address string) string {
+	return cmp.Or(l.options.reachable[address], address)
 }
 
-// question asks a frontend about a label, and follows redirects: only the master knows labels. It begins with the one
-// that answered the last question. What is asked may be asked twice.
+// question asks a frontend about a label. Only the master knows labels; others redirect. It begins with the frontend that
+// answered the last question. What is asked may be asked twice.
 func (l *opened) question(ctx context.Context, method, path, label string) (a answer, err error) {
-	i, err := l.anyFrontend(ctx, int(l.spoke.Load()), func(ctx context.Context, fe frontend) error {
+	i, err := l.tryFrontends(ctx, int(l.answered.Load()), func(ctx context.Context, fe frontend) error {
 		got, _, err := l.follow(ctx, method, fe.at(path, label), nil, nil)
 		if err == nil {
-			a, err = readReply(got.Status, got.Body)
+			a, err = parseAnswer(got.Status, got.Body)
+		}
+		if err == nil && a.Code != 0 { // success is {"msg":"success","code":0,"data":…}
+			err = &refusal{http: got.Status, code: a.Code, message: cmp.Or(string(a.Data), a.Msg) + ": " + a.Msg}
 		}
 		return err
 	})
 	if err == nil {
-		l.spoke.Store(uint64(i))
+		l.answered.Store(uint64(i))
 	}
 	return a, err
 }
 
-// anyFrontend calls f with one frontend after the other, from the first on, until one has spoken, and tells which.
-// One that hangs, or has nothing to say but that it cannot, is passed over; a refusal is what another one would say
-// too.
-func (l *opened) anyFrontend(ctx context.Context, first int, f func(context.Context, frontend) error) (i int, all error) {
+// tryFrontends calls f with one frontend after the other, from the first on, and returns which has answered. A frontend
+// that hangs, is shutting down or cannot be reached is passed over; a refusal would be the same at the next one.
+func (l *opened) tryFrontends(ctx context.Context, first int, f func(context.Context, frontend) error) (i int, all error) {
 	for n := range l.frontends {
 		i = (first + n) % len(l.frontends)
-		bound, cancel := context.WithTimeout(ctx, l.bound)
-		if n == len(l.frontends)-1 { // the last one has all the time there is
-			bound = ctx
+		bound, cancel := ctx, context.CancelFunc(func() {})
+		if n < len(l.frontends)-1 { // the last one has all the time there is
+			bound, cancel = context.WithTimeout(ctx, l.frontendTime)
 		}
 		err := f(bound, l.frontends[i])
 		cancel()
@@ -157,22 +158,22 @@ func (l *opened) anyFrontend(ctx context.Context, first int, f func(context.Cont
 			return i, nil
 		}
 		all = and(all, fmt.Errorf("frontend %s: %w", l.frontends[i].http.Host, err))
-		silent := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
-		if ctx.Err() != nil || !slices.Contains(silent, verdict(err).Class) {
+		down := []loader.Class{loader.ClassConnection, loader.ClassTimeout, loader.ClassShutdown}
+		if ctx.Err() != nil || !slices.Contains(down, verdict(err).Class) {
 			break
 		}
 	}
 	return i, all
 }
 
-// unreachable says what to do about a backend that nobody answers at. Frontends name backends by the addresses that the
-// cluster uses inside, which from outside of a container network or a cloud lead nowhere.
-func (l *opened) unreachable(be *url.URL, err error) error {
+// dialError adds to an error what to do about a backend that cannot be reached. Frontends name backends by the cluster's
+// inner addresses, which are of no use outside of a container network or a cloud.
+func (l *opened) dialError(be *url.URL, err error) error {
 	var op *net.OpError
 	if !errors.As(err, &op) || op.Op != "dial" {
 		return err
 	}
-	hint := fmt.Sprintf("if the cluster knows the backend by an address that leads nowhere from here: "+
+	hint := fmt.Sprintf("if the cluster knows the backend by an address that cannot be reached from here: "+
 		"--%s public, or --%s %s=HOST:PORT", optRedirectPolicy, optBackends, be.Host)
 	if slices.Contains(l.options.direct, be.Host) {
 		hint = "--" + optBackends + " names it: give the address of its HTTP server, port 8040 by default, or leave it out"
@@ -180,28 +181,22 @@ func (l *opened) unreachable(be *url.URL, err error) error {
 	return &loader.Error{Op: "connect to backend " + be.Host, Applied: loader.No, Err: err, Hint: hint}
 }
 
-// Bounds of what is read about rows that the server could not take.
-const (
-	errorURLTime  = 5 * time.Second
-	errorURLBytes = 2 << 10
-)
-
-// errorRows fetches what a backend wrote about rows it could not read. That is kept for a short time only and at an
-// address that may lead nowhere from here, so it is fetched at once, and an answer to be had is a courtesy.
+// errorRows fetches what a backend wrote about rows it could not read; "" if there is nothing to fetch. Backends keep it
+// for a short time only, at an address that may not be reachable from here.
 func (l *opened) errorRows(ctx context.Context, be *url.URL, address string) string {
 	to, err := url.Parse(address)
 	if err != nil || to.Scheme != "http" && to.Scheme != "https" || to.Host == "" {
 		return ""
 	}
-	to.User, to.Host = nil, l.reached(to.Host)
-	ctx, cancel := context.WithTimeout(ctx, errorURLTime)
+	to.User, to.Host = nil, l.reachable(to.Host)
+	ctx, cancel := context.WithTimeout(ctx, errorTime)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, to.String(), nil)
 	if err != nil {
 		return ""
 	}
-	// enable_all_http_auth. The address comes out of an answer: nobody else gets the password, and nobody in the clear who
-	// had it encrypted.
+	// For enable_all_http_auth. The address comes out of an answer: the password goes to no other host, and not in the
+	// clear if the backend got it encrypted.
 	if to.Scheme == be.Scheme && to.Host == be.Host {
 		r.SetBasicAuth(l.target.User, l.target.Password.Reveal())
 	}
@@ -209,6 +204,6 @@ func (l *opened) errorRows(ctx context.Context, be *url.URL, address string) str
 	if err != nil || answer.Status != http.StatusOK {
 		return ""
 	}
-	text := answer.Body[:min(len(answer.Body), errorURLBytes)]
+	text := answer.Body[:min(len(answer.Body), errorBytes)]
 	return strings.TrimSpace(strings.ToValidUTF8(string(text), "?"))
 }

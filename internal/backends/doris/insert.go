@@ -4,22 +4,22 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
 	"strings"
 
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// insertSession is one worker of insert: a pinned connection of a pool of its own, which is never replaced behind the
-// caller's back and keeps its session variables.
+// insertSession is one worker of insert: a pinned connection of its own pool, which is never replaced silently and so keeps
+// its session variables.
 type insertSession struct {
 	*opened
 	text   statements
 	labels bool
 	pool   *sql.DB
 	conn   *sql.Conn
-	merged bool // an INSERT of the session went in by group commit, or nobody can tell: it is not asked about again
+	merged bool // an INSERT was merged by group commit, or the server cannot tell: the question is not repeated
 }
 
 // openInsert connects to the next frontend.
@@ -39,7 +39,7 @@ func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (
 }
 
 // Load sends the rows in one statement, as text: Doris prepares only some statements, and the driver would lose its
-// place in the protocol over a long argument (COM_STMT_SEND_LONG_DATA).
+// place in the protocol after a long argument (COM_STMT_SEND_LONG_DATA).
 func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	ref, label := loader.RefOf(b), ""
 	if s.labels {
@@ -51,7 +51,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 			return loader.Ack{}, err
 		}
 		ack := loader.Ack{Rows: rows}
-		return ack, s.compare(ctx, &ack, label)
+		return ack, s.checkLast(ctx, &ack, label)
 	})
 	if err != nil {
 		s.doubted.Store(true)
@@ -63,59 +63,50 @@ func (s *insertSession) insert(ctx context.Context, b *batch.Batch, label string
 	body := b.Open()
 	defer func() { _ = body.Close() }()
 	head := s.text.insertHead(label)
-	var text strings.Builder // the driver takes statements as strings only, hence the copy
+	var text strings.Builder // a copy: the driver takes statements as strings only
 	text.Grow(len(head) + int(body.Size()))
 	text.WriteString(head)
 	if _, err := body.WriteTo(&text); err != nil {
 		return 0, err
 	}
-	return affected(s.conn.ExecContext(ctx, text.String()))
+	return sqlload.SQL{Conn: s.conn}.Exec(ctx, text.String())
 }
 
-func affected(r sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
-}
-
-// compare asks what the last statement came to. The driver drops the text of the OK packet that says so, and SHOW LAST
-// INSERT repeats it: group commit shows by a label of the server's. The rows are in by now, so that a question without
-// an answer is no reason to send them again: the ack says what is not known.
+// checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of
+// the OK packet that says so, and SHOW LAST INSERT repeats it. The rows are in, so a question without an answer is no
+// reason to send them again; the ack says what is not known.
 //
-// Under group commit it is asked once a session. Whether a server merges follows from table, settings and the form of
-// the statement, which stay as they are, and the question would double the round trips of INSERTs of single rows.
-func (s *insertSession) compare(ctx context.Context, ack *loader.Ack, label string) error {
+// Under group commit it is asked once a session: table, settings and the form of the statement decide, which do not change,
+// and the question would double the round trips of small INSERTs.
+func (s *insertSession) checkLast(ctx context.Context, ack *loader.Ack, label string) error {
 	if s.merged {
 		return nil
 	}
-	s.merged = s.options.group.on()
+	group := s.options.group.on()
+	s.merged = group
 	last, err := shown(ctx, s.conn, "SHOW LAST INSERT")
-	group := s.options.group
 	switch {
 	case err != nil:
 		ack.Detail = append(ack.Detail, "SHOW LAST INSERT: "+err.Error())
-		return s.known(ctx, ack, label)
-	case len(last) == 0:
-		// A frontend that hands statements on to the master remembers none (apache/doris#26285).
-		return s.known(ctx, ack, label)
-	case group.on() && !strings.HasPrefix(last[0]["Label"], "group_commit_"):
+		return s.checkLabel(ctx, ack, label)
+	case len(last) == 0: // a frontend that forwards statements to the master remembers none (apache/doris#26285)
+		return s.checkLabel(ctx, ack, label)
+	case group && !strings.HasPrefix(last[0]["Label"], "group_commit_"):
 		s.merged = false
-		return &notMergedError{label: last[0]["Label"]}
+		return notMerged(last[0]["Label"])
 	case label != "" && last[0]["Label"] != label:
-		return &replacedError{sent: label, got: last[0]["Label"]}
+		return labelReplaced(label, last[0]["Label"])
 	}
-	if n, err := strconv.ParseInt(last[0]["FilteredRows"], 10, 64); err == nil && n > 0 {
+	if n := integer(last[0]["FilteredRows"]); n > 0 {
 		ack.Detail = append(ack.Detail, fmt.Sprintf("%d rows filtered", n))
 	}
 	return nil
 }
 
-// known asks the master for the label where the session's frontend cannot tell: one that is not known there was
-// replaced.
-func (s *insertSession) known(ctx context.Context, ack *loader.Ack, label string) error {
+// checkLabel asks the master for the label if the session's frontend does not know it.
+func (s *insertSession) checkLabel(ctx context.Context, ack *loader.Ack, label string) error {
 	if label == "" {
-		ack.Detail = append(ack.Detail, "SHOW LAST INSERT does not tell whether the rows went in by group commit")
+		ack.Detail = append(ack.Detail, "SHOW LAST INSERT does not show whether group commit merged the rows")
 		return nil
 	}
 	state, err := s.labelState(ctx, label)
@@ -123,7 +114,7 @@ func (s *insertSession) known(ctx context.Context, ack *loader.Ack, label string
 	case err != nil:
 		ack.Detail = append(ack.Detail, "the label is not confirmed: "+err.Error())
 	case state == stateUnknown:
-		return &replacedError{sent: label, got: "another one"}
+		return labelReplaced(label, "another one")
 	}
 	return nil
 }

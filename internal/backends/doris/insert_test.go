@@ -64,6 +64,6 @@ func TestReplacedLabelBehindAFollower(t *testing.T) {
 	require.NoError(t, err)
 	defer session.Close()
 	_, err = load(t.Context(), session, batchOf(t, documents(t), batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
-	require.ErrorContains(t, err, "another one")
+	require.ErrorContains(t, err, "replaced the label")
 	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err))
 }

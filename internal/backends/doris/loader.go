@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/terapush/terapush/internal/httpload"
+	"github.com/terapush/terapush/internal/objstore"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -34,27 +34,27 @@ type opened struct {
 	http    *httpload.Client
 	control *sql.DB // for everything but loading, on the first frontend that can be reached
 
-	turn  atomic.Uint64 // sessions opened so far: whose frontend is next
-	loads atomic.Uint64 // sent straight to backends so far: whose turn of --be it is
-	spoke atomic.Uint64 // the frontend that answered the last question
-	bound time.Duration // for one frontend's answer where there is another
-	most  time.Duration // that Finish waits; 0: what patience says
+	sessions     atomic.Uint64 // opened so far: they take the frontends in turn
+	loads        atomic.Uint64 // sent so far to backends of --be, which take turns
+	answered     atomic.Uint64 // the frontend that answered the last question
+	frontendTime time.Duration
+	finishTime   time.Duration // how long Finish waits; 0: see patience
 
-	// doubted says that an attempt has failed here, or may have in an earlier process of the run. Under group commit its
-	// rows are perhaps on their way all the same, beside those of the attempt that follows.
+	// doubted is set when an attempt has failed, or may have in an earlier process of the run. Under group commit its rows
+	// may still come in, beside those of the next attempt.
 	doubted atomic.Bool
-	// replaced says that the server loads under labels of its own, so that nothing recognises a batch: what it did first.
-	replaced atomic.Pointer[replacedError]
+	// replaced is the first errReplaced: the server uses labels of its own, so nothing recognizes a batch.
+	replaced atomic.Pointer[error]
 }
 
-// Bounds of connections. Scans that prove arrival take one for their whole time, and Resolve must not wait for them;
-// HTTP connections are kept for as many workers as anybody has.
 const (
+	// controlConns leaves connections for Resolve while scans of the proof hold some.
 	controlConns = 8
-	httpConns    = 1024
+	// httpConns are kept while idle, for more workers than anyone has.
+	httpConns = 1024
 )
 
-// Open connects to the first frontend that answers and finds out whether it is Doris.
+// Open connects to the first frontend that answers, and checks that it is Doris.
 func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
 	l, err := unconnected(t, d)
 	if err != nil {
@@ -67,15 +67,15 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if l.method.Name != s3Load {
 		return l, nil
 	}
-	s, err := openStaged(ctx, l, d)
+	store, err := objstore.Open(ctx, *t.Via, d)
 	if err != nil {
 		_ = l.Close()
 		return nil, err
 	}
-	return s, nil
+	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Format: l.Format}}, nil
 }
 
-// unconnected makes the loader, and connects to nothing.
+// unconnected makes the loader without connecting.
 func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 	caps, err := New().Check(t)
 	if err != nil {
@@ -89,25 +89,24 @@ func unconnected(t loader.Target, d loader.Deps) (*opened, error) {
 		return nil, err
 	}
 	l := &opened{
-		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, bound: frontendTime,
+		target: t, method: method, options: o, frontends: all, log: d.Log, name: name, caps: caps, frontendTime: frontendTime,
 		http:    httpload.NewClient(httpload.Options{Dial: d.DialAny(), TLS: config, Connections: httpConns}),
 		control: sql.OpenDB(connector{frontends: all, setup: sessionSettings(t.Settings)}),
 	}
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
-		Name: name.table, Catalog: catalog{l}, Connect: l.connect, Failed: failed, Classify: Driver{}.Classify, Log: d.Log,
+		Name: name.table, Catalog: catalog{l}, Connect: l.connect, Failed: failed, Classify: verdict, Log: d.Log,
 	}
 	return l, nil
 }
 
-// probe asks what is at the other end. The version alone is MySQL's to every client: it is the comment that names
-// Doris.
+// probe identifies the server. Only the version comment names Doris: the version is MySQL's for every client.
 func (l *opened) probe(ctx context.Context) error {
 	var comment, packet string
 	if err := l.control.QueryRowContext(ctx, "SELECT @@version_comment").Scan(&comment); err != nil {
 		return err
 	}
-	if err := recognise(comment); err != nil {
+	if err := recognize(comment); err != nil {
 		return err
 	}
 	settings := map[string]string{"group_commit": string(l.options.group)}
@@ -116,7 +115,7 @@ func (l *opened) probe(ctx context.Context) error {
 	}
 	if err := l.control.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err == nil {
 		settings["max_allowed_packet"] = packet
-		l.boundPacket(packet)
+		l.limitPacket(packet)
 	} else {
 		l.log.Debug("max_allowed_packet cannot be read", "error", err)
 	}
@@ -126,13 +125,13 @@ func (l *opened) probe(ctx context.Context) error {
 	return nil
 }
 
-// recognise refuses a server that is no Doris, which the scheme promises.
-func recognise(comment string) error {
+// recognize refuses a server that is not Doris.
+func recognize(comment string) error {
 	if strings.Contains(strings.ToLower(comment), "doris") {
 		return nil
 	}
 	return &loader.Error{
-		Op: "recognise the server", Applied: loader.No, Err: fmt.Errorf("it is no Doris: its version comment is %q", comment),
+		Op: "identify the server", Applied: loader.No, Err: fmt.Errorf("it is not Doris: its version comment is %q", comment),
 		Hint: "doris:// is for Apache Doris; mysql:// takes MySQL's family",
 	}
 }
@@ -147,8 +146,8 @@ func version(comment string) string {
 	return comment
 }
 
-// boundPacket lowers the largest INSERT to what the server takes.
-func (l *opened) boundPacket(packet string) {
+// limitPacket lowers the largest INSERT to what the server takes.
+func (l *opened) limitPacket(packet string) {
 	bytes, err := strconv.ParseInt(packet, 10, 64)
 	if err != nil || l.method.Name != insert || bytes <= packetRoom {
 		return
@@ -157,11 +156,10 @@ func (l *opened) boundPacket(packet string) {
 	l.caps.DefaultBatchBytes = min(l.caps.DefaultBatchBytes, l.caps.MaxBytes)
 }
 
-// packetRoom is what a statement needs in bytes besides the rows: label, table name, column list.
+// packetRoom is what a statement needs in bytes beyond the rows: label, table name, column list.
 const packetRoom = 64 << 10
 
-// Server says what was found, and behind Prepare the table's number of replicas, in the word that the server has for
-// it.
+// Server implements loader.Loader. After Prepare it has the table's replicas, under the server's name for them.
 func (l *opened) Server() loader.Server {
 	s := l.server
 	s.Settings = maps.Clone(s.Settings)
@@ -173,13 +171,13 @@ func (l *opened) Server() loader.Server {
 	return s
 }
 
-// Caps are those of the method on this server.
+// Caps returns those of the method on this server.
 func (l *opened) Caps() loader.Caps { return l.caps }
 
 // Close closes the control connections and the idle HTTP ones.
 func (l *opened) Close() error { return errors.Join(l.control.Close(), l.http.Close()) }
 
-// Prepare makes the table, or checks the one that is there. There are no claims: labels are the server's.
+// Prepare makes the table, or checks the one that exists.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	if p.Resume {
 		l.doubted.Store(true)
@@ -195,17 +193,16 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if t.Created || p.Silent || !l.options.group.on() {
 		return t, nil
 	}
-	want := l.options.properties()
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if is := l.tableProperty(name); is != want[name] {
-			l.log.Warn("the table is there already and keeps its own property: ALTER TABLE … SET changes it",
-				"property", name, "table", cmp.Or(is, "the server's default"), "wanted", want[name])
+	for name, want := range l.options.properties() {
+		if is := l.tableProperty(name); is != want {
+			l.log.Warn("the table exists and keeps its own property: ALTER TABLE … SET changes it",
+				"property", name, "table", cmp.Or(is, "the server's default"), "wanted", want)
 		}
 	}
 	return t, nil
 }
 
-// Session connects one worker to the next frontend.
+// Session opens one worker, on the next frontend.
 func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
 	s, err := l.State()
 	if err != nil {
@@ -218,5 +215,5 @@ func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session
 	return &streamSession{opened: l, text: text, labels: labels, first: l.nextFrontend()}, nil
 }
 
-// nextFrontend is the number of the one that the next session begins with.
-func (l *opened) nextFrontend() int { return int((l.turn.Add(1) - 1) % uint64(len(l.frontends))) }
+// nextFrontend returns the index of the frontend that the next session begins with.
+func (l *opened) nextFrontend() int { return int((l.sessions.Add(1) - 1) % uint64(len(l.frontends))) }

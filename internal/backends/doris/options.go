@@ -1,6 +1,7 @@
 package doris
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -23,6 +24,12 @@ const (
 	optReplication    = "replication"
 	optRedirectPolicy = "redirect-policy"
 	optBackends       = "be"
+)
+
+// Properties of a table.
+const (
+	propInterval = "group_commit_interval_ms"
+	propBytes    = "group_commit_data_bytes"
 )
 
 func tableOptions() []loader.Option {
@@ -69,7 +76,7 @@ const (
 // on reports whether loads are merged, and so have no label.
 func (g groupCommit) on() bool { return g == groupSync || g == groupAsync }
 
-// options are those of the target, read.
+// options are the target's options, parsed.
 type options struct {
 	group                groupCommit
 	groupInterval        int64 // milliseconds; 0: the server's default
@@ -80,43 +87,37 @@ type options struct {
 	reachable            map[string]string // address a frontend names → address to use
 }
 
-// readOptions reads what the target's options say; it returns all problems.
+// readOptions parses the target's options, and returns all problems.
 func readOptions(t loader.Target) (o options, err error) {
 	var problems []error
-	number := func(name string, most int64) int64 {
-		text := t.Options[name]
-		if text == "" {
-			return 0
-		}
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n > most {
-			problems = append(problems, fmt.Errorf("--%s %s: it is a number from 0 to %d", name, text, most))
+	number := func(name string) int64 {
+		n, err := strconv.ParseInt(cmp.Or(t.Options[name], "0"), 10, 64)
+		if err != nil || n < 0 {
+			problems = append(problems, fmt.Errorf("--%s %s: want a number", name, t.Options[name]))
 		}
 		return n
 	}
-	o.buckets, o.replication = number(optBuckets, 768), number(optReplication, 32767)
-	o.groupInterval, o.groupBytes = number(optGroupInterval, 1<<31-1), number(optGroupBytes, 1<<40)
-	modes := map[string]groupCommit{"": groupOff, "off": groupOff, "sync": groupSync, "async": groupAsync}
-	mode := t.Options[optGroupCommit]
-	if o.group = modes[mode]; o.group == "" {
-		problems = append(problems, fmt.Errorf("--%s %s: there is off, sync, async", optGroupCommit, mode))
+	choice := func(name string, known ...string) string {
+		value := t.Options[name]
+		if value != "" && !slices.Contains(known, value) {
+			problems = append(problems, fmt.Errorf("--%s %s: want one of %s", name, value, strings.Join(known, ", ")))
+		}
+		return value
 	}
-	o.redirectPolicy = t.Options[optRedirectPolicy]
-	known := []string{"", "direct", "public", "private", "public-private", "random-be"}
-	if !slices.Contains(known, o.redirectPolicy) {
-		problems = append(problems,
-			fmt.Errorf("--%s %s: there is %s", optRedirectPolicy, o.redirectPolicy, strings.Join(known[1:], ", ")))
-	}
+	o.buckets, o.replication = number(optBuckets), number(optReplication)
+	o.groupInterval, o.groupBytes = number(optGroupInterval), number(optGroupBytes)
+	o.group = groupCommit(cmp.Or(choice(optGroupCommit, "off", "sync", "async"), "off") + "_mode")
+	o.redirectPolicy = choice(optRedirectPolicy, "direct", "public", "private", "public-private", "random-be")
 	problems = append(problems, o.readBackends(t.Options[optBackends]))
 	return o, errors.Join(problems...)
 }
 
-// readBackends reads --be: addresses, and pairs of addresses. Both may be given: a backend that is sent to straight can
-// redirect as well.
+// readBackends parses --be: addresses, and pairs of addresses. There may be both: a backend may redirect as well.
 func (o *options) readBackends(text string) error {
 	if text == "" {
 		return nil
 	}
+	o.reachable = make(map[string]string)
 	for entry := range strings.SplitSeq(text, ",") {
 		named, reachable, pair := strings.Cut(strings.TrimSpace(entry), "=")
 		if !pair {
@@ -124,50 +125,40 @@ func (o *options) readBackends(text string) error {
 		}
 		for _, address := range []string{named, reachable} {
 			if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
-				return fmt.Errorf("--%s %s: an address is host:port", optBackends, address)
+				return fmt.Errorf("--%s %s: want addresses as host:port", optBackends, address)
 			}
 		}
-		if !pair {
+		if pair {
+			o.reachable[named] = reachable
+		} else {
 			o.direct = append(o.direct, named)
-			continue
 		}
-		if o.reachable == nil {
-			o.reachable = make(map[string]string)
-		}
-		o.reachable[named] = reachable
 	}
 	return nil
 }
 
-// refine takes the label away where group commit does.
-func (o options) refine(c loader.Caps) loader.Caps {
+// caps returns those of a method under the options: group commit drops labels.
+func (o options) caps(c loader.Caps) loader.Caps {
 	if o.group.on() {
 		c.Dedup, c.Window = loader.DedupNone, 0
 		c.Reason = "group commit merges loads under labels of the server's own, " +
-			"so nobody can tell whether a batch whose answer was lost is in"
+			"so it is not known whether a batch whose answer was lost is applied"
 	}
 	return c
 }
 
-// Properties of a table.
-const (
-	propInterval = "group_commit_interval_ms"
-	propBytes    = "group_commit_data_bytes"
-)
-
-// properties are the table properties that the options ask for.
+// properties returns the table properties that the options ask for.
 func (o options) properties() map[string]string {
 	all := make(map[string]string)
-	if o.groupInterval > 0 {
-		all[propInterval] = strconv.FormatInt(o.groupInterval, 10)
-	}
-	if o.groupBytes > 0 {
-		all[propBytes] = strconv.FormatInt(o.groupBytes, 10)
+	for name, value := range map[string]int64{propInterval: o.groupInterval, propBytes: o.groupBytes} {
+		if value > 0 {
+			all[name] = strconv.FormatInt(value, 10)
+		}
 	}
 	return all
 }
 
-// targetTable reads the target's table: table or database.table.
+// targetTable parses the target's table: table or database.table.
 func targetTable(t loader.Target) (tableName, error) {
 	name := tableName{schema: t.Database, table: t.Table}
 	if schema, table, found := strings.Cut(t.Table, "."); found {
@@ -182,52 +173,45 @@ func targetTable(t loader.Target) (tableName, error) {
 	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
 }
 
-// checkParams refuses what it does not know: a parameter that is silently ignored is a setting that somebody trusts.
+// checkParams refuses unknown parameters: users would rely on one that is ignored.
 func checkParams(t loader.Target) error {
 	const port = "http_port"
 	for name := range t.Params {
 		if name != port {
-			return fmt.Errorf("parameter %q of the target is not known; there are: %s; session variables go into --set %s=…",
-				name, port, name)
+			return fmt.Errorf("the target has no parameter %q but %s; session variables go into --set %s=…", name, port, name)
 		}
 	}
-	if given := t.Params.Get(port); given != "" {
-		if n, err := strconv.Atoi(given); err != nil || n < 1 || n > 65535 {
-			return fmt.Errorf("%s=%s is no port", port, given)
-		}
+	if n, err := strconv.Atoi(cmp.Or(t.Params.Get(port), httpPort)); err != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("%s=%s is not a port", port, t.Params.Get(port))
 	}
 	return nil
 }
 
-// checkSettings refuses what would break the promises of a session, and what is no variable's name.
+// checkSettings refuses settings that break a session's guarantees, and what is not the name of a variable.
 func checkSettings(t loader.Target) error {
 	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 	for _, s := range t.Settings {
 		switch {
 		case t.Method == streamLoad:
-			return fmt.Errorf("--set %s: a stream load has no session to set it in; it is for methods %s and %s",
-				s.Name, insert, s3Load)
+			return fmt.Errorf("--set %s: a stream load has no session to set it in; methods %s and %s have", s.Name, insert, s3Load)
 		case !name.MatchString(s.Name):
 			return fmt.Errorf("--set %s: not the name of a session variable", s.Name)
 		case strings.EqualFold(s.Name, "group_commit"):
-			return errors.New("--set group_commit is refused: take --" + optGroupCommit +
-				", which knows what it does to the guarantee")
+			return errors.New("--set group_commit is refused: take --" + optGroupCommit)
 		case strings.EqualFold(s.Name, "sql_mode") && strings.Contains(strings.ToUpper(s.Value), "NO_BACKSLASH_ESCAPES"):
-			return fmt.Errorf("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
+			return errors.New("--set sql_mode with NO_BACKSLASH_ESCAPES is refused: the rows are escaped with backslashes")
 		}
 	}
 	return nil
 }
 
-// checkVia refuses an object store where none is used, or none where one is, and a prefix that Doris would read as a
-// pattern, or that would end the literal.
-func checkVia(t loader.Target, method string) error {
-	switch {
-	case method != s3Load && t.Via != nil:
-		return fmt.Errorf("method %s sends rows itself: leave --via out, or take --method %s", method, s3Load)
-	case method != s3Load:
+// checkVia refuses s3-load without an object store, and a prefix that Doris would read as a pattern or that would end the
+// literal.
+func checkVia(t loader.Target) error {
+	if t.Method != s3Load {
 		return nil
-	case t.Via == nil:
+	}
+	if t.Via == nil {
 		return fmt.Errorf("method %s needs an object store that Doris can read from: --via s3://bucket/prefix", s3Load)
 	}
 	if err := objstore.Check(*t.Via); err != nil {
@@ -235,8 +219,7 @@ func checkVia(t loader.Target, method string) error {
 	}
 	path := t.Via.Hosts[0] + "/" + t.Via.Database
 	if i := strings.IndexAny(path, "*?[]{}\\\"'`\n"); i >= 0 {
-		return fmt.Errorf("--via: Doris reads %q in a path as part of a pattern or of a literal: "+
-			"choose a prefix without", path[i])
+		return fmt.Errorf("--via: Doris reads %q as part of a pattern or the end of a literal: choose another prefix", path[i])
 	}
 	return nil
 }

@@ -42,20 +42,25 @@ func TestOpen(t *testing.T) {
 }
 
 func TestOtherServersAreRefused(t *testing.T) {
-	require.NoError(t, recognise("Doris version doris-3.1.2"))
-	require.ErrorContains(t, recognise("MySQL Community Server"), "it is no Doris")
-	require.ErrorContains(t, recognise("StarRocks"), "mysql://")
+	require.NoError(t, recognize("Doris version doris-3.1.2"))
+	require.ErrorContains(t, recognize("MySQL Community Server"), "it is not Doris")
+	require.ErrorContains(t, recognize("StarRocks"), "mysql://")
 }
 
-func TestBoundPacket(t *testing.T) {
-	db := &opened{method: loader.Method{Name: insert}, caps: insertCaps()}
-	db.boundPacket("524288")
+func capsOf(method string) loader.Caps {
+	m, _ := loader.FindMethod(New(), method)
+	return m.Caps
+}
+
+func TestLimitPacket(t *testing.T) {
+	db := &opened{method: loader.Method{Name: insert}, caps: capsOf(insert)}
+	db.limitPacket("524288")
 	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
 	assert.Equal(t, db.caps.MaxBytes, db.caps.DefaultBatchBytes)
-	db.boundPacket("none")
+	db.limitPacket("none")
 	assert.Equal(t, int64(524288-packetRoom), db.caps.MaxBytes)
-	db = &opened{method: loader.Method{Name: streamLoad}, caps: streamCaps()}
-	db.boundPacket("524288")
+	db = &opened{method: loader.Method{Name: streamLoad}, caps: capsOf(streamLoad)}
+	db.limitPacket("524288")
 	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
 }
 

@@ -112,7 +112,7 @@ func TestQuestionsGoToTheNextFrontend(t *testing.T) {
 			first, second := listen(t, bad), listen(t, says(`{"msg":"success","code":0,"data":"VISIBLE"}`))
 			db := pointed(t, nil, first.address(), second.address())
 			if name == "hangs" {
-				db.bound = 50 * time.Millisecond
+				db.frontendTime = 50 * time.Millisecond
 			}
 			for range 2 {
 				found, err := db.Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "r"}, Rows: 10})
@@ -135,7 +135,7 @@ func TestLoadsGoToTheNextFrontend(t *testing.T) {
 	be := listen(t, loads(10))
 	first, second := listen(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), listen(t, redirect(be.URL))
 	db := pointed(t, nil, first.address(), second.address())
-	db.bound = 50 * time.Millisecond
+	db.frontendTime = 50 * time.Millisecond
 	_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
 	require.NoError(t, err)
 	assert.Len(t, second.all(), 1)

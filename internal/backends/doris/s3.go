@@ -10,6 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -21,15 +22,7 @@ type staged struct {
 	*objstore.Staging
 }
 
-func openStaged(ctx context.Context, l *opened, d loader.Deps) (loader.Loader, error) {
-	store, err := objstore.Open(ctx, *l.target.Via, d)
-	if err != nil {
-		return nil, err
-	}
-	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Format: l.Format}}, nil
-}
-
-// CheckServer adds what is to be said of the store.
+// CheckServer checks the store as well.
 func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
@@ -57,24 +50,24 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (loader.Ack, error)
 	names := make([]string, len(g.Members))
 	for i, m := range g.Members {
 		names[i] = run.Name(m.ID.Number, format)
-		// Doris loads what it finds of a list, and calls it success.
+		// Doris loads those objects of a list that it finds, and calls it success.
 		if there, err := run.Holds(ctx, m, format); err != nil || !there {
 			return l.withoutObject(ctx, g, names[i], err)
 		}
 	}
 	label := l.name.label(g.Ref, true)
 	return l.once(ctx, g.Ref, label, func() (loader.Ack, error) {
-		access, err := l.Store.Access(ctx) // anew for every attempt: keys of a role expire
+		access, err := l.Store.Access(ctx) // for every attempt: keys of a role expire
 		if err != nil {
 			return loader.Ack{}, err
 		}
-		// Every object is named: a pattern could match what somebody else puts there, or half of a group.
+		// Every object is named: a pattern could match other objects, or half of a group.
 		from := source{uri: "s3://" + access.Bucket + "/" + alternatives(run.Folder(), names), access: access, format: format}
-		return l.read(ctx, g, statements{s.Statements}.loadObjects(label, from), access)
+		return l.insertSelect(ctx, g, statements{s.Statements}.loadObjects(label, from), access)
 	})
 }
 
-// withoutObject answers for a group that cannot be loaded: unless it was, and its objects are discarded already.
+// withoutObject returns the outcome of a group that lacks an object: it may be applied, and its objects deleted already.
 func (l *staged) withoutObject(ctx context.Context, g loader.Group, name string, cause error) (loader.Ack, error) {
 	if cause != nil {
 		return loader.Ack{}, &loader.Error{Op: "look for " + name, Applied: loader.No, Err: cause}
@@ -83,29 +76,28 @@ func (l *staged) withoutObject(ctx context.Context, g loader.Group, name string,
 	if err == nil && found.Applied == loader.Yes {
 		return loader.Ack{Rows: g.Rows, AlreadyApplied: true}, nil
 	}
-	cause = fmt.Errorf("object %s of %s is not there, or not whole", name, g.ID)
-	switch {
-	case err != nil:
+	cause = fmt.Errorf("object %s of %s is missing or incomplete", name, g.ID)
+	if found.Reason != "" {
+		err = errors.New(found.Reason)
+	}
+	if err != nil {
 		cause = and(cause, err)
-	case found.Reason != "":
-		cause = fmt.Errorf("%w; %s", cause, found.Reason)
 	}
 	return loader.Ack{}, &loader.Error{Op: "commit", Applied: found.Applied, Err: cause}
 }
 
-// read makes Doris read the objects of the group once, by a session of its own.
-func (l *staged) read(ctx context.Context, g loader.Group, statement string, access objstore.Access) (loader.Ack, error) {
+// insertSelect makes Doris read the objects of the group, over a connection of its own.
+func (l *staged) insertSelect(ctx context.Context, g loader.Group, statement string, a objstore.Access) (loader.Ack, error) {
 	session, err := l.openInsert(ctx, statements{}, false)
 	if err != nil {
 		return loader.Ack{}, err
 	}
 	defer func() { _ = session.Close() }()
-	n, err := affected(session.conn.ExecContext(ctx, statement))
+	n, err := sqlload.SQL{Conn: session.conn}.Exec(ctx, statement)
 	if err != nil {
-		return loader.Ack{}, failed("commit", conceal(err, access))
+		return loader.Ack{}, failed("commit", conceal(err, a))
 	}
-	// Some objects that are not there are no error to Doris. None at all may be one or not, depending on the release
-	// (apache/doris#25280).
+	// Missing objects are not an error to Doris. If all are missing, that depends on the release (apache/doris#25280).
 	if n != g.Rows {
 		return loader.Ack{}, &loader.Error{
 			Op: "commit", Applied: loader.Unknown, Err: &loader.RowsError{Sent: g.Rows, Acknowledged: n},
@@ -115,16 +107,15 @@ func (l *staged) read(ctx context.Context, g loader.Group, statement string, acc
 	return loader.Ack{Rows: n}, nil
 }
 
-// source is where a statement reads from.
+// source is what a statement reads.
 type source struct {
 	uri    string
 	access objstore.Access
 	format batch.Format
 }
 
-// alternatives writes names in one folder as folder{a,b,…}. Releases from 4.1 on ask for each by HEAD
-// (apache/doris#60414); earlier ones list what begins like the first wildcard's left side, here the run's folder, and
-// pick. One name is written as it is.
+// alternatives writes names in one folder as folder{a,b,…}, and a single name as it is. Releases from 4.1 on ask for each
+// by HEAD (apache/doris#60414); earlier ones list the run's folder, which is what precedes the first wildcard.
 func alternatives(folder string, names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -136,8 +127,8 @@ func alternatives(folder string, names []string) string {
 	return folder + "{" + strings.Join(short, ",") + "}"
 }
 
-// loadObjects is the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, and of parquet what the
-// file says: each is cast to what the table has.
+// loadObjects returns the statement that loads a group. Columns of CSV are c1, c2, … of type STRING, those of Parquet have
+// the file's types: each is cast to the table's.
 func (s statements) loadObjects(label string, from source) string {
 	columns := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
@@ -151,7 +142,7 @@ func (s statements) loadObjects(label string, from source) string {
 		s.Table, withLabel(label), s.Columns(s.Schema), strings.Join(columns, ", "), from.properties())
 }
 
-// castType is columnType without VARCHAR's length: a cast would cut a value that is too long, and the table refuses it.
+// castType is columnType without VARCHAR's length: a cast would cut a value that is too long, where the table refuses it.
 func castType(c rows.Column) string {
 	if c.Type == rows.Text {
 		return "STRING"
@@ -159,26 +150,19 @@ func castType(c rows.Column) string {
 	return columnType(c)
 }
 
-// properties are those of the table function.
+// properties returns those of the table function.
 func (f source) properties() string {
-	a := f.access
+	a, region := f.access, cmp.Or(f.access.Region, "us-east-1")
 	all := map[string]string{
-		"uri": f.uri, "s3.endpoint": a.Endpoint, "s3.region": cmp.Or(a.Region, "us-east-1"),
-		"s3.access_key": a.KeyID, "s3.secret_key": a.Secret.Reveal(),
-		"use_path_style": fmt.Sprint(a.PathStyle),
-	}
-	if a.Endpoint == "" {
-		all["s3.endpoint"] = "https://s3." + cmp.Or(a.Region, "us-east-1") + ".amazonaws.com"
+		"uri": f.uri, "s3.endpoint": cmp.Or(a.Endpoint, "https://s3."+region+".amazonaws.com"), "s3.region": region,
+		"s3.access_key": a.KeyID, "s3.secret_key": a.Secret.Reveal(), "use_path_style": fmt.Sprint(a.PathStyle),
 	}
 	if a.Token != "" {
 		all["s3.session_token"] = a.Token.Reveal()
 	}
-	switch f.format {
-	case batch.Parquet:
-		all["format"] = "parquet"
-	default:
-		// The bytes themselves and not \x01: whether a property's backslashes are read once, twice or never differs
-		// between Doris' two parsers.
+	all["format"] = "parquet"
+	if f.format != batch.Parquet {
+		// The bytes themselves, not \x01: Doris' two parsers differ in how often they read a property's backslashes.
 		all["format"], all["column_separator"], all["line_delimiter"] = "csv", "\x01", "\x02"
 	}
 	for name, value := range all {
@@ -187,7 +171,7 @@ func (f source) properties() string {
 	return properties(all)
 }
 
-// conceal takes keys out of an error. A syntax error repeats a piece of the statement, which holds them.
+// conceal removes keys from an error: a syntax error quotes a piece of the statement, which has them.
 func conceal(err error, a objstore.Access) error {
 	var server *mysql.MySQLError
 	if !errors.As(err, &server) {

@@ -13,26 +13,26 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// streamSession is one worker of stream-load. Its connections are the client's; what it holds is which frontend is
-// its first.
+// streamSession is one worker of stream-load. Its connections are the client's.
 type streamSession struct {
 	*opened
 	text   statements
-	labels bool // batches go in under labels
+	labels bool // batches have labels
 	first  int  // the frontend that is asked first
 	dead   bool
 }
 
-// Load sends the batch, under its label if there is one.
+// Load sends the batch, under its label if it has one.
 func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	if s.dead {
 		return loader.Ack{}, failed("load", errDead)
 	}
+	ref := loader.RefOf(b)
 	want := sent{rows: b.Wanted(), group: s.options.group}
 	if s.labels {
-		want.label = s.name.label(loader.RefOf(b), false)
+		want.label = s.name.label(ref, false)
 	}
-	ack, err := s.once(ctx, loader.RefOf(b), want.label, func() (loader.Ack, error) { return s.send(ctx, b, want) })
+	ack, err := s.once(ctx, ref, want.label, func() (loader.Ack, error) { return s.send(ctx, b, want) })
 	if err != nil {
 		s.doubted.Store(true)
 		err = failed("load", err)
@@ -41,14 +41,14 @@ func (s *streamSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	return ack, err
 }
 
-// send asks for a backend, sends it the batch once, and holds its answer against what was sent. The label stays out of
-// the question, so that a backend which is asked by mistake loads no rows under it.
+// send finds a backend, sends it the batch once, and judges its answer. The request for a backend has no label: a backend
+// that gets it by mistake would load no rows under the label.
 func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (loader.Ack, error) {
 	headers := s.options.headers(s.text, b.Format)
 	if deadline, bounded := ctx.Deadline(); bounded {
 		headers["timeout"] = strconv.Itoa(loadSeconds(time.Until(deadline)))
 	}
-	be, err := s.backend(ctx, s.first, headers)
+	be, err := s.findBackend(ctx, s.first, headers)
 	if err != nil {
 		return loader.Ack{}, err
 	}
@@ -57,7 +57,7 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	}
 	answer, be, err := s.follow(ctx, http.MethodPut, be, headers, b)
 	if err != nil {
-		return loader.Ack{}, s.unreachable(be, err)
+		return loader.Ack{}, s.dialError(be, err)
 	}
 	ack, err := want.judge(answer.Status, answer.Body)
 	if refused := (*refusal)(nil); errors.As(err, &refused) && refused.url != "" && refused.rows == "" {
@@ -66,18 +66,18 @@ func (s *streamSession) send(ctx context.Context, b *batch.Batch, want sent) (lo
 	return ack, err
 }
 
-// backend finds one for a load: by asking a frontend, from the one numbered first on, or from --be. The error is
-// certainly not applied, since no row was sent.
-func (l *opened) backend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
+// findBackend returns a backend for a load: of --be, or by asking a frontend, beginning with the first. An error means
+// that no row was sent.
+func (l *opened) findBackend(ctx context.Context, first int, headers map[string]string) (be *url.URL, err error) {
 	if direct := l.options.direct; len(direct) > 0 {
-		// The turn is the loader's: a session that met a dead backend is replaced, and its successor must not begin there.
+		// The turn is the loader's: the session that replaces one with a dead backend must not begin there again.
 		be := direct[(l.loads.Add(1)-1)%uint64(len(direct))]
 		return url.Parse(l.frontends[0].http.Scheme + "://" + be + l.name.loadPath())
 	}
-	_, err = l.anyFrontend(ctx, first, func(ctx context.Context, fe frontend) error {
+	_, err = l.tryFrontends(ctx, first, func(ctx context.Context, fe frontend) error {
 		answer, at, err := l.follow(ctx, http.MethodPut, fe.at(l.name.loadPath(), ""), headers, nil)
-		if err == nil && answer != nil { // no redirect: fine of something that takes loads without one
-			_, err = readAnswer(answer.Status, answer.Body)
+		if err == nil && answer != nil { // no redirect, but a server that takes loads itself may say success
+			_, err = parseLoad(answer.Status, answer.Body)
 		}
 		be = at
 		return err
@@ -88,21 +88,19 @@ func (l *opened) backend(ctx context.Context, first int, headers map[string]stri
 	return be, nil
 }
 
-// loadSeconds is how long the server may work on a load: no longer than anybody waits for it, and within its bounds.
+// loadSeconds returns how long the server may work on a load: as long as the client waits, within the server's bounds.
 func loadSeconds(d time.Duration) int {
 	return int(min(max(math.Ceil(d.Seconds()), 30), 259200))
 }
 
-// headers are those of a load that follow from the options, under the names that Doris' manual gives them. Every one is
-// said, also where it is the default: defaults are settings of the server.
+// headers returns those of a load that follow from the options. Defaults are given too: the server's may be others.
 func (o options) headers(s statements, f batch.Format) map[string]string {
 	h := map[string]string{
 		"columns":          s.Columns(s.Schema),
 		"max_filter_ratio": "0",
 		"strict_mode":      "true",
 		"timezone":         "UTC",
-		// Releases of 2026 drop the label of some loads that do not say this.
-		"group_commit": string(o.group),
+		"group_commit":     string(o.group), // releases of 2026 drop the label of some loads without it
 	}
 	switch f {
 	case batch.NDJSON:
@@ -118,7 +116,7 @@ func (o options) headers(s statements, f batch.Format) map[string]string {
 	return h
 }
 
-// Close ends the session; its connections are the client's.
+// Close implements loader.Session.
 func (s *streamSession) Close() error {
 	s.dead = true
 	return nil

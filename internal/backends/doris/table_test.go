@@ -161,11 +161,11 @@ func TestObjectsAreNamedOneByOne(t *testing.T) {
 	assert.Equal(t, "p/r/{1.x,2.x}", alternatives("p/r/", []string{"p/r/1.x", "p/r/2.x"}))
 	assert.Equal(t, "p/r/1.x", alternatives("p/r/", []string{"p/r/1.x"}))
 	via := func(prefix string) loader.Target {
-		return loader.Target{Via: &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: prefix}}
+		return loader.Target{Method: s3Load, Via: &loader.Target{Scheme: "s3", Hosts: []string{"bucket"}, Database: prefix}}
 	}
-	assert.NoError(t, checkVia(via("a-b/c.d,e"), s3Load))
+	assert.NoError(t, checkVia(via("a-b/c.d,e")))
 	for _, bad := range []string{"a*", "a?", "{a}", "[a]", `a\`, `a"`, "a'"} {
-		assert.ErrorContains(t, checkVia(via(bad), s3Load), "part of a pattern", bad)
+		assert.ErrorContains(t, checkVia(via(bad)), "part of a pattern", bad)
 	}
 }
 

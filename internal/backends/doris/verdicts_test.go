@@ -2,7 +2,6 @@ package doris
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"testing"
 
@@ -45,10 +44,10 @@ func TestVerdicts(t *testing.T) {
 	add("FAILED", &refusal{http: http.StatusOK, status: "FAILED", message: "…"})
 	add("no status", &refusal{http: http.StatusOK, message: "timeout"})
 	add("HTTP 500 in words", &refusal{http: 500, message: "quota"})
-	add("unreadable", &unreadable{io.ErrUnexpectedEOF})
-	add("replaced", &replacedError{"a", "b"})
-	add("not merged", &notMergedError{"a"})
-	add("label spent", &labelSpentError{"a"})
+	add("unreadable", errUnreadable)
+	add("replaced", errReplaced)
+	add("not merged", errNotMerged)
+	add("label spent", errLabelSpent)
 	add("dead", errDead)
 	add("lost", mysql.ErrInvalidConn)
 	add("no TLS there", mysql.ErrNoTLS)

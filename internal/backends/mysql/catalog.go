@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,14 +13,14 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// catalog asks the server's catalog about the target table.
+// catalog implements sqlload.Catalog and sqlload.Claims.
 type catalog struct{ *opened }
 
-// traits are what a row of selectTable tells of a table beside its kind and its comment.
+// The Traits of a relation.
 const (
 	traitEngine        = iota
 	traitTransactional // YES or NO: MyISAM and Aria cannot roll back
-	traitCreated       // when; "" where the server does not know
+	traitCreated       // the time; "" where the server does not know
 )
 
 // Plan implements sqlload.Catalog.
@@ -27,13 +28,13 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return newStatements(l.name, l.server.flavour, p.Schema).Statements
 }
 
-// statements are those about the table that Prepare has settled, or is about to.
+// statements are those about the table in its state.
 func (l *opened) statements(s *sqlload.State) statements {
 	return statements{Statements: s.Statements, flavour: l.server.flavour}
 }
 
-// selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; for them the
-// probe reports whether they roll back.
+// selectTable reads kind, comment and traits. TiDB and SingleStore name engines only to look like MySQL; the probe
+// finds out whether they roll back.
 func (l *opened) selectTable(n tableName) string {
 	transactional := "COALESCE((SELECT transactions FROM information_schema.engines e WHERE e.engine = t.engine), 'NO')"
 	if f := l.server.flavour; f == tiDB || f == singleStore {
@@ -43,8 +44,8 @@ func (l *opened) selectTable(n tableName) string {
 		", COALESCE(create_time, '') FROM information_schema.tables t WHERE " + n.where()
 }
 
-// look finds the table without its identity.
-func (l *opened) look(ctx context.Context, c sqlload.Conn) (*sqlload.Relation, error) {
+// relation finds the table without its identity.
+func (l *opened) relation(ctx context.Context, c sqlload.Conn) (*sqlload.Relation, error) {
 	found, err := sqlload.Rows(ctx, c, l.selectTable(l.name))
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -61,7 +62,7 @@ func (l *opened) look(ctx context.Context, c sqlload.Conn) (*sqlload.Relation, e
 
 // Locate implements sqlload.Catalog.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (*sqlload.Relation, error) {
-	r, err := l.look(ctx, c)
+	r, err := l.relation(ctx, c)
 	if err == nil && r != nil {
 		r.Identity, err = l.identity(ctx, c, r.Traits[traitCreated])
 	}
@@ -70,20 +71,20 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, _ *sqlload.State) (
 
 // identity tells a table from another one of the same name.
 //
-// Tried on MariaDB 10.11 and MySQL 9.7: InnoDB's table id changes on DROP and CREATE and on TRUNCATE, and stays when
-// an index is added; reading it takes the PROCESS privilege. The creation time, which everybody may read, changes on
-// DROP and CREATE and also when an index is added, and stays on TRUNCATE: with it alone a resume does not notice that
-// the table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
+// Tried on MariaDB 10.11 and MySQL 9.7: InnoDB's table id changes on DROP and CREATE and on TRUNCATE, and stays when an
+// index is added; to read it takes the PROCESS privilege. The creation time, which everybody may read, changes on DROP
+// and CREATE and also when an index is added, and stays on TRUNCATE: with it alone a resume does not notice that the
+// table was emptied, and leaves that to the proof of arrival. TiDB shows its table id to everybody.
 func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (string, error) {
 	name := storageName(l.name.schema) + "/" + storageName(l.name.table)
 	// A partition is a table of its own to InnoDB.
 	named := " WHERE name = " + literal(name) + " OR name LIKE " + literal(name+"#p#%") + " ORDER BY 1"
-	queries := map[flavour]string{
+	query := map[flavour]string{
 		tiDB:    "SELECT tidb_table_id FROM information_schema.tables WHERE " + l.name.where(),
 		mariaDB: "SELECT table_id FROM information_schema.innodb_sys_tables" + named,
 		mySQL:   "SELECT table_id FROM information_schema.innodb_tables" + named,
-	}
-	if query := queries[l.server.flavour]; query != "" {
+	}[l.server.flavour]
+	if query != "" {
 		found, err := sqlload.Rows(ctx, c, query)
 		if err != nil && !is(err, accessDenied...) {
 			return "", err
@@ -98,54 +99,40 @@ func (l catalog) identity(ctx context.Context, c sqlload.Conn, created string) (
 	return "created " + created, nil
 }
 
-// firsts are the first values of all rows.
-func firsts(found [][]string) []string {
-	values := make([]string, len(found))
-	for i, row := range found {
-		values[i] = row[0]
-	}
-	return values
-}
-
 // storageName is an identifier as InnoDB writes it (MySQL manual, "Mapping of Identifiers to File Names"). Letters
-// outside ASCII have codes of their own; names with them are not found, and the creation time has to do.
+// outside ASCII have codes of their own; tables with them are identified by their creation time.
 func storageName(name string) string {
-	var b strings.Builder
-	for _, r := range name {
-		if r == '_' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
-			b.WriteRune(r)
-		} else {
-			fmt.Fprintf(&b, "@%04x", r)
-		}
-	}
-	return b.String()
+	return regexp.MustCompile(`\W`).ReplaceAllStringFunc(name, func(s string) string {
+		return fmt.Sprintf("@%04x", []rune(s)[0])
+	})
 }
 
 // Columns implements sqlload.Catalog.
-func (l catalog) Columns(ctx context.Context, c sqlload.Conn, s *sqlload.State, _ *sqlload.Relation) ([]sqlload.Column, error) {
+func (l catalog) Columns(
+	ctx context.Context, c sqlload.Conn, s *sqlload.State, _ *sqlload.Relation,
+) (columns []sqlload.Column, err error) {
 	found, err := sqlload.Rows(ctx, c, "SELECT column_name, column_type, COALESCE(character_set_name, ''),"+
 		" COALESCE(character_maximum_length, 0), is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> ''"+
 		" FROM information_schema.columns WHERE "+l.name.where()+" ORDER BY ordinal_position")
-	columns := make([]sqlload.Column, len(found))
-	for i, row := range found {
+	for _, row := range found {
 		full := strings.ToLower(row[1])
 		length, err := strconv.ParseInt(row[3], 10, 64)
 		if err != nil {
 			return nil, err
 		}
-		columns[i] = sqlload.Column{
+		columns = append(columns, sqlload.Column{
 			Name: row[0], Type: row[1], Optional: row[4] == "1",
 			Takes: func(want rows.Column) bool {
 				signed := !strings.Contains(full, "unsigned")
 				return takes(full, row[2], length, want) && (signed || !computed(s.Schema, want))
 			},
-		}
+		})
 	}
 	return columns, err
 }
 
-// takes reports whether a column takes values of ours as they are. full is its type with all that belongs to it, in small
-// letters, and length that of a blob or text in bytes, of a varchar in characters.
+// takes reports whether a column takes values of ours as they are. full is its whole type in small letters, and length
+// that of a blob or text in bytes, of a varchar in characters.
 func takes(full, charset string, length int64, want rows.Column) bool {
 	kind, _, _ := strings.Cut(full, "(")
 	kind, _, _ = strings.Cut(kind, " ")
@@ -154,16 +141,16 @@ func takes(full, charset string, length int64, want rows.Column) bool {
 	switch want.Type {
 	case rows.Bytes:
 		return blob && length >= int64(want.MaxBytes)
-	case rows.Text: // a character of a varchar has at least one byte, so as many characters as bytes are always enough
+	case rows.Text: // as many characters of a varchar as bytes are always enough
 		return (blob || text) && length >= int64(want.MaxBytes)
-	case rows.Decimal, rows.Timestamp: // another scale, or fewer digits of a second, would round, and nobody is told
+	case rows.Decimal, rows.Timestamp: // another scale, or fewer digits of a second, would round in silence
 		return full == strings.ToLower(columnType(want))
 	}
 	return kind == strings.ToLower(columnType(want))
 }
 
-// computed reports whether row numbers are computed from a column. A key that is the number itself may well be unsigned;
-// but a difference below 0, as of a bound that is looked for, is an error there (1690) and no number.
+// computed reports whether row numbers are computed from a column. A key that is the number itself may be unsigned; but
+// an unsigned difference below 0, as that of a bound of a range, is an error (1690).
 func computed(s rows.Schema, c rows.Column) bool {
 	if len(s.Number) == 1 && s.Number[0].Minus == 0 {
 		return false
@@ -171,7 +158,7 @@ func computed(s rows.Schema, c rows.Column) bool {
 	return slices.ContainsFunc(s.Number, func(t rows.Term) bool { return s.Columns[t.Column].Name == c.Name })
 }
 
-// Fits implements sqlload.Catalog: a table whose columns fit will do. What its engine cannot do Caps say.
+// Fits implements sqlload.Catalog: a table whose columns fit will do. Caps say what its engine cannot do.
 func (catalog) Fits(context.Context, sqlload.Conn, *sqlload.State, *sqlload.Relation) error {
 	return nil
 }
@@ -193,10 +180,9 @@ func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table stri
 	return fmt.Sprintf("GRANT %s ON %s TO %s", strings.ReplaceAll(privileges, "TRUNCATE", "DROP"), table, to)
 }
 
-// Stored implements sqlload.Catalog: the table with its indexes. InnoDB counts it when it takes statistics, which after a
-// load may be long ago: seen were 48 KiB for 200 MiB. So they are taken now, which reads a few pages and spares the first
-// queries a bad plan. ANALYZE answers with rows, also when it fails; the size is asked for all the same. TiDB would scan
-// the whole table for it, and SingleStore counts by itself.
+// Stored implements sqlload.Catalog: the table with its indexes. InnoDB's statistics, from which the size comes, may be
+// old after a load: 48 KiB were shown for 200 MiB. ANALYZE renews them; it reads a few pages, and spares the first
+// queries a bad plan. TiDB would scan the whole table for it, and SingleStore counts by itself.
 func (l catalog) Stored(s *sqlload.State) []string {
 	size := "SELECT COALESCE(SUM(data_length + index_length), 0) FROM information_schema.tables WHERE " + l.name.where()
 	if f := l.server.flavour; f == mySQL || f == mariaDB {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,80 +14,85 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// doctor looks at the host of the control connections for one push.
+// doctor checks the host of the control connections for one push.
 type doctor struct {
 	*opened
 	intent   loader.Intent
-	conn     sqlload.SQL
-	of       *sqlload.Checked  // the tables
-	vars     map[string]string // as they hold for a loading session: with those of --set
-	account  string            // quoted, as GRANT wants it
+	conn     sqlload.Conn
+	vars     map[string]string // of a loading session: with those of --set
+	account  string            // quoted for GRANT
 	grants   grants
+	tables   *sqlload.TableCheck
 	findings []loader.Finding
 }
 
-// CheckServer implements loader.Checker. What Open has read of the variables is not read again.
+// CheckServer implements loader.Checker. It takes the variables that Open has read.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
-	c, err := l.control.Conn(ctx)
+	c, err := l.connect(ctx)
 	if err != nil {
-		return nil, failed("examine", err)
+		return nil, failed("check the server", err)
 	}
 	defer func() { _ = c.Close() }()
-	d := &doctor{opened: l, intent: i, conn: sqlload.SQL{Conn: c}, vars: maps.Clone(l.server.vars)}
+	d := &doctor{opened: l, intent: i, conn: c, vars: maps.Clone(l.server.vars)}
 	for _, s := range l.target.Settings {
 		d.vars[strings.ToLower(s.Name)] = s.Value
 	}
-	err = d.examine(ctx)
-	return d.findings, failed("examine", err)
+	err = d.run(ctx)
+	return d.findings, failed("check the server", err)
 }
 
-func (d *doctor) examine(ctx context.Context) (err error) {
-	if err := d.whoami(ctx); err != nil {
+func (d *doctor) run(ctx context.Context) (err error) {
+	if d.account, err = account(ctx, d.conn); err != nil {
 		return err
 	}
-	if err := d.ask(ctx, d.writable()); err != nil {
-		return err
-	}
-	if err := d.connections(ctx); err != nil {
-		return err
-	}
-	d.of, err = d.Check(ctx, d.conn, d.intent)
-	d.findings = append(d.findings, d.of.Findings...)
+	err = d.ask(ctx,
+		sqlload.Check{Name: "privileges", Ask: "SHOW GRANTS", Judge: func(lines []string) (none loader.Finding) {
+			d.grants = parseGrants(lines) // for checkPrivileges
+			return none
+		}},
+		sqlload.Check{Name: "server", Judge: d.product},
+		sqlload.Check{Name: "connection limit", Ask: "SHOW GLOBAL STATUS LIKE 'Threads_connected'", Judge: d.connections},
+	)
 	if err != nil {
 		return err
 	}
-	return d.ask(ctx, slices.Concat(d.table(), d.settings()))
+	d.checkMethod()
+	d.tables, err = d.Check(ctx, d.conn, d.intent)
+	d.findings = append(d.findings, d.tables.Findings...)
+	if err != nil {
+		return err
+	}
+	d.checkKey()
+	d.checkPrivileges()
+	d.checkSizes()
+	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others show these variables for compatibility only
+		d.checkLogs()
+		d.checkDurability()
+	}
+	d.checkTimeout()
+	return d.ask(ctx, d.tableChecks()...)
 }
 
-func (d *doctor) ask(ctx context.Context, checks []sqlload.Check) error {
-	found, err := d.Ask(ctx, d.conn, checks, func(err error) string {
-		if d.server.flavour == tiDB && is(err, accessDenied...) {
-			return "GRANT CONFIG ON *.* TO " + d.account + " shows txn-total-size-limit"
-		}
-		return ""
-	})
+// ask adds the findings of questions to the server.
+func (d *doctor) ask(ctx context.Context, checks ...sqlload.Check) error {
+	found, err := d.Ask(ctx, d.conn, checks, func(error) string { return "" })
 	d.findings = append(d.findings, found...)
 	return err
 }
 
-func (d *doctor) add(check string, f loader.Finding) {
+// note adds the finding of a check.
+func (d *doctor) note(check string, f loader.Finding) {
 	f.Check = check
 	d.findings = append(d.findings, f)
 }
 
-// unknown adds the finding of a question without an answer. An error says that there is nobody left to ask.
-func (d *doctor) unknown(ctx context.Context, check string, err error) error {
-	d.add(check, loader.Finding{Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error()})
-	if lost := d.conn.PingContext(ctx); lost != nil {
-		return errors.Join(err, lost)
-	}
-	return nil
+func (d *doctor) warn(check, fix, format string, values ...any) {
+	d.note(check, sqlload.Warn(fmt.Sprintf(format, values...), fix))
 }
 
-// on reports whether a variable is switched on, in any of the ways that servers and people write it.
+// on reports whether a variable is switched on. MariaDB 12 has more values of read_only than two.
 func (d *doctor) on(name string) bool {
-	value := strings.ToUpper(d.vars[name])
-	return value == "ON" || value == "1" || value == "TRUE"
+	return !slices.Contains([]string{"", "OFF", "0", "FALSE"}, strings.ToUpper(d.vars[name]))
 }
 
 // number is a variable's, 0 where there is none. The largest values of some do not fit an int64: they bound nothing.
@@ -100,7 +106,7 @@ func (d *doctor) number(name string) int64 {
 
 func (d *doctor) aurora() bool { _, is := d.vars["aurora_version"]; return is }
 
-// change is how a variable of the whole server is changed.
+// change says how to set a variable of the whole server.
 func (d *doctor) change(name string, value int64) string {
 	if d.aurora() {
 		return fmt.Sprintf("set %s to %d in the parameter group", name, value)
@@ -108,70 +114,41 @@ func (d *doctor) change(name string, value int64) string {
 	return fmt.Sprintf("SET GLOBAL %s = %d", name, value)
 }
 
-// whoami reads the account and its privileges.
-func (d *doctor) whoami(ctx context.Context) (err error) {
-	var lines [][]string
-	if d.account, err = account(ctx, d.conn); err == nil {
-		lines, err = sqlload.Rows(ctx, d.conn, "SHOW GRANTS")
+// checkMethod finds what keeps the method from loading, or from loading exactly once.
+func (d *doctor) checkMethod() {
+	if d.caps.Reason != "" {
+		fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
+		if d.server.flavour == tiDB {
+			fix = "--method " + insert
+		}
+		d.warn("delivery", fix, "a push is at least once here: %s", d.caps.Reason)
 	}
-	if err != nil {
-		err = d.unknown(ctx, "privileges", err)
-	}
-	d.grants = parseGrants(firsts(lines))
-	return err
-}
-
-// writable is about what keeps everybody, or this account, from writing, or from writing exactly once.
-func (d *doctor) writable() []sqlload.Check {
-	return []sqlload.Check{
-		{Name: "server", Judge: d.product},
-		{Name: "delivery", Judge: func([]string) (none loader.Finding) {
-			fix := "ALTER TABLE " + d.name.quoted() + " ENGINE = InnoDB"
-			if d.server.flavour == tiDB {
-				fix = "--method " + insert
-			}
-			if d.caps.Reason == "" {
-				return none
-			}
-			return sqlload.Warn("a push is at least once here: "+d.caps.Reason, fix)
-		}},
-		{Name: "local_infile", Judge: func([]string) (none loader.Finding) {
-			switch f := d.server.flavour; {
-			case d.method.Name != loadData || f == tiDB || f == singleStore:
-				return none
-			case d.server.infileOff():
-				return sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint)
-			}
-			return sqlload.OK("ON: LOAD DATA LOCAL is allowed")
-		}},
+	if d.method.Name == loadData && d.server.infileOff() {
+		d.note("local_infile", sqlload.Fail("OFF, so the server refuses LOAD DATA LOCAL", localInfileHint))
 	}
 }
 
+// product names the server, and what keeps everybody, or this account, from writing.
 func (d *doctor) product([]string) loader.Finding {
-	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.address)
-	const fix = "name the primary in the target, or SET GLOBAL %s = OFF"
+	found := fmt.Sprintf("%s %s at %s", d.server.flavour, d.server.version, d.home.config.Addr)
 	for _, name := range []string{
-		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only",
+		"super_read_only", "innodb_read_only", "tidb_super_read_only", "tidb_restricted_read_only", "read_only",
 	} {
-		if d.on(name) {
-			return sqlload.Fail(found+" takes no rows: "+name+" is ON; is it a replica?", fmt.Sprintf(fix, name))
+		if !d.on(name) || name == "read_only" && d.exempt() {
+			continue
 		}
-	}
-	switch value := strings.ToUpper(d.vars["read_only"]); { // MariaDB 12 has more values than two
-	case value == "" || value == "OFF" || value == "0" || d.exempt():
-		return sqlload.OK(found)
-	case !d.grants.known():
-		return loader.Finding{
-			Grade: loader.GradeUnknown,
-			Found: found + ": read_only is " + value + ", and whether this account is exempt is not to be seen",
+		f := sqlload.Fail(fmt.Sprintf("%s takes no rows: %s is %s; is it a replica?", found, name, d.vars[name]),
+			"name the primary in the target, or SET GLOBAL "+name+" = OFF")
+		if name == "read_only" && !d.grants.known() { // the account may be exempt
+			f.Grade = loader.GradeUnknown
 		}
-	default:
-		return sqlload.Fail(found+" takes no rows from this account: read_only is "+value+"; is it a replica?",
-			fmt.Sprintf(fix, "read_only"))
+		return f
 	}
+	return sqlload.OK(found)
 }
 
-// exempt reports whether this account may write in spite of read_only. In MariaDB SUPER does no more from 10.11 on.
+// exempt reports whether this account may write in spite of read_only. In MariaDB SUPER no longer suffices from 10.11
+// on.
 func (d *doctor) exempt() bool {
 	enough := []string{"CONNECTION_ADMIN", "READ_ONLY ADMIN", "READ ONLY ADMIN"}
 	if d.server.flavour != mariaDB || d.server.before(10, 11) {
@@ -180,62 +157,36 @@ func (d *doctor) exempt() bool {
 	return slices.ContainsFunc(enough, func(p string) bool { return d.grants.hold(p, tableName{}) })
 }
 
-// connections compares what is free with what the run opens: a connection for each worker, in turn on each host, and
-// those of the control pool on the first. Too few stop no push: those that get none try again, and the others load
-// meanwhile.
-func (d *doctor) connections(ctx context.Context) error {
-	const name = "connection limit"
-	sessions := max(d.intent.Workers, 1)
-	if d.method.Caps.Staged {
-		sessions = 0 // they go to the store
+// connections compares the limits with what the run opens on a host: its share of the sessions, and the control
+// connections. Too few stop no push: a refused session is retried while the others load.
+func (d *doctor) connections(status []string) loader.Finding {
+	sessions, hosts := max(d.intent.Workers, 1), len(d.endpoints)
+	if d.method.Caps.Staged { // whose sessions go to the store
+		sessions = 0
 	}
-	hosts := len(d.endpoints)
 	need := int64((sessions+hosts-1)/hosts + controlConns)
+	free, limit, fix := int64(math.MaxInt64), "", ""
+	if most := d.number("max_connections"); most > 0 && len(status) == 2 {
+		used, _ := strconv.ParseInt(status[1], 10, 64)
+		used-- // this one
+		free, limit = most-used, fmt.Sprintf("max_connections %d, %d in use", most, used)
+		fix = d.change("max_connections", used+need)
+	}
 	// A session's max_user_connections is the account's own limit, where it has one.
-	most, own := d.number("max_connections"), d.number("max_user_connections")
-	free, says, fix := most, "", ""
-	if most > 0 {
-		open, err := sqlload.Rows(ctx, d.conn, "SHOW GLOBAL STATUS LIKE 'Threads_connected'")
-		if err != nil {
-			return d.unknown(ctx, name, err)
-		}
-		says = fmt.Sprintf("max_connections %d, and the server does not tell how many are in use", most)
-		if len(open) > 0 {
-			n, _ := strconv.ParseInt(open[0][1], 10, 64)
-			n = max(n-1, 0) // this one
-			free, says = most-n, fmt.Sprintf("max_connections %d, %d in use", most, n)
-		}
-		fix = d.change("max_connections", most-free+need)
+	if own := d.number("max_user_connections"); own > 0 && own < free {
+		free, limit = own, fmt.Sprintf("this account has max_user_connections %d", own)
+		fix = fmt.Sprintf("ALTER USER %s WITH MAX_USER_CONNECTIONS %d", d.account, need)
 	}
-	if own > 0 {
-		// Everybody sees their own. SHOW is asked for the reason that atWork gives.
-		others := int64(-1) // without this one
-		err := d.conn.Query(ctx, "SHOW PROCESSLIST", func(row [][]byte) error {
-			if strings.HasPrefix(d.account, literal(string(row[1]))+"@") {
-				others++
-			}
-			return nil
-		})
-		if err != nil {
-			return d.unknown(ctx, name, err)
-		}
-		if left := own - others; left < free || most <= 0 {
-			free, says = left, fmt.Sprintf("this account has max_user_connections %d, %d in use", own, others)
-			fix = fmt.Sprintf("ALTER USER %s WITH MAX_USER_CONNECTIONS %d", d.account, need+others)
-		}
+	found := fmt.Sprintf("%d free (%s), and the run opens %d: %d workers and up to %d for everything else",
+		max(free, 0), limit, need, need-controlConns, controlConns)
+	switch {
+	case limit == "":
+		return sqlload.OK(fmt.Sprintf("none is set; the run opens %d", need))
+	case free >= need:
+		return sqlload.OK(found)
 	}
-	text := fmt.Sprintf("%d free (%s), and the run opens %d: %d workers and up to %d for everything else",
-		max(free, 0), says, need, need-controlConns, controlConns)
 	if fewer := (free - controlConns) * int64(hosts); fewer > 0 && sessions > 0 {
 		fix += fmt.Sprintf(", or --workers %d", fewer)
 	}
-	switch {
-	case most <= 0 && own <= 0:
-		d.add(name, sqlload.OK(fmt.Sprintf("none is set; the run opens %d", need)))
-	case free >= need:
-		d.add(name, sqlload.OK(text))
-	default:
-		d.add(name, sqlload.Warn(text+": the others wait, and try again", fix))
-	}
-	return nil
+	return sqlload.Warn(found+": refused sessions are retried", fix)
 }

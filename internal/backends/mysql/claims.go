@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 // CreateClaims implements sqlload.Claims.
 func (l catalog) CreateClaims(s *sqlload.State) string { return l.statements(s).createClaims() }
 
-// CheckClaims implements sqlload.Claims. A claim table must let no batch in twice: without its key a second claim meets no
-// first one, and where a rollback keeps rows, claims of batches stay that are not in.
+// CheckClaims implements sqlload.Claims. Without the key a batch could be claimed twice; without transactions claims
+// stay after a rollback.
 func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.State) (there bool, err error) {
 	name := l.name.claims()
 	found, err := sqlload.Rows(ctx, c, l.selectTable(name))
@@ -31,40 +32,36 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 	if err != nil {
 		return true, err
 	}
-	var wrong, repairs []string
-	if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
-		wrong = append(wrong, "no primary or unique key is (run, batch)")
-		repairs = append(repairs, "ADD UNIQUE KEY (run, batch)")
-	}
+	var wrong, repair string
 	if traits := found[0][2:]; traits[traitTransactional] != "YES" {
-		wrong = append(wrong, fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]))
-		repairs = append(repairs, "ENGINE = InnoDB")
-	}
-	if len(wrong) == 0 {
+		wrong, repair = fmt.Sprintf("engine %q keeps rows after a rollback", traits[traitEngine]), "ENGINE = InnoDB"
+	} else if !slices.ContainsFunc(firsts(keys), func(k string) bool { return strings.EqualFold(k, "run, batch") }) {
+		wrong, repair = "no primary or unique key is (run, batch)", "ADD UNIQUE KEY (run, batch)"
+	} else {
 		return true, nil
 	}
 	return true, &loader.Error{
 		Op: "check the claim table", Applied: loader.No,
-		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, strings.Join(wrong, "; ")),
-		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and terapush makes it anew",
-			s.Claims, strings.Join(repairs, ", ")),
+		Err: fmt.Errorf("claims in %s cannot be relied on: %s", s.Claims, wrong),
+		Hint: fmt.Sprintf("ALTER TABLE %s %s; or drop it if no unfinished run needs its claims, and the next run makes it again",
+			s.Claims, repair),
 	}
 }
 
-// reservationLock names the lock of those who append to the table: of all databases of a server, and 64 characters at
-// most. To some servers names that differ in the case of letters are one.
+// reservationLock names the lock of those who append to the table. Lock names belong to the whole server, have 64
+// characters at most, and to some servers differ not by the case of letters alone.
 func reservationLock(n tableName) string {
 	return fmt.Sprintf("%s-%x", sqlload.ClaimsTable, sha256.Sum256([]byte(strings.ToLower(n.String()))))[:56]
 }
 
-// InTurn implements sqlload.Claims by a lock that the server keeps for a connection.
-func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
+// Serialize implements sqlload.Claims by a lock that the server keeps for a connection.
+func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, _ *sqlload.State, reserve func() error) error {
 	lock := reservationLock(l.name)
-	got, err := sqlload.Rows(ctx, c, fmt.Sprintf("SELECT GET_LOCK('%s', %d)", lock, lockWait))
+	got, err := value(ctx, c, fmt.Sprintf("SELECT GET_LOCK('%s', %d)", lock, lockWait))
 	if err != nil {
 		return err
 	}
-	if len(got) != 1 || got[0][0] != "1" {
+	if got != "1" {
 		return &loader.Error{
 			Op: "reserve row numbers", Applied: loader.No,
 			Err:  fmt.Errorf("another run has held the lock %s for more than %d s", lock, lockWait),
@@ -76,39 +73,33 @@ func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r
 	return reserve()
 }
 
-// endPatience is how long a host may take to end a session: it rolls back first.
-const endPatience = 30 * time.Second
+// killTimeout is for one host to end its sessions: they roll back first.
+const killTimeout = 30 * time.Second
 
 // EndOthers implements sqlload.Claims.
 //
-// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind:
-// a server shows every user the user's own connections, and a claim that is not committed names its connection. The
-// connection of a claim that is committed has long gone on to other batches, or is another's by now: so it is looked for
-// first, and then nothing is ended.
+// It needs no privilege beyond those of the load, and nothing that an earlier process would have had to leave behind: a
+// server shows every user the user's own connections, and an uncommitted claim names its connection. The connection of
+// a committed claim has gone on to other batches, or is another's by now: so a committed claim ends nothing.
 func (l catalog) EndOthers(ctx context.Context, s *sqlload.State, ref loader.Ref) error {
-	c, err := l.connect(ctx)
-	if err != nil {
-		return err
-	}
-	found, err := sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	_ = c.Close()
+	found, err := l.rows(ctx, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	if err != nil || len(found) > 0 {
 		return err
 	}
 	for _, e := range l.endpoints {
-		// A session there that still runs holds its claim, which Settled waits for.
 		if err := l.endOthersOn(ctx, e, s, ref); err != nil {
-			l.log.Warn("earlier attempts may still run", "host", e.address, "error", err)
+			// A session that still runs there holds its claim, which ResolveBatch waits for.
+			l.log.Warn("earlier attempts may still run", "host", e.config.Addr, "error", err)
 		}
 	}
 	return nil
 }
 
-// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take as
-// long as their rollback. It uses a connection of its own: those of the pool lead to one host, and may all be busy with
+// endOthersOn kills the connections of one host that work on the batch, and waits until they are gone, which may take
+// as long as their rollback. It opens a connection: the control connections lead to one host, and may all be busy with
 // scans.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, ref loader.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	f := l.server.flavour
 	c, err := dial(ctx, e.config, append(f.controlSetup(l.target.Settings), f.dirtyReads()...))
@@ -117,7 +108,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	}
 	defer func() { _ = c.Close() }()
 	for {
-		ids, err := atWork(ctx, c, l.statements(s), ref)
+		ids, err := findSessions(ctx, c, l.statements(s), ref)
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -132,32 +123,28 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	}
 }
 
-// atWork finds this user's connections that work on the batch: by the tag of the statement they are at, and by the
-// connection that the claim names. The tag alone misses a connection that waits for its client between two statements
-// or in the middle of a long one; the claim, read before it is committed, does not. A claim that was committed just
-// now would name a connection that has gone on to another batch, which then fails and is sent again: a waste, no harm.
+// findSessions finds this user's connections that work on the batch: by the tag of their statement, and by the
+// connection that the claim names. The tag alone misses a connection that waits for its client, between two statements
+// or in the middle of a long one; the claim, read before it is committed, does not. A claim committed just now names a
+// connection that has gone on to another batch, which then fails and is sent again: a waste, no harm.
 //
-// MySQL's information_schema.processlist fails with error 3854 while any session is at a statement that is no UTF-8, as an
-// INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; the list in performance_schema would,
-// too, and is empty where that is switched off.
-func atWork(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (ids []string, err error) {
-	holder := "0"
+// MySQL's information_schema.processlist fails with error 3854 while any session runs a statement that is not UTF-8, as
+// an INSERT of raw bytes is. SHOW gives statements as they are, the first 100 bytes; so does performance_schema, which
+// is empty where it is switched off.
+func findSessions(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (ids []string, err error) {
+	var holder string
 	if len(s.flavour.dirtyReads()) > 0 {
-		found, err := sqlload.Rows(ctx, c, s.selectHolder(ref))
-		if err != nil {
+		if holder, err = value(ctx, c, s.selectHolder(ref)); err != nil {
 			return nil, err
-		}
-		if len(found) > 0 {
-			holder = found[0][0]
 		}
 	}
 	if s.flavour == mySQL {
-		user, err := sqlload.Rows(ctx, c, "SELECT SUBSTRING_INDEX(USER(), '@', 1)")
+		user, err := value(ctx, c, "SELECT SUBSTRING_INDEX(USER(), '@', 1)")
 		if err != nil {
 			return nil, err
 		}
 		err = c.Query(ctx, "SHOW PROCESSLIST", func(row [][]byte) error { // Id, User, Host, db, Command, Time, State, Info
-			if string(row[1]) == user[0][0] && (string(row[0]) == holder || bytes.HasPrefix(row[7], []byte(tag(ref.ID)))) {
+			if string(row[1]) == user && (string(row[0]) == holder || bytes.HasPrefix(row[7], []byte(tag(ref.ID)))) {
 				ids = append(ids, string(row[0]))
 			}
 			return nil
@@ -165,25 +152,24 @@ func atWork(ctx context.Context, c sqlload.Conn, s statements, ref loader.Ref) (
 		return ids, err
 	}
 	list := "information_schema.processlist"
-	if s.flavour == tiDB { // where every server of a cluster has a list of its own
+	if s.flavour == tiDB { // every server of a cluster has a list of its own
 		list = "information_schema.cluster_processlist"
 	}
 	found, err := sqlload.Rows(ctx, c, "SELECT id FROM "+list+" WHERE user = SUBSTRING_INDEX(USER(), '@', 1)"+
-		" AND id <> CONNECTION_ID() AND (info LIKE "+literal(tag(ref.ID)+"%")+" OR id = "+holder+")")
+		" AND id <> CONNECTION_ID() AND (info LIKE "+literal(tag(ref.ID)+"%")+" OR id = "+cmp.Or(holder, "0")+")")
 	return firsts(found), err
 }
 
-// Settled implements sqlload.Claims. It looks with a locking read, which waits for whoever has inserted the claim and
+// ResolveBatch implements sqlload.Claims by a locking read, which waits for a session that has inserted the claim and
 // neither committed nor rolled back: only then is "not there" final.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	if _, err := c.Exec(ctx, "START TRANSACTION"); err != nil {
 		return loader.Resolution{}, err
 	}
-	// The connection goes back to the pool, so the transaction must not stay: a ROLLBACK whose time is up closes it.
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+	defer func() { // the connection goes back to the pool; a ROLLBACK that times out closes it
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 		defer cancel()
 		_, _ = c.Exec(ctx, "ROLLBACK")
 	}()
-	return s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
+	return s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number)+" FOR UPDATE", ref)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // complete fills in what the target leaves open as MySQL's own clients do: MYSQL_PWD, then the [client] group of
-// ~/.my.cnf, and the login name for the user. A password belongs to a user, so the file's is not sent for another one.
+// ~/.my.cnf, and the login name for the user. The file's password is not sent for another user than the file's.
 func complete(t loader.Target) (loader.Target, error) {
 	file, err := readClientFile()
 	if err != nil {
@@ -25,30 +25,25 @@ func complete(t loader.Target) (loader.Target, error) {
 	if len(t.Hosts) == 0 && t.Params.Get("socket") == "" {
 		switch host, port := file["host"], file["port"]; {
 		case host == "" && file["socket"] != "":
-			t.Params = maps.Clone(t.Params)
-			if t.Params == nil {
-				t.Params = make(url.Values)
-			}
-			t.Params.Set("socket", file["socket"])
+			params := make(url.Values)
+			maps.Copy(params, t.Params)
+			params.Set("socket", file["socket"])
+			t.Params = params
 		case port != "":
 			t.Hosts = []string{cmp.Or(host, "127.0.0.1") + ":" + port}
 		case host != "":
 			t.Hosts = []string{host}
 		}
 	}
-	if t.User == "" {
-		t.User = file["user"]
-	}
+	t.User = cmp.Or(t.User, file["user"])
 	if t.User == "" {
 		if login, err := user.Current(); err == nil {
 			t.User = login.Username
 		}
 	}
-	if t.Password == "" {
-		t.Password = loader.Secret(os.Getenv("MYSQL_PWD"))
-	}
-	if t.Password == "" && (file["user"] == "" || file["user"] == t.User) {
-		t.Password = loader.Secret(file["password"])
+	t.Password = cmp.Or(t.Password, loader.Secret(os.Getenv("MYSQL_PWD")))
+	if file["user"] == "" || file["user"] == t.User {
+		t.Password = cmp.Or(t.Password, loader.Secret(file["password"]))
 	}
 	return t, nil
 }
@@ -59,10 +54,7 @@ func readClientFile() (map[string]string, error) {
 		return nil, nil //nolint:nilerr // no home, no file: a service account
 	}
 	text, err := os.ReadFile(filepath.Join(home, ".my.cnf"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading MySQL's client settings: %w", err)
 	}
 	return parseClientFile(string(text)), nil
@@ -87,15 +79,15 @@ func parseClientFile(text string) map[string]string {
 	return settings
 }
 
-// clientValue undoes quotes and escapes. Outside quotes a # begins a comment, which is why MySQL's manual wants
-// passwords with one in quotes.
+// clientValue removes quotes and escapes. Outside quotes a # begins a comment.
 func clientValue(text string) string {
 	if len(text) > 1 && (text[0] == '\'' || text[0] == '"') {
 		if end := strings.LastIndexByte(text, text[0]); end > 0 {
 			text = text[1:end]
 		}
-	} else if at := strings.Index(text, "#"); at >= 0 {
-		text = strings.TrimSpace(text[:at])
+	} else {
+		text, _, _ = strings.Cut(text, "#")
+		text = strings.TrimSpace(text)
 	}
 	return strings.NewReplacer(`\\`, `\`, `\b`, "\b", `\t`, "\t", `\n`, "\n", `\r`, "\r", `\s`, " ").Replace(text)
 }

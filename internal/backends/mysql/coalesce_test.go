@@ -63,7 +63,7 @@ func TestCoalescerGathers(t *testing.T) {
 	assert.Equal(t, "answer", string(answer))
 	assert.Equal(t, sent, bytes.Join(inner.writes, nil), "all is sent, in order, before anything is read")
 
-	large := make([]byte, 2*held)
+	large := make([]byte, 2*coalesceBytes)
 	_, err = c.Write([]byte("small"))
 	require.NoError(t, err)
 	_, err = c.Write(large)
@@ -103,7 +103,7 @@ func TestCoalescerClosesUnderHangingWrite(t *testing.T) {
 	c := over(t, near)
 	failed := make(chan error)
 	go func() {
-		_, err := c.Write(make([]byte, 2*held)) // nobody reads the other end
+		_, err := c.Write(make([]byte, 2*coalesceBytes)) // nobody reads the other end
 		failed <- err
 	}()
 	time.Sleep(10 * time.Millisecond)

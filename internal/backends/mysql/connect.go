@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -17,99 +15,49 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const defaultPort = "3306"
+const (
+	defaultPort = "3306"
+	// connectTimeout is for servers that accept a connection and then say nothing.
+	connectTimeout = 10 * time.Second
+	// controlConns is the largest number of connections other than those of sessions. A scan of the proof takes one for its whole
+	// time, and Resolve must not wait for it.
+	controlConns = 4
+)
 
-// connectPatience bounds one attempt to connect, for servers that accept and then say nothing.
-const connectPatience = 10 * time.Second
-
-// controlConns bounds the connections beside those of the workers. A scan that proves arrival takes one for its whole
-// time, and Resolve must not wait for it.
-const controlConns = 4
-
-// endpoint is one server of the target and how to connect to it.
+// endpoint is one server of the target.
 type endpoint struct {
-	address string // host:port, or the path of a socket
-	config  *mysql.Config
-	dialAny dialer // to any server that the address's name stands for
-}
-
-// endpoints makes one driver configuration for each host. They are built field by field and never written as a DSN,
-// so that no string exists that holds the password among other things.
-func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
-	mode, err := tlsMode(t)
-	if err != nil {
-		return nil, err
-	}
-	socket := t.Params.Get("socket")
-	addresses := []string{socket}
-	if socket == "" {
-		addresses = nil
-		for i := range max(len(t.Hosts), 1) {
-			addresses = append(addresses, t.Address(i, defaultPort))
-		}
-	}
-	for _, address := range addresses {
-		c := mysql.NewConfig()
-		c.Net, c.Addr = "unix", address
-		c.User, c.Passwd, c.DBName = t.User, t.Password.Reveal(), t.Database
-		c.DialFunc = d.Dial
-		c.Logger = &mysql.NopLogger{} // it would tell stderr of errors that are returned as well
-		// RejectReadOnly stays off: it reconnects after a failover by hiding the server's answer, and Classify does as much
-		// with the answer.
-		host := address
-		if socket == "" {
-			c.Net = "tcp"
-			if host, _, err = net.SplitHostPort(address); err != nil {
-				return nil, fmt.Errorf("host %q of the target: %w", address, err)
-			}
-		}
-		if c.TLS, c.AllowFallbackToPlaintext, err = d.TLS(mode, host); err != nil {
-			return nil, fmt.Errorf("TLS for %s: %w", address, err)
-		}
-		all = append(all, endpoint{address: address, config: c, dialAny: d.DialAny()})
-	}
-	return all, nil
-}
-
-// checkParams refuses what it does not know: a parameter that is silently ignored is a setting that somebody trusts.
-func checkParams(t loader.Target) error {
-	known := []string{"socket", "tls"}
-	for name := range t.Params {
-		switch {
-		case name == "multiStatements":
-			return fmt.Errorf("parameter multiStatements is refused: every batch is one statement, and several in one" +
-				" packet would leave the answer to all but the first unread; leave it out")
-		case !slices.Contains(known, name):
-			return fmt.Errorf("parameter %q of the target is not known; there are: %s; session variables go into --set %s=…",
-				name, strings.Join(known, ", "), name)
-		}
-	}
-	return nil
-}
-
-// tlsMode reads the driver's usual tls parameter. What the user says beside the URL wins.
-func tlsMode(t loader.Target) (loader.TLSMode, error) {
-	if t.TLS != loader.TLSAuto {
-		return t.TLS, nil
-	}
-	modes := map[string]loader.TLSMode{
-		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer,
-		"skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
-	}
-	value := t.Params.Get("tls")
-	mode, known := modes[value]
-	if !known {
-		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", value)
-	}
-	return mode, nil
+	config  *mysql.Config // its Addr is host:port, or the path of a socket
+	dialAny dialer        // to any server that the host's name stands for
 }
 
 // dialer is the type of loader.Deps.Dial and of the driver's DialFunc.
 type dialer = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// loadingConfig is an endpoint's configuration for sessions that load. Of TiDB every server that a name stands for takes
-// writes, and Resolve finds and ends a session of any of them from any other, so they are taken in turn. A name of the
-// others may stand for a primary and its copies, or for servers of which each knows its own connections only.
+// endpoints makes the driver's configuration of every host.
+func endpoints(t loader.Target, d loader.Deps) (all []endpoint, err error) {
+	if t.TLS, err = tlsMode(t); err != nil {
+		return nil, err
+	}
+	network, addresses := "unix", []string{t.Params.Get("socket")}
+	if addresses[0] == "" {
+		network, addresses = "tcp", nil
+		for i := range max(len(t.Hosts), 1) {
+			addresses = append(addresses, t.Address(i, defaultPort))
+		}
+	}
+	for _, address := range addresses {
+		c, err := sqlload.MySQLConfig(t, d, network, address)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, endpoint{config: c, dialAny: d.DialAny()})
+	}
+	return all, nil
+}
+
+// loadingConfig is the configuration of sessions that load. In TiDB all servers behind a name take writes, and Resolve
+// finds and ends a session of one from any other, so sessions take them in turn. Elsewhere a name may stand for a
+// primary and its replicas, or for servers that know only their own connections.
 func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	c := e.config.Clone()
 	c.DialFunc = coalesced(e.config.DialFunc)
@@ -120,63 +68,73 @@ func (e endpoint) loadingConfig(f flavour) *mysql.Config {
 	return c
 }
 
-// connector makes connections that have said their setup statements. It exists because the driver's Config can set
-// variables only in random order and in one statement, whose failure then names none of them.
+// checkParams refuses unknown parameters, which must not be ignored silently.
+func checkParams(t loader.Target) error {
+	for name := range t.Params {
+		if name != "socket" && name != "tls" {
+			return fmt.Errorf("parameter %q of the target is not known; there are: socket, tls; session variables go into --set %s=…",
+				name, name)
+		}
+	}
+	return nil
+}
+
+// tlsMode reads the driver's tls parameter. The --tls flag comes first.
+func tlsMode(t loader.Target) (loader.TLSMode, error) {
+	if t.TLS != loader.TLSAuto {
+		return t.TLS, nil
+	}
+	mode, known := map[string]loader.TLSMode{
+		"": loader.TLSAuto, "false": loader.TLSOff, "preferred": loader.TLSPrefer,
+		"skip-verify": loader.TLSRequire, "true": loader.TLSVerify,
+	}[t.Params.Get("tls")]
+	if !known {
+		return "", fmt.Errorf("parameter tls=%s is not known; there are: true, skip-verify, preferred, false", t.Params.Get("tls"))
+	}
+	return mode, nil
+}
+
+// connector makes connections that have run their setup statements.
 type connector struct {
 	config *mysql.Config
 	setup  []string
 }
 
-// Connect connects. The driver's connector is made anew each time: it switches TLS off in its own configuration when
-// the server has none, which would be a data race between two connections.
+// Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectPatience)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	inner, err := mysql.NewConnector(c.config)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := inner.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range c.setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return conn, nil
+	return sqlload.ConnectMySQL(ctx, c.config, c.setup)
 }
 
-// Driver is part of driver.Connector.
+// Driver implements driver.Connector.
 func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
-// link is a connection of its own: one pinned in a pool for itself. Unlike a pool a pinned connection is never replaced
-// behind the caller's back, which would lose the transaction, and statements are never sent again; the driver's bare
-// connection would do the same and leave us to scan rows by hand.
-type link struct {
+// pinnedConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
+// caller's back, which would lose the transaction, and never sends a statement again. The driver's bare connection
+// would do as well, but has no rows to scan.
+type pinnedConn struct {
 	sqlload.SQL
 	pool *sql.DB
 }
 
-func dial(ctx context.Context, config *mysql.Config, setup []string) (link, error) {
+func dial(ctx context.Context, config *mysql.Config, setup []string) (pinnedConn, error) {
 	pool := sql.OpenDB(connector{config, setup})
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		_ = pool.Close()
-		return link{}, err
+		return pinnedConn{}, err
 	}
-	return link{sqlload.SQL{Conn: conn}, pool}, nil
+	return pinnedConn{sqlload.SQL{Conn: conn}, pool}, nil
 }
 
-// Close ends the connection; a second Close does nothing.
-func (c link) Close() error {
+// Close closes the connection; a second Close does nothing.
+func (c pinnedConn) Close() error {
 	_ = c.Conn.Close() // back to the pool, which closes it
 	return c.pool.Close()
 }
 
-// connect takes one of the control connections, for all but the rows.
+// connect takes one of the control connections.
 func (l *opened) connect(ctx context.Context) (sqlload.Conn, error) {
 	c, err := l.control.Conn(ctx)
 	if err != nil {
@@ -193,4 +151,22 @@ func (l *opened) rows(ctx context.Context, query string) ([][]string, error) {
 	}
 	defer func() { _ = c.Close() }()
 	return sqlload.Rows(ctx, c, query)
+}
+
+// value reads the first value of a query, "" for NULL and without a row.
+func value(ctx context.Context, c sqlload.Conn, query string) (string, error) {
+	found, err := sqlload.Rows(ctx, c, query)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0][0], nil
+}
+
+// firsts are the first values of all rows.
+func firsts(found [][]string) []string {
+	values := make([]string, len(found))
+	for i, row := range found {
+		values[i] = row[0]
+	}
+	return values
 }

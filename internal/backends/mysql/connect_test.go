@@ -22,7 +22,7 @@ func TestEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 3)
 	for i, address := range []string{"db1:3306", "db2:3307", "[::1]:3306"} {
-		assert.Equal(t, address, all[i].address)
+		assert.Equal(t, address, all[i].config.Addr)
 		assert.Equal(t, "tcp", all[i].config.Net)
 		assert.Equal(t, "shop", all[i].config.DBName)
 	}
@@ -35,13 +35,12 @@ func TestEndpoints(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 	assert.Equal(t, "unix", all[0].config.Net)
-	assert.Equal(t, "/run/mysqld.sock", all[0].address)
+	assert.Equal(t, "/run/mysqld.sock", all[0].config.Addr)
 }
 
 func TestParameters(t *testing.T) {
 	for _, c := range []struct{ query, want string }{
-		{"multiStatements=true", "parameter multiStatements is refused: every batch is one statement, and several in one packet" +
-			" would leave the answer to all but the first unread; leave it out"},
+		{"multiStatements=true", `parameter "multiStatements" of the target is not known; there are: socket, tls; session variables go into --set multiStatements=…`},
 		{"timeout=5s", `parameter "timeout" of the target is not known; there are: socket, tls; session variables go into --set timeout=…`},
 		{"tls=maybe", "parameter tls=maybe is not known; there are: true, skip-verify, preferred, false"},
 	} {

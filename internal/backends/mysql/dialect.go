@@ -3,6 +3,7 @@ package mysql
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// tableName is a table with its schema, which MySQL calls a database. Both are as the server writes them, unquoted.
+// tableName is a table with its schema, which MySQL calls a database; both unquoted.
 type tableName struct{ schema, table string }
 
 // targetTable reads the target's table: table or schema.table.
@@ -38,7 +39,7 @@ func (n tableName) String() string { return n.schema + "." + n.table }
 
 func (n tableName) quoted() string { return quote(n.schema) + "." + quote(n.table) }
 
-// claims is the claim table beside it.
+// claims is the claim table in the same schema.
 func (n tableName) claims() tableName { return tableName{n.schema, sqlload.ClaimsTable} }
 
 // where is the condition that finds the table in information_schema.
@@ -46,13 +47,8 @@ func (n tableName) where() string {
 	return "table_schema = " + literal(n.schema) + " AND table_name = " + literal(n.table)
 }
 
-// quote quotes one identifier. sqlload's Identifier would take a dot inside a name for a separator.
-func quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
-
-// literal quotes a string. The sessions' sql_mode leaves the backslash its meaning.
-func literal(text string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\x00", `\0`).Replace(text) + "'"
-}
+// A backslash escapes: checkSettings refuses NO_BACKSLASH_ESCAPES.
+var quote, literal = sqlload.Backtick, sqlload.EscapedLiteral
 
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
@@ -62,7 +58,7 @@ func dialect() sqlload.Dialect {
 	}
 }
 
-// statements writes the SQL about one table. It is a value, so --dry-run has it without a server.
+// statements writes the SQL about one table, with or without a server.
 type statements struct {
 	sqlload.Statements
 	flavour flavour
@@ -75,11 +71,11 @@ func newStatements(n tableName, f flavour, s rows.Schema) statements {
 	}
 }
 
-// createTable makes the target table. Without a primary key InnoDB numbers the rows itself, in a hidden key of six
-// bytes: they are stored in the order of their arrival, which no load can do faster.
+// createTable creates the target table. Without a primary key InnoDB stores the rows in the order of their arrival, by
+// a hidden key of six bytes, which is the fastest load there is.
 //
-// A key of text is a VARCHAR also where nothing is made of it yet: a LONGTEXT can be no key and in no index (without a
-// length), and a sort or a temporary table with one goes to disk.
+// A key of text is always a VARCHAR: a LONGTEXT cannot be indexed without a length, and sorts and temporary tables with
+// one go to disk.
 func (s statements) createTable(primaryKey bool) string {
 	var lines []string
 	for _, c := range s.Schema.Columns {
@@ -100,8 +96,8 @@ func (s statements) createTable(primaryKey bool) string {
 		s.Table, strings.Join(lines, ",\n"), s.engine(), loader.MadeBy)
 }
 
-// createClaims makes the claim table. Beside sqlload's columns it names the connection that inserted the claim, for
-// Resolve. SingleStore's default is a column store, made for scans; claims are single rows looked up by their key.
+// createClaims creates the claim table. Its column connection is for Resolve: who inserted the claim. SingleStore's
+// default is a column store, made for scans; claims are single rows looked up by their key.
 func (s statements) createClaims() string {
 	create := "CREATE TABLE"
 	if s.flavour == singleStore {
@@ -113,7 +109,7 @@ func (s statements) createClaims() string {
 		create, s.Claims, s.engine(), loader.MadeBy)
 }
 
-// engine is named where the server's default may be one that keeps rows after a rollback.
+// engine names one that rolls back, where the server's default may not.
 func (s statements) engine() string {
 	if s.flavour == singleStore || s.flavour == tiDB {
 		return ""
@@ -138,21 +134,19 @@ func columnType(c rows.Column) string {
 	}
 }
 
-// loadData is the statement that asks for the registered reader. There are no FIELDS and LINES clauses, since the
-// defaults are what batch.TSV is. The character set of the connection means nothing here; without the clause it would
-// be the database's, and gbk, big5 or sjis would take raw bytes for escapes.
+// loadData asks for the registered reader. FIELDS and LINES have the defaults, which are batch.TSV's. Without a
+// CHARACTER SET clause the database's would be used, not the connection's, and gbk, big5 or sjis would take raw bytes
+// for escapes.
 func (s statements) loadData(reader string) string {
 	charset := "utf8mb4"
-	for _, c := range s.Schema.Columns {
-		if c.Type == rows.Bytes {
-			charset = "binary"
-		}
+	if slices.ContainsFunc(s.Schema.Columns, func(c rows.Column) bool { return c.Type == rows.Bytes }) {
+		charset = "binary"
 	}
 	return fmt.Sprintf("LOAD DATA LOCAL INFILE 'Reader::%s' INTO TABLE %s CHARACTER SET %s (%s)",
 		reader, s.Table, charset, s.Columns(s.Schema))
 }
 
-// insertHead is what stands in front of a body of batch.Values.
+// insertHead precedes a body of batch.Values.
 func (s statements) insertHead() string {
 	return fmt.Sprintf("INSERT INTO %s (%s) VALUES ", s.Table, s.Columns(s.Schema))
 }
@@ -163,8 +157,7 @@ func (s statements) insertClaim(r loader.Ref, connection int64) string {
 		s.Claims, r.ID.Run, r.ID.Number, r.First, r.Rows, connection)
 }
 
-// selectHolder reads the connection that holds a batch's claim, when nothing keeps it from seeing what is not
-// committed.
+// selectHolder reads the connection of a batch's claim, for a session with dirtyReads.
 func (s statements) selectHolder(r loader.Ref) string {
 	return fmt.Sprintf("SELECT connection FROM %s WHERE run = '%s' AND batch = %d", s.Claims, r.ID.Run, r.ID.Number)
 }

@@ -10,19 +10,18 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain lists what a run would say. Without a server the scheme stands for the flavour, mysql:// for MySQL.
+// Explain lists the statements of a run without asking a server: the scheme stands for the flavour, mysql:// for MySQL.
 func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
-	c := p.Contract
 	name, err := targetTable(t)
 	if err != nil {
-		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it as it stands
+		name = tableName{schema: t.Database, table: t.Table} // Open refuses it; --dry-run shows it
 	}
 	f := ofScheme(t.Scheme)
 	l := catalog{&opened{name: name, server: server{flavour: f}}}
 	table := &sqlload.Table{Catalog: l, Claims: l}
 	s := l.statements(table.Plan(p))
-	claims := c.Dedup == loader.DedupTx
-	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows}
+	method, claims := p.Contract.Method, p.Contract.Dedup == loader.DedupTx
+	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: p.Contract.BatchRows}
 
 	var all []loader.Statement
 	add := func(when string, texts ...string) {
@@ -30,21 +29,20 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			all = append(all, loader.Statement{When: when, Text: text})
 		}
 	}
-	if c.Method == pipeline {
+	if method == pipeline {
 		add("per group", explainPipeline(s, name, t)...)
 		return table.Explain(p, all)
 	}
-	add("per session", f.setup(t.Settings)...)
-	add("per session", autocommit(!claims))
+	add("per session", append(f.setup(t.Settings), autocommit(!claims))...)
 	if claims {
 		add("per batch", tag(first.ID)+s.insertClaim(first, 0))
 	}
-	if c.Method == insert {
-		add("per batch", tag(first.ID)+s.insertHead()+"(…), …")
-	} else {
-		add("per batch", tag(first.ID)+s.loadData("NAME"))
+	load := s.loadData("NAME")
+	if method == insert {
+		load = s.insertHead() + "(…), …"
 	}
-	if claims || c.Method != insert {
+	add("per batch", tag(first.ID)+load)
+	if claims || method != insert {
 		add("per batch", "SHOW WARNINGS")
 	}
 	if claims {
@@ -53,7 +51,7 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	return table.Explain(p, all)
 }
 
-// explainPipeline lists what is said about the first group. Region and keys are found out when the store is opened.
+// explainPipeline lists the statements of the first group. Region and keys are known only once the store is opened.
 func explainPipeline(s statements, name tableName, t loader.Target) []string {
 	p := pipe{
 		statements: s, name: pipelineName(batch.ID{Run: "RUN"}), into: name.table, folder: "RUN/g000000000000/",

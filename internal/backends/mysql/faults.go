@@ -13,31 +13,24 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Classify answers the questions a retry asks. What a session knew where the error happened (loader.Error) outweighs
-// what the error alone tells: a lost connection is no loss before the commit was sent.
-func (Driver) Classify(err error) loader.Verdict { return verdict(err) }
-
-func verdict(err error) loader.Verdict { return loader.Judge(err, faultOf) }
+// Classify implements loader.Driver.
+func (Driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 func hint(err error) string { return loader.Hint(err, faultOf) }
 
-// failed says what was being done, and what to do next. It leaves what an error says about itself.
+// failed adds the operation and a hint to an error.
 func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// faultOf reads the errors of the server by their numbers. One that is not listed has failed for a reason that trying
-// again does not change.
+// faultOf reads a server's errors by their numbers. One that is not listed is not retried.
 func faultOf(err error) (loader.Fault, bool) {
-	var (
-		server *mysql.MySQLError
-		stuck  *pipelineError
-	)
 	if f, ok := objstore.FaultOf(err); ok {
 		return f, true
 	}
+	server := (*mysql.MySQLError)(nil)
 	switch {
 	case errors.As(err, &server):
 		number := server.Number
-		if slices.Contains(wrapsAnother(), number) && noSpace.MatchString(server.Message) {
+		if slices.Contains(wrapsAnother, number) && noSpace.MatchString(server.Message) {
 			number = diskFull
 		}
 		f, listed := faults().Code(strconv.Itoa(int(number)))
@@ -47,32 +40,30 @@ func faultOf(err error) (loader.Fault, bool) {
 		return f, true
 	case loader.Ended(err):
 		return loader.Fault{}, false
-	case errors.As(err, &stuck):
-		// Its words are the server's for people: whether another try helps they do not say, so it is made.
+	case errors.As(err, new(*pipelineError)):
+		// The server's messages are for people and do not say whether a retry helps, so it is made.
 		return loader.Fault{Verdict: loader.Verdict{Class: loader.ClassOther, Retry: true}}, true
 	}
 	return sqlload.MySQLFault(err)
 }
 
-// wrapsAnother are the numbers that only say that the operating system or an engine has failed, with its own number in
-// the text: cannot make or write a file, cannot make a database or a table, the engine's error.
-func wrapsAnother() []uint16 { return []uint16{1, 3, 1004, 1005, 1006, 1030} }
+// wrapsAnother are the numbers of failures of the operating system or an engine, whose own number is in the text:
+// cannot make or write a file, cannot make a database or a table, the engine's error.
+var wrapsAnother = []uint16{1, 3, 1004, 1005, 1006, 1030}
 
-// noSpace finds ENOSPC in such a text. The words around the number change with server, version and language, and those
-// of the system stand behind it or not: Got error 28 "No space left on device" from storage engine InnoDB (MariaDB),
-// Got error 28 - 'No space left on device' from storage engine, (errno: 28 - No space …), (OS errno 28 - No space …) and
+// noSpace finds ENOSPC in such a text. The words around the number change with server, version and language: Got error
+// 28 "No space left on device" from storage engine InnoDB, (errno: 28 - No space …), (OS errno 28 - No space …),
 // (Errcode: 28).
 var noSpace = regexp.MustCompile(`(?i)(?:error|errno|errcode):? 28\b|no space left on device`)
 
-// Numbers that the code itself asks for.
+// Numbers that the code compares with.
 const (
 	diskFull     = 1021
 	duplicateKey = 1062
 	noSuchThread = 1094
-	noSuchTable  = 1146
 )
 
-// accessDenied are the numbers of a missing privilege: on a database, a table, a column, or a global one.
+// accessDenied are the numbers of a missing privilege on a database, table or column, and of a missing global one.
 var accessDenied = []uint16{1044, 1142, 1143, 1227}
 
 // is reports whether the server answered with one of the numbers.
@@ -81,9 +72,12 @@ func is(err error, numbers ...uint16) bool {
 	return errors.As(err, &server) && slices.Contains(numbers, server.Number)
 }
 
-// faults lists the numbers (MySQL manual, "Server Error Message Reference"; MariaDB, from 1900; TiDB, "Error Codes and
-// Troubleshooting", from 8000).
+// faults is the table of numbers (MySQL manual, "Server Error Message Reference"; MariaDB, from 1900; TiDB, "Error
+// Codes and Troubleshooting", from 8000).
 func faults() loader.Faults {
+	refused := func(codes string, class loader.Class, hint string) loader.Fault {
+		return loader.Fault{Codes: codes, Verdict: loader.Refused(class), Hint: hint}
+	}
 	return loader.Faults{
 		{Codes: "1205 1213 3572", Verdict: loader.Again(loader.ClassLock)},
 		{Codes: "8002 8022 8028 9007", Verdict: loader.Again(loader.ClassLock)}, // TiDB: write conflict, schema change
@@ -97,38 +91,27 @@ func faults() loader.Faults {
 		{Codes: "2006 2013 8501 9001 9002 9005", Verdict: loader.Lost(loader.ClassConnection)},
 		// Killed, timed out, cut off: the server has rolled back.
 		{Codes: "1158 1159 1160 1161 1184 1317 1927 3169 4031", Verdict: loader.Reconnect(loader.ClassConnection)},
-		{Codes: "1969", Verdict: loader.Refused(loader.ClassTimeout),
-			Hint: "the server's max_statement_time ended it: --set max_statement_time=0"},
-		{Codes: "3024", Verdict: loader.Refused(loader.ClassTimeout),
-			Hint: "the server's max_execution_time ended it: --set max_execution_time=0"},
-		{Codes: "1148 3948", Verdict: loader.Refused(loader.ClassPermission), Hint: localInfileHint},
+		refused("1969", loader.ClassTimeout, "the server's max_statement_time ended it: --set max_statement_time=0"),
+		refused("3024", loader.ClassTimeout, "the server's max_execution_time ended it: --set max_execution_time=0"),
+		refused("1148 3948", loader.ClassPermission, localInfileHint),
 		{Codes: "1153 1301",
 			Verdict: loader.Verdict{Class: loader.ClassTooLarge, Applied: loader.No, SessionDead: true},
 			Hint:    "lower --batch-bytes, or raise max_allowed_packet on the server"},
-		{Codes: "1197 3100", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication " +
-				"bounds it"},
-		{Codes: "8004 8025", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"},
-		{Codes: "1021 1026 1114", Verdict: loader.Refused(loader.ClassDiskFull),
-			Hint: "make room on the server, then go on with --resume"},
-		{Codes: "1045 1698 1130 1862 1820 3118 4151", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "check user, password and the host the account is for; special characters need no escaping in " +
-				"TERAPUSH_PASSWORD"},
-		{Codes: "1044 1142 1143 1227 1370", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "ask for the GRANT that the server names"},
-		{Codes: "1049 1046", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the database, or correct its name in the URL"},
-		{Codes: "1146 1051", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "let --create if-missing make it, or correct --table"},
-		{Codes: "1054 1109", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "the table has other columns; name another with --table"},
-		{Codes: "1193 1238", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "the server has no such session variable; correct --set"},
-		{Codes: "1231 1232 1229", Verdict: loader.Refused(loader.ClassData), Hint: "correct the value in --set"},
-		{Codes: "1062 1586 1169 1048 1216 1217 1451 1452 3819 4025", Verdict: loader.Refused(loader.ClassConstraint)},
-		{Codes: "1264 1265 1292 1364 1366 1406 1411 3988", Verdict: loader.Refused(loader.ClassData)},
-		{Codes: "3750", Verdict: loader.Refused(loader.ClassConstraint),
-			Hint: "the server wants a primary key on every table: add --primary-key"},
+		refused("1197 3100", loader.ClassTooLarge,
+			"lower --batch-bytes: a batch is one transaction, and max_binlog_cache_size or group replication bounds it"),
+		refused("8004 8025", loader.ClassTooLarge,
+			"lower --batch-bytes, or raise TiDB's txn-total-size-limit or txn-entry-size-limit"),
+		refused("1021 1026 1114", loader.ClassDiskFull, "make room on the server, then go on with --resume"),
+		refused("1045 1698 1130 1862 1820 3118 4151", loader.ClassPermission,
+			"check user, password and the host the account is for; special characters need no escaping in TERAPUSH_PASSWORD"),
+		refused("1044 1142 1143 1227 1370", loader.ClassPermission, "ask for the GRANT that the server names"),
+		refused("1049 1046", loader.ClassMissing, "create the database, or correct its name in the URL"),
+		refused("1146 1051", loader.ClassMissing, "let --create if-missing make it, or correct --table"),
+		refused("1054 1109", loader.ClassMissing, "the table has other columns; name another with --table"),
+		refused("1193 1238", loader.ClassMissing, "the server has no such session variable; correct --set"),
+		refused("1231 1232 1229", loader.ClassData, "correct the value in --set"),
+		refused("1062 1586 1169 1048 1216 1217 1451 1452 3819 4025", loader.ClassConstraint, ""),
+		refused("1264 1265 1292 1364 1366 1406 1411 3988", loader.ClassData, ""),
+		refused("3750", loader.ClassConstraint, "the server wants a primary key on every table: add --primary-key"),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// flavour is one of the servers that speak MySQL's protocol; its text is the product's name.
+// flavour is one of the servers that speak MySQL's protocol, by the product's name.
 type flavour string
 
 const (
@@ -18,45 +18,51 @@ const (
 	singleStore flavour = "SingleStore"
 )
 
-// server is what SHOW VARIABLES tells of the other end.
+// ofScheme returns the flavour that a URL's scheme asserts; that of mysql:// is MySQL, and it takes all of them.
+func ofScheme(scheme string) flavour {
+	return map[string]flavour{"mysql": mySQL, "mariadb": mariaDB, "tidb": tiDB, "singlestore": singleStore}[scheme]
+}
+
+// server is what SHOW VARIABLES says.
 type server struct {
 	flavour flavour
 	version string // the product's own version, as the server writes it
 	vars    map[string]string
 }
 
-// probed reads the flavour off a server's variables. It is pure, since two of the four cannot be had for a test.
-func probed(vars map[string]string) server {
-	s := server{flavour: mySQL, version: vars["version"], vars: vars}
-	// SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0, of which only the end is its own.
+// identify finds flavour and version. SingleStore's version says 5.7.32 and nothing else; TiDB's is 8.0.11-TiDB-v7.5.0,
+// of which only the end is its own.
+func identify(vars map[string]string) server {
+	version := vars["version"]
 	if own, found := vars["memsql_version"]; found {
-		s.flavour, s.version = singleStore, own
-	} else if _, own, found := strings.Cut(s.version, "-TiDB-"); found {
-		s.flavour, s.version = tiDB, own
-	} else if strings.Contains(s.version, "MariaDB") || strings.Contains(strings.ToLower(vars["version_comment"]), "mariadb") {
-		s.flavour = mariaDB
+		return server{singleStore, own, vars}
 	}
-	return s
+	if _, own, found := strings.Cut(version, "-TiDB-"); found {
+		return server{tiDB, own, vars}
+	}
+	if strings.Contains(version, "MariaDB") || strings.Contains(strings.ToLower(vars["version_comment"]), "mariadb") {
+		return server{mariaDB, version, vars}
+	}
+	return server{mySQL, version, vars}
 }
 
-// fits refuses a server that is another one than the URL's scheme says. mysql:// is the family's name.
-func (s server) fits(scheme string) error {
-	if scheme == "mysql" || ofScheme(scheme) == s.flavour {
+// check refuses a server that cannot be what scheme and method ask for.
+func (s server) check(scheme, method string) error {
+	e := &loader.Error{Op: "probe", Applied: loader.No}
+	switch {
+	case scheme != "mysql" && ofScheme(scheme) != s.flavour:
+		e.Err = fmt.Errorf("the target says %s://, but the server is %s %s", scheme, s.flavour, s.version)
+		e.Hint = "use mysql://, which takes every server of the family, or point the URL at the right one"
+	case method == pipeline && s.flavour != singleStore:
+		e.Err = fmt.Errorf("method %s is SingleStore's, and the server is %s %s", pipeline, s.flavour, s.version)
+		e.Hint = "take --method " + loadData
+	default:
 		return nil
 	}
-	return &loader.Error{
-		Op: "probe", Applied: loader.No,
-		Err:  fmt.Errorf("the target says %s://, but the server is %s %s", scheme, s.flavour, s.version),
-		Hint: "use mysql://, which takes every server of the family, or point the URL at the right one",
-	}
+	return e
 }
 
-// ofScheme is the flavour that a URL's scheme promises.
-func ofScheme(scheme string) flavour {
-	return map[string]flavour{"mysql": mySQL, "mariadb": mariaDB, "tidb": tiDB, "singlestore": singleStore}[scheme]
-}
-
-// caps narrows what the method can do to what it can do on this server.
+// caps restricts what the method can do to what it can do on this server.
 func (s server) caps(m loader.Method) loader.Caps {
 	c := m.Caps
 	if m.Name == insert {
@@ -71,7 +77,7 @@ func (s server) caps(m loader.Method) loader.Caps {
 	// TiDB holds a transaction in memory and refuses it with error 8004 beyond txn-total-size-limit, 100 MB by default.
 	c.MaxBytes = 80 << 20
 	// Before 7.6 LOAD DATA commits by itself (TiDB manual, "LOAD DATA", Transactions), and before 7.0 perhaps several
-	// times (tidb_dml_batch_size). The probe would find out too; Caps say it before anything is sent.
+	// times (tidb_dml_batch_size). The probe would find out, but only after rows were sent.
 	if s.before(7, 6) {
 		c.Dedup = loader.DedupNone
 		c.Reason = "TiDB " + s.version + " commits LOAD DATA by itself; 7.6 and later do not, nor does --method insert"
@@ -80,16 +86,15 @@ func (s server) caps(m loader.Method) loader.Caps {
 	return c
 }
 
-// before compares the leading numbers of the version.
+// before compares the version's first two numbers. An unreadable version counts as 0.0: to promise less is safe.
 func (s server) before(major, minor int) bool {
 	var a, b int
-	// A version that cannot be read counts as 0.0, the oldest: promising less is the safe mistake.
 	_, _ = fmt.Sscanf(strings.TrimPrefix(s.version, "v"), "%d.%d", &a, &b)
 	return a < major || a == major && b < minor
 }
 
-// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore are left to say so themselves: they
-// show the variable for compatibility.
+// infileOff reports whether LOAD DATA LOCAL is switched off. TiDB and SingleStore show the variable for compatibility
+// only.
 func (s server) infileOff() bool {
 	return s.vars["local_infile"] == "OFF" && (s.flavour == mySQL || s.flavour == mariaDB)
 }
@@ -97,8 +102,8 @@ func (s server) infileOff() bool {
 const localInfileHint = "run SET GLOBAL local_infile = 1 as an administrator, or set local_infile to 1 in the parameter" +
 	" group of RDS or Aurora, or take --method insert"
 
-// durability lists the settings of the report: those that decide durability and speed.
-func (s server) durability() map[string]string {
+// settings are the variables of the report: those that decide durability and speed.
+func (s server) settings() map[string]string {
 	found := make(map[string]string)
 	for _, name := range []string{
 		"innodb_flush_log_at_trx_commit", "sync_binlog", "log_bin", "innodb_doublewrite", "innodb_buffer_pool_size",

@@ -25,18 +25,18 @@ func TestFlavour(t *testing.T) {
 		{map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, singleStore, "8.7.1"},
 		{map[string]string{}, mySQL, ""},
 	} {
-		s := probed(c.vars)
+		s := identify(c.vars)
 		assert.Equal(t, c.flavour, s.flavour, c.vars)
 		assert.Equal(t, c.version, s.version, c.vars)
 	}
 }
 
 func TestSchemeAssertsFlavour(t *testing.T) {
-	mine := probed(map[string]string{"version": "10.11.19-MariaDB"})
-	assert.NoError(t, mine.fits("mysql"))
-	assert.NoError(t, mine.fits("mariadb"))
+	mine := identify(map[string]string{"version": "10.11.19-MariaDB"})
+	assert.NoError(t, mine.check("mysql", loadData))
+	assert.NoError(t, mine.check("mariadb", loadData))
 	for _, scheme := range []string{"tidb", "singlestore"} {
-		assert.EqualError(t, mine.fits(scheme), "probe: the target says "+scheme+"://, but the server is MariaDB 10.11.19-MariaDB"+
+		assert.EqualError(t, mine.check(scheme, loadData), "probe: the target says "+scheme+"://, but the server is MariaDB 10.11.19-MariaDB"+
 			" (use mysql://, which takes every server of the family, or point the URL at the right one)")
 	}
 }
@@ -57,7 +57,7 @@ func TestCaps(t *testing.T) {
 	on := func(method string, vars map[string]string) loader.Caps {
 		m, found := loader.FindMethod(New(), method)
 		require.True(t, found)
-		return probed(vars).caps(m)
+		return identify(vars).caps(m)
 	}
 	t.Run("insert is bounded by max_allowed_packet", func(t *testing.T) {
 		c := on(insert, map[string]string{"max_allowed_packet": "67108864"})
@@ -99,7 +99,7 @@ func TestLocalInfileOff(t *testing.T) {
 	target.Method = insert // needs no such thing
 	require.NoError(t, prepare())
 
-	assert.False(t, probed(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
+	assert.False(t, identify(map[string]string{"memsql_version": "8.7.1", "local_infile": "OFF"}).infileOff())
 }
 
 // What cannot be installed is at least spoken to: these are the statements that a run on it consists of.

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// slots is how many locks a table has. GET_LOCK knows no shared ones: a run that wants the table alone takes all of them,
-	// the first one first, and one that shares it any other. More runs than there are go on without.
+	// slots is the number of locks of a table. GET_LOCK has no shared mode: an exclusive run takes all of them, the
+	// first one first, and a sharing run takes any other one. Sharing runs beyond that number go on without a lock.
 	slots = 16
-	// holding is the batch number of the row in the claim table that tells whose connection holds the table.
-	holding = sqlload.Probe - 1
-	// holdPatience is for the connection of a run that has ended, or was killed, just now.
+	// holderBatch is the batch number of the row in the claim table that names the connection with the locks.
+	holderBatch = sqlload.Probe - 1
+	// holdPatience is for the connection of a run that has just ended, or was killed.
 	holdPatience = time.Second
 )
 
-// hold keeps other runs off the table until Close, by locks that the server keeps for a connection. Where it knows no such
-// locks nobody is kept off.
+// hold locks the table against other runs until Close. The server keeps the locks for a connection; one without such
+// locks keeps no run off.
 func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone {
@@ -35,121 +35,107 @@ func (l *opened) hold(ctx context.Context, p loader.Preparation) error {
 	if err != nil {
 		return failed("prepare", err)
 	}
-	busy, err := l.lock(ctx, sqlload.SQL{Conn: conn}, p)
-	if err == nil && busy == nil {
+	if err = l.lock(ctx, sqlload.SQL{Conn: conn}, p); err == nil {
 		l.held = conn
 		return nil
 	}
-	// Closed for good, and not given back to the pool: it may have got some of the locks.
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // closes it: it may have got some of the locks
 	if server := (*mysql.MySQLError)(nil); errors.As(err, &server) {
 		l.log.Debug("other runs cannot be kept off the table", "error", err)
 		return nil
 	}
-	if err != nil {
-		return failed("keep other runs off the table", err)
-	}
-	return busy
+	return failed("keep other runs off the table", err)
 }
 
-// lock takes the locks on c. busy says who has them.
-func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation) (busy, err error) {
-	if _, err := c.Exec(ctx, "SET SESSION wait_timeout = 31536000"); err != nil { // the most there is, a year
-		return nil, err
+// lock takes the locks on c.
+func (l *opened) lock(ctx context.Context, c sqlload.Conn, p loader.Preparation) error {
+	if _, err := c.Exec(ctx, "SET SESSION wait_timeout = 31536000"); err != nil { // the largest value, a year
+		return err
 	}
 	for began := time.Now(); ; {
-		got, err := l.take(ctx, c, p.Hold)
-		if err != nil || got {
-			return nil, err
+		if done, err := l.tryLock(ctx, c, p.Hold); err != nil || done {
+			return err
 		}
-		holder, err := answer(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)+", 0)")
+		others := l.eachLock("NULLIF(IS_USED_LOCK('%s'), CONNECTION_ID())", ", ", 0)
+		holder, err := value(ctx, c, "SELECT COALESCE("+others+", 0)")
 		if err != nil {
-			return nil, err
+			return err
 		}
-		// The run whose connection it is; "" where nobody wrote it down.
-		run, _ := answer(ctx, c, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %s",
-			l.name.claims().quoted(), holding, holder))
-		end := "KILL " + holder
+		// The holder's run; "" if it has no such row.
+		run, _ := value(ctx, c, fmt.Sprintf("SELECT run FROM %s WHERE batch = %d AND connection = %s",
+			l.name.claims().quoted(), holderBatch, holder))
+		kill := "KILL " + holder
 		switch {
 		case time.Since(began) < holdPatience:
 		case p.Resume && run == "": // it may be what an earlier process of this run has left
-			return nil, nil
+			return nil
 		default:
-			return loader.Busy(l.name.String(), run, end), nil
+			return loader.Busy(l.name.String(), run, kill)
 		}
-		if p.Resume && run == p.Run { // which has left it: its folder is locked, so none of its processes lives
-			if _, err := c.Exec(ctx, end); err != nil && !is(err, noSuchThread) {
-				return nil, err
+		if p.Resume && run == p.Run { // left behind: the run's folder is locked, so no other process of it lives
+			if _, err := c.Exec(ctx, kill); err != nil && !is(err, noSuchThread) {
+				return err
 			}
 		}
 		if err := sqlload.Wait(ctx, 20*time.Millisecond); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// take tries once. What it gets it keeps, also if that is not all.
-func (l *opened) take(ctx context.Context, c sqlload.Conn, how loader.Hold) (all bool, err error) {
+// tryLock keeps the locks that it gets, even if they are not enough.
+func (l *opened) tryLock(ctx context.Context, c sqlload.Conn, how loader.Hold) (enough bool, err error) {
 	if how == loader.HoldShared {
-		got, err := answer(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(GET_LOCK('%s', 0), 0)", ", ", 1)+")")
-		if err == nil && got != "1" { // then all others are taken by runs that share
-			got, err = answer(ctx, c, "SELECT IS_FREE_LOCK('"+l.lockName(0)+"')")
+		got, err := value(ctx, c, "SELECT COALESCE("+l.eachLock("NULLIF(GET_LOCK('%s', 0), 0)", ", ", 1)+")")
+		if err == nil && got != "1" { // sharing runs have all others, or an exclusive run has the first one, too
+			got, err = value(ctx, c, "SELECT IS_FREE_LOCK('"+l.lockName(0)+"')")
 		}
 		return got == "1", err
 	}
-	got, err := answer(ctx, c, "SELECT GET_LOCK('"+l.lockName(0)+"', 0)")
+	got, err := value(ctx, c, "SELECT GET_LOCK('"+l.lockName(0)+"', 0)")
 	if err != nil || got != "1" {
 		return false, err
 	}
-	got, err = answer(ctx, c, "SELECT "+l.eachLock("GET_LOCK('%s', 0)", " + ", 1))
+	got, err = value(ctx, c, "SELECT "+l.eachLock("GET_LOCK('%s', 0)", " + ", 1))
 	return got == fmt.Sprint(slots-1), err
 }
 
-// answer is the only value of a query, "" where that is NULL or there is no row.
-func answer(ctx context.Context, c sqlload.Conn, query string) (string, error) {
-	found, err := sqlload.Rows(ctx, c, query)
-	if err != nil || len(found) == 0 {
-		return "", err
-	}
-	return found[0][0], nil
-}
-
-// release gives the table back at once: after the connection has ended the server takes its time.
+// release removes the locks at once: a server takes its time to notice the end of a connection.
 func (l *opened) release() {
 	if l.held == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	if l.unsign != "" {
-		_, _ = l.held.ExecContext(ctx, l.unsign)
+	if l.deleteHolder != "" {
+		_, _ = l.held.ExecContext(ctx, l.deleteHolder)
 	}
 	_, _ = l.held.ExecContext(ctx, "DO "+l.eachLock("RELEASE_LOCK('%s')", ", ", 0))
 	_ = l.held.Close()
-	l.held, l.unsign = nil, ""
+	l.held, l.deleteHolder = nil, ""
 }
 
 func (l *opened) lockName(slot int) string {
 	return fmt.Sprintf("%s-%d", reservationLock(l.name), slot)
 }
 
-// eachLock writes an expression for every lock from one on.
-func (l *opened) eachLock(format, between string, from int) string {
+// eachLock writes an expression for every lock from a slot on.
+func (l *opened) eachLock(format, separator string, from int) string {
 	var all []string
 	for slot := from; slot < slots; slot++ {
 		all = append(all, fmt.Sprintf(format, l.lockName(slot)))
 	}
-	return strings.Join(all, between)
+	return strings.Join(all, separator)
 }
 
-// signHold writes down whose connection holds the table. Only the message that others get needs it: without it that names
-// just the connection.
-func (l *opened) signHold(ctx context.Context, s sqlload.Statements, run string) {
+// recordHolder writes the connection with the locks into the claim table, so that messages to other runs can name this
+// one.
+func (l *opened) recordHolder(ctx context.Context, s sqlload.Statements, run string) {
 	if l.held == nil {
 		return
 	}
-	l.unsign = s.DeleteClaim(run, holding) // by its key: a scan would wait for the claims of sessions that hang
-	_, _ = l.held.ExecContext(ctx, l.unsign)
+	l.deleteHolder = s.DeleteClaim(run, holderBatch) // by its key: a scan would wait for the claims of sessions that hang
+	_, _ = l.held.ExecContext(ctx, l.deleteHolder)
 	_, _ = l.held.ExecContext(ctx, fmt.Sprintf("INSERT INTO %s (run, batch, first_key, row_count, connection)"+
-		" VALUES ('%s', %d, 0, 0, CONNECTION_ID())", s.Claims, run, holding))
+		" VALUES ('%s', %d, 0, 0, CONNECTION_ID())", s.Claims, run, holderBatch))
 }

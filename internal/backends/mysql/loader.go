@@ -18,24 +18,24 @@ type opened struct {
 	sqlload.ClaimedTable
 	target    loader.Target
 	method    loader.Method
+	name      tableName
 	endpoints []endpoint
 	log       *slog.Logger
 
 	server server
 	caps   loader.Caps
-	name   tableName
 
-	// control is for everything but loading. It goes to one host, the first that answered: SingleStore takes DDL on the
-	// master aggregator only, and reads there see what was written through the others.
+	// control is for everything but loading. It goes to one host, the first that answered: SingleStore takes DDL only
+	// on the master aggregator, and reads there see what was written through the others.
 	control *sql.DB
-	home    endpoint // where control goes
+	home    endpoint // of control
 
-	held   *sql.Conn     // keeps other runs off the table; nil if it does not
-	unsign string        // removes the row of the claim table that says so; "" without one
-	turn   atomic.Uint64 // sessions opened so far: whose host is next
+	held         *sql.Conn     // has the table's locks; nil without them
+	deleteHolder string        // removes the row of the claim table that names held; "" without one
+	next         atomic.Uint64 // the host of the next session
 }
 
-// Open connects to the first host that answers and finds out what is there.
+// Open connects to the first host that answers and reads its variables, and the table if there is one.
 func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
 	t, err := complete(t)
 	if err != nil {
@@ -44,54 +44,53 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if _, err := (Driver{}).Check(t); err != nil {
 		return nil, err
 	}
-	method, _ := loader.FindMethod(New(), t.Method)
-	name, _ := targetTable(t)
-	all, err := endpoints(t, d)
-	if err != nil {
+	l := &opened{target: t, log: d.Log}
+	l.method, _ = loader.FindMethod(New(), t.Method)
+	l.name, _ = targetTable(t)
+	if l.endpoints, err = endpoints(t, d); err != nil {
 		return nil, err
 	}
-	l := &opened{target: t, method: method, endpoints: all, log: d.Log, name: name}
 	var vars map[string]string
-	err = loader.FirstOf(ctx, all, 0, func(ctx context.Context, e endpoint) (err error) {
+	err = loader.FirstOf(ctx, l.endpoints, 0, func(ctx context.Context, e endpoint) (err error) {
 		l.home = e
 		vars, err = variables(ctx, e, t.Settings)
-		return loader.ConnectError(e.address, err, faultOf)
+		return loader.ConnectError(e.config.Addr, err, faultOf)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := l.recognise(vars); err != nil {
+	l.server = identify(vars)
+	l.logWarnings()
+	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
 	l.control = sql.OpenDB(connector{l.home.config, l.server.flavour.controlSetup(t.Settings)})
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
-		Name: name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect,
+		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect,
 		Failed: failed, Classify: Driver{}.Classify,
 	}
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too
 	}
-	if err := l.refineCaps(ctx); err != nil {
+	if err := l.findCaps(ctx); err != nil {
 		_ = l.control.Close()
 		return nil, failed("probe", err)
 	}
-	if method.Caps.Staged {
+	if l.method.Caps.Staged {
 		return openPipelines(ctx, l, d)
 	}
 	return l, nil
 }
 
-// variables asks a host for its variables. SHOW VARIABLES is the one question that all flavours and all proxies answer
-// alike, and it costs one round trip.
+// variables reads a host's variables: a question that all flavours and proxies answer alike, in one round trip.
 func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
 	c, err := dial(ctx, e.config, sessionSettings(settings))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = c.Close() }()
-	// The limit cuts SHOW off, too. Whether the product knows it is not known yet.
-	_, _ = c.Exec(ctx, "SET SESSION "+noLimit)
+	_, _ = c.Exec(ctx, "SET SESSION "+noLimit) // the limit holds for SHOW, too; not every flavour has it
 	found, err := sqlload.Rows(ctx, c, "SHOW VARIABLES")
 	vars := make(map[string]string, len(found))
 	for _, row := range found {
@@ -100,73 +99,59 @@ func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[
 	return vars, err
 }
 
-// recognise tells the product by its variables, and warns of settings that are allowed, and probably not what anybody
-// wants.
-func (l *opened) recognise(vars map[string]string) error {
-	l.server = probed(vars)
+// logWarnings logs settings that are allowed and probably not wanted.
+func (l *opened) logWarnings() {
 	if l.server.flavour.locksEmptyTable(l.target.Settings) {
-		l.log.Warn(SettingsHelp)
+		l.log.Warn(uncheckedHelp)
 	}
-	if vars["max_error_count"] == "0" {
-		l.log.Warn("max_error_count is 0: the server tells of rows that it left out, but not of values that it bent to fit")
+	if l.server.vars["max_error_count"] == "0" {
+		l.log.Warn("max_error_count is 0: the server reports rows that it skipped, but not values that it changed to fit")
 	}
-	if err := l.server.fits(l.target.Scheme); err != nil {
-		return err
-	}
-	if l.method.Name == pipeline && l.server.flavour != singleStore {
-		return &loader.Error{Op: "probe", Applied: loader.No,
-			Err:  fmt.Errorf("method %s is SingleStore's, and the server is %s %s", pipeline, l.server.flavour, l.server.version),
-			Hint: "take --method " + loadData}
-	}
-	return nil
 }
 
-// refineCaps takes the table into account, if it is there: not every engine can roll back.
-func (l *opened) refineCaps(ctx context.Context) error {
+// findCaps restricts the method to what server and table can do: not every engine can roll back.
+func (l *opened) findCaps(ctx context.Context) error {
 	l.caps = l.server.caps(l.method)
 	c, err := l.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = c.Close() }()
-	found, err := l.look(ctx, c)
-	if err != nil || found == nil || found.Traits[traitTransactional] == "YES" {
+	r, err := l.relation(ctx, c)
+	if err != nil || r == nil || r.Traits[traitTransactional] == "YES" {
 		return err
 	}
 	l.caps.Dedup, l.caps.Atomic = loader.DedupNone, false
-	l.caps.Reason = fmt.Sprintf("engine %s of table %s keeps rows after a rollback", found.Traits[traitEngine], l.name)
-	if found.Kind != "" { // of which nobody knows what is behind it
-		l.caps.Reason = fmt.Sprintf("%s is a %s", l.name, found.Kind)
+	l.caps.Reason = fmt.Sprintf("engine %s of table %s keeps rows after a rollback", r.Traits[traitEngine], l.name)
+	if r.Kind != "" {
+		l.caps.Reason = fmt.Sprintf("%s is a %s", l.name, r.Kind)
 	}
 	return nil
 }
 
-// Server tells what was found.
+// Server implements loader.Loader.
 func (l *opened) Server() loader.Server {
-	settings := l.server.durability()
+	settings := l.server.settings()
 	for _, s := range l.target.Settings {
 		settings[s.Name] = s.Value
 	}
 	return loader.Server{
-		Product:  string(l.server.flavour),
-		Version:  l.server.vars["version"],
-		Endpoint: l.home.address,
-		Settings: settings,
+		Product: string(l.server.flavour), Version: l.server.vars["version"], Endpoint: l.home.config.Addr, Settings: settings,
 	}
 }
 
 // Caps are those of the method on this server and table.
 func (l *opened) Caps() loader.Caps { return l.caps }
 
-// Close lets other runs have the table and closes the control connections.
+// Close unlocks the table and closes the control connections.
 func (l *opened) Close() error {
 	l.release()
 	return l.control.Close()
 }
 
-// Prepare keeps other runs off the table before anything is dropped.
+// Prepare locks the table before anything is dropped.
 func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	// Not in Open: CheckServer is to name this among everything else that is wrong.
+	// Not in Open: CheckServer names this among everything else that is wrong.
 	if l.method.Name == loadData && l.server.infileOff() {
 		return loader.Table{}, &loader.Error{
 			Op: "probe", Applied: loader.No, Hint: localInfileHint,
@@ -182,9 +167,9 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 	if err != nil {
 		return t, err
 	}
-	t.Name = l.name.String() // with the database also where the server was not asked
+	t.Name = l.name.String() // with the database even where the server was not asked
 	if s, err := l.State(); err == nil && p.Contract.Dedup == loader.DedupTx {
-		l.signHold(ctx, s.Statements, p.Run)
+		l.recordHolder(ctx, s.Statements, p.Run)
 	}
 	return t, nil
 }

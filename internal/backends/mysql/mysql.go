@@ -1,18 +1,17 @@
 // Package mysql loads MySQL, MariaDB, TiDB and SingleStore: by LOAD DATA LOCAL INFILE out of memory, by multi-row
 // INSERT, or, SingleStore alone, by pipelines that read objects from S3.
 //
-// What shapes it is measured, not assumed (MariaDB 10.11, MySQL 9.7, go-sql-driver 1.10.1):
+// Three findings shape it (measured on MariaDB 10.11 and MySQL 9.7 with go-sql-driver 1.10.1):
 //
-//   - A reader that fails inside LOAD DATA LOCAL makes the server commit what it has seen, since the protocol knows no
+//   - If the reader fails during LOAD DATA LOCAL, the server commits what it has seen, since the protocol knows no
 //     other end of a file than an empty packet. So a batch is complete before its statement starts, its body cannot
-//     fail, and to give up means to close the connection, which the server answers with a rollback.
+//     fail, and a load is aborted by closing the connection, upon which the server rolls back.
 //   - LOAD DATA LOCAL skips duplicate keys and bends bad values, with a warning and without an error. So the affected
 //     rows and the warnings are read inside the transaction, before the commit.
-//   - A server can lose the answer to a COMMIT. So every batch inserts a claim row first, in the same transaction
-//     (package sqlload), and what became of a batch is looked up there.
+//   - The answer to a COMMIT can be lost. So every batch inserts a claim row first, in the same transaction (package
+//     sqlload), and Resolve looks for it.
 //
-// The four speak one protocol and differ in details. flavour.go tells them apart; wherever else the code asks which one
-// it is talking to, it says why.
+// The four speak one protocol and differ in details; see flavour.go.
 package mysql
 
 import (
@@ -32,9 +31,12 @@ const (
 	pipeline = "pipeline"
 )
 
-// SettingsHelp warns, in the log of a run that sets both, of the pair of settings that every tuning guide recommends.
-const SettingsHelp = "on MariaDB unique_checks=0 together with foreign_key_checks=0 locks an empty table for the first" +
-	" worker that loads it, lets the others wait, and makes the server misreport row counts; set one of them, or neither"
+const (
+	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
+	defaultMaxPacket = 16 << 20
+	// packetRoom is the bytes of a statement without its rows: comment, table name, column list.
+	packetRoom = 64 << 10
+)
 
 // Driver is the MySQL family's loader.Driver.
 type Driver struct{}
@@ -48,7 +50,7 @@ func (Driver) Name() string { return "mysql" }
 // Schemes are the URL schemes: mysql takes every flavour, the others assert theirs.
 func (Driver) Schemes() []string { return []string{"mysql", "mariadb", "tidb", "singlestore"} }
 
-// Methods lists LOAD DATA, the default, INSERT, and SingleStore's pipeline. Caps are those of a MySQL server with its defaults.
+// Methods lists the methods, the default first, with the Caps that they have on a MySQL server with its defaults.
 func (Driver) Methods() []loader.Method {
 	return []loader.Method{
 		{
@@ -58,8 +60,8 @@ func (Driver) Methods() []loader.Method {
 				Formats: []batch.Format{batch.TSV},
 				Dedup:   loader.DedupTx,
 				Atomic:  true,
-				// Measured from 1 to 128 MiB: from 4 MiB on the rate stays the same, while undo, binlog cache and the cost
-				// of a retry grow. Four times that leaves room for a network with long round trips.
+				// Measured from 1 to 128 MiB: from 4 MiB on the rate stays the same, while undo, binlog cache and the
+				// cost of a retry grow. Four times that leaves room for a network with long round trips.
 				DefaultBatchBytes: 16 << 20,
 			},
 		},
@@ -79,10 +81,10 @@ func (Driver) Methods() []loader.Method {
 			Help: "SingleStore: objects in S3 (--via s3://…), which a pipeline of the server loads",
 			Caps: loader.Caps{
 				Formats: []batch.Format{batch.TSV},
-				Dedup:   loader.DedupKey, // the pipeline remembers its files for as long as it lives, and a group's rows are counted
+				Dedup:   loader.DedupKey, // the pipeline remembers its files as long as it lives, and a group's rows are counted
 				Staged:  true,
 				Commits: 2, // one is loaded while the next one's files are listed
-				// Every partition of the database reads a file at a time, so that a group should hold many of them.
+				// Every partition of the database reads a file at a time, so a group should hold many of them.
 				DefaultBatchBytes: 32 << 20,
 				DefaultGroupBytes: 4 << 30,
 			},
@@ -90,18 +92,18 @@ func (Driver) Methods() []loader.Method {
 	}
 }
 
-// Check reads method, table, parameters and settings.
+// Check implements loader.Driver.
 func (Driver) Check(t loader.Target) (loader.Caps, error) {
 	method, found := loader.FindMethod(New(), t.Method)
 	if !found {
 		return loader.Caps{}, fmt.Errorf("mysql: method %q does not exist", t.Method)
 	}
-	_, name := targetTable(t)
-	return method.Caps, errors.Join(name, checkParams(t), checkSettings(t.Settings), checkVia(t, method))
+	name, err := targetTable(t)
+	return method.Caps, errors.Join(err, checkParams(t), checkSettings(t.Settings), checkVia(t, method, name))
 }
 
-// checkVia refuses an object store where none is used, and a staged method without one.
-func checkVia(t loader.Target, m loader.Method) error {
+// checkVia refuses an object store for a method that has no use for it, and a staged method without one.
+func checkVia(t loader.Target, m loader.Method, name tableName) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
 		return fmt.Errorf("method %s sends rows to the server itself: leave --via out, or take --method %s", m.Name, pipeline)
@@ -113,19 +115,11 @@ func checkVia(t loader.Target, m loader.Method) error {
 		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
 	case t.Database == "":
 		return errors.New("a pipeline belongs to a database: write it into the URL, as in singlestore://user@host/database")
-	}
-	if name, err := targetTable(t); err == nil && name.schema != t.Database {
-		return fmt.Errorf("a pipeline of database %s loads no table of %s: name the table's database in the URL", t.Database, name.schema)
-	}
-	if strings.ContainsAny(t.Via.Database, "*?[]{}") {
+	case name != tableName{} && name.schema != t.Database:
+		return fmt.Errorf("a pipeline of database %s loads no table of %s: name the table's database in the URL",
+			t.Database, name.schema)
+	case strings.ContainsAny(t.Via.Database, "*?[]{}"):
 		return fmt.Errorf("a pipeline would read prefix %q as a pattern: name one without * ? [ ] { }", t.Via.Database)
 	}
 	return objstore.Check(*t.Via)
 }
-
-const (
-	// defaultMaxPacket is the smallest default of max_allowed_packet in bytes: MariaDB's.
-	defaultMaxPacket = 16 << 20
-	// packetRoom is what a statement needs in bytes besides the rows: comment, table name, column list.
-	packetRoom = 64 << 10
-)

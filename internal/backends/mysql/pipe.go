@@ -19,15 +19,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// pipe is one pipeline, with the statements about it (SingleStore manual, "Pipelines Commands" and "PIPELINES_FILES").
+// pipe is one pipeline, with its statements (SingleStore manual, "Pipelines Commands" and "PIPELINES_FILES").
 type pipe struct {
 	statements
 	l      *opened // nil for Explain
 	name   string
 	into   string // the table, without its database
-	folder string // of the group's objects within the bucket
+	folder string // of the group's objects in the bucket
 	access objstore.Access
-	known  bool // the contract wants groups recognised that are in already
+	dedup  bool // groups that are in already have to be recognised
 }
 
 // The states of a pipeline and of a file that decide anything; others are Stopped, Error and Unloaded.
@@ -38,7 +38,7 @@ const (
 	fileSkipped = "Skipped"
 )
 
-// pipelineName is unique for ever, as the run is.
+// pipelineName is as unique as the run.
 func pipelineName(group batch.ID) string {
 	return fmt.Sprintf("terapush_%s_%d", strings.ReplaceAll(group.Run, "-", "_"), group.Number)
 }
@@ -52,7 +52,7 @@ func ofRun(pipeline, run string) bool {
 }
 
 // create names fields and lines although they are LOAD DATA's defaults: the server keeps pipelines over an upgrade.
-// There is no SKIP clause, so that a bad value or a duplicate key fails its file, and with STOP_ON_ERROR the pipeline.
+// There is no SKIP clause, so a bad value or a duplicate key fails its file, and with STOP_ON_ERROR the pipeline.
 func (p *pipe) create() string {
 	config := map[string]string{"region": p.access.Region}
 	if p.access.Endpoint != "" {
@@ -60,7 +60,7 @@ func (p *pipe) create() string {
 	}
 	return fmt.Sprintf("CREATE PIPELINE %s AS LOAD DATA S3 %s CONFIG %s CREDENTIALS %s STOP_ON_ERROR ON INTO TABLE %s"+
 		` FIELDS TERMINATED BY '\t' ENCLOSED BY '' ESCAPED BY '\\' LINES TERMINATED BY '\n' STARTING BY '' (%s)`,
-		quote(p.name), literal(p.access.Bucket+"/"+p.folder), literal(object(config)), p.credentials(), quote(p.into),
+		quote(p.name), literal(p.access.Bucket+"/"+p.folder), jsonLiteral(config), p.credentials(), quote(p.into),
 		p.Columns(p.Schema))
 }
 
@@ -71,34 +71,35 @@ func (p *pipe) credentials() string {
 	if p.access.Token != "" {
 		keys["aws_session_token"] = p.access.Token.Reveal()
 	}
-	return literal(object(keys))
+	return jsonLiteral(keys)
 }
 
-// object writes a JSON object, keys in order.
-func object(fields map[string]string) string {
+// jsonLiteral writes a JSON object, keys in order.
+func jsonLiteral(fields map[string]string) string {
 	text, _ := json.Marshal(fields) // strings cannot fail
-	return string(text)
+	return literal(string(text))
 }
 
-// exec says a statement that may hold credentials. A server quotes what it does not understand, so that no error of it
-// goes on as it came.
+// exec runs a statement that may hold credentials. A server quotes what it does not understand, so its errors are
+// redacted.
 func (p *pipe) exec(ctx context.Context, statement string) error {
 	_, err := p.l.control.ExecContext(ctx, statement)
-	var said *mysql.MySQLError
-	if errors.As(err, &said) {
-		return &mysql.MySQLError{Number: said.Number, SQLState: said.SQLState, Message: p.access.Redact(said.Message)}
+	var server *mysql.MySQLError
+	if errors.As(err, &server) {
+		return &mysql.MySQLError{Number: server.Number, SQLState: server.SQLState, Message: p.access.Redact(server.Message)}
 	}
 	return err
 }
 
-// about is the condition on what information_schema knows of the pipeline.
-func (p *pipe) about() string {
-	return " WHERE database_name = " + literal(p.l.target.Database) + " AND pipeline_name = " + literal(p.name)
+// query reads the pipeline's rows from a view of information_schema.
+func (p *pipe) query(ctx context.Context, columns, view, order string) ([][]string, error) {
+	return p.l.rows(ctx, "SELECT "+columns+" FROM information_schema."+view+
+		" WHERE database_name = "+literal(p.l.target.Database)+" AND pipeline_name = "+literal(p.name)+order)
 }
 
 // state is the pipeline's, or absent.
 func (p *pipe) state(ctx context.Context) (string, error) {
-	found, err := p.l.rows(ctx, "SELECT state FROM information_schema.pipelines"+p.about())
+	found, err := p.query(ctx, "state", "pipelines", "")
 	if err != nil || len(found) == 0 {
 		return absent, err
 	}
@@ -107,7 +108,7 @@ func (p *pipe) state(ctx context.Context) (string, error) {
 
 // files are those that the pipeline has found so far, with their states.
 func (p *pipe) files(ctx context.Context) (map[string]string, error) {
-	found, err := p.l.rows(ctx, "SELECT file_name, file_state FROM information_schema.pipelines_files"+p.about())
+	found, err := p.query(ctx, "file_name, file_state", "pipelines_files", "")
 	files := make(map[string]string, len(found))
 	for _, row := range found {
 		files[row[0]] = row[1]
@@ -115,27 +116,27 @@ func (p *pipe) files(ctx context.Context) (map[string]string, error) {
 	return files, err
 }
 
-// errors are the newest of what the pipeline complains of.
+// errors are the pipeline's newest.
 func (p *pipe) errors(ctx context.Context) []string {
-	found, err := p.l.rows(ctx, "SELECT error_message FROM information_schema.pipelines_errors"+p.about()+
-		" ORDER BY error_unix_timestamp DESC LIMIT 3")
+	found, err := p.query(ctx, "error_message", "pipelines_errors", " ORDER BY error_unix_timestamp DESC LIMIT 3")
 	if err != nil {
 		return []string{"its errors cannot be read: " + err.Error()}
 	}
-	said := firsts(found)
-	for i := range said {
-		said[i] = p.access.Redact(said[i])
+	messages := firsts(found)
+	for i := range messages {
+		messages[i] = p.access.Redact(messages[i])
 	}
-	return said
+	return messages
 }
 
-// begin makes the pipeline, or mends the one that an earlier attempt has left, and starts it. false: the group is in.
+// begin starts the group's pipeline, a new one or the one that an earlier attempt has left. It returns false if the
+// group is in already.
 func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 	state, err := p.state(ctx)
 	if err != nil {
 		return false, unknown("look for the pipeline", err)
 	}
-	if state == absent && p.known { // it was never begun, or is complete
+	if state == absent && p.dedup { // it was never begun, or is complete
 		switch rows, err := p.count(ctx, ref); {
 		case err != nil:
 			return false, err
@@ -153,8 +154,8 @@ func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 			return false, &loader.Error{Op: "create the pipeline", Applied: loader.No, Err: err, Hint: hint(err)}
 		}
 	default:
-		if err := p.mend(ctx); err != nil {
-			return false, unknown("mend the pipeline", err)
+		if err := p.repair(ctx); err != nil {
+			return false, unknown("repair the pipeline", err)
 		}
 	}
 	if err := p.exec(ctx, p.start()); err != nil {
@@ -163,9 +164,9 @@ func (p *pipe) begin(ctx context.Context, ref loader.Ref) (bool, error) {
 	return true, nil
 }
 
-// mend prepares a pipeline that stands still for another start: with credentials that have not expired, and without
-// the memory of the files that it has given up.
-func (p *pipe) mend(ctx context.Context) error {
+// repair prepares a stopped pipeline for another start: with credentials that have not expired, and without the memory
+// of files that it has skipped.
+func (p *pipe) repair(ctx context.Context) error {
 	if err := p.exec(ctx, fmt.Sprintf("ALTER PIPELINE %s SET CREDENTIALS %s", quote(p.name), p.credentials())); err != nil {
 		return err
 	}
@@ -183,11 +184,11 @@ func (p *pipe) mend(ctx context.Context) error {
 	return nil
 }
 
-// wait looks at the files until all members are loaded, or the pipeline stands still before they are. members are the last
-// parts of their names: what PIPELINES_FILES says before them differs between versions.
+// wait polls until all members are loaded, or the pipeline stands still before they are. members are the last parts of
+// their names: what PIPELINES_FILES shows before them differs between versions.
 func (p *pipe) wait(ctx context.Context, members []string) error {
 	for pause, before := 5*time.Millisecond, -1; ; pause = min(2*pause, time.Second) {
-		// The state is asked for first: a pipeline that stands still has no file to come.
+		// The state comes first: a pipeline that stands still has no more files to come.
 		state, err := p.state(ctx)
 		if err != nil {
 			return unknown("look at the pipeline", err)
@@ -203,51 +204,50 @@ func (p *pipe) wait(ctx context.Context, members []string) error {
 				loaded++
 			}
 			if !slices.Contains(members, path.Base(name)) {
-				return unknown("look at the pipeline's files", fmt.Errorf("it has found %s, which is no object of the group", name))
+				return unknown("look at the pipeline's files", fmt.Errorf("%s is no object of the group", name))
 			}
 		}
 		if loaded != before {
 			p.l.log.Debug("pipeline", "name", p.name, "loaded", loaded, "objects", len(members))
 			before = loaded
 		}
-		so := &pipelineError{name: p.name, state: strings.ToLower(state), loaded: loaded, members: len(members)}
 		if loaded == len(members) {
 			return nil
 		}
+		progress := &pipelineError{name: p.name, state: strings.ToLower(state), loaded: loaded, members: len(members)}
 		if failed {
-			return p.failure(ctx, so, loaded == 0 && state != running)
+			return p.failure(ctx, progress, loaded == 0 && state != running)
 		}
 		if err := sqlload.Wait(ctx, pause); err != nil {
-			// A bucket that it cannot read shows only here: it finds no file, and goes on looking.
+			// An unreadable bucket shows only here: the pipeline finds no file, and goes on looking.
 			ctx, cancel := afterwards(ctx)
 			defer cancel()
-			so.said = p.errors(ctx)
-			return unknown("wait for the pipeline", fmt.Errorf("%w; %w", err, so))
+			progress.messages = p.errors(ctx)
+			return unknown("wait for the pipeline", fmt.Errorf("%w; %w", err, progress))
 		}
 	}
 }
 
-// failure stops the pipeline and tells why it did not come to its end, in the server's words. early says that it stood
-// still before its files were looked at.
-func (p *pipe) failure(ctx context.Context, so *pipelineError, early bool) error {
-	so.said = p.errors(ctx)
+// failure stops the pipeline and returns the server's reason. early says that it stood still before its files were
+// read, so nothing is applied.
+func (p *pipe) failure(ctx context.Context, e *pipelineError, early bool) error {
+	e.messages = p.errors(ctx)
 	if err := p.stop(ctx); err != nil {
-		so.said = append(so.said, "it cannot be stopped: "+err.Error())
+		e.messages = append(e.messages, "it cannot be stopped: "+err.Error())
 	}
-	failed := &loader.Error{Op: "load by pipeline", Err: so}
+	failed := &loader.Error{Op: "load by pipeline", Err: e}
 	if early {
 		failed.Applied = loader.No
 	}
 	return failed
 }
 
-// afterwards is a little time for what has to be done although ctx has ended.
+// afterwards is a context for cleaning up after ctx has ended.
 func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 }
 
-// abandon stops the pipeline although ctx has ended: it runs on the server by itself, with credentials, and nobody may
-// come back to it.
+// abandon stops the pipeline after ctx has ended: otherwise it would go on by itself, with credentials.
 func (p *pipe) abandon(ctx context.Context) {
 	ctx, cancel := afterwards(ctx)
 	defer cancel()
@@ -260,7 +260,7 @@ func (p *pipe) abandon(ctx context.Context) {
 	}
 }
 
-// stop returns when the pipeline stands still: what it was at is committed or rolled back by then.
+// stop returns when the pipeline stands still: its last files are committed or rolled back by then.
 func (p *pipe) stop(ctx context.Context) error {
 	if err := p.exec(ctx, "STOP PIPELINE IF RUNNING "+quote(p.name)); err != nil {
 		return err
@@ -276,8 +276,8 @@ func (p *pipe) stop(ctx context.Context) error {
 	}
 }
 
-// drop ends the pipeline, its memory and the server's copy of the credentials. The group is in by now: a pipeline that
-// stays is for the user to drop, and no reason to load again.
+// drop removes the pipeline, its memory and the server's copy of the credentials. The group is in by now, so a failure
+// is only logged.
 func (p *pipe) drop(ctx context.Context) {
 	if err := p.exec(ctx, dropPipeline(p.name)); err != nil {
 		p.l.log.Warn("the pipeline is left behind, with its credentials: DROP PIPELINE "+quote(p.name), "error", err)
@@ -286,11 +286,11 @@ func (p *pipe) drop(ctx context.Context) {
 
 func dropPipeline(name string) string { return "DROP PIPELINE IF EXISTS " + quote(name) }
 
-// count counts the rows of the group's key range. The sort key lets the server pass over all other segments.
+// count counts the rows of the group's key range. The sort key lets the server skip all other segments.
 func (p *pipe) count(ctx context.Context, ref loader.Ref) (n int64, err error) {
 	found, err := p.l.rows(ctx, p.SelectCount(loader.KeyRange{First: ref.First, Last: ref.First + ref.Rows - 1}))
 	if err == nil {
-		n, err = strconv.ParseInt(found[0][0], 10, 64)
+		n, err = sqlload.ParseNumber(found[0][0])
 	}
 	if err != nil {
 		return 0, unknown("count the group's rows", err)
@@ -306,18 +306,18 @@ func unknown(op string, err error) error {
 	return &loader.Error{Op: op, Applied: loader.Unknown, Err: err, Hint: hint(err)}
 }
 
-// pipelineError says how far a pipeline came that did not come to its end.
+// pipelineError reports a pipeline that stopped early, and how far it came.
 type pipelineError struct {
 	name            string
 	state           string
 	loaded, members int
-	said            []string
+	messages        []string // the server's
 }
 
 func (e *pipelineError) Error() string {
 	text := fmt.Sprintf("pipeline %s is %s with %d of %d objects loaded", e.name, e.state, e.loaded, e.members)
-	if len(e.said) > 0 {
-		text += ": " + strings.Join(e.said, "; ")
+	if len(e.messages) > 0 {
+		text += ": " + strings.Join(e.messages, "; ")
 	}
 	return text
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// pipelines is the loader of method pipeline: sessions put objects, and a pipeline of SingleStore's own loads those of
-// one commit group. It is started in the background and looked at, rather than in the foreground: it then outlives the
-// connection that started it, and tells file by file how far it is.
+// pipelines is the loader of method pipeline: sessions put objects, and SingleStore's pipelines load those of one
+// commit group each. A pipeline runs in the background: it then outlives the connection that started it, and reports
+// every file.
 //
-// The server knows a pipeline's files by their names for as long as the pipeline lives, and loads none of them twice.
-// So a pipeline that failed half way is started again and goes on where it was, and is dropped only when the rows of
-// its group have been counted. A group whose pipeline is not there either was never begun or is complete, and a count
-// of its keys tells which.
+// The server knows a pipeline's files by their names as long as the pipeline lives, and loads none of them twice. So a
+// pipeline that failed half way is started again, and is dropped only when the rows of its group have been counted. A
+// group without a pipeline was never begun or is complete, and a count of its keys tells which.
 type pipelines struct {
 	*opened
 	*objstore.Staging // a pipeline takes a folder, and no list of names
@@ -32,7 +31,7 @@ func openPipelines(ctx context.Context, l *opened, d loader.Deps) (loader.Loader
 	return &pipelines{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
-// CheckServer adds what is to be said of the store.
+// CheckServer checks the store, too.
 func (p *pipelines) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	all, err := p.opened.CheckServer(ctx, i)
 	if err != nil {
@@ -53,14 +52,13 @@ func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Sess
 	return p.Staging.Session(ctx, c)
 }
 
-// Commit lets the group's pipeline load its objects, and waits.
+// Commit has the group's pipeline load its objects, and waits.
 func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
 	pipe, err := p.pipe(g.ID)
 	if err != nil {
 		return loader.Ack{}, err
 	}
-	pipe.access, err = p.Store.Access(ctx)
-	if err != nil {
+	if pipe.access, err = p.Store.Access(ctx); err != nil {
 		return loader.Ack{}, err
 	}
 	objects := p.Place(g.ID)
@@ -86,12 +84,12 @@ func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, err
 	switch {
 	case err != nil:
 		return loader.Ack{}, err
-	case rows != g.Rows && pipe.known:
+	case rows != g.Rows && pipe.dedup:
 		return loader.Ack{}, &loader.Error{Op: "load by pipeline", Err: &loader.RowsError{Sent: g.Rows, Acknowledged: rows},
 			Hint: "every object was loaded: look for others who write these keys; then DROP PIPELINE " + quote(pipe.name)}
 	}
 	ack := loader.Ack{Rows: rows}
-	if rows > g.Rows { // at least once, and nobody has looked what was there before
+	if rows > g.Rows { // at least once: rows from before were not counted
 		ack = loader.Ack{Rows: g.Rows, Detail: []string{fmt.Sprintf("the group's key range holds %d rows", rows)}}
 	}
 	pipe.drop(ctx)
@@ -105,12 +103,12 @@ func (p *pipelines) pipe(group batch.ID) (*pipe, error) {
 	}
 	return &pipe{
 		statements: p.statements(s), l: p.opened, name: pipelineName(group), into: p.name.table,
-		known: s.Want.Contract.Dedup != loader.DedupNone,
+		dedup: s.Want.Contract.Dedup != loader.DedupNone,
 	}, nil
 }
 
-// Resolve ends the group's pipeline and counts its rows. A pipeline that has loaded some objects only is not applied:
-// Commit goes on with what is missing.
+// Resolve stops the group's pipeline and counts its rows. A pipeline that has loaded only some objects is not applied:
+// Commit loads what is missing.
 func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
 	pipe, err := p.pipe(ref.ID)
 	if err != nil {
@@ -140,7 +138,7 @@ func (p *pipelines) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolut
 	return loader.Resolution{Applied: loader.Yes}, nil
 }
 
-// Forget drops the pipelines that the run has left: with them the server forgets the credentials that they hold.
+// Forget drops the pipelines that the run has left, and the credentials with them.
 func (p *pipelines) Forget(ctx context.Context, run string) (int64, error) {
 	found, err := p.rows(ctx, "SELECT pipeline_name FROM information_schema.pipelines"+
 		" WHERE database_name = "+literal(p.target.Database))

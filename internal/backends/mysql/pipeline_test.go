@@ -261,7 +261,7 @@ func TestPipelineFails(t *testing.T) {
 					s.files["in/test/g000000000001/x"] = "Unloaded"
 				}
 			}
-		}, loader.Unknown, "x, which is no object of the group"},
+		}, loader.Unknown, "x is no object of the group"},
 		"too many rows": {func(s *pipelineServer) {
 			s.after = func(q string) {
 				if strings.HasPrefix(q, "CREATE") {
@@ -381,7 +381,7 @@ func TestPipelineIsRefused(t *testing.T) {
 		"a pipeline belongs to a database":                             func(t *loader.Target) { t.Database, t.Table = "", "d.t" },
 		"a pipeline of database db loads no table of other":            func(t *loader.Target) { t.Table = "other.t" },
 		`a pipeline would read prefix "a*" as a pattern`:               func(t *loader.Target) { t.Via.Database = "a*" },
-		"an object store is named s3://bucket/prefix, not gs://":       func(t *loader.Target) { t.Via.Scheme = "gs" },
+		"an object store is named s3://bucket/prefix, with one bucket": func(t *loader.Target) { t.Via.Scheme = "gs" },
 	} {
 		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Target()}
 		change(&target)

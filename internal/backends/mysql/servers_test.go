@@ -14,7 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -67,7 +67,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 }
 
 func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 func (s *testServer) exec(t testing.TB, query string, args ...any) {

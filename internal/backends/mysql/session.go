@@ -18,14 +18,14 @@ import (
 type session struct {
 	statements
 	owner  *opened
-	claims bool  // batches go in under a claim; else every statement commits by itself
-	id     int64 // the server's number of the connection, if it claims
+	claims bool  // batches are loaded under a claim; otherwise every statement commits by itself
+	id     int64 // the server's number of the connection, for claims
 
-	conn link
+	conn pinnedConn
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
 
-	reader string      // name in the driver's registry, which all of the process share
-	body   *batch.Body // what the registered reader gives out, once
+	reader string      // name in the driver's registry, which is the process's
+	body   *batch.Body // for the registered reader; nil outside loadData and once handed out
 }
 
 // Session connects one worker to the next host that answers.
@@ -49,8 +49,8 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	if l.method.Name == insert {
 		s.send = s.insert
 	}
-	err = loader.FirstOf(ctx, l.endpoints, int(l.turn.Add(1)-1), func(ctx context.Context, e endpoint) error {
-		return loader.ConnectError(e.address, s.connect(ctx, e), faultOf)
+	err = loader.FirstOf(ctx, l.endpoints, int(l.next.Add(1)-1), func(ctx context.Context, e endpoint) error {
+		return loader.ConnectError(e.config.Addr, s.connect(ctx, e), faultOf)
 	})
 	if err != nil {
 		return nil, err
@@ -76,29 +76,28 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	return err
 }
 
-// Load sends the batch once. A connection that its last attempt left behind, and that the server may not know to be
-// dead, keeps the claim locked for minutes: the engine asks Resolve to end it before it sends again.
-func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	if !s.claims {
-		ack, err := s.loadUnclaimed(ctx, b)
-		return ack, failed("load", err)
+// Load sends the batch once. A dead connection of its last attempt may keep the claim locked for minutes; the engine
+// has Resolve end it before it sends again.
+func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
+	if s.claims {
+		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
+			return s.Rows(ctx, b)
+		})
+	} else {
+		ack, err = s.loadUnclaimed(ctx, b)
 	}
-	ack, err := sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-		return s.Rows(ctx, b)
-	})
 	return ack, failed("load", err)
 }
 
-// loadUnclaimed sends the rows and asks what became of them: when some are missing, and always after LOAD DATA LOCAL,
-// which bends bad values into warnings. In an INSERT the strict sql_mode makes them errors.
-// The rows are committed by then, so warnings are for the report and fail nothing.
+// loadUnclaimed sends the rows and reads the warnings if rows are missing, and always after LOAD DATA LOCAL, which
+// turns bad values into warnings; an INSERT fails at them in the strict sql_mode. The rows are committed by then, so
+// warnings are for the report.
 func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
 	rows, err := s.send(ctx, b)
-	if err != nil && !s.owner.caps.Atomic {
-		// What a statement had done before it failed stays, on such a table.
+	switch {
+	case err != nil && !s.owner.caps.Atomic: // the part of a failed statement stays in such a table
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.Unknown, Err: err}
-	}
-	if err != nil || rows == b.Wanted() && s.owner.method.Name == insert {
+	case err != nil, rows == b.Wanted() && s.owner.method.Name == insert:
 		return loader.Ack{Rows: rows}, err
 	}
 	warnings, err := s.warnings(ctx)
@@ -108,8 +107,8 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 	return loader.Ack{Rows: rows, Detail: warnings}, nil
 }
 
-// Claim inserts the claim row, which begins the transaction. Where another session holds the claim uncommitted, the
-// server lets this one wait, lockWait at most.
+// Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the
+// server makes this one wait, lockWait at most.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
 	_, err = s.conn.Exec(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
 	if !is(err, duplicateKey) {
@@ -131,13 +130,13 @@ func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warning
 // loadData sends the rows as the answer to the server's request for the reader.
 func (s *session) loadData(ctx context.Context, b *batch.Batch) (int64, error) {
 	body := b.Open()
-	defer func() { _ = body.Close() }() // the driver has done it, if the server asked for the reader
+	defer func() { _ = body.Close() }() // the driver has done it if the server asked for the reader
 	s.body = body
 	defer func() { s.body = nil }()
 	return s.conn.Exec(ctx, tag(b.ID)+s.statements.loadData(s.reader))
 }
 
-// handOut gives out the body once. A server, or a driver that resends, would otherwise get the end of it or all of it
+// handOut returns the body once. A server that asks again, or a driver that resends, would get its end or all of it
 // again; for nil the driver reports an error. It runs inside ExecContext, on the session's goroutine.
 func (s *session) handOut() io.Reader {
 	if s.body == nil {
@@ -148,7 +147,7 @@ func (s *session) handOut() io.Reader {
 	return body
 }
 
-// insert sends the rows in the statement itself. The driver takes statements as strings only, hence the copy.
+// insert sends the rows in the statement itself. The driver takes statements only as strings, hence the copy.
 func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
@@ -162,11 +161,11 @@ func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
 	return s.conn.Exec(ctx, text.String())
 }
 
-// maxWarnings is how many of the server's warnings an answer carries.
+// maxWarnings is the most of the server's warnings in an answer.
 const maxWarnings = 5
 
-// warnings reads what the last statement left, without its notes. Asking for @@warning_count first would be no cheaper,
-// and MySQL (9.7, unlike MariaDB) forgets the warnings over that question.
+// warnings reads the warnings of the last statement, without notes. To ask for @@warning_count first is no cheaper, and
+// MySQL 9.7, unlike MariaDB, forgets the warnings over that question.
 func (s *session) warnings(ctx context.Context) ([]string, error) {
 	var found []string
 	more := 0
@@ -186,14 +185,14 @@ func (s *session) warnings(ctx context.Context) ([]string, error) {
 	return found, err
 }
 
-// Commit ends the transaction of a batch.
+// Commit commits the batch.
 func (s *session) Commit(ctx context.Context) error {
 	_, err := s.conn.Exec(ctx, "COMMIT")
 	return err
 }
 
-// Rollback gives up the transaction of a batch. Where it cannot be sent, as after ctx has ended between two
-// statements, the connection is closed: the next batch would become part of the same transaction.
+// Rollback rolls the batch back. If that cannot be sent, as after ctx has ended between two statements, it closes the
+// connection: the next batch would become part of the same transaction.
 func (s *session) Rollback(ctx context.Context) error {
 	_, err := s.conn.Exec(ctx, "ROLLBACK")
 	if err != nil {
@@ -202,14 +201,14 @@ func (s *session) Rollback(ctx context.Context) error {
 	return err
 }
 
-// Close ends the connection; a second Close does nothing.
+// Close closes the connection; a second Close does nothing.
 func (s *session) Close() error {
 	mysql.DeregisterReaderHandler(s.reader)
 	return s.conn.Close()
 }
 
-// tag goes in front of a batch's statements, so that a process list shows who they belong to, and Resolve finds
-// sessions that a process left behind which is gone.
+// tag precedes a batch's statements, so that a process list shows their run, and Resolve finds the sessions of a dead
+// process.
 func tag(id batch.ID) string {
 	return fmt.Sprintf("/* terapush run=%s batch=%d */ ", id.Run, id.Number)
 }

@@ -2,50 +2,48 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// microsPerDay is what a date counts in binds.
 const microsPerDay = 24 * 60 * 60 * 1_000_000
 
-// yearOne is the time that godror binds as a NULL: time.Time{}.
+// yearOne is time.Time{}, which godror binds as a NULL.
 const yearOne = -62_135_596_800 * 1_000_000
 
-// binds turns batches into what a driver binds, on one session. Numbers, texts and bytes are views of the batch's buffer;
-// the arrays of texts and bytes hold pointers into it and are filled anew for each batch, so that no row allocates.
+// binds makes the arguments of one session's INSERT. Numbers, texts and bytes are views of the batch's buffer; the
+// arrays of texts and bytes are filled again for each batch, so that no row allocates.
 //
-// They go to the driver as slices of plain types, []int64, []string and [][]byte, which godror reads as they are and
-// go-ora by reflection. A slice of driver.Value would put every value into a box of its own before the driver does.
+// They are slices of plain types, []int64, []string and [][]byte, which godror takes directly and go-ora by reflection.
+// A slice of driver.Value would put every value into an interface first.
 type binds struct {
-	client  client
-	schema  rows.Schema
-	args    []any
-	texts   [][]string // by column
-	raws    [][][]byte
-	moments []any
+	client client
+	schema rows.Schema
+	args   []any
+	texts  [][]string // by column
+	raws   [][][]byte
+	times  []any
 }
 
 func newBinds(c client, s rows.Schema) *binds {
 	n := len(s.Columns)
-	return &binds{client: c, schema: s, texts: make([][]string, n), raws: make([][][]byte, n), moments: make([]any, n)}
+	return &binds{client: c, schema: s, texts: make([][]string, n), raws: make([][][]byte, n), times: make([]any, n)}
 }
 
-// bindError says that rows cannot be bound as they are.
+// bindError is the error of rows that cannot be bound.
 type bindError struct{ reason string }
 
 func (e *bindError) Error() string { return e.reason }
 
-// arrays are the wanted rows of a batch, one array for each column, all of the same length and never empty. They live
-// until the columns are closed.
+// arrays returns an array of the batch's wanted rows for each column. They are valid until the columns are closed.
 //
-// Both matter: go-ora takes the shortest array for the number of rows and panics for an empty one, and godror sets a value
-// that is no array in the first row only.
+// All have the same length and none is empty: go-ora takes the shortest for the number of rows and panics for an empty
+// one. None is a scalar, which godror sets in the first row only.
 func (a *binds) arrays(c *batch.Columns) ([]any, error) {
-	n := c.Rows - c.From
-	if n < 1 {
+	if c.From >= c.Rows {
 		return nil, &bindError{"no rows are wanted of the batch"}
 	}
 	a.args = a.args[:0]
@@ -56,7 +54,8 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 			length = len(v.Ends)
 		}
 		if length != c.Rows {
-			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows", a.schema.Columns[i].Name, length, c.Rows)}
+			return nil, &bindError{fmt.Sprintf("column %s has %d values in a batch of %d rows",
+				a.schema.Columns[i].Name, length, c.Rows)}
 		}
 		switch v.Type {
 		case rows.Int64, rows.Decimal:
@@ -69,20 +68,18 @@ func (a *binds) arrays(c *batch.Columns) ([]any, error) {
 			a.args = append(a.args, a.raws[i])
 		case rows.Date, rows.Timestamp:
 			values, unit := v.Ints[c.From:], unitOf(v.Type)
-			for _, value := range values {
-				if value*unit == yearOne {
-					return nil, a.noMoment(i)
-				}
+			if slices.Contains(values, yearOne/unit) {
+				return nil, a.unbindable(i)
 			}
-			a.moments[i] = a.client.array(a.moments[i], values, unit)
-			a.args = append(a.args, a.moments[i])
+			a.times[i] = a.client.array(a.times[i], values, unit)
+			a.args = append(a.args, a.times[i])
 		}
 	}
 	a.args = append(a.args, a.client.options...)
 	return a.args, nil
 }
 
-// row is row i of a batch, one value for each column.
+// row returns one value for each column, of row i of a batch.
 func (a *binds) row(c *batch.Columns, i int) ([]any, error) {
 	a.args = a.args[:0]
 	for column := range c.Vectors {
@@ -97,16 +94,16 @@ func (a *binds) row(c *batch.Columns, i int) ([]any, error) {
 		case rows.Date, rows.Timestamp:
 			micros := v.Ints[i] * unitOf(v.Type)
 			if micros == yearOne {
-				return nil, a.noMoment(column)
+				return nil, a.unbindable(column)
 			}
-			a.args = append(a.args, a.client.moment(micros))
+			a.args = append(a.args, a.client.one(micros))
 		}
 	}
 	a.args = append(a.args, a.client.options...)
 	return a.args, nil
 }
 
-// release lets go of the batch's buffer, which will be filled anew.
+// release drops all references to the batch's buffer, which is reused.
 func (a *binds) release() {
 	clear(a.args)
 	for i := range a.texts {
@@ -115,12 +112,12 @@ func (a *binds) release() {
 	}
 }
 
-func (a *binds) noMoment(column int) error {
+func (a *binds) unbindable(column int) error {
 	return &bindError{fmt.Sprintf("column %s: midnight of 0001-01-01 cannot be bound, drivers take it for a NULL",
 		a.schema.Columns[column].Name)}
 }
 
-// unitOf is the microseconds that a value of the type counts.
+// unitOf is how many microseconds a value of the type counts.
 func unitOf(t rows.Type) int64 {
 	if t == rows.Date {
 		return microsPerDay
@@ -128,20 +125,17 @@ func unitOf(t rows.Type) int64 {
 	return 1
 }
 
-// valuesOf are the values of a column from a row on, in all where there is room.
+// valuesOf returns the values of a column from a row on. It reuses all.
 func valuesOf[T any](all []T, v *rows.Vector, from int, of func([]byte) T) []T {
 	n := len(v.Ends) - from
-	if cap(all) < n {
-		all = make([]T, n)
-	}
-	all = all[:n]
+	all = slices.Grow(all[:0], n)[:n]
 	for i := range all {
 		all[i] = of(v.Value(from + i))
 	}
 	return all
 }
 
-// textOf is the bytes as a text without a copy: nobody writes to a batch that is being read.
+// textOf converts without a copy: a batch is not written while it is read.
 func textOf(value []byte) string { return unsafe.String(unsafe.SliceData(value), len(value)) }
 
 func bytesOf(value []byte) []byte { return value }

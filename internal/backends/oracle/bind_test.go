@@ -235,7 +235,7 @@ func BenchmarkArray(b *testing.B) {
 				row := make([]any, 5)
 				v := columns.Vectors
 				row[0], row[1], row[2] = v[0].Ints[i], string(v[1].Value(i)), append([]byte(nil), v[2].Value(i)...)
-				row[3], row[4] = builtIn().moment(v[3].Ints[i]*microsPerDay), builtIn().moment(v[4].Ints[i])
+				row[3], row[4] = builtIn().one(v[3].Ints[i]*microsPerDay), builtIn().one(v[4].Ints[i])
 				kept = row
 			}
 		}

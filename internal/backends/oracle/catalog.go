@@ -12,10 +12,10 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// catalog asks the server's dictionary about the target table.
+// catalog reads the server's dictionary.
 type catalog struct{ *opened }
 
-// traitUser is the trait of a relation that says who has logged on, whatever current_schema is.
+// traitUser is the trait of a relation that names the session's user, whatever current_schema is.
 const traitUser = 0
 
 const anotherTable = "choose another --table"
@@ -29,34 +29,31 @@ func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
 	return s
 }
 
-// Locate implements sqlload.Catalog. It refuses what a run into one partition must not do.
+// Locate implements sqlload.Catalog. It refuses to create or empty a table for a run into one partition.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
 	r, err := relationOf(ctx, c, s.Table)
-	switch create := s.Want.Create; {
-	case err != nil || l.options.partition == "":
-	case r == nil && create != loader.CreateNever || create == loader.CreateRecreate:
-		return nil, refuse("make the table yourself, and use --create never",
-			"option %s names a partition, and the tables that terapush makes have none", optionPartition)
-	case create == loader.CreateTruncate && r.Kind == "":
-		return nil, refuse(fmt.Sprintf("ALTER TABLE %s TRUNCATE PARTITION %s yourself, and use --create never",
-			r.Table, s.Identifier(l.options.partition)),
-			"option %s names a partition, and TRUNCATE TABLE would empty all of them", optionPartition)
+	create := s.Want.Create
+	if err == nil && l.options.partition != "" && (r == nil && create != loader.CreateNever ||
+		create == loader.CreateRecreate || create == loader.CreateTruncate) {
+		return nil, refuse("create or empty it yourself (ALTER TABLE … TRUNCATE PARTITION …), and use --create never",
+			"option %s names a partition, and terapush creates none and empties whole tables", optionPartition)
 	}
 	return r, err
 }
 
-// relationOf finds what has the name among all that shares one namespace with tables; indexes do not. DROP changes the first
-// part of the identity, and TRUNCATE the second: of a partitioned table the data objects are its partitions', and the lowest
-// of them stays when partitions are added. A materialized view is a table as well, and comes before it.
+// relationOf finds the object of a name, in the namespace of tables. The first part of its identity changes with DROP
+// and the second with TRUNCATE: the lowest data object of the table's partitions, which stays when partitions are
+// added. A materialized view comes before its table.
 func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Relation, error) {
 	schema, name := unquoted(table)
 	found, err := sqlload.Rows(ctx, c, "SELECT o.owner, o.object_name, o.object_type, TO_CHAR(o.object_id), "+
-		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner AND d.object_name = o.object_name "+
-		"AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
+		"(SELECT TO_CHAR(MIN(d.data_object_id)) FROM all_objects d WHERE d.owner = o.owner "+
+		"AND d.object_name = o.object_name AND d.object_type IN ('TABLE', 'TABLE PARTITION', 'TABLE SUBPARTITION')), "+
 		"(SELECT MAX(c.comments) FROM all_tab_comments c WHERE c.owner = o.owner AND c.table_name = o.object_name), "+
 		"SYS_CONTEXT('USERENV', 'SESSION_USER') FROM all_objects o "+
-		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+sqlload.Literal(name)+" AND o.object_type IN ('FUNCTION', "+
-		"'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', 'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
+		"WHERE o.owner = "+ownerOf(schema)+" AND o.object_name = "+sqlload.Literal(name)+
+		" AND o.object_type IN ('FUNCTION', 'MATERIALIZED VIEW', 'OPERATOR', 'PACKAGE', 'PROCEDURE', 'SEQUENCE', 'SYNONYM', "+
+		"'TABLE', 'TYPE', 'VIEW') ORDER BY o.object_type")
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -71,13 +68,13 @@ func relationOf(ctx context.Context, c sqlload.Conn, table string) (*sqlload.Rel
 	return r, nil
 }
 
-// Columns implements sqlload.Catalog. A default has a length.
+// Columns implements sqlload.Catalog. A column with a default has a default_length.
 func (l catalog) Columns(
 	ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation,
 ) ([]sqlload.Column, error) {
-	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), TO_CHAR(c.data_precision), "+
-		"TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c WHERE c.owner = "+sqlload.Literal(r.Schema)+
-		" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
+	found, err := sqlload.Rows(ctx, c, "SELECT c.column_name, c.data_type, TO_CHAR(c.data_length), "+
+		"TO_CHAR(c.data_precision), TO_CHAR(c.data_scale), c.nullable, TO_CHAR(c.default_length) FROM all_tab_columns c "+
+		"WHERE c.owner = "+sqlload.Literal(r.Schema)+" AND c.table_name = "+sqlload.Literal(r.Name)+" ORDER BY c.column_id")
 	columns := make([]sqlload.Column, len(found))
 	for i, row := range found {
 		t := typeOf(row[1], row[2], row[3], row[4])
@@ -86,44 +83,42 @@ func (l catalog) Columns(
 	return columns, err
 }
 
-// existingType is the type of a column that is there.
+// existingType is the type of an existing column.
 type existingType struct {
-	name, precision      string // precision is "" where a NUMBER has none
-	bytes, digits, scale int
-	anyScale             bool
+	name, precision, scale string // of ALL_TAB_COLUMNS, "" for NULL
+	bytes, digits, places  int
 }
 
-// typeOf reads the type as ALL_TAB_COLUMNS has it, with "" for what it does not have. A NUMBER has 38 digits where none are
-// given.
+// typeOf reads the type in ALL_TAB_COLUMNS. A NUMBER without precision has 38 digits.
 func typeOf(name, bytes, precision, scale string) existingType {
-	t := existingType{name: name, precision: precision, digits: 38, anyScale: scale == ""}
+	t := existingType{name: name, precision: precision, scale: scale}
 	t.bytes, _ = strconv.Atoi(bytes)
-	t.scale, _ = strconv.Atoi(scale)
-	if precision != "" {
-		t.digits, _ = strconv.Atoi(precision)
-	}
+	t.places, _ = strconv.Atoi(scale)
+	t.digits, _ = strconv.Atoi(cmp.Or(precision, "38"))
 	return t
 }
 
 func (t existingType) String() string {
-	switch {
-	case t.name == "NUMBER" && (t.precision != "" || !t.anyScale):
-		return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.scale)
-	case t.name == "VARCHAR2" || t.name == "CHAR":
+	switch t.name {
+	case "NUMBER":
+		if t.precision != "" || t.scale != "" {
+			return fmt.Sprintf("NUMBER(%s,%d)", cmp.Or(t.precision, "*"), t.places)
+		}
+	case "VARCHAR2", "CHAR":
 		return fmt.Sprintf("%s(%d BYTE)", t.name, t.bytes)
-	case t.name == "RAW" || t.name == "NVARCHAR2" || t.name == "NCHAR":
+	case "RAW", "NVARCHAR2", "NCHAR":
 		return fmt.Sprintf("%s(%d)", t.name, t.bytes)
 	}
 	return t.name
 }
 
-// takes reports whether a column takes values of ours as they are: without padding, rounding or a conversion.
+// takes reports whether a column stores values of ours unchanged: without padding, rounding or conversion.
 func (t existingType) takes(want rows.Column) bool {
 	switch want.Type {
 	case rows.Int64: // a negative scale rounds to tens
-		return t.name == "NUMBER" && (t.precision == "" && t.anyScale || t.scale >= 0 && t.digits-t.scale >= 19)
-	case rows.Decimal: // another scale would round, or be read back otherwise
-		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.scale == want.Scale
+		return t.name == "NUMBER" && (t.precision+t.scale == "" || t.places >= 0 && t.digits-t.places >= 19)
+	case rows.Decimal: // another scale rounds, or reads back differently
+		return t.name == "NUMBER" && t.precision != "" && t.digits == want.Digits && t.places == want.Scale
 	case rows.Bytes:
 		return t.name == "RAW" && t.bytes >= want.MaxBytes
 	case rows.Text:
@@ -131,8 +126,7 @@ func (t existingType) takes(want rows.Column) bool {
 	case rows.Date:
 		return t.name == "DATE"
 	default:
-		digits, isTimestamp := strings.CutPrefix(t.name, "TIMESTAMP(")
-		return isTimestamp && (digits == "6)" || digits == "7)" || digits == "8)" || digits == "9)")
+		return len(t.name) == len("TIMESTAMP(6)") && t.name >= "TIMESTAMP(6)" && t.name <= "TIMESTAMP(9)"
 	}
 }
 
@@ -144,28 +138,27 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	}
 	if len(traits) != 1 {
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, l.target.User),
-			"this user may not see it in ALL_TABLES")
+			"ALL_TABLES does not show it to this user")
 	}
-	if err := l.unfit(r.Table, traits[0]); err != nil {
+	if err := l.checkTraits(r.Table, traits[0]); err != nil {
 		return err
 	}
-	if err := l.partitionThere(ctx, c, r); err != nil || !s.Want.PrimaryKey {
+	if err := l.checkPartition(ctx, c, r); err != nil || !s.Want.PrimaryKey {
 		return err
 	}
 	names := make([]string, len(s.Schema.Number))
 	for i, t := range s.Schema.Number {
 		names[i] = strings.ToUpper(s.Schema.Columns[t.Column].Name)
 	}
-	there, err := keyed(ctx, c, r, names...)
+	there, err := hasUniqueIndex(ctx, c, r, names...)
 	if err == nil && !there {
-		err = refuse("add it, or use --create recreate",
-			"a primary key was asked for, and its is not (%s)", strings.Join(names, ", "))
+		err = refuse("add it, or use --create recreate", "it has no primary key (%s)", strings.Join(names, ", "))
 	}
 	return err
 }
 
-// selectTraits reads what decides how rows can go in: temporary, index-organized, cluster, enabled triggers, enabled
-// foreign keys, external; and for Fast Ingest whether the table is made for it, in a column that ALL_TABLES has since 18c.
+// selectTraits reads which tables a method can load: temporary, index-organized, cluster, enabled triggers, enabled
+// foreign keys, external; and for Fast Ingest memoptimize_write, which ALL_TABLES has since 18c.
 func (l catalog) selectTraits(r *sqlload.Relation) string {
 	count := func(of, owner, condition string) string {
 		return fmt.Sprintf("(SELECT TO_CHAR(COUNT(*)) FROM %s x WHERE x.%s = t.owner AND x.table_name = t.table_name%s)",
@@ -184,10 +177,10 @@ func (l catalog) selectTraits(r *sqlload.Relation) string {
 		" AND t.table_name = " + sqlload.Literal(r.Name)
 }
 
-// unfit says by a row of selectTraits why the method cannot be had on the table. Where the server does not support
-// Fast Ingest or direct path it inserts conventionally and says nothing. Compression is not among the reasons: a server
-// that knows no Fast Ingest into compressed tables lets nobody make such a table (ORA-62146).
-func (l catalog) unfit(table string, row []string) error {
+// checkTraits judges a row of selectTraits. Where a table does not support Fast Ingest or direct path, the server
+// inserts conventionally without saying so. A server without Fast Ingest into compressed tables refuses to create one
+// (ORA-62146).
+func (l catalog) checkTraits(table string, row []string) error {
 	temporary, organized, cluster, triggers, foreign, external := row[0], row[1], row[2], row[3], row[4], row[5]
 	var reason, hint string
 	switch {
@@ -201,41 +194,42 @@ func (l catalog) unfit(table string, row []string) error {
 		reason, hint = "it has enabled triggers", "ALTER TABLE "+table+" DISABLE ALL TRIGGERS"
 	case foreign != "0":
 		reason, hint = "it has enabled foreign keys", "ALTER TABLE "+table+" DISABLE CONSTRAINT …"
-	case cluster != "":
-		reason, hint = "it lies in a cluster", anotherTable
-	case organized != "":
-		reason, hint = "it is organized as an index", anotherTable
+	case cluster != "" || organized != "":
+		reason, hint = "it is in a cluster or organized as an index", anotherTable
 	case l.method == methodFast && row[6] != "ENABLED":
-		reason, hint = "it is not made for Fast Ingest", "ALTER TABLE "+table+" MEMOPTIMIZE FOR WRITE, or use --create recreate"
+		reason = "it is not MEMOPTIMIZE FOR WRITE"
+		hint = "ALTER TABLE " + table + " MEMOPTIMIZE FOR WRITE, or use --create recreate"
 	default:
 		return nil
 	}
 	return refuse(hint+", or use method "+methodArray,
-		"%s, so that method %s would insert conventionally and nobody would say so", reason, l.method)
+		"%s, so that method %s would insert conventionally without saying so", reason, l.method)
 }
 
-// partitionThere looks for the partition of option partition.
-func (l catalog) partitionThere(ctx context.Context, c sqlload.Conn, r *sqlload.Relation) error {
+// checkPartition checks that the partition of option partition exists.
+func (l catalog) checkPartition(ctx context.Context, c sqlload.Conn, r *sqlload.Relation) error {
 	if l.options.partition == "" {
 		return nil
 	}
 	name := strings.ToUpper(l.options.partition)
-	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = "+
-		sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+" AND p.partition_name = "+sqlload.Literal(name))
+	n, err := sqlload.Number(ctx, c, "SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p "+
+		"WHERE p.table_owner = "+sqlload.Literal(r.Schema)+" AND p.table_name = "+sqlload.Literal(r.Name)+
+		" AND p.partition_name = "+sqlload.Literal(name))
 	if err == nil && n == 0 {
 		err = refuse("see ALL_TAB_PARTITIONS for their names", "it has no partition %s", name)
 	}
 	return err
 }
 
-// keyed reports whether there is a unique index on exactly the columns. A deferrable constraint has an index that is not
-// unique, and finds duplicates at the commit only: too late to tell a claim that is taken. The status of a partitioned
-// index is that of its partitions, N/A, and one that is unusable takes no rows.
-func keyed(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...string) (bool, error) {
+// hasUniqueIndex reports whether there is a unique index on exactly the columns. A deferrable constraint has an index
+// that is not unique, and finds a taken claim at the commit, which is too late. The status of a partitioned index is
+// N/A.
+func hasUniqueIndex(ctx context.Context, c sqlload.Conn, r *sqlload.Relation, columns ...string) (bool, error) {
 	n, err := sqlload.Number(ctx, c, fmt.Sprintf("SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i "+
 		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name "+
 		"WHERE i.table_owner = %s AND i.table_name = %s AND i.uniqueness = 'UNIQUE' AND i.status IN ('VALID', 'N/A') "+
-		"GROUP BY i.owner, i.index_name HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
+		"GROUP BY i.owner, i.index_name "+
+		"HAVING COUNT(*) = %d AND SUM(CASE WHEN c.column_name IN (%s) THEN 1 ELSE 0 END) = %[3]d)",
 		sqlload.Literal(r.Schema), sqlload.Literal(r.Name), len(columns), sqlload.Literals(columns)))
 	return n > 0, err
 }
@@ -244,7 +238,7 @@ func refuse(hint, format string, values ...any) error {
 	return &loader.Error{Op: "check the table", Applied: loader.No, Err: fmt.Errorf(format, values...), Hint: hint}
 }
 
-// Create implements sqlload.Catalog. Each of the two is a transaction of its own, as all of Oracle's DDL is.
+// Create implements sqlload.Catalog.
 func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]string, error) {
 	st := l.statements(s)
 	return []string{st.createTable(), st.markTable()}, nil
@@ -256,19 +250,17 @@ func (l catalog) Exists(err error) bool { return (&link{client: l.client}).is(er
 // Grant implements sqlload.Catalog.
 func (l catalog) Grant(_ context.Context, _ sqlload.Conn, privileges, table string) string {
 	schema, _ := unquoted(table)
-	switch anothers := schema != "" && !strings.EqualFold(schema, l.target.User); {
+	switch others := schema != "" && !strings.EqualFold(schema, l.target.User); {
 	case privileges == "TRUNCATE":
-		return "GRANT DROP ANY TABLE TO " + l.target.User + " for a table in another user's schema, or have the owner empty it " +
-			"and use --create never"
-	case anothers:
+		return "GRANT DROP ANY TABLE TO " + l.target.User + ", or have the owner empty it and use --create never"
+	case others:
 		return "GRANT CREATE ANY TABLE TO " + l.target.User
 	}
 	return "GRANT CREATE TABLE and a quota on a tablespace to " + l.target.User
 }
 
-// Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. They are counted where the
-// schema is that of the user who has logged on, whatever current_schema says; of another one it is 0: DBA_SEGMENTS takes a
-// privilege.
+// Stored implements sqlload.Catalog by the segments of the table, its partitions and its indexes. In another user's
+// schema it is 0: DBA_SEGMENTS needs a privilege.
 func (l catalog) Stored(s *sqlload.State) []string {
 	schema, name := unquoted(s.Table)
 	return []string{"SELECT TO_CHAR(NVL(SUM(g.bytes), 0)) FROM user_segments g WHERE " + ownerOf(schema) +

@@ -5,65 +5,60 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
-// checkTime bounds all that a doctor does: its questions are a dozen small ones on one connection.
+// checkTime bounds CheckServer: a dozen small queries on one connection.
 const checkTime = 8 * time.Second
 
-// doctor is one call of CheckServer on its connection.
+// extraSessions are those beside the workers', which count, resolve and verify.
+const extraSessions = 4
+
+// doctor is one call of CheckServer.
 type doctor struct {
 	*opened
-	intent loader.Intent
-	of     *sqlload.Checked // the table
-	user   string           // who has logged on
-	owner  string           // of the table, there or not
-	rights []string         // system privileges of the session
+	intent     loader.Intent
+	checked    *sqlload.TableCheck // the table
+	user       string              // of the session
+	owner      string              // of the table, whether it exists or not
+	privileges []string            // of the session
 }
 
-// CheckServer implements loader.Checker: it asks for the limits that a push meets on this server, and for rights.
+// CheckServer implements loader.Checker: it compares the push with the user's privileges and the server's limits.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	err = l.somewhere(ctx, func(k *link) error {
+	err = l.withLink(ctx, func(k *link) error {
 		who, err := sqlload.Rows(ctx, k, "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), "+ownerOf("")+" FROM DUAL")
 		if err != nil || len(who) != 1 {
 			return err
 		}
 		x := &doctor{opened: l, intent: i, user: who[0][0], owner: who[0][1]}
 		findings = append(findings, x.version())
-		x.of, err = l.Check(ctx, k, i)
-		findings = append(findings, x.of.Findings...)
+		x.checked, err = l.Check(ctx, k, i)
+		findings = append(findings, x.checked.Findings...)
 		if err != nil {
 			return err
 		}
-		schema, _ := unquoted(x.of.Table)
+		schema, _ := unquoted(x.checked.Table)
 		x.owner = cmp.Or(schema, x.owner)
-		found, err := l.Ask(ctx, k, slices.Concat(x.onTable(), x.onSessions(), x.onStorage(), x.onSettings()), nil)
-		findings = append(findings, found...)
+		more, err := l.Ask(ctx, k, slices.Concat(x.tableChecks(), x.serverChecks()), x.grant)
+		findings = append(findings, more...)
 		return err
 	})
 	return findings, failed("check the server", err)
 }
 
-// hidden is the finding of what takes a privilege to see; most are views of the instance.
-func (x *doctor) hidden(what, view string) func(error) loader.Finding {
-	return func(err error) loader.Finding {
-		return loader.Finding{
-			Grade: loader.GradeUnknown, Found: what + " cannot be read: " + err.Error(),
-			Fix: fmt.Sprintf("GRANT SELECT ON %s TO %s", view, x.user),
-		}
-	}
-}
+// grant is the fix for a view that cannot be read.
+func (x *doctor) grant(error) string { return "GRANT SELECT_CATALOG_ROLE TO " + x.user }
 
-// managed reports whether somebody else runs the instance, so that its files are not the user's to change.
-func (x *doctor) managed() bool { return x.server.Settings[settingCloud] != "" }
-
-// workers is how many sessions load at a time. It is 1 where the method locks the table.
+// workers is how many sessions load at a time.
 func (x *doctor) workers() int64 {
 	if most := x.Caps().MaxInFlight; most > 0 {
 		return int64(min(x.intent.Workers, most))
@@ -74,98 +69,269 @@ func (x *doctor) workers() int64 {
 func (x *doctor) version() loader.Finding {
 	s := x.server
 	found := fmt.Sprintf("%s %s at %s, by %s", s.Product, s.Version, s.Endpoint, s.Settings["driver"])
-	if x.managed() {
-		found += "; a managed service (" + s.Settings[settingCloud] + "), whose files and logs are the provider's"
+	if cloud := s.Settings[settingCloud]; cloud != "" {
+		found += "; a managed service (" + cloud + ")"
 	}
 	return loader.Finding{Check: "version", Grade: loader.GradeOK, Found: found}
 }
 
-// onTable is what decides whether rows can be put into the table, and a table be made. Everybody may ask for it.
-func (x *doctor) onTable() []sqlload.Check {
+// tableChecks are about privileges and space for the table. Every user can read their views.
+func (x *doctor) tableChecks() []sqlload.Check {
 	checks := []sqlload.Check{{
-		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", // some two hundred at the most
-		Judge: x.privileges, Hidden: x.hidden("the session's privileges", "SESSION_PRIVS"),
+		Name: "privileges", Ask: "SELECT p.privilege FROM session_privs p", Judge: x.checkCreate, // some two hundred rows
 	}}
-	if r := x.of.Relation; r != nil && r.Schema != x.user {
+	if r := x.checked.Relation; r != nil && r.Schema != x.user {
 		checks = append(checks, sqlload.Check{
 			Name: "privileges",
 			Ask: "SELECT p.privilege FROM all_tab_privs p WHERE p.table_schema = " + sqlload.Literal(r.Schema) +
 				" AND p.table_name = " + sqlload.Literal(r.Name),
-			Judge: x.granted, Hidden: x.hidden("the rights on the table", "ALL_TAB_PRIVS"),
+			Judge: x.checkGrants,
 		})
 	}
-	if x.owner == x.user { // of another's table it is the owner's that counts, which nobody else may see
+	if x.owner == x.user { // the quota of another owner cannot be read
 		checks = append(checks, sqlload.Check{
 			Name: "quota",
 			Ask: "SELECT u.default_tablespace, " +
 				"(SELECT TO_CHAR(MAX(q.bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace), " +
 				"(SELECT TO_CHAR(MAX(q.max_bytes)) FROM user_ts_quotas q WHERE q.tablespace_name = u.default_tablespace) " +
 				"FROM user_users u",
-			Judge: x.quota, Hidden: x.hidden("the quota on the default tablespace", "USER_TS_QUOTAS"),
+			Judge: x.checkQuota,
 		})
 	}
 	return checks
 }
 
-func (x *doctor) privileges(rights []string) loader.Finding {
-	x.rights = rights
+// checkCreate compares the session's privileges with the tables that the run creates.
+func (x *doctor) checkCreate(privileges []string) loader.Finding {
+	x.privileges = privileges
 	create := "CREATE TABLE"
 	if x.owner != x.user {
 		create = "CREATE ANY TABLE"
 	}
-	if len(x.of.Missing) == 0 || slices.Contains(x.rights, create) || slices.Contains(x.rights, "CREATE ANY TABLE") {
+	if len(x.checked.Missing) == 0 || slices.Contains(privileges, create) ||
+		slices.Contains(privileges, "CREATE ANY TABLE") {
 		return sqlload.OK(fmt.Sprintf("as %s, into schema %s", x.user, x.owner))
 	}
 	fix := fmt.Sprintf("GRANT %s TO %s", create, x.user)
-	if slices.Equal(x.of.Missing, []string{x.of.Claims}) {
+	if slices.Equal(x.checked.Missing, []string{x.checked.Claims}) {
 		fix += ", or --delivery at-least-once"
 	}
-	return x.lacks(fmt.Sprintf("the run makes %s in schema %s, and %s may not: %s is missing",
-		strings.Join(x.of.Missing, " and "), x.owner, x.user, create), fix)
+	return x.missing(fmt.Sprintf("the run creates %s in schema %s, for which %s needs %s",
+		strings.Join(x.checked.Missing, " and "), x.owner, x.user, create), fix)
 }
 
-// lacks is the finding of a right that is not listed. On the schema of somebody else it may have been granted as a whole
-// (Oracle 23ai, SESSION_SCHEMA_PRIVS), which is not looked at.
-func (x *doctor) lacks(found, fix string) loader.Finding {
+// missing is the finding of a missing privilege. In another schema it may have been granted for the whole schema (23ai,
+// SESSION_SCHEMA_PRIVS), which is not read.
+func (x *doctor) missing(found, fix string) loader.Finding {
 	if x.owner != x.user {
 		return sqlload.Warn(found, fix)
 	}
 	return sqlload.Fail(found, fix)
 }
 
-// granted looks at the rights on a table of another user's.
-func (x *doctor) granted(all []string) (f loader.Finding) {
-	if slices.Contains(all, "INSERT") && (slices.Contains(all, "SELECT") || slices.Contains(all, "READ")) ||
-		slices.Contains(x.rights, "INSERT ANY TABLE") {
+// checkGrants checks the privileges on another user's table.
+func (x *doctor) checkGrants(granted []string) (f loader.Finding) {
+	if slices.Contains(granted, "INSERT") && (slices.Contains(granted, "SELECT") || slices.Contains(granted, "READ")) ||
+		slices.Contains(x.privileges, "INSERT ANY TABLE") {
 		return f
 	}
-	table := x.of.Relation.String()
-	has := cmp.Or(strings.Join(all, ", "), "nothing")
-	return x.lacks(fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, table, has),
-		fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", table, x.user))
+	table := x.checked.Relation.String()
+	return x.missing(fmt.Sprintf("%s lacks INSERT or SELECT on %s: it has %s", x.user, table,
+		cmp.Or(strings.Join(granted, ", "), "nothing")), fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", table, x.user))
 }
 
-// quota is the room that the user has for tables of his own: without any the first row fails (ORA-01950).
-func (x *doctor) quota(row []string) (f loader.Finding) {
+// checkQuota compares the user's quota with the rows. Without a quota the first row fails (ORA-01950).
+func (x *doctor) checkQuota(row []string) (f loader.Finding) {
 	if row == nil {
 		return f
 	}
 	space, fix := row[0], fmt.Sprintf("ALTER USER %s QUOTA UNLIMITED ON %s", x.user, row[0])
 	used, most := number(row[1]), number(row[2])
-	switch left := most - used; {
-	case slices.Contains(x.rights, "UNLIMITED TABLESPACE"):
-		return sqlload.OK("unlimited on every tablespace; the default one is " + space)
-	case most < 0:
+	switch {
+	case most < 0 || slices.Contains(x.privileges, "UNLIMITED TABLESPACE"):
 		return sqlload.OK("unlimited on " + space)
-	case left > 0 && left >= x.intent.TotalBytes:
-		return sqlload.OK(fmt.Sprintf("%s left on %s", sized(left), space))
-	case row[2] != "" && left < x.intent.TotalBytes:
-		return sqlload.Warn(
-			fmt.Sprintf("%s of quota are left on %s, for %s of rows", sized(left), space, sized(x.intent.TotalBytes)), fix)
+	case most == 0 && x.checked.Relation == nil:
+		return sqlload.Fail(fmt.Sprintf("%s has no quota on %s: the first row would fail (ORA-01950)", x.user, space), fix)
+	case most-used < max(x.intent.TotalBytes, 1): // an existing table may be in another tablespace
+		return sqlload.Warn(fmt.Sprintf("%s of quota are left on %s, for %s of rows",
+			sized(most-used), space, sized(x.intent.TotalBytes)), fix)
 	}
-	found := fmt.Sprintf("%s has no quota on %s: the first row would fail (ORA-01950)", x.user, space)
-	if x.of.Relation != nil { // in another tablespace, perhaps
-		return sqlload.Warn(found, fix)
+	return sqlload.OK(fmt.Sprintf("%s left on %s", sized(most-used), space))
+}
+
+// serverChecks compare the workers with the limits of profile and instance, and the rows with its settings. The
+// provider of a managed service sizes the redo logs.
+func (x *doctor) serverChecks() []sqlload.Check {
+	limit := func(resource string) sqlload.Check {
+		return sqlload.Check{
+			Name: resource,
+			Ask: "SELECT r.resource_name, TO_CHAR(r.current_utilization), r.limit_value FROM v$resource_limit r " +
+				"WHERE r.resource_name IN ('processes', 'sessions')",
+			Judge: func(values []string) loader.Finding { return x.checkLimit(resource, values) },
+		}
 	}
-	return sqlload.Fail(found, fix)
+	checks := []sqlload.Check{
+		{
+			Name:  "sessions per user",
+			Ask:   "SELECT r.limit FROM user_resource_limits r WHERE r.resource_name = 'SESSIONS_PER_USER'",
+			Judge: x.checkProfile,
+		},
+		limit("processes"), limit("sessions"),
+		{
+			Name:  "server process",
+			Ask:   "SELECT s.server FROM v$session s WHERE TO_CHAR(s.sid) = SYS_CONTEXT('USERENV', 'SID')",
+			Judge: checkProcess,
+		},
+	}
+	if managed := x.server.Settings[settingCloud] != ""; !managed {
+		if x.method == methodDirect {
+			checks = append(checks, sqlload.Check{
+				Name: "force logging", Ask: "SELECT d.force_logging FROM v$database d", Judge: checkForceLogging,
+			})
+		}
+		checks = append(checks, sqlload.Check{
+			Name: "redo logs", Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", Judge: x.checkRedo,
+		})
+	}
+	return append(checks,
+		sqlload.Check{Name: "commit", Judge: x.checkCommit},
+		sqlload.Check{Name: "character set", Judge: x.checkCharset},
+		sqlload.Check{Name: "max_string_size", Judge: x.checkStringSize})
+}
+
+// checkProfile compares SESSIONS_PER_USER with the workers. It is enforced only with resource_limit = TRUE.
+func (x *doctor) checkProfile(row []string) (f loader.Finding) {
+	if row == nil {
+		return f
+	}
+	need := x.workers() + extraSessions
+	if n := number(row[0]); n > 0 && need > n {
+		return sqlload.Warn(fmt.Sprintf("the profile allows %s, and the push needs %d (ORA-02391)", row[0], need),
+			fmt.Sprintf("ALTER PROFILE … LIMIT SESSIONS_PER_USER %d (SELECT profile FROM dba_users WHERE username = '%s'), "+
+				"or --workers %d", need, x.user, max(n-extraSessions, 1)))
+	}
+	return sqlload.OK(row[0])
+}
+
+// checkLimit compares a limit of the instance with what is in use and what the push adds.
+func (x *doctor) checkLimit(name string, values []string) (f loader.Finding) {
+	i := slices.Index(values, name)
+	if i < 0 {
+		return f
+	}
+	used, limit, need := number(values[i+1]), number(values[i+2]), x.workers()+extraSessions
+	found := fmt.Sprintf("%d of %s are in use, and the push needs %d", used, strings.TrimSpace(values[i+2]), need)
+	if limit == 0 || used+need <= limit { // 0: UNLIMITED
+		return sqlload.OK(found)
+	}
+	return sqlload.Warn(found+" (ORA-00018, ORA-00020)",
+		fmt.Sprintf("ALTER SYSTEM SET %s = %d SCOPE = SPFILE, and a restart; or --workers %d",
+			name, 2*(used+need), max(limit-used-extraSessions, 1)))
+}
+
+// checkProcess checks that the session has a dedicated server process.
+func checkProcess(row []string) (f loader.Finding) {
+	switch strings.Join(row, "") {
+	case "SHARED", "NONE": // NONE: an idle shared server
+		f = sqlload.Warn("SHARED: sessions share a few processes, and arrays go through the dispatchers' memory",
+			"name a service without dispatchers, or ALTER SYSTEM SET shared_servers = 0")
+	case "POOLED":
+		f = sqlload.Warn("POOLED (DRCP): a loading session keeps its process, and the pool has few",
+			"name the service without :POOLED, or EXEC DBMS_CONNECTION_POOL.ALTER_PARAM('', 'MAXSIZE', …)")
+	}
+	return f
+}
+
+func checkForceLogging(row []string) (f loader.Finding) {
+	if strings.EqualFold(strings.Join(row, ""), "YES") {
+		f = sqlload.Warn("YES: direct path writes every block into the redo log as well",
+			"ALTER DATABASE NO FORCE LOGGING, where no standby needs it; then ALTER TABLE … NOLOGGING")
+	}
+	return f
+}
+
+// Loads wait for checkpoint and archiver if redo logs smaller than smallLog are filled more than manyRounds times.
+const (
+	manyRounds = 10
+	smallLog   = 1 << 30
+)
+
+func (x *doctor) checkRedo(row []string) (f loader.Finding) {
+	groups, size, total := number(row[0]), number(row[1]), x.intent.TotalBytes
+	if groups == 0 || size == 0 {
+		return f
+	}
+	rounds := total / (groups * size)
+	found := fmt.Sprintf("%d groups of at least %s, which the rows fill %d times", groups, sized(size), rounds)
+	if rounds > manyRounds && size < smallLog {
+		return sqlload.Warn(found+": loads wait at each switch until a log is free (\"log file switch\" in V$SESSION_EVENT)",
+			"ALTER DATABASE ADD LOGFILE SIZE 4G (four times), ALTER SYSTEM SWITCH LOGFILE, "+
+				"then ALTER DATABASE DROP LOGFILE GROUP … for the small ones")
+	}
+	return sqlload.OK(found)
+}
+
+// checkCommit checks that a commit is acknowledged only when it is durable, as the contract says.
+func (x *doctor) checkCommit([]string) loader.Finding {
+	wait, known := x.server.Settings["commit_wait"]
+	const found = "commit_wait = %s: a commit is acknowledged before it is durable, and a crash loses acknowledged batches"
+	switch {
+	case !known:
+		return loader.Finding{Grade: loader.GradeUnknown, Found: "V$PARAMETER cannot be read", Fix: x.grant(nil)}
+	case strings.EqualFold(wait, "NOWAIT"):
+		return sqlload.Warn(fmt.Sprintf(found, wait), "--set commit_wait=WAIT")
+	case strings.EqualFold(wait, "FORCE_NOWAIT"):
+		return sqlload.Warn(fmt.Sprintf(found, wait), "ALTER SYSTEM SET commit_wait = WAIT")
+	}
+	return sqlload.OK("acknowledged when durable")
+}
+
+// checkCharset warns of a character set that cannot store all texts.
+func (x *doctor) checkCharset([]string) loader.Finding {
+	switch name := x.server.Settings[settingCharset]; name {
+	case "", "AL32UTF8", "UTF8":
+		return sqlload.OK(name)
+	default:
+		return sqlload.Warn(name+": the server replaces characters that it cannot store, and verification finds that late",
+			"a database with AL32UTF8: the character set is chosen when it is created (or changed by DMU)")
+	}
+}
+
+// checkStringSize checks that the columns can be as long as their values: a text of MAX_STRING_SIZE = STANDARD has 4000
+// bytes, a RAW 2000.
+func (x *doctor) checkStringSize([]string) (f loader.Finding) {
+	if !strings.EqualFold(x.server.Settings["max_string_size"], "STANDARD") {
+		return f
+	}
+	for _, c := range x.intent.Schema.Columns {
+		most := 4000
+		if c.Type == rows.Bytes {
+			most = 2000
+		}
+		if !c.Type.Variable() || lengthOf(c) <= most {
+			continue
+		}
+		f = sqlload.Fail(
+			fmt.Sprintf("STANDARD: values of column %s have up to %d bytes, and %d fit", c.Name, lengthOf(c), most),
+			fmt.Sprintf("--payload-bytes %d, or ALTER SYSTEM SET max_string_size = EXTENDED SCOPE = SPFILE in upgrade mode "+
+				"with utl32k.sql", most))
+		if x.checked.Relation != nil { // its columns may be of another type
+			f.Grade = loader.GradeWarn
+		}
+		return f
+	}
+	return f
+}
+
+// number reads a number of a view, which may be padded; 0 for UNLIMITED and NULL.
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return n
+}
+
+func sized(bytes int64) string {
+	if bytes < 1<<30 {
+		return fmt.Sprintf("%d MiB", bytes>>20)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
 }

@@ -10,59 +10,79 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// client is a driver of package database/sql, and what it does unlike others.
+// client is a driver of package database/sql, with all that the back-end needs to know about it.
 //
-// Sessions ask of its connections driver.ConnBeginTx, driver.ConnPrepareContext and driver.QueryerContext or what
-// package sql makes of them. They begin and end transactions on the driver's own driver.Tx and not on an sql.Tx: one
-// whose context ends rolls back from another goroutine, and one whose driver panics never lets go of its connection.
+// Its connections implement driver.ConnBeginTx, driver.ConnPrepareContext and driver.QueryerContext. Sessions use the
+// driver's own driver.Tx: an sql.Tx rolls back from another goroutine when its context ends, and never releases its
+// connection when the driver panics.
 type client struct {
 	name string // with its version, for reports and messages
 
-	// connector makes connections to one host of the target. What it returns ends a call whose context ends, Connect among
-	// them, be it by closing the network connection. Only the ends of transactions may be without one: see endsByStatement.
+	// connector connects to one host of the target. Connect and every call on the connection must return when their
+	// context ends, if necessary by closing the network connection. Only the ends of transactions may not: see
+	// endsByStatement.
 	connector func(t loader.Target, d loader.Deps, host int) (driver.Connector, error)
 
-	// code is the number of an ORA error with the server's words.
+	// code returns number and text of an ORA error.
 	code func(err error) (number int, text string, ok bool)
 
-	// explain turns what the driver says about its own surroundings, such as a missing client library, into what to do
-	// about it; it returns "" for all other errors.
+	// explain returns what to do about an error of the driver's environment, such as a missing client library; "" for all
+	// other errors.
 	explain func(err error) string
 
-	// directPath says that arrays are never sent in the mode in which the server keeps the good rows of one that fails,
-	// and refuses direct path (ORA-38910).
+	// directPath reports whether the driver can use direct path. The server refuses it (ORA-38910) to a driver that keeps
+	// the good rows of a failed array.
 	directPath bool
 
-	// endsByStatement says that transactions are ended by the statements COMMIT and ROLLBACK, since the driver.Tx cannot
-	// be interrupted, and neither can the end of a connection.
+	// endsByStatement ends transactions by the statements COMMIT and ROLLBACK, since driver.Tx and Close of this driver
+	// cannot be interrupted.
 	endsByStatement bool
 
-	// options are handed to every statement that takes rows.
-	options []any
+	options []any // passed to every statement that takes rows
 
-	// array is the values of a column of dates or timestamps as the driver binds them, each in microseconds since 1970
-	// times unit. It reuses what it returned before.
-	array func(old any, values []int64, unit int64) any
-	// moment is one of them.
-	moment func(micros int64) any
+	timeBinds
 }
 
-// watcher is a connection that can be told to end with a context what has none of its own: the end of a transaction.
-// The one from a connector that wraps a network connection is.
+// timeBinds make binds of dates and timestamps, which are microseconds since 1970 times unit.
+type timeBinds struct {
+	array func(old any, values []int64, unit int64) any // reuses old, its last result
+	one   func(micros int64) any
+}
+
+// bindTimes binds times as T, in UTC.
+func bindTimes[T any](convert func(time.Time) T) timeBinds {
+	value := func(micros int64) T { return convert(time.UnixMicro(micros).UTC()) }
+	return timeBinds{
+		one: func(micros int64) any { return value(micros) },
+		array: func(old any, values []int64, unit int64) any {
+			all, _ := old.([]T)
+			if cap(all) < len(values) {
+				all = make([]T, len(values))
+			}
+			all = all[:len(values)]
+			for i, v := range values {
+				all[i] = value(v * unit)
+			}
+			return all
+		},
+	}
+}
+
+// watcher is a connection over a network connection of ours.
 type watcher interface {
-	// watch closes the network connection when ctx ends before stop was called.
+	// watch closes the network connection when ctx ends before stop is called.
 	watch(ctx context.Context) (stop func())
-	// onAnswer calls f once, when the driver next reads after it has written.
+	// onAnswer calls f once, at the driver's first read after its next write.
 	onAnswer(f func())
 }
 
-// prompt is a connector for drivers whose Connect cannot be interrupted, such as godror's: the library's looks at no
-// context, and waits for a listener that accepts and says nothing as long as its own bounds are. Who connects goes on when
-// the context ends; what comes of it later is closed.
-type prompt struct{ driver.Connector }
+// interruptible is a connector whose Connect returns when the context ends, over one that ignores contexts: Oracle's
+// client library waits for a silent listener as long as its own timeouts are. A connection that is made later is
+// closed.
+type interruptible struct{ driver.Connector }
 
 // Connect implements driver.Connector.
-func (p prompt) Connect(ctx context.Context) (driver.Conn, error) {
+func (p interruptible) Connect(ctx context.Context) (driver.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -70,12 +90,12 @@ func (p prompt) Connect(ctx context.Context) (driver.Conn, error) {
 		conn driver.Conn
 		err  error
 	}
-	done := make(chan outcome) // without room, so that a connection is either taken or closed here
+	done := make(chan outcome) // unbuffered: a connection is either received or closed here
 	go func() {
 		var o outcome
 		func() {
 			defer func() {
-				if r := recover(); r != nil { // on this goroutine nobody else could
+				if r := recover(); r != nil {
 					o = outcome{err: driverPanic{r}}
 				}
 			}()
@@ -97,24 +117,9 @@ func (p prompt) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-// times and timeOf bind dates and timestamps as time.Time in UTC, for drivers that leave those as they are.
-func times(old any, values []int64, unit int64) any {
-	all, _ := old.([]time.Time)
-	if cap(all) < len(values) {
-		all = make([]time.Time, len(values))
-	}
-	all = all[:len(values)]
-	for i, v := range values {
-		all[i] = time.UnixMicro(v * unit).UTC()
-	}
-	return all
-}
-
-func timeOf(micros int64) any { return time.UnixMicro(micros).UTC() }
-
-// withoutFiles refuses the certificates of --tls-ca, --tls-cert and --tls-server-name where a wallet or Oracle's library
-// has its own and would not look at them.
-func withoutFiles(t loader.Target, d loader.Deps, host int) error {
+// refuseCertificates returns an error for --tls-ca, --tls-cert and --tls-server-name, which a wallet and Oracle's
+// library would ignore.
+func refuseCertificates(t loader.Target, d loader.Deps, host int) error {
 	if d.TLS == nil {
 		return nil
 	}
@@ -127,8 +132,8 @@ func withoutFiles(t loader.Target, d loader.Deps, host int) error {
 		return err
 	}
 	if config != nil && (config.RootCAs != nil || len(config.Certificates) > 0 || config.ServerName != name) {
-		return fmt.Errorf("certificates come from a wallet here (?%s=/folder): leave --tls-ca, --tls-cert and --tls-server-name out",
-			paramWallet)
+		return fmt.Errorf("certificates come from a wallet here (?%s=/folder): "+
+			"remove --tls-ca, --tls-cert and --tls-server-name", paramWallet)
 	}
 	return nil
 }

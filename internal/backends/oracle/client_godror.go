@@ -16,27 +16,27 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// builtIn is godror, over Oracle's own client library.
+// builtIn is godror, over Oracle's client library.
 //
-// Contexts: it sends a break when one ends, and gives the library the deadline as well (since 18c). To connect, it looks at
-// none (see prompt). Commit and Rollback of its driver.Tx know none, and hold a lock that a break waits for.
+// godror sends a break when a context ends, and gives its deadline to the library (since 18c). Connect ignores
+// contexts: see interruptible. Commit and Rollback of its driver.Tx take none, and hold a lock that a break waits for.
 func builtIn() client {
 	return client{
 		name: "godror " + godror.Version, connector: godrorConnector, code: godrorCode, explain: godrorExplain,
 		directPath: true, endsByStatement: true,
-		// It would execute an array anew after ORA-04068, on top of the rows that went in before.
-		options: []any{godror.NoRetry()},
-		array:   times, moment: timeOf,
+		// Else it would execute an array again after ORA-04068, on top of rows that went in before.
+		options:   []any{godror.NoRetry()},
+		timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
 	}
 }
 
-// godrorConnector makes a connection of its own for each session: the library's pool would only stand in between.
+// godrorConnector makes standalone connections: sessions have no use for the library's pool.
 func godrorConnector(t loader.Target, d loader.Deps, host int) (driver.Connector, error) {
 	descriptor, err := godrorDescriptor(t, host)
 	if err != nil {
 		return nil, err
 	}
-	if err := withoutFiles(t, d, host); err != nil {
+	if err := refuseCertificates(t, d, host); err != nil {
 		return nil, err
 	}
 	p := dsn.ConnectionParams{StandaloneConnection: sql.NullBool{Bool: true, Valid: true}}
@@ -46,12 +46,12 @@ func godrorConnector(t loader.Target, d loader.Deps, host int) (driver.Connector
 	if p.ConfigDir == "" {
 		p.ConfigDir = t.Params.Get(paramWallet)
 	}
-	// A time.Time is bound in this zone: UTC leaves the value as it stands.
+	// A time.Time is converted to this zone: UTC leaves it unchanged.
 	p.Timezone, p.NoTZCheck = time.UTC, true
-	return prompt{godror.NewConnector(p)}, nil
+	return interruptible{godror.NewConnector(p)}, nil
 }
 
-// godrorDescriptor is the address as the library reads it; without a host it is a name of tnsnames.ora.
+// godrorDescriptor is the connect descriptor; without a host, a name in tnsnames.ora.
 func godrorDescriptor(t loader.Target, host int) (string, error) {
 	if len(t.Hosts) == 0 {
 		return t.Database, nil
@@ -65,7 +65,7 @@ func godrorDescriptor(t loader.Target, host int) (string, error) {
 		return "", err
 	}
 	protocol, security := "TCP", ""
-	if mode == loader.TLSRequire || mode == loader.TLSVerify {
+	if encrypted(mode) {
 		protocol, security = "TCPS", "(SSL_SERVER_DN_MATCH=YES)"
 		if mode == loader.TLSRequire {
 			security = "(SSL_SERVER_DN_MATCH=NO)"
@@ -79,21 +79,22 @@ func godrorDescriptor(t loader.Target, host int) (string, error) {
 	if sid := t.Params.Get(paramSID); sid != "" {
 		service = "(SID=" + sid + ")"
 	}
-	seconds := int(connectPatience / time.Second)
-	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
+	seconds := int(connectTimeout / time.Second)
+	return fmt.Sprintf("(DESCRIPTION=(CONNECT_TIMEOUT=%d)(TRANSPORT_CONNECT_TIMEOUT=%d)"+
+		"(ADDRESS=(PROTOCOL=%s)(HOST=%s)(PORT=%s))(CONNECT_DATA=%s)%s)",
 		seconds, seconds, protocol, name, port, service, security), nil
 }
 
 func godrorCode(err error) (int, string, bool) {
-	said, ok := godror.AsOraErr(err)
-	if !ok || said.Code() == 0 {
+	e, ok := godror.AsOraErr(err)
+	if !ok || e.Code() == 0 {
 		return 0, "", false
 	}
-	text := said.Message()
+	text := e.Message()
 	if !strings.HasPrefix(text, "ORA-") {
-		text = fmt.Sprintf("ORA-%05d: %s", said.Code(), text)
+		text = fmt.Sprintf("ORA-%05d: %s", e.Code(), text)
 	}
-	return said.Code(), text, true
+	return e.Code(), text, true
 }
 
 func godrorExplain(err error) string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,30 +19,17 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// builtIn is go-ora: Go alone, and part of the static binary.
+// builtIn is go-ora, which is pure Go and part of the static binary.
 func builtIn() client {
 	return client{
 		name:      "go-ora v2.9.0",
 		connector: gooraConnector,
 		code:      gooraCode,
 		explain:   gooraExplain,
-		array:     gooraTimes,
-		moment:    func(micros int64) any { return goora.TimeStamp(time.UnixMicro(micros).UTC()) },
+		// As TIMESTAMP: a time.Time becomes a TIMESTAMP WITH TIME ZONE, for which go-ora searches its whole list of zones, 7
+		// µs a value.
+		timeBinds: bindTimes(func(t time.Time) goora.TimeStamp { return goora.TimeStamp(t) }),
 	}
-}
-
-// gooraTimes binds TIMESTAMP. A time.Time would become a TIMESTAMP WITH TIME ZONE, and go-ora looks through its whole
-// list of zones for each: 7 µs a value.
-func gooraTimes(old any, values []int64, unit int64) any {
-	all, _ := old.([]goora.TimeStamp)
-	if cap(all) < len(values) {
-		all = make([]goora.TimeStamp, len(values))
-	}
-	all = all[:len(values)]
-	for i, v := range values {
-		all[i] = goora.TimeStamp(time.UnixMicro(v * unit).UTC())
-	}
-	return all
 }
 
 func gooraConnector(t loader.Target, d loader.Deps, host int) (driver.Connector, error) {
@@ -69,43 +57,34 @@ func gooraConnector(t loader.Target, d loader.Deps, host int) (driver.Connector,
 			}
 			return c
 		},
-		driver: goora.NewDriver(), // package sql asks it nothing
+		driver: goora.NewDriver(), // package sql calls nothing of it
 	}, nil
 }
 
-// gooraURL is the connection as go-ora wants it. It escapes everything, since go-ora's errors about a URL quote it.
+// gooraURL is the connection URL of go-ora. All parts are escaped, since go-ora quotes a URL that it cannot parse.
 func gooraURL(t loader.Target, mode loader.TLSMode, address string) string {
-	words := url.Values{"PROGRAM": {"terapush"}}
+	params := url.Values{"PROGRAM": {"terapush"}}
 	if sid := t.Params.Get(paramSID); sid != "" {
-		words.Set("SID", sid)
+		params.Set("SID", sid)
 	}
 	if encrypted(mode) {
-		words.Set("SSL", "true")
-		words.Set("SSL VERIFY", "true")
-		if mode != loader.TLSVerify {
-			words.Set("SSL VERIFY", "false")
-		}
+		params.Set("SSL", "true")
+		params.Set("SSL VERIFY", strconv.FormatBool(mode == loader.TLSVerify))
 	}
 	if wallet := t.Params.Get(paramWallet); wallet != "" {
-		words.Set("WALLET", wallet)
+		params.Set("WALLET", wallet)
 	}
 	u := url.URL{
 		Scheme: "oracle", User: url.UserPassword(t.User, t.Password.Reveal()), Host: address, Path: "/" + t.Database,
-		RawQuery: words.Encode(),
+		RawQuery: params.Encode(),
 	}
 	return u.String()
 }
 
-// encrypted reports whether a connection begins with TLS. A port speaks TCP or TCPS and never both: what nobody asked for
-// is not tried, and a preference is TCP.
-func encrypted(mode loader.TLSMode) bool {
-	return mode == loader.TLSRequire || mode == loader.TLSVerify
-}
-
-// gooraTLS is nil without TLS, and where a wallet brings certificates and authorities of its own.
+// gooraTLS returns nil without TLS, and with a wallet, which has certificates and authorities of its own.
 func gooraTLS(t loader.Target, d loader.Deps, mode loader.TLSMode, host string, index int) (*tls.Config, error) {
 	if t.Params.Get(paramWallet) != "" {
-		return nil, withoutFiles(t, d, index)
+		return nil, refuseCertificates(t, d, index)
 	}
 	if !encrypted(mode) {
 		return nil, nil
@@ -115,16 +94,16 @@ func gooraTLS(t loader.Target, d loader.Deps, mode loader.TLSMode, host string, 
 		return nil, err
 	}
 	if want := config.ServerName; want != host && !config.InsecureSkipVerify {
-		// go-ora writes the host over the name, and it would be the host that the certificate has to name.
+		// go-ora overwrites ServerName with the host, so that the certificate is verified for the wanted name here.
 		config = config.Clone()
 		config.InsecureSkipVerify = true
-		config.VerifyConnection = func(s tls.ConnectionState) error { return verifies(s, want, config.RootCAs) }
+		config.VerifyConnection = func(s tls.ConnectionState) error { return verify(s, want, config.RootCAs) }
 	}
 	return config, nil
 }
 
-// verifies is what package tls does by itself where it may.
-func verifies(s tls.ConnectionState, name string, roots *x509.CertPool) error {
+// verify verifies the server's certificate as package tls does.
+func verify(s tls.ConnectionState, name string, roots *x509.CertPool) error {
 	options := x509.VerifyOptions{DNSName: name, Roots: roots, Intermediates: x509.NewCertPool()}
 	for _, c := range s.PeerCertificates[1:] {
 		options.Intermediates.AddCert(c)
@@ -133,20 +112,17 @@ func verifies(s tls.ConnectionState, name string, roots *x509.CertPool) error {
 	return err
 }
 
-// gooraCode reads go-ora's error. Where the server answers ORA-24381, go-ora puts the first row's error in its place.
+// gooraCode reads an error of go-ora, which replaces ORA-24381 by the error of the first row.
 func gooraCode(err error) (int, string, bool) {
-	said := (*network.OracleError)(nil)
-	if !errors.As(err, &said) {
+	e := (*network.OracleError)(nil)
+	if !errors.As(err, &e) {
 		return 0, "", false
 	}
-	text := said.Error()
-	if i := strings.Index(text, " error occur at position: "); i >= 0 { // go-ora's addition
-		text = text[:i]
-	}
-	return said.ErrCode, text, true
+	text, _, _ := strings.Cut(e.Error(), " error occur at position: ") // added by go-ora
+	return e.ErrCode, text, true
 }
 
-// gooraExplain knows what a port says that speaks TCP where TCPS was meant, or the other way round.
+// gooraExplain recognizes a TCP port where TCPS was expected, and a missing authority or wallet.
 func gooraExplain(err error) string {
 	var (
 		record    tls.RecordHeaderError
@@ -154,11 +130,11 @@ func gooraExplain(err error) string {
 	)
 	switch {
 	case errors.As(err, &record):
-		return "this port speaks no TLS: name the TCPS port, or use --tls off"
+		return "this port does not speak TLS: name the TCPS port, or use --tls off"
 	case errors.As(err, &authority):
 		return "name the server's certificate authority with --tls-ca, or its wallet with ?" + paramWallet + "="
 	case strings.Contains(err.Error(), "cwallet.sso"), strings.Contains(err.Error(), "ewallet.p12"):
-		return "?" + paramWallet + "= wants the folder with the auto-login wallet cwallet.sso"
+		return "?" + paramWallet + "= takes the folder of the auto-login wallet cwallet.sso"
 	}
 	return ""
 }

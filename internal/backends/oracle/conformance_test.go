@@ -155,7 +155,7 @@ func dropOnServer(t *testing.T, target loader.Target) {
 		return
 	}
 	defer l.Close()
-	err = l.(*opened).somewhere(ctx, func(k *link) error {
+	err = l.(*opened).withLink(ctx, func(k *link) error {
 		_, err := k.exec(ctx, "DROP TABLE "+dialect().Identifier(target.Table)+" PURGE")
 		return err
 	})

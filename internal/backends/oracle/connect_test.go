@@ -69,7 +69,7 @@ func linkOverNative(t *testing.T, n *native) *link {
 	n.closed = make(chan struct{})
 	l := &opened{client: reading(), target: loader.Target{Hosts: []string{"h"}, Database: "s", User: "u"}}
 	l.client.endsByStatement = true
-	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return prompt{n}, nil }
+	l.client.connector = func(loader.Target, loader.Deps, int) (driver.Connector, error) { return interruptible{n}, nil }
 	k, err := l.connect(t.Context(), 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = k.pool.Close() })
@@ -112,12 +112,12 @@ func TestNoResult(t *testing.T) {
 }
 
 // Who connects does not wait for a library that cannot be interrupted, and what it opens after all is closed.
-func TestPromptConnect(t *testing.T) {
+func TestInterruptibleConnect(t *testing.T) {
 	n := &native{connecting: make(chan struct{}), closed: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
 	go func() {
-		_, err := prompt{n}.Connect(ctx)
+		_, err := interruptible{n}.Connect(ctx)
 		failed <- err
 	}()
 	<-n.connecting
@@ -126,12 +126,12 @@ func TestPromptConnect(t *testing.T) {
 	close(n.connecting)
 	<-n.closed
 
-	_, err := prompt{&native{}}.Connect(ctx)
+	_, err := interruptible{&native{}}.Connect(ctx)
 	require.ErrorIs(t, err, context.Canceled, "nobody is asked")
 
-	_, err = prompt{&native{panics: true}}.Connect(t.Context())
+	_, err = interruptible{&native{panics: true}}.Connect(t.Context())
 	require.ErrorContains(t, err, "the database driver panicked: in the library")
-	conn, err := prompt{&native{}}.Connect(t.Context())
+	conn, err := interruptible{&native{}}.Connect(t.Context())
 	require.NoError(t, err)
 	require.NotNil(t, conn)
 }
@@ -146,7 +146,7 @@ func TestFilesBesideAWallet(t *testing.T) {
 	} {
 		d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) { return config, false, nil }}
 		_, err := builtIn().connector(target, d, 0)
-		require.ErrorContains(t, err, "leave --tls-ca", name)
+		require.ErrorContains(t, err, "remove --tls-ca", name)
 	}
 	d := loader.Deps{TLS: func(loader.TLSMode, string) (*tls.Config, bool, error) {
 		return &tls.Config{ServerName: "h"}, false, nil

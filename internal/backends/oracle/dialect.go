@@ -11,13 +11,13 @@ import (
 // maxValueBytes is the longest VARCHAR2 or RAW there is, with MAX_STRING_SIZE = EXTENDED; 4000 and 2000 without.
 const maxValueBytes = 32767
 
-// dialect is Oracle's SQL. Every number is read as its digits, and dates in a format of their own: of what the two
-// drivers make of NUMBER, DATE and TIMESTAMP no two things are alike. VSIZE counts bytes of texts and of RAW.
+// dialect is Oracle's SQL. Every number is read as digits and every date in a fixed format, since the drivers convert
+// NUMBER, DATE and TIMESTAMP differently. VSIZE counts the bytes of texts and of RAW.
 //
-// The difference of two timestamps is an interval, whose fields are whole numbers but for the seconds, and those are exact.
-// That of two dates would be a fraction of a day, which is not.
+// The difference of two timestamps is an interval, whose fields are exact; that of two dates is a fraction of a day,
+// which is not.
 //
-// DROP leaves nothing in the recycle bin, where the space of a recreated table would stay taken.
+// PURGE keeps the dropped table out of the recycle bin, where it would occupy its space.
 func dialect() sqlload.Dialect {
 	return sqlload.Dialect{
 		Type: columnType, Quote: `"`, Upper: true, EmptyIsNull: true,
@@ -33,17 +33,14 @@ func dialect() sqlload.Dialect {
 	}
 }
 
-// How dates and timestamps are written and read as text.
 const (
 	secondsMask = "YYYY-MM-DD HH24:MI:SS"
 	microsMask  = secondsMask + ".FF6"
 )
 
-// withPoint makes a conversion's decimal point a point. It is the session's otherwise: a comma where the client's country,
-// NLS_LANG or --set has one.
+// withPoint makes a conversion's decimal point a point, whatever NLS_LANG, the territory or --set says.
 const withPoint = "'NLS_NUMERIC_CHARACTERS=''.,'''"
 
-// microsSince1970 is a timestamp's microseconds.
 const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 86400000000 + " +
 	"EXTRACT(HOUR FROM (%[1]s - " + year1970 + ")) * 3600000000 + " +
 	"EXTRACT(MINUTE FROM (%[1]s - " + year1970 + ")) * 60000000 + " +
@@ -51,7 +48,7 @@ const microsSince1970 = "(EXTRACT(DAY FROM (%[1]s - " + year1970 + ")) * 8640000
 
 const year1970 = "TIMESTAMP '1970-01-01 00:00:00'"
 
-// qualified quotes schema and name as the catalog has them; schema may be empty.
+// qualified quotes schema, which may be empty, and name.
 func qualified(schema, name string) string {
 	if schema == "" {
 		return `"` + name + `"`
@@ -59,7 +56,7 @@ func qualified(schema, name string) string {
 	return `"` + schema + `"."` + name + `"`
 }
 
-// ownerOf is the schema that a name is looked up in: where none is given, the one that --set current_schema may have set.
+// ownerOf is the schema of a name as an expression: without one, current_schema, which --set may have changed.
 func ownerOf(schema string) string {
 	if schema == "" {
 		return "SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA')"
@@ -67,7 +64,7 @@ func ownerOf(schema string) string {
 	return sqlload.Literal(schema)
 }
 
-// unquoted undoes qualified. Names have no quotation marks, and in quotes they may have dots.
+// unquoted undoes qualified. Names contain no quotation marks, and may contain dots.
 func unquoted(table string) (schema, name string) {
 	schema, name, both := strings.Cut(strings.Trim(table, `"`), `"."`)
 	if !both {
@@ -76,8 +73,8 @@ func unquoted(table string) (schema, name string) {
 	return schema, name
 }
 
-// columnType is the server's type for a column. Lengths count bytes whatever NLS_LENGTH_SEMANTICS says, and timestamps
-// have no time zone, or the session's would move them.
+// columnType is the type of a column. Lengths are in bytes whatever NLS_LENGTH_SEMANTICS is, and timestamps have no
+// time zone, so that the session's cannot move them.
 func columnType(c rows.Column) string {
 	switch c.Type {
 	case rows.Int64:
@@ -95,5 +92,5 @@ func columnType(c rows.Column) string {
 	}
 }
 
-// lengthOf is what a variable column declares.
+// lengthOf is the declared length of a variable column.
 func lengthOf(c rows.Column) int { return max(c.MaxBytes, c.Declared, 1) }

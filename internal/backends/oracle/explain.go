@@ -10,15 +10,15 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain shows what a run into a missing table says. Transactions begin by themselves.
+// Explain shows the statements of a run into a missing table. Transactions begin implicitly.
 func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	c := p.Contract
-	_, o, _ := planOf(b.client, t) // what is wrong with the target Check says
+	_, o, _ := planOf(b.client, t) // Check returns the error
 	l := catalog{&opened{target: t, method: c.Method, options: o}}
 	table := &sqlload.Table{Catalog: l, Claims: l}
 	s := l.statements(table.Plan(p))
-	if err := carries(p.Schema); err != nil {
-		// No schema is known to Check, so here is the place to say that nothing of it will be sent.
+	if err := checkLengths(p.Schema); err != nil {
+		// Check does not know the schema.
 		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
 	}
 	var loads []loader.Statement
@@ -50,13 +50,13 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		add("before verification", flushWrites, selectApplied)
 	}
 	if o.partition != "" {
-		p.Create = loader.CreateNever // the others are refused
+		p.Create = loader.CreateNever // other modes are refused
 	}
 	all := table.Explain(p, loads)
 	if c.Dedup == loader.DedupTx {
 		all = append(all, loader.Statement{When: "afterwards", Text: "COMMIT"})
 	}
-	for i := range all { // a block ends in a semicolon of its own, and what is shown gets another
+	for i := range all { // a block has its own semicolon, and another one is added
 		all[i].Text = strings.TrimSuffix(all[i].Text, ";")
 	}
 	return all
@@ -78,7 +78,7 @@ func (s statements) explainBatch(t loader.Target, c loader.Contract, add func(wh
 	}
 }
 
-// explainGroup shows how the first group is read. The region is found out when the store is opened.
+// explainGroup shows how the first group is read. The region is known only when the store is opened.
 func (s statements) explainGroup(t loader.Target, c loader.Contract, add func(when string, texts ...string)) {
 	a := objstore.Access{Bucket: "…", Region: "…"}
 	folder := "RUN/g000000000000/"
@@ -89,7 +89,7 @@ func (s statements) explainGroup(t loader.Target, c loader.Contract, add func(wh
 		folder = strings.TrimPrefix(strings.Trim(t.Via.Database, "/")+"/", "/") + folder
 	}
 	table := externalTable("RUN", 0)
-	add("per group", s.sessionSetup(t.Settings)...) // on a connection of its own
+	add("per group", s.sessionSetup(t.Settings)...) // on its own connection
 	add("per group", s.createExternal(table, []string{uriOf(a, folder+"000000000000."+string(c.Format)), "…"}))
 	if c.Dedup == loader.DedupTx {
 		add("per group", s.claim())

@@ -99,9 +99,8 @@ func TestWithoutPrivileges(t *testing.T) {
 	for n := range int64(2) {
 		session, err := l.Session(t.Context(), c)
 		require.NoError(t, err)
-		ack, err := load(t.Context(), session, encoded(t, d, c.Format, batch.ID{Run: "r", Number: n}, 10*n, 10))
+		_, err = load(t.Context(), session, encoded(t, d, c.Format, batch.ID{Run: "r", Number: n}, 10*n, 10))
 		require.NoError(t, err)
-		assert.Contains(t, strings.Join(ack.Detail, " "), "OPTIMIZER_IGNORE_HINTS")
 		require.NoError(t, session.Close())
 	}
 	notes, err := l.(loader.Finisher).Finish(t.Context(), loader.KeyRange{Last: 19}, 20)

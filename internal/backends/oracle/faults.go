@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +14,11 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Classify reads the number of an ORA error where the server has answered, and the kind of network error where it has
-// not.
+// Classify implements loader.Driver.
 func (b backend) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
-// faultOf reads the errors of the server and of the drivers. A statement that fails leaves nothing behind; the end of a
-// session may come at any moment, even between a commit and its answer.
+// faultOf judges errors of the server and the drivers. A failed statement leaves nothing behind; a session may end at
+// any moment, even between a commit and its answer.
 func faultOf(err error) (loader.Fault, bool) {
 	var (
 		unbound  *bindError
@@ -27,7 +27,7 @@ func faultOf(err error) (loader.Fault, bool) {
 	if f, ok := objstore.FaultOf(err); ok {
 		return f, true
 	}
-	number, said := numberOf(err)
+	number, ok := errorNumber(err)
 	switch {
 	case errors.As(err, &unbound):
 		return loader.Fault{Verdict: loader.Refused(loader.ClassData)}, true
@@ -35,7 +35,7 @@ func faultOf(err error) (loader.Fault, bool) {
 		return loader.Fault{}, false
 	case errors.As(err, &panicked), errors.Is(err, errNoResult):
 		return loader.Fault{Verdict: loader.Lost(loader.ClassOther)}, true
-	case said:
+	case ok:
 		return faultOfNumber(number), true
 	case errors.Is(err, errNotSent):
 		return loader.Fault{Verdict: loader.Lost(loader.ClassConnection)}, true
@@ -43,8 +43,7 @@ func faultOf(err error) (loader.Fault, bool) {
 	return loader.Fault{}, false
 }
 
-// faultOfNumber finds an ORA error in the table. Numbers that are not there are of the statement, and not worth a
-// retry.
+// faultOfNumber looks up an ORA error. One that is not listed is not retried.
 func faultOfNumber(number int) loader.Fault {
 	f, listed := faults().Code(strconv.Itoa(number))
 	if !listed {
@@ -53,40 +52,39 @@ func faultOfNumber(number int) loader.Fault {
 	return f
 }
 
-// failed says what was being done when err happened, and what to do next. It says nothing about what was applied: only
-// who sent the statement knows whether it was a commit.
+// failed adds operation and hint to err. Whether rows were applied only the sender of the statement knows.
 func failed(op string, err error) error {
 	return loader.Describe(op, loader.Mark(op, loader.Unknown, err), faultOf)
 }
 
-// connectError names host, service and user. It repeats nothing of the driver's that quotes a connection string.
+// connectError names host, service and user. It leaves out text of the driver, which may quote the connection string.
 func (k *link) connectError(err error) error {
-	err = k.client.said(err)
-	_, said := numberOf(err)
-	explained := ""
-	if k.client.explain != nil && !said && !errors.Is(err, context.Canceled) {
-		explained = k.client.explain(err)
-	}
-	if !said {
+	err = k.client.serverError(err)
+	_, answered := errorNumber(err)
+	hint := ""
+	if !answered {
+		if k.client.explain != nil && !errors.Is(err, context.Canceled) {
+			hint = k.client.explain(err)
+		}
 		err = loader.NetworkError(err)
 	}
 	var e *loader.Error
 	_ = errors.As(loader.ConnectError(k.where, err, faultOf), &e)
 	switch {
-	case explained != "":
-		e.Hint = explained
+	case hint != "":
+		e.Hint = hint
 	case e.Hint != "" || errors.Is(err, context.Canceled):
-	case said:
-		e.Hint = "ask the listener for its services with lsnrctl status"
+	case answered:
+		e.Hint = "list the listener's services with lsnrctl status"
 	default:
 		e.Hint = "is it a listener of Oracle, and does the port speak TCP or TCPS as the target says?"
 	}
 	return e
 }
 
-// serverError is an error in the server's words, without what drivers add to them.
+// serverError is an error in the server's words, without the driver's additions.
 type serverError struct {
-	number int // -1: these are words of the driver's library
+	number int // -1: an error of the driver's library
 	text   string
 	cause  error
 }
@@ -95,18 +93,17 @@ func (e *serverError) Error() string { return e.text }
 
 func (e *serverError) Unwrap() error { return e.cause }
 
-// noNumber is what godror puts in front of the words of its library, which are no server's.
+// noNumber is godror's prefix for errors of its library.
 const noNumber = "ORA-00000: "
 
-// said puts the server's own words in the place of a driver's error, which stays below them. Every error of a driver
-// comes through here before anything is put around it.
-func (c client) said(err error) error {
+// serverError replaces a driver's error, which becomes its cause, by the server's words.
+func (c client) serverError(err error) error {
 	if already := (*serverError)(nil); err == nil || errors.As(err, &already) {
 		return err
 	}
 	if number, text, ok := c.code(err); ok {
-		text = words(text)
-		return &serverError{number: inner(text, number), text: text, cause: err}
+		text = oneLine(text)
+		return &serverError{number: innerNumber(text, number), text: text, cause: err}
 	}
 	if text := err.Error(); strings.Contains(text, noNumber) {
 		return &serverError{number: -1, text: strings.ReplaceAll(text, noNumber, ""), cause: err}
@@ -114,22 +111,22 @@ func (c client) said(err error) error {
 	return err
 }
 
-// numberOf returns the number of an ORA error; ok is false where err has none.
-func numberOf(err error) (number int, ok bool) {
-	if said := (*serverError)(nil); errors.As(err, &said) && said.number >= 0 {
-		return said.number, true
+// errorNumber returns the number of an ORA error.
+func errorNumber(err error) (number int, ok bool) {
+	if e := (*serverError)(nil); errors.As(err, &e) && e.number >= 0 {
+		return e.number, true
 	}
 	return 0, false
 }
 
-// is reports whether the server has said one of the numbers.
+// is reports whether err is one of the ORA errors.
 func (k *link) is(err error, numbers ...int) bool {
-	number, said := numberOf(err)
-	return said && slices.Contains(numbers, number)
+	number, ok := errorNumber(err)
+	return ok && slices.Contains(numbers, number)
 }
 
-// words are a server's lines as one, without where in a procedure it was and where on the web to read about it.
-func words(text string) string {
+// oneLine joins the lines of a server's message, without positions in procedures and links to the manual.
+func oneLine(text string) string {
 	var kept []string
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -140,28 +137,25 @@ func words(text string) string {
 	return strings.Join(kept, "; ")
 }
 
-// inner is the number of the error that is listed behind those which say only that there was another.
-func inner(text string, number int) int {
-	if !outer(number) {
+var oraNumber = regexp.MustCompile(`\bORA-(\d+)`)
+
+// innerNumber returns the number of the cause, where number only says that there is one.
+func innerNumber(text string, number int) int {
+	if !wraps(number) {
 		return number
 	}
-	for _, word := range strings.Fields(text) {
-		digits, is := strings.CutPrefix(strings.TrimSuffix(word, ":"), "ORA-")
-		if n, err := strconv.Atoi(digits); is && err == nil && !outer(n) {
+	for _, match := range oraNumber.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(match[1]); err == nil && !wraps(n) {
 			return n
 		}
 	}
 	return number
 }
 
-// outer reports whether an error only says where there was another: in recursive SQL, in a row of an array, in a
-// parallel query server, in an external table's callout and in the cartridge that this calls.
-func outer(number int) bool {
-	switch number {
-	case 604, 24381, 12801, 29913, 29400:
-		return true
-	}
-	return false
+// wraps reports whether an error only says where another one occurred: in recursive SQL, a row of an array, a parallel
+// query server, an external table's callout, or the cartridge that this calls.
+func wraps(number int) bool {
+	return slices.Contains([]int{604, 24381, 12801, 29913, 29400}, number)
 }
 
 // driverPanic is a panic of the driver.
@@ -169,31 +163,29 @@ type driverPanic struct{ value any }
 
 func (p driverPanic) Error() string { return fmt.Sprintf("the database driver panicked: %v", p.value) }
 
-// errNoResult is a driver that reports neither an error nor what came of a statement.
-var errNoResult = errors.New("the database driver says nothing of what came of the statement")
+// errNoResult is the error of a driver that returns neither an error nor a result.
+var errNoResult = errors.New("the database driver returned no result")
 
-// errDead is what a session says whose connection broke in an earlier attempt: nothing is sent.
+// errDead is the error of a session whose connection broke in an earlier attempt: nothing is sent.
 func errDead() error {
 	err := fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)
 	return &loader.Error{Op: "load", Applied: loader.No, Err: err}
 }
 
-// rolledBack reports whether a commit's error means that the transaction is certainly not applied: the server says so, or
-// refused the commit for a constraint that was checked only then.
+// rolledBack reports whether a commit's error means that the transaction was rolled back, for one because of a deferred
+// constraint. ORA-02049 and ORA-02056 are about one branch of several.
 func rolledBack(number int) bool {
-	switch number {
-	case 2091, 24761, 25402: // not 2049 and 2056: one branch of several that has waited, or was rolled back
-		return true
-	}
-	return faultOfNumber(number).Class == loader.ClassConstraint
+	return slices.Contains([]int{2091, 24761, 25402}, number) || faultOfNumber(number).Class == loader.ClassConstraint
 }
 
-// Numbers of ORA errors that more than the table knows.
+// Numbers of ORA errors that are tested for.
 const (
 	codeUnique        = 1
 	codeBusy          = 54    // resource busy and NOWAIT
 	codeWaitedForLock = 30006 // the same, and WAIT has ended
 	codeNoColumn      = 904   // invalid identifier
+	codeNameTaken     = 955   // CREATE TABLE: there is an object of this name
+	codeReferenced    = 2266  // TRUNCATE: enabled foreign keys of other tables refer to the table
 	codeNoTable       = 942   // table or view does not exist, or may not be seen
 	codeNoParameter   = 2248  // invalid option for ALTER SESSION: an older server
 	codeUnsupported   = 2097  // parameter cannot be modified because specified value is invalid
@@ -201,10 +193,11 @@ const (
 
 // faults lists ORA errors.
 func faults() loader.Faults {
-	const wide = "compare the types of the table's columns with those of --dry-run"
+	const compareTypes = "compare the types of the table's columns with those of --dry-run"
+	denied := loader.Verdict{Class: loader.ClassPermission, SessionDead: true}
 	return loader.Faults{
-		// The connection is gone. 1012 not logged on; 22 … 45 session ended or marked for it; 602, 603 the server process
-		// has died, 12805 a parallel one; 1041, 3122, 28511, 56600 and others the client library calls so; 2396, 2399 idle
+		// Connection lost. 1012 not logged on; 22 … 45 session ended or marked for it; 602, 603 the server process
+		// has died, 12805 a parallel one; 1041, 3122, 28511, 56600 and others of the client library; 2396, 2399 idle
 		// and connect time; 3113 … 3135 end of file, lost contact; 12xxx the network; 25408 … TAF and Application
 		// Continuity.
 		{Codes: "22 28 31 45 602 603 609 1012 1041 2396 2399 3106 3113 3114 3122 3135 3136 12152 12153 12157 " +
@@ -212,19 +205,19 @@ func faults() loader.Faults {
 			"28511 28547 41412 56600", Verdict: loader.Lost(loader.ClassConnection)},
 		{Codes: "12541", Verdict: loader.Lost(loader.ClassConnection),
 			Hint: "is the server up, and is this its port?"},
-		// Not yet, or not any more. 12514, 12505, 12521, 12528: the listener does not know the service (yet), or it is
+		// Starting or stopping. 12514, 12505, 12521, 12528: the listener does not know the service (yet), or it is
 		// blocked.
 		{Codes: "1033 1034 1035 1089 1090 1092 1109 12526 12527 12528 27101 44787",
 			Verdict: loader.Lost(loader.ClassShutdown),
 			Hint:    "the instance is starting, stopping or restricted"},
 		{Codes: "12514 12504", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "check the service behind the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
+			Hint: "check the service after the host with lsnrctl services: an SID is written ?" + paramSID + "=, and a " +
 				"database that is starting up registers late"},
 		{Codes: "12505", Verdict: loader.Lost(loader.ClassShutdown),
-			Hint: "the listener knows no such SID: name the service behind the host instead"},
+			Hint: "the listener does not know this SID: name the service after the host instead"},
 		{Codes: "16456 16000", Verdict: loader.Lost(loader.ClassShutdown),
 			Hint: "this database is a standby: name the primary"},
-		// Too much at a time. 18, 20 sessions, processes; 12516 … 12520 no handler; 2391 SESSIONS_PER_USER; 4031 shared
+		// Overload. 18, 20 sessions, processes; 12516 … 12520 no handler; 2391 SESSIONS_PER_USER; 4031 shared
 		// pool.
 		{Codes: "18 20 12516 12518 12519 12520 2391 54523", Verdict: loader.Lost(loader.ClassThrottled),
 			Hint: "lower --workers, or raise PROCESSES and SESSIONS"},
@@ -233,53 +226,48 @@ func faults() loader.Faults {
 			Hint: "the resource manager holds the session back"},
 		// Locks. 54 and 30006 resource busy; 60 deadlock; 8177 serialization; 1555 snapshot too old; 4021 … library locks;
 		// 14403, 4068 the table was altered meanwhile.
-		{Codes: "54 60 1555 1591 2049 4020 4021 4061 4065 4068 8103 8177 14403 30006",
+		{Codes: "54", Verdict: loader.Again(loader.ClassLock),
+			Hint: "another session has uncommitted rows or a lock on the table: wait for it or end it"},
+		{Codes: "60 1555 1591 2049 4020 4021 4061 4065 4068 8103 8177 14403 30006",
 			Verdict: loader.Again(loader.ClassLock)},
 		{Codes: "40 1013", Verdict: loader.Again(loader.ClassTimeout)},
-		// The network's own bounds. 3156, 12161: that of the call, which godror sets to the context's in whole milliseconds,
-		// cut off, so that it may fire before the context does (DPI-1067).
+		// Timeouts of the network. 3156, 12161: of the call, which godror sets to the context's in whole milliseconds,
+		// rounded down, so that it may end before the context does (DPI-1067).
 		{Codes: "3156 12161 12535 12606 12608 12609", Verdict: loader.Lost(loader.ClassTimeout)},
 		{Codes: "1536 1652 1653 1654 1658 1659 1683 1688 1691 1692 1631 1632 30036 30041",
 			Verdict: loader.Refused(loader.ClassDiskFull),
 			Hint:    "make room, then resume the run: enlarge the tablespace or the user's quota"},
 		{Codes: "257 16014 16038 19502 19504 19809 19815", Verdict: loader.Again(loader.ClassDiskFull),
-			Hint: "the archived redo has no room left: free some on the server"},
+			Hint: "there is no space left for archived redo: free some on the server"},
 		{Codes: "1", Verdict: loader.Refused(loader.ClassConstraint),
 			Hint: "rows with these keys are there already: use another --first-key, or --append"},
+		{Codes: "2266", Verdict: loader.Refused(loader.ClassOther),
+			Hint: "disable the foreign keys of other tables that refer to it"},
 		{Codes: "1400 1407 2290 2291 2292 14400 14402 14401 2437 1452",
 			Verdict: loader.Refused(loader.ClassConstraint)},
-		{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is no JSON"},
+		{Codes: "40441 40597 40587", Verdict: loader.Refused(loader.ClassData), Hint: "a value is not JSON"},
 		{Codes: "1438 12899 1722 1830 1839 1840 1841 1843 1847 1858 1861 932 1401 1426 1460 1465 1483 6502 12704 " +
-			"29275 30653", Verdict: loader.Refused(loader.ClassData), Hint: wide},
+			"29275 30653", Verdict: loader.Refused(loader.ClassData), Hint: compareTypes},
 		{Codes: "910 1461 1489 1704 972", Verdict: loader.Refused(loader.ClassTooLarge),
 			Hint: "values beyond 4000 bytes (RAW: 2000) need MAX_STRING_SIZE = EXTENDED: lower --payload-bytes"},
 		{Codes: "3146", Verdict: loader.Refused(loader.ClassTooLarge), Hint: "lower --batch-rows"},
 		{Codes: "1562 1628", Verdict: loader.Refused(loader.ClassTooLarge),
-			Hint: "lower --batch-bytes: the undo segment does not take the transaction"},
-		{Codes: "1017 1004 1005", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "check user and password: TERAPUSH_PASSWORD is read"},
-		{Codes: "28000", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "the account is locked: ALTER USER … ACCOUNT UNLOCK"},
-		{Codes: "28001 28002", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "the password has expired: change it with ALTER USER"},
-		{Codes: "1045", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint: "GRANT CREATE SESSION to the user"},
+			Hint: "lower --batch-bytes: the transaction is too large for the undo segment"},
+		{Codes: "1017 1004 1005", Verdict: denied,
+			Hint: "check user and password (TERAPUSH_PASSWORD)"},
+		{Codes: "28000 28001 28002 1045", Verdict: denied,
+			Hint: "unlock the user, change its password or GRANT CREATE SESSION"},
 		{Codes: "1031 1749 1950 1720 27486 41900", Verdict: loader.Refused(loader.ClassPermission),
-			Hint: "ask an administrator for the privilege; a table wants CREATE TABLE and a quota on its tablespace"},
-		{Codes: "12506 12529", Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
+			Hint: "ask an administrator for the privilege; a table needs CREATE TABLE and a quota on its tablespace"},
+		{Codes: "12506 12529", Verdict: denied,
 			Hint: "the listener refuses this client's address"},
-		{Codes: "28759 28860 29024 28864 28868 29106 28365 28374",
-			Verdict: loader.Verdict{Class: loader.ClassPermission, SessionDead: true},
-			Hint:    "check the wallet and the server's certificate"},
+		{Codes: "28759 28860 29024 28864 28868 29106 28365 28374", Verdict: denied,
+			Hint: "check the wallet and the server's certificate"},
 		{Codes: "942 4043 1918 1435 959 2149 980", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "there is no such thing, or this user may not see it"},
-		{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: wide},
+			Hint: "it does not exist, or this user may not see it"},
+		{Codes: "904", Verdict: loader.Refused(loader.ClassMissing), Hint: compareTypes},
 		{Codes: "2248 2097", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "check the names and values of --set"},
-		{Codes: "38910", Verdict: loader.Refused(loader.ClassOther),
-			Hint: "use a binary of make build-godror, or another method"},
-		{Codes: "12838", Verdict: loader.Refused(loader.ClassOther),
-			Hint: "direct path wants a commit before the table is used again"},
 		{Codes: "600 7445", Verdict: loader.Lost(loader.ClassOther),
 			Hint: "an internal error of the server: see its alert log"},
 	}

@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// guard is a connector for go-ora that makes four things safe at the one place all calls pass:
+// guard is a connector over go-ora's. All calls pass through it, and it makes four things safe:
 //
-// When a context ends, the network connection is closed. go-ora would send a break and go on reading, for ever if the
-// server is gone, and it does so on a goroutine that shares its buffers with the call; so it never sees a context that
-// can end.
+// When a context ends, the network connection is closed. go-ora would send a break and go on reading, forever if the
+// server is gone, on a goroutine that shares its buffers with the call; so go-ora never sees a context that can end.
 //
-// A panic becomes an error and the end of the connection. go-ora panics on answers it does not expect, and package sql
-// calls it on goroutines where nobody could recover.
+// A panic becomes an error and the end of the connection. go-ora panics on answers that it does not expect, and package
+// sql calls it on goroutines of its own.
 //
 // A connection that could not be set up is closed; go-ora leaves it open.
 //
-// A connection in the middle of a transaction is closed without a goodbye. go-ora's Close logs off, at which the server
-// commits; of a connection that is gone it rolls back.
+// A connection with an open transaction is closed without a logoff. go-ora's Close logs off, at which the server
+// commits; it rolls back when a connection breaks.
 type guard struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// connector makes go-ora's, which dials by what it is given.
+	// connector returns go-ora's connector, which dials with dial.
 	connector func(dial dialer) driver.Connector
 	driver    driver.Driver
 }
@@ -40,8 +39,8 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return d(ctx, network, address)
 }
 
-// goodbye bounds the last words of a connection.
-const goodbye = 2 * time.Second
+// closeTimeout bounds closing statements, rows and connections.
+const closeTimeout = 2 * time.Second
 
 func (g guard) Driver() driver.Driver { return g.driver }
 
@@ -54,12 +53,12 @@ func (g guard) Connect(ctx context.Context) (driver.Conn, error) {
 			return nil, err
 		}
 		s := &socket{Conn: conn}
-		// A listener may send the client to another address, by another connection: the last one counts.
+		// A listener may redirect the client: the last connection counts.
 		if last := c.socket.Swap(s); last != nil {
 			_ = last.Close()
 		}
-		if ctx.Err() != nil { // ended between the two: nobody else would close this one
-			c.hangUp()
+		if ctx.Err() != nil { // it ended before Swap, and closed another connection
+			c.closeSocket()
 		}
 		return s, nil
 	}
@@ -68,7 +67,7 @@ func (g guard) Connect(ctx context.Context) (driver.Conn, error) {
 		return err
 	})
 	if err != nil {
-		c.hangUp()
+		c.closeSocket()
 		return nil, err
 	}
 	return c, nil
@@ -79,7 +78,7 @@ type guarded struct {
 	driver.Conn
 	socket atomic.Pointer[socket]
 	broken atomic.Bool
-	open   atomic.Bool // a transaction has begun, and no call has ended it without an error
+	open   atomic.Bool // a transaction has begun, and has not ended without an error
 }
 
 var (
@@ -92,7 +91,7 @@ var (
 	_ watcher                   = (*guarded)(nil)
 )
 
-// call runs f with a context that never ends. Where the network connection was closed for ctx, that is said first.
+// call runs f with a context that never ends. The error begins with that of ctx if its end closed the connection.
 func (c *guarded) call(ctx context.Context, f func(context.Context) error) (err error) {
 	if c.broken.Load() {
 		return driver.ErrBadConn // nothing was sent
@@ -104,7 +103,7 @@ func (c *guarded) call(ctx context.Context, f func(context.Context) error) (err 
 	defer func() {
 		stop()
 		if p := recover(); p != nil {
-			c.hangUp()
+			c.closeSocket()
 			err = driverPanic{p}
 		}
 		if err != nil && c.broken.Load() && ctx.Err() != nil {
@@ -115,7 +114,7 @@ func (c *guarded) call(ctx context.Context, f func(context.Context) error) (err 
 }
 
 func (c *guarded) watch(ctx context.Context) (stop func()) {
-	after := context.AfterFunc(ctx, c.hangUp)
+	after := context.AfterFunc(ctx, c.closeSocket)
 	return func() { after() }
 }
 
@@ -125,8 +124,8 @@ func (c *guarded) onAnswer(f func()) {
 	}
 }
 
-// hangUp closes the network connection under whoever uses it.
-func (c *guarded) hangUp() {
+// closeSocket closes the network connection. It may be called during a call.
+func (c *guarded) closeSocket() {
 	c.broken.Store(true)
 	if s := c.socket.Load(); s != nil {
 		_ = s.Close()
@@ -136,7 +135,7 @@ func (c *guarded) hangUp() {
 // IsValid implements driver.Validator.
 func (c *guarded) IsValid() bool { return !c.broken.Load() }
 
-// CheckNamedValue takes all values as they are: package sql would refuse arrays and go-ora's own types.
+// CheckNamedValue accepts all values: package sql would refuse arrays and go-ora's own types.
 func (c *guarded) CheckNamedValue(*driver.NamedValue) error { return nil }
 
 func (c *guarded) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
@@ -164,7 +163,9 @@ func (c *guarded) PrepareContext(ctx context.Context, query string) (driver.Stmt
 	return s, nil
 }
 
-func (c *guarded) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (r driver.Result, err error) {
+func (c *guarded) ExecContext(
+	ctx context.Context, query string, args []driver.NamedValue,
+) (r driver.Result, err error) {
 	err = c.call(ctx, func(ctx context.Context) (err error) {
 		r, err = counted(c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args))
 		return err
@@ -172,7 +173,7 @@ func (c *guarded) ExecContext(ctx context.Context, query string, args []driver.N
 	return r, err
 }
 
-// QueryContext keeps its watch until the rows are closed: they are read by calls without a context.
+// QueryContext watches ctx until the rows are closed, since reading them takes no context.
 func (c *guarded) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	r := &guardedRows{conn: c, stop: c.watch(ctx)}
 	err := c.call(ctx, func(ctx context.Context) (err error) {
@@ -186,7 +187,7 @@ func (c *guarded) QueryContext(ctx context.Context, query string, args []driver.
 	return r, nil
 }
 
-// counted asks a result for its rows while panics are still caught, and refuses one that is none.
+// counted reads the number of rows while panics are still recovered, and refuses a nil result.
 func counted(r driver.Result, err error) (driver.Result, error) {
 	if err != nil {
 		return nil, err
@@ -198,18 +199,18 @@ func counted(r driver.Result, err error) (driver.Result, error) {
 	return driver.RowsAffected(n), err
 }
 
-// Close says goodbye, but not for long.
+// Close logs off, for at most closeTimeout.
 func (c *guarded) Close() error {
 	if c.open.Load() {
-		c.hangUp()
+		c.closeSocket()
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	err := c.call(ctx, func(context.Context) error { return c.Conn.Close() })
-	c.hangUp()
+	c.closeSocket()
 	if errors.Is(err, driver.ErrBadConn) {
-		return nil // was closed before
+		return nil // it was closed before
 	}
 	return err
 }
@@ -219,13 +220,13 @@ type guardedTx struct {
 	driver.Tx
 }
 
-// Commit and Rollback have no context; a session watches its own over them.
+// Commit takes no context; a session calls watch with its own.
 func (t guardedTx) Commit() error { return t.end(t.Tx.Commit) }
 
 func (t guardedTx) Rollback() error { return t.end(t.Tx.Rollback) }
 
-func (t guardedTx) end(how func() error) error {
-	err := t.conn.call(context.Background(), func(context.Context) error { return how() })
+func (t guardedTx) end(f func() error) error {
+	err := t.conn.call(context.Background(), func(context.Context) error { return f() })
 	if err == nil {
 		t.conn.open.Store(false)
 	}
@@ -246,7 +247,7 @@ func (s *guardedStmt) ExecContext(ctx context.Context, args []driver.NamedValue)
 }
 
 func (s *guardedStmt) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return s.conn.call(ctx, func(context.Context) error { return s.Stmt.Close() })
 }
@@ -263,7 +264,59 @@ func (r *guardedRows) Next(to []driver.Value) error {
 
 func (r *guardedRows) Close() error {
 	defer r.stop()
-	ctx, cancel := context.WithTimeout(context.Background(), goodbye)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return r.conn.call(ctx, func(context.Context) error { return r.Rows.Close() })
 }
+
+// socket is go-ora's network connection. One goroutine at a time reads and writes; any may close it.
+type socket struct {
+	net.Conn
+	wrote  bool
+	answer func() // called once, at the first read after a write; nil
+
+	received int  // bytes, up to lengthBytes
+	high     byte // the first one
+}
+
+// errNoTNS is the error of an answer that is no packet of Oracle's protocol.
+var errNoTNS = errors.New("the server does not speak Oracle's protocol")
+
+func (s *socket) Write(p []byte) (int, error) {
+	s.wrote = true
+	return s.Conn.Write(p)
+}
+
+func (s *socket) Read(p []byte) (int, error) {
+	if f := s.answer; f != nil && s.wrote {
+		s.answer = nil
+		f()
+	}
+	n, err := s.Conn.Read(p)
+	if s.received < lengthBytes && !s.validStart(p[:n]) {
+		return 0, errNoTNS
+	}
+	return n, err
+}
+
+// A packet begins with its length, header included, in two bytes until both sides have agreed on a version.
+const (
+	lengthBytes = 2
+	headerBytes = 8
+)
+
+// validStart checks the length of the first packet: one that is shorter than the header, as HTTP/2 sends it, makes
+// go-ora allocate 4 GiB. Later packets are not checked: where their length is depends on the version, and TLS hides it.
+func (s *socket) validStart(p []byte) bool {
+	for _, b := range p {
+		if s.received++; s.received == 1 {
+			s.high = b
+			continue
+		}
+		return int(s.high)<<8|int(b) >= headerBytes
+	}
+	return true
+}
+
+// onAnswer waits for the next write.
+func (s *socket) onAnswer(f func()) { s.wrote, s.answer = false, f }

@@ -147,8 +147,8 @@ func closedAt(t *testing.T, server net.Conn) {
 // A result that is none, or that panics when it is asked, ends the connection.
 func TestGuardWantsAResult(t *testing.T) {
 	for says, result := range map[string]driver.Result{
-		"says nothing of what came of the statement": nil,
-		"the database driver panicked":               (*noResult)(nil),
+		"returned no result":           nil,
+		"the database driver panicked": (*noResult)(nil),
 	} {
 		for _, prepared := range []bool{false, true} {
 			k, server := linkOver(t, &bad{act: func(*bad) error { return nil }, result: func() driver.Result { return result }})
@@ -335,7 +335,7 @@ func TestSocketRefusesAnotherProtocol(t *testing.T) {
 func TestFailedRollback(t *testing.T) {
 	k, _ := linkOver(t, &bad{act: func(*bad) error { return nil }})
 	require.NoError(t, k.begin(t.Context()))
-	require.NoError(t, k.conn.Raw(func(c any) error { c.(*guarded).hangUp(); return nil }))
+	require.NoError(t, k.conn.Raw(func(c any) error { c.(*guarded).closeSocket(); return nil }))
 	require.Error(t, k.rollback(t.Context()))
 	assert.True(t, k.dead)
 	assert.ErrorIs(t, k.commit(t.Context()), errNotSent)

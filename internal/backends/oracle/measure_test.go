@@ -252,7 +252,7 @@ func TestWarnsOfTCP(t *testing.T) {
 		require.NoError(t, err, text)
 		logged := new(strings.Builder)
 		l := &opened{target: target, deps: loggingTo(logged)}
-		l.warnOfTCP()
+		l.warnUnencrypted()
 		assert.Equal(t, warns, strings.Contains(logged.String(), "unencrypted"), "%s: %s", text, logged)
 		assert.NotContains(t, logged.String(), secret)
 		if warns {
@@ -261,7 +261,7 @@ func TestWarnsOfTCP(t *testing.T) {
 		for _, mode := range []loader.TLSMode{loader.TLSOff, loader.TLSRequire, loader.TLSVerify} {
 			logged.Reset()
 			l.target.TLS = mode
-			l.warnOfTCP()
+			l.warnUnencrypted()
 			assert.Empty(t, logged.String(), "%s with --tls %s", text, mode)
 		}
 	}

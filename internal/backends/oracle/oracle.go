@@ -1,10 +1,10 @@
-// Package oracle loads Oracle Database through package database/sql, by one of two public drivers: go-ora, which is Go
-// alone and part of the static binary, or godror, which needs cgo and Oracle's client library and stands behind the build
-// tag godror. What differs between the two is a client; everything else here is one.
+// Package oracle loads Oracle Database through package database/sql, by one of two drivers: go-ora, which is pure Go
+// and part of the static binary, or godror (build tag godror), which needs cgo and Oracle's client library. A client
+// holds what differs between them.
 //
-// A batch holds columns (batch.Columns), which become array binds, or one bind a row. Nothing is ever sent outside of an
-// explicit transaction: go-ora asks the server to keep the good rows of an array that fails, and would leave them to be
-// committed by whoever uses the connection next.
+// A batch holds columns (batch.Columns), which become array binds, or one bind a row. Every statement with rows is in
+// an explicit transaction: go-ora asks the server to keep the good rows of a failed array, and the next user of the
+// connection would commit them.
 package oracle
 
 import (
@@ -22,7 +22,7 @@ const (
 	methodCloudCopy = "cloud-copy"
 )
 
-// New makes the driver with the client that this binary was built with. It is a value without state.
+// New returns the driver, with the client that this binary was built with. It has no state.
 func New() loader.Driver { return backend{client: builtIn()} }
 
 type backend struct{ client client }
@@ -57,14 +57,14 @@ func (b backend) Methods() []loader.Method {
 	return methods
 }
 
-// maxArrayRows is the most rows of one array bind: one more fails with ORA-03146 on 19c and later (ODP.NET issue 289).
+// maxArrayRows is the most rows of an array bind: more fail with ORA-03146 since 19c (ODP.NET issue 289).
 const maxArrayRows = 1<<20 - 1
 
-// capsOf is what a method can do.
+// capsOf returns the capabilities of a method.
 func capsOf(method string) loader.Caps {
 	caps := loader.Caps{
 		Formats: []batch.Format{batch.ColumnArrays}, Dedup: loader.DedupTx, Atomic: true, MaxRows: maxArrayRows,
-		// go-ora holds an array some four times while it encodes it, the server once more for the bind.
+		// go-ora holds an array about four times while it encodes it, and the server once.
 		DefaultBatchBytes: 4 << 20, MaxBytes: 64 << 20,
 	}
 	switch method {
@@ -74,14 +74,14 @@ func capsOf(method string) loader.Caps {
 		caps.DefaultBatchBytes = 1 << 20
 	case methodFast:
 		caps.Dedup, caps.Atomic = loader.DedupNone, false
-		caps.Reason = "Fast Ingest acknowledges rows that lie in memory, without a transaction: a crash of the server loses " +
-			"them, and an array that is cut short leaves some behind"
+		caps.Reason = "Fast Ingest acknowledges rows that are only in memory, without a transaction: a crash of the server " +
+			"loses them, and an array that is cut short leaves some behind"
 	case methodDirect:
-		// Every execution begins a block of its own behind the table's end, so arrays have to be large. The table, or the
-		// partition, is locked until the commit.
+		// Every execution begins a new block behind the table's end, so arrays have to be large, and locks the table, or the
+		// partition, until the commit.
 		//
-		// godror binds an array of texts in memory of the library's, beside the budget of --memory, in which each takes four
-		// times the longest one's bytes; and the library refuses an array of more than 2 GiB.
+		// godror binds an array of texts in memory of the library, outside of --memory, of four times the longest text's
+		// bytes for each row; the library refuses more than 2 GiB.
 		caps.DefaultBatchBytes, caps.MaxBytes, caps.MaxInFlight = 64<<20, 256<<20, 1
 	case methodCloudCopy:
 		return loader.Caps{

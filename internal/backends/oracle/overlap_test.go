@@ -173,7 +173,7 @@ func TestSingleWithAHole(t *testing.T) {
 	o := oneBatch(t, way{contract: contractOf(methodSingle, 10)}, 10)
 	_, err := o.attempt(t.Context(), t)
 	require.NoError(t, err)
-	err = o.loader.(*opened).somewhere(t.Context(), func(k *link) error {
+	err = o.loader.(*opened).withLink(t.Context(), func(k *link) error {
 		_, err := k.exec(t.Context(), "DELETE FROM "+settled(t, o.loader.(*opened)).Table+" WHERE document_id = 5")
 		return err
 	})
@@ -181,5 +181,5 @@ func TestSingleWithAHole(t *testing.T) {
 	found, err := o.loader.(loader.Resolver).Resolve(t.Context(), loader.RefOf(o.batch))
 	require.NoError(t, err)
 	assert.Equal(t, loader.Unknown, found.Applied)
-	assert.Contains(t, found.Reason, "9 rows from 0 to 9 are there")
+	assert.Contains(t, found.Reason, "the table has 9 rows from 0 to 9")
 }

@@ -24,7 +24,7 @@ import (
 func (s *standIn) say(t *testing.T, statements ...string) {
 	t.Helper()
 	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		for _, text := range statements {
 			if _, err := k.exec(t.Context(), text); err != nil {
 				return err
@@ -154,10 +154,10 @@ func TestPrepareRefuses(t *testing.T) {
 	}{
 		"a missing table":       {methodArray, nil, "", never, []string{"does not exist", "--create if-missing"}},
 		"columns":               {methodArray, nil, "CREATE TABLE T (ID NUMBER(10), X DATE NOT NULL)", nil, []string{"column id is NUMBER(10,0), want VARCHAR2(40 BYTE)", "column payload (VARCHAR2(4000 BYTE)) is missing", "column X (DATE) is unknown to the dataset and has no default"}},
-		"a missing key":         {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.PrimaryKey = true }, []string{"a primary key was asked for", "(ID)"}},
-		"not for Fast Ingest":   {methodFast, nil, "CREATE TABLE T (" + columns + ")", nil, []string{"not made for Fast Ingest", "MEMOPTIMIZE FOR WRITE"}},
+		"a missing key":         {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.PrimaryKey = true }, []string{"it has no primary key", "(ID)"}},
+		"not for Fast Ingest":   {methodFast, nil, "CREATE TABLE T (" + columns + ")", nil, []string{"not MEMOPTIMIZE FOR WRITE", "MEMOPTIMIZE FOR WRITE"}},
 		"no partition":          {methodDirect, map[string]string{optionPartition: "p1"}, "CREATE TABLE T (" + columns + ")", nil, []string{"it has no partition P1"}},
-		"a table for partition": {methodDirect, map[string]string{optionPartition: "p1"}, "", nil, []string{"have none", "--create never"}},
+		"a table for partition": {methodDirect, map[string]string{optionPartition: "p1"}, "", nil, []string{"creates none", "--create never"}},
 		"lost claims":           {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.Resume = true }, []string{"the claim table", "is gone"}},
 		"long values":           {methodArray, nil, "", func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 40_000 }, []string{"40000 bytes", "--payload-bytes"}},
 	} {
@@ -219,7 +219,7 @@ func TestNamesAreTaken(t *testing.T) {
 			target := s.table(methodArray)
 			target.Table = "taken"
 			_, _, err := s.prepare(t, target, nil)
-			require.ErrorContains(t, err, cmp.Or(c.says, "is this user allowed to SELECT from it?"))
+			require.ErrorContains(t, err, cmp.Or(c.says, "may this user SELECT from it?"))
 		})
 	}
 	t.Run("a table made meanwhile is not marked", func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestSilentSaysNothing(t *testing.T) {
 	table, err := l.Prepare(t.Context(), loader.Preparation{Schema: journal(), Contract: atLeastOnce(contractOf(methodArray, 9)), Silent: true})
 	require.NoError(t, err)
 	assert.Equal(t, loader.Table{Name: target.Table}, table)
-	// What Open's session still says goodbye with may be logged after the count; nothing else may be.
+	// What Open's session still says logoff with may be logged after the count; nothing else may be.
 	for _, st := range s.Log()[before:] {
 		assert.Contains(t, []string{fake.LogOff, fake.End}, st.Kind, st.Text)
 	}
@@ -428,8 +428,8 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 			for _, text := range s.sent(before) {
 				text = strings.TrimSuffix(text, ";")
 				sent[text] = true
-				goodbye := text == fake.Rollback && s.backend.client.endsByStatement // of every session, whether or not it has begun anything
-				assert.True(t, shown[text] || goodbye || strings.HasSuffix(text, "WHERE ROWNUM = 1"), "sent and not shown: %s", text)
+				logoff := text == fake.Rollback && s.backend.client.endsByStatement // of every session, whether or not it has begun anything
+				assert.True(t, shown[text] || logoff || strings.HasSuffix(text, "WHERE ROWNUM = 1"), "sent and not shown: %s", text)
 			}
 			for text := range shown {
 				assert.True(t, sent[text], "shown and not sent: %s", text)
@@ -497,7 +497,7 @@ func TestLeftoversOfCloudCopy(t *testing.T) {
 func (s *standIn) has(t *testing.T, table string) (found bool) {
 	t.Helper()
 	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		n, err := sqlload.Number(context.WithoutCancel(t.Context()), k, "SELECT TO_CHAR(COUNT(*)) FROM all_tables t WHERE t.table_name = "+sqlload.Literal(table))
 		found = n > 0
 		return err

@@ -120,7 +120,7 @@ func TestTruncateIsRefused(t *testing.T) {
 		"foreign keys": {
 			method: methodArray, options: fake.Options{Denied: map[string]int{"TRUNCATE TABLE": codeReferenced}}, says: []string{"ORA-02266", "foreign keys of other tables"},
 		},
-		"a partition": {method: methodDirect, before: "", with: map[string]string{optionPartition: "p1"}, says: []string{"would empty all of them"}},
+		"a partition": {method: methodDirect, before: "", with: map[string]string{optionPartition: "p1"}, says: []string{"empties whole tables"}},
 	} {
 		t.Run(label, func(t *testing.T) {
 			s, target, _ := filled(t, c.method, c.options)
@@ -155,8 +155,8 @@ func TestTruncateSparesPartitions(t *testing.T) {
 	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
 		p.Schema, p.Create, p.MayDrop = schemaOf(t, "pairs"), loader.CreateTruncate, target.Table
 	})
-	require.ErrorContains(t, err, "would empty all of them")
-	require.ErrorContains(t, err, `TRUNCATE PARTITION "ONE"`)
+	require.ErrorContains(t, err, "empties whole tables")
+	require.ErrorContains(t, err, "TRUNCATE PARTITION")
 	assert.Equal(t, 1, s.Rows(name(target)))
 }
 
@@ -177,7 +177,7 @@ func TestTruncateOfNamedTables(t *testing.T) {
 func TestTruncateMeetsOpenTransactions(t *testing.T) {
 	s, target, _ := filled(t, methodArray, fake.Options{})
 	l := &opened{target: target, deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.somewhere(t.Context(), func(k *link) error {
+	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
 		require.NoError(t, k.begin(t.Context()))
 		_, err := k.exec(t.Context(), "INSERT INTO "+qualified("", name(target))+" (K, R, S) VALUES (1, 1, 1)")
 		require.NoError(t, err)
@@ -225,6 +225,6 @@ func TestKeyOfSeveralColumns(t *testing.T) {
 	for _, key := range []string{`"L_ORDERKEY"`, `"L_ORDERKEY", "L_LINENUMBER", "L_PARTKEY"`} {
 		s.say(t, "DROP TABLE "+qualified("", name(target)), strings.TrimSuffix(ddl, ")")+", PRIMARY KEY ("+key+"))")
 		_, _, err = s.prepare(t, target, lineitem)
-		require.ErrorContains(t, err, "its is not (L_ORDERKEY, L_LINENUMBER)")
+		require.ErrorContains(t, err, "it has no primary key (L_ORDERKEY, L_LINENUMBER)")
 	}
 }

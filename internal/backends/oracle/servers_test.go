@@ -174,7 +174,7 @@ func dropLive(t *testing.T, to loader.Target) {
 	require.NoError(t, err, "%s stays", to.Table)
 	defer l.Close()
 	ctx := context.WithoutCancel(t.Context())
-	require.NoError(t, l.(*opened).somewhere(ctx, func(k *link) error {
+	require.NoError(t, l.(*opened).withLink(ctx, func(k *link) error {
 		_, err := k.exec(ctx, "DROP TABLE "+dialect().Identifier(to.Table)+" PURGE")
 		return err
 	}), "%s stays", to.Table)

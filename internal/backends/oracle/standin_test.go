@@ -11,6 +11,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +19,7 @@ import (
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/fake/bucket"
 	fake "github.com/terapush/terapush/internal/fake/oracle"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -40,7 +41,7 @@ func startStandIn(t testing.TB, native bool, o fake.Options) *standIn {
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
 	c := client{
-		name: "stand-in", array: times, moment: timeOf,
+		name: "stand-in", timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
 		code: func(err error) (int, string, bool) {
 			said := (*fake.Error)(nil)
 			if !errors.As(err, &said) {
@@ -66,7 +67,7 @@ func startStandIn(t testing.TB, native bool, o fake.Options) *standIn {
 }
 
 func testDeps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 const secret = "hunter2"

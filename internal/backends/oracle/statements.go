@@ -9,12 +9,12 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// lockWait is, in seconds, how long the server lets a LOCK TABLE wait for those who still write. It is shorter than the
-// minute that the engine gives an answer at least: whoever gave up sooner than the server would leave a process there that
-// stays in the queue for the lock, and behind it every INSERT of the other workers. Who asked in vain asks again.
+// lockWait is how many seconds LOCK TABLE waits. It is less than the minute that the engine waits for an answer: a
+// process whose client gave up earlier would stay in the queue for the lock, ahead of the other workers' INSERTs.
+// Resolve tries again.
 const lockWait = 45
 
-// statements writes the SQL about one table. It is pure; Explain and the loader share it.
+// statements writes the SQL about one table, for the loader and for Explain.
 type statements struct {
 	sqlload.Statements
 	method     string
@@ -22,12 +22,12 @@ type statements struct {
 	primaryKey bool
 }
 
-// statements are those about the table that Prepare has settled, or is about to.
+// statements are those about the table of s.
 func (l *opened) statements(s *sqlload.State) statements {
 	return statements{Statements: s.Statements, method: l.method, options: l.options, primaryKey: s.Want.PrimaryKey}
 }
 
-// planned are the statements before the server was asked. table is schema.name, or a name alone.
+// planned are the statements before the table is located. table is schema.name or name.
 func planned(table string, s rows.Schema) sqlload.Statements {
 	d := dialect()
 	schema, _, found := strings.Cut(strings.ToUpper(table), ".")
@@ -42,10 +42,10 @@ func claimsTable(schema string) string {
 	return qualified(schema, strings.ToUpper(sqlload.ClaimsTable))
 }
 
-// createTable makes the target. Values that may be empty stay nullable, since to Oracle an empty text is a NULL.
+// createTable creates the target. Values that may be empty are nullable, since an empty text is NULL in Oracle.
 //
-// Fast Ingest wants a segment from the start, and before 23ai no compression, which is the default of the Autonomous
-// Data Warehouse (ORA-62146).
+// Fast Ingest needs a segment from the start and, before 23ai, no compression, which is the default of Autonomous Data
+// Warehouse (ORA-62146).
 func (s statements) createTable() string {
 	var columns []string
 	for _, c := range s.Schema.Columns {
@@ -73,21 +73,21 @@ func (s statements) markTable() string {
 	return fmt.Sprintf("COMMENT ON TABLE %s IS %s", s.Table, sqlload.Literal(loader.MadeBy))
 }
 
-// createClaims makes the claim table. Not compressed, since in a compressed unit one claim would lock its neighbours.
+// createClaims creates the claim table. In a compressed unit a claim would lock its neighbours.
 func (s statements) createClaims() string {
-	return "CREATE TABLE " + s.Claims + " (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, " +
-		"row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS"
+	return "CREATE TABLE " + s.Claims + " (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, " +
+		"first_key NUMBER(19) NOT NULL, row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS"
 }
 
-// claim inserts the claim of a batch: its run, number, first key and rows are bound, in this order. As literals every
-// claim would be a new statement, which the server parses anew and keeps among those of others.
+// claim inserts the claim of a batch, with binds for run, number, first key and rows: with literals the server would
+// parse and cache a statement for each.
 func (s statements) claim() string {
 	return "INSERT INTO " + s.Claims + " (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)"
 }
 
-// insert is the statement that takes rows, one or an array of them, with a bind for every column. That of a decimal is the
-// whole number that a batch holds, and the server divides: NUMBER counts in powers of a hundred, so that this is exact, and
-// neither a float of the driver nor a comma of the session has a part in it.
+// insert inserts rows, with a bind for every column. A decimal is bound as the whole number in the batch, and the
+// server divides it, exactly: NUMBER is in base 100. No float of a driver and no decimal point of a session is
+// involved.
 func (s statements) insert() string {
 	binds := make([]string, len(s.Schema.Columns))
 	for i, c := range s.Schema.Columns {
@@ -99,40 +99,39 @@ func (s statements) insert() string {
 	return s.into() + " VALUES (" + strings.Join(binds, ", ") + ")"
 }
 
-// into is an INSERT up to its rows.
-func (s statements) into() string {
-	hint := map[string]string{
+// hint is the hint that the method depends on.
+func (s statements) hint() string {
+	return map[string]string{
 		methodFast: "/*+ MEMOPTIMIZE_WRITE */ ", methodDirect: "/*+ APPEND_VALUES */ ", methodCloudCopy: "/*+ APPEND */ ",
 	}[s.method]
+}
+
+// into is an INSERT up to its rows.
+func (s statements) into() string {
 	table := s.Table
 	if s.options.partition != "" {
 		table += " PARTITION (" + s.Identifier(s.options.partition) + ")"
 	}
-	return fmt.Sprintf("INSERT %sINTO %s (%s)", hint, table, s.Columns(s.Schema))
+	return fmt.Sprintf("INSERT %sINTO %s (%s)", s.hint(), table, s.Columns(s.Schema))
 }
 
-// lockTable waits until nobody has uncommitted rows in the table any more, and keeps others from adding some.
+// lockTable waits until there are no uncommitted rows in the table, and keeps others from adding some.
 func (s statements) lockTable() string {
 	return fmt.Sprintf("LOCK TABLE %s IN SHARE MODE WAIT %d", s.Table, lockWait)
 }
 
-// lockClaims keeps everybody else out of the claim table until the transaction ends.
+// lockClaims locks the claim table until the transaction ends.
 func (s statements) lockClaims() string {
 	return fmt.Sprintf("LOCK TABLE %s IN EXCLUSIVE MODE WAIT %d", s.Claims, lockWait)
 }
 
-// useHints makes the server look at the hints on which fast, direct and cloud-copy rest. Autonomous databases ignore
-// hints unless they are told not to; other servers may not know the parameter at all.
+// useHints enables the hints that fast, direct and cloud-copy depend on. Autonomous databases ignore hints by default.
 const useHints = "ALTER SESSION SET OPTIMIZER_IGNORE_HINTS = FALSE"
 
-func (s statements) hinted() bool {
-	return s.method == methodFast || s.method == methodDirect || s.method == methodCloudCopy
-}
-
-// sessionSetup is what a loading session says first: as every connection --set, and then what its method rests on.
+// sessionSetup are the first statements of a loading session.
 func (s statements) sessionSetup(settings []loader.Setting) []string {
 	all := alterSession(settings)
-	if s.hinted() {
+	if s.hint() != "" {
 		all = append(all, useHints)
 	}
 	return all

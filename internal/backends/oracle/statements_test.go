@@ -173,9 +173,9 @@ func TestUnfit(t *testing.T) {
 		"temporary":      {with(0, "Y"), "temporary", "temporary", "temporary"},
 		"triggers":       {with(3, "2"), "", "enabled triggers", "enabled triggers"},
 		"foreign keys":   {with(4, "1"), "", "enabled foreign keys", "enabled foreign keys"},
-		"a cluster":      {with(2, "C"), "", "lies in a cluster", "lies in a cluster"},
+		"a cluster":      {with(2, "C"), "", "in a cluster", "in a cluster"},
 		"an index":       {with(1, "IOT"), "", "organized as an index", "organized as an index"},
-		"not for ingest": {with(6, "DISABLED"), "", "not made for Fast Ingest", ""},
+		"not for ingest": {with(6, "DISABLED"), "", "not MEMOPTIMIZE FOR WRITE", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for method, want := range map[string]string{
@@ -185,7 +185,7 @@ func TestUnfit(t *testing.T) {
 				if method != methodFast { // which alone asks for the last
 					row = row[:6]
 				}
-				err := catalog{&opened{method: method}}.unfit(`"T"`, row)
+				err := catalog{&opened{method: method}}.checkTraits(`"T"`, row)
 				if want == "" {
 					require.NoError(t, err, method)
 					continue
@@ -198,9 +198,9 @@ func TestUnfit(t *testing.T) {
 
 func TestCarries(t *testing.T) {
 	s := every()
-	require.NoError(t, carries(s))
+	require.NoError(t, checkLengths(s))
 	s.Columns[1].MaxBytes, s.Columns[2].Declared = 32768, 40000
-	err := carries(s)
+	err := checkLengths(s)
 	require.Error(t, err)
 	assert.ErrorContains(t, err, "column body have up to 32768 bytes")
 	assert.ErrorContains(t, err, "column name have up to 40000 bytes")

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -20,20 +21,18 @@ const (
 	optionCredential = "credential"
 )
 
-// The parameters of an oracle:// URL. All others are refused: a driver that does not know one would take it without a
-// word, or pass over it.
+// The parameters of an oracle:// URL. Others are refused: a driver would ignore one that it does not know, or obey one
+// that is not meant for users.
 const (
 	paramSID       = "sid"        // instead of a service
 	paramSSL       = "ssl"        // TLS (TCPS), as --tls require or verify
 	paramSSLVerify = "ssl_verify" // false: as --tls require
 	paramWallet    = "wallet"     // the folder of an auto-login wallet (cwallet.sso), for mutual TLS
 	paramTNSAdmin  = "tns_admin"  // the folder of tnsnames.ora and sqlnet.ora; godror only
-	paramLibDir    = "lib_dir"    // where Oracle's client library lies; godror only
+	paramLibDir    = "lib_dir"    // the folder of Oracle's client library; godror only
 )
 
-func params() []string {
-	return []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSAdmin, paramLibDir}
-}
+var params = []string{paramSID, paramSSL, paramSSLVerify, paramWallet, paramTNSAdmin, paramLibDir}
 
 // defaultPort is the listener's.
 const defaultPort = "1521"
@@ -43,48 +42,30 @@ type options struct {
 	credential string
 }
 
-// Check reads method, options and address.
+// Check validates method and address.
 func (b backend) Check(t loader.Target) (loader.Caps, error) {
 	method, _, err := planOf(b.client, t)
 	return capsOf(method), err
 }
 
-// planOf reads method and options of a target and refuses what cannot work on any server, all of it at once.
+// planOf returns method and options of a target. The error lists everything that no server would accept.
 func planOf(c client, t loader.Target) (method string, o options, err error) {
 	m, known := loader.FindMethod(backend{client: c}, t.Method)
 	if !known {
 		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s, %s, %s",
 			t.Method, methodArray, methodSingle, methodBatch, methodFast, methodDirect, methodCloudCopy)
 	}
-	var bad []error
-	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
-
-	for name, text := range t.Options {
-		switch {
-		case !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }):
-			refuse("method %s has no option %q", m.Name, name)
-		case strings.ContainsAny(text, "\"\x00"):
-			refuse("option %s: %q is not a name", name, text)
-		case name == optionPartition:
-			o.partition = text
-		case name == optionCredential:
-			o.credential = text
-		}
-	}
+	errs := []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings)}
 	if m.Name == methodDirect && !c.directPath {
-		refuse("method %s is not for %s, which asks the server to keep the good rows of an array that fails, and for direct "+
-			"path the server refuses that (ORA-38910): use method %s, or a binary of make build-godror", m.Name, c.name, methodArray)
+		errs = append(errs, fmt.Errorf("method %s does not work with %s: direct path refuses a driver that keeps the good "+
+			"rows of a failed array (ORA-38910); use method %s, or a binary of make build-godror", m.Name, c.name, methodArray))
 	}
-	for _, err := range []error{checkAddress(c, t), checkVia(t, m), checkTable(t.Table), checkSettings(t.Settings, m)} {
-		if err != nil {
-			bad = append(bad, err)
-		}
-	}
-	return m.Name, o, errors.Join(bad...)
+	o = options{partition: t.Options[optionPartition], credential: t.Options[optionCredential]}
+	return m.Name, o, errors.Join(errs...)
 }
 
-// addressable are the characters of hosts, services and SIDs. Drivers write them into a connect descriptor, where a
-// parenthesis would begin something else.
+// addressable matches hosts, services and SIDs. Drivers write them into a connect descriptor, where parentheses have a
+// meaning.
 var addressable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._$#-]*$`)
 
 func checkAddress(c client, t loader.Target) error {
@@ -93,97 +74,63 @@ func checkAddress(c client, t loader.Target) error {
 	service, sid := t.Database, t.Params.Get(paramSID)
 	switch {
 	case service == "" && sid == "":
-		refuse("the target names no service: write oracle://user@host:%s/service, or ?%s=… for an old SID", defaultPort, paramSID)
+		refuse("the target names no service: write oracle://user@host:%s/service, or ?%s=… for an old SID",
+			defaultPort, paramSID)
 	case service != "" && sid != "":
 		refuse("the target names a service and a SID, which exclude each other")
-	}
-	for _, name := range []string{service, sid} {
-		if name != "" && !addressable.MatchString(name) {
-			refuse("%q cannot be a service or SID", name)
-		}
+	case !addressable.MatchString(service + sid):
+		refuse("%q cannot be a service or SID", service+sid)
 	}
 	if t.User == "" {
 		refuse("the target names no user: write oracle://user@host:%s/service", defaultPort)
 	}
-	for i := range t.Hosts {
-		host, port, err := net.SplitHostPort(t.Address(i, defaultPort))
-		number, bound := strconv.ParseUint(port, 10, 16)
-		if err != nil || bound != nil || number == 0 || !addressable.MatchString(host) && net.ParseIP(host) == nil {
-			refuse("%q is not host or host:port", t.Hosts[i])
+	for i, host := range t.Hosts {
+		name, _, err := net.SplitHostPort(t.Address(i, defaultPort))
+		if err != nil || !addressable.MatchString(name) && net.ParseIP(name) == nil {
+			refuse("%q is not host or host:port", host)
 		}
 	}
 	if len(t.Hosts) == 0 && !t.Params.Has(paramTNSAdmin) {
 		refuse("the target names no host: write oracle://user@host:%s/service", defaultPort)
 	}
 	for name, values := range t.Params {
-		if reason := refusedParam(c, name, values); reason != "" {
+		if reason := checkParam(c, name, values); reason != "" {
 			refuse("parameter %s of the target: %s", name, reason)
 		}
 	}
-	if _, err := tlsMode(t); err != nil {
-		bad = append(bad, err)
-	}
-	return errors.Join(bad...)
+	_, err := tlsMode(t)
+	return errors.Join(append(bad, err)...)
 }
 
-// refusedParam tells why a parameter of the URL is not taken. Reasons never repeat values, which may be secrets.
-func refusedParam(c client, name string, values []string) string {
-	switch name {
-	case paramTNSAdmin, paramLibDir:
-		if !c.directPath {
-			return "only godror reads it, and this binary has " + c.name + ": see make build-godror"
-		}
-	case "password":
-		return "write the password behind the user, or give it as TERAPUSH_PASSWORD"
-	case "wallet_password":
-		return "use the wallet that needs none (cwallet.sso, auto-login)"
-	case "server":
-		return "name all hosts before the service: oracle://user@host1,host2/service"
-	}
+// checkParam returns why a parameter of the URL is refused. The reason never repeats the value, which may be secret.
+func checkParam(c client, name string, values []string) string {
 	switch {
-	case !slices.Contains(params(), name):
-		return "there is none of this name; there is: " + strings.Join(params(), ", ")
+	case !slices.Contains(params, name):
+		return "it is unknown; valid are " + strings.Join(params, ", ")
+	case !c.directPath && (name == paramTNSAdmin || name == paramLibDir):
+		return "only godror reads it, and this binary has " + c.name + ": see make build-godror"
 	case len(values) != 1 || values[0] == "":
-		return "it wants one value"
-	case strings.ContainsAny(values[0], "\"()\x00"): // folders end up in a connect descriptor, too
+		return "it takes one value"
+	case strings.ContainsAny(values[0], "\"()\x00"): // folders are written into a connect descriptor
 		return "quotation marks and parentheses cannot be part of it"
 	}
 	return ""
 }
 
-// tlsMode is what the flag says, else the URL. A wallet is for TLS. Oracle's listener speaks either TCP or TCPS on a
-// port, never both, so what nobody asks for cannot be tried: without a word in the URL it is TLSAuto.
+// tlsMode is the mode of --tls, else of the URL. A listener's port speaks either TCP or TCPS, so TLS cannot be tried: a
+// URL that says nothing is TLSAuto, which is TCP.
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
-	truth := func(name string, otherwise bool) (bool, error) {
-		text := t.Params.Get(name)
-		switch strings.ToLower(text) {
-		case "":
-			return otherwise, nil
-		case "enable", "enabled", "yes": // as other programs for Oracle write it
-			return true, nil
-		case "disable", "disabled", "no":
-			return false, nil
-		}
-		value, err := strconv.ParseBool(text)
-		if err != nil {
-			return false, fmt.Errorf("parameter %s of the target is neither true nor false", name)
-		}
-		return value, nil
-	}
 	wallet := t.Params.Get(paramWallet) != ""
-	on, err := truth(paramSSL, wallet)
-	if err != nil {
-		return "", err
-	}
-	verify, err := truth(paramSSLVerify, true)
+	on, wrong := strconv.ParseBool(cmp.Or(t.Params.Get(paramSSL), strconv.FormatBool(wallet)))
+	verified, alsoWrong := strconv.ParseBool(cmp.Or(t.Params.Get(paramSSLVerify), "true"))
 	switch {
-	case err != nil:
-		return "", err
+	case wrong != nil || alsoWrong != nil:
+		return "", fmt.Errorf("parameters %s and %s of the target are true or false", paramSSL, paramSSLVerify)
 	case wallet && (!on || t.TLS == loader.TLSOff):
 		return "", fmt.Errorf("parameter %s of the target is for TLS, which is switched off", paramWallet)
 	case t.TLS != loader.TLSAuto:
 		return t.TLS, nil
-	case on && verify:
+	case on && verified:
 		return loader.TLSVerify, nil
 	case on:
 		return loader.TLSRequire, nil
@@ -193,7 +140,12 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return loader.TLSAuto, nil
 }
 
-// checkVia refuses an object store where none is used, and a staged method without one.
+// encrypted reports whether a connection begins with TLS. A preference is TCP.
+func encrypted(mode loader.TLSMode) bool {
+	return mode == loader.TLSRequire || mode == loader.TLSVerify
+}
+
+// checkVia validates the object store.
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
@@ -203,66 +155,46 @@ func checkVia(t loader.Target, m loader.Method) error {
 	case t.Via == nil:
 		return fmt.Errorf("method %s needs an object store: --via s3://bucket/prefix", m.Name)
 	case strings.ContainsAny(t.Via.Database, "*?"):
-		return fmt.Errorf("prefix %q: DBMS_CLOUD would read * and ? as wildcards", t.Via.Database)
-	}
-	endpoint := t.Via.Params.Get("server_endpoint")
-	if endpoint == "" {
-		endpoint = t.Via.Params.Get("endpoint")
-	}
-	if strings.HasPrefix(endpoint, "http:") {
-		return fmt.Errorf("method %s: DBMS_CLOUD reads over https alone: add server_endpoint=https://… to --via", m.Name)
+		return fmt.Errorf("prefix %q: DBMS_CLOUD reads * and ? as wildcards", t.Via.Database)
+	case strings.HasPrefix(cmp.Or(t.Via.Params.Get("server_endpoint"), t.Via.Params.Get("endpoint")), "http:"):
+		return fmt.Errorf("method %s: DBMS_CLOUD reads over https only: add server_endpoint=https://… to --via", m.Name)
 	}
 	return objstore.Check(*t.Via)
 }
 
-// longest is the bytes of a name since 12.2; servers before that refuse more than 30 themselves.
-const longest = 128
+// maxNameBytes is the longest name since 12.2; older servers refuse more than 30 themselves.
+const maxNameBytes = 128
 
 func checkTable(table string) error {
-	switch {
-	case strings.Contains(table, ","):
-		return fmt.Errorf("table %q: a run loads one table; start one run per table", table)
-	case strings.Count(table, ".") > 1:
-		return fmt.Errorf("table %q: write it as table or schema.table", table)
-	case strings.ContainsAny(table, "\"\x00"):
-		return fmt.Errorf("table %q: Oracle allows no quotation marks in names", table)
-	case strings.Contains(table, "@"):
-		return fmt.Errorf("table %q: rows do not go through database links", table)
+	if strings.Count(table, ".") > 1 || strings.ContainsAny(table, `,"@`) {
+		return fmt.Errorf("table %q: write table or schema.table, without commas, quotation marks and database links", table)
 	}
-	return sqlload.CheckTable(sqlload.Bytes(longest), strings.Split(table, ".")...)
+	return sqlload.CheckTable(sqlload.Bytes(maxNameBytes), strings.Split(table, ".")...)
 }
 
-// parameter is what ALTER SESSION takes for a name, and bare what it takes as a value without quotes.
 var (
 	parameter = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_$#]*$`)
-	bare      = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_$#]*|-?[0-9]+(\.[0-9]+)?[KMGkmg]?)$`)
+	bareValue = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_$#]*|-?[0-9]+(\.[0-9]+)?[KMGkmg]?)$`)
 )
 
-func checkSettings(settings []loader.Setting, m loader.Method) error {
+func checkSettings(settings []loader.Setting) error {
 	for _, s := range settings {
 		if !parameter.MatchString(s.Name) {
 			return fmt.Errorf("--set %s: ALTER SESSION has no such parameter", s.Name)
 		}
-		switch name := strings.ToLower(s.Name); {
-		case name == "nls_calendar":
-			return fmt.Errorf("--set %s: dates are read back in the Gregorian calendar", s.Name)
-		case name == "isolation_level":
-			return fmt.Errorf("--set %s: a session has to see what was committed while it waited for a lock, so it is READ COMMITTED", s.Name)
-		case name == "container":
-			return fmt.Errorf("--set %s: the target's service names the pluggable database", s.Name)
-		case name == "current_schema" && m.Caps.Staged:
-			return fmt.Errorf("--set %s: DBMS_CLOUD makes its tables in the user's own schema: for method %s write --table schema.table", s.Name, m.Name)
+		if strings.EqualFold(s.Name, "isolation_level") {
+			return fmt.Errorf("--set %s: only READ COMMITTED sees what was committed while a session waited for a lock", s.Name)
 		}
 	}
 	return nil
 }
 
-// alterSession sets the variables of --set, one statement each: Oracle runs no two in one call.
+// alterSession sets the parameters of --set. Oracle runs one statement a call. Numbers and words are not quoted.
 func alterSession(settings []loader.Setting) []string {
 	var all []string
 	for _, s := range settings {
 		value := s.Value
-		if !bare.MatchString(value) {
+		if !bareValue.MatchString(value) {
 			value = sqlload.Literal(value)
 		}
 		all = append(all, fmt.Sprintf("ALTER SESSION SET %s = %s", s.Name, value))

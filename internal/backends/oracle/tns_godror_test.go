@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/fake/tns"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -25,7 +25,7 @@ func TestWithAndWithoutTheClientLibrary(t *testing.T) {
 	to, err := loader.ParseTarget("oracle://scott:" + password + "@" + l.Address() + "/NOPE")
 	require.NoError(t, err)
 	to.Table = "journal"
-	_, err = New().Open(t.Context(), to, loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS})
+	_, err = New().Open(t.Context(), to, loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS})
 	require.Error(t, err)
 	t.Log(err)
 

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/fake/tns"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -45,14 +45,14 @@ const password = "word-that-must-not-show"
 
 // refused opens a target that cannot be opened, and checks what holds for every such error: it says where, for which
 // service and as whom, and what to do next, nothing is in the table, and the password is nowhere.
-func refused(ctx context.Context, t *testing.T, trust network.Trust, hosts, rest string, says ...string) {
+func refused(ctx context.Context, t *testing.T, trust netio.Trust, hosts, rest string, says ...string) {
 	t.Helper()
 	to, err := loader.ParseTarget("oracle://scott:" + password + "@" + hosts + "/" + rest)
 	require.NoError(t, err)
 	to.Table = "journal"
 	var log strings.Builder
 	_, err = New().Open(ctx, to, loader.Deps{
-		Dial: new(network.Dialer).DialContext, TLS: trust.TLS, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Dial: new(netio.Dialer).DialContext, TLS: trust.TLS, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	require.Error(t, err)
 	for host := range strings.SplitSeq(hosts, ",") {
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := listen(t, c.answer)
-			refused(t.Context(), t, network.Trust{}, l.Address(), c.rest, c.says...)
+			refused(t.Context(), t, netio.Trust{}, l.Address(), c.rest, c.says...)
 			require.Len(t, l.Connects(), 1, "asked once")
 			if sid, found := strings.CutPrefix(c.rest, "?sid="); found {
 				require.Contains(t, l.Connects()[0], "(SID="+sid+")")
@@ -114,15 +114,15 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestNobodyThere(t *testing.T) {
-	refused(t.Context(), t, network.Trust{}, nobody(t), "FREEPDB1", "connection refused", `service "FREEPDB1"`)
-	refused(t.Context(), t, network.Trust{}, "no-such-host.invalid:1521", "FREEPDB1", "no such host", "check the host's name")
+	refused(t.Context(), t, netio.Trust{}, nobody(t), "FREEPDB1", "connection refused", `service "FREEPDB1"`)
+	refused(t.Context(), t, netio.Trust{}, "no-such-host.invalid:1521", "FREEPDB1", "no such host", "check the host's name")
 }
 
 // Hosts are taken in turn until one answers; when none does, each is told of.
 func TestSeveralHosts(t *testing.T) {
 	last := listen(t, tns.Refuse(12514))
 	busy := listen(t, tns.Refuse(12516))
-	refused(t.Context(), t, network.Trust{}, nobody(t)+","+busy.Address()+","+last.Address(), "NOPE",
+	refused(t.Context(), t, netio.Trust{}, nobody(t)+","+busy.Address()+","+last.Address(), "NOPE",
 		"connection refused", "ORA-12516", "ORA-12514")
 	require.Len(t, busy.Connects(), 1)
 	require.Len(t, last.Connects(), 1)
@@ -134,7 +134,7 @@ func TestRedirect(t *testing.T) {
 	host, port, err := net.SplitHostPort(other.Address())
 	require.NoError(t, err)
 	l := listen(t, tns.Redirect(host, port))
-	refused(t.Context(), t, network.Trust{}, l.Address(), "s", "ORA-12514")
+	refused(t.Context(), t, netio.Trust{}, l.Address(), "s", "ORA-12514")
 	require.Len(t, other.Connects(), 1)
 }
 
@@ -151,7 +151,7 @@ func TestHangs(t *testing.T) {
 			to, err := loader.ParseTarget("oracle://scott:" + password + "@" + l.Address() + "/s")
 			require.NoError(t, err)
 			to.Table = "journal"
-			_, err = New().Open(ctx, to, loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS})
+			_, err = New().Open(ctx, to, loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS})
 			require.ErrorIs(t, err, context.Canceled)
 			require.Contains(t, err.Error(), l.Address())
 			require.NotContains(t, err.Error(), password)
@@ -171,25 +171,25 @@ func TestTLS(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Address())
 	require.NoError(t, err)
 
-	refused(t.Context(), t, network.Trust{}, l.Address(), "s?ssl=true", "certificate", "--tls-ca")
-	refused(t.Context(), t, network.Trust{CAFile: ca}, "localhost:"+port, "s?ssl=true", "certificate", "localhost", "--tls-server-name")
+	refused(t.Context(), t, netio.Trust{}, l.Address(), "s?ssl=true", "certificate", "--tls-ca")
+	refused(t.Context(), t, netio.Trust{CAFile: ca}, "localhost:"+port, "s?ssl=true", "certificate", "localhost", "--tls-server-name")
 	require.Empty(t, l.Connects(), "nobody has said a word to a server that is not trusted")
 
-	refused(t.Context(), t, network.Trust{CAFile: ca}, l.Address(), "s?ssl=true", "ORA-12514")
-	refused(t.Context(), t, network.Trust{CAFile: ca, ServerName: "example.com"}, "localhost:"+port, "s?ssl=true", "ORA-12514")
-	refused(t.Context(), t, network.Trust{CAFile: ca, ServerName: "example.org"}, l.Address(), "s?ssl=true", "certificate", "example.org")
-	refused(t.Context(), t, network.Trust{}, "localhost:"+port, "s?ssl=true&ssl_verify=false", "ORA-12514")
+	refused(t.Context(), t, netio.Trust{CAFile: ca}, l.Address(), "s?ssl=true", "ORA-12514")
+	refused(t.Context(), t, netio.Trust{CAFile: ca, ServerName: "example.com"}, "localhost:"+port, "s?ssl=true", "ORA-12514")
+	refused(t.Context(), t, netio.Trust{CAFile: ca, ServerName: "example.org"}, l.Address(), "s?ssl=true", "certificate", "example.org")
+	refused(t.Context(), t, netio.Trust{}, "localhost:"+port, "s?ssl=true&ssl_verify=false", "ORA-12514")
 	require.Len(t, l.Connects(), 3)
 
 	plain := listen(t, tns.Refuse(12514))
-	refused(t.Context(), t, network.Trust{}, plain.Address(), "s?ssl=true", "")
+	refused(t.Context(), t, netio.Trust{}, plain.Address(), "s?ssl=true", "")
 	require.Empty(t, plain.Connects())
-	refused(t.Context(), t, network.Trust{}, l.Address(), "s", "")
+	refused(t.Context(), t, netio.Trust{}, l.Address(), "s", "")
 	require.Len(t, l.Connects(), 3)
 }
 
 func TestWalletThatIsNotThere(t *testing.T) {
 	l := listen(t, tns.Refuse(12514))
-	refused(t.Context(), t, network.Trust{}, l.Address(), "s?wallet="+t.TempDir(), "cwallet.sso")
+	refused(t.Context(), t, netio.Trust{}, l.Address(), "s?wallet="+t.TempDir(), "cwallet.sso")
 	require.Empty(t, l.Connects())
 }

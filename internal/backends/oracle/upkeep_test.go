@@ -298,7 +298,7 @@ func TestCommitWithoutCredentials(t *testing.T) {
 	}
 }
 
-// A session that says goodbye is done with its work, and what it has not committed the server commits: so the link rolls
+// A session that says logoff is done with its work, and what it has not committed the server commits: so the link rolls
 // back first, and where it cannot the connection ends without a word.
 func TestGoodbyeCommitsNothing(t *testing.T) {
 	for _, native := range []bool{false, true} {

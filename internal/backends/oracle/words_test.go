@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,7 +40,7 @@ func reading() client {
 			}
 			return ""
 		},
-		array: times, moment: timeOf,
+		timeBinds: bindTimes(func(t time.Time) time.Time { return t }),
 	}
 }
 
@@ -60,11 +61,11 @@ func TestInnerErrors(t *testing.T) {
 			n, err := strconv.Atoi(text[4:9])
 			return n, text, err == nil
 		}}
-		number, ok := numberOf(c.said(io.EOF))
+		number, ok := errorNumber(c.serverError(io.EOF))
 		assert.True(t, ok)
 		assert.Equal(t, want, number, text)
 	}
-	assert.Equal(t, "ORA-20000: a; b", words("ORA-20000: a\nORA-06512: at U.T, line 3\n  b\nHelp: https://docs.oracle.com/error-help/db/ora-20000/\n"))
+	assert.Equal(t, "ORA-20000: a; b", oneLine("ORA-20000: a\nORA-06512: at U.T, line 3\n  b\nHelp: https://docs.oracle.com/error-help/db/ora-20000/\n"))
 }
 
 // Of a commit, most errors leave open what came of it.
@@ -79,25 +80,25 @@ func TestRolledBack(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	c := reading()
-	err := failed("load", c.said(oraError(1653)))
+	err := failed("load", c.serverError(oraError(1653)))
 	require.EqualError(t, err, "load: ORA-01653: the server's words (make room, then resume the run: enlarge the tablespace or the user's quota)")
 	var known *loader.Error
 	require.ErrorAs(t, err, &known)
 	assert.Equal(t, loader.Unknown, known.Applied, "it might have been a commit")
 	var cause oraError
 	assert.ErrorAs(t, err, &cause, "the cause is kept")
-	assert.Equal(t, err, c.said(failed("again", err)), "again it changes nothing")
+	assert.Equal(t, err, c.serverError(failed("again", err)), "again it changes nothing")
 
-	kept := &loader.Error{Op: "lock", Applied: loader.No, Err: c.said(oraError(54)), Hint: "wait"}
+	kept := &loader.Error{Op: "lock", Applied: loader.No, Err: c.serverError(oraError(54)), Hint: "wait"}
 	assert.EqualError(t, failed("load", kept), "lock: ORA-00054: the server's words (wait)")
 	assert.NoError(t, failed("load", nil))
-	assert.NoError(t, c.said(nil))
+	assert.NoError(t, c.serverError(nil))
 }
 
 // The library's words are no server's.
 func TestNoNumber(t *testing.T) {
 	cause := errors.New("ORA-00000: DPI-1047: Cannot locate a 64-bit Oracle Client library")
-	err := failed("connect", reading().said(fmt.Errorf("dpi: %w", cause)))
+	err := failed("connect", reading().serverError(fmt.Errorf("dpi: %w", cause)))
 	require.EqualError(t, err, "connect: dpi: DPI-1047: Cannot locate a 64-bit Oracle Client library")
 	assert.ErrorIs(t, err, cause)
 }

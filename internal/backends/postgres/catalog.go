@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,34 +15,32 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// catalog asks the server's catalog about the target table.
+// catalog implements sqlload.Catalog and sqlload.Claims.
 type catalog struct{ *opened }
 
-// traits are what Fits wants to know of a relation beside its columns.
+// The traits of a relation.
 const (
 	traitPersistence = iota // p(ermanent), u(nlogged) or t(emporary)
 	traitMayInsert          // t or f
 )
 
-// Plan implements sqlload.Catalog.
+// Plan implements sqlload.Catalog. The target's table is schema.name, or a name alone.
 func (l catalog) Plan(p loader.Preparation) sqlload.Statements {
-	name := l.tableName(p.Schema)
-	s := plannedStatements(name, p.Schema, l.flavour, l.options.unlogged)
+	d, name := l.flavour.dialect(), cmp.Or(l.target.Table, p.Schema.Dataset)
+	schema, _, ok := strings.Cut(name, ".")
+	if !ok {
+		schema = ""
+	}
+	s := sqlload.Statements{
+		Dialect: d, Schema: p.Schema, Table: d.Identifier(name), Claims: claimsTable(schema, l.options.unlogged),
+	}
 	if l.flavour != redshift {
-		s.OtherClaims = claimsTable(schemaOf(name), !l.options.unlogged)
+		s.OtherClaims = claimsTable(schema, !l.options.unlogged)
 	}
 	return s
 }
 
-// tableName is the table as the target gives it: schema.name, or a name alone.
-func (l *opened) tableName(s rows.Schema) string {
-	if l.target.Table == "" {
-		return s.Dataset
-	}
-	return l.target.Table
-}
-
-// statements are those about the table that Prepare has settled, or is about to.
+// statements returns those about a planned or prepared table.
 func (l *opened) statements(s *sqlload.State) statements {
 	st := statements{
 		Statements: s.Statements, method: l.method, options: l.options, flavour: l.flavour,
@@ -56,15 +55,17 @@ func (l *opened) statements(s *sqlload.State) statements {
 
 // Locate implements sqlload.Catalog. DROP changes the first part of the identity, and TRUNCATE the second.
 func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (*sqlload.Relation, error) {
-	query := "SELECT c.oid, c.relfilenode, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
-		"c.relpersistence, has_table_privilege(c.oid, 'INSERT') " +
+	about := func(fileNode, persistence string) string {
+		return "SELECT c.oid, " + fileNode + ", n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), " +
+			persistence + ", has_table_privilege(c.oid, 'INSERT') "
+	}
+	query := about("c.relfilenode", "c.relpersistence") +
 		"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(" + sqlload.Literal(s.Table) + ")"
-	if l.flavour == redshift { // what the catalog calls file node is none
+	if l.flavour == redshift { // relfilenode means nothing there
 		if s.Want.PrimaryKey {
-			return nil, refuse("leave --primary-key away", "a primary key was asked for, and Redshift enforces none")
+			return nil, refuse("omit --primary-key", "a primary key was asked for, and Redshift enforces none")
 		}
-		query = "SELECT c.oid, 0, n.nspname, c.relname, c.relkind, obj_description(c.oid, 'pg_class'), 'p', " +
-			"has_table_privilege(c.oid, 'INSERT') " + fromCatalog(s.Table)
+		query = about("0", "'p'") + fromCatalog(s.Table)
 	}
 	found, err := sqlload.Rows(ctx, c, query)
 	if err != nil || len(found) == 0 {
@@ -73,9 +74,9 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 	row := found[0]
 	r := &sqlload.Relation{
 		ID: row[0], Identity: row[0] + "/" + row[1], Schema: row[2], Name: row[3], Comment: row[5], Traits: row[6:],
-		Table:  qualified(row[2], row[3]),
-		Claims: claimsTable(row[2], row[6] == "u"),
-		Next:   claimsTable(row[2], l.options.unlogged),
+		Table:      qualified(row[2], row[3]),
+		Claims:     claimsTable(row[2], row[6] == "u"),
+		NextClaims: claimsTable(row[2], l.options.unlogged),
 	}
 	if l.flavour == redshift {
 		r.Identity = r.ID
@@ -89,7 +90,7 @@ func (l catalog) Locate(ctx context.Context, c sqlload.Conn, s *sqlload.State) (
 // Columns implements sqlload.Catalog.
 func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, r *sqlload.Relation) ([]sqlload.Column, error) {
 	identity := " OR attidentity <> ''"
-	if l.flavour == redshift { // where an identity is a default
+	if l.flavour == redshift { // an identity is a default there
 		identity = ""
 	}
 	found, err := sqlload.Rows(ctx, c, "SELECT attname, format_type(atttypid, NULL), format_type(atttypid, atttypmod), "+
@@ -105,14 +106,14 @@ func (l catalog) Columns(ctx context.Context, c sqlload.Conn, _ *sqlload.State, 
 	return columns, err
 }
 
-// takes reports whether a column takes values of ours in every format, and as they are: binary COPY converts nothing. bare
-// is its type, full the same with length or precision.
+// takes reports whether a column takes the dataset's values unchanged in every format: binary COPY converts nothing.
+// bare is its type, full the same with length or precision.
 func (f flavour) takes(bare, full string, want rows.Column) bool {
 	ours := f.columnType(want)
 	switch {
-	case want.Type == rows.Decimal: // numeric of another scale would round, or be read back otherwise
+	case want.Type == rows.Decimal: // another scale would round, or be read back differently
 		return full == ours
-	case want.Type == rows.Timestamp: // one of fewer digits would round
+	case want.Type == rows.Timestamp: // fewer digits would round
 		return full == ours || full == "timestamp(6) without time zone"
 	case f == redshift && want.Type.Variable():
 		var have int
@@ -128,17 +129,17 @@ func (l catalog) Fits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *
 	persistence := r.Traits[traitPersistence]
 	switch {
 	case persistence == "t":
-		return refuse("choose another --table", "it is temporary: each session has its own")
+		return refuse("choose another --table", "it is temporary: each session has one of its own")
 	case r.Traits[traitMayInsert] != "t":
 		return refuse(fmt.Sprintf("GRANT SELECT, INSERT ON %s TO %s", r.Table, grantee(c)), "this user may not insert")
 	case l.options.unlogged && persistence != "u":
-		return refuse("leave the option away, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
+		return refuse("omit the option, or use --create recreate", "it is logged, but option %s was given", optionUnlogged)
 	}
 	return l.keyFits(ctx, c, s, r)
 }
 
-// keyFits checks the primary key where one was asked for. Finding a batch's rows by their keys rests on it, and on there
-// being no second index, which YugabyteDB updates in transactions of its own.
+// keyFits checks the primary key where one is needed. Finding a batch's rows by their keys needs it, and no second
+// index: YugabyteDB updates that in transactions of its own.
 func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, r *sqlload.Relation) error {
 	ranged := s.Want.Contract.Dedup == loader.DedupRange
 	if !ranged && !s.Want.PrimaryKey {
@@ -158,10 +159,10 @@ func (l catalog) keyFits(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	keyed := slices.ContainsFunc(indexes, func(row []string) bool { return row[0] == "t" && row[1] == key })
 	switch {
 	case ranged && (!keyed || len(indexes) > 1):
-		return refuse("make it so, or leave the option away",
+		return refuse("change the table, or omit the option",
 			"option %s needs a table whose only index is %s", optionRowsPerTransaction, l.statements(s).primary())
 	case !keyed:
-		return refuse("add it, or use --create recreate", "a primary key was asked for, and its is not (%s)", key)
+		return refuse("add it, or use --create recreate", "a primary key was asked for, and the table's is not (%s)", key)
 	}
 	return nil
 }
@@ -176,13 +177,13 @@ func (l catalog) Create(_ context.Context, _ sqlload.Conn, s *sqlload.State) ([]
 	return []string{st.createTable(), st.markTable()}, nil
 }
 
-// Exists implements sqlload.Catalog: table or type exist, or, with IF NOT EXISTS in two sessions at once, the catalog's own
-// unique key says so.
+// Exists implements sqlload.Catalog: the table or its type exists. With IF NOT EXISTS in two sessions at once it is the
+// catalog's own unique key that fails.
 func (catalog) Exists(err error) bool {
 	return is(err, "42P07") || is(err, "42710") || is(err, "23505")
 }
 
-// Grant implements sqlload.Catalog. Where a table that is to be made has no schema, search_path says which it would be.
+// Grant implements sqlload.Catalog. A table without a schema would be made in the first one of search_path.
 func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table string) string {
 	if !strings.HasPrefix(privileges, "CREATE") {
 		return fmt.Sprintf("GRANT %s ON %s TO %s", privileges, table, grantee(c))
@@ -196,12 +197,12 @@ func (catalog) Grant(ctx context.Context, c sqlload.Conn, privileges, table stri
 	return fmt.Sprintf("GRANT CREATE ON SCHEMA %s TO %s", qualified("", schema), grantee(c))
 }
 
-// grantee is the user of a connection as GRANT wants it: CURRENT_USER would be whoever grants.
+// grantee returns the connection's user as GRANT takes it: CURRENT_USER would be the one who grants.
 func grantee(c sqlload.Conn) string {
 	return qualified("", c.(conn).ParameterStatus("session_authorization"))
 }
 
-// Stored implements sqlload.Catalog: the heap with TOAST and indexes.
+// Stored implements sqlload.Catalog. The size includes TOAST and indexes.
 func (l catalog) Stored(s *sqlload.State) []string {
 	if l.flavour == redshift {
 		return []string{selectRedshiftSize(s.Table)}
@@ -209,7 +210,8 @@ func (l catalog) Stored(s *sqlload.State) []string {
 	return []string{"SELECT pg_total_relation_size(" + sqlload.Literal(s.Table) + ")"}
 }
 
+// is reports whether err has the SQLSTATE.
 func is(err error, code string) bool {
-	said := (*pgconn.PgError)(nil)
-	return errors.As(err, &said) && said.Code == code
+	server := (*pgconn.PgError)(nil)
+	return errors.As(err, &server) && server.Code == code
 }

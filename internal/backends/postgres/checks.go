@@ -2,9 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -12,138 +12,137 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// doctor looks at one server for one push.
-type doctor struct {
+// checker checks one server for one push.
+type checker struct {
 	*opened
 	intent   loader.Intent
-	conn     *pgconn.PgConn
-	at       endpoint
+	pid      uint32 // of the connection, as the client knows it
+	endpoint endpoint
 	facts    facts
 	settings map[string]setting
-	of       *sqlload.Checked // the table
+	aurora   bool
+	table    *sqlload.TableCheck
 }
 
-// CheckServer implements loader.Checker. Of several hosts the first that answers stands for all.
+// CheckServer implements loader.Checker. It checks the first host that answers.
 func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []loader.Finding, err error) {
-	err = l.somewhere(ctx, func(c *pgconn.PgConn, at endpoint) error {
-		d := &doctor{opened: l, intent: i, conn: c, at: at}
-		if err := d.look(ctx); err != nil {
-			findings = []loader.Finding{{Check: "server", Grade: loader.GradeUnknown, Found: "the server does not say: " + err.Error(), Fix: d.monitor(err)}}
-			return d.gone(ctx)
-		}
+	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
+		d := &checker{opened: l, intent: i, pid: c.PID(), endpoint: e}
 		ask := func(checks []sqlload.Check) error {
-			found, err := l.Ask(ctx, conn{c}, checks, d.monitor)
-			findings = append(findings, found...)
+			answers, err := l.Ask(ctx, conn{c}, checks, d.monitor)
+			findings = append(findings, answers...)
 			return err
 		}
-		if err := ask(d.session()); err != nil {
+		if err := ask(d.factChecks()); err != nil || d.facts.user == "" {
 			return err
 		}
-		if d.of, err = l.Check(ctx, conn{c}, i); d.of != nil {
-			findings = append(findings, d.of.Findings...)
+		if err := ask(d.sessionChecks()); err != nil {
+			return err
 		}
+		d.table, err = l.Check(ctx, conn{c}, i)
+		findings = append(findings, d.table.Findings...)
 		if err != nil {
 			return err
 		}
-		return ask(slices.Concat(d.creation(), d.table(), d.log()))
+		return ask(slices.Concat(d.createChecks(), d.tableChecks(), d.logChecks()))
 	})
 	return findings, err
 }
 
-// gone is the error of a doctor who can ask no more, nil while there is a connection.
-func (d *doctor) gone(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if d.conn.IsClosed() {
-		return errDead()
-	}
-	return nil
-}
-
-// monitor is the fix of a question that the server does not answer: what monitoring views hide, pg_monitor shows.
-func (d *doctor) monitor(err error) string {
+// monitor is the fix of an unanswered question: pg_monitor may read all monitoring views.
+func (d *checker) monitor(err error) string {
 	if is(err, "42501") {
 		return "GRANT pg_monitor TO " + d.user()
 	}
 	return ""
 }
 
-// facts are what the first look finds.
+// facts describe session, user and connections.
 type facts struct {
-	user, session, database string
-	schema                  string // the first of search_path that exists
-	standby                 bool
-	pid                     string
-	super                   bool
-	roleLimit, baseLimit    int // connections; −1: no limit
-	open, ofRole, ofBase    int // connections, this one included
+	user, sessionUser, database string
+	schema                      string // the first of search_path that exists
+	standby, superuser          bool
+	pid                         string // of the connection, as the server knows it
+	roleLimit, databaseLimit    int    // of connections; -1: none
+	total, ofRole, ofDatabase   int    // connections, without this one
 }
 
-// setting is a row of pg_settings.
-type setting struct{ value, unit, source string }
+// setting is a row of pg_settings. The amount is in bytes or nanoseconds where the setting has a unit.
+type setting struct {
+	text   string
+	amount int64
+	source string
+}
 
-// looked are the settings that a check reads. A name that the version does not know is not there.
-var looked = [...]string{
+var units = map[string]int64{
+	"": 1, "B": 1, "kB": 1 << 10, "8kB": 8 << 10, "MB": 1 << 20, "16MB": 16 << 20, "ms": 1e6, "s": 1e9, "min": 60e9,
+}
+
+// settingNames are the settings that checks read, of all versions.
+var settingNames = [...]string{
 	"max_connections", "superuser_reserved_connections", "reserved_connections", "rds.rds_superuser_reserved_connections",
-	"transaction_read_only", "statement_timeout", "transaction_timeout", "idle_session_timeout",
-	"max_wal_size", "checkpoint_timeout", "checkpoint_completion_target", "fsync", "full_page_writes", "synchronous_commit",
-	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "yb_default_copy_from_rows_per_transaction", "rds.extensions",
+	"transaction_read_only", "statement_timeout", "transaction_timeout", "idle_session_timeout", "max_wal_size",
+	"checkpoint_completion_target", "fsync", "full_page_writes", "synchronous_commit",
+	"synchronous_standby_names", "archive_mode", "max_slot_wal_keep_size", "yb_default_copy_from_rows_per_transaction",
+	"rds.extensions",
 }
 
-// look reads the settings as they hold for this session, and whose session it is.
-func (d *doctor) look(ctx context.Context) error {
-	unit := "COALESCE(unit, '')"
-	if d.flavour == redshift {
-		unit = "''" // it comes from a PostgreSQL of before there were units
+// factChecks read what all other checks depend on. Settings are read as they hold for this session; the timeout among
+// them must not end the checks.
+func (d *checker) factChecks() []sqlload.Check {
+	unit, reset := "COALESCE(unit, '')", "SET statement_timeout = 0; "
+	if d.flavour == redshift { // a fork of PostgreSQL 8.0, which has no column for the unit
+		unit, reset = "'ms'", ""
 	}
-	found, err := rowsOf(ctx, d.conn, "SELECT name, setting, "+unit+", source FROM pg_settings WHERE name IN ("+sqlload.Literals(looked[:])+
-		") OR name LIKE 'apg\\_%' OR name LIKE 'aurora%'")
-	if err != nil {
-		return err
-	}
-	d.settings = make(map[string]setting)
-	for _, row := range found {
-		d.settings[row[0]] = setting{row[1], row[2], row[3]}
-	}
-	if d.flavour == redshift {
-		found, err = rowsOf(ctx, d.conn, "SELECT current_user, current_user, current_database(), COALESCE(current_schema(), '')")
-		if err == nil {
-			d.facts = facts{user: found[0][0], session: found[0][1], database: found[0][2], schema: found[0][3]}
-		}
-		return err
-	}
-	// A row of pg_stat_activity shows everybody its database and user, and only its own user the rest.
-	const counted = "(SELECT count(*) FROM pg_stat_activity a WHERE a.datid IS NOT NULL AND " +
+	// pg_stat_activity shows everybody the database and user of all sessions, and the rest of one's own only.
+	const count = "(SELECT count(*) FROM pg_stat_activity a WHERE a.datid IS NOT NULL AND " +
 		"COALESCE(a.backend_type, 'client backend') = 'client backend'"
-	// What is found out from here on is not to be ended by the timeout that was just read.
-	found, err = rowsOf(ctx, d.conn, "SET statement_timeout = 0; SELECT current_user, session_user, d.datname, COALESCE(current_schema(), ''), pg_is_in_recovery(), "+
-		"pg_backend_pid(), r.rolsuper, r.rolconnlimit, d.datconnlimit, "+
-		counted+"), "+counted+" AND a.usesysid = r.oid), "+counted+" AND a.datid = d.oid) "+
-		"FROM pg_roles r, pg_database d WHERE r.rolname = session_user AND d.datname = current_database()")
-	if err != nil {
-		return err
+	facts := "SELECT current_user, session_user, d.datname, COALESCE(current_schema(), ''), pg_is_in_recovery(), " +
+		"pg_backend_pid(), r.rolsuper, r.rolconnlimit, d.datconnlimit, " +
+		count + "), " + count + " AND a.usesysid = r.oid), " + count + " AND a.datid = d.oid) " +
+		"FROM pg_roles r, pg_database d WHERE r.rolname = session_user AND d.datname = current_database()"
+	if d.flavour == redshift {
+		facts = "SELECT current_user, current_user, current_database(), COALESCE(current_schema(), '')"
 	}
-	if len(found) == 0 {
-		return errors.New("pg_roles does not list this user")
+	return []sqlload.Check{
+		{
+			Name: "server", Judge: d.readSettings,
+			Ask: "SELECT name, setting, " + unit + ", source FROM pg_settings WHERE name IN (" + sqlload.Literals(settingNames[:]) +
+				") OR name LIKE 'apg\\_%' OR name LIKE 'aurora%'",
+		},
+		{Name: "server", Ask: reset + facts, Judge: d.readFacts},
 	}
-	row, numbers := found[0], make([]int, 5)
-	for i := range numbers {
-		if numbers[i], err = strconv.Atoi(row[7+i]); err != nil {
-			return err
+}
+
+func (d *checker) readSettings(values []string) (none loader.Finding) {
+	d.settings = make(map[string]setting)
+	for row := range slices.Chunk(values, 4) {
+		n, _ := strconv.ParseInt(row[1], 10, 64)
+		d.settings[row[0]] = setting{text: row[1], amount: n * units[row[2]], source: row[3]}
+		d.aurora = d.aurora || strings.HasPrefix(row[0], "apg_") || strings.HasPrefix(row[0], "aurora")
+	}
+	return none
+}
+
+func (d *checker) readFacts(row []string) (f loader.Finding) {
+	switch len(row) {
+	case 4: // Redshift
+		d.facts = facts{user: row[0], sessionUser: row[1], database: row[2], schema: row[3]}
+	case 12:
+		number := func(i int) int { n, _ := strconv.Atoi(row[i]); return n }
+		d.facts = facts{
+			user: row[0], sessionUser: row[1], database: row[2], schema: row[3],
+			standby: row[4] == "t", pid: row[5], superuser: row[6] == "t", roleLimit: number(7), databaseLimit: number(8),
+			total: number(9) - 1, ofRole: number(10) - 1, ofDatabase: number(11) - 1,
 		}
+	default:
+		return loader.Finding{Grade: loader.GradeUnknown, Found: "pg_roles does not list this user"}
 	}
-	d.facts = facts{
-		user: row[0], session: row[1], database: row[2], schema: row[3], standby: row[4] == "t", pid: row[5], super: row[6] == "t",
-		roleLimit: numbers[0], baseLimit: numbers[1], open: numbers[2], ofRole: numbers[3], ofBase: numbers[4],
-	}
-	return nil
+	return f
 }
 
-func (d *doctor) user() string { return qualified("", d.facts.user) }
+// user returns the user as GRANT takes it.
+func (d *checker) user() string { return qualified("", d.facts.user) }
 
-// number is a setting without a unit, 0 where there is none.
-func (d *doctor) number(name string) int {
-	n, _ := strconv.Atoi(d.settings[name].value)
-	return n
-}
+func (d *checker) text(name string) string  { return d.settings[name].text }
+func (d *checker) amount(name string) int64 { return d.settings[name].amount }

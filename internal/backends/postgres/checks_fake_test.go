@@ -119,11 +119,11 @@ func TestExamineScripted(t *testing.T) {
 		"nothing": {broken: func(*examined) {}},
 		"a standby": {
 			broken: func(x *examined) { x.standby, x.hidden = "t", "pg_current_wal_lsn" },
-			check:  "server", grade: loader.GradeFail, found: "is a standby, which takes no rows", fix: "name the primary",
+			check:  "server", grade: loader.GradeFail, found: "is a standby and takes no rows", fix: "name the primary",
 		},
 		"a pooler": {
 			broken: func(x *examined) { x.pid = "4711" },
-			check:  "pooler", grade: loader.GradeWarn, found: "given number 1, and the server knows it as 4711", fix: "default_pool_size of at least 6",
+			check:  "pooler", grade: loader.GradeWarn, found: "calls this connection 1, the server 4711", fix: "default_pool_size of at least 6",
 		},
 		"torn pages": {
 			broken: func(x *examined) { x.settings["full_page_writes"] = [2]string{"off", ""} },
@@ -139,7 +139,7 @@ func TestExamineScripted(t *testing.T) {
 			broken: func(x *examined) {
 				x.settings["rds.extensions"], x.settings["max_wal_size"] = [2]string{"", ""}, [2]string{"256", "MB"}
 			},
-			check: "checkpoints", grade: loader.GradeWarn, found: "about every 135 MiB of log, and this run is 1.0 GiB: 7 of them", fix: "set max_wal_size to '4GB' in the parameter group",
+			check: "checkpoints", grade: loader.GradeWarn, found: "about every 135 MiB of log, 7 for 1.0 GiB of rows", fix: "set max_wal_size to '4GB' in the parameter group",
 		},
 		"archiving fails": {
 			broken: func(x *examined) { x.replication[4] = "t" },
@@ -150,7 +150,7 @@ func TestExamineScripted(t *testing.T) {
 				x.replication[2], x.replication[3] = "one, two", "1048576"
 				x.settings["max_slot_wal_keep_size"] = [2]string{"1024", "MB"}
 			},
-			check: "replication", grade: loader.GradeWarn, found: "slot one, two, for which the server keeps its log, 1.0 MiB by now and up to 1.0 GiB", fix: "pg_drop_replication_slot('one')",
+			check: "replication", grade: loader.GradeWarn, found: "slot one, two, for which the server keeps its log: 1.0 MiB so far, up to 1.0 GiB", fix: "pg_drop_replication_slot('one')",
 		},
 		"a standby that is there": {
 			broken: func(x *examined) {
@@ -162,15 +162,17 @@ func TestExamineScripted(t *testing.T) {
 			broken: func(x *examined) {
 				x.settings["synchronous_standby_names"], x.replication[1] = [2]string{"far", ""}, "1"
 			},
-			check: "replication", grade: loader.GradeUnknown, found: "hidden from this user", fix: `GRANT pg_monitor TO "u"`,
+			check: "replication", grade: loader.GradeUnknown, found: "this user may not see", fix: `GRANT pg_monitor TO "u"`,
 		},
 		"views that nobody may see": {
 			broken: func(x *examined) { x.hidden = "pg_stat_replication" },
 			check:  "replication", grade: loader.GradeUnknown, found: "permission denied", fix: `GRANT pg_monitor TO "u"`,
 		},
 		"transactions that are ended": {
-			broken: func(x *examined) { x.settings["transaction_timeout"] = [2]string{"8000", "ms"} },
-			check:  "timeouts", grade: loader.GradeWarn, found: "transaction_timeout is 8s here, and ends loads that take longer: each session would have to load 2.0 MiB/s", fix: "--set transaction_timeout=0",
+			broken: func(x *examined) {
+				x.settings["statement_timeout"], x.settings["transaction_timeout"] = [2]string{"9000", "ms"}, [2]string{"8000", "ms"}
+			},
+			check: "timeouts", grade: loader.GradeWarn, found: "transaction_timeout is 8s and ends longer loads: each session would have to load 2.0 MiB/s", fix: "--set transaction_timeout=0",
 		},
 		"connections kept for others": {
 			broken: func(x *examined) { x.settings["reserved_connections"] = [2]string{"91", ""} },
@@ -248,7 +250,7 @@ func TestExamineYugabyte(t *testing.T) {
 // Redshift is asked nothing that it does not know.
 func TestExamineRedshift(t *testing.T) {
 	x, r := healthy(), newCloud(t, redshiftVersion)
-	x.settings = map[string][2]string{"statement_timeout": {"1000", ""}}
+	x.settings = map[string][2]string{"statement_timeout": {"1000", "ms"}}
 	x.before(r.fake, r.answer)
 	i := intent(t)
 	i.Schema, i.Contract, i.BatchBytes = people(), contract("s3-copy", batch.CSV), 1<<20

@@ -20,32 +20,32 @@ func (l catalog) CheckClaims(ctx context.Context, c sqlload.Conn, s *sqlload.Sta
 		return false, err
 	}
 	may, persistence, keyed := found[0][0], found[0][1], found[0][2]
-	const another = "drop it if no run needs it any more, and the next one makes it anew"
+	const drop = "drop it if no run needs it any more: the next run makes it again"
 	switch {
 	case may != "t":
 		return true, refuse(l.Grant(ctx, c, "SELECT, INSERT, DELETE", s.Claims)+", or do without exactly once: --delivery at-least-once",
 			"this user may not use the claim table %s", s.Claims)
 	case persistence != durability(st.unlogged):
-		return true, refuse(another, "the claim table %s is %s and the table %s %s: a crash would empty one of them alone",
+		return true, refuse(drop, "the claim table %s is %s and the table %s %s: a crash would empty only one of them",
 			s.Claims, persistence, s.Table, durability(st.unlogged))
 	case keyed != "t":
-		return true, refuse("ALTER TABLE "+s.Claims+" ADD PRIMARY KEY (run, batch), or "+another,
+		return true, refuse("ALTER TABLE "+s.Claims+" ADD PRIMARY KEY (run, batch), or "+drop,
 			"the claim table %s has no unique key on exactly (run, batch): a batch could be claimed twice", s.Claims)
 	}
 	return true, nil
 }
 
-// reserveTries bounds how often a reservation is tried again because another run's came in between.
-const reserveTries = 20
+// reserveAttempts bounds the attempts at a reservation that another run's interrupts.
+const reserveAttempts = 20
 
-// InTurn implements sqlload.Claims by a serializable transaction: of two that overlap one fails and looks again. An advisory
-// lock would do as well, but YugabyteDB before 2025.1 has none.
-func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
+// Serialize implements sqlload.Claims by a serializable transaction: of two that overlap one fails and is retried. An
+// advisory lock would do, but YugabyteDB before 2025.1 has none.
+func (l catalog) Serialize(ctx context.Context, c sqlload.Conn, s *sqlload.State, reserve func() error) (err error) {
 	begin := "BEGIN ISOLATION LEVEL SERIALIZABLE"
 	if l.flavour == redshift {
 		begin = "BEGIN; " + lockClaims(s.Statements)
 	}
-	for range reserveTries {
+	for range reserveAttempts {
 		if _, err = c.Exec(ctx, begin); err == nil {
 			err = reserve()
 		}
@@ -63,14 +63,14 @@ func (l catalog) InTurn(ctx context.Context, c sqlload.Conn, s *sqlload.State, r
 	return err
 }
 
-// Settled implements sqlload.Claims. It tries to claim and takes that back, in one message: an uncommitted claim makes it
-// wait, up to lockWait, which a plain look would not see.
-func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+// ResolveBatch implements sqlload.Claims. It claims and rolls back, in one message: an uncommitted claim, which no
+// SELECT shows, makes it wait up to lockWait.
+func (l catalog) ResolveBatch(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
 	switch {
 	case l.flavour == redshift:
-		return settledInRedshift(ctx, c, s, ref)
+		return resolveInRedshift(ctx, c, s, ref)
 	case l.Caps().Dedup == loader.DedupRange:
-		return s.Front(ctx, c, s.SelectFront(ref), ref)
+		return s.ResolveFront(ctx, c, s.SelectFront(ref), ref)
 	}
 	results, err := exec(ctx, c.(conn).PgConn, claim(s.Statements, ref)+"; ROLLBACK")
 	if err != nil {
@@ -82,14 +82,14 @@ func (l catalog) Settled(ctx context.Context, c sqlload.Conn, s *sqlload.State, 
 	if results[1].CommandTag.RowsAffected() == 1 {
 		return loader.Resolution{Applied: loader.No}, nil
 	}
-	found, err := s.LookForClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
+	found, err := s.FindClaim(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number), ref)
 	if err == nil && found.Applied == loader.No {
-		err = sqlload.ErrVanished
+		err = sqlload.ErrClaimVanished
 	}
 	return found, err
 }
 
-// backend is a server process. Process ids come again, so it is known by its start as well, in seconds since 1970.
+// backend is a server process. Process ids are reused, so its start, in seconds since 1970, is a part of it.
 type backend struct{ pid, started string }
 
 const (
@@ -97,13 +97,14 @@ const (
 	selectBackends   = "SELECT pid, extract(epoch FROM backend_start)::text FROM pg_stat_activity WHERE application_name = %s AND usename = session_user"
 )
 
-// endPatience is how long a backend may take to end: it rolls back first, and may be deep in a disk write.
-const endPatience = 30 * time.Second
+// endTimeout is how long a backend may take to end: it rolls back first, and may be in the middle of a disk write.
+const endTimeout = 30 * time.Second
 
-// EndOthers implements sqlload.Claims. It ends the sessions of the run that nobody here uses any more, and those at work on
-// the batch. What it could not end cannot commit unseen: Settled waits for its claim, or fails. A key range has no claim.
+// EndOthers implements sqlload.Claims. It ends the run's sessions that this process does not use, and those that load
+// the batch. A session that it cannot end cannot commit unseen: ResolveBatch waits for its claim. A key range has no
+// claim.
 func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref) error {
-	if l.flavour == redshift { // shows nobody whose session is whose; the lock on the claims is waited for
+	if l.flavour == redshift { // it does not show the sessions of others; ResolveBatch waits for the lock on the claims
 		return nil
 	}
 	for _, e := range l.hosts {
@@ -118,12 +119,12 @@ func (l catalog) EndOthers(ctx context.Context, _ *sqlload.State, ref loader.Ref
 	return nil
 }
 
-// endOthersOn ends, on one host, every session of the batch's run that is not spared, and waits until it is gone:
+// endOthersOn ends every session of the run on one host that is not spared, and waits until they are gone:
 // pg_stat_activity drops a backend after its transaction has ended.
 func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	ctx, cancel := context.WithTimeout(ctx, endTimeout)
 	defer cancel()
-	c, err := l.dial(ctx, e, adminName, nil)
+	c, err := l.connect(ctx, e, nil)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, ref loader.Ref) er
 	}
 }
 
-// spared are the sessions of this process that are well and busy with something else.
+// spared returns the working sessions of this process that do not load the batch.
 func (l *opened) spared(ref loader.Ref) map[backend]bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,48 +166,4 @@ func (l *opened) spared(ref loader.Ref) map[backend]bool {
 		}
 	}
 	return spared
-}
-
-// Redshift speaks PostgreSQL's protocol, with the catalog of PostgreSQL 8.0 and without most of what came later.
-//
-// Claims there need a lock. Redshift enforces no primary key and knows no ON CONFLICT, so a claim row keeps nobody out:
-// under SNAPSHOT isolation, which new databases have, two transactions both find no claim, and the second INSERT waits
-// for the first one's table lock only to add the same row. SERIALIZABLE would let one of them fail, but which of the two
-// a database has is its owner's choice. So a claim begins with LOCK TABLE on the claim table, and holds it to the end.
-// A transaction's snapshot is taken by its first SELECT, COPY or DML (Database Developer Guide, "Isolation levels in
-// Amazon Redshift"), and LOCK is none of them: whoever has the lock sees all claims that were committed before it.
-//
-// The price is that groups of all runs with their claims in one schema are loaded one after the other. For one table
-// that is no price: COPYs into it wait for each other anyway (the same guide, "Concurrent write examples").
-
-func lockClaims(s sqlload.Statements) string { return "LOCK TABLE " + s.Claims }
-
-// lookPatience bounds, in milliseconds, how long a look for a claim waits for whoever holds the lock.
-const lookPatience = 5 * 60 * 1000
-
-// lockAndLook begins a transaction that has the claim table for itself, and looks for the claim.
-func lockAndLook(ctx context.Context, c sqlload.Conn, s sqlload.Statements, ref loader.Ref) (rows [][]string, err error) {
-	for _, statement := range [...]string{"BEGIN", lockClaims(s)} {
-		if _, err := c.Exec(ctx, statement); err != nil {
-			return nil, err
-		}
-	}
-	return sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-}
-
-// settledInRedshift is Settled. An earlier attempt that still runs holds the lock until it has committed or rolled back.
-// The connection ends with the look, and its transaction with it.
-func settledInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
-	_, err := c.Exec(ctx, fmt.Sprintf("SET statement_timeout TO %d", lookPatience))
-	var found [][]string
-	if err == nil {
-		found, err = lockAndLook(ctx, c, s.Statements, ref)
-	}
-	if err != nil {
-		return loader.Resolution{}, &loader.Error{
-			Op: "look for the claim", Applied: loader.Unknown, Err: err,
-			Hint: "an earlier attempt may still hold the claim table: SELECT pid FROM svv_transactions WHERE granted, then pg_terminate_backend(pid)",
-		}
-	}
-	return sqlload.ReadClaim(found, ref)
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,10 @@ func (e endpoint) unix() bool { return strings.HasPrefix(e.host, "/") }
 type access struct {
 	target loader.Target
 	deps   loader.Deps
-	setup  string // what every connection says first; only --set before the product is known
+	setup  string // the first statements of every connection; before the product is known only those of --set
 }
 
-// defaultPort is what the scheme's servers listen on.
+// defaultPort returns the port of the scheme's servers.
 func (a access) defaultPort() string {
 	switch a.target.Scheme {
 	case schemeYugabyte:
@@ -49,17 +50,14 @@ func (a access) defaultPort() string {
 	return "5432"
 }
 
-// endpoints lists the target's servers. A target without hosts is where libpq's environment says: PGHOST, PGPORT, or
-// the local socket.
+// endpoints lists the target's servers. A target without hosts is at PGHOST and PGPORT, or at the local socket.
 func (a access) endpoints() ([]endpoint, error) {
 	var hosts []string
 	for i := range a.target.Hosts {
 		hosts = append(hosts, a.target.Address(i, a.defaultPort()))
 	}
 	if len(hosts) == 0 {
-		for host := range strings.SplitSeq(a.target.Params.Get("host"), ",") {
-			hosts = append(hosts, host)
-		}
+		hosts = strings.Split(a.target.Params.Get("host"), ",")
 	}
 	var all []endpoint
 	for _, host := range hosts {
@@ -67,8 +65,8 @@ func (a access) endpoints() ([]endpoint, error) {
 		if h, p, err := net.SplitHostPort(host); err == nil {
 			e = endpoint{host: h, port: p}
 		}
-		if e.port == "" && a.defaultPort() != "5432" {
-			e.port = a.defaultPort()
+		if a.defaultPort() != "5432" { // which yields to PGPORT
+			e.port = cmp.Or(e.port, a.defaultPort())
 		}
 		config, err := a.config(e)
 		if err != nil {
@@ -84,10 +82,11 @@ func (a access) endpoints() ([]endpoint, error) {
 	return all, nil
 }
 
-// config is pgconn's for one server. What the target does not say, libpq's environment and files do: PGUSER,
-// PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go through a connection string, whose errors quote it.
+// config returns pgconn's configuration for one server. What the target leaves out comes from libpq's environment and
+// files: PGUSER, PGDATABASE, PGPASSWORD, ~/.pgpass and the rest. Passwords never go into a connection string: errors
+// quote it.
 func (a access) config(e endpoint) (*pgconn.Config, error) {
-	words := map[string]string{
+	params := map[string]string{
 		"host": e.host, "port": e.port, "user": a.target.User, "dbname": a.target.Database,
 		"sslmode": "disable", // TLS is set up below, as for every other database
 	}
@@ -95,11 +94,11 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		switch name {
 		case "host", "port", "password", "sslmode", "load_balance": // load_balance: all nodes are used anyway
 		default:
-			words[name] = values[len(values)-1]
+			params[name] = values[len(values)-1]
 		}
 	}
 	var text strings.Builder
-	for name, value := range words {
+	for name, value := range params {
 		if value != "" {
 			fmt.Fprintf(&text, "%s='%s' ", name, strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value))
 		}
@@ -121,38 +120,31 @@ func (a access) config(e endpoint) (*pgconn.Config, error) {
 		return &socket{Conn: c}, nil
 	}
 	config.RuntimeParams["client_encoding"] = "UTF8"
-	if e.host == "" {
-		return config, nil // only asked where the server is
+	if e.host == "" || e.unix() { // the caller only wants the server's address, or there is no TLS
+		return config, nil
 	}
-	return config, a.secure(config, e)
+	return config, a.secure(config, e.host)
 }
 
-// parseReason is pgconn's reason without the connection string that it quotes: parameters may hold secrets, and what
-// pgconn blots out are passwords only.
+// parseReason returns pgconn's reason without the connection string that it quotes: parameters may hold secrets, and
+// pgconn redacts passwords only.
 func parseReason(err error) error {
-	parsing := (*pgconn.ParseConfigError)(nil)
-	if !errors.As(err, &parsing) {
+	parse := (*pgconn.ParseConfigError)(nil)
+	if !errors.As(err, &parse) {
 		return err
 	}
-	bare := *parsing
+	bare := *parse
 	bare.ConnString = ""
-	text := bare.Error()
-	if _, reason, found := strings.Cut(text, "`: "); found {
-		text = reason
-	}
-	return errors.New(text)
+	return errors.New(strings.TrimPrefix(bare.Error(), "cannot parse ``: "))
 }
 
-// secure adds TLS. Unix sockets have none.
-func (a access) secure(config *pgconn.Config, e endpoint) error {
-	if e.unix() {
-		return nil
-	}
+// secure configures TLS.
+func (a access) secure(config *pgconn.Config, host string) error {
 	mode, err := tlsMode(a.target)
 	if err != nil {
 		return err
 	}
-	encrypted, plain, err := a.deps.TLS(mode, e.host)
+	encrypted, plain, err := a.deps.TLS(mode, host)
 	if err != nil || encrypted == nil {
 		return err
 	}
@@ -163,38 +155,41 @@ func (a access) secure(config *pgconn.Config, e endpoint) error {
 	return nil
 }
 
-// tlsMode reads libpq's sslmode, from the URL or from PGSSLMODE, where no flag has decided.
+// sslModes are libpq's.
+var sslModes = map[string]loader.TLSMode{
+	"": loader.TLSAuto, "disable": loader.TLSOff, "allow": loader.TLSPrefer, "prefer": loader.TLSPrefer,
+	"require": loader.TLSRequire, "verify-ca": loader.TLSVerify, "verify-full": loader.TLSVerify,
+}
+
+// tlsMode reads sslmode from the URL or PGSSLMODE, unless a flag has set the mode.
 func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	if t.TLS != loader.TLSAuto {
 		return t.TLS, nil
 	}
-	text := t.Params.Get("sslmode")
-	if text == "" {
-		text = os.Getenv("PGSSLMODE")
+	text := cmp.Or(t.Params.Get("sslmode"), os.Getenv("PGSSLMODE"))
+	mode, ok := sslModes[text]
+	if !ok {
+		return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
 	}
-	switch text {
-	case "":
-		return loader.TLSAuto, nil
-	case "disable":
-		return loader.TLSOff, nil
-	case "allow", "prefer":
-		return loader.TLSPrefer, nil
-	case "require":
-		return loader.TLSRequire, nil
-	case "verify-ca", "verify-full":
-		return loader.TLSVerify, nil
-	}
-	return "", fmt.Errorf("sslmode %q: valid are disable, allow, prefer, require, verify-ca and verify-full", text)
+	return mode, nil
 }
 
-// connect opens one connection and says setup. Every connection comes from here, so that --set holds for the proof and
-// for Resolve as it does for the load. name is its application_name, what pg_stat_activity shows and Resolve looks for.
-func (a access) connect(ctx context.Context, e endpoint, name string, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+// adminName is the application_name of connections that load nothing, and the beginning of the sessions'.
+const adminName = "terapush"
+
+// connectTimeout bounds one attempt to connect: some servers accept and then say nothing.
+const connectTimeout = 10 * time.Second
+
+// connect opens one connection and sets it up. Every connection comes from here, so that --set holds for the proof and
+// for Resolve as it does for the load.
+func (a access) connect(ctx context.Context, e endpoint, notice pgconn.NoticeHandler) (*pgconn.PgConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
 	config, err := a.config(e)
 	if err != nil {
 		return nil, err
 	}
-	config.RuntimeParams["application_name"] = name
+	config.RuntimeParams["application_name"] = adminName
 	config.OnNotice = notice
 	c, err := pgconn.ConnectConfig(ctx, config)
 	if err != nil {
@@ -210,13 +205,13 @@ func (a access) connect(ctx context.Context, e endpoint, name string, notice pgc
 	return c, nil
 }
 
-// wrongRole reports whether a host was reached and is not what target_session_attrs asks for.
+// wrongRole reports whether a host answered and target_session_attrs asks for another one.
 func wrongRole(err error) bool {
 	return errors.Is(err, pgconn.ErrReadOnlyConnection) || errors.Is(err, pgconn.ErrReadWriteConnection) ||
 		errors.Is(err, pgconn.ErrPrimaryConnection) || errors.Is(err, pgconn.ErrStandbyConnection)
 }
 
-// closeConn says goodbye, but not for long.
+// closeConn ends the session, within a second.
 func closeConn(c *pgconn.PgConn) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -235,7 +230,7 @@ func exec(ctx context.Context, c *pgconn.PgConn, sql string) ([]*pgconn.Result, 
 	return results, nil
 }
 
-// conn is a connection as sqlload asks over it.
+// conn is a sqlload.Conn.
 type conn struct{ *pgconn.PgConn }
 
 // Exec implements sqlload.Conn.
@@ -253,7 +248,7 @@ func (c conn) Query(ctx context.Context, query string, each func(row [][]byte) e
 	for results.NextResult() {
 		for rows := results.ResultReader(); rows.NextRow(); {
 			if err := each(rows.Values()); err != nil {
-				hangUp(c.PgConn)
+				closeSocket(c.PgConn)
 				return err
 			}
 		}

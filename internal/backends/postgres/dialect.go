@@ -7,11 +7,10 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// dialect is how PostgreSQL writes what sqlload leaves open.
+// dialect returns the flavour's SQL.
 //
-// Microseconds since 1970 are put together from whole seconds and their fraction. date_part gives floating point, which
-// holds both exactly; EXTRACT of all at once was floating point, too, before PostgreSQL 14, and loses microseconds in
-// centuries far from ours.
+// Microseconds since 1970 are whole seconds plus their fraction. date_part returns floating point, which holds both
+// exactly. So did EXTRACT before PostgreSQL 14, and an EXTRACT of the whole loses microseconds in distant centuries.
 func (f flavour) dialect() sqlload.Dialect {
 	d := sqlload.Dialect{
 		Type: f.columnType, AtomicDDL: true, Hex: true,
@@ -19,14 +18,14 @@ func (f flavour) dialect() sqlload.Dialect {
 		TimeNumber: "(CAST(date_part('epoch', date_trunc('second', %[1]s)) AS bigint) * 1000000" +
 			" + CAST(date_part('microseconds', %[1]s) AS bigint) %% 1000000)",
 		TimeLiteral: "CAST('%s' AS timestamp)",
-		Reads: map[rows.Type]string{ // of which a session's settings change nothing
+		Reads: map[rows.Type]string{ // independent of the session's settings
 			rows.Decimal: "CAST(%s AS text)", rows.Bytes: "encode(%s, 'hex')",
 			rows.Date: "to_char(%s, 'YYYY-MM-DD')", rows.Timestamp: "to_char(%s, 'YYYY-MM-DD HH24:MI:SS.US')",
 		},
 	}
 	if f == redshift {
-		// date_part knows no epoch there and takes the pieces of a timestamp in other ways, so the microseconds are counted by
-		// a function of its own. A plain numeric has 18 digits.
+		// date_part has no epoch there and reads the fields of a timestamp differently; DATEDIFF counts the
+		// microseconds. A plain numeric has 18 digits.
 		d.TimeNumber = "DATEDIFF(microsecond, CAST('1970-01-01' AS timestamp), %s)"
 		d.Decimal = "decimal(38, 0)"
 		d.Reads = map[rows.Type]string{rows.Decimal: "CAST(%s AS text)"}
@@ -35,7 +34,7 @@ func (f flavour) dialect() sqlload.Dialect {
 	return d
 }
 
-// columnType is the server's type for a column. Timestamps have no time zone, or the session's would move them.
+// columnType returns the server's type for a column. Timestamps have no time zone: the session's would shift them.
 func (f flavour) columnType(c rows.Column) string {
 	switch c.Type {
 	case rows.Int64:
@@ -52,7 +51,7 @@ func (f flavour) columnType(c rows.Column) string {
 		}
 		return "bytea"
 	default:
-		if f == redshift { // whose text is a varchar of 256 bytes; lengths count bytes
+		if f == redshift { // its text is a varchar of 256 bytes; lengths count bytes
 			return fmt.Sprintf("character varying(%d)", max(c.Declared, c.MaxBytes, 1))
 		}
 		return "text"

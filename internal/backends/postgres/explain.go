@@ -12,10 +12,10 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Explain shows what a run into a missing table says. The scheme is all there is to tell the flavour by.
+// Explain lists the statements of a run into a missing table. It knows the flavour from scheme and method only.
 func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	c := p.Contract
-	_, o, _ := planOf(t) // what is wrong with the options Check says
+	_, o, _ := planOf(t) // Check returns the error
 	f := postgreSQL
 	switch {
 	case t.Scheme == schemeYugabyte:
@@ -26,50 +26,48 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	l := &opened{access: access{target: t}, method: c.Method, options: o, flavour: f}
 	table := &sqlload.Table{Catalog: catalog{l}, Claims: catalog{l}}
 	s := l.statements(table.Plan(p))
-	var all []loader.Statement
-	add := func(when, text string) { all = append(all, loader.Statement{When: when, Text: text}) }
+	setup, each := []string{f.sessionSetup(t)}, []string{}
+	if o.nonTransactional {
+		setup = append(setup, nonTransactional)
+	}
+	setup = append(setup, nameSession("RUN"))
 	claims := c.Dedup == loader.DedupTx
-	when := "per batch"
-	if c.Staged() {
-		when = "per group" // on a connection of its own
-		add(when, f.sessionSetup(t))
-		add(when, nameSession("RUN"))
-	} else {
-		add("per session", f.sessionSetup(t))
-		if o.nonTransactional {
-			add("per session", nonTransactional)
-		}
-		add("per session", nameSession("RUN"))
-	}
-	send := s.send(c.Format, c.Dedup)
-	if s.method == methodInsert {
-		send += "(…), (…), …"
-	}
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: c.BatchRows * max(c.GroupBatches, 1)}
 	switch {
 	case claims && f == redshift:
-		for _, text := range []string{"BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first)} {
-			add(when, text)
-		}
+		each = append(each, "BEGIN", lockClaims(s.Statements), s.SelectClaim("RUN", 0), s.InsertClaim(first))
 	case claims:
-		add(when, claim(s.Statements, first))
+		each = append(each, claim(s.Statements, first))
 	case c.Staged():
-		add(when, "BEGIN")
+		each = append(each, "BEGIN")
 	}
-	if c.Staged() {
-		for _, text := range s.explainFetch(t, c.Format) {
-			add(when, text)
-		}
-	} else {
-		add(when, send)
+	switch {
+	case c.Staged():
+		each = append(each, s.explainFetch(t, c.Format)...)
+	case s.method == methodInsert:
+		each = append(each, s.load(c.Format, c.Dedup)+"(…), (…), …")
+	default:
+		each = append(each, s.load(c.Format, c.Dedup))
 	}
 	if claims || c.Staged() {
-		add(when, "COMMIT")
+		each = append(each, "COMMIT")
+	}
+	var all []loader.Statement
+	add := func(when string, statements []string) {
+		for _, text := range statements {
+			all = append(all, loader.Statement{When: when, Text: text})
+		}
+	}
+	if c.Staged() { // a connection for each group
+		add("per group", slices.Concat(setup, each))
+	} else {
+		add("per session", setup)
+		add("per batch", each)
 	}
 	return table.Explain(p, all)
 }
 
-// explainFetch shows how the first group is read. Region and keys are found out when the store is opened.
+// explainFetch shows how the first group is read. Region and keys are not known before the store is opened.
 func (s statements) explainFetch(t loader.Target, f batch.Format) []string {
 	a := objstore.Access{Bucket: "…", Region: "…", KeyID: "…", Secret: "…"}
 	folder := "RUN/g000000000000/"

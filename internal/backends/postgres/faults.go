@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -12,26 +13,22 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Classify reads the SQLSTATE where the server has spoken, and the kind of network error where it has not. It does not
-// ask pgconn.SafeToRetry, which says yes to a lost answer (see socket).
+// Classify implements loader.Driver. It does not ask pgconn.SafeToRetry, which says yes to a lost answer (see socket).
 func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, faultOf) }
 
 // faultOf reads the errors of the server and of pgconn.
 func faultOf(err error) (loader.Fault, bool) {
-	var (
-		said   *pgconn.PgError
-		badRow *loadError
-	)
 	if f, ok := objstore.FaultOf(err); ok {
 		return f, true
 	}
+	server := (*pgconn.PgError)(nil)
 	switch {
-	case errors.As(err, &badRow):
+	case errors.As(err, new(*loadError)):
 		return loader.Fault{Verdict: loader.Refused(loader.ClassData)}, true
 	case loader.Ended(err):
 		return loader.Fault{}, false
-	case errors.As(err, &said):
-		return saidFault(err, said), true
+	case errors.As(err, &server):
+		return serverFault(server), true
 	case wrongRole(err): // until the failover is over
 		f := loader.Fault{Verdict: loader.Lost(loader.ClassShutdown), Hint: "target_session_attrs asks for another host"}
 		return f, true
@@ -41,39 +38,29 @@ func faultOf(err error) (loader.Fault, bool) {
 	return loader.Fault{}, false
 }
 
-// saidFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and with it
-// everything it did; FATAL and PANIC end the session, at any moment, even between a commit and its answer.
-func saidFault(err error, said *pgconn.PgError) loader.Fault {
-	f, listed := faults().Code(said.Code)
-	if !listed && len(said.Code) == 5 {
-		f, listed = faults().Code(said.Code[:2])
+// serverFault finds an SQLSTATE in the table: the exact code first, then its class. ERROR ends the statement and undoes
+// all it did; FATAL and PANIC end the session at any moment, even between a commit and its answer.
+func serverFault(e *pgconn.PgError) loader.Fault {
+	f, listed := faults().Code(e.Code)
+	if !listed && len(e.Code) == 5 {
+		f, listed = faults().Code(e.Code[:2])
 	}
 	if !listed {
 		f.Verdict = loader.Refused(loader.ClassOther)
 	}
-	if whole := (spoken{}); errors.As(err, &whole) && whole.hint != "" {
-		f.Hint = whole.hint
-	}
-	severity := said.SeverityUnlocalized
-	if severity == "" { // before PostgreSQL 9.6
-		severity = said.Severity
-	}
-	if severity != "ERROR" {
+	if cmp.Or(e.SeverityUnlocalized, e.Severity) != "ERROR" { // the former since PostgreSQL 9.6
 		f.Applied, f.SessionDead = loader.Unknown, true
 	}
 	return f
 }
-
-// readOnly is read_only_sql_transaction: of a standby, and of a user with default_transaction_read_only.
-const readOnly = "25006"
 
 // faults lists SQLSTATEs, and classes of them by their first two digits (PostgreSQL manual, appendix A).
 func faults() loader.Faults {
 	return loader.Faults{
 		{Codes: "08", Verdict: loader.Again(loader.ClassConnection)},
 		{Codes: "57", Verdict: loader.Again(loader.ClassShutdown)},
-		// A standby, perhaps until a moment ago the primary.
-		{Codes: readOnly, Verdict: loader.Again(loader.ClassShutdown),
+		// read_only_sql_transaction: a standby, perhaps until a moment ago the primary, or a read-only user.
+		{Codes: "25006", Verdict: loader.Again(loader.ClassShutdown),
 			Hint: "name the primary if this server is a standby; otherwise the user is read-only: --set " +
 				"default_transaction_read_only=off"},
 		{Codes: "53", Verdict: loader.Again(loader.ClassThrottled)}, // out of memory
@@ -101,7 +88,7 @@ func faults() loader.Faults {
 			Hint: "check user and password: TERAPUSH_PASSWORD, PGPASSWORD and ~/.pgpass are read"},
 		{Codes: "42501", Verdict: loader.Refused(loader.ClassPermission), Hint: "ask the owner for the privilege"},
 		{Codes: "3D000", Verdict: loader.Refused(loader.ClassMissing),
-			Hint: "create the database, or name another one behind the host of the target"},
+			Hint: "create the database, or correct its name in the target"},
 		{Codes: "3F000", Verdict: loader.Refused(loader.ClassMissing), Hint: "create the schema first"},
 		{Codes: "42P01", Verdict: loader.Refused(loader.ClassMissing),
 			Hint: "was the table dropped while the run was going?"},
@@ -112,13 +99,10 @@ func faults() loader.Faults {
 	}
 }
 
-// spoken is a server's error with all of its words: pgconn shows the first line only.
-type spoken struct {
-	*pgconn.PgError
-	hint string // in place of the SQLSTATE's, unless empty
-}
+// serverError shows all parts of a server's error; pgconn shows the message only.
+type serverError struct{ *pgconn.PgError }
 
-func (e spoken) Error() string {
+func (e serverError) Error() string {
 	text := e.PgError.Error()
 	for _, more := range [...]string{e.Detail, e.Hint, e.Where} {
 		if more != "" {
@@ -128,12 +112,12 @@ func (e spoken) Error() string {
 	return text
 }
 
-func (e spoken) Unwrap() error { return e.PgError }
+func (e serverError) Unwrap() error { return e.PgError }
 
-// failed says what was being done when err happened, with the server's words and what to do next.
+// failed adds the operation, the server's words and a hint to err.
 func failed(op string, err error) error { return loader.Describe(op, err, faultOf) }
 
-// describe is failed for errors whose description is not complete; what stands around an *Error in err goes.
+// describe is failed for a caller that adds to the result. It drops what wraps an *Error in err.
 func describe(op string, err error) *loader.Error {
 	var e *loader.Error
 	_ = errors.As(failed(op, err), &e)
@@ -146,15 +130,15 @@ func connectError(e endpoint, config *pgconn.Config, err error) error {
 	if outer := (*pgconn.ConnectError)(nil); errors.As(err, &outer) {
 		err = outer.Unwrap()
 	}
-	if said := (*pgconn.PgError)(nil); errors.As(err, &said) {
-		err = spoken{PgError: said}
+	if server := (*pgconn.PgError)(nil); errors.As(err, &server) {
+		err = serverError{server}
 	} else if !wrongRole(err) {
 		err = loader.NetworkError(err)
 	}
 	return loader.ConnectError(fmt.Sprintf("%s as user %q, database %q", e, config.User, config.Database), err, faultOf)
 }
 
-// errDead is what a session says whose connection broke in an earlier attempt: nothing is sent.
+// errDead is the error of a session whose connection broke in an earlier attempt: nothing is sent.
 func errDead() error {
 	err := fmt.Errorf("the session's connection broke before: %w", net.ErrClosed)
 	return &loader.Error{Op: "load", Applied: loader.No, Err: err}

@@ -15,7 +15,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// flavour is the product behind the protocol, as far as it makes a difference.
+// flavour is a product that speaks PostgreSQL's protocol.
 type flavour uint8
 
 const (
@@ -24,15 +24,15 @@ const (
 	redshift
 )
 
-// recorded are the settings that decide durability and speed; the report keeps them.
-var recorded = [...]string{
+// reportedSettings decide durability and speed; the report keeps them.
+var reportedSettings = [...]string{
 	"fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_compression", "max_wal_size",
 	"checkpoint_timeout", "shared_buffers", "max_connections", "autovacuum", "data_checksums", "server_encoding",
 	"default_transaction_isolation", "yb_default_copy_from_rows_per_transaction",
 }
 
-// probeServer asks the server what it is.
-func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) (flavour, loader.Server, error) {
+// detect returns product, version and settings of the server.
+func detect(ctx context.Context, c *pgconn.PgConn, settings []loader.Setting) (flavour, loader.Server, error) {
 	version, err := rowsOf(ctx, c, "SELECT version()")
 	if err != nil {
 		return 0, loader.Server{}, failed("ask for the version", err)
@@ -48,17 +48,17 @@ func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Settin
 		for _, set := range settings {
 			s.Settings[set.Name] = set.Value
 		}
-		return redshift, s, nil // durability is not for a session to choose there
+		return redshift, s, nil // its sessions cannot choose durability
 	case strings.Contains(text, "-YB-"): // "PostgreSQL 15.2-YB-2024.2.0.0-b145 on …"
 		f, s.Product = yugabyteDB, "YugabyteDB"
 	}
 
-	names := recorded[:]
+	names := reportedSettings[:]
 	for _, set := range settings {
 		names = append(slices.Clip(names), strings.ToLower(set.Name))
 	}
-	found, err := rowsOf(ctx, c, fmt.Sprintf("SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN (%s)",
-		sqlload.Literals(names)))
+	found, err := rowsOf(ctx, c, "SELECT name, current_setting(name) FROM pg_settings WHERE lower(name) IN ("+
+		sqlload.Literals(names)+")")
 	if err != nil {
 		return 0, s, failed("read the settings", err)
 	}
@@ -68,32 +68,34 @@ func probeServer(ctx context.Context, c *pgconn.PgConn, settings []loader.Settin
 	return f, s, nil
 }
 
-// asserts checks what the target takes for granted against what was found.
-func asserts(t loader.Target, method string, o options, f flavour, s loader.Server) error {
+// checkFlavour compares the product with what scheme, method and options assert.
+func checkFlavour(t loader.Target, method string, o options, f flavour, s loader.Server) error {
+	wrongScheme := func(product string) error {
+		return &loader.Error{
+			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s is %s %s, not %s", s.Endpoint, s.Product, s.Version, product),
+			Hint: "write the target as postgres://…",
+		}
+	}
+	wrong := func(what, product string) error {
+		return fmt.Errorf("%s is for %s, and this is %s", what, product, s.Product)
+	}
 	switch {
 	case t.Scheme == schemeYugabyte && f != yugabyteDB:
-		return &loader.Error{
-			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s says it is %s %s, not YugabyteDB", s.Endpoint, s.Product, s.Version),
-			Hint: "write the target as postgres://…",
-		}
+		return wrongScheme("YugabyteDB")
 	case t.Scheme == schemeRedshift && f != redshift:
-		return &loader.Error{
-			Op: "connect", Applied: loader.No, Err: fmt.Errorf("%s says it is %s %s, not Redshift", s.Endpoint, s.Product, s.Version),
-			Hint: "write the target as postgres://…",
-		}
+		return wrongScheme("Redshift")
 	case f == redshift && method != methodS3Copy:
 		return errRedshift()
 	case f != redshift && method == methodS3Copy:
-		return fmt.Errorf("method %s is Redshift's, and this is %s: here method %s sends rows to the server itself", method, s.Product, methodCopy)
+		return wrong("method "+method, "Redshift")
 	case f != postgreSQL && method == methodImport:
-		return fmt.Errorf("method %s is that of Aurora and RDS for PostgreSQL, and this is %s", method, s.Product)
+		return wrong("method "+method, "Aurora and RDS for PostgreSQL")
 	case o.rowsPerTransaction > 0 && f != yugabyteDB:
-		return fmt.Errorf("option %s is YugabyteDB's, and this is %s: here a batch is one transaction, and --batch-rows sets its size",
-			optionRowsPerTransaction, s.Product)
+		return wrong("option "+optionRowsPerTransaction, "YugabyteDB")
 	case o.nonTransactional && f != yugabyteDB:
-		return fmt.Errorf("option %s is YugabyteDB's, and this is %s", optionNonTransactional, s.Product)
+		return wrong("option "+optionNonTransactional, "YugabyteDB")
 	case o.unlogged && f == yugabyteDB:
-		return fmt.Errorf("option %s: YugabyteDB has no unlogged tables", optionUnlogged)
+		return wrong("option "+optionUnlogged, "PostgreSQL")
 	}
 	return nil
 }
@@ -107,8 +109,8 @@ func errRedshift() error {
 	}
 }
 
-// yugabyteNodes lists the nodes that yb_servers() knows and that can be reached from here, with one try each: inside
-// containers and behind gateways a node's own address may mean nothing to a client.
+// yugabyteNodes returns the nodes in yb_servers() that can be reached from here and are not known yet. It tries each
+// address once: in containers and behind gateways a node's own address may mean nothing to a client.
 func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endpoint) ([]endpoint, error) {
 	found, err := rowsOf(ctx, c, "SELECT host, port, public_ip FROM yb_servers()")
 	if err != nil {
@@ -119,16 +121,16 @@ func yugabyteNodes(ctx context.Context, a access, c *pgconn.PgConn, known []endp
 	nodes := make([]endpoint, len(found))
 	var wg sync.WaitGroup
 	for i, row := range found {
+		addresses := []endpoint{{host: row[0], port: row[1]}, {host: row[2], port: row[1]}}
+		if slices.ContainsFunc(addresses, func(e endpoint) bool { return slices.Contains(known, e) }) {
+			continue
+		}
 		wg.Go(func() {
-			own, public := endpoint{host: row[0], port: row[1]}, endpoint{host: row[2], port: row[1]}
-			if slices.Contains(known, own) || slices.Contains(known, public) {
-				return
-			}
-			for _, e := range [...]endpoint{own, public} {
+			for _, e := range addresses {
 				if e.host == "" {
 					continue
 				}
-				if c, err := a.connect(ctx, e, adminName, nil); err == nil {
+				if c, err := a.connect(ctx, e, nil); err == nil {
 					_ = closeConn(c)
 					nodes[i] = e
 					return

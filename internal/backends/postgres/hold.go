@@ -15,38 +15,34 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// heldBy is the application_name of the connection that holds a table for a run. Resolve, which ends the run's sessions,
-// must not take it for one.
-func heldBy(run string) string {
-	name := "terapush-table/" + run
-	return name[:min(len(name), 63)]
-}
+// holderName is the application_name of the connection that holds a table for a run. It differs from the sessions',
+// which Resolve ends.
+func holderName(run string) string { return truncate("terapush-table/" + run) }
 
-// holdSetup keeps the server from ending the connection, which says nothing for as long as the run takes, and has it notice
-// soon when the client is gone.
+// holdSetup keeps the server from ending an idle connection, and lets it detect soon that the client is gone.
 const holdSetup = keepAlive + "; SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN " +
 	"('statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', 'transaction_timeout')"
 
-// holdPatience is for the connection of a run that has ended, or was killed, just now.
-const holdPatience = time.Second
+// holdTimeout is how long the connection of a run that has just ended, or was killed, may still hold the table.
+const holdTimeout = time.Second
 
-// hold keeps other runs off the table until Close, by an advisory lock. The lock is a transaction's, since a pooler would
-// lend the connection of a session's to others; a transaction that is idle and has read nothing holds up no vacuum. Where
-// the server knows no such locks, as YugabyteDB before 2025.1 and Redshift, nobody is kept off.
+// hold keeps other runs off the table until Close, by an advisory lock of a transaction: a pooler would lend the
+// connection of a session's lock to others. The transaction has read nothing, so it delays no vacuum. Servers without
+// such locks, as YugabyteDB before 2025.1 and Redshift, keep no run off.
 func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) error {
 	l.release() // of a Prepare that is retried
 	if p.Hold == loader.HoldNone || l.flavour == redshift {
 		return nil
 	}
-	c, _, err := l.dialAny(ctx, 0, nil)
+	c, _, err := l.dial(ctx, 0, nil)
 	if err != nil {
-		return nil //nolint:nilerr // what Prepare does next will find the same, or go on without
+		return nil //nolint:nilerr // the rest of Prepare fails the same way, or does not need this connection
 	}
 	busy, err := lock(ctx, c, table, p)
 	if err == nil && busy == nil {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.held = c
+		l.holder = c
 		return nil
 	}
 	_ = closeConn(c)
@@ -60,10 +56,23 @@ func (l *opened) hold(ctx context.Context, table string, p loader.Preparation) e
 	return busy
 }
 
-// lock takes the lock on c. busy says who has it.
+// release rolls back first: a server takes its time to notice that a connection has ended.
+func (l *opened) release() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.holder == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = exec(ctx, l.holder, "ROLLBACK")
+	_ = closeConn(l.holder)
+	l.holder = nil
+}
+
+// lock takes the lock on c. busy is the error where another run has it.
 func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparation) (busy, err error) {
-	table, err = located(ctx, c, table)
-	if err != nil {
+	if table, err = qualifiedName(ctx, c, table); err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte("terapush " + table))
@@ -72,33 +81,34 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 	if p.Hold == loader.HoldShared {
 		try += "_shared"
 	}
-	if _, err := rowsOf(ctx, c, "SET application_name = "+sqlload.Literal(heldBy(p.Run))+"; "+holdSetup); err != nil {
+	if _, err := exec(ctx, c, "SET application_name = "+sqlload.Literal(holderName(p.Run))+"; "+holdSetup); err != nil {
 		return nil, err
 	}
-	for began := time.Now(); ; {
+	for start := time.Now(); ; {
 		got, err := rowsOf(ctx, c, fmt.Sprintf("BEGIN ISOLATION LEVEL READ COMMITTED; SELECT %s(%d)", try, int64(key)))
-		if err == nil && len(got) != 1 {
-			err = errors.New("the server did not say whether the lock was taken")
+		if err == nil && len(got) == 0 {
+			err = errors.New("the server does not say whether the lock was taken")
 		}
 		if err != nil || got[0][0] == "t" {
 			return nil, err
 		}
-		found, err := rowsOf(ctx, c, fmt.Sprintf("ROLLBACK; SELECT l.pid, COALESCE(a.application_name, '') FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "+
+		holders, err := rowsOf(ctx, c, fmt.Sprintf("ROLLBACK; SELECT l.pid, COALESCE(a.application_name, '') "+
+			"FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid "+
 			"WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.classid = %d AND l.objid = %d "+
 			"AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1", key>>32, uint32(key)))
 		if err != nil {
 			return nil, err
 		}
 		var pid, name string
-		if len(found) > 0 {
-			pid, name = found[0][0], found[0][1]
+		if len(holders) > 0 {
+			pid, name = holders[0][0], holders[0][1]
 		}
 		end := "SELECT pg_terminate_backend(" + pid + ")"
-		if time.Since(began) > holdPatience {
-			_, run, _ := strings.Cut(name, heldBy(""))
+		if time.Since(start) > holdTimeout {
+			_, run, _ := strings.Cut(name, holderName(""))
 			return loader.Busy(table, run, end), nil
 		}
-		if p.Resume && name == heldBy(p.Run) { // which has left it: its folder is locked, so none of its processes lives
+		if p.Resume && name == holderName(p.Run) { // a dead process of the run: the run's folder is locked by this one
 			if _, err := rowsOf(ctx, c, end); err != nil {
 				return nil, err
 			}
@@ -109,8 +119,8 @@ func lock(ctx context.Context, c *pgconn.PgConn, table string, p loader.Preparat
 	}
 }
 
-// located is the table's full name, quoted, whether or not it is there yet.
-func located(ctx context.Context, c *pgconn.PgConn, table string) (string, error) {
+// qualifiedName returns the table's quoted name with its schema, whether or not the table exists.
+func qualifiedName(ctx context.Context, c *pgconn.PgConn, table string) (string, error) {
 	schema, name := unquoted(table)
 	if schema == "" {
 		found, err := rowsOf(ctx, c, "SELECT COALESCE((SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "+

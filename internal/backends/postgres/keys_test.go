@@ -26,9 +26,9 @@ func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
 		"ALTER l_tax TYPE numeric(16,2)":                                        "l_tax is numeric(16,2)",
 		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
 		"ALTER l_tax TYPE double precision":                                     "l_tax is double precision",
-		"DROP CONSTRAINT documents_pkey":                                        "its is not (l_orderkey, l_linenumber)",
-		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          "its is not (l_orderkey, l_linenumber)",
-		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": "its is not (l_orderkey, l_linenumber)",
+		"DROP CONSTRAINT documents_pkey":                                        "the table's is not (l_orderkey, l_linenumber)",
+		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          "the table's is not (l_orderkey, l_linenumber)",
+		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": "the table's is not (l_orderkey, l_linenumber)",
 	} {
 		_, err := l.Prepare(t.Context(), p)
 		require.NoError(t, err)

@@ -1,9 +1,9 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +12,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// The URL schemes. Those that name a flavour assert it.
+// The URL schemes. Those of a flavour assert it.
 const (
 	schemePostgres   = "postgres"
 	schemePostgreSQL = "postgresql"
@@ -29,7 +29,7 @@ const (
 	optionS3Keys             = "s3-keys"
 )
 
-// defaultRole is the role that a cluster has for COPY when none is named.
+// defaultRole is the cluster's own default role.
 const defaultRole = "default"
 
 type options struct {
@@ -40,110 +40,56 @@ type options struct {
 	s3Keys             bool   // the server reads the bucket with our keys
 }
 
-// planOf reads method and options of a target and refuses what cannot work on any server, all of it at once.
+// planOf reads method and options of a target. It returns all that cannot work on any server as one error; the types of
+// the options are checked already.
 func planOf(t loader.Target) (method string, o options, err error) {
 	m, known := loader.FindMethod(driver{}, t.Method)
 	if !known {
-		return "", o, fmt.Errorf("method %q does not exist here; there is: %s, %s, %s, %s",
-			t.Method, methodCopy, methodInsert, methodS3Copy, methodImport)
+		return "", o, fmt.Errorf("method %q does not exist", t.Method)
 	}
-	o.iamRole = defaultRole
-	var bad []error
-	refuse := func(format string, values ...any) { bad = append(bad, fmt.Errorf(format, values...)) }
-
-	for name, text := range t.Options {
-		if !slices.ContainsFunc(m.Options, func(o loader.Option) bool { return o.Name == name }) {
-			refuse("method %s has no option %q", m.Name, name)
-			continue
-		}
-		var err error
-		switch name {
-		case optionUnlogged:
-			o.unlogged, err = strconv.ParseBool(text)
-		case optionNonTransactional:
-			o.nonTransactional, err = strconv.ParseBool(text)
-		case optionIAMRole:
-			o.iamRole = text
-		case optionS3Keys:
-			o.s3Keys, err = strconv.ParseBool(text)
-		case optionRowsPerTransaction:
-			o.rowsPerTransaction, err = strconv.ParseInt(text, 10, 64)
-			if o.rowsPerTransaction < 0 {
-				err = strconv.ErrRange
-			}
-		}
-		if err != nil {
-			refuse("option %s: %q is not a valid value", name, text)
-		}
+	enabled := func(name string) bool { on, _ := strconv.ParseBool(t.Options[name]); return on }
+	o = options{
+		unlogged: enabled(optionUnlogged), nonTransactional: enabled(optionNonTransactional), s3Keys: enabled(optionS3Keys),
+		iamRole: cmp.Or(t.Options[optionIAMRole], defaultRole),
 	}
-	for _, err := range []error{checkScheme(t, m), checkVia(t, m), checkRole(o), checkTable(t)} {
-		if err != nil {
-			bad = append(bad, err)
-		}
+	o.rowsPerTransaction, _ = strconv.ParseInt(t.Options[optionRowsPerTransaction], 10, 64)
+	var unusable error
+	switch {
+	case o.rowsPerTransaction < 0:
+		unusable = fmt.Errorf("option %s is %d, and must not be negative", optionRowsPerTransaction, o.rowsPerTransaction)
+	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
+		unusable = errRedshift()
+	case o.s3Keys && o.iamRole != defaultRole:
+		unusable = fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
 	}
-	for _, host := range t.Hosts {
-		if strings.HasSuffix(host, ":9042") {
-			refuse("%s is YugabyteDB's YCQL port, which terapush does not speak; YSQL listens on 5433", host)
-		}
-	}
-	for name, values := range t.Params {
-		if reason := refusedParam(name, values); reason != "" {
-			refuse("parameter %s of the target: %s", name, reason)
-		}
-	}
-	return m.Name, o, errors.Join(bad...)
+	return m.Name, o, errors.Join(unusable, checkVia(t, m), checkTable(t), checkParams(t))
 }
 
-// longest and longestRedshift are the bytes of a name. PostgreSQL cuts longer ones and goes on (NAMEDATALEN).
-const (
-	longest         = 63
-	longestRedshift = 127
-)
-
+// checkTable refuses longer names than the server keeps: PostgreSQL truncates them (NAMEDATALEN), so that two names may
+// mean one table.
 func checkTable(t loader.Target) error {
-	most := sqlload.Bytes(longest)
+	most := 63
 	if t.Scheme == schemeRedshift {
-		most = sqlload.Bytes(longestRedshift)
+		most = 127
 	}
-	switch {
-	case strings.Contains(t.Table, ","):
-		return fmt.Errorf("table %q: a run loads one table; start one run per table", t.Table)
-	case strings.Count(t.Table, ".") > 1:
+	if strings.Count(t.Table, ".") > 1 {
 		return fmt.Errorf("table %q: write it as table or schema.table", t.Table)
 	}
-	return sqlload.CheckTable(most, strings.Split(t.Table, ".")...)
+	return sqlload.CheckTable(sqlload.Bytes(most), strings.Split(t.Table, ".")...)
 }
 
-// refusedParam tells why a parameter of the URL is not taken: those that other programs know and that would be
-// ignored without a word.
-func refusedParam(name string, values []string) string {
-	switch name {
-	case "sslcert", "sslkey", "sslrootcert", "sslpassword", "sslcertmode", "sslsni":
-		return "certificates are named with the --tls flags"
-	case "default_query_exec_mode", "statement_cache_capacity", "description_cache_capacity", "prefer_simple_protocol",
-		"binary_parameters":
-		return "terapush prepares no statements: a batch is one COPY or one INSERT"
-	case "topology_keys":
-		return "name the nodes to use as hosts of the target"
-	}
-	if slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, "ycql") }) {
-		return "terapush does not speak YCQL; use YSQL"
-	}
-	return ""
-}
-
-// checkScheme refuses a scheme that asserts a product which the method is not for.
-func checkScheme(t loader.Target, m loader.Method) error {
-	switch {
-	case t.Scheme == schemeRedshift && m.Name != methodS3Copy:
-		return errRedshift()
-	case t.Scheme == schemeYugabyte && m.Caps.Staged:
-		return fmt.Errorf("method %s is not YugabyteDB's, which reads nothing from S3", m.Name)
+// checkParams refuses the certificates that libpq reads: they would be ignored silently.
+func checkParams(t loader.Target) error {
+	for _, name := range [...]string{"sslcert", "sslkey", "sslrootcert"} {
+		if t.Params.Has(name) {
+			return fmt.Errorf("parameter %s of the target: name certificates with the --tls flags", name)
+		}
 	}
 	return nil
 }
 
-// checkVia refuses an object store where none is used, and a staged method without one.
+// checkVia refuses an object store where none is used, a staged method without one, and a store that the server cannot
+// read.
 func checkVia(t loader.Target, m loader.Method) error {
 	switch {
 	case !m.Caps.Staged && t.Via != nil:
@@ -158,14 +104,4 @@ func checkVia(t loader.Target, m loader.Method) error {
 		return fmt.Errorf("prefix %q: Redshift would read the backslash as an escape", t.Via.Database)
 	}
 	return objstore.Check(*t.Via)
-}
-
-func checkRole(o options) error {
-	switch {
-	case strings.ContainsAny(o.iamRole, `'\ `) || o.iamRole == "":
-		return fmt.Errorf("option %s: %q is neither an ARN nor %s", optionIAMRole, o.iamRole, defaultRole)
-	case o.s3Keys && o.iamRole != defaultRole:
-		return fmt.Errorf("options %s and %s exclude each other", optionIAMRole, optionS3Keys)
-	}
-	return nil
 }

@@ -46,8 +46,8 @@ func TestOpen(t *testing.T) {
 		err   string
 	}{
 		"flavour":  {func(to *loader.Target) { to.Scheme = "yugabyte" }, "not YugabyteDB (write the target as postgres://…)"},
-		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "--batch-rows"},
-		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "YugabyteDB's"},
+		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "for YugabyteDB"},
+		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "for YugabyteDB"},
 		"setting":  {func(to *loader.Target) { to.Settings[0].Name = "no_such" }, `unrecognized configuration parameter "no_such"`},
 		"database": {func(to *loader.Target) { to.Database = "no_such" }, `database "no_such" does not exist`},
 	} {
@@ -127,8 +127,8 @@ func TestPrepareChecksTheTable(t *testing.T) {
 		"other type":        {"CREATE TABLE %s (document_id integer, payload varchar(20))", "column document_id is integer, want bigint; column payload is character varying(20), want bytea", nil},
 		"more, needed":      {"CREATE TABLE %s (" + fitting + ", n int NOT NULL)", "column n (integer) is unknown to the dataset and has no default", nil},
 		"view":              {"CREATE VIEW %s AS SELECT 1::bigint AS document_id, ''::bytea AS payload", "a view", nil},
-		"no key":            {"CREATE TABLE %s (" + fitting + ")", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
-		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "its is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"no key":            {"CREATE TABLE %s (" + fitting + ")", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
+		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
 		"key and an index":  {"CREATE TABLE %[1]s (" + fitting + ", PRIMARY KEY (document_id)); CREATE INDEX ON %[1]s (payload)", "", func(p *loader.Preparation) { p.PrimaryKey = true }},
 		"no schema to make": {"DROP SCHEMA IF EXISTS %s", "", nil},
 	} {
@@ -284,7 +284,13 @@ func TestRecreateKeepsTheTable(t *testing.T) {
 	assert.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
 	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
 
-	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera")
+	// A refused DROP takes no privilege to create.
+	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera; ALTER TABLE "+to.Table+" OWNER TO CURRENT_USER; GRANT SELECT, INSERT ON "+to.Table+" TO tera")
+	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
+	assert.ErrorContains(t, err, "drop the table")
+	assert.ErrorContains(t, err, "(drop it yourself or choose another --table)")
+
+	sql(t, "ALTER TABLE "+to.Table+" OWNER TO tera")
 	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	require.NoError(t, err)
 	assert.True(t, anew.Created)
@@ -303,7 +309,7 @@ func TestResumeNeedsTheClaims(t *testing.T) {
 	claims := strings.Replace(to.Table, "documents", "terapush_claims", 1)
 	sql(t, "DROP TABLE "+claims)
 	_, err = l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, `terapush_claims" is gone, so nobody can tell which batches are in`)
+	assert.ErrorContains(t, err, `terapush_claims" is gone, so it is unknown which batches are applied`)
 	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claims+"')"), "never made anew")
 
 	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone

@@ -12,14 +12,48 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// redshiftSetup has none of PostgreSQL's timeouts and keep-alives, which are not a session's to set here. The group
-// marks the run's statements in the system views, and a queue may be chosen by it.
-func redshiftSetup(t loader.Target) string {
-	setup := "SET query_group TO 'terapush'"
-	if set := sessionSettings(t.Settings); set != "" {
-		setup += "; " + set
+// Redshift speaks PostgreSQL's protocol, with the catalog of PostgreSQL 8.0.
+//
+// Claims there need a lock. Redshift enforces no primary key and has no ON CONFLICT, so a claim row keeps nobody out:
+// under SNAPSHOT isolation, the default of new databases, two transactions both find no claim, and the second INSERT
+// waits for the first one's table lock only to add the same row. SERIALIZABLE would let one of them fail, but the
+// database's owner chooses the level. So a claim begins with LOCK TABLE on the claim table, and holds it to the end. A
+// transaction's snapshot is taken by its first SELECT, COPY or DML (Database Developer Guide, "Isolation levels in
+// Amazon Redshift"), and not by LOCK: the holder of the lock sees all claims that were committed before.
+//
+// So groups of all runs with their claims in one schema are loaded one after the other. For one table that costs
+// nothing: COPYs into it wait for each other anyway (the same guide, "Concurrent write examples").
+
+func lockClaims(s sqlload.Statements) string { return "LOCK TABLE " + s.Claims }
+
+// claimLockTimeout bounds, in milliseconds, how long ResolveBatch waits for the lock on the claims.
+const claimLockTimeout = 5 * 60 * 1000
+
+// lockAndLook begins a transaction that has the claim table for itself, and looks for the claim.
+func lockAndSelectClaim(ctx context.Context, c sqlload.Conn, s sqlload.Statements, ref loader.Ref) (rows [][]string, err error) {
+	for _, statement := range [...]string{"BEGIN", lockClaims(s)} {
+		if _, err := c.Exec(ctx, statement); err != nil {
+			return nil, err
+		}
 	}
-	return setup
+	return sqlload.Rows(ctx, c, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+}
+
+// resolveInRedshift is ResolveBatch. An earlier attempt that still runs holds the lock until it has committed or rolled
+// back. The caller closes the connection, which ends the transaction.
+func resolveInRedshift(ctx context.Context, c sqlload.Conn, s *sqlload.State, ref loader.Ref) (loader.Resolution, error) {
+	_, err := c.Exec(ctx, fmt.Sprintf("SET statement_timeout TO %d", claimLockTimeout))
+	var found [][]string
+	if err == nil {
+		found, err = lockAndSelectClaim(ctx, c, s.Statements, ref)
+	}
+	if err != nil {
+		return loader.Resolution{}, &loader.Error{
+			Op: "look for the claim", Applied: loader.Unknown, Err: err,
+			Hint: "an earlier attempt may still hold the claim table: SELECT pid FROM svv_transactions WHERE granted, then pg_terminate_backend(pid)",
+		}
+	}
+	return sqlload.ReadClaim(found, ref)
 }
 
 func (s statements) createRedshiftClaims() string {
@@ -27,10 +61,9 @@ func (s statements) createRedshiftClaims() string {
 		" (run varchar(64) NOT NULL, batch bigint NOT NULL, first_key bigint NOT NULL, row_count bigint NOT NULL)"
 }
 
-// selectRedshiftClaims answers like selectClaimsTable, of which only the privileges can be in doubt.
+// selectRedshiftClaims is selectClaimsTable; only the privileges can be missing.
 func (s statements) selectRedshiftClaims() string {
-	return "SELECT has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT') AND has_table_privilege(c.oid, 'DELETE'), " +
-		sqlload.Literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
+	return "SELECT " + mayClaim + ", " + sqlload.Literal(durability(false)) + ", 't' " + fromCatalog(s.Claims)
 }
 
 func selectRedshiftSize(table string) string {
@@ -39,8 +72,8 @@ func selectRedshiftSize(table string) string {
 		sqlload.Literal(strings.ToLower(schema)), sqlload.Literal(strings.ToLower(name)))
 }
 
-// fromCatalog finds a table by its quoted name; there is no to_regclass. Redshift writes names in small letters unless
-// a session says otherwise.
+// fromCatalog finds a table by its quoted name: Redshift has no to_regclass. It folds names to lower case unless a
+// session changes that.
 func fromCatalog(table string) string {
 	schema, name := unquoted(table)
 	in := "current_schema()"
@@ -51,7 +84,7 @@ func fromCatalog(table string) string {
 		sqlload.Literal(strings.ToLower(name)), in)
 }
 
-// unquoted undoes qualified.
+// unquoted reverses qualified.
 func unquoted(table string) (schema, name string) {
 	schema, name, both := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(table, `"`), `"`), `"."`)
 	if !both {
@@ -60,44 +93,38 @@ func unquoted(table string) (schema, name string) {
 	return strings.ReplaceAll(schema, `""`, `"`), strings.ReplaceAll(name, `""`, `"`)
 }
 
-// loadError is what Redshift has written down about a COPY that it could not read.
+// loadError adds the first row that Redshift could not read to the error of its COPY.
 type loadError struct {
-	err                        error
-	file, line, column, reason string
+	err error
+	row string
 }
 
-func (e *loadError) Error() string {
-	return fmt.Sprintf("%v; %s, line %s, column %s: %s", e.err, e.file, e.line, e.column, e.reason)
-}
-
+func (e *loadError) Error() string { return e.err.Error() + "; " + e.row }
 func (e *loadError) Unwrap() error { return e.err }
 
-// whyNot adds the first bad row to the error of a COPY, which itself says only where to look. The session is the
-// commit's own, so what the tables say of it is about this COPY.
-func (s *session) whyNot(ctx context.Context, err error) error {
-	said := (*pgconn.PgError)(nil)
-	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, &said) {
+// addBadRow adds the first bad row to the error of a COPY, which itself says only where to look. The session is the
+// commit's own, so its rows in the system tables are about this COPY.
+func (s *session) addBadRow(ctx context.Context, err error) error {
+	if s.flavour != redshift || s.conn.IsClosed() || !errors.As(err, new(*pgconn.PgError)) {
 		return err
 	}
-	for _, query := range selectLoadErrors() {
-		found, lost := rowsOf(ctx, s.conn, query)
-		if lost != nil || len(found) == 0 {
+	for _, query := range selectLoadErrors {
+		found, queryErr := rowsOf(ctx, s.conn, query)
+		if queryErr != nil || len(found) == 0 {
 			continue
 		}
-		e := describe("load", err)
-		e.Err = &loadError{err: e.Err, file: found[0][0], line: found[0][1], column: found[0][2], reason: found[0][3]}
+		e, row := describe("load", err), found[0]
+		e.Err = &loadError{e.Err, fmt.Sprintf("%s, line %s, column %s: %s", row[0], row[1], row[2], row[3])}
 		return e
 	}
 	return err
 }
 
-// selectLoadErrors asks the log that every cluster has, and then the view that serverless workgroups have in its place and
-// that knows of COPYs on concurrency scaling clusters, too (Amazon Redshift, "STL_LOAD_ERRORS", "SYS_LOAD_ERROR_DETAIL").
-func selectLoadErrors() []string {
-	return []string{
-		"SELECT TRIM(filename), line_number, TRIM(colname), TRIM(err_reason) FROM stl_load_errors " +
-			"WHERE session = pg_backend_pid() ORDER BY starttime DESC LIMIT 1",
-		"SELECT TRIM(file_name), line_number, TRIM(column_name), TRIM(error_message) FROM sys_load_error_detail " +
-			"WHERE session_id = pg_backend_pid() ORDER BY start_time DESC LIMIT 1",
-	}
+// selectLoadErrors reads the log that every cluster has, and the view that serverless workgroups have instead and that
+// includes COPYs on concurrency scaling clusters (Amazon Redshift, "STL_LOAD_ERRORS", "SYS_LOAD_ERROR_DETAIL").
+var selectLoadErrors = [...]string{
+	"SELECT TRIM(filename), line_number, TRIM(colname), TRIM(err_reason) FROM stl_load_errors " +
+		"WHERE session = pg_backend_pid() ORDER BY starttime DESC LIMIT 1",
+	"SELECT TRIM(file_name), line_number, TRIM(column_name), TRIM(error_message) FROM sys_load_error_detail " +
+		"WHERE session_id = pg_backend_pid() ORDER BY start_time DESC LIMIT 1",
 }

@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -15,7 +17,7 @@ import (
 )
 
 // hasImport checks for the extension of method s3-import.
-func hasImport(ctx context.Context, c *pgconn.PgConn) error {
+func checkImport(ctx context.Context, c *pgconn.PgConn) error {
 	found, err := rowsOf(ctx, c, "SELECT 1 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace "+
 		"WHERE n.nspname = 'aws_s3' AND p.proname = 'table_import_from_s3' LIMIT 1")
 	if err == nil && len(found) == 0 {
@@ -27,10 +29,9 @@ func hasImport(ctx context.Context, c *pgconn.PgConn) error {
 	return failed("look for the extension aws_s3", err)
 }
 
-// copyObjects is Redshift's COPY of every object in a folder. A group has its folder to itself, so no manifest has to be
-// written and removed; should an object be missing, the count of rows says so before the commit. MAXERROR 0 and the
-// absence of ACCEPTINVCHARS, TRUNCATECOLUMNS and the like let no row in other than it was sent. Compression and
-// statistics would be worked out anew by every group.
+// copyObjects is Redshift's COPY of every object in a folder. A group has a folder of its own and needs no manifest; if
+// an object is missing, the count of rows shows it before the commit. MAXERROR 0 and no ACCEPTINVCHARS or
+// TRUNCATECOLUMNS keep rows as they were sent. Every group would analyze compression and statistics again.
 func (s statements) copyObjects(a objstore.Access, folder string) string {
 	return fmt.Sprintf("COPY %s (%s) FROM %s %s FORMAT AS CSV REGION %s DATEFORMAT 'auto' TIMEFORMAT 'auto' MAXERROR 0 COMPUPDATE OFF STATUPDATE OFF",
 		s.Table, s.Columns(s.Schema), sqlload.Literal("s3://"+a.Bucket+"/"+folder), s.authorization(a), sqlload.Literal(a.Region))
@@ -49,10 +50,10 @@ func (s statements) authorization(a objstore.Access) string {
 	return "IAM_ROLE " + sqlload.Literal(s.options.iamRole)
 }
 
-// copyCount is asked in the transaction of the COPY, whose answer counts nothing.
+// copyCount reads the rows of the last COPY, whose answer has no count.
 const copyCount = "SELECT pg_last_copy_count()"
 
-// importObject calls aws_s3. Its values are parameters, so that no log, no list of sessions and no error shows the keys.
+// importObject calls aws_s3. Its values are parameters, so that no log, list of sessions or error shows the keys.
 func (s statements) importObject() string {
 	call := "SELECT aws_s3.table_import_from_s3($1, $2, $3, aws_commons.create_s3_uri($4, $5, $6)"
 	if s.options.s3Keys {
@@ -71,7 +72,7 @@ func (s statements) importValues(a objstore.Access, name string, f batch.Format)
 	return values
 }
 
-// fetch makes the server read a group's objects in the open transaction, and returns the rows that it counted.
+// fetch lets the server read a group's objects in the open transaction, and returns its count of rows.
 func (s *session) fetch(ctx context.Context, objects *objstore.Run, members []loader.Ref, a objstore.Access) (rows int64, err error) {
 	if s.flavour == redshift {
 		if _, err := exec(ctx, s.conn, s.copyObjects(a, objects.Folder())); err != nil {
@@ -105,10 +106,7 @@ func (s *session) importOne(ctx context.Context, a objstore.Access, name string)
 	if answer.Err != nil {
 		return 0, redacted(cause(s.conn, answer.Err), a)
 	}
-	text := ""
-	if len(answer.Rows) == 1 && len(answer.Rows[0]) == 1 {
-		text = string(answer.Rows[0][0])
-	}
+	text := string(bytes.Join(slices.Concat(answer.Rows...), nil))
 	// 'N rows imported into relation "t" from file k of M bytes'
 	count, _, found := strings.Cut(text, " rows imported into relation ")
 	if !found {
@@ -117,15 +115,15 @@ func (s *session) importOne(ctx context.Context, a objstore.Access, name string)
 	return sqlload.ParseNumber(count)
 }
 
-// redacted takes pieces of the keys out of the server's words: it quotes statements that it does not understand.
+// redacted removes pieces of the keys from a server's error: it quotes statements that it cannot parse.
 func redacted(err error, a objstore.Access) error {
-	said := (*pgconn.PgError)(nil)
-	if !errors.As(err, &said) {
+	server := (*pgconn.PgError)(nil)
+	if !errors.As(err, &server) {
 		return err
 	}
-	clean := *said
+	clean := *server
 	for _, text := range [...]*string{&clean.Message, &clean.Detail, &clean.Hint, &clean.Where, &clean.InternalQuery} {
 		*text = a.Redact(*text)
 	}
-	return spoken{PgError: &clean}
+	return serverError{&clean}
 }

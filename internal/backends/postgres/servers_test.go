@@ -12,7 +12,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -33,7 +33,7 @@ func server(t testing.TB) string {
 }
 
 func deps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS}
 }
 
 // target is a table that does not exist in a schema of its own.

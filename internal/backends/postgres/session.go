@@ -16,21 +16,20 @@ import (
 
 // session is one worker's connection.
 type session struct {
+	statements
 	owner    *opened
 	contract loader.Contract
 	run      string
-	statements
-	conn    *pgconn.PgConn
-	backend backend
-	loading atomic.Int64 // number of the batch being loaded, or idle
-
-	notices []string // of the batch being loaded
+	conn     *pgconn.PgConn
+	backend  backend
+	loading  atomic.Int64 // number of the batch or group being loaded, or idle
+	notices  []string     // of the batch being loaded
 }
 
 const idle = -1
 
-// notesKept bounds the notices that one batch can add to its ack: a trigger may raise one a row.
-const notesKept = 10
+// maxNotices bounds the notices in a batch's ack: a trigger may raise one for each row.
+const maxNotices = 10
 
 // Session connects to the next host.
 func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
@@ -48,55 +47,49 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 	}
 	s := &session{owner: l, contract: c, run: st.Want.Run, statements: l.statements(st)}
 	s.loading.Store(idle)
-	if s.conn, _, err = l.dialAny(ctx, int(l.next.Add(1)-1), s.note); err != nil {
+	notice := func(_ *pgconn.PgConn, n *pgconn.Notice) { s.addNotice(n.Severity, n.Message) }
+	if s.conn, _, err = l.dial(ctx, int(l.next.Add(1)-1), notice); err != nil {
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.setUp(ctx); err != nil {
 		_ = s.Close()
-		return nil, err
+		return nil, failed("set up the session", err)
 	}
 	return s, nil
 }
 
-// begin asks the server for the session's name there, and only then takes the run's name: a Resolve that happens to look
-// now would end a session of the run that it does not know.
-func (s *session) begin(ctx context.Context) error {
+// setUp registers the session's process before it takes the run's name: a Resolve in between would end a session of the
+// run that it does not know.
+func (s *session) setUp(ctx context.Context) error {
 	if s.options.nonTransactional {
 		if _, err := exec(ctx, s.conn, nonTransactional); err != nil {
-			return failed("set up the session", err)
+			return err
 		}
 	}
-	if s.contract.Dedup == loader.DedupNone || s.flavour == redshift { // nobody will ever want to end it, or can find it
-		_, err := exec(ctx, s.conn, nameSession(s.run))
-		return failed("set up the session", err)
+	if s.contract.Dedup != loader.DedupNone && s.flavour != redshift { // otherwise Resolve ends no sessions
+		found, err := rowsOf(ctx, s.conn, selectOwnBackend)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return errors.New("pg_stat_activity does not show the session")
+		}
+		s.backend = backend{pid: found[0][0], started: found[0][1]}
+		s.owner.mu.Lock()
+		s.owner.sessions[s] = struct{}{}
+		s.owner.mu.Unlock()
 	}
-	found, err := rowsOf(ctx, s.conn, selectOwnBackend)
-	if err != nil {
-		return failed("set up the session", err)
-	}
-	if len(found) == 0 {
-		return errors.New("set up the session: pg_stat_activity does not show it")
-	}
-	s.backend = backend{pid: found[0][0], started: found[0][1]}
-	s.owner.mu.Lock()
-	s.owner.sessions[s] = struct{}{}
-	s.owner.mu.Unlock()
-	if _, err := exec(ctx, s.conn, nameSession(s.run)); err != nil {
-		return failed("set up the session", err)
-	}
-	return nil
+	_, err := exec(ctx, s.conn, nameSession(s.run))
+	return err
 }
 
-// note keeps the server's notices for the ack.
-func (s *session) note(_ *pgconn.PgConn, n *pgconn.Notice) { s.notice(n.Severity, n.Message) }
-
-func (s *session) notice(severity, message string) {
-	if len(s.notices) < notesKept {
+func (s *session) addNotice(severity, message string) {
+	if len(s.notices) < maxNotices {
 		s.notices = append(s.notices, severity+": "+message)
 	}
 }
 
-// Load sends the batch in a transaction that claims it, or by itself where the contract knows no claims.
+// Load implements loader.Session.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
 	if s.conn.IsClosed() {
 		return ack, errDead()
@@ -109,62 +102,63 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	defer s.loading.Store(idle)
 	if s.contract.Dedup == loader.DedupTx {
 		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-			return s.Rows(ctx, b)
+			return s.send(ctx, b)
 		})
 	} else {
-		ack.Rows, _, err = s.Rows(ctx, b)
+		ack.Rows, _, err = s.send(ctx, b)
 	}
 	if err != nil {
-		return loader.Ack{}, s.explain(ctx, err)
+		return loader.Ack{}, s.wrapError(ctx, err)
 	}
 	ack.Detail = s.notices
 	return ack, nil
 }
 
-// Claim implements sqlload.Transaction.
+// Claim implements sqlload.Transaction. A commit group needs a transaction without claims as well: it is loaded whole.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
+	var found [][]string
+	if s.contract.Dedup != loader.DedupTx {
+		_, err = exec(ctx, s.conn, "BEGIN")
+		return false, 0, err
+	}
 	if s.flavour == redshift {
-		found, err := lockAndLook(ctx, conn{s.conn}, s.Statements, ref)
-		if err != nil || len(found) > 0 {
-			return s.taken(found, err)
+		if found, err = lockAndSelectClaim(ctx, conn{s.conn}, s.Statements, ref); err == nil && len(found) == 0 {
+			_, err = exec(ctx, s.conn, s.InsertClaim(ref))
+			return false, 0, err
 		}
-		_, err = exec(ctx, s.conn, s.InsertClaim(ref))
-		return false, 0, err
+	} else {
+		var results []*pgconn.Result
+		results, err = exec(ctx, s.conn, claim(s.Statements, ref))
+		if err != nil || results[len(results)-1].CommandTag.RowsAffected() == 1 {
+			return false, 0, err
+		}
+		found, err = rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
 	}
-	results, err := exec(ctx, s.conn, claim(s.Statements, ref))
-	if err != nil || results[len(results)-1].CommandTag.RowsAffected() == 1 {
-		return false, 0, err
-	}
-	return s.taken(rowsOf(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number)))
-}
-
-// taken reads the claim that is there already.
-func (s *session) taken(found [][]string, err error) (bool, int64, error) {
 	if err == nil && len(found) == 0 {
-		err = sqlload.ErrVanished
+		err = sqlload.ErrClaimVanished
 	}
 	if err != nil {
 		return false, 0, err
 	}
-	rows, err := sqlload.ParseNumber(found[0][0])
+	rows, err = sqlload.ParseNumber(found[0][0])
 	return true, rows, err
 }
 
-// Rows sends the batch by the method. Notices are no reason to give a batch up, so it returns none as warnings.
-func (s *session) Rows(ctx context.Context, b *batch.Batch) (int64, []string, error) {
-	statement := s.send(s.contract.Format, s.contract.Dedup)
+// send sends the batch by the method. Notices are no reason to give a batch up, so it returns no warnings.
+func (s *session) send(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
+	statement := s.load(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {
-		rows, err := s.insert(ctx, statement, b)
-		return rows, nil, err
+		rows, err = s.insert(ctx, statement, b)
+	} else {
+		rows, err = s.copyIn(ctx, statement, b)
 	}
-	rows, err := s.copyIn(ctx, statement, b)
 	return rows, nil, err
 }
 
 func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) (int64, error) {
 	body := b.Open()
 	defer func() { _ = body.Close() }()
-	var text strings.Builder // its String is no further copy
+	var text strings.Builder // its String makes no copy
 	text.Grow(len(statement) + int(body.Size()))
 	text.WriteString(statement)
 	if _, err := body.WriteTo(&text); err != nil {
@@ -177,8 +171,8 @@ func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) 
 	return results[0].CommandTag.RowsAffected(), nil
 }
 
-// Commit implements sqlload.Transaction. COMMIT of a transaction that has failed is answered by ROLLBACK, without an error; and
-// what a deferred constraint refuses is certainly not applied.
+// Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.
+// What a deferred constraint refuses is certainly not applied.
 func (s *session) Commit(ctx context.Context) error {
 	results, err := exec(ctx, s.conn, "COMMIT")
 	if err != nil {
@@ -193,9 +187,9 @@ func (s *session) Commit(ctx context.Context) error {
 	return nil
 }
 
-// Rollback implements sqlload.Transaction. It is needed most when ctx has ended.
+// Rollback implements sqlload.Transaction. It works when ctx has ended.
 func (s *session) Rollback(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), connectTimeout)
 	defer cancel()
 	_, err := exec(ctx, s.conn, "ROLLBACK")
 	return err
@@ -203,20 +197,20 @@ func (s *session) Rollback(ctx context.Context) error {
 
 // Close ends the connection.
 func (s *session) Close() error {
-	s.leave()
+	s.unregister()
 	return closeConn(s.conn)
 }
 
-// leave takes the session off the list of those that Resolve spares.
-func (s *session) leave() {
+// unregister removes the session from those that Resolve spares.
+func (s *session) unregister() {
 	s.owner.mu.Lock()
 	defer s.owner.mu.Unlock()
 	delete(s.owner.sessions, s)
 }
 
-// explain adds to a failed attempt what is known here: that the context ended it, what to do about it, and how far a
-// COPY in several transactions came. A connection that pgconn has given up is closed at this end at once.
-func (s *session) explain(ctx context.Context, err error) error {
+// wrapError adds the end of the context, a hint and, for a COPY in several transactions, "unknown" to the error of an
+// attempt. It closes the socket of a connection that pgconn has given up.
+func (s *session) wrapError(ctx context.Context, err error) error {
 	e := describe("load", err)
 	if ended := ctx.Err(); ended != nil && !errors.Is(e, ended) {
 		e.Err = fmt.Errorf("%w: %w", ended, e.Err)
@@ -224,22 +218,9 @@ func (s *session) explain(ctx context.Context, err error) error {
 	if !s.owner.Caps().Atomic {
 		e.Applied = loader.Unknown
 	}
-	switch {
-	case s.conn.IsClosed():
-		s.leave()
-		hangUp(s.conn)
-	case !s.owner.Caps().Atomic:
-		e.Err = s.progress(ctx, e.Err)
+	if s.conn.IsClosed() {
+		s.unregister()
+		closeSocket(s.conn)
 	}
 	return e
-}
-
-// progress asks YugabyteDB how many rows of the failed COPY it has committed; the view keeps them for the session that
-// sent it. It is for the reader of the message: Resolve looks at the table.
-func (s *session) progress(ctx context.Context, err error) error {
-	found, lost := rowsOf(ctx, s.conn, "SELECT tuples_processed FROM pg_stat_progress_copy WHERE pid = pg_backend_pid()")
-	if lost != nil || len(found) == 0 {
-		return err
-	}
-	return fmt.Errorf("%w; %s rows of the batch were committed before", err, found[0][0])
 }

@@ -118,7 +118,7 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	require.ErrorContains(t, err, "statement_timeout=0")
 	to.Settings = []loader.Setting{{Name: "statement_timeout", Value: "0"}}
 	_, err = open(t, to).Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "transactions of this user are read-only: --set default_transaction_read_only=off")
+	require.ErrorContains(t, err, "otherwise the user is read-only: --set default_transaction_read_only=off")
 
 	to.Settings = append(to.Settings, loader.Setting{Name: "default_transaction_read_only", Value: "off"})
 	l := open(t, to)

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// socket remembers why it broke. pgconn 5.12 forgets it: where a connection breaks while an answer is awaited, Exec
-// returns "conn closed", the error of a connection that was closed before, which moreover calls itself safe to retry
+// socket keeps the error that broke it. pgconn 5.12 loses that error: if a connection breaks while it waits for an
+// answer, Exec returns "conn closed", the error of a connection that was closed before, and calls it safe to retry
 // although the statement was sent (MultiResultReader.NextResult drops the error of its peekMessage).
 type socket struct {
 	net.Conn
@@ -30,7 +30,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteBuffers is Write for several buffers at once, where the connection below can.
+// WriteBuffers writes several buffers, with one system call if the connection below can.
 func (s *socket) WriteBuffers(b *net.Buffers) (n int64, err error) {
 	if below, ok := s.Conn.(vectored); ok {
 		n, err = below.WriteBuffers(b)
@@ -47,7 +47,7 @@ func (s *socket) note(err error) {
 	}
 }
 
-// socketOf finds the socket below a connection.
+// socketOf returns the socket below a connection.
 func socketOf(c *pgconn.PgConn) *socket {
 	below := c.Conn()
 	if encrypted, is := below.(*tls.Conn); is {
@@ -57,36 +57,21 @@ func socketOf(c *pgconn.PgConn) *socket {
 	return s
 }
 
-// hangUp closes the socket at once. Without it pgconn keeps the socket of a cancelled COPY open for up to 15 s, and
-// the server the claim.
-func hangUp(c *pgconn.PgConn) {
+// closeSocket closes the socket at once. Without it pgconn keeps the socket of a cancelled COPY open for up to 15 s,
+// and the server the claim.
+func closeSocket(c *pgconn.PgConn) {
 	if s := socketOf(c); s != nil {
 		_ = s.Close()
 	}
 }
 
-// readOnlyHint tells a standby from a read-only user, which the same SQLSTATE stands for. Servers before PostgreSQL 14 do
-// not say which of the two they are, and get the SQLSTATE's hint.
-func readOnlyHint(c *pgconn.PgConn, code string) string {
-	if code != readOnly {
-		return ""
-	}
-	switch c.ParameterStatus("in_hot_standby") {
-	case "on":
-		return "this server is a standby: name the primary"
-	case "off":
-		return "transactions of this user are read-only: --set default_transaction_read_only=off"
-	}
-	return ""
-}
-
-// cause is what really happened: the server's error with all of its words, and the socket's in place of "conn closed".
-// What remains must not say that it is safe to retry.
+// cause returns the server's error with all of its parts, or the socket's error in place of "conn closed". The result
+// must not say that it is safe to retry.
 func cause(c *pgconn.PgConn, err error) error {
-	said := (*pgconn.PgError)(nil)
+	server := (*pgconn.PgError)(nil)
 	switch {
-	case errors.As(err, &said):
-		return spoken{said, readOnlyHint(c, said.Code)}
+	case errors.As(err, &server):
+		return serverError{server}
 	case !errors.Is(err, pgconn.ErrConnClosed):
 		return err
 	}

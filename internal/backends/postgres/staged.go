@@ -10,8 +10,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// staged is the back-end for methods whose batches go into an object store first. What is not below is as for the
-// others: claims, and the look for them, are about commit groups instead of batches.
+// staged is the back-end for methods whose batches go into an object store first. Its claims are those of commit
+// groups.
 type staged struct {
 	*opened
 	*objstore.Staging
@@ -28,7 +28,7 @@ func openStaged(ctx context.Context, l *opened) (loader.Loader, error) {
 	return &staged{opened: l, Staging: &objstore.Staging{Store: store, Folders: true, Format: l.Format}}, nil
 }
 
-// CheckServer adds what is to be said of the store.
+// CheckServer adds the store's findings.
 func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	all, err := l.opened.CheckServer(ctx, i)
 	if err != nil {
@@ -46,8 +46,8 @@ func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session
 	return l.Staging.Session(ctx, c)
 }
 
-// Commit lets the server read the group's objects in a transaction that claims the group first, on a connection of its
-// own.
+// Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
+// group.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
 	st, err := l.State()
 	if err != nil {
@@ -63,30 +63,18 @@ func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, er
 	}
 	defer func() { _ = s.Close() }()
 	s.loading.Store(g.ID.Number)
-	var c sqlload.Transaction = s
-	if st.Want.Contract.Dedup != loader.DedupTx {
-		c = unclaimed{s}
-	}
 	objects := l.Place(g.ID)
-	ack, err = sqlload.Load(ctx, c, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
+	ack, err = sqlload.Load(ctx, s, g.Ref, g.Rows, func(ctx context.Context) (int64, []string, error) {
 		rows, err := s.fetch(ctx, objects, g.Members, access)
 		return rows, nil, err
 	})
 	if err != nil {
-		return loader.Ack{}, s.explain(ctx, s.whyNot(ctx, err))
+		return loader.Ack{}, s.wrapError(ctx, s.addBadRow(ctx, err))
 	}
 	return ack, nil
 }
 
-// unclaimed is a session whose transactions claim nothing. There is one all the same: a group goes in whole.
-type unclaimed struct{ *session }
-
-func (s unclaimed) Claim(ctx context.Context, _ loader.Ref) (taken bool, rows int64, err error) {
-	_, err = exec(ctx, s.conn, "BEGIN")
-	return false, 0, err
-}
-
-// Probe has the server read one object under a claim, and rolls back.
+// Probe lets the server read one object under a claim, and rolls back.
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	access, err := l.Store.Access(ctx)
 	if err != nil {
@@ -99,8 +87,8 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 			return s, func(ctx context.Context) (int64, []string, error) {
 				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)
 				if err != nil {
-					_ = s.Rollback(ctx) // a failed transaction answers no question
-					err = s.whyNot(ctx, err)
+					_ = s.Rollback(ctx) // a failed transaction answers no query
+					err = s.addBadRow(ctx, err)
 				}
 				return n, nil, err
 			}, err

@@ -26,13 +26,12 @@ func TestVerdicts(t *testing.T) {
 	}
 	for _, severity := range []string{"ERROR", "FATAL", "PANIC"} {
 		for _, code := range codes {
-			err := spoken{PgError: &pgconn.PgError{SeverityUnlocalized: severity, Code: code, Message: "…"}}
+			err := serverError{&pgconn.PgError{SeverityUnlocalized: severity, Code: code, Message: "…"}}
 			all = append(all, loadertest.Failure{Name: severity + " " + code, Err: err})
 		}
 	}
 	all = append(all,
 		loadertest.Failure{Name: "before PostgreSQL 9.6", Err: &pgconn.PgError{Severity: "ERROR", Code: "40001"}},
-		loadertest.Failure{Name: "hint of a host", Err: spoken{&pgconn.PgError{SeverityUnlocalized: "ERROR", Code: readOnly}, "name the primary"}},
 		loadertest.Failure{Name: "conn closed", Err: pgconn.ErrConnClosed},
 		loadertest.Failure{Name: "read-only", Err: pgconn.ErrReadOnlyConnection},
 		loadertest.Failure{Name: "read-write", Err: pgconn.ErrReadWriteConnection},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -33,6 +34,7 @@ type yugabyte struct {
 	backends  []string   // pids of sessions to end
 	survives  bool       // claim and row survive a rollback
 	rollsBack bool       // COMMIT is answered by ROLLBACK
+	taken     bool       // every claim is taken, and none can be read
 	copied    [][]byte
 }
 
@@ -101,6 +103,10 @@ func (y *yugabyte) answer(c *fakeConn, sql string) bool {
 		c.tag("BEGIN")
 		c.tag("INSERT 0 1")
 		c.tag("ROLLBACK")
+	case strings.HasPrefix(sql, "BEGIN") && y.taken:
+		c.tag("INSERT 0 0")
+	case strings.HasPrefix(sql, "SELECT row_count") && y.taken: // removed just now
+		c.rows()
 	case strings.HasPrefix(sql, "BEGIN"):
 		c.tag("INSERT 0 1")
 	case sql == "COMMIT" && y.rollsBack:
@@ -144,7 +150,7 @@ func TestYugabyteRowsPerTransaction(t *testing.T) {
 	y.failAt, y.backends, y.front = 40, []string{"7"}, [][]string{{"40", "300", "339"}}
 	b.Hold()
 	_, err := s.Load(t.Context(), b)
-	assert.EqualError(t, err, "load: ERROR: Timed out waiting for a tablet leader (SQLSTATE XX000); 40 rows of the batch were committed before")
+	assert.EqualError(t, err, "load: ERROR: Timed out waiting for a tablet leader (SQLSTATE XX000)")
 	v := postgres.New().Classify(err)
 	assert.Equal(t, loader.Unknown, v.Applied)
 	assert.True(t, v.Retry)
@@ -175,8 +181,8 @@ func TestYugabyteFront(t *testing.T) {
 		"nothing": {[]string{"0", "", ""}, loader.Resolution{Applied: loader.No}, ""},
 		"all":     {[]string{"100", "300", "399"}, loader.Resolution{Applied: loader.Yes, Rows: 100}, ""},
 		"a front": {[]string{"20", "300", "319"}, loader.Resolution{Applied: loader.No, Rows: 20}, ""},
-		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{}, "not the front"},
-		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{}, "not the front"},
+		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{}, "not the first rows"},
+		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{}, "not the first rows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			y := newYugabyte(t)
@@ -271,6 +277,19 @@ func TestCommitThatRollsBack(t *testing.T) {
 	_, err := s.Load(t.Context(), documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 100))
 	require.ErrorContains(t, err, "the server answered ROLLBACK")
 	assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+}
+
+// A claim that keeps another out and cannot be read is an error, and nothing is sent.
+func TestClaimThatVanishes(t *testing.T) {
+	y := newYugabyte(t)
+	y.taken = true
+	_, s := openYugabyte(t, y.target(), contract("copy", batch.PGBinary))
+	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
+	b.Hold()
+	_, err := s.Load(t.Context(), b)
+	require.ErrorIs(t, err, sqlload.ErrClaimVanished)
+	assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+	assert.Empty(t, y.copied)
 }
 
 func TestYugabyteWithoutTransactions(t *testing.T) {

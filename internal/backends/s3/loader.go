@@ -20,15 +20,22 @@ var _ interface {
 	loader.Checker
 } = (*opened)(nil)
 
-// opened is a store with the run that Prepare was told.
+// opened is a store, and from Prepare on a run in it.
 type opened struct {
 	store *objstore.Store
-	run   atomic.Pointer[preparation]
+	run   atomic.Pointer[run]
 }
 
-type preparation struct {
-	objects *objstore.Run
-	format  batch.Format
+type run struct {
+	*objstore.Run
+	format batch.Format
+}
+
+func (o *opened) prepared() (*run, error) {
+	if r := o.run.Load(); r != nil {
+		return r, nil
+	}
+	return nil, errors.New("s3: the loader was not prepared")
 }
 
 func (o *opened) Server() loader.Server {
@@ -36,57 +43,54 @@ func (o *opened) Server() loader.Server {
 	if endpoint == "" {
 		endpoint, product = "Amazon S3, "+o.store.Region(), "Amazon S3"
 	}
-	return loader.Server{Product: product, Version: o.store.Software(), Endpoint: endpoint, Settings: map[string]string{"region": o.store.Region()}}
+	return loader.Server{
+		Product: product, Version: o.store.Software(), Endpoint: endpoint,
+		Settings: map[string]string{"region": o.store.Region()},
+	}
 }
 
 func (o *opened) Caps() loader.Caps { return caps() }
 func (o *opened) Close() error      { return o.store.Close() }
 
-// Prepare makes sure that a new run finds its folder empty. The run's id is the folder's name, so whatever lies there came
-// from somebody who used the same id, and would be overwritten.
+// Prepare checks that the folder of a new run is empty: objects of another run with its id would be overwritten.
 func (o *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
 	if p.Create == loader.CreateRecreate || p.Create == loader.CreateTruncate {
 		return loader.Table{}, &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: errors.New("a store has no table that could be made anew or emptied"),
-			Hint: fmt.Sprintf("leave --create %s out: every run has a folder of its own, and nothing of other runs is removed", p.Create),
+			Op: "prepare", Applied: loader.No, Err: errors.New("a store has no table to drop or empty"),
+			Hint: fmt.Sprintf("leave --create %s out: every run has a folder of its own", p.Create),
 		}
 	}
-	run := o.store.Run(p.Run)
-	o.run.Store(&preparation{objects: run, format: p.Contract.Format})
-	table := loader.Table{Name: o.store.Bucket() + "/" + strings.TrimSuffix(run.Folder(), "/"), Created: !p.Resume}
+	r := &run{o.store.Run(p.Run), p.Contract.Format}
+	o.run.Store(r)
+	table := loader.Table{Name: o.store.Bucket() + "/" + strings.TrimSuffix(r.Folder(), "/"), Created: !p.Resume}
 	if p.Silent || p.Resume {
 		return table, nil
 	}
-	err := run.List(ctx, func(found objstore.Object) error {
+	return table, r.List(ctx, func(found objstore.Object) error {
 		return &loader.Error{
-			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("%s lies in the folder of this new run", found.Name),
+			Op: "prepare", Applied: loader.No, Err: fmt.Errorf("%s is in the folder of this new run", found.Name),
 			Hint: "remove it, or choose another prefix",
 		}
 	})
-	if err != nil {
-		return loader.Table{}, err
-	}
-	return table, nil
 }
 
-// Session puts one batch at a time. Connections are shared: any of them can carry any request.
+// Session puts one batch at a time. All sessions share the connections.
 func (o *opened) Session(_ context.Context, _ loader.Contract) (loader.Session, error) {
-	run := o.run.Load()
-	if run == nil {
-		return nil, errors.New("s3: a session before Prepare")
+	r, err := o.prepared()
+	if err != nil {
+		return nil, err
 	}
-	return objstore.Session(run.objects), nil
+	return objstore.Session(r.Run), nil
 }
 
-// Resolve looks whether the batch's object is there, with the rows and the length it should have. A store shows an object
-// whole or not at all, and at once, so that is the answer; an earlier PUT that is still under way can only put the same
-// bytes there again.
+// Resolve checks that the batch's object is there, with its rows and length. A store shows an object whole or not at all,
+// and at once. An earlier PUT that is still running can only put the same bytes there.
 func (o *opened) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
-	run := o.run.Load()
-	if run == nil {
-		return loader.Resolution{}, errors.New("s3: a question before Prepare")
+	r, err := o.prepared()
+	if err != nil {
+		return loader.Resolution{}, err
 	}
-	holds, err := o.store.Run(ref.ID.Run).Holds(ctx, ref, run.format)
+	holds, err := o.store.Run(ref.ID.Run).Holds(ctx, ref, r.format)
 	if err != nil {
 		return loader.Resolution{}, err
 	}
@@ -101,20 +105,20 @@ func (o *opened) Objects(ctx context.Context, run string, f func(name string, nu
 	return o.store.Run(run).Objects(ctx, f)
 }
 
-// Stored sums up the run's objects.
+// Stored is the sum of the run's objects, in bytes.
 func (o *opened) Stored(ctx context.Context) (total int64, err error) {
-	run := o.run.Load()
-	if run == nil {
-		return 0, errors.New("s3: a question before Prepare")
+	r, err := o.prepared()
+	if err != nil {
+		return 0, err
 	}
-	err = run.objects.List(ctx, func(found objstore.Object) error {
+	err = r.List(ctx, func(found objstore.Object) error {
 		total += found.Bytes
 		return nil
 	})
 	return total, err
 }
 
-// CheckServer asks about the bucket and the way to it.
+// CheckServer checks the bucket.
 func (o *opened) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Finding, error) {
 	return o.store.CheckServer(ctx, i, "")
 }

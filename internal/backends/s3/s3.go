@@ -1,5 +1,5 @@
-// Package s3 writes batches as objects into Amazon S3 or a compatible store. The objects are the goal here; methods of
-// databases that read them from there use internal/objstore themselves.
+// Package s3 writes batches as objects into Amazon S3 or a compatible store. The objects are the goal here; databases that
+// load objects use internal/objstore.
 package s3
 
 import (
@@ -15,7 +15,7 @@ import (
 
 const methodPut = "put"
 
-// New makes the driver. It is a value without state.
+// New returns the driver.
 func New() loader.Driver { return driver{} }
 
 type driver struct{}
@@ -27,19 +27,18 @@ func (driver) Methods() []loader.Method {
 	return []loader.Method{{Name: methodPut, Help: "PutObject, one object a batch", Caps: caps()}}
 }
 
-// caps of a store: a key names its batch for ever, and an object is there whole or not at all.
+// caps: a key names its batch forever, and an object is there whole or not at all.
 func caps() loader.Caps {
 	return loader.Caps{
 		Formats: []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet, batch.TSV},
 		Dedup:   loader.DedupKey, Atomic: true, Objects: true,
 		MaxBytes: 5 << 30, // of one PUT
-		// Those who read the objects like them between 16 and 256 MiB, and at 50 Gbps these are a hundred requests a
-		// second, far below the 3,500 that one prefix takes.
+		// Readers of objects like 16 to 256 MiB. At 50 Gbps these are a hundred requests a second; a prefix takes 3,500.
 		DefaultBatchBytes: 64 << 20,
 	}
 }
 
-// Check reads target and method.
+// Check implements loader.Driver.
 func (driver) Check(t loader.Target) (loader.Caps, error) {
 	if t.Method != "" && t.Method != methodPut {
 		return loader.Caps{}, fmt.Errorf("s3:// has one method, %s, and not %q", methodPut, t.Method)
@@ -50,7 +49,7 @@ func (driver) Check(t loader.Target) (loader.Caps, error) {
 	return caps(), objstore.Check(t)
 }
 
-// Explain shows the requests of a run.
+// Explain lists the requests of a run.
 func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement {
 	folder := "/" + strings.Join(t.Hosts, ",") + "/" // one, says Check
 	if prefix := strings.Trim(t.Database, "/"); prefix != "" {
@@ -67,10 +66,10 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	return all
 }
 
-// Classify knows the errors of the store.
+// Classify implements loader.Driver.
 func (driver) Classify(err error) loader.Verdict { return loader.Judge(err, objstore.FaultOf) }
 
-// Open reaches the bucket.
+// Open connects to the bucket.
 func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
 	if _, err := d.Check(t); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/internal/encode"
-	"github.com/terapush/terapush/internal/network"
+	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -83,7 +83,7 @@ func targetOf(t *testing.T, text, endpoint string) loader.Target {
 }
 
 func deps() loader.Deps {
-	return loader.Deps{Dial: new(network.Dialer).DialContext, TLS: network.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
+	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
 
 const batchRows = 400
@@ -241,7 +241,7 @@ func TestRunsLieApart(t *testing.T) {
 		defer func() { _ = again.Close() }()
 		p := loader.Preparation{Run: "run-1", Contract: contract(batch.CSV)}
 		_, err = again.Prepare(t.Context(), p)
-		require.ErrorContains(t, err, "000000000000.csv lies in the folder of this new run")
+		require.ErrorContains(t, err, "000000000000.csv is in the folder of this new run")
 		p.Resume = true
 		table, err := again.Prepare(t.Context(), p)
 		require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package retry decides how long to wait between two attempts, and repeats questions whose answers were lost.
+// Package retry decides how long to wait between two attempts, and repeats queries whose answers were lost.
 package retry
 
 import (
@@ -11,7 +11,7 @@ import (
 )
 
 // Policy bounds the attempts after the first. The waits grow from a quarter of a second to half a minute, with jitter,
-// so that workers that failed together do not come back together; eight of them outlast a server's restart.
+// so that workers that failed together do not retry together; eight of them outlast a server's restart.
 type Policy struct {
 	Retries int
 }
@@ -21,9 +21,9 @@ const (
 	longest   = 30 * time.Second
 )
 
-// Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left; lost is called with every error
-// that a retry follows. f starts over each time: what it has gathered of an answer that broke off must not count. A
-// statement that took too long is not retried, since it would take as long again.
+// Ask calls f until it succeeds, until a retry cannot help, or until no attempt is left. It calls lost with every error
+// that a retry follows. f starts over each time and must drop a partial answer. A statement that took too long is not
+// retried: it would take as long again.
 func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lost func(error), f func(context.Context) error) error {
 	for waits := p.Waits(); ; {
 		err := f(ctx)
@@ -41,7 +41,7 @@ func (p Policy) Ask(ctx context.Context, classify func(error) loader.Verdict, lo
 	}
 }
 
-// Waits begins the waits of one batch.
+// Waits returns the waits of one batch.
 func (p Policy) Waits() *Waits {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval, b.Multiplier = firstWait, longest, 2
@@ -49,14 +49,14 @@ func (p Policy) Waits() *Waits {
 	return &Waits{left: p.Retries, next: b}
 }
 
-// Waits are the waits between the attempts of one batch.
+// Waits are those between the attempts of one batch.
 type Waits struct {
 	left int
 	next *backoff.ExponentialBackOff
 }
 
-// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false when no attempt is
-// left or the context ends.
+// Wait sleeps before the next attempt, at least as long as the server asked for. It returns false if no attempt is left
+// or the context ends.
 func (w *Waits) Wait(ctx context.Context, atLeast time.Duration) bool {
 	if w.left <= 0 || ctx.Err() != nil {
 		return false

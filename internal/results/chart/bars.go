@@ -1,25 +1,20 @@
 package chart
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
-// Bars is parts of wholes, or plain quantities: a bar for each row, its name above it.
+// Bars shows quantities, or the parts of wholes: a bar for each row, below its name.
 type Bars struct {
-	Parts []string // names of the parts, for the legend, which leaves out those too short to be seen; none has no legend
+	Parts []string // for the legend, which omits parts too short to be seen
 	Rows  []Bar
 }
 
 // Bar is one row.
 type Bar struct {
-	Name  string
-	Note  string    // at the right end of the name's line: the figure
-	Parts []float64 // one for each of Bars.Parts; what is not positive has no length
-	// Published is where somebody else's figure lies on the same scale; 0 is none.
-	Published float64
-	// Ceiling is a value on the same scale that the bar cannot exceed; 0 is none. One far above all bars is not drawn.
-	Ceiling float64
+	Name      string
+	Note      string    // the figure, at the right
+	Parts     []float64 // one for each of Bars.Parts
+	Published float64   // a figure of others on the same scale; 0 is none
+	Ceiling   float64   // what the bar cannot exceed; 0 is none. One far above all bars is not drawn.
 }
 
 const (
@@ -27,7 +22,7 @@ const (
 	barRow    = line + barHeight + margin
 )
 
-// Draw returns the drawing. The longest bar is as wide as it.
+// Draw returns the drawing. The longest bar has its width.
 func (b Bars) Draw(f Frame) []byte {
 	rows, longest := b.drawable()
 	if longest == 0 {
@@ -44,7 +39,8 @@ func (b Bars) Draw(f Frame) []byte {
 	return d.finish()
 }
 
-// drawable returns the rows with 0 for what has no place on the scale, which ends at the longest figure or ceiling.
+// drawable returns the rows with 0 for what is not on the scale, and the end of the scale: the longest figure or
+// ceiling.
 func (b Bars) drawable() (rows []Bar, longest float64) {
 	orZero := func(v float64) float64 {
 		if drawable(v, true) {
@@ -73,7 +69,7 @@ func (b Bars) drawable() (rows []Bar, longest float64) {
 	return rows, longest
 }
 
-// draw draws a bar over a bed of the whole width, so that a short one is seen as short.
+// draw draws a bar on a ground of the whole width.
 func (row Bar) draw(d *drawing, x scale, top float64) {
 	bottom := top + barHeight
 	d.rectangle(faint, x.from, top, x.to, bottom)
@@ -84,12 +80,13 @@ func (row Bar) draw(d *drawing, x scale, top float64) {
 			sum += part
 		}
 	}
-	if at := x.at(row.Published); row.Published > 0 {
-		d.line(solid(plain, 2), point{at, top - 3}, point{at, bottom + 3})
+	upright := func(look stroke, v float64) {
+		if v > 0 {
+			d.line(look, point{x.at(v), top - 3}, point{x.at(v), bottom + 3})
+		}
 	}
-	if at := x.at(row.Ceiling); row.Ceiling > 0 {
-		d.line(dashes(plain), point{at, top - 3}, point{at, bottom + 3})
-	}
+	upright(solid(plain, 2), row.Published)
+	upright(dashes(plain), row.Ceiling)
 }
 
 func (b Bars) legend(rows []Bar, longest float64) (entries []entry) {
@@ -108,14 +105,14 @@ func (b Bars) legend(rows []Bar, longest float64) (entries []entry) {
 	return entries
 }
 
-// Ranges is some values of one quantity for each of several rows, as percentiles are, on one axis.
+// Ranges shows several values of one quantity in each row, such as percentiles, on a logarithmic axis.
 type Ranges struct {
 	X      Axis
-	Values []string // their names, from the smallest
+	Values []string // names, from the smallest
 	Rows   []Range
 }
 
-// Range is one row; what is not positive is left out.
+// Range is one row.
 type Range struct {
 	Name   string
 	Values []float64 // one for each of Ranges.Values
@@ -123,17 +120,13 @@ type Range struct {
 
 const rangeRow = 2*line + 2
 
-// Draw returns the drawing, each range below its name.
+// Draw returns the drawing.
 func (r Ranges) Draw(f Frame) []byte {
-	low, high := math.Inf(1), 0.0
+	var all []float64
 	for _, row := range r.Rows {
-		for _, v := range row.Values {
-			if drawable(v, true) {
-				low, high = min(low, v), max(high, v)
-			}
-		}
+		all = append(all, row.drawable()...)
 	}
-	if high == 0 {
+	if len(all) == 0 {
 		return f.start(2*line, "", nil).nothing()
 	}
 	var entries []entry
@@ -141,27 +134,21 @@ func (r Ranges) Draw(f Frame) []byte {
 		entries = append(entries, entry{name: name, ink: hue(n), glyph: shape(n)})
 	}
 	d := f.start(float64(len(r.Rows))*rangeRow+2*line+margin, "", entries)
-	ticks := linear(r.X.Unit, high, 4)
-	if r.X.Log {
-		ticks = decades(r.X.Unit, low, high)
-	}
-	p := d.plot(around(ticks, r.X.Log), scale{}, r.X.Label)
+	p := d.plot(around(decades(r.X.Unit, slices.Min(all), slices.Max(all)), true), scale{}, r.X.Label)
 	for n, row := range r.Rows {
 		row.draw(p, p.top+float64(n)*rangeRow+27)
 	}
 	return d.finish()
 }
 
+func (row Range) drawable() []float64 {
+	return slices.DeleteFunc(slices.Clone(row.Values), func(v float64) bool { return !drawable(v, true) })
+}
+
 func (row Range) draw(p plot, middle float64) {
 	p.text(plain+" over", p.left, middle-9, fit(row.Name, p.right-p.left))
-	first, last := math.Inf(1), 0.0
-	for _, v := range row.Values {
-		if drawable(v, true) {
-			first, last = min(first, p.x.at(v)), max(last, p.x.at(v))
-		}
-	}
-	if last > 0 {
-		p.line(solid(other, 2), point{first, middle}, point{last, middle})
+	if all := row.drawable(); len(all) > 0 {
+		p.line(solid(other, 2), point{p.x.at(slices.Min(all)), middle}, point{p.x.at(slices.Max(all)), middle})
 	}
 	for n, v := range row.Values {
 		if drawable(v, true) {

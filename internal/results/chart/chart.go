@@ -1,8 +1,8 @@
-// Package chart draws lines, ranges, bars and a time line of plain numbers as SVG.
+// Package chart draws lines, ranges, bars and timelines of numbers as SVG.
 //
-// A drawing has classes instead of colours and fonts; Style has the rules for them. So a drawing is right in light and
-// dark, inherits the page's font, and is as wide as its place. Numbers without a place on an axis are left out: NaN,
-// infinite or negative ones, and zero on a logarithmic axis. A drawing of nothing says so.
+// Drawings have classes instead of colours and fonts, with the rules in Style: they fit light and dark pages, inherit
+// the font, and scale to the available width. NaN, infinite and negative numbers are omitted, and so is zero on a
+// logarithmic axis. A drawing of nothing says so.
 package chart
 
 import (
@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// Style is the CSS of all drawings, needed once a page. Drawings with Frame.Alone have it inside.
+// Style is the CSS of all drawings, needed once a page. Drawings with Frame.Alone include it.
 //
 //go:embed style.css
 var Style string
 
-// Frame is what is around a drawing.
+// Frame describes a drawing's place and words.
 type Frame struct {
 	ID          string // unique on the page: a letter, then letters, digits and dashes
-	Title, Desc string // for screen readers; Desc says in a sentence what the drawing shows
+	Title, Desc string // for screen readers; Desc is a sentence
 	Width       float64
-	Alone       bool // a file of its own: the title is drawn, the style and the font are inside
+	Alone       bool // a file of its own, with title, style and font
 }
 
 // Widths in units of the drawing. Text is 12 units high.
@@ -36,7 +36,7 @@ const (
 	margin   = 8.0  // between things
 )
 
-// drawing has a head of title, legend and unit, and below it a body from top to height.
+// drawing has a head of title, legend and unit above a body from top to height.
 type drawing struct {
 	svg
 	frame       Frame
@@ -59,7 +59,7 @@ func (f Frame) start(body float64, unit string, entries []entry) *drawing {
 	return d
 }
 
-// nothing returns a drawing that says that there is nothing to draw.
+// nothing returns the drawing of no data.
 func (d *drawing) nothing() []byte {
 	d.text(quiet+" middle", d.frame.Width/2, (d.top+d.height)/2, "nothing measured")
 	return d.finish()
@@ -78,7 +78,7 @@ func (d *drawing) finish() []byte {
 	fmt.Fprintf(&b, "\n<title id=\"%s-t\">%s</title><desc id=\"%s-d\">%s</desc>\n",
 		f.ID, escape(f.Title), f.ID, escape(f.Desc))
 	if f.Alone {
-		// The ground is its own: an image does not know whether its page is as light or dark as the reader's system.
+		// An image cannot know whether its page is light or dark, so it has a ground of its own.
 		fmt.Fprintf(&b, "<style>\n%s</style>\n", Style)
 		fmt.Fprintf(&b, `<rect class="ground" x="%s" y="%s" width="100%%" height="100%%" rx="8"/>`+"\n",
 			number(-border), number(-border))
@@ -88,7 +88,7 @@ func (d *drawing) finish() []byte {
 	return []byte(b.String())
 }
 
-// entry is one name in a legend, after a sample of a line, a glyph or both.
+// entry is one name in a legend, with a sample of a line, a glyph or both.
 type entry struct {
 	name  string
 	ink   ink // of the glyph
@@ -101,7 +101,7 @@ const (
 	apart  = 14.0 // between two entries
 )
 
-// legend draws entries in rows as wide as the drawing. A name that is wider by itself is shortened.
+// legend draws entries in rows as wide as the drawing.
 func (d *drawing) legend(entries []entry) {
 	x := 0.0
 	for _, e := range entries {
@@ -125,7 +125,7 @@ func (d *drawing) legend(entries []entry) {
 	}
 }
 
-// plot is the part of a drawing where values are, between two axes.
+// plot is the part of a drawing between two axes.
 type plot struct {
 	*drawing
 	x, y                     scale
@@ -137,7 +137,7 @@ const (
 	below      = 2*line + 4 // the room for the labels of the horizontal axis
 )
 
-// plot draws the axes around what is left of the body. The grid is horizontal, or vertical where y has no ticks.
+// plot draws the axes around the rest of the body. The grid is horizontal, or vertical if y has no ticks.
 func (d *drawing) plot(x, y scale, label string) plot {
 	first, last := x.ticks[0], x.ticks[len(x.ticks)-1]
 	p := plot{drawing: d, top: d.top + fontSize/2, bottom: d.height - below}

@@ -206,7 +206,7 @@ func TestTicks(t *testing.T) {
 		{Bytes, 90 << 20, "0 B 20 MiB 40 MiB 60 MiB 80 MiB 100 MiB"}, {Seconds, 58, "0 15 s 30 s 45 s 1 min"}, {Seconds, 6000, "0 30 min 1 h 1.5 h 2 h"},
 	} {
 		var labels []string
-		for _, tick := range linear(c.unit, c.end, 5) {
+		for _, tick := range linear(c.unit, c.end) {
 			labels = append(labels, tick.label)
 		}
 		require.Equal(t, strings.ReplaceAll(c.want, "0 B", "0"), strings.Join(labels, " "))

@@ -7,26 +7,23 @@ import (
 	"strconv"
 )
 
-// Lines is a quantity over another, a line for each series.
+// Lines shows one quantity over another, a line for each series.
 type Lines struct {
-	X, Y   Axis
-	Series []Series
-	// Mark is what a marked point is, for the legend.
-	Mark string
-	// Dashed is what dashed series are, for the legend, where they have no names of their own.
-	Dashed string
-	// Ceilings lie over all series.
+	X, Y     Axis
+	Series   []Series
+	Mark     string // names marked points in the legend
+	Dashed   string // names dashed series in the legend
 	Ceilings []Ceiling
 }
 
-// Series is one line. Two of the same name have one colour: what was published and what was measured.
+// Series is one line. Series of the same name have the same colour: published and measured ones.
 type Series struct {
 	Name   string
 	Points []Point
-	Dashed bool // published by somebody else: no glyphs, and not in the legend
+	Dashed bool // published by others: without glyphs
 }
 
-// Point is one value with what it was spread over: Low and High are 0 when it was measured once.
+// Point is one value with its range; Low and High are 0 if it was measured once.
 type Point struct {
 	X, Y, Low, High float64
 	Marked          bool
@@ -36,12 +33,9 @@ func (p Point) spread() bool {
 	return p.Low < p.High && drawable(p.Low, true) && drawable(p.High, true)
 }
 
-// named is how many series have a colour and a name; the rest is there in grey, so that all of the field is seen.
-const named = hues
-
 const linesHeight = 200.0
 
-// Draw returns the drawing. Of more than seven series those that get highest have colours.
+// Draw returns the drawing. Of more than seven series the highest have colours and names, the others are grey.
 func (l Lines) Draw(f Frame) []byte {
 	series := l.drawable()
 	names := l.names(series)
@@ -57,13 +51,13 @@ func (l Lines) Draw(f Frame) []byte {
 	x, y := l.scales(series, over)
 	p := d.plot(x, y, l.X.Label)
 	over.draw(p)
-	for _, s := range slices.Backward(series) { // the first is drawn last, over the others
+	for _, s := range slices.Backward(series) { // the first over the others
 		s.draw(p, slices.Index(names, s.Name))
 	}
 	return d.finish()
 }
 
-// drawable returns the series with the points that have a place, without series that have none.
+// drawable returns the series that have points within the axes, with these points only.
 func (l Lines) drawable() (kept []Series) {
 	for _, s := range l.Series {
 		s.Points = slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
@@ -77,7 +71,7 @@ func (l Lines) drawable() (kept []Series) {
 	return kept
 }
 
-// names returns the names of the series with colours, in the order of the legend.
+// names returns the names of the series with colours, in order.
 func (l Lines) names(series []Series) (names []string) {
 	best := map[string]float64{}
 	for _, s := range series {
@@ -86,12 +80,9 @@ func (l Lines) names(series []Series) (names []string) {
 		}
 		best[s.Name] = max(best[s.Name], highest([]Series{s}))
 	}
-	if len(names) <= named {
-		return names
-	}
 	byHeight := func(a, b string) int { return cmp.Compare(best[b], best[a]) }
-	first := slices.SortedStableFunc(slices.Values(names), byHeight)[:named]
-	return slices.DeleteFunc(names, func(name string) bool { return !slices.Contains(first, name) })
+	grey := slices.SortedStableFunc(slices.Values(names), byHeight)[min(len(names), hues):]
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(grey, name) })
 }
 
 func (l Lines) legend(series []Series, names []string) (entries []entry) {
@@ -121,7 +112,7 @@ func (l Lines) legend(series []Series, names []string) (entries []entry) {
 	return entries
 }
 
-// highest returns the largest value of all series.
+// highest returns the largest Y.
 func highest(series []Series) (high float64) {
 	for _, s := range series {
 		for _, v := range s.Points {
@@ -131,7 +122,7 @@ func highest(series []Series) (high float64) {
 	return high
 }
 
-// scales returns those of both axes. Ticks stand at the values themselves on x.
+// scales returns the scales of both axes. The ticks of x are the values themselves.
 func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	var xs []float64
 	low, high := math.Inf(1), over.top(0)
@@ -150,12 +141,12 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	if high == 0 {
 		high = 1
 	}
-	ticks := linear(l.Y.Unit, high, 5)
+	ticks := linear(l.Y.Unit, high)
 	if l.Y.Log {
 		ticks = decades(l.Y.Unit, low, high)
 	}
 	x = scale{low: slices.Min(xs), high: slices.Max(xs), log: l.X.Log, ticks: each(l.X.Unit, xs)}
-	switch { // a single value is in the middle
+	switch { // a single value is centred
 	case x.high == 0:
 		x.low, x.high = -1, 1
 	case x.low == x.high:
@@ -164,7 +155,7 @@ func (l Lines) scales(series []Series, over ceilings) (x, y scale) {
 	return x, around(ticks, l.Y.Log)
 }
 
-// draw draws a series in colour number n; negative is none.
+// draw draws a series in colour number n, or in grey if n is negative.
 func (s Series) draw(p plot, n int) {
 	look, dot := solid(other, 1), glyph(nil)
 	if n >= 0 {
@@ -177,7 +168,7 @@ func (s Series) draw(p plot, n int) {
 	for _, v := range s.Points {
 		line = append(line, p.at(v.X, v.Y))
 	}
-	if len(line) == 1 && s.Dashed { // a line of one point is not seen
+	if len(line) == 1 && s.Dashed { // a line of one point cannot be seen
 		line = []point{{line[0].x - 12, line[0].y}, {line[0].x + 12, line[0].y}}
 	} else if len(line) == 1 && dot == nil {
 		dot = shape(0)
@@ -201,32 +192,31 @@ func (s Series) draw(p plot, n int) {
 	}
 }
 
-// Ceiling is a value that nothing drawn can exceed: a dashed line across the whole drawing, with its name on it.
+// Ceiling is a value that no series can exceed: a dashed line across the drawing, with its name.
 type Ceiling struct {
 	Name string
 	Y    float64
 }
 
 const (
-	// farAbove is how many times as high as the largest value a ceiling may lie. One that is higher would press all
-	// else to the ground, and stands in the legend instead.
-	farAbove = 5
-	// mostCeilings is how many are shown, the highest: more would be read as series.
-	mostCeilings = 4
+	// farAbove is how many times as high as the largest value a ceiling may be. A higher one would flatten everything
+	// else, and is named in the legend instead.
+	farAbove     = 5
+	mostCeilings = 4 // the highest; more would look like series
 )
 
-// ceilings are those of one drawing, the highest first.
+// ceilings are the ceilings of one drawing, the highest first: those drawn, and those only named in the legend.
 type ceilings struct {
-	drawn, told []Ceiling
+	drawn, named []Ceiling
 }
 
-// placed decides which of the ceilings are drawn over values up to high, and which are only in the legend.
+// placed divides the ceilings over values up to high.
 func placed(all []Ceiling, high float64, log bool) (c ceilings) {
 	all = slices.DeleteFunc(slices.Clone(all), func(c Ceiling) bool { return !drawable(c.Y, log) || c.Y == 0 })
 	slices.SortStableFunc(all, func(a, b Ceiling) int { return cmp.Compare(b.Y, a.Y) })
 	for _, one := range all[:min(len(all), mostCeilings)] {
 		if one.Y > farAbove*high {
-			c.told = append(c.told, one)
+			c.named = append(c.named, one)
 		} else {
 			c.drawn = append(c.drawn, one)
 		}
@@ -234,7 +224,7 @@ func placed(all []Ceiling, high float64, log bool) (c ceilings) {
 	return c
 }
 
-// top returns the highest that is drawn, or high if that is higher.
+// top returns the highest drawn one, or high if that is higher.
 func (c ceilings) top(high float64) float64 {
 	for _, one := range c.drawn {
 		high = max(high, one.Y)
@@ -242,29 +232,23 @@ func (c ceilings) top(high float64) float64 {
 	return high
 }
 
-// near is the share of a ceiling from which on the next one is so near that its name would run into that of the former.
-const near = 0.8
+// crowded reports whether the name of a drawn ceiling would overlap that of the one above.
+func (c ceilings) crowded(n int) bool { return n > 0 && c.drawn[n].Y > 0.8*c.drawn[n-1].Y }
 
-// crowded reports whether a drawn ceiling has no room for its name.
-func (c ceilings) crowded(n int) bool { return n > 0 && c.drawn[n].Y > near*c.drawn[n-1].Y }
-
-// legend names those that have no line, or no room for their name below it.
+// legend names the ceilings without a name in the drawing.
 func (c ceilings) legend() (entries []entry) {
-	add := func(name string) {
-		entries = append(entries, entry{name: name, line: dashes(plain)})
-	}
-	for _, one := range c.told {
-		add(one.Name + ", far above")
+	for _, one := range c.named {
+		entries = append(entries, entry{name: one.Name + ", far above", line: dashes(plain)})
 	}
 	for n, one := range c.drawn {
 		if c.crowded(n) {
-			add(one.Name)
+			entries = append(entries, entry{name: one.Name, line: dashes(plain)})
 		}
 	}
 	return entries
 }
 
-// draw draws the lines. A name stands above its line, or below it where it would leave the plot.
+// draw draws the lines. A name is above its line, or below it at the top of the plot.
 func (c ceilings) draw(p plot) {
 	for n, one := range c.drawn {
 		y := p.y.at(one.Y)

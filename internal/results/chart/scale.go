@@ -8,14 +8,14 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Axis is one of a drawing's two. A vertical axis that is not logarithmic begins at 0.
+// Axis is one axis of a drawing. A linear vertical axis begins at 0.
 type Axis struct {
-	Label string // what it counts
+	Label string
 	Unit  Unit
 	Log   bool
 }
 
-// Unit is what an axis counts in: it decides where ticks stand and how they read.
+// Unit is the unit of an axis. It determines the ticks and their format.
 type Unit int
 
 // The units.
@@ -25,7 +25,7 @@ const (
 	Seconds
 )
 
-// text formats a number as ticks have it: 2k, 1.5M; 64 KiB; 250 ms, 1.5 min.
+// text formats the label of a tick: 2k, 1.5M; 64 KiB; 250 ms, 1.5 min.
 func (u Unit) text(v float64) string {
 	switch {
 	case v == 0:
@@ -52,7 +52,7 @@ func (u Unit) text(v float64) string {
 
 var binary = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
 
-// digits formats a number with three digits, without zeros at its end.
+// digits formats a number with three digits, without trailing zeros.
 func digits(n float64) string {
 	precision := 100.0
 	for m := n; m >= 10 && precision > 1; m /= 10 {
@@ -61,18 +61,18 @@ func digits(n float64) string {
 	return strconv.FormatFloat(math.Round(n*precision)/precision, 'f', -1, 64)
 }
 
-// drawable reports whether a number has a place on an axis. What is larger or smaller than any rate or time is a
-// mistake of whoever measured it, and would make ticks without number.
+// drawable reports whether a number can be on an axis. Numbers beyond any rate or time are errors of the measurement,
+// and would need too many ticks.
 func drawable(v float64, log bool) bool {
 	const smallest, largest = 1e-12, 1e18
 	return v == 0 && !log || v >= smallest && v <= largest
 }
 
-// scale maps the values of an axis to places.
+// scale maps the values of an axis to coordinates.
 type scale struct {
 	low, high float64 // values
 	log       bool
-	from, to  float64 // where they are, in units of the drawing
+	from, to  float64 // coordinates
 	ticks     []tick
 }
 
@@ -89,12 +89,12 @@ func (s scale) at(v float64) float64 {
 	return s.from + share*(s.to-s.from)
 }
 
-// around returns a scale that begins and ends with a tick.
+// around returns a scale from the first tick to the last.
 func around(ticks []tick, log bool) scale {
 	return scale{low: ticks[0].value, high: ticks[len(ticks)-1].value, log: log, ticks: ticks}
 }
 
-// step returns the smallest distance between ticks that people count in and that is not below the given one.
+// step returns the smallest round distance between ticks that is at least about.
 func (u Unit) step(about float64) float64 {
 	steps, size := []float64{1, 2, 5, 10}, math.Pow(10, math.Floor(math.Log10(about)))
 	switch {
@@ -114,9 +114,9 @@ func (u Unit) step(about float64) float64 {
 	return math.Ceil(about/size) * size
 }
 
-// linear returns about as many ticks as asked for, from 0 to the first that is not below the axis's end.
-func linear(u Unit, end float64, count int) (ticks []tick) {
-	step := u.step(end / float64(count))
+// linear returns about five ticks, from 0 to the first that is not below end.
+func linear(u Unit, end float64) (ticks []tick) {
+	step := u.step(end / 5)
 	for n := 0; ; n++ {
 		v := float64(n) * step
 		ticks = append(ticks, tick{v, u.text(v)})
@@ -126,7 +126,7 @@ func linear(u Unit, end float64, count int) (ticks []tick) {
 	}
 }
 
-// decades returns ticks at 1, 10, 100 … around a range, and at 2 and 5 too where it is short.
+// decades returns ticks at 1, 10, 100 … around a range, and at 2 and 5 too if it is short.
 func decades(u Unit, low, high float64) (ticks []tick) {
 	multiples := []float64{1}
 	if high/low < 200 {
@@ -147,7 +147,7 @@ func decades(u Unit, low, high float64) (ticks []tick) {
 	return ticks
 }
 
-// each returns a tick for every value.
+// each returns a tick for each value.
 func each(u Unit, values []float64) (ticks []tick) {
 	for _, v := range slices.Compact(slices.Sorted(slices.Values(values))) {
 		ticks = append(ticks, tick{v, u.text(v)})
@@ -155,8 +155,7 @@ func each(u Unit, values []float64) (ticks []tick) {
 	return ticks
 }
 
-// thin leaves out the ticks of a horizontal axis whose labels would run into others. It begins at the right, so that
-// the last one always stays.
+// thin removes the ticks of a horizontal axis whose labels would overlap, from the right: the last one stays.
 func (s *scale) thin() {
 	var kept []tick
 	left := math.Inf(1) // the left edge of the label that was kept last

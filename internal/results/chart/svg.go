@@ -9,20 +9,20 @@ import (
 	"unicode"
 )
 
-// ink is a colour by the name of its CSS class, so that one drawing serves light and dark.
+// ink is the CSS class of a colour.
 type ink string
 
 const (
-	plain ink = "ink"   // text, and lines to be seen first
-	quiet ink = "quiet" // text and lines to be seen second
+	plain ink = "ink"   // text and main lines
+	quiet ink = "quiet" // other text and lines
 	faint ink = "faint" // the grid
 	other ink = "other" // series without a colour of their own
 )
 
-// hues is how many colours style.css has for series.
+// hues is the number of colours for series in style.css.
 const hues = 7
 
-// hue returns the colour of series number n: grey for those after the last colour.
+// hue returns the colour of series number n, grey after the last colour.
 func hue(n int) ink {
 	if n >= hues {
 		return other
@@ -30,10 +30,10 @@ func hue(n int) ink {
 	return ink("h" + strconv.Itoa(n))
 }
 
-// point is a place in the units of a drawing: y grows downwards, as in SVG.
+// point is a place in a drawing; y grows downwards, as in SVG.
 type point struct{ x, y float64 }
 
-// stroke is how a line looks; without a width there is none.
+// stroke is the style of a line; without a width there is no line.
 type stroke struct {
 	ink    ink
 	width  float64
@@ -42,7 +42,7 @@ type stroke struct {
 
 func solid(i ink, width float64) stroke { return stroke{ink: i, width: width} }
 
-// dashes is the stroke of ceilings, and of what was measured elsewhere.
+// dashes is the stroke of ceilings and of published figures.
 func dashes(i ink) stroke { return stroke{ink: i, width: 1.5, dashed: true} }
 
 // svg writes shapes and text.
@@ -53,7 +53,7 @@ func (s *svg) line(look stroke, points ...point) {
 	fmt.Fprintf(s, `<path class="line %s"%s d="%s"/>`+"\n", look.ink, look.attributes(), joined(points))
 }
 
-// fill fills the polygon that has these corners.
+// fill fills a polygon.
 func (s *svg) fill(i ink, corners ...point) {
 	fmt.Fprintf(s, `<path class="fill %s" d="%sZ"/>`+"\n", i, joined(corners))
 }
@@ -77,7 +77,7 @@ func (look stroke) attributes() (s string) {
 	return s
 }
 
-// joined is the data of a path through points.
+// joined returns the data of a path through points.
 func joined(points []point) string {
 	var b strings.Builder
 	command := "M"
@@ -88,8 +88,8 @@ func joined(points []point) string {
 	return b.String()
 }
 
-// text writes a line of text. The class is an ink, "middle" or "end" where the text does not begin at x, and whatever
-// else style.css has; y is the baseline.
+// text writes a line of text with its baseline at y. The class is an ink and other classes of style.css; "middle" and
+// "end" are alignments at x.
 func (s *svg) text(class ink, x, y float64, text string) {
 	if text == "" {
 		return
@@ -97,7 +97,7 @@ func (s *svg) text(class ink, x, y float64, text string) {
 	fmt.Fprintf(s, `<text class="%s" x="%s" y="%s">%s</text>`+"\n", class, number(x), number(y), escape(text))
 }
 
-// escape makes text safe for XML, which cannot hold most control characters however they are written.
+// escape makes text safe for XML, which cannot hold most control characters even escaped.
 func escape(text string) string {
 	return html.EscapeString(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) && r < unicode.MaxASCII && r != '\v' && r != '\f' {
@@ -107,17 +107,17 @@ func escape(text string) string {
 	}, text))
 }
 
-// number formats a coordinate with one digit behind the point: a tenth of a pixel.
+// number formats a coordinate to a tenth of a pixel.
 func number(n float64) string {
 	return strconv.FormatFloat(math.Round(n*10)/10+0, 'f', -1, 64) // + 0 makes -0 a 0
 }
 
-// glyph draws the mark of one value, centred on a point.
+// glyph draws the mark of a value.
 type glyph func(s *svg, i ink, at point)
 
 const radius = 3 // of glyphs
 
-// shape returns the glyph of series number n: not everybody sees colours.
+// shape returns the glyph of series number n, for readers who do not see colours.
 func shape(n int) glyph {
 	polygons := [...][]point{
 		nil, // a disc
@@ -142,22 +142,19 @@ func shape(n int) glyph {
 	}
 }
 
-// triangle is the glyph of something that happened.
-func triangle(s *svg, i ink, at point) { shape(2)(s, i, at) }
-
-// mark is a ring around another glyph.
+// mark draws a ring around another glyph.
 func mark(s *svg, i ink, at point) { s.circle("line "+i, solid(i, 1.5).attributes(), at, radius+3.5) }
 
-// upright is a stroke as high as a line of text.
+// upright draws a stroke as high as a line of text.
 func upright(s *svg, i ink, at point) {
 	s.line(solid(i, 2), point{at.x, at.y - 2*radius}, point{at.x, at.y + 2*radius})
 }
 
-// box is the sample of a bar.
+// box draws the sample of a bar.
 func box(s *svg, i ink, at point) { s.rectangle(i, at.x-5, at.y-5, at.x+5, at.y+5) }
 
-// width estimates a text's width in units. The reader's font is not known, so that these are about the widths of DejaVu
-// Sans, which is 15 % wider than Arial.
+// width estimates the width of a text. The reader's font is unknown; these are about the widths of DejaVu Sans, which
+// is 15 % wider than Arial.
 func width(text string) (w float64) {
 	for _, r := range text {
 		switch {
@@ -180,7 +177,7 @@ func width(text string) (w float64) {
 	return w * fontSize
 }
 
-// fit shortens a text that is wider than its room.
+// fit shortens a text to the room it has.
 func fit(text string, room float64) string {
 	if width(text) <= room {
 		return text

@@ -2,14 +2,13 @@ package chart
 
 import "slices"
 
-// Timeline is rates over the seconds of a run, above its phases.
+// Timeline shows rates over the seconds of a run, with its phases.
 type Timeline struct {
-	Y      Axis
-	Rates  []Series // X is the end of the interval that Y is the rate of, in seconds; the first begins with the run
-	Phases []Phase
-	Marks  []float64 // seconds at which something happened
-	Mark   string    // what
-	// Ceilings lie over all rates.
+	Y        Axis
+	Rates    []Series // Y is the mean rate of the interval that ends at X; the first begins at 0
+	Phases   []Phase
+	Marks    []float64 // times of events
+	Mark     string    // names them in the legend
 	Ceilings []Ceiling
 }
 
@@ -19,7 +18,7 @@ type Phase struct {
 	From, To float64 // seconds
 }
 
-// Draw returns the drawing. Rates are steps, since each is the mean of an interval.
+// Draw returns the drawing. Rates are steps: each is the mean of an interval.
 func (t Timeline) Draw(f Frame) []byte {
 	series := Lines{Series: t.Rates}.drawable()
 	end, high := 0.0, highest(series)
@@ -42,25 +41,25 @@ func (t Timeline) Draw(f Frame) []byte {
 	if end == 0 || len(series) == 0 {
 		return d.nothing()
 	}
-	room := 1.15 // above the rates, for the names of phases
+	room := 1.15 // for the names of phases above the rates
 	if len(over.drawn) > 0 {
-		room = 1.3 // and for a ceiling's
+		room = 1.3 // and for the name of a ceiling
 	}
 	if high = over.top(high); high == 0 {
 		high = 1
 	}
-	seconds := linear(Seconds, end, 5)
+	seconds := linear(Seconds, end)
 	if last := len(seconds) - 1; seconds[last].value > end {
 		seconds = seconds[:last]
 	}
-	p := d.plot(scale{high: end, ticks: seconds}, around(linear(t.Y.Unit, high*room, 5), false), "since the run began")
+	p := d.plot(scale{high: end, ticks: seconds}, around(linear(t.Y.Unit, high*room), false), "since the run began")
 	t.phases(p)
 	over.draw(p)
 	for n, s := range series {
 		p.steps(solid(hue(n), 1.5), s.Points)
 	}
 	for _, at := range t.Marks {
-		triangle(&d.svg, hue(1), point{p.x.at(at), p.bottom - radius})
+		shape(2)(&d.svg, hue(1), point{p.x.at(at), p.bottom - radius})
 	}
 	return d.finish()
 }
@@ -72,12 +71,12 @@ func (t Timeline) legend(series []Series) (entries []entry) {
 		}
 	}
 	if len(t.Marks) > 0 {
-		entries = append(entries, entry{name: t.Mark, ink: hue(1), glyph: triangle})
+		entries = append(entries, entry{name: t.Mark, ink: hue(1), glyph: shape(2)})
 	}
 	return entries
 }
 
-// phases tints every other phase, and names at its upper end each that has room for its name.
+// phases tints every other phase and names those with enough room.
 func (t Timeline) phases(p plot) {
 	for n, phase := range t.Phases {
 		from, to := p.x.at(phase.From), p.x.at(phase.To)
@@ -90,7 +89,7 @@ func (t Timeline) phases(p plot) {
 	}
 }
 
-// steps draws each value as the mean of the interval that it ends.
+// steps draws each value over the interval that it ends.
 func (p plot) steps(look stroke, values []Point) {
 	var line []point
 	x := p.left

@@ -49,7 +49,7 @@ func rowsArrive(f *fixture) {
 	f.fetches(a, b)
 }
 
-// fetches reads the ends of both batches back, and no row behind them.
+// fetches reads the ends of both batches back, and no row after them.
 func (f *fixture) fetches(a, b *batch.Batch) {
 	f.Helper()
 	fetcher := f.can.Fetcher

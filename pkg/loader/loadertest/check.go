@@ -59,7 +59,7 @@ func same(got, want any) bool {
 	}
 }
 
-// shown names the type of a value besides: a time.Time or a string is as wrong as another day.
+// shown includes the type of a value: a time.Time or a string is as wrong as another day.
 func shown(v any) string {
 	if b, is := v.([]byte); is {
 		return fmt.Sprintf("%.80q", b)

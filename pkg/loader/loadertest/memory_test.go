@@ -116,7 +116,7 @@ func TestMemoryReadsColumns(t *testing.T) {
 		"another key":       {func(b *batch.Batch) { clear(b.Encoded[99*8:][:8]) }, "row 399, column 0: got 0 (int64), want 399 (int64)"},
 		"another value":     {func(b *batch.Batch) { b.Encoded[len(b.Encoded)-1]++ }, `row 399, column 1: got "\x00\x00\x01\x90", want "\x00\x00\x01\x8f"`},
 		"rows of the next":  {func(b *batch.Batch) { b.First++ }, "row 301, column 0: got 300 (int64), want 301 (int64)"},
-		"a buffer too long": {func(b *batch.Batch) { b.Encoded = append(b.Encoded, 0) }, "has 1 bytes behind 100 rows of d"},
+		"a buffer too long": {func(b *batch.Batch) { b.Encoded = append(b.Encoded, 0) }, "has 1 bytes after 100 rows of d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, freed := columnBatch(t, batch.ID{Run: name, Number: 3}, 300, 100), 0

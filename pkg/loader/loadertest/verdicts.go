@@ -191,8 +191,8 @@ func golden(t *testing.T, path, got string) {
 	was, is := strings.Split(string(want), "\n"), strings.Split(got, "\n")
 	for i := range min(len(was), len(is)) {
 		if was[i] != is[i] {
-			t.Fatalf("%s:%d: %q, want %q; -update writes it anew", path, i+1, is[i], was[i])
+			t.Fatalf("%s:%d: %q, want %q; -update rewrites it", path, i+1, is[i], was[i])
 		}
 	}
-	t.Fatalf("%s: %d lines, want %d; -update writes it anew", path, len(is), len(was))
+	t.Fatalf("%s: %d lines, want %d; -update rewrites it", path, len(is), len(was))
 }

@@ -20,7 +20,7 @@ INSERT INTO `shop`.`documents` WITH LABEL `terapush_RUN_1f351da5_0` (`document_i
 -- per batch
 SHOW LAST INSERT;
 -- per batch
-GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0 where the frontend has no last INSERT: one that is not the master;
+GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0 if the frontend is not the master, and has no last INSERT;
 -- after a lost answer
 GET /api/shop/get_load_state?label=terapush_RUN_1f351da5_0;
 -- after a lost answer

@@ -21,7 +21,7 @@ DUPLICATE KEY(`l_orderkey`, `l_linenumber`)
 COMMENT 'made by terapush'
 DISTRIBUTED BY HASH(`l_orderkey`) BUCKETS 32
 PROPERTIES ("group_commit_data_bytes" = "1048576", "group_commit_interval_ms" = "1000", "replication_num" = "1");
--- once, where the table was there
+-- once
 TRUNCATE TABLE `shop`.`documents`;
 -- per session
 SET enable_insert_strict = true;

@@ -1,0 +1,51 @@
+package sqlload_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/sqlload"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// interrupted is a server that ends queries. It answers SELECT 1 unless the connection is lost.
+type interrupted struct{ lost bool }
+
+var errEnded = errors.New("the query was interrupted")
+
+func (i interrupted) Query(_ context.Context, query string, each func([][]byte) error) error {
+	if i.lost || query == "SELECT interrupted" {
+		return errEnded
+	}
+	return each([][]byte{[]byte("1")})
+}
+
+func (interrupted) Exec(context.Context, string) (int64, error) { return 0, nil }
+func (interrupted) Close() error                                { return nil }
+
+// A query that the server ends is one unanswered question; a lost connection ends them all.
+func TestAskGoesOnAfterAnInterruptedQuery(t *testing.T) {
+	table := &sqlload.Table{Classify: func(err error) (v loader.Verdict) {
+		if err != nil {
+			v = loader.Reconnect(loader.ClassConnection)
+		}
+		return v
+	}}
+	ok := func([]string) loader.Finding { return sqlload.OK("answered") }
+	checks := []sqlload.Check{{Name: "a", Ask: "SELECT interrupted", Judge: ok}, {Name: "b", Ask: "SELECT b", Judge: ok}}
+	none := func(error) string { return "" }
+
+	findings, err := table.Ask(t.Context(), interrupted{}, checks, none)
+	require.NoError(t, err)
+	require.Equal(t, []loader.Finding{
+		{Check: "a", Grade: loader.GradeUnknown, Found: "the server does not say: the query was interrupted"},
+		{Check: "b", Grade: loader.GradeOK, Found: "answered"},
+	}, findings)
+
+	findings, err = table.Ask(t.Context(), interrupted{lost: true}, checks, none)
+	require.ErrorIs(t, err, errEnded)
+	require.Len(t, findings, 1)
+}

@@ -1,0 +1,212 @@
+package sqlload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Connect opens a connection.
+type Connect func(ctx context.Context) (Conn, error)
+
+// Table is the target table of a loader, from Prepare to the proof. Its methods are those of the loader's interfaces.
+type Table struct {
+	Name     string // as in the target; "" is the dataset's
+	Catalog  Catalog
+	Claims   Claims                           // nil without transactions
+	Connect  Connect                          // to the first host that answers
+	Failed   func(op string, err error) error // adds what was being done, and a hint; nil stays nil
+	Classify func(error) loader.Verdict
+	Log      *slog.Logger
+	// MaxStatement is the longest statement that the server takes, in bytes; 0 is no limit.
+	MaxStatement int64
+
+	state atomic.Pointer[State]
+}
+
+// State describes a planned or prepared table.
+type State struct {
+	Statements
+	Want     loader.Preparation
+	Relation *Relation // nil if there is none, or the server was not asked
+}
+
+// Plan returns the state before the server was asked.
+func (t *Table) Plan(p loader.Preparation) *State {
+	return &State{Statements: t.Catalog.Plan(p), Want: p}
+}
+
+// State returns the prepared table.
+func (t *Table) State() (*State, error) {
+	if s := t.state.Load(); s != nil {
+		return s, nil
+	}
+	return nil, errors.New("the loader was not prepared")
+}
+
+// Format returns the format of the run's contract.
+func (t *Table) Format() (batch.Format, error) {
+	s, err := t.State()
+	if err != nil {
+		return "", err
+	}
+	return s.Want.Contract.Format, nil
+}
+
+// claims reports whether the run claims its batches.
+func (s *State) claims() bool { return s.Want.Contract.Dedup == loader.DedupTx }
+
+// connect calls f with a connection.
+func (t *Table) connect(ctx context.Context, f func(Conn) error) error {
+	c, err := t.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return f(c)
+}
+
+// do calls f with a connection and the prepared table. op says in errors what was being done.
+func (t *Table) do(ctx context.Context, op string, f func(Conn, *State) error) error {
+	s, err := t.State()
+	if err != nil {
+		return err
+	}
+	return t.Failed(op, t.connect(ctx, func(c Conn) error { return f(c, s) }))
+}
+
+// number reads the number that a query about the prepared table returns.
+func (t *Table) number(ctx context.Context, op string, query func(*State) string) (n int64, err error) {
+	err = t.do(ctx, op, func(c Conn, s *State) error {
+		n, err = Number(ctx, c, query(s))
+		return err
+	})
+	return n, err
+}
+
+// query calls each for the rows of a query. An error of each comes back as it is.
+func (t *Table) query(ctx context.Context, connect Connect, op, query string, each func(row [][]byte) error) error {
+	c, err := connect(ctx)
+	if err != nil {
+		return t.Failed(op, err)
+	}
+	defer func() { _ = c.Close() }()
+	var stopped error
+	err = c.Query(ctx, query, func(row [][]byte) error {
+		stopped = each(row)
+		return stopped
+	})
+	if stopped != nil {
+		return stopped
+	}
+	return t.Failed(op, err)
+}
+
+// Count implements loader.Counter in one scan.
+func (t *Table) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	s, err := t.State()
+	if err != nil {
+		return err
+	}
+	return t.query(ctx, t.Connect, "count", s.SelectBuckets(g), func(row [][]byte) error {
+		b, err := readBucket(row)
+		if err != nil {
+			return fmt.Errorf("count: %w", err)
+		}
+		return f(b)
+	})
+}
+
+// Distinct implements loader.Counter in one scan.
+func (t *Table) Distinct(ctx context.Context, r loader.KeyRange) (int64, error) {
+	return t.number(ctx, "count distinct rows", func(s *State) string { return s.SelectDistinct(r) })
+}
+
+// CountRows counts the rows of a range.
+func (t *Table) CountRows(ctx context.Context, r loader.KeyRange) (int64, error) {
+	return t.number(ctx, "count rows", func(s *State) string { return s.SelectCount(r) })
+}
+
+// Stored implements loader.Sizer.
+func (t *Table) Stored(ctx context.Context) (n int64, err error) {
+	err = t.do(ctx, "read the table's size", func(c Conn, s *State) (err error) {
+		statements := t.Catalog.Stored(s)
+		last := len(statements) - 1
+		for _, statement := range statements[:last] {
+			if _, err := c.Exec(ctx, statement); err != nil {
+				return err
+			}
+		}
+		n, err = Number(ctx, c, statements[last])
+		return err
+	})
+	return n, err
+}
+
+// Fetch implements loader.Fetcher in one statement, unless it would be longer than MaxStatement.
+func (t *Table) Fetch(ctx context.Context, numbers []int64, f func(number int64, values []any) error) error {
+	return t.FetchOver(ctx, t.Connect, numbers, f)
+}
+
+// FetchOver is Fetch over a connection of another kind, for a server that has to be told how large rows are.
+func (t *Table) FetchOver(
+	ctx context.Context, connect Connect, numbers []int64, f func(number int64, values []any) error,
+) error {
+	s, err := t.State()
+	if err != nil || len(numbers) == 0 {
+		return err
+	}
+	query := s.SelectRows(numbers)
+	if half := len(numbers) / 2; half > 0 && t.MaxStatement > 0 && int64(len(query)) > t.MaxStatement {
+		if err := t.FetchOver(ctx, connect, numbers[:half], f); err != nil {
+			return err
+		}
+		return t.FetchOver(ctx, connect, numbers[half:], f)
+	}
+	values := make([]any, len(s.Schema.Columns))
+	return t.query(ctx, connect, "fetch rows", query, func(row [][]byte) error {
+		number, err := s.readRow(row, values)
+		if err != nil {
+			return fmt.Errorf("fetch: %w", err)
+		}
+		return f(number, values)
+	})
+}
+
+// Explain lists the statements of a run into a missing table. loads are those that load a batch or a group.
+func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) (all []loader.Statement) {
+	s := t.Plan(p)
+	add := func(when string, statements ...string) {
+		for _, text := range statements {
+			all = append(all, loader.Statement{When: when, Text: text})
+		}
+	}
+	if s.claims() {
+		add("once", t.Claims.CreateClaims(s))
+	}
+	if p.Create == loader.CreateRecreate {
+		add("once", s.DropTable())
+	}
+	if p.Create != loader.CreateNever {
+		create, _ := t.Catalog.Create(context.Background(), nil, s) // asks nothing without a connection
+		add("once", create...)
+	}
+	if p.Create == loader.CreateTruncate { // an existing table, in place of the statements above
+		if s.Flush != "" {
+			add("once", s.Flush)
+		}
+		add("once", s.Truncate())
+	}
+	all = append(all, loads...)
+	rows := p.Contract.BatchRows
+	add("to verify", s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: rows - 1}, Size: rows}))
+	if s.claims() {
+		add("afterwards", s.DeleteClaims("RUN"))
+	}
+	return all
+}
