@@ -1,6 +1,8 @@
 package sink
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"hash/crc32"
 	"io"
@@ -27,41 +29,51 @@ var buffers = sync.Pool{New: func() any { return new([loadBuffer]byte) }}
 // Take reads the data of one load to its end and returns its bytes and rows, once it may be answered: after
 // Options.AckDelay. With NoCount the data is dropped unread, and the rows are bytes / RowBytes. A *DataError or ErrTold
 // means that nothing was loaded; any other error is the reader's. What is acknowledged is the caller's to count, by Loaded.
-func (c *Conn) Take(data io.Reader, count RowCounter) (bytes, rows int64, err error) {
+func (c *Conn) Take(data io.Reader, count RowCounter) (size, rows int64, err error) {
 	c.server.begin()
 	crc := uint32(0)
-	var buf []byte
-	if c.Options.NoCount {
-		buf = c.Void()
-	} else {
+	var next func() ([]byte, error)
+	switch packets, is := data.(*Packets); {
+	case is && !c.Options.NoCount:
+		next = packets.piece
+	case c.Options.NoCount:
+		next = reader(data, c.Void())
+	default:
 		b := buffers.Get().(*[loadBuffer]byte)
 		defer buffers.Put(b)
-		buf = b[:]
+		next = reader(data, b[:])
 	}
 	for err == nil {
-		var n int
-		n, err = data.Read(buf)
-		bytes += int64(n)
+		var p []byte
+		p, err = next()
+		size += int64(len(p))
 		if c.Options.NoCount {
 			continue
 		}
-		count.Write(buf[:n])
+		count.Write(p)
 		if c.Options.CRC {
-			crc = Checksum(crc, buf[:n])
+			crc = Checksum(crc, p)
 		}
 	}
 	if !errors.Is(err, io.EOF) {
-		return bytes, 0, err
+		return size, 0, err
 	}
 	switch {
 	case !c.Options.NoCount:
 		if rows, err = count.Rows(); err != nil {
-			return bytes, 0, &DataError{err}
+			return size, 0, &DataError{err}
 		}
 	case c.Options.RowBytes > 0:
-		rows = bytes / c.Options.RowBytes
+		rows = size / c.Options.RowBytes
 	}
-	return bytes, rows, c.Settle(crc)
+	return size, rows, c.Settle(crc)
+}
+
+func reader(r io.Reader, buf []byte) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		n, err := r.Read(buf)
+		return buf[:n], err
+	}
 }
 
 // Settle ends a load, also one that came as a statement: it waits for Options.AckDelay, and returns ErrTold where the load
@@ -78,6 +90,67 @@ func (c *Conn) Settle(crc uint32) error {
 		s.sum(crc)
 	}
 	return nil
+}
+
+var wideReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, loadBuffer) }}
+
+// Wide runs f with a big buffer in place of the small one that a connection has while nothing is loaded: where data comes
+// in packets of a few KiB, each would take a read of its own. Data that is dropped stays with the small one.
+func (c *Conn) Wide(in *bufio.Reader, f func(wide *bufio.Reader) error) error {
+	if c.Options.NoCount {
+		return f(in)
+	}
+	wide := wideReaders.Get().(*bufio.Reader)
+	defer wideReaders.Put(wide)
+	move := func(from, to *bufio.Reader) {
+		ahead, _ := from.Peek(from.Buffered())
+		to.Reset(&prefixed{Conn: c, prefix: bytes.Clone(ahead)})
+	}
+	move(in, wide)
+	err := f(wide)
+	move(wide, in)
+	wide.Reset(nil)
+	return err
+}
+
+// Packets reads the data of packets: a header, which next reads, and the bytes that it announces. The end is next's io.EOF.
+type Packets struct {
+	In   *bufio.Reader
+	Next func() (length int, err error)
+	left int
+}
+
+// Read reads from one packet.
+func (p *Packets) Read(to []byte) (int, error) {
+	if err := p.begin(); err != nil {
+		return 0, err
+	}
+	n, err := p.In.Read(to[:min(len(to), p.left)])
+	p.left -= n
+	return n, unexpected(err)
+}
+
+// piece returns what lies in the buffer of the packet, for a load that is counted in place.
+func (p *Packets) piece() ([]byte, error) {
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	if p.In.Buffered() == 0 {
+		if _, err := p.In.Peek(1); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	b, err := p.In.Peek(min(p.left, p.In.Buffered()))
+	p.left -= len(b)
+	_, _ = p.In.Discard(len(b)) // it stays where it is until the next read
+	return b, err
+}
+
+func (p *Packets) begin() (err error) {
+	for p.left == 0 && err == nil {
+		p.left, err = p.Next()
+	}
+	return err
 }
 
 // Statement counts a statement.
@@ -99,8 +172,8 @@ func (c *Conn) Checksum(sql string) uint32 {
 	return Checksum(0, []byte(sql))
 }
 
-// Unexpected keeps the end of a connection apart from the end of a load's data.
-func Unexpected(err error) error {
+// unexpected keeps the end of a connection apart from the end of a load's data.
+func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}

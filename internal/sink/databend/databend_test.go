@@ -218,7 +218,7 @@ func TestFormats(t *testing.T) {
 		dropped         bool
 	}{
 		"no statement":         {body: "1\n2", want: `"rows":2`},
-		"no part":              {body: "-", want: "x-databend-sql is missing"},
+		"no part":              {body: "-", want: `"code":400`},
 		"no rows":              {want: `"rows":0`},
 		"csv":                  {sql: "(type = CSV)", body: "1,\"a\n\"\n", want: `"rows":1`},
 		"csv without quote":    {sql: "(type = CSV, quote = '')", body: "1,\"a\n\"\n", want: `"rows":2`},

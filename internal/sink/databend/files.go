@@ -96,7 +96,7 @@ func (r *request) uploadToStage() (any, error) {
 	stage := cmp.Or(r.Header.Get("X-Databend-Stage-Name"), r.Header.Get("Stage_name"), "~")
 	folder := strings.Trim(cmp.Or(r.Header.Get("X-Databend-Relative-Path"), r.Header.Get("Relative_path")), "/")
 	var names []string
-	err := r.files(func(name string, data io.Reader) error {
+	err := r.files(false, func(name string, data io.Reader) error {
 		names = append(names, name)
 		return r.takeFile(stage, strings.TrimPrefix(folder+"/"+name, "/"), data)
 	})

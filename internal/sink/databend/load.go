@@ -2,6 +2,7 @@ package databend
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -27,11 +28,11 @@ func (r *request) streamingLoad() (any, error) {
 	if text != nil {
 		count = sink.NewDelimited(*text)
 	}
-	var bytes, rows int64
+	var size, rows int64
 	files := 0
-	err = r.files(func(_ string, data io.Reader) (err error) {
+	err = r.files(true, func(_ string, data io.Reader) (err error) {
 		files++
-		bytes, rows, err = r.conn.Take(data, count)
+		size, rows, err = r.conn.Take(data, count)
 		return err
 	})
 	switch {
@@ -42,8 +43,8 @@ func (r *request) streamingLoad() (any, error) {
 	case files != 1:
 		return nil, failed(http.StatusBadRequest, "a streaming load is a form with one file in it, called upload")
 	}
-	r.conn.Loaded(bytes, rows)
-	return map[string]any{"id": r.id(), "stats": map[string]int64{"rows": rows, "bytes": bytes}}, nil
+	r.conn.Loaded(size, rows)
+	return map[string]any{"id": r.id(), "stats": map[string]int64{"rows": rows, "bytes": size}}, nil
 }
 
 // maxPart bounds the head of a form's part, in bytes, and formBuffer is what a form is read by.
@@ -52,14 +53,17 @@ const (
 	formBuffer = 256 << 10
 )
 
-// files has take read the files of a form.
-func (r *request) files(take func(name string, data io.Reader) error) error {
+// files has take read the files of a form, of which there is one, or any number.
+func (r *request) files(one bool, take func(name string, data io.Reader) error) error {
 	kind, options, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || options["boundary"] == "" {
 		return failed(http.StatusBadRequest, "the body is no multipart/form-data with a boundary")
 	}
-	if r.conn.Options.NoCount {
+	if r.ContentLength >= 0 && (one || r.conn.Options.NoCount) {
 		return r.onlyFile(options["boundary"], take)
+	}
+	if r.conn.Options.NoCount {
+		return failed(http.StatusBadRequest, "where nothing is counted, a form has to say its length: send Content-Length, not chunks")
 	}
 	form := multipart.NewReader(bufio.NewReaderSize(r.Body, formBuffer), options["boundary"])
 	for {
@@ -78,11 +82,9 @@ func (r *request) files(take func(name string, data io.Reader) error) error {
 	}
 }
 
-// onlyFile takes the file of a form of one part by its length, since no boundary can be looked for in what is dropped.
+// onlyFile takes the file of a form that says its length: what lies between the head of its one part and its end. To look for
+// boundaries in between as mime/multipart does would take more time than all else.
 func (r *request) onlyFile(boundary string, take func(name string, data io.Reader) error) error {
-	if r.ContentLength < 0 {
-		return failed(http.StatusBadRequest, "where nothing is counted, a form has to say its length: send Content-Length, not chunks")
-	}
 	body := bufio.NewReaderSize(r.Body, maxPart)
 	head, err := body.Peek(int(min(maxPart, r.ContentLength)))
 	size := strings.Index(string(head), "\r\n\r\n") + 4
@@ -97,13 +99,43 @@ func (r *request) onlyFile(boundary string, take func(name string, data io.Reade
 	}
 	_, _ = body.Discard(size) // it was peeked at
 	tail := "\r\n--" + boundary + "--\r\n"
-	if err := take(fileName(fields), io.LimitReader(body, r.ContentLength-int64(size+len(tail)))); err != nil {
+	data := &onlyPart{Reader: io.LimitReader(body, r.ContentLength-int64(size+len(tail))), next: []byte("\r\n--" + boundary)}
+	if r.conn.Options.NoCount {
+		data.next = nil
+	}
+	if err := take(fileName(fields), data); err != nil {
 		return loadError(err)
 	}
 	if end, err := io.ReadAll(body); err != nil || string(end) != tail {
 		return failed(http.StatusBadRequest, "the form does not end with its boundary and a line end")
 	}
 	return nil
+}
+
+var errParts = errors.New("a form that says its length has one part: send several in chunks")
+
+// onlyPart reads a part, and fails where another one follows.
+type onlyPart struct {
+	io.Reader
+	next []byte // what another part begins with; nil where nobody looks
+	last []byte // the end of what was read, in which that may have begun
+}
+
+func (p *onlyPart) Read(to []byte) (int, error) {
+	n, err := p.Reader.Read(to)
+	if p.next == nil || n == 0 {
+		return n, err
+	}
+	keep := len(p.next) - 1
+	p.last = append(p.last, to[:min(n, keep)]...)
+	if bytes.Contains(p.last, p.next) || bytes.Contains(to[:n], p.next) {
+		return n, errParts
+	}
+	p.last = append(p.last[:0], p.last[max(0, len(p.last)-keep):]...)
+	if n > keep {
+		p.last = append(p.last[:0], to[n-keep:n]...)
+	}
+	return n, err
 }
 
 // fileName returns the name that a part's head gives its file. FileName of mime/multipart would leave out the folders, which

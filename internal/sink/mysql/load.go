@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"bufio"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -48,8 +49,13 @@ func (s *session) load(sql string) error {
 	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
 		return err
 	}
-	f := &file{wire: &s.wire}
-	bytes, rows, err := s.conn.Take(f, count)
+	var bytes, rows int64
+	err := s.conn.Wide(s.in, func(in *bufio.Reader) (err error) {
+		file := wire{conn: s.conn, in: in}
+		bytes, rows, err = s.conn.Take(&sink.Packets{In: in, Next: file.next()}, count)
+		s.seq = file.seq
+		return err
+	})
 	bad := (*sink.DataError)(nil)
 	switch {
 	case errors.Is(err, sink.ErrTold):
@@ -63,27 +69,21 @@ func (s *session) load(sql string) error {
 	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
 }
 
-// file reads the packets of a file, up to an empty one.
-type file struct {
-	*wire
-	left int // of the packet
-	full bool
-}
-
-func (f *file) Read(p []byte) (int, error) {
-	for f.left == 0 {
-		n, err := f.header()
-		if err != nil {
-			return 0, sink.Unexpected(err)
+// next returns a function that reads the headers of a file's packets, up to an empty one. An empty packet after a full one
+// only says that the full one is complete.
+func (w *wire) next() func() (int, error) {
+	full := false
+	return func() (int, error) {
+		n, err := w.header()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
-		if n == 0 && !f.full { // an empty packet after a full one only says that the full one is complete
-			return 0, io.EOF
+		if err == nil && n == 0 && !full {
+			err = io.EOF
 		}
-		f.left, f.full = n, n == maxPacket
+		full = n == maxPacket
+		return n, err
 	}
-	n, err := f.in.Read(p[:min(len(p), f.left)])
-	f.left -= n
-	return n, sink.Unexpected(err)
 }
 
 var (

@@ -64,7 +64,7 @@ func serve(id uint32, c *sink.Conn) error {
 }
 
 // readAhead is little, since of a load what was read ahead has been copied in vain.
-const readAhead = 4 << 10
+const readAhead = 512
 
 type session struct {
 	wire

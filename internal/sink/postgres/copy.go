@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -38,7 +39,12 @@ func (s *session) copyIn(sql string, before []pgproto3.BackendMessage) (outcome,
 }
 
 func (s *session) take(count sink.RowCounter) (outcome, error) {
-	bytes, rows, err := s.conn.Take(&copyData{wire: &s.wire}, count)
+	var bytes, rows int64
+	err := s.conn.Wide(s.in, func(in *bufio.Reader) (err error) {
+		data := wire{conn: s.conn, in: in}
+		bytes, rows, err = s.conn.Take(&sink.Packets{In: in, Next: data.nextCopy}, count)
+		return err
+	})
 	bad := (*sink.DataError)(nil)
 	switch {
 	case errors.Is(err, errCopyFailed):
@@ -56,36 +62,28 @@ func (s *session) take(count sink.RowCounter) (outcome, error) {
 
 var errCopyFailed = errors.New("COPY from stdin failed")
 
-// copyData reads the data of the messages of a COPY, up to the one that ends it.
-type copyData struct {
-	*wire
-	left int // of the message
-}
-
-func (c *copyData) Read(p []byte) (int, error) {
-	for c.left == 0 {
-		kind, n, err := c.header()
-		if err != nil {
-			return 0, sink.Unexpected(err)
+// nextCopy reads the header of the next message with data, up to the one that ends the COPY.
+func (w *wire) nextCopy() (int, error) {
+	for {
+		kind, n, err := w.header()
+		if err == nil && kind == 'd' {
+			return n, nil
 		}
-		if kind == 'd' {
-			c.left = n
-			continue
+		if err == nil {
+			_, err = w.in.Discard(n)
 		}
-		if _, err := c.in.Discard(n); err != nil {
-			return 0, sink.Unexpected(err)
-		}
-		switch kind {
-		case 'H', 'S': // clients that pipeline send these; they mean nothing here
-		case 'c':
+		switch {
+		case errors.Is(err, io.EOF):
+			return 0, io.ErrUnexpectedEOF
+		case err != nil:
+			return 0, err
+		case kind == 'H' || kind == 'S': // clients that pipeline send these; they mean nothing here
+		case kind == 'c':
 			return 0, io.EOF
-		case 'f':
+		case kind == 'f':
 			return 0, errCopyFailed
 		default:
 			return 0, errMalformed
 		}
 	}
-	n, err := c.in.Read(p[:min(len(p), c.left)])
-	c.left -= n
-	return n, sink.Unexpected(err)
 }

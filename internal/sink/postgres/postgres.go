@@ -63,7 +63,7 @@ func serve(id uint32, c *sink.Conn) error {
 }
 
 // readAhead is little, since of a load what was read ahead has been copied in vain.
-const readAhead = 4 << 10
+const readAhead = 512
 
 // The states of a transaction, as ReadyForQuery has them.
 const (
