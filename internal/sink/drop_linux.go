@@ -8,16 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dropper returns a function that takes up to limit bytes off the connection without copying them out of the kernel:
-// a TCP receive with MSG_TRUNC only moves the reading position.
+// dropper returns a function that takes up to limit bytes off a TCP connection without copying them out of the kernel:
+// a receive with MSG_TRUNC only moves the reading position (tcp(7)). nil means that the connection is another.
 func dropper(c net.Conn) func(limit int) (int, error) {
 	tcp, ok := c.(syscall.Conn)
 	if !ok {
-		return discard(c)
+		return nil
 	}
 	raw, err := tcp.SyscallConn()
 	if err != nil {
-		return discard(c)
+		return nil
 	}
 	var limit, n uintptr
 	var errno syscall.Errno
@@ -36,7 +36,7 @@ func dropper(c net.Conn) func(limit int) (int, error) {
 			case errno != 0:
 				return 0, errno
 			case n == 0:
-				return 0, io.ErrUnexpectedEOF
+				return 0, io.EOF
 			default:
 				return int(n), nil
 			}

@@ -1,8 +1,12 @@
 package sink
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"hash/crc32"
-	"time"
+	"io"
+	"sync"
 )
 
 // RowCounter counts the rows in data that comes in pieces of any size.
@@ -11,95 +15,167 @@ type RowCounter interface {
 	Rows() (int64, error) // once all data is there; the error says why it cannot be rows
 }
 
-// Load takes in the data of one load. It ends with End or GiveUp.
-type Load struct {
-	stream *Stream
-	count  RowCounter // nil where the data is dropped
-	bytes  int64
-	crc    uint32
-}
+// DataError is a load whose data cannot be rows.
+type DataError struct{ Err error }
 
-// Load begins a load whose rows count knows.
-func (s *Stream) Load(count RowCounter) *Load {
-	s.server.begun()
-	if s.Options.NoCount {
-		s.lazy = true
-		return &Load{stream: s}
-	}
-	s.grow()
-	return &Load{stream: s, count: count}
-}
+func (e *DataError) Error() string { return e.Err.Error() }
+func (e *DataError) Unwrap() error { return e.Err }
 
-// Take takes in the next n bytes of the connection.
-func (l *Load) Take(n int) error {
-	l.bytes += int64(n)
-	if l.count == nil {
-		return l.stream.Drop(n)
+// loadBuffer is what a load is read by, in bytes. Larger pieces fall out of the caches.
+const loadBuffer = 256 << 10
+
+var buffers = sync.Pool{New: func() any { return new([loadBuffer]byte) }}
+
+// Take reads the data of one load to its end and returns its bytes and rows, once it may be answered: after
+// Options.AckDelay. With NoCount the data is dropped unread, and the rows are bytes / RowBytes. A *DataError or ErrTold
+// means that nothing was loaded; any other error is the reader's. What is acknowledged is the caller's to count, by Loaded.
+func (c *Conn) Take(data io.Reader, count RowCounter) (size, rows int64, err error) {
+	c.server.begin()
+	crc := uint32(0)
+	var next func() ([]byte, error)
+	switch packets, is := data.(*Packets); {
+	case is && !c.Options.NoCount:
+		next = packets.piece
+	case c.Options.NoCount:
+		next = reader(data, c.Void())
+	default:
+		b := buffers.Get().(*[loadBuffer]byte)
+		defer buffers.Put(b)
+		next = reader(data, b[:])
 	}
-	for n > 0 {
-		p, err := l.stream.Some(n)
-		if err != nil {
-			return err
+	for err == nil {
+		var p []byte
+		p, err = next()
+		size += int64(len(p))
+		if c.Options.NoCount {
+			continue
 		}
-		l.count.Write(p)
-		if l.stream.Options.CRC {
-			l.crc = Checksum(l.crc, p)
+		count.Write(p)
+		if c.Options.CRC {
+			crc = Checksum(crc, p)
 		}
-		n -= len(p)
 	}
-	return nil
-}
-
-// End ends a load whose data is all there and returns what was in it. It waits for Options.AckDelay before it returns.
-// The error is the counter's, or ErrTold; nothing was loaded then.
-func (l *Load) End() (bytes, rows int64, err error) {
-	l.GiveUp()
+	if !errors.Is(err, io.EOF) {
+		return size, 0, err
+	}
 	switch {
-	case l.count != nil:
-		rows, err = l.count.Rows()
-	case l.stream.Options.RowBytes > 0:
-		rows = l.bytes / l.stream.Options.RowBytes
+	case !c.Options.NoCount:
+		if rows, err = count.Rows(); err != nil {
+			return size, 0, &DataError{err}
+		}
+	case c.Options.RowBytes > 0:
+		rows = size / c.Options.RowBytes
 	}
-	if err == nil {
-		err = l.stream.Settle(l.crc)
-	}
-	return l.bytes, rows, err
+	return size, rows, c.Settle(crc)
 }
 
-// GiveUp ends a load that its client has aborted.
-func (l *Load) GiveUp() {
-	l.stream.lazy = false
-	l.stream.shrink()
+func reader(r io.Reader, buf []byte) func() ([]byte, error) {
+	return func() ([]byte, error) {
+		n, err := r.Read(buf)
+		return buf[:n], err
+	}
 }
 
-// Settle is the end of every load, also of one that came as a statement: it waits for Options.AckDelay, and is
-// ErrTold where the load has to fail. crc is the checksum of its data, 0 where none was asked for.
-func (s *Stream) Settle(crc uint32) error {
-	s.server.begun()
-	if s.Options.AckDelay > 0 {
-		s.sleep(s.Options.AckDelay)
-	}
-	if n := s.server.loads.Add(1); s.Options.Fail > 0 && n%s.Options.Fail == 0 {
-		s.server.failed.Add(1)
+// Settle ends a load, also one that came as a statement: it waits for Options.AckDelay, and returns ErrTold where the load
+// has to fail. crc is the checksum of the load's data, 0 where none was asked for.
+func (c *Conn) Settle(crc uint32) error {
+	s := c.server
+	s.begin()
+	c.sleep(c.Options.AckDelay)
+	if n := s.loads.Add(1); c.Options.Fail > 0 && n%c.Options.Fail == 0 {
+		s.failed.Add(1)
 		return ErrTold
 	}
-	if s.Options.CRC {
-		s.server.sum(crc)
+	if c.Options.CRC {
+		s.sum(crc)
 	}
 	return nil
 }
 
-// sleep ends early when the server closes.
-func (s *Stream) sleep(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-s.server.closing:
+var wideReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, loadBuffer) }}
+
+// Wide runs f with a big buffer in place of the small one that a connection has while nothing is loaded: where data comes
+// in packets of a few KiB, each would take a read of its own. Data that is dropped stays with the small one.
+func (c *Conn) Wide(in *bufio.Reader, f func(wide *bufio.Reader) error) error {
+	if c.Options.NoCount {
+		return f(in)
 	}
+	wide := wideReaders.Get().(*bufio.Reader)
+	defer wideReaders.Put(wide)
+	move := func(from, to *bufio.Reader) {
+		ahead, _ := from.Peek(from.Buffered())
+		to.Reset(&prefixed{Conn: c, prefix: bytes.Clone(ahead)})
+	}
+	move(in, wide)
+	err := f(wide)
+	move(wide, in)
+	wide.Reset(nil)
+	return err
 }
+
+// Packets reads the data of packets: a header, which next reads, and the bytes that it announces. The end is next's io.EOF.
+type Packets struct {
+	In   *bufio.Reader
+	Next func() (length int, err error)
+	left int
+}
+
+// Read reads from one packet.
+func (p *Packets) Read(to []byte) (int, error) {
+	if err := p.begin(); err != nil {
+		return 0, err
+	}
+	n, err := p.In.Read(to[:min(len(to), p.left)])
+	p.left -= n
+	return n, unexpected(err)
+}
+
+// piece returns what lies in the buffer of the packet, for a load that is counted in place.
+func (p *Packets) piece() ([]byte, error) {
+	if err := p.begin(); err != nil {
+		return nil, err
+	}
+	if p.In.Buffered() == 0 {
+		if _, err := p.In.Peek(1); err != nil {
+			return nil, unexpected(err)
+		}
+	}
+	b, err := p.In.Peek(min(p.left, p.In.Buffered()))
+	p.left -= len(b)
+	_, _ = p.In.Discard(len(b)) // it stays where it is until the next read
+	return b, err
+}
+
+func (p *Packets) begin() (err error) {
+	for p.left == 0 && err == nil {
+		p.left, err = p.Next()
+	}
+	return err
+}
+
+// Statement counts a statement.
+func (c *Conn) Statement() { c.server.statements.Add(1) }
+
+// Loaded counts what an acknowledged load brought.
+func (c *Conn) Loaded(bytes, rows int64) { c.server.loaded(bytes, rows) }
 
 // Checksum returns the CRC-32C of what crc is the checksum of, with p behind it. It begins with 0.
 func Checksum(crc uint32, p []byte) uint32 { return crc32.Update(crc, castagnoli, p) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Checksum returns that of a load that came as a statement, 0 where none was asked for.
+func (c *Conn) Checksum(sql string) uint32 {
+	if !c.Options.CRC {
+		return 0
+	}
+	return Checksum(0, []byte(sql))
+}
+
+// unexpected keeps the end of a connection apart from the end of a load's data.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -13,9 +13,8 @@ type Server struct {
 
 	listener net.Listener
 	options  Options
-	talk     Protocol
+	protocol Protocol
 	handlers sync.WaitGroup
-	buffers  sync.Pool     // of *[loadBuffer]byte
 	closing  chan struct{} // closed by Close
 
 	mu     sync.Mutex
@@ -23,17 +22,17 @@ type Server struct {
 	closed bool
 }
 
-// Protocol serves one connection until the client leaves or violates the protocol. id is different for
-// every connection of the server.
-type Protocol func(id uint32, s *Stream, count *Counters) error
+// Protocol serves one connection until the client leaves or violates the protocol. id is different for every connection of
+// the server.
+type Protocol func(id uint32, c *Conn) error
 
 // Listen opens a server on addr, where port 0 takes a free one.
-func Listen(addr string, o Options, talk Protocol) (*Server, error) {
+func Listen(addr string, o Options, p Protocol) (*Server, error) {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{listener: l, options: o, talk: talk, open: map[net.Conn]struct{}{}, closing: make(chan struct{})}
+	s := &Server{listener: l, options: o, protocol: p, open: map[net.Conn]struct{}{}, closing: make(chan struct{})}
 	s.withCRC = o.CRC
 	s.handlers.Go(s.accept)
 	return s, nil
@@ -68,36 +67,24 @@ func (s *Server) accept() {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		if s.keep(c) {
-			s.connections.Add(1)
-			s.handlers.Go(func() { s.serve(id, c) })
-		}
+		s.handlers.Go(func() { s.serve(id, c) })
 	}
 }
 
-func (s *Server) serve(id uint32, c net.Conn) {
-	defer s.forget(c)
-	// The error is ignored: what counts was acknowledged before.
-	stream := newStream(c, s)
-	_ = s.talk(id, stream, &s.Counters)
-	stream.close()
-}
-
-// keep notes an open connection, or closes it when the server is closing and would miss it.
-func (s *Server) keep(c net.Conn) bool {
+func (s *Server) serve(id uint32, tcp net.Conn) {
+	defer tcp.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.closed {
-		c.Close()
-		return false
+		s.mu.Unlock()
+		return
 	}
-	s.open[c] = struct{}{}
-	return true
-}
-
-func (s *Server) forget(c net.Conn) {
+	s.open[tcp] = struct{}{}
+	s.mu.Unlock()
+	s.connections.Add(1)
+	c := newConn(tcp, s)
+	_ = s.protocol(id, c) // what counts was acknowledged before
+	_ = c.Close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.open, c)
-	c.Close()
+	delete(s.open, tcp)
+	s.mu.Unlock()
 }

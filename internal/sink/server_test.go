@@ -109,22 +109,21 @@ func TestAckDelay(t *testing.T) {
 }
 
 // echo answers every load over whatever the client begins with.
-func echo(_ uint32, s *sink.Stream, count *sink.Counters) error {
-	if err := s.AcceptTLS("http/1.1"); err != nil {
+func echo(_ uint32, c *sink.Conn) error {
+	if err := c.AcceptTLS("http/1.1"); err != nil {
 		return err
 	}
 	for {
-		head, err := s.Next(8)
+		head := make([]byte, 8)
+		if _, err := io.ReadFull(c, head); err != nil {
+			return err
+		}
+		bytes, rows, err := c.Take(io.LimitReader(c, int64(binary.BigEndian.Uint64(head))), sink.NewDelimited(sink.Text{}))
 		if err != nil {
 			return err
 		}
-		l := s.Load(sink.NewDelimited(sink.Text{}))
-		if err := l.Take(int(binary.BigEndian.Uint64(head))); err != nil {
-			return err
-		}
-		bytes, rows, _ := l.End()
-		count.Loaded(bytes, rows)
-		if _, err := s.Write(binary.BigEndian.AppendUint64(nil, uint64(rows))); err != nil {
+		c.Loaded(bytes, rows)
+		if _, err := c.Write(binary.BigEndian.AppendUint64(nil, uint64(rows))); err != nil {
 			return err
 		}
 	}

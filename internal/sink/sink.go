@@ -21,15 +21,15 @@ import (
 // retry.
 var ErrTold = errors.New("terapush sink: this load fails because the sink was told to fail some")
 
-// Answer replies to a query with a result. Not ok leaves the query to the sink: it knows the variables that clients
+// Answerer replies to a query with a result. Not ok leaves the query to the sink: it knows the variables that clients
 // probe when they connect, and everything else has an empty result. Of a very long statement it sees the beginning.
-type Answer func(sql string) (columns []string, rows [][]string, ok bool)
+type Answerer func(sql string) (columns []string, rows [][]string, ok bool)
 
 // Options of a sink; the zero value counts truthfully, is as fast as it can and accepts every client.
 type Options struct {
 	// Answer is asked first about every statement but loads and inserts. It may be nil, and is called from many
 	// goroutines.
-	Answer Answer
+	Answer Answerer
 	// NoCount drops load data inside the kernel, to measure the fastest that a client can send. The rows acknowledged
 	// are then 0, or bytes / RowBytes, which is the truth only if all rows have that size. Connections with TLS have
 	// to be read all the same, and rows of an INSERT are counted, since its end has to be found.
@@ -81,18 +81,15 @@ type Counters struct {
 	first, last                          atomic.Int64 // Unix nanoseconds: when the first load began, when the last one was answered
 }
 
-// Statement counts a statement.
-func (c *Counters) Statement() { c.statements.Add(1) }
-
-// Loaded counts what a load or insert brought.
-func (c *Counters) Loaded(bytes, rows int64) {
+// loaded counts what a load or insert brought.
+func (c *Counters) loaded(bytes, rows int64) {
 	c.bytes.Add(bytes)
 	c.rows.Add(rows)
 	c.last.Store(time.Now().UnixNano())
 }
 
-// begun notes when the first load began.
-func (c *Counters) begun() {
+// begin notes when the first load began.
+func (c *Counters) begin() {
 	if c.first.Load() == 0 {
 		c.first.CompareAndSwap(0, time.Now().UnixNano())
 	}

@@ -218,8 +218,7 @@ func TestFormats(t *testing.T) {
 		dropped         bool
 	}{
 		"no statement":         {body: "1\n2", want: `"rows":2`},
-		"no part":              {body: "-", want: "x-databend-sql is missing"},
-		"no part, dropped":     {body: "-", want: "x-databend-sql is missing", dropped: true},
+		"no part":              {body: "-", want: `"code":400`},
 		"no rows":              {want: `"rows":0`},
 		"csv":                  {sql: "(type = CSV)", body: "1,\"a\n\"\n", want: `"rows":1`},
 		"csv without quote":    {sql: "(type = CSV, quote = '')", body: "1,\"a\n\"\n", want: `"rows":2`},
@@ -279,7 +278,7 @@ func TestDroppedForms(t *testing.T) {
 	sized := func(body string) string { return put(fmt.Sprintf("Content-Length: %d\r\n", len(body)), body) }
 	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\n"), `"rows":4`)
 	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\nepilogue"), "does not end with its boundary")
-	require.Contains(t, sized("nonsense that is no form at all\r\n\r\n\r\n\r\n"), "head cannot be read")
+	require.Contains(t, sized("nonsense that is no form at all\r\n\r\n\r\n\r\n"), "no part with a head")
 	require.Contains(t, put("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), "send Content-Length")
 	require.EqualValues(t, 4, s.Stats().Rows)
 }
@@ -314,7 +313,7 @@ func TestSessions(t *testing.T) {
 	}
 	wrong := api(t, s, func(c *client.Config) { c.Password = "other" })
 	require.ErrorContains(t, wrong.Verify(t.Context()), "AuthenticateFailure")
-	for _, body := range []string{"", "{}", "[", `{"sql":""}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":1}`, `{"a":"` + strings.Repeat("x", 70_000) + `","sql":"SELECT 1"}`} {
+	for _, body := range []string{"", "{}", "[", `{"sql":""}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":1}`} {
 		r, err := http.NewRequest(http.MethodPost, "http://"+s.Addr()+"/v1/query", strings.NewReader(body))
 		require.NoError(t, err)
 		r.SetBasicAuth("me", "secret")

@@ -1,15 +1,16 @@
 package databend
 
 import (
+	"cmp"
 	"encoding/xml"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/terapush/terapush/internal/sink"
-	"github.com/terapush/terapush/internal/sink/web"
 )
 
 // maxPath bounds a file's name with its stage, in bytes.
@@ -26,123 +27,83 @@ type file struct {
 	dropped     bool // nothing was counted
 }
 
+// usual is the CSV that files in a stage are counted as.
+var usual = sink.Text{Quote: '"', Separator: ",", Filled: true}
+
 // rowsAs returns how many rows a file has in a format.
 func (f *file) rowsAs(t *sink.Text) (int64, error) {
-	switch {
-	case f.dropped:
-		return f.rows, nil
-	case (t == nil) != f.parquet:
-		return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + " is of another format"}
-	case t == nil:
+	if f.dropped {
 		return f.rows, nil
 	}
-	n := f.rows
-	switch usual := (sink.Text{Quote: '"', Separator: ",", Filled: true, Skip: t.Skip}); {
-	case *t == usual:
-		if n = f.quoted; n < 0 {
-			return 0, &refusal{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + ": a value in quotes has no end"}
-		}
+	if (t == nil) != f.parquet {
+		return 0, &queryError{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + " is of another format"}
+	}
+	if t == nil {
+		return f.rows, nil
+	}
+	n, skip := f.rows, t.Skip
+	plain := *t
+	plain.Skip = 0
+	switch {
+	case plain == usual && f.quoted < 0:
+		return 0, &queryError{http.StatusOK, codeBadBytes, "terapush sink: file " + f.path + ": a value in quotes has no end"}
+	case plain == usual:
+		n = f.quoted
 	case t.Quote != 0 || t.End != "":
-		return 0, &refusal{http.StatusOK, codeUnimplemented, "terapush sink: rows in a stage are counted before their format is known: " +
+		return 0, &queryError{http.StatusOK, codeUnimplemented, "terapush sink: rows in a stage are counted before their format is known: " +
 			"of CSV with commas, double quotes and line feeds, without ESCAPE, or without quotes (QUOTE = '')"}
 	case t.Filled:
 		n = f.filled
 	}
-	return max(0, n-t.Skip), nil
+	return max(0, n-skip), nil
 }
 
-// unread counts the rows of a file whose format is not known yet.
-type unread struct {
-	web.Sniffed
+// counts counts the rows of a file whose format is not known yet.
+type counts struct {
+	sink.Sniffed
 	filled, quoted *sink.Delimited
 }
 
-func newUnread() *unread {
-	return &unread{
-		filled: sink.NewDelimited(sink.Text{Filled: true}), quoted: sink.NewDelimited(sink.Text{Quote: '"', Separator: ",", Filled: true}),
-	}
+func (c *counts) Write(p []byte) {
+	c.Sniffed.Write(p)
+	c.filled.Write(p)
+	c.quoted.Write(p)
 }
 
-func (u *unread) Write(p []byte) {
-	u.Sniffed.Write(p)
-	u.filled.Write(p)
-	u.quoted.Write(p)
-}
-
-// remembered makes what is remembered of it.
-func (u *unread) remembered(f *file) {
-	if u == nil {
-		f.dropped = true
-		return
+// takeFile takes a file into a stage.
+func (r *request) takeFile(stage, path string, data io.Reader) error {
+	if path == "" || len(stage)+len(path) > maxPath {
+		return errors.New("a file has a name, of at most 1 KiB")
 	}
-	f.parquet = u.Piece().Parquet()
-	f.filled, _ = u.filled.Rows() // without quotes there is nothing to fail
+	c := &counts{filled: sink.NewDelimited(sink.Text{Filled: true}), quoted: sink.NewDelimited(usual)}
+	f := &file{stage: stage, path: path, dropped: r.conn.Options.NoCount}
 	var err error
-	if f.quoted, err = u.quoted.Rows(); err != nil {
+	if f.size, f.rows, err = r.conn.Take(data, c); err != nil {
+		return err
+	}
+	f.parquet = c.Piece().Parquet()
+	f.filled, _ = c.filled.Rows() // without quotes there is nothing to fail
+	if f.quoted, err = c.quoted.Rows(); err != nil {
 		f.quoted = -1
 	}
-}
-
-// files are the newest in all stages.
-type files struct{ sink.Recent[*file] }
-
-func (f *files) put(one *file)             { f.Put(one.stage+"/"+one.path, one) }
-func (f *files) remove(stage, path string) { f.Remove(stage + "/" + path) }
-
-func (f *files) find(stage, path string) (*file, bool) { return f.Find(stage + "/" + path) }
-
-// below lists the files of a stage whose paths begin with prefix.
-func (f *files) below(stage, prefix string) []*file {
-	all := f.Where(func(one *file) bool { return one.stage == stage && strings.HasPrefix(one.path, prefix) })
-	slices.SortFunc(all, func(a, b *file) int { return strings.Compare(a.path, b.path) })
-	return all
+	r.node.files.Put(stage+"/"+path, f)
+	r.conn.Loaded(f.size, 0)
+	return nil
 }
 
 // uploadToStage takes the files of a form. The older names of the headers are those that databend-go has.
-func (r *request) uploadToStage() error {
-	stage := firstOf(r.Header.Get("X-Databend-Stage-Name"), r.Header.Get("Stage_name"), "~")
-	folder := strings.Trim(firstOf(r.Header.Get("X-Databend-Relative-Path"), r.Header.Get("Relative_path")), "/")
-	var counts []*unread
-	loads, err := r.takeForm(func() sink.RowCounter {
-		counts = append(counts, newUnread())
-		return counts[len(counts)-1]
+func (r *request) uploadToStage() (any, error) {
+	stage := cmp.Or(r.Header.Get("X-Databend-Stage-Name"), r.Header.Get("Stage_name"), "~")
+	folder := strings.Trim(cmp.Or(r.Header.Get("X-Databend-Relative-Path"), r.Header.Get("Relative_path")), "/")
+	var names []string
+	err := r.files(false, func(name string, data io.Reader) error {
+		names = append(names, name)
+		return r.takeFile(stage, strings.TrimPrefix(folder+"/"+name, "/"), data)
 	})
-	if err != nil {
-		return err
+	if err == nil && len(names) == 0 {
+		err = failed(http.StatusBadRequest, "the form has no file")
 	}
-	if len(loads) == 0 {
-		return refuse(http.StatusBadRequest, "the form has no file")
-	}
-	names := make([]string, len(loads))
-	for i, l := range loads {
-		names[i] = l.Name
-		if l.Failed != nil {
-			return failed(l.Failed)
-		}
-		if len(stage)+len(folder)+len(l.Name) > maxPath {
-			return refuse(http.StatusBadRequest, "the name of a file is longer than 1 KiB")
-		}
-	}
-	for i, l := range loads {
-		one := &file{stage: stage, path: strings.TrimPrefix(folder+"/"+l.Name, "/"), size: l.Bytes, rows: l.Rows}
-		var count *unread
-		if r.Counting() {
-			count = counts[i]
-		}
-		count.remembered(one)
-		r.node.files.put(one)
-		r.Count.Loaded(l.Bytes, 0)
-	}
-	return r.json(http.StatusOK, map[string]any{"id": r.id(), "stage_name": stage, "state": "SUCCESS", "files": names})
-}
-
-func firstOf(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
+	return map[string]any{"id": r.id(), "stage_name": stage, "state": "SUCCESS", "files": names}, err
 }
 
 // presigned is the path that presigned URLs begin with.
@@ -152,51 +113,33 @@ const presigned = "/terapush-sink-stage/"
 // to protect.
 func (r *request) presign(stage, path string) string {
 	u := url.URL{Scheme: "http", Host: r.Host, Path: presigned + stage + "/" + path}
-	if r.Stream.Encrypted() {
+	if r.conn.Encrypted() {
 		u.Scheme = "https"
 	}
 	return u.String()
 }
 
 // putPresigned takes a file as the object store behind the stage does.
-func (r *request) putPresigned() error {
-	stage, path, named := strings.Cut(strings.TrimPrefix(r.URL.Path, presigned), "/")
-	if !named || path == "" || len(stage)+len(path) > maxPath {
-		return r.storeError(http.StatusBadRequest, "InvalidArgument", "there is no file of that name")
+func (r *request) putPresigned() sink.Answer {
+	stage, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, presigned), "/")
+	err := r.takeFile(stage, path, r.Body)
+	if err == nil {
+		return sink.Answer{Status: http.StatusOK, Header: []string{"ETag", `"0"`}}
 	}
-	var count *unread
-	var counter sink.RowCounter
-	if r.Counting() {
-		count = newUnread()
-		counter = count
-	}
-	load := r.Stream.Load(counter)
-	if _, err := r.Content.TakeAll(load); err != nil {
-		load.GiveUp()
-		return err
-	}
-	one := &file{stage: stage, path: path}
-	var err error
-	one.size, one.rows, err = load.End()
+	status, code := http.StatusBadRequest, "InvalidRequest"
 	if errors.Is(err, sink.ErrTold) {
-		return r.storeError(http.StatusServiceUnavailable, "SlowDown", err.Error())
+		status, code = http.StatusServiceUnavailable, "SlowDown"
 	}
-	if err != nil {
-		return r.storeError(http.StatusBadRequest, "InvalidRequest", err.Error())
-	}
-	count.remembered(one)
-	r.node.files.put(one)
-	r.Count.Loaded(one.size, 0)
-	return r.Answer(http.StatusOK, "", nil, "ETag", `"0"`)
-}
-
-func (r *request) storeError(status int, code, message string) error {
-	text, err := xml.Marshal(struct {
+	text, _ := xml.Marshal(struct { // of texts alone, which cannot fail
 		XMLName       xml.Name `xml:"Error"`
 		Code, Message string
-	}{Code: code, Message: "terapush sink: " + message})
-	if err != nil {
-		return err
-	}
-	return r.Answer(status, "application/xml", text)
+	}{Code: code, Message: "terapush sink: " + err.Error()})
+	return sink.Answer{Status: status, Type: "application/xml", Body: text}
+}
+
+// below lists the files of a stage whose paths begin with prefix.
+func (n *node) below(stage, prefix string) []*file {
+	all := n.files.Where(func(f *file) bool { return f.stage == stage && strings.HasPrefix(f.path, prefix) })
+	slices.SortFunc(all, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+	return all
 }

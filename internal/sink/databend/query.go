@@ -1,9 +1,6 @@
 package databend
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -19,17 +16,20 @@ type result struct {
 	written int64
 }
 
-// column is one of a result.
 type column struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// table makes a result of texts.
-func table(names []string, rows ...[]string) result {
+// table makes a result of texts. columns are names, with the type behind a space where it is another than String.
+func table(columns []string, rows ...[]string) result {
 	r := result{columns: []column{}, rows: [][]*string{}}
-	for _, n := range names {
-		r.columns = append(r.columns, column{n, "String"})
+	for _, c := range columns {
+		name, kind, found := strings.Cut(c, " ")
+		if !found {
+			kind = "String"
+		}
+		r.columns = append(r.columns, column{name, kind})
 	}
 	for _, row := range rows {
 		values := make([]*string, len(row))
@@ -43,110 +43,45 @@ func table(names []string, rows ...[]string) result {
 
 // affected returns the result of a statement that writes.
 func affected(rows int64) result {
-	r := table([]string{"number of rows inserted"}, []string{strconv.FormatInt(rows, 10)})
-	r.columns[0].Type, r.written = "UInt64", rows
+	r := table([]string{"number_of_rows_inserted UInt64"}, []string{strconv.FormatInt(rows, 10)})
+	r.columns[0].Name, r.written = "number of rows inserted", rows
 	return r
 }
 
-// query answers a statement.
-func (r *request) query() error {
-	b := newBody(r.Stream.Options.CRC)
-	for {
-		p, err := r.Content.Some(1 << 20)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		b.Write(p)
+func (r *request) run(q question) (result, error) {
+	statements := sink.Split(q.SQL, sink.Backslash)
+	if len(statements) != 1 {
+		return result{}, failed(codeSyntax, "one statement is expected")
 	}
-	q, err := b.question()
-	if err != nil {
-		return refuse(http.StatusBadRequest, "the question cannot be read: "+err.Error())
-	}
-	out, err := r.run(b, q)
-	var said *refusal
-	if err != nil && !errors.As(err, &said) {
-		return err
-	}
-	return r.page(q, out, said)
-}
-
-// progress is how far a part of a query has come.
-type progress struct {
-	Rows  int64 `json:"rows"`
-	Bytes int64 `json:"bytes"`
-}
-
-// page returns the one answer about a statement: what is not there are addresses to ask on.
-func (r *request) page(q question, out result, said *refusal) error {
-	type problem struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Detail  string `json:"detail"`
-	}
-	answer := map[string]any{
-		"id": r.id(), "node_id": "sink", "session_id": "", "session": q.Session, "schema": out.columns, "data": out.rows, "state": "Succeeded",
-		"error": nil, "affect": nil, "warnings": []string{}, "stats_uri": nil, "final_uri": nil, "next_uri": nil, "kill_uri": nil,
-		"stats": map[string]any{
-			"scan_progress": progress{}, "write_progress": progress{Rows: out.written}, "result_progress": progress{Rows: int64(len(out.rows))},
-			"total_scan": progress{}, "running_time_ms": 0.0,
-		},
-	}
-	if len(q.Session) == 0 {
-		answer["session"] = nil
-	}
-	if said != nil {
-		answer["state"], answer["error"] = "Failed", problem{Code: said.code, Message: said.message}
-		answer["schema"], answer["data"] = []column{}, [][]*string{}
-	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	return r.Answer(http.StatusOK, "application/json; charset=utf-8", text)
-}
-
-// run runs a statement.
-func (r *request) run(b *body, q question) (result, error) {
-	parts, _ := b.statement.Parts()
-	if len(parts) != 1 {
-		return result{}, refuse(codeSyntax, "one statement is expected")
-	}
-	sql := strings.TrimRight(sink.Plain(q.SQL), " \t\r\n;")
+	s := statements[0]
+	sql := strings.TrimRight(sink.Plain(s.Text), " \t\r\n;")
 	verb, _ := sink.Verb(sql)
 	switch verb {
 	case "INSERT", "REPLACE":
 		if q.Attachment != nil {
 			return r.insertAttached(q)
 		}
-		return r.insert(parts[0])
+		return r.insert(s)
 	case "SELECT":
 		return r.selects(sql)
-	case "COPY", "PRESIGN", "LIST", "LS", "REMOVE", "RM":
-		if b.bytes > int64(len(b.text)) {
-			return result{}, refuse(codeUnimplemented, verb+" is longer than 4 MiB")
-		}
-	default:
-		// There are no tables: what makes or changes them is agreed to, and what asks about them has no rows.
-		return table(nil), nil
-	}
-	if verb == "COPY" {
+	case "COPY":
 		return r.copyInto(sql)
+	case "PRESIGN", "LIST", "LS", "REMOVE", "RM":
+		return r.ofStage(verb, sql)
 	}
-	return r.ofStage(verb, sql)
+	// There are no tables: what makes or changes them is agreed to, and what asks about them has no rows.
+	return table(nil), nil
 }
 
-func (r *request) insert(p sink.Part) (result, error) {
-	if p.Rows == 0 {
-		return result{}, refuse(codeUnimplemented, "it counts the rows of INSERT … VALUES (…), and has no tables to select from")
+func (r *request) insert(s sink.Statement) (result, error) {
+	if s.Rows == 0 {
+		return result{}, failed(codeUnimplemented, "it counts the rows of INSERT … VALUES (…), and has no tables to select from")
 	}
-	if r.Stream.Settle(p.CRC) != nil {
-		return result{}, &refusal{http.StatusOK, codeNoResources, sink.ErrTold.Error()}
+	if err := r.conn.Settle(r.conn.Checksum(s.Text)); err != nil {
+		return result{}, &queryError{http.StatusOK, codeNoResources, err.Error()}
 	}
-	r.Count.Loaded(p.Bytes, p.Rows)
-	return affected(p.Rows), nil
+	r.conn.Loaded(int64(len(s.Text)), s.Rows)
+	return affected(s.Rows), nil
 }
 
 // maxRunning is the number of queries at a time that the sink announces: high enough that it limits no measurement.
@@ -165,7 +100,7 @@ func (r *request) selects(sql string) (result, error) {
 		case "database()", "currentdatabase()", "current_database()":
 			return "default", true
 		case "user()", "currentuser()", "current_user()":
-			return r.User(), true
+			return r.user(), true
 		}
 		return "", false
 	})
@@ -175,5 +110,5 @@ func (r *request) selects(sql string) (result, error) {
 	case sink.From:
 		return table(nil), nil
 	}
-	return result{}, refuse(codeSyntax, "what is '"+unknown+"'?")
+	return result{}, failed(codeSyntax, "what is '"+unknown+"'?")
 }

@@ -34,7 +34,7 @@ func splitPlace(place string) (stage, path string, ok bool) {
 func (r *request) insertAttached(q question) (result, error) {
 	stage, path, ok := splitPlace(q.Attachment.Location)
 	if !ok {
-		return result{}, refuse(codeSyntax, "the stage attachment has no location")
+		return result{}, failed(codeSyntax, "the stage attachment has no location")
 	}
 	lower := map[string]string{}
 	for name, value := range q.Attachment.Format {
@@ -51,15 +51,15 @@ func (r *request) insertAttached(q question) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	r.Count.Loaded(0, rows)
+	r.conn.Loaded(0, rows)
 	return affected(rows), nil
 }
 
 // load returns the rows of a file.
 func (r *request) load(stage, path string, text *sink.Text) (int64, error) {
-	f, found := r.node.files.find(stage, path)
+	f, found := r.node.files.Find(stage + "/" + path)
 	if !found {
-		return 0, &refusal{http.StatusOK, codeFileMissing, "terapush sink: file @" + stage + "/" + path + " was not uploaded here, or is none of the last 10,000"}
+		return 0, &queryError{http.StatusOK, codeFileMissing, "terapush sink: file @" + stage + "/" + path + " was not uploaded here, or is none of the last 10,000"}
 	}
 	return f.rowsAs(text)
 }
@@ -68,11 +68,11 @@ func (r *request) load(stage, path string, text *sink.Text) (int64, error) {
 func (r *request) copyInto(sql string) (result, error) {
 	m := copySource.FindStringSubmatch(sql)
 	if m == nil {
-		return result{}, refuse(codeUnimplemented, "COPY INTO a table FROM a stage is all that can be copied here")
+		return result{}, failed(codeUnimplemented, "COPY INTO a table FROM a stage is all that can be copied here")
 	}
 	stage, path, _ := splitPlace(m[1])
 	if copyChooses.MatchString(sql) {
-		return result{}, refuse(codeUnimplemented, "how many rows WHERE or SIZE_LIMIT leave cannot be known here")
+		return result{}, failed(codeUnimplemented, "how many rows WHERE or SIZE_LIMIT leave cannot be known here")
 	}
 	text, err := format(m[2])
 	if err != nil {
@@ -82,10 +82,7 @@ func (r *request) copyInto(sql string) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	out := table([]string{"File", "Rows_loaded", "Errors_seen", "First_error", "First_error_line"})
-	for i, kind := range []string{"String", "Int32", "Int32", "Nullable(String)", "Nullable(Int32)"} {
-		out.columns[i].Type = kind
-	}
+	out := table([]string{"File", "Rows_loaded Int32", "Errors_seen Int32", "First_error Nullable(String)", "First_error_line Nullable(Int32)"})
 	for _, name := range paths {
 		rows, err := r.load(stage, name, text)
 		if err != nil {
@@ -97,10 +94,10 @@ func (r *request) copyInto(sql string) (result, error) {
 	}
 	if copyPurge.MatchString(m[2]) {
 		for _, name := range paths {
-			r.node.files.remove(stage, name)
+			r.node.files.Remove(stage + "/" + name)
 		}
 	}
-	r.Count.Loaded(0, out.written)
+	r.conn.Loaded(0, out.written)
 	return out, nil
 }
 
@@ -127,14 +124,14 @@ func (r *request) named(stage, path, options string) ([]string, error) {
 
 // matching returns the files below a path whose names behind it match the pattern, if there is one.
 func (r *request) matching(stage, path, options string) ([]*file, error) {
-	all := r.node.files.below(stage, path)
+	all := r.node.below(stage, path)
 	m := copyPattern.FindStringSubmatch(options)
 	if m == nil {
 		return all, nil
 	}
 	pattern, err := regexp.Compile("^(?:" + unescape(m[1]) + ")$")
 	if err != nil {
-		return nil, refuse(codeSyntax, "the pattern cannot be read: "+err.Error())
+		return nil, failed(codeSyntax, "the pattern cannot be read: "+err.Error())
 	}
 	return slices.DeleteFunc(all, func(f *file) bool {
 		return !pattern.MatchString(strings.TrimPrefix(strings.TrimPrefix(f.path, path), "/"))
@@ -145,12 +142,12 @@ func (r *request) matching(stage, path, options string) ([]*file, error) {
 func (r *request) ofStage(verb, sql string) (result, error) {
 	stage, path, ok := splitPlace(sql)
 	if !ok {
-		return result{}, refuse(codeSyntax, verb+" wants a stage: @name/path")
+		return result{}, failed(codeSyntax, verb+" wants a stage: @name/path")
 	}
 	switch verb {
 	case "PRESIGN":
 		if !strings.Contains(strings.ToUpper(sql), "UPLOAD") || path == "" {
-			return result{}, refuse(codeUnimplemented, "files are counted and forgotten: there is PRESIGN UPLOAD only")
+			return result{}, failed(codeUnimplemented, "files are counted and forgotten: there is PRESIGN UPLOAD only")
 		}
 		return table([]string{"method", "headers", "url"}, []string{http.MethodPut, "{}", r.presign(stage, path)}), nil
 	case "LIST", "LS":
@@ -164,7 +161,7 @@ func (r *request) ofStage(verb, sql string) (result, error) {
 	}
 	found, err := r.matching(stage, path, sql)
 	for _, f := range found {
-		r.node.files.remove(stage, f.path)
+		r.node.files.Remove(stage + "/" + f.path)
 	}
 	return table(nil), err
 }

@@ -6,11 +6,12 @@
 // it does of Doris.
 //
 // Labels and transactions are not remembered: the same label loads twice, and an aborted transaction does not take back
-// what was counted. No row is filtered, since there are no tables: loads that choose among their rows (where, sql,
-// json_root) are refused, and so are compressed ones.
+// what was counted. There are no tables, so loads that choose among their rows (where, sql, json_root) are refused, and
+// compressed ones.
 package doris
 
 import (
+	"bytes"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -21,7 +22,6 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/mysql"
-	"github.com/terapush/terapush/internal/sink/web"
 )
 
 // version of Doris that the sink is like.
@@ -36,7 +36,7 @@ type Cluster struct {
 
 // Listen opens the sink for Stream Loads on addr.
 func (c *Cluster) Listen(addr string, o sink.Options) (*sink.Server, error) {
-	return sink.Listen(addr, o, web.Talk(c.serve))
+	return sink.ListenHTTP(addr, o, c.serve)
 }
 
 // ListenSQL opens the port for statements on addr. It claims to be Doris, takes INSERT, and answers a count of a table
@@ -56,7 +56,7 @@ var (
 	counted        = regexp.MustCompile(`(?is)^SELECT\s+(?:CAST\(\s*)?COUNT\s*\(.*\sFROM\s`)
 )
 
-func (c *Cluster) answer(comment string) sink.Answer {
+func (c *Cluster) answer(comment string) sink.Answerer {
 	return func(sql string) (columns []string, rows [][]string, ok bool) {
 		switch sql = sink.Plain(sql); {
 		case versionComment.MatchString(sql):
@@ -72,41 +72,37 @@ func (c *Cluster) answer(comment string) sink.Answer {
 	}
 }
 
-// request is one request.
-type request struct {
-	*web.Exchange
-	cluster *Cluster
-}
-
 // asBackend is the parameter of a load that was redirected.
 const asBackend = "terapush_sink_backend"
 
-func (c *Cluster) serve(x *web.Exchange) error {
-	r := &request{Exchange: x, cluster: c}
-	if !x.Password() {
-		return r.unauthorized()
+func (c *Cluster) serve(conn *sink.Conn, r *http.Request) sink.Answer {
+	if !conn.KnowsPassword(r) {
+		user, _, _ := r.BasicAuth()
+		return frontend("Unauthorized", http.StatusUnauthorized, "Access denied for "+user+"@"+r.RemoteAddr)
 	}
-	part := strings.Split(strings.Trim(x.URL.Path, "/"), "/")
-	last := part[len(part)-1]
-	switch {
-	case part[0] != "api":
-	case len(part) == 4 && (last == "_stream_load" || last == "_stream_load_forward") && x.Method == http.MethodPut:
-		return r.streamLoad()
-	case (len(part) == 3 || len(part) == 4) && last == "_stream_load_2pc" && x.Method == http.MethodPut:
-		return r.twoPhase()
-	case len(part) == 3 && last == "get_load_state" && x.Method == http.MethodGet:
-		return r.frontend("success", 0, "UNKNOWN") // Doris' answer for a label that it has forgotten
-	case len(part) == 3 && last == "_cancel" && x.Method == http.MethodPost:
-		return r.frontend("Error", 1, "terapush sink: labels are not remembered, so there is nothing to cancel")
-	case len(part) == 2 && (last == "bootstrap" || last == "health") && x.Method == http.MethodGet:
-		return r.frontend("success", 0, map[string]int{"online_backend_num": 1, "total_backend_num": 1})
-	case len(part) == 2 && last == "backends" && x.Method == http.MethodGet:
-		return r.backends()
+	part := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	if part[0] == "api" {
+		switch last := part[len(part)-1]; r.Method + " " + last + " " + strconv.Itoa(len(part)) {
+		case "PUT _stream_load 4", "PUT _stream_load_forward 4":
+			return c.streamLoad(conn, r)
+		case "PUT _stream_load_2pc 3", "PUT _stream_load_2pc 4":
+			return twoPhase(r.Header)
+		case "GET get_load_state 3":
+			return frontend("success", 0, "UNKNOWN") // Doris' answer for a label that it has forgotten
+		case "POST _cancel 3":
+			return frontend("Error", 1, "terapush sink: labels are not remembered, so there is nothing to cancel")
+		case "GET bootstrap 2", "GET health 2":
+			return frontend("success", 0, map[string]int{"online_backend_num": 1, "total_backend_num": 1})
+		case "GET backends 2":
+			return backends(r)
+		}
 	}
-	return r.json(http.StatusNotFound, reply{Msg: "terapush sink: it takes stream loads, and knows no " + x.Method + " " + x.URL.Path, Code: http.StatusNotFound})
+	return answerJSON(http.StatusNotFound, reply{
+		Msg: "terapush sink: it takes stream loads, and knows no " + r.Method + " " + r.URL.Path, Code: http.StatusNotFound,
+	})
 }
 
-// reply is what a frontend answers (ResponseEntityBuilder).
+// reply is what a frontend answers (ResponseEntityBuilder), with status 200 and the code inside.
 type reply struct {
 	Msg   string `json:"msg"`
 	Code  int    `json:"code"`
@@ -114,59 +110,50 @@ type reply struct {
 	Count int    `json:"count"`
 }
 
-func (r *request) frontend(msg string, code int, data any) error {
-	return r.json(http.StatusOK, reply{Msg: msg, Code: code, Data: data})
+func frontend(msg string, code int, data any) sink.Answer {
+	return answerJSON(http.StatusOK, reply{Msg: msg, Code: code, Data: data})
 }
 
-// unauthorized answers as a frontend does: with status 200 and the code inside.
-func (r *request) unauthorized() error {
-	if r.Header.Get("Authorization") == "" {
-		return r.frontend("Unauthorized", http.StatusUnauthorized, "Need auth information.")
-	}
-	return r.frontend("Unauthorized", http.StatusUnauthorized, "Access denied for "+r.User()+"@"+r.Stream.Client())
+// answerJSON writes a value in lines, as Doris does.
+func answerJSON(status int, value any) sink.Answer {
+	a := sink.AnswerJSON(status, value)
+	var lines bytes.Buffer
+	_ = json.Indent(&lines, a.Body, "", "    ") // it was made just now
+	a.Body = lines.Bytes()
+	return a
 }
 
 // backends names the address that the client used, as the one backend.
-func (r *request) backends() error {
+func backends(r *http.Request) sink.Answer {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host, port = r.Host, "80"
 	}
+	number, _ := strconv.Atoi(port) // 0 of a port that is none
 	type backend struct {
-		IP       string      `json:"ip"`
-		HTTPPort json.Number `json:"http_port"`
-		Alive    bool        `json:"is_alive"`
+		IP       string `json:"ip"`
+		HTTPPort int    `json:"http_port"`
+		Alive    bool   `json:"is_alive"`
 	}
-	if _, err := json.Number(port).Int64(); err != nil {
-		port = "0"
-	}
-	return r.frontend("success", 0, map[string][]backend{"backends": {{host, json.Number(port), true}}})
-}
-
-func (r *request) json(status int, value any) error {
-	text, err := json.MarshalIndent(value, "", "    ")
-	if err != nil {
-		return err
-	}
-	return r.Answer(status, "application/json;charset=utf-8", append(text, '\n'))
+	return frontend("success", 0, map[string][]backend{"backends": {{host, number, true}}})
 }
 
 // twoPhase agrees to the end of a transaction that a load left open.
-func (r *request) twoPhase() error {
+func twoPhase(h http.Header) sink.Answer {
 	type outcome struct {
 		Status string `json:"status"`
 		Msg    string `json:"msg"`
 	}
-	what := "transaction [" + r.Header.Get("txn_id") + "]"
-	if label := r.Header.Get("label"); label != "" {
+	what := "transaction [" + h.Get("txn_id") + "]"
+	if label := h.Get("label"); label != "" {
 		what = "label [" + label + "]"
 	}
-	operation := strings.ToLower(r.Header.Get("txn_operation"))
+	operation := strings.ToLower(h.Get("txn_operation"))
 	switch {
-	case r.Header.Get("txn_id") == "" && r.Header.Get("label") == "":
-		return r.json(http.StatusOK, outcome{"Fail", "No transaction id or label selected."})
+	case h.Get("txn_id") == "" && h.Get("label") == "":
+		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction id or label selected."})
 	case operation != "commit" && operation != "abort":
-		return r.json(http.StatusOK, outcome{"Fail", "No transaction operation('commit' or 'abort') selected."})
+		return answerJSON(http.StatusOK, outcome{"Fail", "No transaction operation('commit' or 'abort') selected."})
 	}
-	return r.json(http.StatusOK, outcome{"Success", what + " " + operation + " successfully."})
+	return answerJSON(http.StatusOK, outcome{"Success", what + " " + operation + " successfully."})
 }

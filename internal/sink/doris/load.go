@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/terapush/terapush/internal/sink"
-	"github.com/terapush/terapush/internal/sink/web"
 )
 
 // result is a backend's answer to a load (StreamLoadContext::to_json).
@@ -30,15 +30,15 @@ type result struct {
 	LoadTimeMs           int64
 }
 
-func (r *request) streamLoad() error {
-	// The header Expect is looked at, and not its value: LoadAction.
-	if !r.URL.Query().Has(asBackend) && (r.Header.Get("Expect") != "" || r.Content.Empty()) {
-		return r.redirect()
+func (c *Cluster) streamLoad(conn *sink.Conn, r *http.Request) sink.Answer {
+	// LoadAction looks at the header Expect, not at its value.
+	if !r.URL.Query().Has(asBackend) && (r.Header.Get("Expect") != "" || r.ContentLength == 0) {
+		return redirect(r)
 	}
 	began := time.Now()
 	a := result{
-		TxnID: r.cluster.transactions.Add(1), Label: r.Header.Get("label"), Status: "Success", Message: "OK",
-		TwoPhaseCommit: fmt.Sprint(strings.EqualFold(r.Header.Get("two_phase_commit"), "true")),
+		TxnID: c.transactions.Add(1), Label: r.Header.Get("label"), Status: "Success", Message: "OK",
+		TwoPhaseCommit: strconv.FormatBool(strings.EqualFold(r.Header.Get("two_phase_commit"), "true")),
 	}
 	switch mode := strings.ToLower(r.Header.Get("group_commit")); {
 	case mode == "sync_mode" || mode == "async_mode":
@@ -46,60 +46,35 @@ func (r *request) streamLoad() error {
 	case a.Label == "":
 		a.Label = fmt.Sprintf("terapush-sink-%d", a.TxnID)
 	}
-	bytes, rows, err := r.take()
-	var broken *web.Malformed
-	var said *refusal
+	count, err := counter(r.Header)
+	if err == nil || conn.Options.NoCount {
+		a.LoadBytes, a.NumberLoadedRows, err = conn.Take(r.Body, count)
+	}
 	switch {
-	case errors.As(err, &broken):
-		return err
 	case errors.Is(err, sink.ErrTold): // of all failures one after which clients may retry
 		a.Status, a.Message = "Fail", "[MEM_LIMIT_EXCEEDED]"+err.Error()
-	case errors.As(err, &said):
-		a.Status, a.Message = "Fail", "[INTERNAL_ERROR]"+said.Error()
 	case err != nil:
-		return err
+		a.Status, a.Message = "Fail", "[INTERNAL_ERROR]terapush sink: "+err.Error()
 	default:
-		r.Count.Loaded(bytes, rows)
-		r.cluster.rows.Add(rows)
-		a.NumberTotalRows, a.NumberLoadedRows, a.LoadBytes = rows, rows, bytes
+		conn.Loaded(a.LoadBytes, a.NumberLoadedRows)
+		c.rows.Add(a.NumberLoadedRows)
 	}
+	if err != nil {
+		a.LoadBytes, a.NumberLoadedRows = 0, 0
+	}
+	a.NumberTotalRows = a.NumberLoadedRows
 	a.LoadTimeMs = time.Since(began).Milliseconds()
-	return r.json(http.StatusOK, a)
+	return answerJSON(http.StatusOK, a)
 }
 
 // redirect sends the client to where its rows are taken: to this same server. The address has neither scheme nor host,
 // so that it is right behind whatever address and encryption the client came by.
-func (r *request) redirect() error {
-	to := *r.URL
-	to.Scheme, to.Host, to.User = "", "", nil
-	parameters := to.Query()
+func redirect(r *http.Request) sink.Answer {
+	to := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath}
+	parameters := r.URL.Query()
 	parameters.Set(asBackend, "1")
 	to.RawQuery = parameters.Encode()
-	return r.Answer(http.StatusTemporaryRedirect, "", nil, "Location", to.RequestURI())
-}
-
-// refusal is a load that the sink cannot count.
-type refusal struct{ why string }
-
-func (r *refusal) Error() string { return "terapush sink: " + r.why }
-
-func (r *request) take() (bytes, rows int64, err error) {
-	var count sink.RowCounter
-	if r.Counting() {
-		if count, err = counter(r.Header); err != nil {
-			return 0, 0, err
-		}
-	}
-	load := r.Stream.Load(count)
-	if _, err := r.Content.TakeAll(load); err != nil {
-		load.GiveUp()
-		return 0, 0, err
-	}
-	bytes, rows, err = load.End()
-	if err != nil && !errors.Is(err, sink.ErrTold) {
-		err = &refusal{err.Error()}
-	}
-	return bytes, rows, err
+	return sink.Answer{Status: http.StatusTemporaryRedirect, Header: []string{"Location", to.RequestURI()}}
 }
 
 // counter knows the rows of a load by its headers (Doris manual, "Stream Load").
@@ -107,12 +82,12 @@ func counter(h http.Header) (sink.RowCounter, error) {
 	format := strings.ToLower(h.Get("format"))
 	for _, name := range []string{"where", "sql", "json_root"} {
 		if h.Get(name) != "" {
-			return nil, &refusal{"which rows are loaded cannot be known here with the header " + name}
+			return nil, errors.New("which rows are loaded cannot be known here with the header " + name)
 		}
 	}
 	for _, name := range []string{"compress_type", "compression"} {
 		if kind := h.Get(name); kind != "" && !strings.EqualFold(kind, "plain") {
-			return nil, &refusal{"rows cannot be counted in what is compressed (" + name + ": " + kind + ")"}
+			return nil, errors.New("rows cannot be counted in what is compressed (" + name + ": " + kind + ")")
 		}
 	}
 	switch format {
@@ -124,16 +99,16 @@ func counter(h http.Header) (sink.RowCounter, error) {
 		return lines(h, 2)
 	case "json":
 		if isTrue(h, "strip_outer_array") { // also one in every line
-			return &web.JSON{Array: true}, nil
+			return &sink.JSON{Array: true}, nil
 		}
 		if isTrue(h, "read_json_by_line") {
 			return sink.NewDelimited(sink.Text{End: delimiter(h.Get("line_delimiter")), Filled: true}), nil
 		}
-		return &web.JSON{}, nil
+		return &sink.JSON{}, nil
 	case "parquet":
-		return &web.Parquet{}, nil
+		return &sink.Parquet{}, nil
 	}
-	return nil, &refusal{"rows cannot be counted in format " + format + "; take csv, json or parquet, or start the sink with --no-count"}
+	return nil, errors.New("rows cannot be counted in format " + format + "; take csv, json or parquet, or start the sink with --no-count")
 }
 
 func isTrue(h http.Header, name string) bool { return strings.EqualFold(h.Get(name), "true") }
@@ -144,7 +119,7 @@ func lines(h http.Header, heads int64) (sink.RowCounter, error) {
 		t.Separator = "\t"
 	}
 	if quote := h.Get("enclose"); len(quote) > 1 {
-		return nil, &refusal{"enclose is one byte"}
+		return nil, errors.New("enclose is one byte")
 	} else if quote != "" {
 		t.Quote = quote[0]
 	}
@@ -154,7 +129,7 @@ func lines(h http.Header, heads int64) (sink.RowCounter, error) {
 	if text := h.Get("skip_lines"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 0 {
-			return nil, &refusal{"skip_lines is a number"}
+			return nil, errors.New("skip_lines is a number")
 		}
 		t.Skip = max(n, t.Skip)
 	}

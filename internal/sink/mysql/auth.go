@@ -60,7 +60,7 @@ func parseLogin(p []byte) (login, error) {
 // Clients answer the greeting by their own method first, and some of them without a proof if the greeting named another.
 // So a first answer that proves nothing is asked for again, by the client's method if it is one of the two.
 func (s *session) admit(l login, nonce string) error {
-	password := s.stream.Options.Password
+	password := s.conn.Options.Password
 	known := password == "" || proves(l.plugin, l.proof, password, nonce)
 	if !known {
 		if l.plugin != native {
@@ -70,7 +70,7 @@ func (s *session) admit(l login, nonce string) error {
 			return err
 		}
 		var err error
-		if l.proof, err = s.small(); err != nil {
+		if l.proof, err = s.receive(maxLogin); err != nil {
 			return err
 		}
 		known = proves(l.plugin, l.proof, password, nonce)

@@ -13,22 +13,21 @@ const (
 
 // greet sends the handshake, reads the login and accepts clients that know the password.
 func (s *session) greet() error {
-	if err := s.stream.Hurry(); err != nil {
-		return err
-	}
 	nonce := rand.Text()[:nonceBytes] // letters: a NUL in it would end it
-	if err := s.send(greeting(s.id, s.version, nonce, s.stream.Options.TLS != nil)); err != nil {
+	if err := s.send(greeting(s.id, s.version, nonce, s.conn.Options.TLS != nil)); err != nil {
 		return err
 	}
-	p, err := s.small()
+	p, err := s.receive(maxLogin)
 	if err != nil {
 		return err
 	}
 	if len(p) == fixedLogin && binary.LittleEndian.Uint32(p)&clientSSL != 0 {
-		if err := s.stream.StartTLS(); err != nil {
+		ahead, _ := s.in.Peek(s.in.Buffered())
+		if err := s.conn.StartTLS(ahead); err != nil {
 			return err
 		}
-		if p, err = s.small(); err != nil {
+		s.in.Reset(s.conn)
+		if p, err = s.receive(maxLogin); err != nil {
 			return err
 		}
 	}
@@ -36,16 +35,7 @@ func (s *session) greet() error {
 	if err != nil {
 		return err
 	}
-	if err := s.admit(l, nonce); err != nil {
-		return err
-	}
-	return s.stream.Relax()
-}
-
-// small reads a message that belongs to the greeting.
-func (s *session) small() (p []byte, err error) {
-	err = s.receive(maxLogin, func(piece []byte) { p = append(p, piece...) })
-	return p, err
+	return s.admit(l, nonce)
 }
 
 func greeting(id uint32, version, nonce string, withTLS bool) []byte {

@@ -1,9 +1,11 @@
 package mysql
 
 import (
+	"bufio"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -37,7 +39,7 @@ func (s *session) load(sql string) error {
 		return s.fail(errNotAllowed, "terapush sink: only LOAD DATA LOCAL INFILE, there are no files here")
 	}
 	var count sink.RowCounter
-	if !s.stream.Options.NoCount {
+	if !s.conn.Options.NoCount {
 		text, err := textOf(m[3])
 		if err != nil {
 			return s.fail(errNotSupported, "terapush sink: "+err.Error())
@@ -47,35 +49,40 @@ func (s *session) load(sql string) error {
 	if err := s.send(append([]byte{0xfb}, unquote(m[2])...)); err != nil {
 		return err
 	}
-	load := s.stream.Load(count)
-	if err := s.file(load); err != nil {
+	var bytes, rows int64
+	err := s.conn.Wide(s.in, func(in *bufio.Reader) (err error) {
+		file := wire{conn: s.conn, in: in}
+		bytes, rows, err = s.conn.Take(&sink.Packets{In: in, Next: file.next()}, count)
+		s.seq = file.seq
 		return err
-	}
-	bytes, rows, err := load.End()
+	})
+	bad := (*sink.DataError)(nil)
 	switch {
 	case errors.Is(err, sink.ErrTold):
-		return s.fail(injected().number, injected().message)
-	case err != nil:
+		return s.reply(injected())
+	case errors.As(err, &bad):
 		return s.fail(errBadData, "terapush sink: "+err.Error())
+	case err != nil:
+		return err
 	}
-	s.count.Loaded(bytes, rows)
+	s.conn.Loaded(bytes, rows)
 	return s.ok(rows, fmt.Sprintf("Records: %d  Deleted: 0  Skipped: 0  Warnings: 0", rows))
 }
 
-// file takes in the packets up to an empty one.
-func (s *session) file(load *sink.Load) error {
-	for before := 0; ; {
-		n, err := s.header()
-		if err != nil {
-			return err
+// next returns a function that reads the headers of a file's packets, up to an empty one. An empty packet after a full one
+// only says that the full one is complete.
+func (w *wire) next() func() (int, error) {
+	full := false
+	return func() (int, error) {
+		n, err := w.header()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
 		}
-		if n == 0 && before != maxPacket { // an empty packet after a full one only says that the full one is complete
-			return nil
+		if err == nil && n == 0 && !full {
+			err = io.EOF
 		}
-		if err := load.Take(n); err != nil {
-			return err
-		}
-		before = n
+		full = n == maxPacket
+		return n, err
 	}
 }
 

@@ -1,6 +1,6 @@
-// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT, also as prepared statements, are
-// counted and forgotten; transactions, settings and definitions are agreed to. Tables have no rows and no columns, so a
-// query of one has an empty result. There is no compression, and one statement in a message.
+// Package mysql is a sink that speaks the MySQL protocol: LOAD DATA LOCAL and INSERT are counted and forgotten; transactions, settings and definitions are agreed to. Tables have no rows and no columns, so a
+// query of one has an empty result. There is no compression, nothing can be
+// prepared, and a message has one statement.
 //
 // Rows of LOAD DATA are those that its FIELDS, LINES and IGNORE clauses make: a line end in quotes or behind an escape is
 // data. Refused are rows of a fixed size and LINES STARTING BY, where only the columns could tell, and INSERT … SELECT.
@@ -8,7 +8,7 @@
 package mysql
 
 import (
-	"encoding/binary"
+	"bufio"
 	"errors"
 	"fmt"
 
@@ -25,10 +25,6 @@ const (
 	comStatistics      = 0x09
 	comPing            = 0x0e
 	comStmtPrepare     = 0x16
-	comStmtExecute     = 0x17
-	comStmtLongData    = 0x18
-	comStmtClose       = 0x19
-	comStmtReset       = 0x1a
 	comSetOption       = 0x1b
 	comResetConnection = 0x1f
 )
@@ -45,22 +41,19 @@ const (
 	errUnknownVariable = 1193
 	errLockWait        = 1205
 	errNotSupported    = 1235
-	errUnknownPrepared = 1243
 	errBadData         = 1261
 	errNotPreparable   = 1295
-	errTooManyPrepared = 1461
 )
 
 // Listen opens a sink on addr.
-func Listen(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, talk) }
+func Listen(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, serve) }
 
-func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
+func serve(id uint32, c *sink.Conn) error {
 	s := &session{
-		wire: wire{stream: stream, status: statusAutocommit}, id: id, count: count,
-		version:   release + stream.Options.Name(),
-		statement: sink.Statement{Backslash: true, CRC: stream.Options.CRC},
+		wire: wire{conn: c, in: bufio.NewReaderSize(c, readAhead), status: statusAutocommit}, id: id,
+		version: release + c.Options.Name(),
 	}
-	if err := s.greet(); err != nil {
+	if err := c.Greet(s.greet); err != nil {
 		return err
 	}
 	for {
@@ -70,124 +63,63 @@ func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
 	}
 }
 
+// readAhead is little, since of a load what was read ahead has been copied in vain.
+const readAhead = 512
+
 type session struct {
 	wire
-	id        uint32
-	version   string
-	count     *sink.Counters
-	statement sink.Statement
-	message   message
-	prepared  prepared
-}
-
-// message is one command as it comes in. SQL goes into a Statement; of what is binary the beginning is kept.
-type message struct {
-	begun   bool
-	command byte
-	sql     *sink.Statement
-	withCRC bool
-	head    []byte
-	bytes   int64 // behind the command
-	crc     uint32
-}
-
-// longest is how much of a binary command is kept: the fixed fields of all that there are.
-const longest = 16
-
-func (m *message) take(p []byte) {
-	if !m.begun {
-		m.begun, m.command, p = true, p[0], p[1:]
-	}
-	m.bytes += int64(len(p))
-	switch m.command {
-	case comQuery, comStmtPrepare:
-		m.sql.Write(p)
-	default:
-		m.head = append(m.head, p[:min(len(p), longest-len(m.head))]...)
-		if m.withCRC {
-			m.crc = sink.Checksum(m.crc, p)
-		}
-	}
+	id      uint32
+	version string
 }
 
 func (s *session) command() error {
-	s.statement.Reset()
-	s.message = message{sql: &s.statement, withCRC: s.stream.Options.CRC, head: s.message.head[:0]}
 	s.seq = 0
-	if err := s.receive(maxMessage, s.message.take); err != nil {
-		if errors.Is(err, errOversized) {
-			_ = s.fail(errTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes")
-		}
+	message, err := s.receive(maxMessage)
+	if errors.Is(err, errOversized) {
+		_ = s.fail(errTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes")
+	}
+	if err != nil {
 		return err
 	}
-	if !s.message.begun {
+	if len(message) == 0 {
 		return errMalformed
 	}
-	switch s.message.command {
+	switch message[0] {
 	case comQuit:
 		return errQuit
 	case comInitDB, comPing:
 		return s.ok(0, "")
 	case comResetConnection:
-		s.prepared, s.status = prepared{}, statusAutocommit
+		s.status = statusAutocommit
 		return s.ok(0, "")
-	case comSetOption:
-		return s.eof() // the one command that older servers answer so
+	case comSetOption: // the one command that older servers answer so
+		return s.send(s.eofMessage())
 	case comStatistics:
 		return s.send([]byte("terapush sink"))
 	case comQuery:
-		return s.query()
+		return s.query(string(message[1:]))
 	case comStmtPrepare:
-		return s.prepare()
-	case comStmtExecute:
-		return s.execute()
-	case comStmtLongData:
-		s.longData()
-		return nil // there is no answer to this one, not even an error, nor to the next
-	case comStmtClose:
-		s.prepared.forget(s.statementID())
-		return nil
-	case comStmtReset:
-		return s.reset()
+		return s.fail(errNotPreparable, "This command is not supported in the prepared statement protocol yet (terapush sink)")
 	}
-	return s.fail(errUnknownCommand, fmt.Sprintf("terapush sink: unknown command %#02x", s.message.command))
+	return s.fail(errUnknownCommand, fmt.Sprintf("terapush sink: unknown command %#02x", message[0]))
 }
 
-// statementID returns what the commands of prepared statements begin with.
-func (s *session) statementID() uint32 {
-	if len(s.message.head) < 4 {
-		return 0 // nobody's
-	}
-	return binary.LittleEndian.Uint32(s.message.head)
-}
-
-// query answers a statement in text.
-func (s *session) query() error {
-	s.count.Statement()
-	part, refused := s.one()
+// query answers a statement. A real server would take several from clients that asked for it, and would answer each; this
+// one does not offer it.
+func (s *session) query(text string) error {
+	s.conn.Statement()
+	statements := sink.Split(text, sink.Backslash)
 	switch {
-	case refused == nil:
-	case refused.number == errEmpty && s.message.bytes > 0: // nothing but a comment, as dumps end with
+	case len(statements) == 0 && text == "":
+		return s.fail(errEmpty, "Query was empty")
+	case len(statements) == 0: // nothing but a comment, as dumps end with
 		return s.ok(0, "")
-	default:
-		return s.fail(refused.number, refused.message)
+	case len(statements) > 1:
+		return s.fail(errParse, "terapush sink: one statement in a message; without multiStatements, please")
 	}
-	sql := plain(part.Text)
+	sql := plain(statements[0].Text)
 	if verb, _ := sink.Verb(sql); verb == "LOAD" {
 		return s.load(sql)
 	}
-	return s.reply(s.run(part, part.Bytes, part.CRC), false)
-}
-
-// one returns the statement of the message, which must have one. A real server would take several from clients that
-// asked for it, and would answer each; this one does not offer it.
-func (s *session) one() (sink.Part, *refusal) {
-	parts, _ := s.statement.Parts()
-	switch len(parts) {
-	case 0:
-		return sink.Part{}, &refusal{errEmpty, "Query was empty"}
-	case 1:
-		return parts[0], nil
-	}
-	return sink.Part{}, &refusal{errParse, "terapush sink: one statement in a message; without multiStatements, please"}
+	return s.reply(s.run(sql, statements[0]))
 }

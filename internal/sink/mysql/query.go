@@ -34,8 +34,8 @@ func refuse(number uint16, format string, args ...any) outcome {
 }
 
 // injected returns the answer to a load that has to fail: the error after which every client that retries at all does so.
-func injected() *refusal {
-	return &refusal{errLockWait, "Lock wait timeout exceeded; try restarting transaction (terapush sink: told to fail some loads)"}
+func injected() outcome {
+	return refuse(errLockWait, "Lock wait timeout exceeded; try restarting transaction (terapush sink: told to fail some loads)")
 }
 
 // mostExecutable bounds how often plain copies a statement.
@@ -55,24 +55,22 @@ func plain(sql string) string {
 	return sql
 }
 
-// run runs a statement that is not a LOAD. bytes and crc are those of its rows, which are not in its text if it was
-// prepared.
-func (s *session) run(p sink.Part, bytes int64, crc uint32) outcome {
-	sql := plain(p.Text)
+// run runs a statement that is not a LOAD.
+func (s *session) run(sql string, of sink.Statement) outcome {
 	verb, both := sink.Verb(sql)
 	switch verb {
 	case "INSERT", "REPLACE":
-		rows := p.Rows
+		rows := of.Rows
 		if rows == 0 && insertSet.MatchString(sql) {
 			rows = 1
 		}
 		if rows == 0 {
 			return refuse(errNotSupported, "terapush sink: it counts the rows of %s … VALUES (…), and has no tables to select from", verb)
 		}
-		if s.stream.Settle(crc) != nil {
-			return outcome{refused: injected()}
+		if s.conn.Settle(s.conn.Checksum(of.Text)) != nil {
+			return injected()
 		}
-		s.count.Loaded(bytes, rows)
+		s.conn.Loaded(int64(len(of.Text)), rows)
 		return outcome{affected: rows}
 	case "BEGIN", "START":
 		s.status |= statusInTransaction
@@ -91,9 +89,9 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32) outcome {
 	return s.look(sql)
 }
 
-// look answers what changes nothing: it may be asked twice.
+// look answers what changes nothing.
 func (s *session) look(sql string) outcome {
-	if answer := s.stream.Options.Answer; answer != nil {
+	if answer := s.conn.Options.Answer; answer != nil {
 		if columns, rows, ok := answer(sql); ok {
 			return outcome{columns: columns, rows: rows}
 		}

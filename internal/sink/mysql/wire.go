@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"bufio"
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"github.com/terapush/terapush/internal/sink"
 )
@@ -10,9 +12,8 @@ import (
 // maxPacket is the length that says: this message goes on in the next packet.
 const maxPacket = 1<<24 - 1
 
-// maxMessage bounds what a client may send as one command, in bytes, as max_allowed_packet does on a real server at
-// its most.
-const maxMessage = 1 << 30
+// maxMessage bounds a command, in bytes, as max_allowed_packet does on a real server.
+const maxMessage = 256 << 20
 
 // Capabilities of protocol version 4.1, those that the sink has and those whose fields it has to read. Without
 // DEPRECATE_EOF and COMPRESS there is one shape for every answer. SSL is offered where there is a certificate.
@@ -52,7 +53,8 @@ var (
 
 // wire is the packet layer of one connection.
 type wire struct {
-	stream *sink.Stream
+	conn   *sink.Conn
+	in     *bufio.Reader // of conn
 	seq    byte
 	status byte // flags of a transaction and of autocommit, which every answer tells
 }
@@ -60,8 +62,8 @@ type wire struct {
 // header reads a packet's header and returns the length of what follows. The sequence number is not checked, only
 // answered: half of the clients let it run through.
 func (w *wire) header() (int, error) {
-	h, err := w.stream.Next(4)
-	if err != nil {
+	var h [4]byte
+	if _, err := io.ReadFull(w.in, h[:]); err != nil {
 		return 0, err
 	}
 	w.seq = h[3] + 1
@@ -69,25 +71,18 @@ func (w *wire) header() (int, error) {
 }
 
 // receive reads one message of one packet or more, which has at most so many bytes.
-func (w *wire) receive(most int, take func([]byte)) error {
-	for size := 0; ; {
+func (w *wire) receive(most int) (message []byte, err error) {
+	for {
 		n, err := w.header()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if size += n; size > most {
-			return errOversized
+		if len(message)+n > most {
+			return nil, errOversized
 		}
-		for left := n; left > 0; {
-			p, err := w.stream.Some(left)
-			if err != nil {
-				return err
-			}
-			take(p)
-			left -= len(p)
-		}
-		if n < maxPacket {
-			return nil
+		message = append(message, make([]byte, n)...)
+		if _, err := io.ReadFull(w.in, message[len(message)-n:]); err != nil || n < maxPacket {
+			return message, err
 		}
 	}
 }
@@ -100,7 +95,7 @@ func (w *wire) send(messages ...[]byte) error {
 		out = append(out, m...)
 		w.seq++
 	}
-	_, err := w.stream.Write(out)
+	_, err := w.conn.Write(out)
 	return err
 }
 
@@ -112,8 +107,6 @@ func (w *wire) ok(affected int64, info string) error {
 	}
 	return w.send(p)
 }
-
-func (w *wire) eof() error { return w.send(w.eofMessage()) }
 
 func (w *wire) eofMessage() []byte { return []byte{0xfe, 0, 0, w.status, 0} }
 
@@ -128,9 +121,9 @@ func (w *wire) fail(number uint16, message string) error {
 	return w.send(append(p, message...))
 }
 
-// reply sends what a statement came to, every column as text. Rows of a prepared statement have another shape. Without
-// columns it is an OK: the protocol has no empty set of them.
-func (w *wire) reply(o outcome, prepared bool) error {
+// reply sends what a statement came to, every column as text. Without columns it is an OK: the protocol has no empty set of
+// them.
+func (w *wire) reply(o outcome) error {
 	if o.refused != nil {
 		return w.fail(o.refused.number, o.refused.message)
 	}
@@ -144,9 +137,6 @@ func (w *wire) reply(o outcome, prepared bool) error {
 	out = append(out, w.eofMessage())
 	for _, r := range o.rows {
 		var p []byte
-		if prepared {
-			p = make([]byte, 1+(len(r)+9)/8) // OK, and which of them are NULL
-		}
 		for _, value := range r {
 			p = appendText(p, value)
 		}

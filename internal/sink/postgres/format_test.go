@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
@@ -89,30 +88,4 @@ func TestUnknownFormatsAreRefused(t *testing.T) {
 	}
 	require.Zero(t, s.Stats().Rows)
 	require.Equal(t, "INSERT 0 2", exec1(t, c, "WITH x AS (SELECT 1) INSERT INTO t VALUES (1), (2)").CommandTag.String())
-}
-
-// Portals hold the statements that they were bound to, also those that the client has replaced.
-func TestPortalsAreBounded(t *testing.T) {
-	front := connect(t, listen(t, sink.Options{})).Frontend()
-	text := "SELECT '" + strings.Repeat("x", 50_000) + "'"
-	for i := range 100 {
-		front.SendParse(&pgproto3.Parse{Query: text})
-		front.SendBind(&pgproto3.Bind{DestinationPortal: strings.Repeat("p", i+1)})
-	}
-	front.SendSync(&pgproto3.Sync{})
-	require.NoError(t, front.Flush())
-	bound := 0
-	for {
-		m, err := front.Receive()
-		require.NoError(t, err)
-		switch m := m.(type) {
-		case *pgproto3.BindComplete:
-			bound++
-		case *pgproto3.ErrorResponse:
-			require.Equal(t, "54000", m.Code)
-		case *pgproto3.ReadyForQuery:
-			require.Equal(t, 1<<20/len(text), bound)
-			return
-		}
-	}
 }

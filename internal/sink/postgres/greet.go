@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 )
@@ -18,14 +19,11 @@ const (
 // greet takes the startup message, encrypts where the client asks for TLS, and accepts clients that know the password.
 func (s *session) greet() error {
 	// Since version 17, clients may begin with TLS at once: sslnegotiation=direct.
-	if err := s.stream.AcceptTLS(alpn); err != nil {
-		return err
-	}
-	if err := s.stream.Hurry(); err != nil {
+	if err := s.conn.AcceptTLS(alpn); err != nil {
 		return err
 	}
 	for range maxAsks {
-		h, err := s.stream.Next(8)
+		h, err := s.body(8, 8)
 		if err != nil {
 			return err
 		}
@@ -47,19 +45,23 @@ func (s *session) greet() error {
 }
 
 func (s *session) encrypt(code uint32) error {
-	if code != sslRequest || s.stream.Options.TLS == nil || s.stream.Encrypted() {
-		_, err := s.stream.Write([]byte{'N'})
+	if code != sslRequest || s.conn.Options.TLS == nil || s.conn.Encrypted() {
+		_, err := s.conn.Write([]byte{'N'})
 		return err
 	}
-	if _, err := s.stream.Write([]byte{'S'}); err != nil {
+	// What a stranger put there in front of another's handshake must not be taken for encrypted commands.
+	if s.in.Buffered() > 0 {
+		return errMalformed
+	}
+	if _, err := s.conn.Write([]byte{'S'}); err != nil {
 		return err
 	}
-	return s.stream.StartTLS(alpn)
+	return s.conn.StartTLS(nil, alpn)
 }
 
 // start reads the n bytes with user and database, of which nothing matters, and checks the password.
 func (s *session) start(code uint32, n int) error {
-	said, err := s.small(n, maxStartup)
+	said, err := s.body(n, maxStartup)
 	if err != nil {
 		return err
 	}
@@ -68,9 +70,8 @@ func (s *session) start(code uint32, n int) error {
 			return err
 		}
 	}
-	if password := s.stream.Options.Password; password != "" {
+	if password := s.conn.Options.Password; password != "" {
 		if err := s.authenticate(password); err != nil {
-			_ = s.send(failure("FATAL", errWrongPassword, "password authentication failed"))
 			return err
 		}
 	}
@@ -79,10 +80,7 @@ func (s *session) start(code uint32, n int) error {
 		hello = append(hello, &p)
 	}
 	hello = append(hello, &pgproto3.BackendKeyData{ProcessID: s.id, SecretKey: make([]byte, 4)}, s.ready())
-	if err := s.send(hello...); err != nil {
-		return err
-	}
-	return s.stream.Relax()
+	return s.send(hello...)
 }
 
 // parameters returns what a server sends every client unasked.
@@ -96,4 +94,26 @@ func (s *session) parameters() []pgproto3.ParameterStatus {
 		{Name: "integer_datetimes", Value: "on"},
 		{Name: "standard_conforming_strings", Value: "on"},
 	}
+}
+
+var errPassword = errors.New("postgres sink: a wrong password")
+
+// authenticate asks for the password in clear, which every client can answer. SCRAM would need a library, for a server that
+// has nothing to protect.
+func (s *session) authenticate(password string) error {
+	if err := s.send(&pgproto3.AuthenticationCleartextPassword{}); err != nil {
+		return err
+	}
+	kind, n, err := s.header()
+	if err != nil || kind != 'p' {
+		return errors.Join(errMalformed, err)
+	}
+	given, err := s.body(n, maxStartup)
+	if err != nil {
+		return err
+	}
+	if string(given) != password+"\x00" {
+		return errors.Join(errPassword, s.send(failure("FATAL", errWrongPassword, "password authentication failed")))
+	}
+	return nil
 }

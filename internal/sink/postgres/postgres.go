@@ -13,8 +13,9 @@
 package postgres
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
-	"fmt"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -41,14 +42,14 @@ const (
 )
 
 // Listen opens a sink on addr.
-func Listen(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, talk) }
+func Listen(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, serve) }
 
-func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
+func serve(id uint32, c *sink.Conn) error {
 	s := &session{
-		wire: wire{stream: stream}, id: id, count: count, tx: idle, statement: sink.Statement{CRC: stream.Options.CRC},
-		name: stream.Options.Name(),
+		wire: wire{conn: c, in: bufio.NewReaderSize(c, readAhead)}, id: id, tx: idle, name: c.Options.Name(),
+		extended: extended{statements: map[string]*statement{}, portals: map[string]*portal{}},
 	}
-	if err := s.greet(); err != nil {
+	if err := c.Greet(s.greet); err != nil {
 		return err
 	}
 	for {
@@ -61,6 +62,9 @@ func talk(id uint32, stream *sink.Stream, count *sink.Counters) error {
 	}
 }
 
+// readAhead is little, since of a load what was read ahead has been copied in vain.
+const readAhead = 512
+
 // The states of a transaction, as ReadyForQuery has them.
 const (
 	idle   = 'I'
@@ -70,16 +74,18 @@ const (
 
 type session struct {
 	wire
-	id        uint32
-	name      string
-	count     *sink.Counters
-	statement sink.Statement
-	tx        byte
-	extended  extended
+	id       uint32
+	name     string
+	tx       byte
+	extended extended
 }
 
 func (s *session) message() error {
 	kind, n, err := s.header()
+	if err != nil {
+		return err
+	}
+	body, err := s.body(n, maxBody)
 	if err != nil {
 		return err
 	}
@@ -88,47 +94,33 @@ func (s *session) message() error {
 		if n == 0 {
 			return errMalformed
 		}
-		s.statement.Reset()
-		if err := s.receive(n-1, s.statement.Write); err != nil {
-			return err
-		}
-		if err := s.stream.Drop(1); err != nil { // the NUL behind the text
-			return err
-		}
-		return s.query()
+		return s.query(string(bytes.TrimRight(body, "\x00")))
 	case 'X':
 		return errLeft
 	case 'd', 'c', 'f', 'H': // of a COPY that is over, and a wish for answers that were never held back
-		return s.stream.Drop(n)
+		return nil
 	case 'S':
-		if err := s.stream.Drop(n); err != nil {
-			return err
-		}
 		s.extended.skipping = false
 		if s.tx == idle { // portals live as long as their transaction
 			clear(s.extended.portals)
-			s.extended.bound = 0
 		}
 		return s.send(s.ready())
 	case 'P', 'B', 'D', 'E', 'C':
-		return s.extend(kind, n)
+		return s.extend(kind, body)
 	}
 	return errMalformed
 }
 
 // query runs the statements of a simple query, up to the first that fails.
-func (s *session) query() error {
-	parts, many := s.statement.Parts()
-	if many {
-		return s.send(failure("ERROR", errTooMany, fmt.Sprintf("terapush sink: more than %d statements in one query", len(parts))), s.ready())
-	}
-	if len(parts) == 0 {
+func (s *session) query(text string) error {
+	all := sink.Split(text, sink.Standard)
+	if len(all) == 0 {
 		return s.send(&pgproto3.EmptyQueryResponse{}, s.ready())
 	}
 	var out []pgproto3.BackendMessage
-	for _, p := range parts {
-		s.count.Statement()
-		o, err := s.run(p, p.Bytes, p.CRC, out)
+	for _, st := range all {
+		s.conn.Statement()
+		o, err := s.run(st, int64(len(st.Text)), s.conn.Checksum(st.Text), out)
 		if err != nil {
 			return err
 		}

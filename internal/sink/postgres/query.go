@@ -43,8 +43,8 @@ func injected() outcome {
 
 // run runs a statement. bytes and crc are those of its rows, which are not in its text if it was prepared. before are
 // answers that a COPY has to send before it asks for its data.
-func (s *session) run(p sink.Part, bytes int64, crc uint32, before []pgproto3.BackendMessage) (outcome, error) {
-	sql := plain(p)
+func (s *session) run(of sink.Statement, bytes int64, crc uint32, before []pgproto3.BackendMessage) (outcome, error) {
+	sql := plain(of.Text)
 	verb, words := sink.Verb(sql)
 	ends := verb == "COMMIT" || verb == "END" || verb == "ROLLBACK" || verb == "ABORT"
 	if s.tx == failed && !ends {
@@ -58,7 +58,7 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32, before []pgproto3.Ba
 			return o, err
 		}
 	case verb == "INSERT", verb == "MERGE", verb == "WITH" && inserts.MatchString(sql):
-		o = s.insert(sql, p.Rows, bytes, crc)
+		o = s.insert(sql, of.Rows, bytes, crc)
 	case verb == "BEGIN" || verb == "START":
 		s.tx, o = within, done(words)
 		if verb == "BEGIN" {
@@ -76,7 +76,7 @@ func (s *session) run(p sink.Part, bytes int64, crc uint32, before []pgproto3.Ba
 }
 
 // plain returns a statement without what stands around it.
-func plain(p sink.Part) string { return strings.TrimRight(sink.Plain(p.Text), "; \t\r\n") }
+func plain(text string) string { return strings.TrimRight(sink.Plain(text), "; \t\r\n") }
 
 // end ends a transaction or goes back to a savepoint. To commit what has failed is to roll it back.
 func (s *session) end(verb, words string) outcome {
@@ -102,16 +102,16 @@ func (s *session) insert(sql string, rows, bytes int64, crc uint32) outcome {
 	if rows == 0 {
 		return refuse(errUnsupported, "terapush sink: it counts the rows of INSERT … VALUES (…), and has no tables to select from")
 	}
-	if s.stream.Settle(crc) != nil {
+	if s.conn.Settle(crc) != nil {
 		return injected()
 	}
-	s.count.Loaded(bytes, rows)
+	s.conn.Loaded(bytes, rows)
 	return done(fmt.Sprintf("INSERT 0 %d", rows))
 }
 
 // look answers what changes nothing: it may be asked twice.
 func (s *session) look(sql string) outcome {
-	if answer := s.stream.Options.Answer; answer != nil {
+	if answer := s.conn.Options.Answer; answer != nil {
 		if columns, rows, ok := answer(sql); ok {
 			return result(columns, rows)
 		}

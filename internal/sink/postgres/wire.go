@@ -1,9 +1,11 @@
 package postgres
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -12,7 +14,8 @@ import (
 )
 
 const (
-	maxMessage = 1 << 30 // bytes, as PostgreSQL
+	maxMessage = 1 << 30   // bytes of copy data, as PostgreSQL
+	maxBody    = 256 << 20 // bytes of any other message
 	textOID    = 25
 )
 
@@ -21,16 +24,16 @@ var (
 	errMalformed = errors.New("malformed or oversized message")
 )
 
-// wire is the message layer of one connection. Answers are pgproto3's; what comes in is read here, since pgproto3
-// would hold every message in memory and copy data has to pass by.
+// wire is the message layer of one connection. What pgproto3's own would hold in memory, copy data, passes by here.
 type wire struct {
-	stream *sink.Stream
+	conn *sink.Conn
+	in   *bufio.Reader // of conn
 }
 
 // header reads a message's kind and the length of what follows.
 func (w *wire) header() (kind byte, n int, err error) {
-	h, err := w.stream.Next(5)
-	if err != nil {
+	var h [5]byte
+	if _, err := io.ReadFull(w.in, h[:]); err != nil {
 		return 0, 0, err
 	}
 	length := binary.BigEndian.Uint32(h[1:])
@@ -40,25 +43,13 @@ func (w *wire) header() (kind byte, n int, err error) {
 	return h[0], int(length) - 4, nil
 }
 
-// receive reads the next n bytes piece by piece.
-func (w *wire) receive(n int, take func([]byte)) error {
-	for n > 0 {
-		p, err := w.stream.Some(n)
-		if err != nil {
-			return err
-		}
-		take(p)
-		n -= len(p)
-	}
-	return nil
-}
-
-// small reads a message that has to be kept.
-func (w *wire) small(n, most int) (p []byte, err error) {
+// body reads a message's n bytes.
+func (w *wire) body(n, most int) ([]byte, error) {
 	if n > most {
 		return nil, errMalformed
 	}
-	err = w.receive(n, func(piece []byte) { p = append(p, piece...) })
+	p := make([]byte, n)
+	_, err := io.ReadFull(w.in, p)
 	return p, err
 }
 
@@ -85,7 +76,7 @@ func (w *wire) send(messages ...pgproto3.BackendMessage) error {
 	if len(out) == 0 {
 		return nil
 	}
-	_, err := w.stream.Write(out)
+	_, err := w.conn.Write(out)
 	return err
 }
 

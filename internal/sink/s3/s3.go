@@ -7,10 +7,8 @@
 //     refused.
 //   - An ETag is a number and no MD5, which would cost more time than everything else. Clients that take it for one look
 //     for 32 hexadecimal digits, of which it has fewer.
-//   - Signatures are looked at where the sink has a password, which is then the secret key. Those inside of aws-chunked
-//     bodies are not.
-//   - Checksums that a client declares are compared where the sink was started to do so: CRC32, CRC32C, CRC64NVME, SHA1,
-//     SHA256 and Content-MD5 of an object or a part, in the head or behind the body. That of a completed object is not.
+//   - Signatures are compared where the sink has a password, which is then the secret key. Those of chunks, and the
+//     checksums that clients declare, are not.
 package s3
 
 import (
@@ -18,61 +16,77 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/terapush/terapush/internal/sink"
-	"github.com/terapush/terapush/internal/sink/web"
 )
 
 // Listen opens a sink on addr.
 func Listen(addr string, o sink.Options) (*sink.Server, error) {
-	return sink.Listen(addr, o, web.Talk((&store{}).serve))
+	return sink.ListenHTTP(addr, o, new(store).serve)
 }
 
 // store is what all connections share.
 type store struct {
-	objects objects
-	uploads uploads
-	last    atomic.Int64 // number that an ETag, an upload or a request was given
+	objects sink.Recent[*object] // by bucket/key
+	uploads sink.Recent[*upload] // by id
+	last    atomic.Int64         // number that an ETag, an upload or a request was given
 }
+
+// number returns a new one, as text.
+func (s *store) number() string { return strconv.FormatInt(s.last.Add(1), 10) }
 
 // request is one request.
 type request struct {
-	*web.Exchange
+	*http.Request
+	conn        *sink.Conn
 	store       *store
 	bucket, key string
 	query       url.Values
 }
 
-// refusal is an error of S3's protocol.
-type refusal struct {
+// apiError is an error of S3's protocol.
+type apiError struct {
 	status        int
 	code, message string
 }
 
-func (r *refusal) Error() string { return r.code + ": " + r.message }
+func (e *apiError) Error() string { return e.code + ": " + e.message }
 
-func notHere(what string) error {
-	return &refusal{http.StatusNotImplemented, "NotImplemented", "terapush sink: " + what}
+func notImplemented(message string) error {
+	return &apiError{http.StatusNotImplemented, "NotImplemented", "terapush sink: " + message}
 }
 
-func (s *store) serve(x *web.Exchange) error {
-	r := &request{Exchange: x, store: s, query: x.URL.Query()}
-	r.bucket, r.key = place(x.Request)
-	err := r.check()
+func invalid(code, message string) error { return &apiError{http.StatusBadRequest, code, message} }
+
+func (s *store) serve(c *sink.Conn, hr *http.Request) sink.Answer {
+	r := &request{Request: hr, conn: c, store: s, query: hr.URL.Query()}
+	r.bucket, r.key = location(hr)
+	err := r.checkSignature()
+	var a sink.Answer
 	if err == nil {
-		err = r.route()
+		a, err = r.route()
 	}
-	var said *refusal
-	if errors.As(err, &said) {
-		return r.refuse(said)
+	if err == nil {
+		return a
 	}
-	return err
+	e := &apiError{http.StatusBadRequest, "IncompleteBody", "terapush sink: " + err.Error()}
+	errors.As(err, &e)
+	id := s.number()
+	return answerXML(e.status, struct {
+		XMLName   xml.Name `xml:"Error"`
+		Code      string
+		Message   string
+		Resource  string
+		RequestId string //nolint:revive // the element's name
+	}{Code: e.code, Message: e.message, Resource: r.URL.Path, RequestId: id}, "X-Amz-Request-Id", id)
 }
 
-// place returns the bucket and the key that a request names: in its path or, below .localhost, the bucket in its host.
-func place(r *http.Request) (bucket, key string) {
+// location returns the bucket and the key that a request names: in its path or, below .localhost, the bucket in its host.
+func location(r *http.Request) (bucket, key string) {
 	path := strings.TrimPrefix(r.URL.Path, "/")
 	host, _, _ := strings.Cut(strings.ToLower(r.Host), ":")
 	if bucket, found := strings.CutSuffix(host, ".localhost"); found {
@@ -82,124 +96,103 @@ func place(r *http.Request) (bucket, key string) {
 	return bucket, key
 }
 
-func (r *request) check() error {
-	switch {
-	case len(r.key) > maxKey:
-		return &refusal{http.StatusBadRequest, "KeyTooLongError", "a key has at most 1024 bytes"}
-	case len(r.bucket) > maxBucket:
-		return &refusal{http.StatusBadRequest, "InvalidBucketName", "a bucket's name has at most 63 bytes"}
-	}
-	return r.signed()
+// operation is what a method does with a bucket or an object, where the query has the parameter that names it, and none but
+// those and the ones allowed: a ?acl or ?tagging would make it another.
+type operation struct {
+	method, parameter, allowed string
+	do                         func(*request) (sink.Answer, error)
 }
 
-// Bounds of names (Amazon S3 user guide), in bytes.
-const (
-	maxKey    = 1024
-	maxBucket = 63
-)
+var ofBuckets = []operation{
+	{"POST", "delete", "", (*request).deleteObjects},
+	{"GET", "location", "", func(*request) (sink.Answer, error) { return answerXML(200, empty("LocationConstraint")), nil }},
+	{"GET", "versioning", "", func(*request) (sink.Answer, error) { return answerXML(200, empty("VersioningConfiguration")), nil }},
+	{"GET", "", "list-type prefix delimiter max-keys continuation-token start-after marker encoding-type fetch-owner", (*request).list},
+	{"HEAD", "", "", func(*request) (sink.Answer, error) {
+		return sink.Answer{Status: 200, Header: []string{"X-Amz-Bucket-Region", "us-east-1"}}, nil
+	}},
+	{"PUT", "", "", (*request).createBucket},
+	{"DELETE", "", "", func(*request) (sink.Answer, error) { return sink.Answer{Status: 204}, nil }},
+}
 
-func (r *request) route() error {
+var ofObjects = []operation{
+	{"PUT", "uploadId", "partNumber", (*request).putPart},
+	{"PUT", "", "", (*request).put},
+	{"POST", "uploads", "", (*request).createUpload},
+	{"POST", "uploadId", "", (*request).completeUpload},
+	{"HEAD", "", "versionId partNumber", (*request).head},
+	{"DELETE", "uploadId", "", (*request).abortUpload},
+	{"DELETE", "", "versionId", (*request).delete},
+	{"GET", "", "versionId partNumber", (*request).get},
+}
+
+func (r *request) route() (sink.Answer, error) {
+	operations := ofObjects
 	switch {
 	case r.bucket == "":
-		if r.Method != http.MethodGet {
-			return notHere("that needs a bucket")
-		}
-		return r.listBuckets()
+		return sink.Answer{}, notImplemented("a request needs a bucket")
 	case r.key == "":
-		return r.ofBucket()
+		operations = ofBuckets
 	}
-	switch r.Method {
-	case http.MethodPut:
-		return r.put()
-	case http.MethodPost:
-		return r.post()
-	case http.MethodHead:
-		return r.head()
-	case http.MethodDelete:
-		return r.remove()
-	}
-	return r.get()
-}
-
-func (r *request) ofBucket() error {
-	switch r.Method {
-	case http.MethodGet:
-		return r.list()
-	case http.MethodHead:
-		return r.Answer(http.StatusOK, "", nil, "x-amz-bucket-region", region)
-	case http.MethodPut:
-		return r.createBucket()
-	case http.MethodDelete:
-		if err := r.only("DeleteBucket"); err != nil {
-			return err
+	for _, o := range operations {
+		if o.method == r.Method && (o.parameter == "" || r.query.Has(o.parameter)) && r.hasOnly(o.parameter+" "+o.allowed) {
+			return o.do(r)
 		}
-		return r.Answer(http.StatusNoContent, "", nil)
-	case http.MethodPost:
-		return r.removeMany()
 	}
-	return notHere(r.Method + " of a bucket")
+	return sink.Answer{}, notImplemented(r.Method + " ?" + r.URL.RawQuery + " is not known here")
 }
 
-// region is the one that the sink claims to be in.
-const region = "us-east-1"
-
-// longestConfiguration bounds the body of a CreateBucket, in bytes.
-const longestConfiguration = 8 << 10
+// hasOnly reports whether the query has no parameters but those allowed, and those of every request: of a presigned URL, and
+// the operation's own name.
+func (r *request) hasOnly(allowed string) bool {
+	names := strings.Fields(allowed)
+	for name := range r.query {
+		lower := strings.ToLower(name)
+		if lower != "x-id" && !strings.HasPrefix(lower, "x-amz-") && !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return true
+}
 
 // createBucket agrees. A body that is no configuration is an object of a client that names buckets by the host, and
 // whose rows would not be counted.
-func (r *request) createBucket() error {
-	if err := r.only("CreateBucket"); err != nil {
-		return err
+func (r *request) createBucket() (sink.Answer, error) {
+	var configuration struct {
+		XMLName xml.Name `xml:"CreateBucketConfiguration"`
 	}
-	text, err := r.Content.Text(longestConfiguration)
-	var too *web.Malformed
-	if errors.As(err, &too) || err == nil && len(text) > 0 && !strings.Contains(string(text), "CreateBucketConfiguration") {
-		return &refusal{http.StatusBadRequest, "InvalidRequest", "terapush sink: name the bucket in the path (path style), or below .localhost"}
+	if r.ContentLength != 0 && r.readXML(&configuration) != nil {
+		return sink.Answer{}, invalid("InvalidRequest", "terapush sink: name the bucket in the path (path style), or below .localhost")
 	}
-	if err != nil {
-		return err
-	}
-	return r.Answer(http.StatusOK, "", nil, "Location", "/"+url.PathEscape(r.bucket))
+	return sink.Answer{Status: http.StatusOK, Header: []string{"Location", "/" + url.PathEscape(r.bucket)}}, nil
 }
 
-// only refuses parameters that would make a request another one than the operation: ?acl, ?tagging and their like.
-func (r *request) only(operation string, known ...string) error {
-	for name := range r.query {
-		lower := strings.ToLower(name)
-		if lower == "x-id" || strings.HasPrefix(lower, "x-amz-") {
-			continue // of a presigned URL, or the operation's own name
-		}
-		found := false
-		for _, k := range known {
-			found = found || name == k
-		}
-		if !found {
-			return notHere(operation + " is all that can be done here, and not ?" + name)
-		}
+// maxXML bounds a request in XML, in bytes: a list of ten thousand parts with all checksums.
+const maxXML = 4 << 20
+
+func (r *request) readXML(to any) error {
+	err := xml.NewDecoder(http.MaxBytesReader(nil, r.Body, maxXML)).Decode(to)
+	if err != nil {
+		return invalid("MalformedXML", "terapush sink: "+err.Error())
 	}
 	return nil
 }
 
-// refuse answers with an error.
-func (r *request) refuse(said *refusal) error {
-	id := r.store.number()
-	return r.xml(said.status, struct {
-		XMLName   xml.Name `xml:"Error"`
-		Code      string
-		Message   string
-		Resource  string
-		RequestId string //nolint:revive // the element's name
-	}{Code: said.code, Message: said.message, Resource: r.URL.Path, RequestId: id}, "x-amz-request-id", id)
-}
-
-func (r *request) xml(status int, value any, fields ...string) error {
-	text, err := xml.Marshal(value)
-	if err != nil {
-		return err
-	}
-	return r.Answer(status, "application/xml", append([]byte(xml.Header), text...), fields...)
-}
-
 // namespace of the answers.
 const namespace = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+// empty is an answer without content: the location of us-east-1, or no versioning.
+func empty(name string) any {
+	return struct {
+		XMLName xml.Name
+		NS      string `xml:"xmlns,attr"`
+	}{xml.Name{Local: name}, namespace}
+}
+
+func answerXML(status int, value any, header ...string) sink.Answer {
+	text, err := xml.Marshal(value)
+	if err != nil {
+		panic(err) // values of our own
+	}
+	return sink.Answer{Status: status, Type: "application/xml", Body: append([]byte(xml.Header), text...), Header: header}
+}

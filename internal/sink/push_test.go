@@ -1,4 +1,4 @@
-package web_test
+package sink_test
 
 import (
 	"log/slog"

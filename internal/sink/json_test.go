@@ -1,23 +1,18 @@
-package web
+package sink
 
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"math"
-	"mime/multipart"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
-
-	"github.com/terapush/terapush/internal/sink"
 )
 
 // rows counts data in pieces of n bytes.
-func rows(c sink.RowCounter, data string, n int) (int64, error) {
+func rows(c RowCounter, data string, n int) (int64, error) {
 	for p := []byte(data); len(p) > 0; p = p[min(n, len(p)):] {
 		c.Write(p[:min(n, len(p))])
 	}
@@ -98,7 +93,7 @@ func TestParquetIsBounded(t *testing.T) {
 	for range 50 {
 		c.Write(make([]byte, 100_000))
 	}
-	require.LessOrEqual(t, cap(c.tail), 4*longestFooter)
+	require.LessOrEqual(t, cap(c.tail), 4*maxFooter)
 	s := &Sniffed{}
 	n, err := rows(s, parquetFile(t, 7), 1000)
 	require.NoError(t, err)
@@ -120,64 +115,4 @@ func FuzzFooter(f *testing.F) {
 			t.Errorf("%d rows", rows)
 		}
 	})
-}
-
-// A form is taken apart as mime/multipart does it, however it is cut.
-func FuzzForm(f *testing.F) {
-	part := "Content-Disposition: form-data; name=\"upload\"; filename=\"a\"\r\n\r\n"
-	f.Add("--b\r\n"+part+"1\r\n--\r\n--b\r\n"+part+"\r\n--b--\r\n", 1)
-	f.Add("preamble\r\n--b \t\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\nfield\r\n--b\r\n"+part+"\r\r\n--c\r\n--b--", 2)
-	f.Add("--b--", 3)
-	f.Add("--b\r\n\r\n\r\n--b--", 3)
-	f.Fuzz(func(t *testing.T, text string, n int) {
-		form := newForm("b", func() sink.RowCounter { return sink.NewDelimited(sink.Text{}) }, false)
-		if _, err := rows(form, text, max(1, n)); err != nil {
-			return // it is stricter: a form has to have an end
-		}
-		r := multipart.NewReader(strings.NewReader(text), "b")
-		for _, file := range form.files {
-			data, err := nextFile(r)
-			if errors.Is(err, errOther) {
-				return // it reads heads and ends of lines by other rules
-			}
-			require.NoError(t, err)
-			require.EqualValues(t, len(data), file.Bytes)
-		}
-	})
-}
-
-var errOther = errors.New("read otherwise")
-
-func nextFile(r *multipart.Reader) ([]byte, error) {
-	for {
-		p, err := r.NextRawPart()
-		if err != nil {
-			return nil, errOther
-		}
-		if p.FileName() == "" {
-			continue
-		}
-		data, err := io.ReadAll(p)
-		if err != nil {
-			return nil, errOther
-		}
-		return data, nil
-	}
-}
-
-func TestFormIsBounded(t *testing.T) {
-	for name, text := range map[string]string{
-		"head":     "--b\r\nX: " + strings.Repeat("x", 70_000),
-		"line":     "--b" + strings.Repeat(" ", 5_000),
-		"files":    strings.Repeat("--b\r\nContent-Disposition: form-data; name=\"u\"; filename=\"f\"\r\n\r\n\r\n", maxFiles+1),
-		"no head":  "--b\r\nnonsense\r\n\r\n",
-		"no end":   "--b\r\nContent-Disposition: form-data; name=\"u\"; filename=\"f\"\r\n\r\nx",
-		"not this": "--c\r\n\r\n--c--\r\n",
-		"nothing":  "",
-	} {
-		form := newForm("b", func() sink.RowCounter { return sink.NewDelimited(sink.Text{}) }, false)
-		_, err := rows(form, text, 1000)
-		require.ErrorIs(t, err, ErrForm, name)
-		require.LessOrEqual(t, cap(form.text), 2*longestLine)
-	}
 }

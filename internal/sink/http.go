@@ -1,0 +1,139 @@
+package sink
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Answer is the response to a request.
+type Answer struct {
+	Status int
+	Header []string // names and values in turn
+	Type   string   // of the body
+	Body   []byte
+}
+
+// AnswerJSON makes an answer of a value of our own.
+func AnswerJSON(status int, value any) Answer {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return Answer{Status: status, Type: "application/json;charset=utf-8", Body: append(text, '\n')}
+}
+
+// HandlerFunc answers a request. Its body's reader ends with an error other than io.EOF where the client has cut it short.
+type HandlerFunc func(c *Conn, r *http.Request) Answer
+
+// maxHead bounds the head of a request, in bytes.
+const maxHead = 64 << 10
+
+// ListenHTTP opens a server for HTTP/1.1, over TLS where the client wants it.
+func ListenHTTP(addr string, o Options, h HandlerFunc) (*Server, error) {
+	l := &handover{conns: make(chan net.Conn)}
+	web := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { serveHTTP(w, r, h) }),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		ReadHeaderTimeout: greetingTime, MaxHeaderBytes: maxHead,
+		ErrorLog: log.New(io.Discard, "", 0), // of clients that send garbage
+	}
+	s, err := Listen(addr, o, func(_ uint32, c *Conn) error {
+		if err := c.Greet(func() error { return c.AcceptTLS("http/1.1") }); err != nil {
+			return err
+		}
+		select {
+		case l.conns <- c:
+			<-c.closed
+		case <-c.server.closing:
+		}
+		return nil
+	})
+	if err == nil {
+		l.server = s
+		s.handlers.Go(func() { _ = web.Serve(l) })
+	}
+	return s, err
+}
+
+// handover is a listener for connections that were accepted elsewhere.
+type handover struct {
+	conns  chan net.Conn
+	server *Server
+}
+
+func (h *handover) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.server.closing:
+		return nil, net.ErrClosed
+	}
+}
+
+func (h *handover) Close() error   { return nil }
+func (h *handover) Addr() net.Addr { return h.server.listener.Addr() }
+
+type connKey struct{}
+
+// serveHTTP answers a request. What is left of the body is read before, since a client that is still sending may never read
+// the answer. One that waits to be asked for its body is not asked; net/http then ends the connection.
+func serveHTTP(w http.ResponseWriter, r *http.Request, h HandlerFunc) {
+	c := r.Context().Value(connKey{}).(*Conn)
+	c.Statement()
+	body := &begun{ReadCloser: r.Body, begun: r.Header.Get("Expect") == ""}
+	request := *r // net/http looks at the body of its own
+	request.Body = body
+	a := h(c, &request)
+	head := w.Header()
+	if body.begun {
+		var err error
+		for void := c.Void(); err == nil; {
+			_, err = body.Read(void)
+		}
+		if !errors.Is(err, io.EOF) { // the client is gone, or its body is malformed
+			head.Set("Connection", "close")
+		}
+	}
+	head.Set("Server", c.Options.Name())
+	if a.Type != "" {
+		head.Set("Content-Type", a.Type)
+	}
+	if a.Status != http.StatusNoContent {
+		head.Set("Content-Length", strconv.Itoa(len(a.Body)))
+	}
+	for i := 0; i+1 < len(a.Header); i += 2 {
+		head[a.Header[i]] = []string{a.Header[i+1]}
+	}
+	w.WriteHeader(a.Status)
+	_, _ = w.Write(a.Body)
+}
+
+// begun is a body that notes whether any of it was read, which asks a waiting client for it.
+type begun struct {
+	io.ReadCloser
+	begun bool
+}
+
+func (b *begun) Read(p []byte) (int, error) {
+	b.begun = true
+	return b.ReadCloser.Read(p)
+}
+
+// KnowsPassword reports whether the request has the sink's password, which is any where the sink has none. A bearer's token
+// is taken for a password.
+func (c *Conn) KnowsPassword(r *http.Request) bool {
+	_, given, basic := r.BasicAuth()
+	if !basic {
+		given, _ = strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	}
+	return c.Options.Password == "" || given == c.Options.Password
+}
