@@ -2,13 +2,14 @@
 // claims exactly once, finds out what became of a batch, counts and reads rows, and asks the doctor's questions.
 //
 // A back-end gives a Dialect (data: quoting, types, expressions), a Catalog (queries of its system catalog, and its
-// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and the three methods of
-// Transaction as well, and embeds a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
+// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and a Session as well, and embeds
+// a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
 package sqlload
 
 import (
 	"context"
 
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -21,6 +22,23 @@ type Transaction interface {
 	Commit(ctx context.Context) error
 	// Rollback ends the transaction; if that fails the session must not be used again.
 	Rollback(ctx context.Context) error
+}
+
+// Session is a worker's connection, which loads under claims.
+type Session interface {
+	loader.Session
+	Transaction
+	// Rows puts a batch into the open transaction, and returns how many rows the server says it took, with its warnings.
+	Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error)
+}
+
+// LoadBatch is Load for a batch.
+func LoadBatch(ctx context.Context, s Session, b *batch.Batch) (loader.Ack, error) {
+	return Load(ctx, s, loader.RefOf(b), b.Wanted(), sending(s, b))
+}
+
+func sending(s Session, b *batch.Batch) Send {
+	return func(ctx context.Context) (int64, []string, error) { return s.Rows(ctx, b) }
 }
 
 // Send puts a batch or a commit group into the open transaction, and returns how many rows the server says it took,

@@ -28,15 +28,7 @@ type session struct {
 	body   *batch.Body // for the registered reader; nil outside loadData and once handed out
 }
 
-// Session connects one worker to the next host that answers.
-func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
+// open connects to the next host that answers.
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
 	st, err := l.State()
 	if err != nil {
@@ -80,9 +72,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 // has Resolve end it before it sends again.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
 	if s.claims {
-		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-			return s.Rows(ctx, b)
-		})
+		ack, err = sqlload.LoadBatch(ctx, s, b)
 	} else {
 		ack, err = s.loadUnclaimed(ctx, b)
 	}
@@ -118,7 +108,7 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return true, rows, err
 }
 
-// Rows sends the rows and reads the warnings.
+// Rows implements sqlload.Session: it reads the warnings, too.
 func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	if rows, err = s.send(ctx, b); err != nil {
 		return 0, nil, err
