@@ -63,7 +63,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
-	l.control = sql.OpenDB(connector{l.home.config, l.server.flavour.controlSetup(t.Settings)})
+	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect,
@@ -85,7 +85,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 
 // variables reads a host's variables: a question that all flavours and proxies answer alike, in one round trip.
 func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
-	c, err := dial(ctx, e.config, sessionSettings(settings))
+	c, err := connector(e.config, sessionSettings(settings)).Dial(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ type session struct {
 	claims bool  // batches are loaded under a claim; otherwise every statement commits by itself
 	id     int64 // the server's number of the connection, for claims
 
-	conn pinnedConn
+	conn sqlload.MySQLConn
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
 
 	reader string      // name in the driver's registry, which is the process's
@@ -52,7 +52,8 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 }
 
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
-	if s.conn, err = dial(ctx, e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings)); err != nil {
+	to := connector(e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings))
+	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
 	if s.claims {
