@@ -24,6 +24,44 @@ type Transaction interface {
 	Rollback(ctx context.Context) error
 }
 
+// Tx has methods of Transaction in plain SQL, over a Conn.
+type Tx struct {
+	Conn  Conn
+	Taken func(error) bool // whether the key of a claim is there already
+}
+
+// ClaimBy is Claim by the statements that begin a transaction and insert the claim.
+func (t Tx) ClaimBy(
+	ctx context.Context, s Statements, ref loader.Ref, insert ...string,
+) (taken bool, rows int64, err error) {
+	for _, statement := range insert {
+		if _, err = t.Conn.Exec(ctx, statement); err != nil {
+			break
+		}
+	}
+	if err == nil || !t.Taken(err) {
+		return false, 0, err
+	}
+	rows, err = Number(ctx, t.Conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
+	return true, rows, err
+}
+
+// Commit implements Transaction.
+func (t Tx) Commit(ctx context.Context) error {
+	_, err := t.Conn.Exec(ctx, "COMMIT")
+	return err
+}
+
+// Rollback implements Transaction. If it cannot be sent, as after ctx has ended between two statements, it closes the
+// connection: the next batch would become part of the same transaction.
+func (t Tx) Rollback(ctx context.Context) error {
+	_, err := t.Conn.Exec(ctx, "ROLLBACK")
+	if err != nil {
+		_ = t.Conn.Close()
+	}
+	return err
+}
+
 // Session is a worker's connection, which loads under claims.
 type Session interface {
 	loader.Session

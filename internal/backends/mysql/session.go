@@ -17,6 +17,7 @@ import (
 // session is one worker's connection.
 type session struct {
 	statements
+	sqlload.Tx
 	owner  *opened
 	claims bool  // batches are loaded under a claim; otherwise every statement commits by itself
 	id     int64 // the server's number of the connection, for claims
@@ -56,6 +57,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
+	s.Tx = sqlload.Tx{Conn: s.conn, Taken: func(err error) bool { return is(err, duplicateKey) }}
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
@@ -101,12 +103,7 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 // Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the
 // server makes this one wait, lockWait at most.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
-	_, err = s.conn.Exec(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
-	if !is(err, duplicateKey) {
-		return false, 0, err
-	}
-	rows, err = sqlload.Number(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	return true, rows, err
+	return s.ClaimBy(ctx, s.Statements, ref, tag(ref.ID)+s.insertClaim(ref, s.id))
 }
 
 // Rows implements sqlload.Session: it reads the warnings, too.
@@ -174,22 +171,6 @@ func (s *session) warnings(ctx context.Context) ([]string, error) {
 		found = append(found, fmt.Sprintf("%d more, perhaps not all: the server keeps max_error_count of them", more))
 	}
 	return found, err
-}
-
-// Commit commits the batch.
-func (s *session) Commit(ctx context.Context) error {
-	_, err := s.conn.Exec(ctx, "COMMIT")
-	return err
-}
-
-// Rollback rolls the batch back. If that cannot be sent, as after ctx has ended between two statements, it closes the
-// connection: the next batch would become part of the same transaction.
-func (s *session) Rollback(ctx context.Context) error {
-	_, err := s.conn.Exec(ctx, "ROLLBACK")
-	if err != nil {
-		_ = s.Close()
-	}
-	return err
 }
 
 // Close closes the connection; a second Close does nothing.
