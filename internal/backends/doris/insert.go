@@ -38,7 +38,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		label = s.name.label(ref, false)
 	}
 	ack, err := s.once(ctx, ref, label, func() (loader.Ack, error) {
-		rows, err := s.insert(ctx, b, label)
+		rows, err := sqlload.Insert(ctx, s.conn, s.text.insertHead(label), b)
 		if err != nil {
 			return loader.Ack{}, err
 		}
@@ -49,19 +49,6 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		s.doubted.Store(true)
 	}
 	return ack, failed("load", err)
-}
-
-func (s *insertSession) insert(ctx context.Context, b *batch.Batch, label string) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	head := s.text.insertHead(label)
-	var text strings.Builder // a copy: the driver takes statements as strings only
-	text.Grow(len(head) + int(body.Size()))
-	text.WriteString(head)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	return s.conn.Exec(ctx, text.String())
 }
 
 // checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of

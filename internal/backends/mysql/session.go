@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -135,18 +134,9 @@ func (s *session) handOut() io.Reader {
 	return body
 }
 
-// insert sends the rows in the statement itself. The driver takes statements only as strings, hence the copy.
+// insert sends the rows in the statement itself.
 func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	head := tag(b.ID) + s.insertHead()
-	var text strings.Builder
-	text.Grow(len(head) + int(body.Size()))
-	text.WriteString(head)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	return s.conn.Exec(ctx, text.String())
+	return sqlload.Insert(ctx, s.conn, tag(b.ID)+s.insertHead(), b)
 }
 
 // maxWarnings is the most of the server's warnings in an answer.

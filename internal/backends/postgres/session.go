@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -138,27 +137,11 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	statement := s.load(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {
-		rows, err = s.insert(ctx, statement, b)
+		rows, err = sqlload.Insert(ctx, conn{s.conn}, statement, b)
 	} else {
 		rows, err = s.copyIn(ctx, statement, b)
 	}
 	return rows, nil, err
-}
-
-func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	var text strings.Builder // its String makes no copy
-	text.Grow(len(statement) + int(body.Size()))
-	text.WriteString(statement)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	results, err := exec(ctx, s.conn, text.String())
-	if err != nil {
-		return 0, err
-	}
-	return results[0].CommandTag.RowsAffected(), nil
 }
 
 // Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.
