@@ -35,6 +35,27 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 	return c, nil
 }
 
+// ConnectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
+// statement, whose error then names none of them. Every call makes the driver's connector anew: where the server has no
+// TLS that switches it off in its own configuration, which would be a data race between two connections.
+func ConnectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
+	connector, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range setup {
+		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
+			_ = conn.Close()
+			return nil, fmt.Errorf("%s: %w", s, err)
+		}
+	}
+	return conn, nil
+}
+
 // MySQLConnector makes connections for package sql that have run their setup statements. They go to the first host that
 // can be reached, beginning with number First; what a host answers is final.
 type MySQLConnector struct {
@@ -55,7 +76,7 @@ func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) 
 		defer cancel()
 	}
 	for i := range m.Hosts {
-		conn, err := connectMySQL(ctx, m.Hosts[(m.First+i)%len(m.Hosts)], m.Setup)
+		conn, err := ConnectMySQL(ctx, m.Hosts[(m.First+i)%len(m.Hosts)], m.Setup)
 		switch {
 		case err == nil:
 			return conn, nil
@@ -69,27 +90,6 @@ func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) 
 		}
 	}
 	return nil, all
-}
-
-// connectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
-// statement, whose error then names none of them. Every call makes the driver's connector anew: where the server has no
-// TLS that switches it off in its own configuration, which would be a data race between two connections.
-func connectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
-	connector, err := mysql.NewConnector(c)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range setup {
-		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, s, nil); err != nil {
-			_ = conn.Close()
-			return nil, fmt.Errorf("%s: %w", s, err)
-		}
-	}
-	return conn, nil
 }
 
 // MySQLConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the

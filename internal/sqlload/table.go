@@ -16,7 +16,7 @@ type Connect func(ctx context.Context) (Conn, error)
 
 // Table is the target table of a loader, from Prepare to the proof. Its methods are those of the loader's interfaces.
 type Table struct {
-	Name     string // as in the target; "" is the dataset's
+	Name     string // as in the target
 	Catalog  Catalog
 	Claims   Claims                           // nil without transactions
 	Connect  Connect                          // to the first host that answers
