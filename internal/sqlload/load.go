@@ -2,8 +2,8 @@
 // claims exactly once, finds out what became of a batch, counts and reads rows, and asks the doctor's questions.
 //
 // A back-end gives a Dialect (data: quoting, types, expressions), a Catalog (queries of its system catalog, and its
-// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and a Session as well, and embeds
-// a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
+// DDL), a Conn over its driver and a list of Checks. With transactions it gives Claims and a Session as well, and
+// embeds a ClaimedTable; without, a *Table. Its sessions send rows in their own way.
 package sqlload
 
 import (
