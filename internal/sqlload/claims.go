@@ -10,7 +10,20 @@ import (
 )
 
 // ClaimedTable is a table on a server with transactions.
-type ClaimedTable struct{ *Table }
+type ClaimedTable struct {
+	*Table
+	// Open opens a session, of a worker or of a probe. Beside an error the session is ignored.
+	Open func(ctx context.Context, c loader.Contract) (Session, error)
+}
+
+// Session implements loader.Loader.
+func (t ClaimedTable) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := t.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
 
 // Claimed implements loader.Claims.
 func (t ClaimedTable) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {

@@ -15,6 +15,7 @@ import (
 
 // conn is a scripted session that writes down what it is asked.
 type conn struct {
+	sqlload.Session
 	taken    bool  // the claim is there already, and says rows
 	rows     int64 // what the server counts
 	warnings []string

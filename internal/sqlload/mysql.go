@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -34,10 +35,10 @@ func MySQLConfig(t loader.Target, d loader.Deps, network, address string) (c *my
 	return c, nil
 }
 
-// ConnectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
+// connectMySQL connects and runs the setup statements. Config.Params would set variables in random order and in one
 // statement, whose error then names none of them. Every call creates a connector: where the server has no
 // TLS that switches it off in its own configuration, which would be a data race between two connections.
-func ConnectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
+func connectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.Conn, error) {
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err
@@ -53,6 +54,67 @@ func ConnectMySQL(ctx context.Context, c *mysql.Config, setup []string) (driver.
 		}
 	}
 	return conn, nil
+}
+
+// MySQLConnector makes connections for package sql that have run their setup statements. They go to the first host that
+// can be reached, beginning with number First; what a host answers is final.
+type MySQLConnector struct {
+	Hosts   []*mysql.Config
+	First   int
+	Setup   []string
+	Timeout time.Duration // for servers that accept a connection and then say nothing; 0 is no limit
+}
+
+// Driver implements driver.Connector.
+func (MySQLConnector) Driver() driver.Driver { return mysql.MySQLDriver{} }
+
+// Connect implements driver.Connector.
+func (m MySQLConnector) Connect(ctx context.Context) (_ driver.Conn, all error) {
+	if m.Timeout > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, m.Timeout)
+		defer cancel()
+	}
+	for i := range m.Hosts {
+		conn, err := connectMySQL(ctx, m.Hosts[(m.First+i)%len(m.Hosts)], m.Setup)
+		switch {
+		case err == nil:
+			return conn, nil
+		case all == nil:
+			all = err
+		default:
+			all = fmt.Errorf("%w; %w", all, err)
+		}
+		if !loader.NotSent(err) {
+			break
+		}
+	}
+	return nil, all
+}
+
+// MySQLConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
+// caller's back, which would lose the transaction, and never sends a statement again. The driver's bare connection
+// would do as well, but has no rows to scan.
+type MySQLConn struct {
+	SQL
+	pool *sql.DB
+}
+
+// Dial connects.
+func (m MySQLConnector) Dial(ctx context.Context) (MySQLConn, error) {
+	pool := sql.OpenDB(m)
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		_ = pool.Close()
+		return MySQLConn{}, err
+	}
+	return MySQLConn{SQL{Conn: conn}, pool}, nil
+}
+
+// Close closes the connection; a second Close does nothing.
+func (c MySQLConn) Close() error {
+	_ = c.Conn.Close() // back to the pool, which closes it
+	return c.pool.Close()
 }
 
 // MySQLFault reads the errors that the MySQL driver makes up itself. What a server answers is each back-end's own

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/terapush/terapush/pkg/loader"
 )
 
 // Length is the most that a server takes for a name. Some cut what is longer, so that two names are one table.
@@ -16,6 +18,25 @@ type Length struct {
 // Bytes is a length of at most so many bytes.
 func Bytes(most int) Length {
 	return Length{Most: most, Unit: "bytes", Of: func(name string) int { return len(name) }}
+}
+
+// SplitTable reads the target's table, table or schema.table, for servers whose URL names a schema.
+func SplitTable(t loader.Target, most Length) (schema, table string, err error) {
+	schema, table = t.Database, t.Table
+	if before, after, found := strings.Cut(t.Table, "."); found {
+		schema, table = before, after
+	}
+	switch {
+	case strings.Contains(t.Table, ","):
+		err = fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
+	case schema == "":
+		err = fmt.Errorf("the target names no database: write it into the URL, as in %s://user@host/database", t.Scheme)
+	case table == "" || strings.Contains(table, "."):
+		err = fmt.Errorf("table %q: write it as table or as database.table", t.Table)
+	default:
+		err = CheckTable(most, schema, table)
+	}
+	return schema, table, err
 }
 
 // CheckTable refuses the name of a target, schema first and table last, that no table has on purpose, is longer than the

@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// Session is a session that loads under claims, as a probe needs it.
-type Session interface {
-	Transaction
-	Close() error
-}
-
-// Probe implements loader.Prober: it finds out whether a rollback undoes the claim and the one row of ref. open opens a
-// session, with the function that sends the row over it.
+// Probe implements loader.Prober: it finds out whether a rollback undoes the claim and the batch's one row.
 //
 // A row with the key may be another application's, committed before or during the probe. Probe removes it only if the
 // probe's claim exists as well and the row was accepted: both were committed together then. Any other row is left alone
 // and an error.
-func (t ClaimedTable) Probe(
+func (t ClaimedTable) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
+	return t.ProbeBy(ctx, loader.RefOf(b), func(ctx context.Context) (Session, Send, error) {
+		s, err := t.Open(ctx, c)
+		return s, sending(s, b), err
+	})
+}
+
+// ProbeBy is Probe by a session that open opens, with the function that sends the one row of ref over it.
+func (t ClaimedTable) ProbeBy(
 	ctx context.Context, ref loader.Ref, open func(context.Context) (Session, Send, error),
 ) (none loader.Proof, err error) {
 	s, err := t.State()

@@ -48,7 +48,7 @@ func TestProbe(t *testing.T) {
 			require.NoError(t, err)
 			sent := false
 			ref := loader.Ref{ID: batch.ID{Run: "r"}, First: 7, Rows: 1}
-			proof, err := table.Probe(t.Context(), ref, func(context.Context) (sqlload.Session, sqlload.Send, error) {
+			proof, err := table.ProbeBy(t.Context(), ref, func(context.Context) (sqlload.Session, sqlload.Send, error) {
 				sent = true
 				return &conn{}, func(context.Context) (int64, []string, error) {
 					server.found = c.after

@@ -16,7 +16,7 @@ type Connect func(ctx context.Context) (Conn, error)
 
 // Table is the target table of a loader, from Prepare to the proof. Its methods are those of the loader's interfaces.
 type Table struct {
-	Name     string // as in the target; "" is the dataset's
+	Name     string // as in the target
 	Catalog  Catalog
 	Claims   Claims                           // nil without transactions
 	Connect  Connect                          // to the first host that answers
@@ -178,14 +178,21 @@ func (t *Table) FetchOver(
 	})
 }
 
-// Explain lists the statements of a run into a missing table. loads are those that load a batch or a group.
-func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) (all []loader.Statement) {
-	s := t.Plan(p)
-	add := func(when string, statements ...string) {
-		for _, text := range statements {
-			all = append(all, loader.Statement{When: when, Text: text})
-		}
+// Script is a list of statements for loader.Driver.Explain.
+type Script []loader.Statement
+
+// Add adds statements at its end.
+func (s *Script) Add(when string, texts ...string) {
+	for _, text := range texts {
+		*s = append(*s, loader.Statement{When: when, Text: text})
 	}
+}
+
+// Explain lists the statements of a run into a missing table. loads are those that load a batch or a group.
+func (t *Table) Explain(p loader.Preparation, loads []loader.Statement) []loader.Statement {
+	s := t.Plan(p)
+	var all Script
+	add := all.Add
 	if s.claims() {
 		add("once", t.Claims.CreateClaims(s))
 	}

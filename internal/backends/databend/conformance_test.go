@@ -14,13 +14,12 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	standin "github.com/terapush/terapush/internal/fake/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // realServer is the engine behind its HTTP front end. A user's stage has no presigned URLs there, since its storage is
@@ -213,19 +212,15 @@ func conforms(t *testing.T, driver loader.Driver, target loader.Target, data str
 	if commit == "" {
 		driver, deps = faultless{driver}, loader.Deps{} // the suite puts its faults in front of what it is given
 	}
-	loadertest.Run(t, loadertest.Harness{
-		Driver: driver, Deps: deps, Schema: d.Schema(), Contract: contract, Commit: commit, Overlap: true,
+	loadertest.Run(t, backendtest.Harness(d, loadertest.Harness{
+		Driver: driver, Deps: deps, Contract: contract, Commit: commit, Overlap: true,
 		Target: func(t *testing.T) loader.Target {
 			mine := target
 			mine.Table = "t_" + strings.ToLower(rand.Text())
 			t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+mine.Table) })
 			return mine
 		},
-		Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
-			return batchOf(t, d, format, id, first, n)
-		},
-		Row: func(number int64) []any { return rowOf(d, number) },
-	})
+	}))
 }
 
 // faultless is a driver whose connections do not break.
@@ -271,35 +266,5 @@ func statementOn(t *testing.T, target loader.Target, sql string) {
 	require.NoError(t, err)
 }
 
-// batchOf encodes rows first … first+n−1.
-func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
-	e, err := encode.New(f, d.Schema(), encode.Options{})
-	require.NoError(t, err)
-	if whole, is := e.(encode.PerBatch); is {
-		e = whole.ForBatch(int(n))
-	}
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, first, int(n))
-	d.Derive(block, first)
-	var at encode.Offsets
-	head := e.AppendHead(nil)
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head)}
-	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
-	b.Starts = at.Starts
-	return b
-}
-
-// rowOf gives a row as Fetch has to give it back.
-func rowOf(d dataset.Dataset, number int64) []any {
-	block := rows.NewBlock(d.Schema())
-	dataset.Row(block, d, 0, number, 0)
-	values := make([]any, len(block.Columns))
-	for i := range block.Columns {
-		if c := &block.Columns[i]; c.Type.Variable() {
-			values[i] = c.Value(0)
-		} else {
-			values[i] = c.Ints[0]
-		}
-	}
-	return values
-}
+// Rows of datasets.
+var batchOf, rowOf = backendtest.Batch, backendtest.Row

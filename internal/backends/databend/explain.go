@@ -34,63 +34,58 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 			"\nX-DATABEND-QUERY-ID: of RUN, number and ATTEMPT"
 	}
 
-	var once, loads, after []loader.Statement
-	add := func(to *[]loader.Statement, when string, texts ...string) {
-		for _, text := range texts {
-			*to = append(*to, loader.Statement{When: when, Text: text})
-		}
-	}
+	var once, loads, after sqlload.Script
 	if labelled {
-		add(&once, "once", selectProcesses([]string{"QUERY-ID"}))
+		once.Add("once", selectProcesses([]string{"QUERY-ID"}))
 	}
 	if via {
-		add(&once, "once", createStage(stage, explainedAccess(*t.Via)))
+		once.Add("once", createStage(stage, explainedAccess(*t.Via)))
 	}
 	if p.Create == loader.CreateTruncate { // of a table that exists; Table.Explain is about one that does not
-		add(&loads, "once, where the table was there", s.Truncate())
+		loads.Add("once, where the table was there", s.Truncate())
 		p.Create = loader.CreateIfMissing
 	}
 	const again = "after a lost answer and on a resume"
-	resolve := []loader.Statement{
+	resolve := sqlload.Script{
 		{When: again + ", on every host for every ATTEMPT so far", Text: "GET " + cancelPath("QUERY-ID")},
 		{When: again + ", on every host until there is none", Text: selectProcesses([]string{"QUERY-ID", "…"})},
 		{When: again + ", on every host until there is none", Text: killQuery("SESSION")},
 	}
 	switch asked.method.Name {
 	case streamingLoad:
-		add(&loads, "per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
-		add(&resolve, again, s.SelectCount(span))
-		add(&resolve, "where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
+		loads.Add("per batch", "PUT /v1/streaming_load\nX-DATABEND-SQL: "+s.insertStreamed(c.Format)+tagged(batchKind))
+		resolve.Add(again, s.SelectCount(span))
+		resolve.Add("where a broken connection left a part of the rows in a table that terapush made", s.deleteRows(span)+
 			"\nX-DATABEND-DEDUPLICATE-LABEL: "+label(asked.name, batchKind, batchID)+":removal-ATTEMPT"+
 			"\nX-DATABEND-QUERY-ID: of RUN, number, ATTEMPT and try")
 	case insert, insertNoPresign:
 		if asked.method.Name == insert {
-			add(&loads, "per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
+			loads.Add("per batch", "PRESIGN UPLOAD "+attached, "PUT the presigned URL")
 		} else {
-			add(&loads, "per batch", "PUT /v1/upload_to_stage to "+attached)
+			loads.Add("per batch", "PUT /v1/upload_to_stage to "+attached)
 		}
-		add(&loads, "per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
-		add(&resolve, again, s.SelectCount(span), removeAttempts(stage, batchID, c.Format))
+		loads.Add("per batch", s.insertAttached()+"\nfrom "+attached+tagged(batchKind))
+		resolve.Add(again, s.SelectCount(span), removeAttempts(stage, batchID, c.Format))
 	case stageLoad:
 		put := "PUT /v1/upload_to_stage to @" + stage + "/" + file
 		if via {
 			put = "PUT s3://" + path.Join(t.Via.Hosts[0], t.Via.Database, file)
 		}
-		add(&loads, "per batch", put)
-		add(&loads, "per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
+		loads.Add("per batch", put)
+		loads.Add("per group", s.copyInto(stage, []string{file, "…"}, c.Format)+tagged(groupKind))
 		span.Last = c.BatchRows*c.GroupBatches - 1
-		add(&resolve, again, s.SelectCount(span))
+		resolve.Add(again, s.SelectCount(span))
 	}
 	if labelled {
 		loads = append(loads, resolve...)
 	}
 	switch own := (&serverStage{name: stage, folder: folder, format: c.Format}); {
 	case via:
-		add(&after, "afterwards", "DROP STAGE IF EXISTS "+stage)
+		after.Add("afterwards", "DROP STAGE IF EXISTS "+stage)
 	case c.Staged():
-		add(&loads, "per batch that is sent again", own.listStatement(file))
-		add(&after, "per group, once it is in the table", own.removeStatement([]string{"…"}))
-		add(&after, "afterwards", own.listStatement(folder+"/"))
+		loads.Add("per batch that is sent again", own.listStatement(file))
+		after.Add("per group, once it is in the table", own.removeStatement([]string{"…"}))
+		after.Add("afterwards", own.listStatement(folder+"/"))
 	}
 	return slices.Concat(once, table.Explain(p, loads), after)
 }

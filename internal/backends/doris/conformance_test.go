@@ -14,12 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // The suite runs over the stand-in: no Doris can be had for a test.
@@ -57,13 +57,9 @@ func TestConformance(t *testing.T) {
 }
 
 func harness(d dataset.Dataset, c loader.Contract, commit string, target func(t *testing.T) loader.Target) loadertest.Harness {
-	return loadertest.Harness{
-		Driver: New(), Deps: testDeps(), Schema: d.Schema(), Contract: c, Commit: commit, Target: target,
-		Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
-			return batchOf(t, d, c.Format, id, first, n)
-		},
-		Row: func(number int64) []any { return rowOf(d, number) },
-	}
+	return backendtest.Harness(d, loadertest.Harness{
+		Driver: New(), Deps: testDeps(), Contract: c, Commit: commit, Target: target,
+	})
 }
 
 // Whoever has a Doris runs the suite on it: TERAPUSH_TEST_DORIS='doris://root@fe:9030/db?http_port=8030'. It is no
@@ -140,18 +136,4 @@ func (b bucket) Open(_ context.Context, at fake.Location, key string) (io.ReadCl
 		return nil, err
 	}
 	return o.Contents, nil
-}
-
-func rowOf(d dataset.Dataset, number int64) []any {
-	block := rows.NewBlock(d.Schema())
-	dataset.Row(block, d, 0, number, 0)
-	var all []any
-	for i, c := range d.Schema().Columns {
-		if c.Type.Variable() {
-			all = append(all, block.Columns[i].Value(0))
-		} else {
-			all = append(all, block.Columns[i].Ints[0])
-		}
-	}
-	return all
 }

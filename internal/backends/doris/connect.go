@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"net"
@@ -67,40 +66,18 @@ func httpURL(t loader.Target, host string, encrypted bool) url.URL {
 	return url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port)}
 }
 
-// connector connects to the first frontend that can be reached, beginning with a given one, and runs the setup
-// statements on every connection: session variables belong to it, and a pool would lose them.
-type connector struct {
-	frontends []frontend
-	first     int
-	setup     []string
-	loads     bool // by any address of a frontend's name; else what one statement did the next one must find
-}
-
-// Connect implements driver.Connector.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	var all error
-	for i := range c.frontends {
-		conn, err := c.frontends[(c.first+i)%len(c.frontends)].connect(ctx, c.loads, c.setup)
-		if err == nil {
-			return conn, nil
+// connector makes connections to the first frontend that can be reached, from a given one on. Those that load go to any
+// address of its name; to the others what one statement did the next one must find.
+func connector(all []frontend, first int, loads bool, setup []string) sqlload.MySQLConnector {
+	c := sqlload.MySQLConnector{First: first, Setup: setup}
+	for _, f := range all {
+		if loads {
+			f.config = f.loading
 		}
-		if all = and(all, err); !loader.NotSent(err) {
-			break
-		}
+		c.Hosts = append(c.Hosts, f.config)
 	}
-	return nil, all
+	return c
 }
-
-func (f frontend) connect(ctx context.Context, loads bool, setup []string) (driver.Conn, error) {
-	config := f.config
-	if loads {
-		config = f.loading
-	}
-	return sqlload.ConnectMySQL(ctx, config, setup)
-}
-
-// Driver implements driver.Connector.
-func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
 
 // loadingSetup lists what a loading session says first. The user's settings come later and win.
 func loadingSetup(g groupCommit, settings []loader.Setting) []string {

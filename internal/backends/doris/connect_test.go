@@ -20,8 +20,8 @@ func TestWhichConnectionsTakeAnyFrontendOfAName(t *testing.T) {
 	deps.Spread = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("any") }
 	all, _, err := frontends(target, deps)
 	require.NoError(t, err)
-	_, err = all[0].connect(t.Context(), false, nil)
+	_, err = connector(all, 0, false, nil).Connect(t.Context())
 	require.ErrorContains(t, err, "the one")
-	_, err = all[0].connect(t.Context(), true, nil)
+	_, err = connector(all, 0, true, nil).Connect(t.Context())
 	require.ErrorContains(t, err, "any")
 }

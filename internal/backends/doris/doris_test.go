@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 func testDeps() loader.Deps {
@@ -46,24 +45,8 @@ func named(t testing.TB, name string) dataset.Dataset {
 	return d
 }
 
-// batchOf encodes a batch; the caller, or the suite, holds it.
-func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
-	e, err := encode.New(f, d.Schema(), encode.Options{})
-	require.NoError(t, err)
-	if whole, is := e.(encode.PerBatch); is {
-		e = whole.ForBatch(int(n))
-	}
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, first, int(n))
-	d.Derive(block, first)
-	var at encode.Offsets
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Attempt: 1}
-	b.Encoded = e.AppendHead(nil)
-	b.Head = len(b.Encoded)
-	b.Encoded = e.AppendTail(e.AppendRows(b.Encoded, block, &at))
-	b.Starts = at.Starts
-	return b
-}
+// Rows of datasets.
+var batchOf, rowOf = backendtest.Batch, backendtest.Row
 
 // contractOf is what a session is opened with.
 func contractOf(method string, f batch.Format, batchRows int64) loader.Contract {

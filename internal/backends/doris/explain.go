@@ -20,12 +20,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	table := &sqlload.Table{Catalog: catalog{&opened{name: name, options: o}}}
 	s := statements{table.Plan(p).Statements}
 	c := p.Contract
-	var loads []loader.Statement
-	add := func(when string, texts ...string) {
-		for _, text := range texts {
-			loads = append(loads, loader.Statement{When: when, Text: text})
-		}
-	}
+	var loads sqlload.Script
+	add := loads.Add
 	label, last, readable := "", "per batch", s.SelectCount
 	if c.Dedup == loader.DedupKey || c.Staged() { // a group always has its label
 		label = name.label(loader.Ref{ID: batch.ID{Run: "RUN"}}, c.Staged())

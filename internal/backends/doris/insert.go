@@ -2,7 +2,6 @@ package doris
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -11,14 +10,12 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// insertSession is one worker of insert: a pinned connection of its own pool, which is never replaced silently and so keeps
-// its session variables.
+// insertSession is one worker of insert.
 type insertSession struct {
 	*opened
 	text   statements
 	labels bool
-	pool   *sql.DB
-	conn   *sql.Conn
+	conn   sqlload.MySQLConn
 	merged bool // an INSERT was merged by group commit, or the server cannot tell: the question is not repeated
 }
 
@@ -26,16 +23,11 @@ type insertSession struct {
 func (l *opened) openInsert(ctx context.Context, text statements, labels bool) (*insertSession, error) {
 	first := l.nextFrontend()
 	setup := loadingSetup(l.options.group, l.target.Settings)
-	s := &insertSession{
-		opened: l, text: text, labels: labels,
-		pool: sql.OpenDB(connector{frontends: l.frontends, first: first, setup: setup, loads: true}),
-	}
-	var err error
-	if s.conn, err = s.pool.Conn(ctx); err != nil {
-		_ = s.Close()
+	conn, err := connector(l.frontends, first, true, setup).Dial(ctx)
+	if err != nil {
 		return nil, loader.ConnectError(l.frontends[first].address, err, faultOf)
 	}
-	return s, nil
+	return &insertSession{opened: l, text: text, labels: labels, conn: conn}, nil
 }
 
 // Load sends the rows in one statement, as text: Doris prepares only some statements, and the driver would lose its
@@ -46,7 +38,7 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		label = s.name.label(ref, false)
 	}
 	ack, err := s.once(ctx, ref, label, func() (loader.Ack, error) {
-		rows, err := s.insert(ctx, b, label)
+		rows, err := sqlload.Insert(ctx, s.conn, s.text.insertHead(label), b)
 		if err != nil {
 			return loader.Ack{}, err
 		}
@@ -57,19 +49,6 @@ func (s *insertSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		s.doubted.Store(true)
 	}
 	return ack, failed("load", err)
-}
-
-func (s *insertSession) insert(ctx context.Context, b *batch.Batch, label string) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	head := s.text.insertHead(label)
-	var text strings.Builder // a copy: the driver takes statements as strings only
-	text.Grow(len(head) + int(body.Size()))
-	text.WriteString(head)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	return sqlload.SQL{Conn: s.conn}.Exec(ctx, text.String())
 }
 
 // checkLast checks under which label the last statement went in, and whether it was merged. The driver drops the text of
@@ -120,9 +99,4 @@ func (s *insertSession) checkLabel(ctx context.Context, ack *loader.Ack, label s
 }
 
 // Close ends the connection; a second Close does nothing.
-func (s *insertSession) Close() error {
-	if s.conn != nil {
-		_ = s.conn.Close() // back to the pool, which closes it
-	}
-	return s.pool.Close()
-}
+func (s *insertSession) Close() error { return s.conn.Close() }

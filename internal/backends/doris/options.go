@@ -158,19 +158,10 @@ func (o options) properties() map[string]string {
 	return all
 }
 
-// targetTable parses the target's table: table or database.table.
+// targetTable parses the target's table.
 func targetTable(t loader.Target) (tableName, error) {
-	name := tableName{schema: t.Database, table: t.Table}
-	if schema, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{schema: schema, table: table}
-	}
-	if name.schema == "" {
-		return name, errors.New("the target names no database: write it into the URL, as in doris://user@host/database")
-	}
-	if name.table == "" || strings.ContainsAny(name.table, ".,") {
-		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
-	}
-	return name, sqlload.CheckTable(sqlload.Length{}, name.schema, name.table)
+	schema, table, err := sqlload.SplitTable(t, sqlload.Length{})
+	return tableName{schema, table}, err
 }
 
 // checkParams refuses unknown parameters: users would rely on one that is ignored.

@@ -10,7 +10,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
@@ -93,7 +92,7 @@ func (l *staged) insertSelect(ctx context.Context, g loader.Group, statement str
 		return loader.Ack{}, err
 	}
 	defer func() { _ = session.Close() }()
-	n, err := sqlload.SQL{Conn: session.conn}.Exec(ctx, statement)
+	n, err := session.conn.Exec(ctx, statement)
 	if err != nil {
 		return loader.Ack{}, failed("commit", conceal(err, a))
 	}

@@ -116,7 +116,7 @@ func benchSession(b *testing.B, target loader.Target, batches []*batch.Batch, co
 	require.NoError(b, err)
 	defer func() { _ = s.Close() }()
 	if !coalesce {
-		s.conn, err = dial(b.Context(), db.endpoints[0].config, nil)
+		s.conn, err = connector(db.endpoints[0].config, nil).Dial(b.Context())
 		require.NoError(b, err)
 	}
 	perGiB(b, batches, func(x *batch.Batch) {

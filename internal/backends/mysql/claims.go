@@ -102,7 +102,7 @@ func (l *opened) endOthersOn(ctx context.Context, e endpoint, s *sqlload.State, 
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	f := l.server.flavour
-	c, err := dial(ctx, e.config, append(f.controlSetup(l.target.Settings), f.dirtyReads()...))
+	c, err := connector(e.config, append(f.controlSetup(l.target.Settings), f.dirtyReads()...)).Dial(ctx)
 	if err != nil {
 		return err
 	}

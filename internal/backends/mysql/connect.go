@@ -2,8 +2,6 @@ package mysql
 
 import (
 	"context"
-	"database/sql"
-	"database/sql/driver"
 	"fmt"
 	"math"
 	"net"
@@ -94,44 +92,9 @@ func tlsMode(t loader.Target) (loader.TLSMode, error) {
 	return mode, nil
 }
 
-// connector makes connections that have run their setup statements.
-type connector struct {
-	config *mysql.Config
-	setup  []string
-}
-
-// Connect implements driver.Connector.
-func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	return sqlload.ConnectMySQL(ctx, c.config, c.setup)
-}
-
-// Driver implements driver.Connector.
-func (connector) Driver() driver.Driver { return mysql.MySQLDriver{} }
-
-// pinnedConn is a connection with a pool of its own. Unlike a pool, a pinned connection is never replaced behind the
-// caller's back, which would lose the transaction, and never sends a statement again. The driver's bare connection
-// would do as well, but has no rows to scan.
-type pinnedConn struct {
-	sqlload.SQL
-	pool *sql.DB
-}
-
-func dial(ctx context.Context, config *mysql.Config, setup []string) (pinnedConn, error) {
-	pool := sql.OpenDB(connector{config, setup})
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		_ = pool.Close()
-		return pinnedConn{}, err
-	}
-	return pinnedConn{sqlload.SQL{Conn: conn}, pool}, nil
-}
-
-// Close closes the connection; a second Close does nothing.
-func (c pinnedConn) Close() error {
-	_ = c.Conn.Close() // back to the pool, which closes it
-	return c.pool.Close()
+// connector makes connections to one host that have run their setup statements.
+func connector(host *mysql.Config, setup []string) sqlload.MySQLConnector {
+	return sqlload.MySQLConnector{Hosts: []*mysql.Config{host}, Setup: setup, Timeout: connectTimeout}
 }
 
 // connect takes one of the control connections.

@@ -81,7 +81,7 @@ func TestTargetTable(t *testing.T) {
 		{"shop", "a.b.c", "", `table "a.b.c": write it as table or as database.table`},
 		{"shop", "a.", "", `table "a.": write it as table or as database.table`},
 	} {
-		name, err := targetTable(loader.Target{Database: c.database, Table: c.table})
+		name, err := targetTable(loader.Target{Scheme: "mysql", Database: c.database, Table: c.table})
 		if c.wrong != "" {
 			assert.EqualError(t, err, c.wrong)
 			continue

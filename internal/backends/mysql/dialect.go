@@ -1,7 +1,6 @@
 package mysql
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,23 +14,11 @@ import (
 // tableName is a table with its schema, which MySQL calls a database; both unquoted.
 type tableName struct{ schema, table string }
 
-// targetTable reads the target's table: table or schema.table.
+// targetTable reads the target's table.
 func targetTable(t loader.Target) (tableName, error) {
-	if strings.Contains(t.Table, ",") {
-		return tableName{}, fmt.Errorf("table %q: one run fills one table; push into several with a run each", t.Table)
-	}
-	name := tableName{schema: t.Database, table: t.Table}
-	if schema, table, found := strings.Cut(t.Table, "."); found {
-		name = tableName{schema: schema, table: table}
-	}
-	if name.schema == "" {
-		return name, errors.New("the target names no database: write it into the URL, as in mysql://user@host/database")
-	}
-	if name.table == "" || strings.Contains(name.table, ".") {
-		return name, fmt.Errorf("table %q: write it as table or as database.table", t.Table)
-	}
 	longest := sqlload.Length{Most: 64, Unit: "characters", Of: utf8.RuneCountInString}
-	return name, sqlload.CheckTable(longest, name.schema, name.table)
+	schema, table, err := sqlload.SplitTable(t, longest)
+	return tableName{schema, table}, err
 }
 
 // String is the name as Table.Name shows it and Preparation.MayDrop gives it.

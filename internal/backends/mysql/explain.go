@@ -23,12 +23,8 @@ func (Driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	method, claims := p.Contract.Method, p.Contract.Dedup == loader.DedupTx
 	first := loader.Ref{ID: batch.ID{Run: "RUN"}, Rows: p.Contract.BatchRows}
 
-	var all []loader.Statement
-	add := func(when string, texts ...string) {
-		for _, text := range texts {
-			all = append(all, loader.Statement{When: when, Text: text})
-		}
-	}
+	var all sqlload.Script
+	add := all.Add
 	if method == pipeline {
 		add("per group", explainPipeline(s, name, t)...)
 		return table.Explain(p, all)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -64,12 +63,13 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 	if err := l.server.check(t.Scheme, t.Method); err != nil {
 		return nil, err
 	}
-	l.control = sql.OpenDB(connector{l.home.config, l.server.flavour.controlSetup(t.Settings)})
+	l.control = sql.OpenDB(connector(l.home.config, l.server.flavour.controlSetup(t.Settings)))
 	l.control.SetMaxOpenConns(controlConns)
 	l.Table = &sqlload.Table{
 		Name: l.name.table, Catalog: catalog{l}, Claims: catalog{l}, Connect: l.connect,
 		Failed: failed, Classify: Driver{}.Classify,
 	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if packet, err := strconv.ParseInt(vars["max_allowed_packet"], 10, 64); err == nil {
 		l.MaxStatement = packet - 1 // the packet holds the command's byte, too
 	}
@@ -85,7 +85,7 @@ func (Driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 
 // variables reads a host's variables: a question that all flavours and proxies answer alike, in one round trip.
 func variables(ctx context.Context, e endpoint, settings []loader.Setting) (map[string]string, error) {
-	c, err := dial(ctx, e.config, sessionSettings(settings))
+	c, err := connector(e.config, sessionSettings(settings)).Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -172,12 +172,4 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		l.recordHolder(ctx, s.Statements, p.Run)
 	}
 	return t, nil
-}
-
-// Probe implements loader.Prober.
-func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
-		s, err := l.open(ctx, c)
-		return s, func(ctx context.Context) (int64, []string, error) { return s.Rows(ctx, b) }, err
-	})
 }

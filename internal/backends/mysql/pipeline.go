@@ -47,11 +47,6 @@ func (p *pipelines) Close() error {
 	return p.opened.Close()
 }
 
-// Session implements loader.Loader.
-func (p *pipelines) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	return p.Staging.Session(ctx, c)
-}
-
 // Commit has the group's pipeline load its objects, and waits.
 func (p *pipelines) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
 	pipe, err := p.pipe(g.ID)

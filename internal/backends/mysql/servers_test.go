@@ -12,13 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/internal/sqlload"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // eachServer runs the test on MariaDB and on MySQL, in a database of its own.
@@ -58,7 +57,7 @@ func newTestServer(t testing.TB, url string) *testServer {
 	require.NoError(t, err)
 	config := all[0].config.Clone()
 	config.DBName, config.InterpolateParams = "", true
-	s.db = sql.OpenDB(connector{config: config})
+	s.db = sql.OpenDB(connector(config, nil))
 	t.Cleanup(func() { _ = s.db.Close() })
 	s.target.Database = "tp-" + strings.ToLower(rand.Text()[:10]) // a dash: names need their quotes
 	s.exec(t, "CREATE DATABASE "+quote(s.target.Database))
@@ -148,16 +147,7 @@ func preparation(d dataset.Dataset, c loader.Contract) loader.Preparation {
 
 // batchOf encodes rows first … first+n−1.
 func batchOf(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
-	e, err := encode.New(f, d.Schema(), encode.Options{})
-	require.NoError(t, err)
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, first, int(n))
-	d.Derive(block, first)
-	var at encode.Offsets
-	head := e.AppendHead(nil)
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head)}
-	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
-	b.Starts = at.Starts
+	b := backendtest.Batch(t, d, f, id, first, n)
 	b.Hold()
 	return b
 }

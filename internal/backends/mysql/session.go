@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/go-sql-driver/mysql"
 
@@ -17,26 +16,19 @@ import (
 // session is one worker's connection.
 type session struct {
 	statements
+	sqlload.Tx
 	owner  *opened
 	claims bool  // batches are loaded under a claim; otherwise every statement commits by itself
 	id     int64 // the server's number of the connection, for claims
 
-	conn pinnedConn
+	conn sqlload.MySQLConn
 	send func(ctx context.Context, b *batch.Batch) (rows int64, err error) // by the method
 
 	reader string      // name in the driver's registry, which is the process's
 	body   *batch.Body // for the registered reader; nil outside loadData and once handed out
 }
 
-// Session connects one worker to the next host that answers.
-func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
+// open connects to the next host that answers.
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
 	st, err := l.State()
 	if err != nil {
@@ -60,9 +52,11 @@ func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) 
 }
 
 func (s *session) connect(ctx context.Context, e endpoint) (err error) {
-	if s.conn, err = dial(ctx, e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings)); err != nil {
+	to := connector(e.loadingConfig(s.flavour), s.flavour.setup(s.owner.target.Settings))
+	if s.conn, err = to.Dial(ctx); err != nil {
 		return err
 	}
+	s.Tx = sqlload.Tx{Conn: s.conn, Taken: func(err error) bool { return is(err, duplicateKey) }}
 	if s.claims {
 		s.id, err = sqlload.Number(ctx, s.conn, "SELECT CONNECTION_ID()")
 	}
@@ -80,9 +74,7 @@ func (s *session) connect(ctx context.Context, e endpoint) (err error) {
 // has Resolve end it before it sends again.
 func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
 	if s.claims {
-		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-			return s.Rows(ctx, b)
-		})
+		ack, err = sqlload.LoadBatch(ctx, s, b)
 	} else {
 		ack, err = s.loadUnclaimed(ctx, b)
 	}
@@ -110,15 +102,10 @@ func (s *session) loadUnclaimed(ctx context.Context, b *batch.Batch) (loader.Ack
 // Claim inserts the claim row, which begins the transaction. While another session holds the claim uncommitted, the
 // server makes this one wait, lockWait at most.
 func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows int64, err error) {
-	_, err = s.conn.Exec(ctx, tag(ref.ID)+s.insertClaim(ref, s.id))
-	if !is(err, duplicateKey) {
-		return false, 0, err
-	}
-	rows, err = sqlload.Number(ctx, s.conn, s.SelectClaim(ref.ID.Run, ref.ID.Number))
-	return true, rows, err
+	return s.ClaimBy(ctx, s.Statements, ref, tag(ref.ID)+s.insertClaim(ref, s.id))
 }
 
-// Rows sends the rows and reads the warnings.
+// Rows implements sqlload.Session: it reads the warnings, too.
 func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	if rows, err = s.send(ctx, b); err != nil {
 		return 0, nil, err
@@ -147,18 +134,9 @@ func (s *session) handOut() io.Reader {
 	return body
 }
 
-// insert sends the rows in the statement itself. The driver takes statements only as strings, hence the copy.
+// insert sends the rows in the statement itself.
 func (s *session) insert(ctx context.Context, b *batch.Batch) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	head := tag(b.ID) + s.insertHead()
-	var text strings.Builder
-	text.Grow(len(head) + int(body.Size()))
-	text.WriteString(head)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	return s.conn.Exec(ctx, text.String())
+	return sqlload.Insert(ctx, s.conn, tag(b.ID)+s.insertHead(), b)
 }
 
 // maxWarnings is the most of the server's warnings in an answer.
@@ -183,22 +161,6 @@ func (s *session) warnings(ctx context.Context) ([]string, error) {
 		found = append(found, fmt.Sprintf("%d more, perhaps not all: the server keeps max_error_count of them", more))
 	}
 	return found, err
-}
-
-// Commit commits the batch.
-func (s *session) Commit(ctx context.Context) error {
-	_, err := s.conn.Exec(ctx, "COMMIT")
-	return err
-}
-
-// Rollback rolls the batch back. If that cannot be sent, as after ctx has ended between two statements, it closes the
-// connection: the next batch would become part of the same transaction.
-func (s *session) Rollback(ctx context.Context) error {
-	_, err := s.conn.Exec(ctx, "ROLLBACK")
-	if err != nil {
-		_ = s.Close()
-	}
-	return err
 }
 
 // Close closes the connection; a second Close does nothing.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/fake/oracle"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
@@ -78,13 +78,9 @@ func TestConformance(t *testing.T) {
 }
 
 func (s *standIn) harness(d dataset.Dataset, c loader.Contract) loadertest.Harness {
-	return loadertest.Harness{
-		Driver: s.backend, Deps: testDeps(), Schema: d.Schema(), Contract: c, Commit: fake.CommitSent,
-		Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch {
-			return encoded(t, d, c.Format, id, first, n)
-		},
-		Row: func(number int64) []any { return rowOf(d, number) },
-	}
+	return backendtest.Harness(d, loadertest.Harness{
+		Driver: s.backend, Deps: testDeps(), Contract: c, Commit: fake.CommitSent,
+	})
 }
 
 func TestConformanceOfStagedLoads(t *testing.T) {

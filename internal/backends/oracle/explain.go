@@ -21,12 +21,8 @@ func (b backend) Explain(t loader.Target, p loader.Preparation) []loader.Stateme
 		// Check does not know the schema.
 		return []loader.Statement{{When: "refused: " + strings.ReplaceAll(err.Error(), "\n", "; "), Text: s.createTable()}}
 	}
-	var loads []loader.Statement
-	add := func(when string, texts ...string) {
-		for _, text := range texts {
-			loads = append(loads, loader.Statement{When: when, Text: text})
-		}
-	}
+	var loads sqlload.Script
+	add := loads.Add
 	if c.Staged() {
 		s.explainGroup(t, c, add)
 	} else {

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -53,6 +52,13 @@ func (b backend) Open(ctx context.Context, t loader.Target, d loader.Deps) (load
 	l.Table = &sqlload.Table{
 		Name: t.Table, Catalog: catalog{l}, Claims: catalog{l}, Failed: failed, Classify: b.Classify,
 		Connect: func(ctx context.Context) (sqlload.Conn, error) { return l.dial(ctx, 0) },
+	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { // of a probe
+		s, err := l.open(ctx, c)
+		if err == nil {
+			s.unmeasured = true
+		}
+		return s, err
 	}
 	l.warnUnencrypted()
 	err = l.withLink(ctx, func(k *link) error { return l.readServer(ctx, k) })
@@ -175,16 +181,4 @@ func checkLengths(s rows.Schema) error {
 	return &loader.Error{
 		Op: "prepare", Applied: loader.No, Err: errors.Join(bad...), Hint: "make rows smaller with --payload-bytes",
 	}
-}
-
-// Probe implements loader.Prober.
-func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
-		s, err := l.open(ctx, c)
-		if err != nil {
-			return nil, nil, err
-		}
-		s.unmeasured = true
-		return s, func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) }, nil
-	})
 }

@@ -75,8 +75,7 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) 
 	if s.method == methodSingle {
 		ack, err = s.loadSingly(ctx, b)
 	} else {
-		send := func(ctx context.Context) (int64, []string, error) { return s.rows(ctx, b) }
-		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), send)
+		ack, err = sqlload.LoadBatch(ctx, s, b)
 	}
 	if err != nil {
 		return loader.Ack{}, s.wrapError(err)
@@ -120,8 +119,8 @@ func (s *session) columns(b *batch.Batch) (c *batch.Columns, done func(), err er
 	}, nil
 }
 
-// rows sends the wanted rows into the open transaction, by the method.
-func (s *session) rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
+// Rows implements sqlload.Session: it sends the wanted rows by the method.
+func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, _ []string, err error) {
 	c, done, err := s.columns(b)
 	if err != nil {
 		return 0, nil, err

@@ -134,7 +134,7 @@ func (l *staged) Forget(ctx context.Context, run string) (int64, error) {
 func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
 	ref := loader.RefOf(b)
 	return l.Try(ctx, b, func(*objstore.Run) (loader.Proof, error) {
-		return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+		return l.ProbeBy(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
 			s, err := l.openOver(ctx, c, batch.ID{Run: b.ID.Run, Number: objstore.ProbeGroup}, []loader.Ref{ref})
 			if err != nil {
 				return nil, nil, err

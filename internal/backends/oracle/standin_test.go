@@ -15,14 +15,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/fake/bucket"
 	fake "github.com/terapush/terapush/internal/fake/oracle"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // No Oracle can be had for a test, so the tests with rows run over a scripted stand-in, by clients that behave as the
@@ -151,25 +150,8 @@ func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {
 
 func documents(t testing.TB) dataset.Dataset { return datasetOf(t, "documents", dataset.Text) }
 
-// encoded is a batch of the dataset; the caller, or the suite, holds it.
-func encoded(t testing.TB, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
-	t.Helper()
-	e, err := encode.New(f, d.Schema(), encode.Options{})
-	require.NoError(t, err)
-	if whole, is := e.(encode.PerBatch); is {
-		e = whole.ForBatch(int(n))
-	}
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, first, int(n))
-	d.Derive(block, first)
-	var at encode.Offsets
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Attempt: 1}
-	b.Encoded = e.AppendHead(nil)
-	b.Head = len(b.Encoded)
-	b.Encoded = e.AppendTail(e.AppendRows(b.Encoded, block, &at))
-	b.Starts = at.Starts
-	return b
-}
+// Rows of datasets.
+var encoded, rowOf = backendtest.Batch, backendtest.Row
 
 // contractOf is the best that a method can do.
 func contractOf(method string, batchRows int64) loader.Contract {
@@ -191,21 +173,6 @@ func load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, er
 	b.Hold()
 	defer b.Release()
 	return s.Load(ctx, b)
-}
-
-// rowOf is a row as Fetch has to give it back.
-func rowOf(d dataset.Dataset, number int64) []any {
-	block := rows.NewBlock(d.Schema())
-	dataset.Row(block, d, 0, number, 0)
-	var all []any
-	for i, c := range d.Schema().Columns {
-		if c.Type.Variable() {
-			all = append(all, block.Columns[i].Value(0))
-		} else {
-			all = append(all, block.Columns[i].Ints[0])
-		}
-	}
-	return all
 }
 
 // loggingTo are dependencies whose log can be read.

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"testing"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
@@ -31,17 +32,15 @@ func TestConformance(t *testing.T) {
 			t.Parallel()
 			wanted := contract(c.method, s.format)
 			wanted.BatchRows = c.rows
-			loadertest.Run(t, loadertest.Harness{
-				Driver: postgres.New(), Deps: deps(), Schema: s.schema(), Contract: wanted,
+			loadertest.Run(t, backendtest.Harness(s.dataset, loadertest.Harness{
+				Driver: postgres.New(), Deps: deps(), Contract: wanted, Commit: "COMMIT\x00", // not READ COMMITTED
 				Target: func(t *testing.T) loader.Target {
 					to := target(t)
 					to.Method, to.TLS = c.method, loader.TLSOff
 					to.Options = map[string]string{"unlogged": c.unlogged}
 					return to
 				},
-				Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch { return s.batch(t, id, first, n) },
-				Row:   s.row, Commit: "COMMIT\x00", // not READ COMMITTED
-			})
+			}))
 		})
 	}
 }

@@ -52,17 +52,13 @@ func (driver) Explain(t loader.Target, p loader.Preparation) []loader.Statement 
 	if claims || c.Staged() {
 		each = append(each, "COMMIT")
 	}
-	var all []loader.Statement
-	add := func(when string, statements []string) {
-		for _, text := range statements {
-			all = append(all, loader.Statement{When: when, Text: text})
-		}
-	}
+	var all sqlload.Script
+	add := all.Add
 	if c.Staged() { // a connection for each group
-		add("per group", slices.Concat(setup, each))
+		add("per group", slices.Concat(setup, each)...)
 	} else {
-		add("per session", setup)
-		add("per batch", each)
+		add("per session", setup...)
+		add("per batch", each...)
 	}
 	return table.Explain(p, all)
 }

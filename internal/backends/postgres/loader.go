@@ -10,7 +10,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/terapush/terapush/internal/sqlload"
-	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -52,6 +51,7 @@ func (driver) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.
 			return conn{c}, err
 		},
 	}
+	l.Open = func(ctx context.Context, c loader.Contract) (sqlload.Session, error) { return l.open(ctx, c) }
 	if l.hosts, err = l.endpoints(); err != nil {
 		return nil, err
 	}
@@ -131,12 +131,4 @@ func (l *opened) Prepare(ctx context.Context, p loader.Preparation) (loader.Tabl
 		}
 	}
 	return l.Table.Prepare(ctx, p)
-}
-
-// Probe implements loader.Prober.
-func (l *opened) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	return l.ClaimedTable.Probe(ctx, loader.RefOf(b), func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
-		s, err := l.open(ctx, c)
-		return s, func(ctx context.Context) (int64, []string, error) { return s.send(ctx, b) }, err
-	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -94,33 +94,10 @@ func (s source) schema() rows.Schema { return s.dataset.Schema() }
 
 func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
 	t.Helper()
-	e, err := encode.New(s.format, s.schema(), encode.Options{})
-	require.NoError(t, err)
-	block := rows.NewBlock(s.schema())
-	s.dataset.Fill(block, first, int(n))
-	s.dataset.Derive(block, first)
-	var at encode.Offsets
-	head := e.AppendHead(nil)
-	return &batch.Batch{
-		ID: id, Format: s.format, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head),
-		Encoded: e.AppendTail(e.AppendRows(head, block, &at)), Starts: at.Starts,
-	}
+	return backendtest.Batch(t, s.dataset, s.format, id, first, n)
 }
 
-func (s source) row(number int64) []any {
-	block := rows.NewBlock(s.schema())
-	s.dataset.Fill(block, number, 1)
-	s.dataset.Derive(block, number)
-	values := make([]any, len(block.Columns))
-	for i, c := range s.schema().Columns {
-		if c.Type.Variable() {
-			values[i] = append([]byte(nil), block.Columns[i].Value(0)...)
-		} else {
-			values[i] = block.Columns[i].Ints[0]
-		}
-	}
-	return values
-}
+func (s source) row(number int64) []any { return backendtest.Row(s.dataset, number) }
 
 func contract(method string, f batch.Format) loader.Contract {
 	return loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 1000}

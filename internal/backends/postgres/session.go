@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -31,15 +30,7 @@ const idle = -1
 // maxNotices bounds the notices in a batch's ack: a trigger may raise one for each row.
 const maxNotices = 10
 
-// Session connects to the next host.
-func (l *opened) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.open(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
+// open connects to the next host.
 func (l *opened) open(ctx context.Context, c loader.Contract) (*session, error) {
 	st, err := l.State()
 	if err != nil {
@@ -101,11 +92,9 @@ func (s *session) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err
 	s.loading.Store(b.ID.Number)
 	defer s.loading.Store(idle)
 	if s.contract.Dedup == loader.DedupTx {
-		ack, err = sqlload.Load(ctx, s, loader.RefOf(b), b.Wanted(), func(ctx context.Context) (int64, []string, error) {
-			return s.send(ctx, b)
-		})
+		ack, err = sqlload.LoadBatch(ctx, s, b)
 	} else {
-		ack.Rows, _, err = s.send(ctx, b)
+		ack.Rows, _, err = s.Rows(ctx, b)
 	}
 	if err != nil {
 		return loader.Ack{}, s.wrapError(ctx, err)
@@ -144,31 +133,15 @@ func (s *session) Claim(ctx context.Context, ref loader.Ref) (taken bool, rows i
 	return true, rows, err
 }
 
-// send sends the batch by the method. Notices are no reason to give a batch up, so it returns no warnings.
-func (s *session) send(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
+// Rows implements sqlload.Session. Notices are no reason to give a batch up, so it returns no warnings.
+func (s *session) Rows(ctx context.Context, b *batch.Batch) (rows int64, warnings []string, err error) {
 	statement := s.load(s.contract.Format, s.contract.Dedup)
 	if s.method == methodInsert {
-		rows, err = s.insert(ctx, statement, b)
+		rows, err = sqlload.Insert(ctx, conn{s.conn}, statement, b)
 	} else {
 		rows, err = s.copyIn(ctx, statement, b)
 	}
 	return rows, nil, err
-}
-
-func (s *session) insert(ctx context.Context, statement string, b *batch.Batch) (int64, error) {
-	body := b.Open()
-	defer func() { _ = body.Close() }()
-	var text strings.Builder // its String makes no copy
-	text.Grow(len(statement) + int(body.Size()))
-	text.WriteString(statement)
-	if _, err := body.WriteTo(&text); err != nil {
-		return 0, err
-	}
-	results, err := exec(ctx, s.conn, text.String())
-	if err != nil {
-		return 0, err
-	}
-	return results[0].CommandTag.RowsAffected(), nil
 }
 
 // Commit implements sqlload.Transaction. The server answers COMMIT of a failed transaction with ROLLBACK and no error.

@@ -41,11 +41,6 @@ func (l *staged) CheckServer(ctx context.Context, i loader.Intent) ([]loader.Fin
 // Close closes the connections to the store.
 func (l *staged) Close() error { return errors.Join(l.opened.Close(), l.Store.Close()) }
 
-// Session implements loader.Loader.
-func (l *staged) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	return l.Staging.Session(ctx, c)
-}
-
 // Commit lets the server read the group's objects, on a connection of its own and in a transaction that claims the
 // group.
 func (l *staged) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
@@ -82,7 +77,7 @@ func (l *staged) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (
 	}
 	ref := loader.RefOf(b)
 	return l.Try(ctx, b, func(objects *objstore.Run) (loader.Proof, error) {
-		return l.ClaimedTable.Probe(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
+		return l.ProbeBy(ctx, ref, func(ctx context.Context) (sqlload.Session, sqlload.Send, error) {
 			s, err := l.open(ctx, c)
 			return s, func(ctx context.Context) (int64, []string, error) {
 				n, err := s.fetch(ctx, objects, []loader.Ref{ref}, access)

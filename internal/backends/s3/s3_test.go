@@ -18,13 +18,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // eachStore runs the test on a store in this process, and on a real one if there is any. target names another prefix at
@@ -98,31 +97,18 @@ func documents(t *testing.T) dataset.Dataset {
 	return d
 }
 
-func batchOf(t *testing.T, d dataset.Dataset, f batch.Format, id batch.ID, first, n int64) *batch.Batch {
-	e, err := encode.New(f, d.Schema(), encode.Options{})
-	require.NoError(t, err)
-	block := rows.NewBlock(d.Schema())
-	d.Fill(block, first, int(n))
-	d.Derive(block, first)
-	var at encode.Offsets
-	head := e.AppendHead(nil)
-	b := &batch.Batch{ID: id, Format: f, First: first, Rows: n, Payload: block.PayloadBytes(), Head: len(head)}
-	b.Encoded = e.AppendTail(e.AppendRows(head, block, &at))
-	b.Starts = at.Starts
-	return b
-}
+// Rows of a dataset.
+var batchOf = backendtest.Batch
 
 func TestConformance(t *testing.T) {
 	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
 		for _, f := range []batch.Format{batch.CSV, batch.NDJSON, batch.TSV} {
 			t.Run(string(f), func(t *testing.T) {
-				d := documents(t)
-				h := loadertest.Harness{
-					Driver: New(), Deps: deps(), Target: target, Schema: d.Schema(), Contract: contract(f),
-					Batch: func(t *testing.T, id batch.ID, first, n int64) *batch.Batch { return batchOf(t, d, f, id, first, n) },
+				h := backendtest.Harness(documents(t), loadertest.Harness{
+					Driver: New(), Deps: deps(), Target: target, Contract: contract(f),
 					// The request's head is the message that a PUT is known by; its answer is the next one on the connection.
 					Commit: "PUT /", Overlap: true,
-				}
+				})
 				if strings.Contains(t.Name(), "real") {
 					// versitygw keeps what it has seen of a body that is cut: TestBodyIsCut.
 					h.Driver, h.Deps = withoutFaults{New()}, loader.Deps{}

@@ -224,8 +224,11 @@ func (f *fixture) recovers(s loader.Session, v loader.Verdict, b *batch.Batch) {
 
 func probe(f *fixture) {
 	p := f.can.Prober
-	if p == nil || f.Contract.Dedup != loader.DedupTx { // the preflight asks for nothing else
-		f.Skip("the loader is no Prober, or the contract knows no claims")
+	switch {
+	case f.Contract.Dedup != loader.DedupTx: // the preflight asks for nothing else
+		f.Skip("the contract knows no claims")
+	case p == nil:
+		f.Fatal("the loader claims batches but is no Prober")
 	}
 	proof, err := p.Probe(f.ctx, f.Contract, f.Batch(f.T, batch.ID{Run: f.run, Number: 0}, 7, 1))
 	f.must(err, "probe")
