@@ -265,6 +265,3 @@ func statementOn(t *testing.T, target loader.Target, sql string) {
 	_, err = nodes[0].run(context.WithoutCancel(t.Context()), statement{sql: sql}, nil)
 	require.NoError(t, err)
 }
-
-// Rows of datasets.
-var batchOf, rowOf = backendtest.Batch, backendtest.Row

@@ -46,7 +46,7 @@ func named(t testing.TB, name string) dataset.Dataset {
 }
 
 // Rows of datasets.
-var batchOf, rowOf = backendtest.Batch, backendtest.Row
+var batchOf = backendtest.Batch
 
 // contractOf is what a session is opened with.
 func contractOf(method string, f batch.Format, batchRows int64) loader.Contract {
