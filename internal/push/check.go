@@ -81,7 +81,7 @@ func (p *push) checkServer(ctx context.Context) (c ServerChecks) {
 		c.Findings = append(c.Findings, connected)
 	} else {
 		intent := p.intent("", draft)
-		intent.Silent = false // the doctor may ask what this push would not
+		intent.Silent, intent.Advice = false, true // the doctor may ask what this push would not
 		findings, err := p.runChecks(ctx, intent)
 		if c.Findings = append(c.Findings, findings...); err != nil {
 			c.Findings = append(c.Findings, failure("server", err))

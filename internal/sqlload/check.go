@@ -85,6 +85,8 @@ type Check struct {
 	// Judge returns the finding for the values of the answer, row after row; nil if there are none. A finding without a
 	// grade is left out, and one without a name gets the check's.
 	Judge func(values []string) loader.Finding
+	// Advice marks a check of what only costs time, which is left out unless the intent asks for it.
+	Advice bool
 	// Hidden returns the finding for an error of the query; nil is the finding of Table.Ask.
 	Hidden func(error) loader.Finding
 }
@@ -104,13 +106,18 @@ func Fail(found, fix string) loader.Finding {
 
 // Ask runs the checks; those with the same query share its answer. An unanswered query is a finding, with the fix that
 // grant returns; grant may be nil if all checks have Hidden. An error means that the connection is lost.
-func (t *Table) Ask(ctx context.Context, c Conn, checks []Check, grant func(error) string) (findings []loader.Finding, err error) {
+func (t *Table) Ask(
+	ctx context.Context, c Conn, i loader.Intent, checks []Check, grant func(error) string,
+) (findings []loader.Finding, err error) {
 	type answer struct {
 		values []string
 		err    error
 	}
 	answers := map[string]answer{"": {}}
 	for _, check := range checks {
+		if check.Advice && !i.Advice {
+			continue
+		}
 		a, asked := answers[check.Ask]
 		if !asked {
 			rows, err := Rows(ctx, c, check.Ask)

@@ -38,14 +38,25 @@ func TestAskGoesOnAfterAnInterruptedQuery(t *testing.T) {
 	checks := []sqlload.Check{{Name: "a", Ask: "SELECT interrupted", Judge: ok}, {Name: "b", Ask: "SELECT b", Judge: ok}}
 	none := func(error) string { return "" }
 
-	findings, err := table.Ask(t.Context(), interrupted{}, checks, none)
+	findings, err := table.Ask(t.Context(), interrupted{}, loader.Intent{}, checks, none)
 	require.NoError(t, err)
 	require.Equal(t, []loader.Finding{
 		{Check: "a", Grade: loader.GradeUnknown, Found: "the server does not say: the query was interrupted"},
 		{Check: "b", Grade: loader.GradeOK, Found: "answered"},
 	}, findings)
 
-	findings, err = table.Ask(t.Context(), interrupted{lost: true}, checks, none)
+	findings, err = table.Ask(t.Context(), interrupted{lost: true}, loader.Intent{}, checks, none)
 	require.ErrorIs(t, err, errEnded)
 	require.Len(t, findings, 1)
+}
+
+func TestAdviceIsForTheDoctor(t *testing.T) {
+	table := &sqlload.Table{Classify: func(error) loader.Verdict { return loader.Verdict{} }}
+	judge := func([]string) loader.Finding { return sqlload.OK("") }
+	checks := []sqlload.Check{{Name: "stops", Judge: judge}, {Name: "costs time", Advice: true, Judge: judge}}
+	for advice, want := range map[bool]int{false: 1, true: 2} {
+		findings, err := table.Ask(t.Context(), nil, loader.Intent{Advice: advice}, checks, nil)
+		require.NoError(t, err)
+		require.Len(t, findings, want)
+	}
 }

@@ -29,6 +29,9 @@ type Intent struct {
 	Workers int
 	// BatchBytes is the encoded length of a whole batch, TotalBytes that of the run; 0 if it is not known.
 	BatchBytes, TotalBytes int64
+	// Advice asks for what only costs time as well. A push leaves it out: it wants to know what could stop it or make its
+	// promise untrue, and to begin.
+	Advice bool
 }
 
 // Checker checks a server for what would stop or slow down a push. It changes nothing, and takes a few seconds at most.

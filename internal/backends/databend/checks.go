@@ -42,7 +42,7 @@ func (l *opened) check(ctx context.Context, c sqlload.Conn, i loader.Intent) ([]
 	fix := func(error) string {
 		return "GRANT ROLE account_admin TO USER …; hosted servers hide their configuration from everybody"
 	}
-	findings, err := l.Ask(ctx, c, l.serverChecks(i), fix)
+	findings, err := l.Ask(ctx, c, i, l.serverChecks(i), fix)
 	if err != nil {
 		return findings, err
 	}
@@ -51,7 +51,7 @@ func (l *opened) check(ctx context.Context, c sqlload.Conn, i loader.Intent) ([]
 	if err != nil {
 		return findings, err
 	}
-	more, err := l.Ask(ctx, c, []sqlload.Check{l.privileges(table)}, fix)
+	more, err := l.Ask(ctx, c, i, []sqlload.Check{l.privileges(table)}, fix)
 	return append(findings, more...), err
 }
 

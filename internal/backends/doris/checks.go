@@ -57,14 +57,14 @@ func (d *doctor) check(ctx context.Context) ([]loader.Finding, error) {
 		}
 	}
 	d.findRoute(ctx)
-	cluster, _ := d.Ask(ctx, c, slices.Concat(d.clusterChecks(ctx), d.limitChecks()), nil)
+	cluster, _ := d.Ask(ctx, c, d.intent, slices.Concat(d.clusterChecks(ctx), d.limitChecks()), nil)
 	bound, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
 	d.table, err = d.Check(bound, c, d.intent)
 	if err != nil {
 		return append(cluster, d.table.Findings...), err
 	}
-	table, _ := d.Ask(ctx, c, d.tableChecks(), nil)
+	table, _ := d.Ask(ctx, c, d.intent, d.tableChecks(), nil)
 	return slices.Concat(cluster, d.table.Findings, table), nil
 }
 

@@ -66,7 +66,9 @@ func (d *doctor) run(ctx context.Context) (err error) {
 	d.checkPrivileges()
 	d.checkSizes()
 	if f := d.server.flavour; f == mySQL || f == mariaDB { // the others show these variables for compatibility only
-		d.checkLogs()
+		if d.intent.Advice {
+			d.checkLogs()
+		}
 		d.checkDurability()
 	}
 	d.checkTimeout()
@@ -75,7 +77,7 @@ func (d *doctor) run(ctx context.Context) (err error) {
 
 // ask adds the findings of questions to the server.
 func (d *doctor) ask(ctx context.Context, checks ...sqlload.Check) error {
-	found, err := d.Ask(ctx, d.conn, checks, func(error) string { return "" })
+	found, err := d.Ask(ctx, d.conn, d.intent, checks, func(error) string { return "" })
 	d.findings = append(d.findings, found...)
 	return err
 }

@@ -87,11 +87,11 @@ func (d *doctor) tableChecks() (checks []sqlload.Check) {
 			" UNION SELECT 'trigger', trigger_name FROM information_schema.triggers WHERE event_object_schema = " +
 			literal(d.name.schema) + " AND event_object_table = " + literal(d.name.table) + " AND event_manipulation = 'INSERT'" +
 			" ORDER BY 1, 2"
-		checks = append(checks, sqlload.Check{Name: "indexes, triggers", Ask: query, Judge: d.indexes})
+		checks = append(checks, sqlload.Check{Name: "indexes, triggers", Advice: true, Ask: query, Judge: d.indexes})
 	}
 	if d.server.flavour == tiDB {
 		query := "SELECT COALESCE(tidb_row_id_sharding_info, '') FROM information_schema.tables WHERE " + d.name.where()
-		checks = append(checks, sqlload.Check{Name: "hot region", Ask: query, Judge: d.regions})
+		checks = append(checks, sqlload.Check{Name: "hot region", Advice: true, Ask: query, Judge: d.regions})
 	}
 	return checks
 }

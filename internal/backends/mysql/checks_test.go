@@ -20,7 +20,7 @@ import (
 // intentOf is a push of 1 GiB of documents.
 func intentOf(t testing.TB, method string) loader.Intent {
 	return loader.Intent{
-		Preparation: preparation(documents(t, 20), contractOf(method, 1000)), Workers: 4, BatchBytes: 16 << 20, TotalBytes: 1 << 30,
+		Preparation: preparation(documents(t, 20), contractOf(method, 1000)), Workers: 4, BatchBytes: 16 << 20, TotalBytes: 1 << 30, Advice: true,
 	}
 }
 

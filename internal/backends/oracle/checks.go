@@ -48,7 +48,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 		}
 		schema, _ := unquoted(x.checked.Table)
 		x.owner = cmp.Or(schema, x.owner)
-		more, err := l.Ask(ctx, k, slices.Concat(x.tableChecks(), x.serverChecks()), x.grant)
+		more, err := l.Ask(ctx, k, i, slices.Concat(x.tableChecks(), x.serverChecks()), x.grant)
 		findings = append(findings, more...)
 		return err
 	})
@@ -178,19 +178,20 @@ func (x *doctor) serverChecks() []sqlload.Check {
 		},
 		limit("processes"), limit("sessions"),
 		{
-			Name:  "server process",
-			Ask:   "SELECT s.server FROM v$session s WHERE TO_CHAR(s.sid) = SYS_CONTEXT('USERENV', 'SID')",
-			Judge: checkProcess,
+			Name:   "server process",
+			Advice: true,
+			Ask:    "SELECT s.server FROM v$session s WHERE TO_CHAR(s.sid) = SYS_CONTEXT('USERENV', 'SID')",
+			Judge:  checkProcess,
 		},
 	}
 	if managed := x.server.Settings[settingCloud] != ""; !managed {
 		if x.method == methodDirect {
 			checks = append(checks, sqlload.Check{
-				Name: "force logging", Ask: "SELECT d.force_logging FROM v$database d", Judge: checkForceLogging,
+				Name: "force logging", Advice: true, Ask: "SELECT d.force_logging FROM v$database d", Judge: checkForceLogging,
 			})
 		}
 		checks = append(checks, sqlload.Check{
-			Name: "redo logs", Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", Judge: x.checkRedo,
+			Name: "redo logs", Advice: true, Ask: "SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", Judge: x.checkRedo,
 		})
 	}
 	return append(checks,

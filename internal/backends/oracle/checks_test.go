@@ -24,7 +24,7 @@ func troubles(findings []loader.Finding) map[string]loader.Finding {
 // examine opens the table and examines the server for a push of 1 GiB.
 func (s *standIn) examine(t *testing.T, target loader.Target, change func(*loader.Intent)) []loader.Finding {
 	t.Helper()
-	i := loader.Intent{Workers: 8, BatchBytes: 4 << 20, TotalBytes: 1 << 30}
+	i := loader.Intent{Workers: 8, BatchBytes: 4 << 20, TotalBytes: 1 << 30, Advice: true}
 	if change != nil {
 		change(&i)
 	}

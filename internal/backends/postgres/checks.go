@@ -29,7 +29,7 @@ func (l *opened) CheckServer(ctx context.Context, i loader.Intent) (findings []l
 	err = l.somewhere(ctx, func(c *pgconn.PgConn, e endpoint) error {
 		d := &checker{opened: l, intent: i, pid: c.PID(), endpoint: e}
 		ask := func(checks []sqlload.Check) error {
-			answers, err := l.Ask(ctx, conn{c}, checks, d.monitor)
+			answers, err := l.Ask(ctx, conn{c}, i, checks, d.monitor)
 			findings = append(findings, answers...)
 			return err
 		}

@@ -20,7 +20,7 @@ func (d *checker) sessionChecks() []sqlload.Check {
 	checks := []sqlload.Check{
 		{Name: "server", Judge: d.checkServer},
 		{Name: "timeouts", Judge: d.checkTimeouts},
-		{Name: "transaction size", Judge: d.checkTransactionSize},
+		{Name: "transaction size", Advice: true, Judge: d.checkTransactionSize},
 	}
 	if d.flavour != redshift { // it shows no sessions of other users
 		checks = append(checks,
@@ -173,7 +173,7 @@ func (d *checker) logChecks() []sqlload.Check {
 	}
 	checks := []sqlload.Check{{Name: "durability", Judge: d.checkPages}, {Name: "durability", Judge: d.checkCommits}}
 	if !d.aurora && !d.statements(d.table.State).unlogged {
-		checks = append(checks, sqlload.Check{Name: "checkpoints", Judge: d.checkCheckpoints})
+		checks = append(checks, sqlload.Check{Name: "checkpoints", Advice: true, Judge: d.checkCheckpoints})
 	}
 	if !d.facts.standby {
 		checks = append(checks, sqlload.Check{Name: "replication", Ask: selectReplication, Judge: d.checkReplication})

@@ -68,14 +68,16 @@ func (d *checker) tableChecks() []sqlload.Check {
 	kept := d.intent.Create != loader.CreateRecreate
 	checks := []sqlload.Check{{Name: "privileges", Ask: about(selectTable), Judge: d.checkPrivileges}}
 	if kept {
-		checks = append(checks, sqlload.Check{Name: "indexes, triggers", Ask: about(selectTable), Judge: d.checkRowCost})
+		checks = append(checks, sqlload.Check{
+			Name: "indexes, triggers", Advice: true, Ask: about(selectTable), Judge: d.checkRowCost,
+		})
 	}
 	switch {
 	case d.flavour != yugabyteDB:
 		checks = append(checks, sqlload.Check{Name: "table lock", Ask: about(selectLock), Judge: d.checkLock})
 	case kept:
 		checks = append(checks, sqlload.Check{
-			Name: "tablets", Judge: d.checkTablets,
+			Name: "tablets", Advice: true, Judge: d.checkTablets,
 			Ask: about("SELECT num_tablets, num_hash_key_columns FROM yb_table_properties($1)"),
 		})
 	}

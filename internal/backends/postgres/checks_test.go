@@ -27,7 +27,7 @@ func intent(t testing.TB) loader.Intent {
 			Run: "run-1", Schema: documents(t, batch.PGBinary, dataset.Bytes).schema(),
 			Contract: contract("copy", batch.PGBinary), Create: loader.CreateIfMissing,
 		},
-		Workers: 4, BatchBytes: 16 << 20, TotalBytes: 1 << 30,
+		Workers: 4, BatchBytes: 16 << 20, TotalBytes: 1 << 30, Advice: true,
 	}
 }
 
