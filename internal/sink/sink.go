@@ -1,10 +1,10 @@
 // Package sink holds what the sinks share: servers that speak the loading side of a database's protocol, count what
 // arrives and keep nothing. With one in place of a database, a run measures the client and the way there alone.
 //
-// A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it reads into one
-// big buffer, counts rows in place, and with NoCount it has the kernel drop the data unread. Whatever a client sends,
-// a sink answers with an error or closes the connection; what it remembers of a connection is bounded: some 20 KiB of
-// one that is idle, 256 KiB more of one that is loading, and a few MiB of one that prepares statements.
+// A sink often runs beside the client on the same cores, so it spends as little as it can on a byte: it counts rows where
+// they lie in one big buffer, and with NoCount the kernel drops the data unread. Whatever a client sends, a sink answers
+// with an error or closes the connection. An idle connection takes a few KiB, one that loads 256 KiB more, and a statement
+// its own length, which is at most 256 MiB.
 package sink
 
 import (

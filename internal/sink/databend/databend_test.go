@@ -268,6 +268,16 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// A form that says its length is read to its end, so that a second part would pass for rows of the first.
+func TestSecondPart(t *testing.T) {
+	s := listen(t, sink.Options{})
+	part := "--b\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n1\n\r\n"
+	body := part + part + "--b--\r\n"
+	head := "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
+	require.Contains(t, say(t, s, fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body)), "has one part")
+	require.Zero(t, s.Stats().Rows)
+}
+
 // Where nothing is counted a form has to end where its length says.
 func TestDroppedForms(t *testing.T) {
 	s := listen(t, sink.Options{NoCount: true, RowBytes: 1})
