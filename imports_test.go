@@ -81,6 +81,7 @@ func rules() []rule {
 			"internal/results", "internal/report", "internal/runlog", "experiments"}},
 		{from: "internal/demo"},
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
+		{from: "internal/standin", may: with("internal/dataset", "internal/sink", "internal/standin")},
 		{from: "internal/faultproxy"},
 		{from: "internal/fake", may: with("internal/fake")},
 		{from: "internal/fake/sqlread"},

@@ -1,0 +1,303 @@
+package standin
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Format is how rows look in the body of a load.
+type Format struct {
+	Kind Kind
+	// Of CSV: what ends a field and a row, and what may enclose a field, doubled in it; 0 is nothing. A field \N outside of
+	// quotes is NULL.
+	Comma, Newline string
+	Quote          byte
+	// Hex is for servers that read binary values in hexadecimal.
+	Hex bool
+}
+
+// Kind is a format's family.
+type Kind int
+
+// The kinds.
+const (
+	CSV     Kind = iota + 1
+	NDJSON       // one object a line, by column names
+	Parquet      // flat, by column names
+	Values       // (12,'a'),(13,_binary'b'), with the escapes of MySQL
+)
+
+// Decode reads the rows of a body. columns are the names of the fields in CSV and Values, without quotes; none are all of the
+// table's. An error names the row, from 1.
+func (t *Table) Decode(f Format, columns []string, data []byte) ([]Row, error) {
+	if len(columns) == 0 {
+		columns = t.Schema.Names()
+	}
+	var (
+		records [][]any // in the order of the columns: string, int64 or nil
+		err     error
+	)
+	switch f.Kind {
+	case CSV:
+		records, err = readCSV(f, data)
+	case NDJSON:
+		records, err = readNDJSON(columns, data)
+	case Parquet:
+		records, err = readParquet(columns, data)
+	case Values:
+		records, err = readValues(data)
+	default:
+		err = fmt.Errorf("format %d", f.Kind)
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Row, len(records))
+	for i, record := range records {
+		if all[i], err = t.row(f, columns, record); err != nil {
+			return nil, fmt.Errorf("row %d: %w", i+1, err)
+		}
+	}
+	return all, nil
+}
+
+func (t *Table) row(f Format, columns []string, record []any) (Row, error) {
+	if len(record) != len(columns) {
+		return Row{}, fmt.Errorf("%d fields for %d columns", len(record), len(columns))
+	}
+	values := make([]any, len(t.Schema.Columns))
+	for i, name := range columns {
+		at := slices.IndexFunc(t.Schema.Columns, func(c rows.Column) bool { return strings.EqualFold(c.Name, name) })
+		if at < 0 || values[at] != nil {
+			return Row{}, fmt.Errorf("column %s is none of the table's, or named twice", name)
+		}
+		var err error
+		switch v := record[i].(type) {
+		case string:
+			values[at], err = f.parse(t.Schema.Columns[at], v)
+		default:
+			values[at] = v
+		}
+		if err != nil {
+			return Row{}, err
+		}
+	}
+	for i, c := range t.Schema.Columns {
+		if values[i] == nil && !t.Columns[i].Nullable {
+			return Row{}, fmt.Errorf("column %s must not be NULL", c.Name)
+		}
+	}
+	return t.Row(values)
+}
+
+func (f Format) parse(c rows.Column, text string) (any, error) {
+	if c.Type == rows.Text && !utf8.ValidString(text) {
+		return nil, fmt.Errorf("column %s: %.40q is not UTF-8", c.Name, text)
+	}
+	if c.Type == rows.Bytes && f.Hex {
+		raw, err := hex.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("column %s: %w", c.Name, err)
+		}
+		text = string(raw)
+	}
+	return Parse(c, text)
+}
+
+func readCSV(f Format, data []byte) (records [][]any, err error) {
+	var record []any
+	for len(data) > 0 {
+		var field any
+		if f.Quote != 0 && data[0] == f.Quote {
+			field, data, err = unquote(data[1:], f.Quote)
+		} else {
+			end := len(data)
+			for _, stop := range []string{f.Comma, f.Newline} {
+				if i := bytes.Index(data[:end], []byte(stop)); i >= 0 {
+					end = i
+				}
+			}
+			if field = string(data[:end]); field == `\N` {
+				field = nil
+			}
+			data = data[end:]
+		}
+		record = append(record, field)
+		rest, more := bytes.CutPrefix(data, []byte(f.Comma))
+		if !more {
+			records, record = append(records, record), nil
+			if rest, more = bytes.CutPrefix(data, []byte(f.Newline)); !more && len(data) > 0 {
+				err = errors.New("more behind the quotes of a field")
+			}
+		} else if len(rest) == 0 {
+			record = append(record, "")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("row %d: %w", len(records), err)
+		}
+		data = rest
+	}
+	if record != nil {
+		records = append(records, record)
+	}
+	return records, nil
+}
+
+// unquote reads up to the quote that closes a field. Two of them are one.
+func unquote(data []byte, quote byte) (string, []byte, error) {
+	var text []byte
+	for {
+		end := bytes.IndexByte(data, quote)
+		if end < 0 {
+			return "", nil, errors.New("a quote is not closed")
+		}
+		text, data = append(text, data[:end]...), data[end+1:]
+		if len(data) == 0 || data[0] != quote {
+			return string(text), data, nil
+		}
+		text, data = append(text, quote), data[1:]
+	}
+}
+
+func readNDJSON(columns []string, data []byte) (records [][]any, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber() // what is beyond 2^53 stays what it is
+	for {
+		var object map[string]any
+		if err := d.Decode(&object); errors.Is(err, io.EOF) {
+			return records, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("row %d: %w", len(records)+1, err)
+		}
+		record := make([]any, len(columns))
+		for i, name := range columns {
+			switch v := object[name].(type) {
+			case nil, string:
+				record[i] = v
+			case json.Number:
+				record[i] = v.String()
+			default:
+				text, err := json.Marshal(v) // of a column of JSON
+				if err != nil {
+					return nil, err
+				}
+				record[i] = string(text)
+			}
+		}
+		records = append(records, record)
+	}
+}
+
+func readParquet(columns []string, data []byte) (records [][]any, err error) {
+	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	to := make([]int, len(file.Schema().Columns()))
+	for i, path := range file.Schema().Columns() {
+		to[i] = slices.IndexFunc(columns, func(name string) bool { return strings.EqualFold(name, path[0]) })
+		if to[i] < 0 || len(path) != 1 {
+			return nil, fmt.Errorf("column %s of the file is none of the table's", strings.Join(path, "."))
+		}
+	}
+	reader := parquet.NewReader(file)
+	defer func() { _ = reader.Close() }()
+	buffer := make([]parquet.Row, 64)
+	for {
+		n, err := reader.ReadRows(buffer)
+		for _, row := range buffer[:n] {
+			record := make([]any, len(columns))
+			for _, v := range row {
+				if record[to[v.Column()]], err = parquetValue(v); err != nil {
+					return nil, err
+				}
+			}
+			records = append(records, record)
+		}
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// parquetValue returns days, microseconds and decimals as the integers that the file has: terapush writes no other units.
+func parquetValue(v parquet.Value) (any, error) {
+	switch v.Kind() {
+	case parquet.Int32:
+		return int64(v.Int32()), nil
+	case parquet.Int64:
+		return v.Int64(), nil
+	case parquet.ByteArray, parquet.FixedLenByteArray:
+		return string(v.ByteArray()), nil
+	default:
+		if v.IsNull() {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("a Parquet value of kind %v", v.Kind())
+	}
+}
+
+var escapes = strings.NewReplacer(`\0`, "\x00", `\n`, "\n", `\r`, "\r", `\t`, "\t", `\Z`, "\x1a", `\\`, `\`, `\'`, `'`, `\"`, `"`, `''`, `'`)
+
+// readValues reads what stands behind VALUES.
+func readValues(data []byte) (records [][]any, err error) {
+	var record []any
+	for len(data) > 0 {
+		c := data[0]
+		data = data[1:]
+		switch {
+		case c == '(':
+			record = []any{}
+		case c == ')':
+			records, record = append(records, record), nil
+		case c == ',' || c == ' ' || c == '\n':
+		case record == nil:
+			return nil, fmt.Errorf("%q between two rows", c)
+		case c == '\'':
+			end := 0
+			for ; end < len(data) && (data[end] != '\'' || end+1 < len(data) && data[end+1] == '\''); end++ {
+				if data[end] == '\\' || data[end] == '\'' {
+					end++
+				}
+			}
+			if end >= len(data) {
+				return nil, errors.New("a string is not closed")
+			}
+			record = append(record, escapes.Replace(string(data[:end])))
+			data = data[end+1:]
+		default:
+			end := bytes.IndexAny(data, ",)'")
+			if end < 0 {
+				return nil, errors.New("a row is not closed")
+			}
+			word := string(c) + string(data[:end])
+			data = data[end:]
+			if word == "_binary" {
+				continue
+			}
+			if word == "NULL" {
+				record = append(record, nil)
+				continue
+			}
+			record = append(record, word)
+		}
+	}
+	if record != nil {
+		return nil, errors.New("a row is not closed")
+	}
+	return records, nil
+}

@@ -1,0 +1,198 @@
+package standin
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// The shapes of the statements that verification sends, in every dialect.
+const literal = `(?:TIMESTAMP )?'[^']*'|-?\d+`
+
+var (
+	bucketsShape = regexp.MustCompile(`(?s)^SELECT .*COUNT\(\*\).* FROM \(SELECT (.* AS bucket, .* AS o(?:, .*)?) FROM (\S+) WHERE (.*)\) t GROUP BY bucket$`)
+	bucketShape  = regexp.MustCompile(`- (\d+)\)\D+(\d+)\D* AS bucket, `)
+	selectShape  = regexp.MustCompile(`(?s)^SELECT (.+) FROM (\S+) WHERE (.*)$`)
+	deleteShape  = regexp.MustCompile(`(?s)^DELETE FROM (\S+) WHERE (.*)$`)
+
+	betweenShape = regexp.MustCompile(`BETWEEN (` + literal + `) AND (` + literal + `)$`)
+	equalShape   = regexp.MustCompile(` = (` + literal + `)$`)
+	listShape    = regexp.MustCompile(`(\S+) IN \(((?:` + literal + `|,)+)\)`)
+)
+
+// Find looks a table up by its name as a statement writes it.
+type Find func(name string) (*Table, error)
+
+// Select answers a statement of verification. known reports whether the statement is one. A value of a row is written by
+// show; a NULL is nil.
+func Select(sql string, find Find, show func(c rows.Column, value any) any) (answer [][]any, known bool, err error) {
+	if m := bucketsShape.FindStringSubmatch(sql); m != nil {
+		answer, err = selectBuckets(m[1], m[2], m[3], find)
+		return answer, true, err
+	}
+	m := selectShape.FindStringSubmatch(sql)
+	if m == nil {
+		return nil, false, nil
+	}
+	t, found, err := where(m[2], m[3], find)
+	switch list := m[1]; {
+	case err != nil || t == nil:
+		return nil, err != nil, err
+	case strings.Contains(list, "COUNT(DISTINCT "):
+		return [][]any{{strconv.Itoa(len(count(found)))}}, true, nil
+	case strings.Contains(list, "COUNT(*)") && strings.Contains(list, "MIN("):
+		return [][]any{span(found)}, true, nil
+	case strings.Contains(list, "COUNT(*)"):
+		return [][]any{{strconv.Itoa(len(found))}}, true, nil
+	}
+	for _, r := range found {
+		line := []any{strconv.FormatInt(r.Number, 10)}
+		for i, v := range r.Values {
+			if v != nil {
+				v = show(t.Schema.Columns[i], v)
+			}
+			line = append(line, v)
+		}
+		answer = append(answer, line)
+	}
+	return answer, true, nil
+}
+
+// Delete runs a statement that removes rows by their numbers, and returns how many they were. known is as in Select.
+func Delete(sql string, find Find) (n int64, known bool, err error) {
+	m := deleteShape.FindStringSubmatch(sql)
+	if m == nil {
+		return 0, false, nil
+	}
+	t, found, err := where(m[1], m[2], find)
+	if err != nil || t == nil {
+		return 0, err != nil, err
+	}
+	gone := count(found)
+	t.Rows = slices.DeleteFunc(t.Rows, func(r Row) bool { return gone[r.Number] > 0 })
+	return int64(len(found)), true, nil
+}
+
+// selectBuckets answers in the order of sqlload's SelectBuckets: number, rows, smallest and largest offset, the sums of the
+// offsets and of their squares, lengths.
+func selectBuckets(inner, name, condition string, find Find) (answer [][]any, err error) {
+	t, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	m := bucketShape.FindStringSubmatch(inner)
+	r, known := t.within(condition)
+	if m == nil || !known || m[1] != strconv.FormatInt(r.First, 10) {
+		return nil, fmt.Errorf("buckets of a shape that is not known: %s … WHERE %s", inner, condition)
+	}
+	size, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range t.Buckets(loader.Grouping{KeyRange: r, Size: size, Lengths: strings.Contains(inner, " AS l")}) {
+		line := []any{
+			strconv.FormatInt(b.Number, 10), strconv.FormatInt(b.Rows, 10), strconv.FormatInt(b.Min, 10),
+			strconv.FormatInt(b.Max, 10), b.Sum.String(), b.Squares.String(),
+		}
+		for _, n := range b.Lengths {
+			line = append(line, strconv.FormatInt(n, 10))
+		}
+		answer = append(answer, line)
+	}
+	return answer, nil
+}
+
+// span is the number of rows, with the smallest and the largest of their numbers: NULL where there are none.
+func span(found []Row) []any {
+	if len(found) == 0 {
+		return []any{"0", nil, nil}
+	}
+	least, most := found[0].Number, found[0].Number
+	for _, r := range found {
+		least, most = min(least, r.Number), max(most, r.Number)
+	}
+	return []any{strconv.Itoa(len(found)), strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)}
+}
+
+// where returns the rows of a table of which a condition on their numbers is true; no table where the condition is another
+// one, which is no error here.
+func where(name, condition string, find Find) (*Table, []Row, error) {
+	isRange, isOne, isList := betweenShape.MatchString(condition), equalShape.MatchString(condition), listShape.MatchString(condition)
+	if !isRange && !isOne && !isList {
+		return nil, nil, nil
+	}
+	t, err := find(name)
+	if err != nil || len(t.Schema.Columns) == 0 {
+		return nil, nil, err
+	}
+	if r, known := t.within(condition); known {
+		return t, t.only(func(n int64) bool { return r.First <= n && n <= r.Last }), nil
+	}
+	numbers, known := t.numbers(condition)
+	if !known {
+		return nil, nil, nil
+	}
+	return t, t.only(func(n int64) bool { return numbers[n] }), nil
+}
+
+// within reads the range of row numbers at the end of a condition. A range of the first of several key columns, for its
+// index, stands before it.
+func (t *Table) within(condition string) (r loader.KeyRange, known bool) {
+	m := betweenShape.FindStringSubmatch(condition)
+	if m == nil {
+		return r, false
+	}
+	var first, last bool
+	r.First, first = t.number(m[1])
+	r.Last, last = t.number(m[2])
+	return r, first && last
+}
+
+// numbers reads the row numbers that a condition names: one, or lists of them.
+func (t *Table) numbers(condition string) (numbers map[int64]bool, known bool) {
+	numbers = make(map[int64]bool)
+	if m := equalShape.FindStringSubmatch(condition); m != nil {
+		n, known := t.number(m[1])
+		numbers[n] = true
+		return numbers, known
+	}
+	for _, m := range listShape.FindAllStringSubmatch(condition, -1) {
+		if column := strings.Trim(m[1], "(\"`"); len(t.Schema.Number) > 1 && strings.EqualFold(column, t.Schema.Key().Name) {
+			continue // the first of several key columns, for its index
+		}
+		for text := range strings.SplitSeq(m[2], ",") {
+			n, known := t.number(text)
+			if !known {
+				return nil, false
+			}
+			numbers[n] = true
+		}
+	}
+	return numbers, len(numbers) > 0
+}
+
+// number reads a row number: as such, as the digits of a text key, or as the time of a timestamp key.
+func (t *Table) number(text string) (n int64, known bool) {
+	text = strings.Trim(strings.TrimPrefix(text, "TIMESTAMP "), "'")
+	if t.Schema.TimeKey() {
+		at, err := time.Parse(timestampLayout, text)
+		return at.UnixMicro() - t.Schema.Number[0].Minus, err == nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+func (t *Table) only(wanted func(number int64) bool) (found []Row) {
+	for _, r := range t.Rows {
+		if wanted(r.Number) {
+			found = append(found, r)
+		}
+	}
+	return found
+}

@@ -1,0 +1,144 @@
+// Package standin is what the stand-ins for Databend, Doris and Oracle share: tables that keep rows by their numbers, and
+// the statements that verification asks of them, known by their shapes. No SQL is evaluated here. That the arithmetic in
+// those statements is right is shown where a real server can judge it.
+package standin
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Table is a table and its rows. A server's lock guards it.
+type Table struct {
+	Name    string // as statements write it, without quotes
+	Comment string
+	Columns []Column
+	// Schema gives a row its number. It has no columns where the table is none of a known dataset: such a table takes no rows.
+	Schema rows.Schema
+	Rows   []Row // in the order of their arrival
+}
+
+// Column is a column as CREATE TABLE names it.
+type Column struct {
+	Name, Type string // without quotes; the type in upper case, with its length
+	Nullable   bool
+	Default    bool
+}
+
+// Row is a row with its number. Values are as loader.Fetcher returns them, in the schema's order; nil is NULL.
+type Row struct {
+	Number int64
+	Values []any
+}
+
+// NewTable makes an empty table, with the schema of the dataset whose columns it has. more are schemas of a test's own.
+func NewTable(name string, columns []Column, more ...rows.Schema) *Table {
+	t := &Table{Name: name, Columns: columns}
+	for _, s := range slices.Concat(more, datasets()) {
+		if slices.EqualFunc(columns, s.Columns, func(c Column, of rows.Column) bool { return strings.EqualFold(c.Name, of.Name) }) {
+			t.Schema = s
+			t.Schema.Columns = slices.Clone(s.Columns)
+			break
+		}
+	}
+	for i, c := range t.Schema.Columns { // documents have either
+		if kind := columns[i].Type; c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
+			t.Schema.Columns[i].Type = rows.Text
+		}
+	}
+	return t
+}
+
+func datasets() (all []rows.Schema) {
+	for _, name := range dataset.Names() {
+		if d, err := dataset.New(name, dataset.Options{}); err == nil {
+			all = append(all, d.Schema())
+		}
+	}
+	return all
+}
+
+// Row makes a row of values in the schema's order. It fails where they have no number.
+func (t *Table) Row(values []any) (Row, error) {
+	if len(values) != len(t.Schema.Columns) || len(values) == 0 {
+		return Row{}, fmt.Errorf("a row of %d values for the %d columns of a dataset's table", len(values), len(t.Schema.Columns))
+	}
+	r := Row{Values: values}
+	for _, term := range t.Schema.Number {
+		n, is := values[term.Column].(int64)
+		if text, variable := values[term.Column].([]byte); variable {
+			parsed, ok := new(big.Int).SetString(string(text), 10)
+			if is = ok && parsed.IsInt64(); is {
+				n = parsed.Int64()
+			}
+		}
+		if !is {
+			return Row{}, fmt.Errorf("column %s of the row's number is %v", t.Schema.Columns[term.Column].Name, values[term.Column])
+		}
+		r.Number += (n - term.Minus) * term.Times
+	}
+	return r, nil
+}
+
+// Counts tells how often every row number is there: proof that each row arrived exactly once.
+func (t *Table) Counts() map[int64]int { return count(t.Rows) }
+
+func count(found []Row) map[int64]int {
+	counts := make(map[int64]int)
+	for _, r := range found {
+		counts[r.Number]++
+	}
+	return counts
+}
+
+// Buckets groups the rows of a range as loader.Counter does, in the order of their numbers.
+func (t *Table) Buckets(g loader.Grouping) []loader.Bucket {
+	found := make(map[int64]*loader.Bucket)
+	for _, r := range t.Rows {
+		if r.Number < g.First || g.Last < r.Number {
+			continue
+		}
+		number, offset := (r.Number-g.First)/g.Size, (r.Number-g.First)%g.Size
+		b := found[number]
+		if b == nil {
+			b = &loader.Bucket{Number: number, Min: offset, Max: offset, Sum: new(big.Int), Squares: new(big.Int)}
+			found[number] = b
+		}
+		o := big.NewInt(offset)
+		b.Rows++
+		b.Min, b.Max = min(b.Min, offset), max(b.Max, offset)
+		b.Sum.Add(b.Sum, o)
+		b.Squares.Add(b.Squares, o.Mul(o, o))
+		if g.Lengths {
+			t.addLengths(b, r)
+		}
+	}
+	var all []loader.Bucket
+	for _, b := range found {
+		all = append(all, *b)
+	}
+	slices.SortFunc(all, func(a, b loader.Bucket) int { return cmp.Compare(a.Number, b.Number) })
+	return all
+}
+
+func (t *Table) addLengths(b *loader.Bucket, r Row) {
+	at := 0
+	for i, c := range t.Schema.Columns {
+		if !c.Type.Variable() {
+			continue
+		}
+		if at == len(b.Lengths) {
+			b.Lengths = append(b.Lengths, 0)
+		}
+		value, _ := r.Values[i].([]byte)
+		b.Lengths[at] += int64(len(value))
+		at++
+	}
+}
