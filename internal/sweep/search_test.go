@@ -93,13 +93,6 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 	require.GreaterOrEqual(t, found, seeds*95/100)
 }
 
-func TestAFlatServerNeedsTheLeast(t *testing.T) {
-	s := search(func(Setting) (float64, error) { return 5, nil })
-	_, smallest, err := s.run(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, s.Least, smallest.Setting)
-}
-
 func TestRefusedConnectionsEndADoubling(t *testing.T) {
 	s := search(func(at Setting) (float64, error) {
 		if at.Workers > 100 {
