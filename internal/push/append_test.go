@@ -28,6 +28,7 @@ func TestAppendAndResume(t *testing.T) {
 // A run that appends and does not begin leaves no keys reserved: it has no record to forget it by, and all that append
 // later would come behind its range.
 func TestAppendThatDoesNotBegin(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		fail func(ctx context.Context, p *fixture) error
 		says string
@@ -99,6 +100,7 @@ type bare struct {
 
 // Where keys cannot be reserved the user says from where on, and no rows may be there.
 func TestAppendFromAChosenKey(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
 	p.wrap = func(h hooked) loader.Loader { return bare{h, h, h} }
 	p.succeeds(small)

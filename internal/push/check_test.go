@@ -224,6 +224,7 @@ func TestCheckServerThatFails(t *testing.T) {
 
 // What the preflight refuses of a table that is there, the doctor does, in the same words; it makes nothing and sends no row.
 func TestCheckServerLooksAtRows(t *testing.T) {
+	t.Parallel()
 	const held = "prepare: table memory holds rows"
 	const fix = "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
 	p := newFixture(t)

@@ -42,7 +42,7 @@ func TestManyPushesLeaveNothingBehind(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
 			once(t) // what is made once for all
 			mapped := mappedByUs(t)
-			for range 10 {
+			for range 5 {
 				once(t)
 			}
 			for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {

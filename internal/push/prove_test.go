@@ -16,6 +16,7 @@ import (
 )
 
 func TestVerifyCommand(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
 	run := p.succeeds(small + " --verify none").Run.ID
 	require.Equal(t, 20, p.claims(run), "nothing is proven, so the claims stay")
@@ -45,6 +46,7 @@ func TestVerifyCommand(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		p    *fixture
 		args string

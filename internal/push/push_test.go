@@ -25,6 +25,7 @@ func formats() []batch.Format { return []batch.Format{batch.PGBinary} }
 
 func TestPush(t *testing.T) {
 	p := newFixture(t)
+	p.memory.Caps = &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
 	j := p.job(small + " --unlogged")
 	watched, ended := push.Watched{}, false
 	j.Watch = func(w push.Watched) (func(), error) {
@@ -52,12 +53,13 @@ func TestPush(t *testing.T) {
 	require.Equal(t, map[string]string{"unlogged": "true"}, r.Plan.Options)
 	require.Equal(t, "exactly-once", r.Plan.Delivery)
 	require.EqualValues(t, 200, r.Plan.DistinctRows)
-	require.Equal(t, 4, r.Plan.Workers)
+	require.Equal(t, 3, r.Plan.Workers)
+	require.Len(t, r.Warnings, 1)
+	require.Contains(t, r.Warnings[0], "4 workers are lowered to 3")
 	require.True(t, r.Verify.OK)
 	require.Equal(t, "count", r.Verify.Mode)
 	require.EqualValues(t, 195, r.Verify.FoundRows)
 	require.NotZero(t, r.Stored.Bytes)
-	require.Empty(t, r.Warnings)
 
 	require.Equal(t, runlog.Verified, p.record().Stage)
 	require.Zero(t, p.claims(p.run()), "claims were the proof until the table was one")
@@ -208,6 +210,7 @@ func TestAtLeastOnceWithALostAnswer(t *testing.T) {
 
 // Batches that the server acknowledged and lost are sent again, whenever it lost them.
 func TestServerLosesWhatItAcknowledged(t *testing.T) {
+	t.Parallel()
 	lost := func(n string) string {
 		return "the server lost " + n + " batches that it had acknowledged; the lost rows are sent again"
 	}
@@ -280,15 +283,6 @@ func TestDuration(t *testing.T) {
 		require.Zero(t, p.succeeds("--resume "+p.run()).Plan.Rows)
 		p.exact(0, 400)
 	})
-}
-
-func TestNoMoreWorkersThanTheServerRuns(t *testing.T) {
-	p := newFixture(t)
-	p.memory.Caps = &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, DefaultBatchBytes: 1 << 20, MaxInFlight: 3}
-	r := p.succeeds(small)
-	require.Equal(t, 3, r.Plan.Workers)
-	require.Len(t, r.Warnings, 1)
-	require.Contains(t, r.Warnings[0], "4 workers are lowered to 3")
 }
 
 // finishing is a back-end that shows rows later than it acknowledges them.

@@ -48,27 +48,21 @@ func TestReportOfTheLoad(t *testing.T) {
 		p.then("claimed", func() { time.Sleep(time.Minute) })
 		r := p.succeeds(small)
 		require.Equal(t, map[string]int64{"throttled": 1}, r.Result.Errors)
-		require.Zero(t, r.Plan.MaxRate)
 		require.Equal(t, report.Closed, r.Latency.Loop)
 		require.Zero(t, r.Latency.VisibleSeconds, "an ack says it")
 		require.InDelta(t, 1, r.Latency.BatchSeconds.Max, 1e-9)
 		require.InDelta(t, 60, r.Phases.Finish, 1e-6, "looking for lost claims is no time of workers, who have ended")
 
-		require.Len(t, r.WorkerSeconds, len(event.States()))
-		var all, shares, seconds float64
-		for _, s := range r.WorkerSeconds {
-			all += s
+		var workers, limits float64
+		for _, seconds := range r.WorkerSeconds {
+			workers += seconds
 		}
-		for _, l := range event.Limits() {
-			require.GreaterOrEqual(t, r.BoundBy.Shares[string(l)], 0.0)
-			shares += r.BoundBy.Shares[string(l)]
-			seconds += r.BoundBy.Seconds[string(l)]
+		for _, seconds := range r.BoundBy.Seconds {
+			limits += seconds
 		}
-		require.InDelta(t, 1, shares, 1e-9)
-		require.InEpsilon(t, all, seconds, 1e-6)
-		require.InDelta(t, 4*r.Phases.Load, all, 1e-6)
+		require.InDelta(t, 4*r.Phases.Load, workers, 1e-6)
+		require.InDelta(t, workers, limits, 1e-6)
 		require.InDelta(t, 21, r.WorkerSeconds["send"]+r.WorkerSeconds["wait_ack"], 1e-6)
-		require.Positive(t, r.WorkerSeconds["backoff"])
 
 		require.EqualValues(t, 1, r.Timeline.Interval)
 		moments := r.Timeline.Moments
@@ -82,17 +76,12 @@ func TestReportOfTheLoad(t *testing.T) {
 	})
 }
 
-func TestOpenLoop(t *testing.T) {
+func TestMaxRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newFixture(t)
-		p.memory.Script = onceThrottled
-		r := p.succeeds(small + " --max-rate 100B/s")
+		r := newFixture(t).succeeds(small + " --max-rate 100B/s")
 		require.EqualValues(t, 100, r.Plan.MaxRate)
 		require.Equal(t, report.Open, r.Latency.Loop)
-		whole := float64(r.Plan.BatchBytes) / 100 // seconds a batch
-		require.InDelta(t, 19*whole+1, r.Phases.Load, 2*whole, "the last batch begins when the others have had their time")
-		require.Greater(t, r.Latency.BatchSeconds.Max, 2.0, "of the batch that was sent twice")
-		require.Greater(t, r.WorkerSeconds["wait_rate"], r.Phases.Load)
+		require.Greater(t, r.Phases.Load, float64(18*r.Plan.BatchBytes)/100, "the last batch begins when the others have had their time")
 	})
 }
 
@@ -225,6 +214,7 @@ func TestServerCost(t *testing.T) {
 
 // A command to go on is printed for runs that can go on, and for no others.
 func TestResumable(t *testing.T) {
+	t.Parallel()
 	down := errors.New("the server is down")
 	failOn := func(op string) func(*fixture) { return func(p *fixture) { p.failOn(op, down) } }
 	inUse := func(p *fixture) {

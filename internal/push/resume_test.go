@@ -19,6 +19,7 @@ import (
 
 // The journal has lost everything that the claims still know, and the connections were cut at an answer.
 func TestResumeAfterKill(t *testing.T) {
+	t.Parallel()
 	for _, after := range []int{0, 1, 19} {
 		p := newFixture(t)
 		run := p.kill(small, after)
@@ -126,6 +127,7 @@ func TestClaimOfOtherRows(t *testing.T) {
 }
 
 func TestResumeRefusesWhatWouldChangeTheRows(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
 	run := p.kill(small+" --table t --distinct-bytes 1KiB", 5)
 	before := p.memory.Applied()
@@ -210,6 +212,7 @@ func (l without) Count(ctx context.Context, g loader.Grouping, f func(loader.Buc
 
 // A table that was rewritten has another identity and the same rows. One that was emptied, or made again, has not.
 func TestResumeOnAnotherTable(t *testing.T) {
+	t.Parallel()
 	const nothing = "there are no rows to recognize it by; start a new run"
 	for name, c := range map[string]struct {
 		args    string
@@ -264,6 +267,7 @@ func TestResumeOnAnotherTable(t *testing.T) {
 // Where claims tell what is in, a resume needs no journal. Where they were removed as well, or there never were any,
 // what was sent is not known. Package runlog shows which journals are damaged.
 func TestResumeWithoutItsJournal(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
 	run := p.kill(small, 7)
 	require.NoError(t, os.Remove(p.journalFile()))
@@ -299,6 +303,7 @@ func TestResumeWithoutItsJournal(t *testing.T) {
 }
 
 func TestKilledDurationRun(t *testing.T) {
+	t.Parallel()
 	p := newFixture(t)
 	run := p.kill(timed+"1h", 7)
 	p.fails("--resume "+run+" --duration 2h", push.Usage, "--duration cannot change in a resumed run: it was 1h0m0s, now it is 2h0m0s")
@@ -313,6 +318,7 @@ func TestKilledDurationRun(t *testing.T) {
 
 // A resume neither drops nor empties again: what the first process has loaded is not sent twice, and the table is the same.
 func TestResumeKeepsWhatItsRunHasMade(t *testing.T) {
+	t.Parallel()
 	for _, create := range []string{"recreate", "truncate"} {
 		p := newFixture(t)
 		p.hook = func(_ context.Context, op string, number int64) error {

@@ -31,6 +31,7 @@ func newStaged(t *testing.T, d loader.Dedup) *fixture {
 }
 
 func TestStagedPush(t *testing.T) {
+	t.Parallel()
 	for _, d := range []loader.Dedup{loader.DedupTx, loader.DedupKey, loader.DedupNone} {
 		p := newStaged(t, d)
 		p.memory.Caps.Commits = 2
@@ -60,6 +61,7 @@ func TestStagedPush(t *testing.T) {
 
 // Wherever it dies: nothing that is still in the store is uploaded again, and no group goes in twice.
 func TestStagedResume(t *testing.T) {
+	t.Parallel()
 	for _, d := range []loader.Dedup{loader.DedupTx, loader.DedupKey} {
 		for _, c := range []struct {
 			op string
@@ -221,6 +223,7 @@ const (
 )
 
 func TestObjectsLeftBehind(t *testing.T) {
+	t.Parallel()
 	denied := errors.New("access denied")
 	wait := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, c := range map[string]struct {

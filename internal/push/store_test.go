@@ -114,6 +114,7 @@ func TestObjectStoreIsVerifiedByItsObjects(t *testing.T) {
 // duration has keys wide enough for any length of time: they are not narrower where it ends early, so that the objects
 // of both processes have one length.
 func TestResumeOfAnObjectStore(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{small, timed + "1h"} {
 		p, store := newStore(t)
 		run := p.killOnTheWay(args, 7)
