@@ -273,8 +273,11 @@ func TestRecordThatCannotBeSaved(t *testing.T) {
 func TestDuration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newFixture(t)
-		p.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} }
+		p.memory.Script = oneSecond
+		asked := false
+		p.then("claimed", func() { asked = true })
 		r := p.succeeds(timed + "9500ms --workers 4")
+		require.True(t, asked, "lost batches are looked for: the clock is no interruption")
 		require.EqualValues(t, 400, r.Result.Rows, "four workers, ten batches each: what was begun is finished")
 		require.Zero(t, r.Plan.Rows, "the run's end was a time: two runs of as long have the same plan")
 		p.exact(0, 400)
