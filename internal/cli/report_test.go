@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// recorded is a fixture of package analysis, which makes them.
+// recorded is a fixture of package results, which makes them.
 func recorded(name string) string { return filepath.Join("..", "results", "testdata", name) }
 
 func TestReportFormats(t *testing.T) {
@@ -110,7 +110,6 @@ func TestReportMistakes(t *testing.T) {
 		{[]string{"compare", file}, "compare takes two files: 1 argument given"},
 		{[]string{"compare", file, file, "--fail-if-slower", "5"}, `"5" is not a share: write it as 5%`},
 		{[]string{"compare", file, file, "--fail-if-slower", "0%"}, "more than 0% and less than 100%"},
-		{[]string{"compare", file, file, "--fail-if-slower", "NaN%"}, "is not a share"},
 		{[]string{"compare", file, "/does/not/exist"}, "/does/not/exist"},
 		{[]string{"compare", file, recorded("two-parts.jsonl"), "--fail-if-slower", "5%"}, "no measured cell in common"},
 	} {
@@ -131,7 +130,6 @@ func TestCompareEndsWith6BeyondTheThreshold(t *testing.T) {
 		{[]string{before, after}, 0, "-12.0 %  0.008  slower"},
 		{[]string{before, after, "--fail-if-slower", "5%"}, 6, "slower by more than 5 %: copy-workers: set.synchronous_commit on, workers 8, -12.0 %"},
 		{[]string{before, after, "--fail-if-slower=12.5%"}, 0, "no cell is slower by more than 12.5 %"},
-		{[]string{after, before, "--fail-if-slower", "5%"}, 0, "faster"},
 		{[]string{before, before, "--fail-if-slower", "0.1%"}, 0, "no input differs"},
 		{[]string{before, after, "--fail-if-slower", "5%", "--json"}, 6, `"schema": "terapush.compare/v1"`},
 		{[]string{recorded("run-8.json"), recorded("run-4.json"), "--fail-if-slower", "5%"}, 6, "too few repeats to tell noise"},
@@ -148,9 +146,6 @@ func TestRedactedCommands(t *testing.T) {
 	s := newShell(t)
 	for _, args := range [][]string{
 		{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl"), "--format", "text"},
-		{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl"), "--format", "html"},
-		{"report", recorded("workers.jsonl"), recorded("four-methods.jsonl"), "--format", "bench"},
-		{"compare", recorded("workers.jsonl"), recorded("run-4.json")},
 		{"compare", recorded("workers.jsonl"), recorded("run-4.json"), "--json"},
 	} {
 		require.Contains(t, s.run(args...).stdout, "db1.shop.internal", args)

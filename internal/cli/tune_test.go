@@ -28,12 +28,8 @@ func TestTuneMistakes(t *testing.T) {
 		"tune":                                              "tune takes one TARGET: 0 arguments given",
 		"tune discard:// --near 5":                          `"5" is not a share: write it as 5%`,
 		"tune discard:// --trial 0s":                        "--trial and --budget: more than 0s",
-		"tune discard:// --max-workers 9999":                "--max-workers 9999: 1 to 4096",
-		"tune discard:// --workers 3 --batch-rows 4":        "there is nothing left to find",
 		"tune discard:// --trial 1s --rows 4":               "--trial and --rows: both say how much a trial pushes",
 		"tune discard:// --resume x":                        "--resume is for a single push",
-		"tune postgres://u@h/d --method nope":               `method "nope" does not exist`,
-		"tune postgres://u@h/d --stage x":                   "--stage is not an option of method copy",
 		"tune discard:// --rows 5 --record " + newRecord(t): "holds a record already: give a new file",
 	} {
 		r := s.run(strings.Fields(args)...)

@@ -36,7 +36,7 @@ func input() planInput {
 	}
 }
 
-func TestMake(t *testing.T) {
+func TestFix(t *testing.T) {
 	p, warnings, err := makePlan(input())
 	require.NoError(t, err)
 	require.Empty(t, warnings)
@@ -53,104 +53,50 @@ func TestMake(t *testing.T) {
 }
 
 func TestSizes(t *testing.T) {
-	for _, c := range []struct {
-		name                                              string
-		change                                            func(*planInput)
-		distinct, templates, batches, last, memory, first int64
-		workers, buffers                                  int
-		warning                                           string
+	type sizes struct {
+		distinct, batches, last int64 // rows, batches, rows of the last one
+		workers, buffers        int
+	}
+	for name, c := range map[string]struct {
+		change func(*planInput)
+		want   sizes
 	}{
-		{
-			name: "distinct rows are rounded up to whole batches", change: func(in *planInput) { in.DistinctBytes++ },
-			distinct: 1100, templates: 11, batches: 100, last: 100, workers: 4, buffers: 15, memory: 15_000,
-		},
-		{
-			name: "and at least to one", change: func(in *planInput) { in.DistinctBytes = 1 },
-			distinct: 100, templates: 1, batches: 100, last: 100, workers: 4, buffers: 5, memory: 5_000,
-		},
-		{
-			name: "as many as there are rows", change: func(in *planInput) { in.DistinctBytes = math.MaxInt64 },
-			distinct: 10_000, templates: 100, batches: 100, last: 100, workers: 4, buffers: 100, memory: 100_000,
-		},
-		{
-			name: "the last batch is short", change: func(in *planInput) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
-			distinct: 10_000, templates: 100, batches: 100, last: 1, workers: 4, buffers: 100, memory: 100_000,
-		},
-		{
-			name: "all rows distinct: two buffers a worker", change: func(in *planInput) { in.DistinctBytes = 0 },
-			distinct: 0, templates: 0, batches: 100, last: 100, workers: 4, buffers: 8, memory: 8_000,
-		},
-		{
-			name: "one batch", change: func(in *planInput) { in.Rows = 100 },
-			distinct: 100, templates: 1, batches: 1, last: 100, workers: 1, buffers: 1, memory: 1_000,
-		},
-		{
-			name: "one row in a larger batch", change: func(in *planInput) { in.Rows = 1 },
-			distinct: 100, templates: 1, batches: 1, last: 1, workers: 1, buffers: 1, memory: 1_000,
-		},
-		{
-			name: "giant rows, one a batch", change: func(in *planInput) {
-				in.BatchRows, in.RowBytes, in.EncodedRowBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
-			},
-			distinct: 1024, templates: 1024, batches: 10_000, last: 1, workers: 4, buffers: 1028, memory: 10_280,
-		},
-		{
-			name: "less memory than templates", change: func(in *planInput) { in.Resources.Memory = 7_999 },
-			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 7, memory: 7_000,
-		},
-		{
-			name: "less memory than workers", change: func(in *planInput) { in.Resources.Memory = 3_000 },
-			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 3, memory: 3_000,
-			warning: "--memory 2.9 KiB holds 3 batches of 1000 B, so only 3 of 4 workers can have one at a time",
-		},
-		{
-			name: "by duration", change: func(in *planInput) { in.Rows, in.ByDuration = config.MaxDurationRows, true },
-			distinct: 1000, templates: 10, batches: config.MaxDurationRows / 100, last: 100, workers: 4, buffers: 14, memory: 14_000,
-		},
-		{
-			name: "the largest keys", change: func(in *planInput) { in.FirstKey = 1<<62 - 10_000 },
-			distinct: 1000, templates: 10, batches: 100, last: 100, workers: 4, buffers: 14, memory: 14_000, first: 1<<62 - 10_000,
-		},
+		"distinct rows are rounded up to whole batches": {func(in *planInput) { in.DistinctBytes++ }, sizes{1100, 100, 100, 4, 15}},
+		"and at least to one":                           {func(in *planInput) { in.DistinctBytes = 1 }, sizes{100, 100, 100, 4, 5}},
+		"as many as there are rows":                     {func(in *planInput) { in.DistinctBytes = math.MaxInt64 }, sizes{10_000, 100, 100, 4, 100}},
+		"the last batch is short": {func(in *planInput) { in.Rows, in.DistinctBytes = 9_901, math.MaxInt64 },
+			sizes{10_000, 100, 1, 4, 100}},
+		"all rows distinct: two buffers a worker": {func(in *planInput) { in.DistinctBytes = 0 }, sizes{0, 100, 100, 4, 8}},
+		"one batch":                 {func(in *planInput) { in.Rows = 100 }, sizes{100, 1, 100, 1, 1}},
+		"one row in a larger batch": {func(in *planInput) { in.Rows = 1 }, sizes{100, 1, 1, 1, 1}},
+		"giant rows, one a batch": {func(in *planInput) {
+			in.BatchRows, in.RowBytes, in.EncodedRowBytes, in.DistinctBytes = 1, 1<<20+8, 2<<20, 1<<30
+		}, sizes{1024, 10_000, 1, 4, 1028}},
+		"less memory than templates": {func(in *planInput) { in.Resources.Memory = 7_999 }, sizes{1000, 100, 100, 4, 7}},
+		"by duration": {func(in *planInput) { in.Rows, in.ByDuration = config.MaxDurationRows, true },
+			sizes{1000, config.MaxDurationRows / 100, 100, 4, 14}},
+		"the largest keys": {func(in *planInput) { in.FirstKey = 1<<62 - 10_000 }, sizes{1000, 100, 100, 4, 14}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			in := input()
 			c.change(&in)
 			p, warnings, err := makePlan(in)
 			require.NoError(t, err)
-			if c.warning == "" {
-				require.Empty(t, warnings)
-			} else {
-				require.Equal(t, []string{c.warning}, warnings)
-			}
-			require.Equal(t, c.distinct, p.DistinctRows)
-			require.Equal(t, c.templates, p.Templates())
-			require.Equal(t, c.batches, p.Batches())
-			require.Equal(t, c.last, p.BatchSize(p.Batches()-1))
-			require.Equal(t, c.workers, p.Workers)
-			require.Equal(t, c.buffers, p.Buffers)
-			require.Equal(t, c.memory, p.Memory)
-			require.Equal(t, c.first, p.FirstKey)
+			require.Empty(t, warnings)
+			require.Equal(t, c.want, sizes{p.DistinctRows, p.Batches(), p.BatchSize(p.Batches() - 1), p.Workers, p.Buffers})
+			require.Equal(t, int64(p.Buffers)*10*p.BatchRows, p.Memory)
 		})
 	}
 }
 
 // D is fixed by what the rows are, and by nothing that a resume on another machine would bring along.
 func TestDistinctRowsDependOnTheRowsAlone(t *testing.T) {
-	for _, change := range []func(*planInput){
-		func(in *planInput) { in.Resources.Workers = 64 },
-		func(in *planInput) { in.Resources.Memory = 1000 },
-		func(in *planInput) { in.Resources.BufferMemory = func(int64) int64 { return 1 } },
-		func(in *planInput) { in.EncodedRowBytes = 7 },
-		func(in *planInput) { in.Format, in.Method = "csv", "insert" },
-		func(in *planInput) { in.FirstKey = 12345 },
-		func(in *planInput) { in.Seed = 99 },
-	} {
-		in := input()
-		change(&in)
-		p, _, err := makePlan(in)
-		require.NoError(t, err)
-		require.EqualValues(t, 1000, p.DistinctRows)
-	}
+	in := input()
+	in.Resources = config.Resources{Workers: 64, Memory: 1000, BufferMemory: func(int64) int64 { return 1 }}
+	in.EncodedRowBytes, in.Format, in.Method, in.FirstKey, in.Seed = 7, "csv", "insert", 12345, 99
+	p, _, err := makePlan(in)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, p.DistinctRows)
 }
 
 // The record of a run holds all of its plan, and a resume reads it back.
@@ -170,6 +116,7 @@ func TestJSON(t *testing.T) {
 	require.Contains(t, string(text), `"batch_rows":100`, "the contract lies beside the numbers, not below them")
 }
 
+// A resume fits the plan to another machine, and the rows stay what they are.
 func TestFitAgain(t *testing.T) {
 	p, _, err := makePlan(input())
 	require.NoError(t, err)
@@ -236,7 +183,7 @@ func TestRowCount(t *testing.T) {
 	}
 }
 
-// TestKeysOfADataset: runs have the lower half of the numbers that keys carry, probes the upper one.
+// Runs have the lower half of the numbers that keys carry, probes the upper one.
 func TestKeysOfADataset(t *testing.T) {
 	const most = 251_635_075_199_999_999 // a microsecond each, to the year 9999
 	in := input()

@@ -11,7 +11,7 @@ import (
 	"github.com/terapush/terapush/internal/config"
 )
 
-// A cell is the push that the command line would make of the same flags.
+// A case is the push that the command line would make of the same flags.
 func TestFromValuesIsTheCommandLine(t *testing.T) {
 	e := env{"TERAPUSH_SEED": "9", "TERAPUSH_BYTES": "1GiB", "TERAPUSH_PASSWORD": "hunter2"}
 	file := filepath.Join(t.TempDir(), "push.yaml")
@@ -33,7 +33,7 @@ func TestFromValuesIsTheCommandLine(t *testing.T) {
 	require.Equal(t, want, &got)
 }
 
-// What belongs to one push is no cell's, wherever it comes from.
+// What belongs to one push is no case's, wherever it comes from.
 func TestFromValuesLeavesOutWhatIsOfOnePush(t *testing.T) {
 	c, given, err := config.FromValues(map[string][]string{"workers": {"2"}}, drivers(t), env{
 		"TERAPUSH_RESUME": "r", "TERAPUSH_DRY_RUN": "true", "TERAPUSH_JSON": "true", "TERAPUSH_STATE_DIR": "/s",
@@ -56,8 +56,4 @@ func TestFromValuesSaysAllThatIsWrong(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	require.Equal(t, 4, strings.Count(err.Error(), "\n")+1)
-}
-
-func TestExclusive(t *testing.T) {
-	require.Contains(t, config.Exclusive(), []string{"rows", "bytes", "duration"})
 }

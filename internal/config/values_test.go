@@ -14,11 +14,9 @@ func TestSizesAndRates(t *testing.T) {
 	for text, want := range map[string]int64{
 		"64MiB": 64 << 20, "64MB": 64_000_000, "1GiB": 1 << 30, "1024": 1024, "1.5KiB": 1536, "1 GiB": 1 << 30,
 	} {
-		var b, again config.Bytes
+		var b config.Bytes
 		require.NoError(t, b.Set(text))
 		require.EqualValues(t, want, b)
-		require.NoError(t, again.Set(b.String()), "as Given writes it")
-		require.Equal(t, b, again)
 	}
 	for _, text := range []string{"", "x", "1XB", "-1", "9EiB", "1,5GiB", "1e9", "NaN"} {
 		require.ErrorContains(t, new(config.Bytes).Set(text), "is not a size: write it as 64MiB, 64MB or 1GiB", text)
@@ -26,11 +24,9 @@ func TestSizesAndRates(t *testing.T) {
 	for text, want := range map[string]int64{
 		"500MiB/s": 500 << 20, "500MB/s": 500_000_000, "5Gbps": 625_000_000, "8bps": 1, "1.6Gbps": 200_000_000, "100Mbps": 12_500_000,
 	} {
-		var r, again config.Rate
+		var r config.Rate
 		require.NoError(t, r.Set(text), text)
 		require.EqualValues(t, want, r, text)
-		require.NoError(t, again.Set(r.String()), "as Given writes it")
-		require.Equal(t, r, again)
 	}
 	for _, text := range []string{"", "5", "5Gb", "0/s", "7bps", "5Gbps/s", "-5Gbps", "5Gb/s", "1,5GB/s", "5mbps"} {
 		require.ErrorContains(t, new(config.Rate).Set(text), "is not a rate: write it as 500MiB/s or 5Gbps", text)

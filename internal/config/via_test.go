@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	"github.com/terapush/terapush/pkg/batch"
-	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestVia(t *testing.T) {
@@ -64,42 +62,15 @@ func TestSameStore(t *testing.T) {
 	require.False(t, config.SameStore("", ""))
 }
 
-func TestFormatsThatAreNone(t *testing.T) {
-	for args, want := range map[string]string{
-		"--format xml":        `"xml"`,
-		"--commit-batches -1": "--commit-batches -1: at least 1",
-	} {
-		c, _, err := parse(t, args, nil, "")
-		require.NoError(t, err)
-		require.ErrorContains(t, c.Validate(), want)
-	}
-	_, _, err := parse(t, "--commit-batches 0", nil, "")
-	require.ErrorContains(t, err, "--commit-batches 0")
-}
-
-// methods is a driver of one method each way.
-type methods struct{ loader.Driver }
-
-func (methods) Name() string      { return "both" }
-func (methods) Schemes() []string { return []string{"both"} }
-func (methods) Methods() []loader.Method {
-	return []loader.Method{
-		{Name: "direct", Caps: loader.Caps{Formats: []batch.Format{batch.CSV}}},
-		{Name: "staged", Caps: loader.Caps{Formats: []batch.Format{batch.CSV}, Staged: true}},
-	}
-}
-
 func TestViaIsForStagedMethods(t *testing.T) {
-	drivers, err := loader.NewRegistry(methods{})
+	c, _, err := parse(t, "--via s3://b/p --method insert", nil, "")
 	require.NoError(t, err)
-	c, _, err := parse(t, "--via s3://b/p", nil, "")
-	require.NoError(t, err)
-	c.Target, c.Method = "both://h/d", "staged"
-	_, _, target, err := c.LoaderTarget(drivers)
+	c.Target = "base://h/d"
+	_, _, target, err := c.LoaderTarget(drivers(t))
 	require.NoError(t, err)
 	require.Equal(t, "s3://b/p", target.Via.String())
 
-	c.Method = "direct"
-	_, _, _, err = c.LoaderTarget(drivers)
-	require.EqualError(t, err, "method direct stores no objects: --via is for methods that do")
+	c.Method = "copy"
+	_, _, _, err = c.LoaderTarget(drivers(t))
+	require.EqualError(t, err, "method copy stores no objects: --via is for methods that do")
 }

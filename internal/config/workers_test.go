@@ -28,7 +28,7 @@ func TestWorkers(t *testing.T) {
 		{name: "100 Gbps", cores: 32, link: 100 * gbps, database: 64, store: 209},
 		{name: "200 Gbps", cores: 32, link: 200 * gbps, database: 64, store: 256},
 		{name: "more flows than the bound", cores: 4, link: 400 * gbps, database: 80, store: 256},
-		{name: "a link that nobody has yet", cores: 4, link: 3200 * gbps, database: 640, store: 640},
+		{name: "3200 Gbps", cores: 4, link: 3200 * gbps, database: 640, store: 640},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.database, config.DefaultWorkers(c.cores, c.link, loader.Caps{}))
@@ -38,14 +38,19 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-func TestWorkersThatNobodyAskedForFitIntoMemory(t *testing.T) {
+// Workers by default are reduced to the batches that memory holds; those that were asked for are not, with a warning.
+func TestWorkersFitIntoMemory(t *testing.T) {
 	in := input()
 	in.Resources.Workers, in.Resources.Memory = 40, 7_500 // seven buffers
 	p, warnings, err := makePlan(in)
 	require.NoError(t, err)
-	require.Len(t, warnings, 1)
-	require.Contains(t, warnings[0], "only 7 of 40 workers")
+	require.Equal(t, []string{"--memory 7.3 KiB holds 7 batches of 1000 B, so only 7 of 40 workers can have one at a time"}, warnings)
 	require.Equal(t, [2]int{40, 7}, [2]int{p.Workers, p.Buffers})
+
+	in.Resources.Workers = 8
+	_, warnings, err = makePlan(in)
+	require.NoError(t, err)
+	require.Len(t, warnings, 1, "one worker waits")
 
 	in.Resources.Default = true
 	p, warnings, err = makePlan(in)

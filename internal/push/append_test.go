@@ -10,39 +10,57 @@ import (
 
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// A run that appends and does not begin leaves no keys set aside: without a record nobody could forget it, and all who
-// append later would come behind its range.
+func TestAppendAndResume(t *testing.T) {
+	p := newFixture(t)
+	p.succeeds(small)
+	p.fails(small, report.PreflightFailed, "table memory holds rows (choose --append")
+	p.forgetFolder()
+	p.kill(small+" --append", 29)
+	p.fails("--resume "+p.run()+" --first-key 7", push.Usage, "--first-key cannot change in a resumed run: it was 195, now it is 7")
+	require.EqualValues(t, 195, p.succeeds("--resume "+p.run()).Plan.FirstKey)
+	p.exact(0, 390)
+}
+
+// A run that appends and does not begin leaves no keys reserved: it has no record to forget it by, and all that append
+// later would come behind its range.
 func TestAppendThatDoesNotBegin(t *testing.T) {
-	lost := errors.New("the answer is lost")
+	t.Parallel()
 	for name, c := range map[string]struct {
-		op     string
-		meddle func(p *place) error
-		says   string
+		fail func(ctx context.Context, p *fixture) error
+		says string
 	}{
-		"the answer is lost": {op: "reserved", meddle: func(*place) error { return lost }, says: lost.Error()},
-		"no record can be made": {op: "reserved", meddle: func(p *place) error {
+		"the answer is lost": {func(context.Context, *fixture) error { return errors.New("the answer is lost") }, "the answer is lost"},
+		"no record can be made": {func(_ context.Context, p *fixture) error {
 			return errors.Join(os.RemoveAll(p.state), os.WriteFile(p.state, nil, 0o600))
-		}, says: "not a directory"},
+		}, "not a directory"},
+		"stopped": {func(ctx context.Context, p *fixture) error {
+			close(p.drain)
+			<-ctx.Done()
+			return ctx.Err()
+		}, "stopped by a signal"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
+			p := newFixture(t)
 			forgotten := 0
-			p.meddle = func(_ context.Context, op string, _ int64) error {
-				switch op {
-				case "forget":
+			p.hook = func(ctx context.Context, op string, _ int64) error {
+				if op == "forget" {
 					forgotten++
-				case c.op:
-					return c.meddle(p)
+				}
+				if op == "after reserve" {
+					return c.fail(ctx, p)
 				}
 				return nil
 			}
-			p.fails(small+" --append --rows 1000000", report.PreflightFailed, c.says)
+			r, err := p.push(small + " --append --rows 1000000")
+			require.ErrorContains(t, err, c.says)
+			require.Empty(t, r.Run.ID)
 			require.Equal(t, 1, forgotten)
-			require.NoError(t, os.RemoveAll(p.state))
-			p.failOn("", nil)
+			p.forgetFolder()
+			p.hook, p.drain = nil, make(chan struct{})
 			require.Zero(t, p.succeeds(small+" --append").Plan.FirstKey)
 		})
 	}
@@ -50,20 +68,17 @@ func TestAppendThatDoesNotBegin(t *testing.T) {
 
 // A plan that only the first key makes impossible is refused behind the reservation.
 func TestAppendWithKeysTooLong(t *testing.T) {
-	p := newPlace(t)
-	const long = " --dataset documents --payload-kind text --format csv --batch-rows 1000 --memory "
-	r := p.succeeds("--rows 1000 --first-key 1000000000000000 --payload-bytes 16 --batch-rows 1000 --workers 1")
-	require.EqualValues(t, 1_000_000_000_000_000, r.Plan.FirstKey)
-	require.NoError(t, os.RemoveAll(p.state))
-	const rows = "--rows 2000 --payload-bytes 16 --workers 1 --append"
-	p.fails(rows+long+"40000", push.Usage, "more than --memory")
-	require.NoError(t, os.RemoveAll(p.state))
-	require.EqualValues(t, 1_000_000_000_001_000, p.succeeds(rows+long+"10MB").Plan.FirstKey, "the first one holds no keys")
+	p := newFixture(t)
+	p.succeeds("--rows 1000 --first-key 1000000000000000 --payload-bytes 16 --batch-rows 1000 --workers 1")
+	p.forgetFolder()
+	const long = "--rows 2000 --payload-bytes 16 --workers 1 --append --payload-kind text --format csv --batch-rows 1000 --memory "
+	p.fails(long+"40000", push.Usage, "more than --memory")
+	require.EqualValues(t, 1_000_000_000_001_000, p.succeeds(long+"10MB").Plan.FirstKey, "the first one holds no keys")
 }
 
-// What does not fit behind the rows that are there is refused before keys are set aside.
+// What does not fit behind the rows that are there is refused before keys are reserved.
 func TestAppendToAFullTable(t *testing.T) {
-	p := newPlace(t)
+	p := newFixture(t)
 	p.succeeds(small + " --first-key 4611686018427387000")
 	p.failOn("forget", errors.New("it is down"))
 	r := p.fails(small+" --append --rows 1000", report.PreflightFailed, "--append to table memory: the first free key is 4611686018427387195, "+
@@ -72,30 +87,68 @@ func TestAppendToAFullTable(t *testing.T) {
 	require.Len(t, r.Warnings, 1)
 	require.Contains(t, r.Warnings[0], "keys may still be reserved for run ")
 	require.Contains(t, r.Warnings[0], "remove its rows from the claim table (it is down)")
-	p.failOn("", nil)
+	p.hook = nil
 	require.EqualValues(t, 4611686018427387195, p.succeeds(small+" --append --rows 700").Plan.FirstKey)
+}
+
+// bare is a back-end that can be asked, and that reserves no keys.
+type bare struct {
+	loader.Loader
+	loader.Resolver
+	loader.Counter
+}
+
+// Where keys cannot be reserved the user says from where on, and no rows may be there.
+func TestAppendFromAChosenKey(t *testing.T) {
+	t.Parallel()
+	p := newFixture(t)
+	p.wrap = func(h hooked) loader.Loader { return bare{h, h, h} }
+	p.succeeds(small)
+	p.fails(small+" --append", report.PreflightFailed, "memory cannot find the free keys: give --first-key with --append, behind the table's largest key")
+	p.forgetFolder()
+	r := p.succeeds(small + " --append --first-key 195")
+	require.EqualValues(t, 195, r.Plan.FirstKey)
+	require.True(t, r.Verify.OK)
+	require.Empty(t, r.Warnings)
+	p.exact(0, 390)
+	require.EqualValues(t, 195, p.succeeds("--resume "+r.Run.ID).Plan.FirstKey)
+	require.EqualValues(t, 1000, p.succeeds("--append --first-key 1000 "+timed+"10ms").Plan.FirstKey)
+
+	p = newFixture(t) // one that could reserve keys is not asked to
+	p.succeeds(small + " --first-key 194")
+	p.failOn("reserve", errors.New("not asked for"))
+	p.fails(small+" --append --first-key 0", report.PreflightFailed,
+		"1 rows of table memory have keys from 0 to 194, which the run needs: choose a larger --first-key")
+	p.fails(small+" --append --first-key 388", report.PreflightFailed, "1 rows of table memory have keys from 388 to 582")
+	p.succeeds(small + " --append --first-key 389")
+
+	p, _ = newStore(t)
+	r = p.succeeds(small + " --append --first-key 200")
+	require.Equal(t, []string{"it was not checked that the keys from 200 on are free in table memory"}, r.Warnings)
 }
 
 // A run holds its table against others as long as it sends: alone, or with others that add to it. Verifying holds nothing.
 func TestHold(t *testing.T) {
-	p := newPlace(t)
-	held := func(op func()) (holds []loader.Hold) {
-		p.prepared = func(asked loader.Preparation) { holds = append(holds, asked.Hold) }
-		op()
-		return holds
+	p := newFixture(t)
+	held := func(want loader.Hold, do func()) {
+		p.prepared = nil
+		do()
+		require.Len(t, p.prepared, 1)
+		require.Equal(t, want, p.prepared[0].Hold)
 	}
-	require.Equal(t, []loader.Hold{loader.HoldAlone}, held(func() { p.succeeds(small) }))
+	held(loader.HoldAlone, func() { p.succeeds(small) })
 	run := p.run()
-	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() { p.succeeds("--resume " + run) }))
-	require.NoError(t, os.RemoveAll(p.state))
-	require.Equal(t, []loader.Hold{loader.HoldShared}, held(func() { run = p.kill(small+" --append", 25) }))
-	require.Equal(t, []loader.Hold{loader.HoldShared}, held(func() { p.succeeds("--resume " + run) }))
-	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() {
+	held(loader.HoldNone, func() { p.succeeds("--resume " + run) })
+	p.forgetFolder()
+	held(loader.HoldShared, func() { run = p.kill(small+" --append", 25) })
+	held(loader.HoldShared, func() { p.succeeds("--resume " + run) })
+	require.Equal(t, runlog.Verified, p.record().Stage)
+	held(loader.HoldNone, func() {
 		_, err := push.Verify(t.Context(), p.job("--resume "+run))
 		require.NoError(t, err)
-	}))
-	require.Equal(t, []loader.Hold{loader.HoldNone}, held(func() {
+	})
+	held(loader.HoldNone, func() {
 		_, err := push.CheckServer(t.Context(), p.job(small+" --append"))
 		require.NoError(t, err)
-	}))
+	})
 }

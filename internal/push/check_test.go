@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -14,48 +15,77 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// ward is a driver whose servers can be checked.
-type ward struct {
-	loader.Driver
+// Check, a dry run and the preflight refuse the same. None of these has asked a server.
+func TestCheck(t *testing.T) {
+	for args, want := range map[string][]string{
+		small: nil,
+		small + " --set x --rows 5 --bytes 1MB --dataset nothing --verify full": {
+			"--rows, --bytes and --duration exclude each other", `--set "x": write it as name=value`, `dataset "nothing" does not exist`,
+		},
+		small + " --method gone --workers 5000":    {"--workers 5000: 1 to 4096", `method "gone" does not exist`},
+		small + " --set unfit=1 --retries -1":      {"--retries -1: 0 or more", "--set unfit: memory has no such variable"},
+		small + " --memory 1KiB":                   {"more than --memory 1.0 KiB: raise --memory"},
+		small + " --format values":                 {`method keep does not take format "values"`},
+		small + " --commit-batches 4":              {"method keep loads every batch by itself"},
+		small + " --first-key 4611686018427387904": {"keys of documents run from 0 to"},
+		small + " --via s3://bucket/prefix":        {"--via is for methods that do"},
+		"--rows 9223372036854775807":               {"9223372036854775807 rows: a run has from 1 to 1"},
+	} {
+		p := newFixture(t)
+		p.failOn("open", errors.New("it connects"))
+		j := p.job(args)
+		before := j.Config
+		err := push.Check(&j.Config, j.Drivers)
+		require.Equal(t, before, j.Config, "it is the caller's")
+		explained := push.Explain(io.Discard, &j.Config, j.Drivers)
+		if want == nil {
+			require.NoError(t, err)
+			require.NoError(t, explained)
+			continue
+		}
+		require.Error(t, err, args)
+		require.EqualError(t, explained, err.Error())
+		require.Len(t, strings.Split(err.Error(), "\n"), len(want), err.Error())
+		for _, text := range want {
+			require.ErrorContains(t, err, text)
+		}
+	}
+
+	// What a sweep's values give to a configuration need not have gone through flags.
+	p := newFixture(t)
+	j := p.job(small)
+	j.Config.Verify = "sometimes"
+	require.ErrorContains(t, push.Check(&j.Config, j.Drivers), `verify mode "sometimes" does not exist`)
+}
+
+// checking is a loader of a server that can be checked.
+type checking struct {
+	hooked
 	endpoint string
 	findings []loader.Finding
 	err      error
-	asked    []loader.Intent
+	asked    *[]loader.Intent
 }
 
-func (w *ward) Open(ctx context.Context, t loader.Target, d loader.Deps) (loader.Loader, error) {
-	l, err := w.Driver.Open(ctx, t, d)
-	if err != nil {
-		return nil, err
-	}
-	return patient{l.(whole), w}, nil
-}
-
-type patient struct {
-	whole
-	ward *ward
-}
-
-func (p patient) Server() loader.Server {
-	s := p.whole.Server()
-	s.Endpoint = p.ward.endpoint
+func (l checking) Server() loader.Server {
+	s := l.hooked.Server()
+	s.Endpoint = l.endpoint
 	return s
 }
 
-func (p patient) CheckServer(_ context.Context, i loader.Intent) ([]loader.Finding, error) {
-	p.ward.asked = append(p.ward.asked, i)
-	return p.ward.findings, p.ward.err
+func (l checking) CheckServer(_ context.Context, i loader.Intent) ([]loader.Finding, error) {
+	*l.asked = append(*l.asked, i)
+	return l.findings, l.err
 }
 
-// checkedBy is a job on such a server.
-func (p *place) checkedBy(args string, w *ward) push.Job {
-	p.Helper()
-	j := p.job(args)
-	w.Driver = meddler{p.memory.Driver(), p}
-	var err error
-	j.Drivers, err = loader.NewRegistry(w)
-	require.NoError(p, err)
-	return j
+// checks makes the server one that can be checked, and returns what it is asked.
+func (p *fixture) checks(c checking) (asked *[]loader.Intent) {
+	c.asked = new([]loader.Intent)
+	p.wrap = func(h hooked) loader.Loader {
+		c.hooked = h
+		return c
+	}
+	return c.asked
 }
 
 func finding(grade loader.Grade, check string) loader.Finding {
@@ -66,30 +96,35 @@ func finding(grade loader.Grade, check string) loader.Finding {
 	return f
 }
 
-func TestThePreflightChecksTheServer(t *testing.T) {
-	p := newPlace(t)
-	w := &ward{findings: []loader.Finding{
+func TestPreflightChecksTheServer(t *testing.T) {
+	p := newFixture(t)
+	asked := p.checks(checking{findings: []loader.Finding{
 		finding(loader.GradeOK, "a"), finding(loader.GradeWarn, "b"), finding(loader.GradeUnknown, "c"), finding(loader.GradeWarn, "d"),
 		finding(loader.GradeWarn, "e"), finding(loader.GradeWarn, "f"), finding(loader.GradeWarn, "g"),
-	}}
-	r, err := push.Run(t.Context(), p.checkedBy(small, w))
-	require.NoError(t, err)
+	}})
 	require.Equal(t, []string{
 		"b: is warn; fix: SET b", "d: is warn; fix: SET d", "e: is warn; fix: SET e", "2 more about the server: terapush doctor lists them",
-	}, r.Warnings)
-	p.exact(0, 195)
-
-	require.Len(t, w.asked, 1)
-	i := w.asked[0]
+	}, p.succeeds(small).Warnings)
+	require.Len(t, *asked, 1)
+	i := (*asked)[0]
 	require.Equal(t, p.run(), i.Run)
 	require.Equal(t, 4, i.Workers)
 	require.EqualValues(t, 10, i.Contract.BatchRows)
 	require.Positive(t, i.BatchBytes)
 	require.Equal(t, i.BatchBytes/10*195, i.TotalBytes)
 	require.False(t, i.Silent)
+
+	p = newFixture(t)
+	p.checks(checking{err: errors.New("it went away")})
+	require.Equal(t, []string{"the server could not be checked: it went away"}, p.succeeds(small).Warnings)
+
+	p = newFixture(t) // the user wants only the load
+	asked = p.checks(checking{findings: []loader.Finding{finding(loader.GradeFail, "b")}})
+	p.succeeds(small + " --create never --delivery at-least-once --verify none")
+	require.Empty(t, *asked)
 }
 
-func TestWhatWouldStopAPushEndsThePreflight(t *testing.T) {
+func TestChecksThatEndThePreflight(t *testing.T) {
 	const stops = "the server would stop the push: b: is fail; fix: SET b\nthe server would stop the push: c: is fail; fix: SET c"
 	for name, c := range map[string]struct {
 		args    string
@@ -97,128 +132,103 @@ func TestWhatWouldStopAPushEndsThePreflight(t *testing.T) {
 		want    string
 		last    string // that was asked of the server
 	}{
-		"before a table is dropped":   {small + " --create recreate", nil, stops, "open"},
-		"before a table is emptied":   {small + " --create truncate", nil, stops, "open"},
-		"before the table is probed":  {small, nil, stops, "prepare"},
-		"after the server's own word": {small, errors.New("you may not"), "you may not", "prepare"},
+		"before a table is dropped":    {" --create recreate", nil, stops, "open"},
+		"before a table is emptied":    {" --create truncate", nil, stops, "open"},
+		"before the table is probed":   {"", nil, stops, "prepare"},
+		"after the server's own words": {"", errors.New("you may not"), "you may not", "prepare"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, last := newPlace(t), ""
-			p.meddle = func(_ context.Context, op string, _ int64) error {
-				if last = op; op == "prepare" {
+			p, last := newFixture(t), ""
+			p.hook = func(_ context.Context, op string, _ int64) error {
+				if !strings.HasPrefix(op, "after ") {
+					last = op
+				}
+				if op == "prepare" {
 					return c.prepare
 				}
 				return nil
 			}
-			w := &ward{findings: []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a"), finding(loader.GradeFail, "c")}}
-			_, err := push.Run(t.Context(), p.checkedBy(c.args, w))
-			require.EqualError(t, err, c.want)
-			require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
+			p.checks(checking{findings: []loader.Finding{
+				finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a"), finding(loader.GradeFail, "c"),
+			}})
+			p.fails(small+c.args, report.PreflightFailed, c.want)
 			require.Equal(t, c.last, last)
 		})
 	}
 }
 
-func TestChecksThatFailStopNothing(t *testing.T) {
-	p := newPlace(t)
-	r, err := push.Run(t.Context(), p.checkedBy(small, &ward{err: errors.New("it went away")}))
-	require.NoError(t, err)
-	require.Equal(t, []string{"the server could not be checked: it went away"}, r.Warnings)
-}
-
-func TestOneWhoWantsOnlyTheLoadIsNotChecked(t *testing.T) {
-	p := newPlace(t)
-	w := &ward{findings: []loader.Finding{finding(loader.GradeFail, "b")}}
-	_, err := push.Run(t.Context(), p.checkedBy(small+" --create never --delivery at-least-once --verify none", w))
-	require.NoError(t, err)
-	require.Empty(t, w.asked)
-}
-
 func TestCheckServer(t *testing.T) {
-	p := newPlace(t)
-	w := &ward{endpoint: "db:5432", findings: []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a")}}
-	e, err := push.CheckServer(t.Context(), p.checkedBy(small+" --memory 1GiB --create never --delivery at-least-once", w))
+	p := newFixture(t)
+	found := []loader.Finding{finding(loader.GradeFail, "b"), finding(loader.GradeOK, "a")}
+	asked := p.checks(checking{endpoint: "db:5432", findings: found})
+	e, err := push.CheckServer(t.Context(), p.job(small+" --memory 1GiB --create never --delivery at-least-once"))
 	require.NoError(t, err)
-	require.Equal(t, w.findings, e.Findings)
+	require.Equal(t, found, e.Findings)
 	require.Equal(t, "db:5432", e.Endpoint)
 	require.Equal(t, 4, e.Workers)
 	require.EqualValues(t, 1<<30, e.Memory)
-	require.Equal(t, w.asked[0].BatchBytes, e.BatchBytes)
-	require.False(t, w.asked[0].Silent, "who calls a doctor wants to be asked")
+	require.Equal(t, (*asked)[0].BatchBytes, e.BatchBytes)
+	require.False(t, (*asked)[0].Silent, "the doctor may ask what this push would not")
 	require.Empty(t, p.memory.Applied())
-}
 
-func TestCheckServerOfARunByDuration(t *testing.T) {
-	w := &ward{}
-	_, err := push.CheckServer(t.Context(), newPlace(t).checkedBy("--duration 5s", w))
+	_, err = push.CheckServer(t.Context(), p.job("--duration 5s"))
 	require.NoError(t, err)
-	require.Zero(t, w.asked[0].TotalBytes)
+	require.Zero(t, (*asked)[1].TotalBytes)
 }
 
-func TestWhatGoesWrongIsAFinding(t *testing.T) {
+func TestCheckServerThatFails(t *testing.T) {
 	hint := &loader.Error{Op: "connect", Err: errors.New("refused\nby the server"), Hint: "check the port"}
 	for name, c := range map[string]struct {
-		args string
-		ward ward
-		open error
-		want []loader.Finding
+		args   string
+		server checking
+		open   error
+		want   []loader.Finding
 	}{
-		"nobody there": {small, ward{}, hint, []loader.Finding{
+		"refused": {open: hint, want: []loader.Finding{
 			{Check: "connection", Grade: loader.GradeFail, Found: "opening memory://u@h/d: connect: refused; by the server", Fix: "check the port"},
 		}},
-		"no plan": {small + " --memory 1KiB", ward{endpoint: "https://db.example/x"}, nil, []loader.Finding{
-			{Check: "connection", Grade: loader.GradeOK, Found: "at db.example:443"}, {Check: "plan", Grade: loader.GradeFail},
+		"no plan": {args: " --memory 1KiB", server: checking{endpoint: "https://db.example/x"}, want: []loader.Finding{
+			{Check: "connection", Grade: loader.GradeOK, Found: "Memory 1 at db.example:443"}, {Check: "plan", Grade: loader.GradeFail},
 		}},
-		"gone": {small, ward{findings: []loader.Finding{finding(loader.GradeOK, "a")}, err: errors.New("gone")}, nil, []loader.Finding{
+		"gone": {server: checking{findings: []loader.Finding{finding(loader.GradeOK, "a")}, err: errors.New("gone")}, want: []loader.Finding{
 			finding(loader.GradeOK, "a"), {Check: "server", Grade: loader.GradeFail, Found: "gone"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t)
-			if c.open != nil {
-				p.failOn("open", c.open)
-			}
-			e, err := push.CheckServer(t.Context(), p.checkedBy(c.args, &c.ward))
+			p := newFixture(t)
+			p.failOn("open", c.open)
+			p.checks(c.server)
+			e, err := push.CheckServer(t.Context(), p.job(small+c.args))
 			require.NoError(t, err)
-			require.Len(t, e.Findings, len(c.want))
-			for i, want := range c.want {
-				require.Equal(t, want.Check, e.Findings[i].Check)
-				require.Equal(t, want.Grade, e.Findings[i].Grade)
-				if want.Grade == loader.GradeOK && want.Check == "connection" {
-					require.True(t, strings.HasSuffix(e.Findings[i].Found, want.Found), e.Findings[i].Found)
-				} else if want.Found != "" {
-					require.Equal(t, want, e.Findings[i])
+			for i := range c.want {
+				if c.want[i].Found == "" { // the plan's own words
+					c.want[i].Found = e.Findings[i].Found
 				}
 			}
+			require.Equal(t, c.want, e.Findings)
 		})
 	}
-}
 
-func TestABackEndWithoutChecks(t *testing.T) {
-	e, err := push.CheckServer(t.Context(), newPlace(t).job(small))
-	require.NoError(t, err)
-	require.Len(t, e.Findings, 1)
-	require.Equal(t, loader.GradeOK, e.Findings[0].Grade)
-}
-
-func TestCheckServerRefusesUsageAndStops(t *testing.T) {
-	_, err := push.CheckServer(t.Context(), newPlace(t).job(small+" --set x"))
+	_, err := push.CheckServer(t.Context(), newFixture(t).job(small+" --set x"))
 	require.Equal(t, push.Usage, push.OutcomeOf(err))
 
-	p := newPlace(t)
-	j := p.checkedBy(small, &ward{})
-	p.meddle = func(ctx context.Context, _ string, _ int64) error {
+	p := newFixture(t)
+	p.on("open", func(ctx context.Context) error {
 		close(p.drain)
 		<-ctx.Done()
 		return ctx.Err()
-	}
-	_, err = push.CheckServer(t.Context(), j)
+	})
+	_, err = push.CheckServer(t.Context(), p.job(small))
 	require.Equal(t, report.Interrupted, push.OutcomeOf(err))
 }
 
 // What the preflight refuses of a table that is there, the doctor does, in the same words; it makes nothing and sends no row.
 func TestCheckServerLooksAtRows(t *testing.T) {
-	const held, fix = "prepare: table memory holds rows", "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
+	t.Parallel()
+	const held = "prepare: table memory holds rows"
+	const fix = "choose --append to add to it, another --table, or --create recreate or truncate for one that terapush made"
+	p := newFixture(t)
+	p.succeeds(small)
 	for args, c := range map[string]struct{ found, fix string }{
 		"":                          {held, fix},
 		" --first-key 1000":         {held, fix},
@@ -229,29 +239,32 @@ func TestCheckServerLooksAtRows(t *testing.T) {
 		" --create truncate":        {},
 		" --create never --delivery at-least-once": {}, // a push looks at nothing either
 	} {
-		p := newPlace(t)
-		p.succeeds(small)
-		p.meddle = func(_ context.Context, op string, _ int64) error {
+		p.checks(checking{})
+		p.hook = func(_ context.Context, op string, _ int64) error {
 			if op == "probe" || op == "reserve" {
 				return errors.New("the doctor changes nothing")
 			}
 			return nil
 		}
-		e, err := push.CheckServer(t.Context(), p.checkedBy(small+args, &ward{}))
+		e, err := push.CheckServer(t.Context(), p.job(small+args))
 		require.NoError(t, err)
 		if c.found == "" {
 			require.Empty(t, e.Findings, args)
 		} else {
 			require.Equal(t, []loader.Finding{{Check: "rows", Grade: loader.GradeFail, Found: c.found, Fix: c.fix}}, e.Findings, args)
-			_, err := push.Run(t.Context(), p.checkedBy(small+args, &ward{}))
-			require.ErrorContains(t, err, c.found)
+			p.fails(small+args, report.PreflightFailed, c.found)
 		}
 		p.exact(0, 195)
 	}
 
-	p := newPlace(t)
 	p.failOn("prepare", fmt.Errorf("table memory %w", loader.ErrNoTable))
-	e, err := push.CheckServer(t.Context(), p.checkedBy(small, &ward{}))
+	e, err := push.CheckServer(t.Context(), p.job(small))
 	require.NoError(t, err)
 	require.Empty(t, e.Findings, "the run makes it")
+
+	p.wrap, p.hook = nil, nil // a back-end without checks
+	e, err = push.CheckServer(t.Context(), p.job(small+" --append"))
+	require.NoError(t, err)
+	require.Len(t, e.Findings, 1)
+	require.Equal(t, loader.GradeOK, e.Findings[0].Grade)
 }

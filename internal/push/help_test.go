@@ -2,12 +2,12 @@ package push_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -22,46 +22,59 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// small is a run of 195 rows in 20 batches, the last of them short.
-const small = "--rows 195 --batch-rows 10 --payload-bytes 16 --workers 4"
+const (
+	// small is a run of 195 rows in 20 batches, the last of them short.
+	small = "--rows 195 --batch-rows 10 --payload-bytes 16 --workers 4"
+	// timed is a run by duration, to which its time is added.
+	timed = "--distinct-bytes 1KiB --batch-rows 10 --payload-bytes 16 --duration "
+)
 
-// place is a database, a state folder and a place to meddle: what outlives a process.
-type place struct {
+// fixture is a database and a state folder: what outlives a process.
+type fixture struct {
 	*testing.T
 	memory *loadertest.Memory
 	state  string
-	// meddle is called before the database is, with "open", "prepare", "probe", "reserve", "claimed", "session", "load",
-	// "resolve", "count", "stored", "commit", "discard", "objects", "object" or "forget", and after it with "reserved",
-	// "counted" and "committed". number is the batch's or the group's, where there is one. Its error is the database's.
-	meddle   func(ctx context.Context, op string, number int64) error
-	prepared func(loader.Preparation) // told of every Prepare; may be nil
-	drain    chan struct{}            // of the next process
+	// hook is called before each call of the database, with its name, and after it with "after " and its name if it
+	// succeeded. number is the batch's or group's, where there is one. Its error is the database's. It may be nil.
+	hook     func(ctx context.Context, op string, number int64) error
+	wrap     func(hooked) loader.Loader // gives the loader other features; may be nil
+	prepared []loader.Preparation       // those that Prepare was called with
+	drain    chan struct{}              // of the next process
 	log      strings.Builder
-	// finish makes the back-end a Finisher, and measured a Measurer; shelf makes it a store that has objects and no table.
-	finish   func(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error)
-	measured func(ctx context.Context) (map[string]float64, []string)
-	// opened and closed count the sessions of a Measurer.
-	opened, closed atomic.Int64
-	// cannotTell makes Resolve answer that it does not know, for this reason.
-	cannotTell string
-	shelf      *shelf
-	version    string                 // that the server says
-	bare       bool                   // the back-end cannot set keys aside
-	classes    map[error]loader.Class // of errors that the database in memory does not know
-	foreign    []string               // names of objects in the run's folder that are none of its batches
+	version  string                 // that the server says
+	classes  map[error]loader.Class // of errors that the database in memory does not know
+	foreign  []string               // names of objects in the run's folder that are none of its batches
 }
 
-func newPlace(t *testing.T) *place {
-	return &place{
+func newFixture(t *testing.T) *fixture {
+	return &fixture{
 		T: t, memory: &loadertest.Memory{Identity: "table-1"}, state: filepath.Join(t.TempDir(), "state"), drain: make(chan struct{}),
-		meddle: func(context.Context, string, int64) error { return nil },
+	}
+}
+
+// failOn makes every call of op fail.
+func (p *fixture) failOn(op string, err error) {
+	p.on(op, func(context.Context) error { return err })
+}
+
+// then does something when the database is asked for op.
+func (p *fixture) then(op string, do func()) {
+	p.on(op, func(context.Context) error { do(); return nil })
+}
+
+func (p *fixture) on(op string, do func(context.Context) error) {
+	p.hook = func(ctx context.Context, now string, _ int64) error {
+		if now == op {
+			return do(ctx)
+		}
+		return nil
 	}
 }
 
 // job is what the command line makes of its arguments.
-func (p *place) job(args string) push.Job {
+func (p *fixture) job(args string) push.Job {
 	p.Helper()
-	drivers, err := loader.NewRegistry(meddler{p.memory.Driver(), p})
+	drivers, err := loader.NewRegistry(driver{p.memory.Driver(), p})
 	require.NoError(p, err)
 	c := config.Push{}
 	f := pflag.NewFlagSet("push", pflag.ContinueOnError)
@@ -85,14 +98,18 @@ func (p *place) job(args string) push.Job {
 	}
 }
 
-// push is one process.
-func (p *place) push(args string) (*report.Report, error) {
+// push is one process. Whatever its outcome, its report holds no null: what is empty is {} or [].
+func (p *fixture) push(args string) (*report.Report, error) {
 	p.Helper()
-	return push.Run(p.Context(), p.job(args))
+	r, err := push.Run(p.Context(), p.job(args))
+	text, problem := json.Marshal(r)
+	require.NoError(p, problem)
+	require.NotContains(p, string(text), ":null")
+	return r, err
 }
 
 // succeeds is push that has to.
-func (p *place) succeeds(args string) *report.Report {
+func (p *fixture) succeeds(args string) *report.Report {
 	p.Helper()
 	r, err := p.push(args)
 	require.NoError(p, err)
@@ -101,7 +118,7 @@ func (p *place) succeeds(args string) *report.Report {
 }
 
 // fails is push that must not succeed, with an outcome and a part of the error's text.
-func (p *place) fails(args string, o report.Outcome, text string) *report.Report {
+func (p *fixture) fails(args string, o report.Outcome, text string) *report.Report {
 	p.Helper()
 	r, err := p.push(args)
 	require.ErrorContains(p, err, text)
@@ -111,7 +128,7 @@ func (p *place) fails(args string, o report.Outcome, text string) *report.Report
 }
 
 // exact checks that the table holds the rows first … first+rows−1, each once.
-func (p *place) exact(first, rows int64) {
+func (p *fixture) exact(first, rows int64) {
 	p.Helper()
 	seen := map[int64]bool{}
 	for _, ref := range p.memory.Applied() {
@@ -125,7 +142,7 @@ func (p *place) exact(first, rows int64) {
 }
 
 // run is the id of the only run in the state folder.
-func (p *place) run() string {
+func (p *fixture) run() string {
 	p.Helper()
 	entries, err := os.ReadDir(p.state)
 	require.NoError(p, err)
@@ -133,15 +150,27 @@ func (p *place) run() string {
 	return entries[0].Name()
 }
 
-func (p *place) record() runlog.Record {
+// forgetFolder makes room for another run.
+func (p *fixture) forgetFolder() { require.NoError(p, os.RemoveAll(p.state)) }
+
+func (p *fixture) record() runlog.Record {
 	p.Helper()
 	r, err := runlog.Read(p.state, p.run())
 	require.NoError(p, err)
 	return r
 }
 
+func (p *fixture) journalFile() string { return filepath.Join(p.state, p.run(), "journal.jsonl") }
+
+func (p *fixture) journal() string {
+	p.Helper()
+	text, err := os.ReadFile(p.journalFile())
+	require.NoError(p, err)
+	return string(text)
+}
+
 // claims counts the claims of a run.
-func (p *place) claims(run string) int {
+func (p *fixture) claims(run string) int {
 	p.Helper()
 	l, err := p.memory.Driver().Open(p.Context(), loader.Target{}, loader.Deps{})
 	require.NoError(p, err)
@@ -150,30 +179,107 @@ func (p *place) claims(run string) int {
 	return n
 }
 
-// kill runs a process that dies as soon as so many batches are in: its journal remains as it was when it began, and its
-// connections are cut.
-func (p *place) kill(args string, after int) (run string) {
+// killed runs a process of one worker until die is called. Its journal remains as it was when keep was first called.
+// prepare sets up when both are.
+func (p *fixture) killed(args string, prepare func(keep, die func())) (run string) {
 	p.Helper()
 	ctx, die := context.WithCancel(p.Context())
-	var journal []byte
-	p.meddle = func(_ context.Context, op string, _ int64) error {
-		if op == "load" && journal == nil {
-			var err error
-			journal, err = os.ReadFile(filepath.Join(p.state, p.run(), "journal.jsonl"))
-			require.NoError(p, err)
+	var journal string
+	keep := func() {
+		if journal == "" {
+			journal = p.journal()
 		}
-		if op == "load" && len(p.memory.Applied()) >= after {
+	}
+	prepare(keep, die)
+	_, err := push.Run(ctx, p.job(args+" --workers 1"))
+	require.Error(p, err)
+	require.NotEmpty(p, journal)
+	p.hook = nil
+	require.NoError(p, os.WriteFile(p.journalFile(), []byte(journal), 0o600))
+	return p.run()
+}
+
+// kill runs a process that dies as soon as so many batches are in: its journal remains as it was when it began, and its
+// connections are cut.
+func (p *fixture) kill(args string, after int) (run string) {
+	p.Helper()
+	return p.killed(args, func(keep, die func()) {
+		p.then("load", func() {
+			keep()
+			if len(p.memory.Applied()) >= after {
+				die()
+			}
+		})
+	})
+}
+
+// killAt runs a process that dies when op is called for the n-th time: its journal remains as it was then.
+func (p *fixture) killAt(args, op string, n int) (run string) {
+	p.Helper()
+	calls := 0
+	return p.killed(args, func(keep, die func()) {
+		p.on(op, func(context.Context) error {
+			if calls++; calls < n {
+				return nil
+			}
+			keep()
 			die()
+			return errors.New("the process is gone")
+		})
+	})
+}
+
+// driver is the memory's, with options and the fixture's hooks.
+type driver struct {
+	loader.Driver
+	fixture *fixture
+}
+
+func (d driver) Methods() []loader.Method {
+	methods := d.Driver.Methods()
+	for i := range methods {
+		methods[i].Options = []loader.Option{{Name: "unlogged", Kind: loader.BoolOption}, {Name: "hint"}}
+	}
+	return methods
+}
+
+func (d driver) Open(ctx context.Context, t loader.Target, deps loader.Deps) (l loader.Loader, err error) {
+	err = d.fixture.call(ctx, "open", 0, func() error {
+		if l, err = d.Driver.Open(ctx, t, deps); err != nil {
+			return err
+		}
+		h := hooked{l.(whole), d.fixture}
+		if l = h; d.fixture.wrap != nil {
+			l = d.fixture.wrap(h)
 		}
 		return nil
+	})
+	return l, err
+}
+
+func (d driver) Classify(err error) loader.Verdict {
+	v := d.Driver.Classify(err)
+	for known, class := range d.fixture.classes {
+		if errors.Is(err, known) {
+			v.Class = class
+		}
 	}
-	j := p.job(args + " --workers 1")
-	_, err := push.Run(ctx, j)
-	require.Error(p, err)
-	p.meddle = func(context.Context, string, int64) error { return nil }
-	run = p.run()
-	require.NoError(p, os.WriteFile(filepath.Join(p.state, run, "journal.jsonl"), journal, 0o600))
-	return run
+	return v
+}
+
+// call is f between two calls of the hook.
+func (p *fixture) call(ctx context.Context, op string, number int64, f func() error) error {
+	if p.hook == nil {
+		return f()
+	}
+	err := p.hook(ctx, op, number)
+	if err == nil {
+		err = f()
+	}
+	if err == nil && p.hook != nil {
+		err = p.hook(ctx, "after "+op, number)
+	}
+	return err
 }
 
 // whole is all that the database in memory can do.
@@ -190,223 +296,106 @@ type whole interface {
 	loader.Inventory
 }
 
-// meddler is a driver that asks its place before every call.
-type meddler struct {
-	loader.Driver
-	place *place
-}
-
-func (d meddler) Open(ctx context.Context, t loader.Target, deps loader.Deps) (loader.Loader, error) {
-	if err := d.place.meddle(ctx, "open", 0); err != nil {
-		return nil, err
-	}
-	l, err := d.Driver.Open(ctx, t, deps)
-	if err != nil {
-		return nil, err
-	}
-	m := meddled{l.(whole), d.place}
-	switch {
-	case d.place.shelf != nil:
-		return shelved{m, d.place.shelf}, nil
-	case d.place.finish != nil:
-		return finishing{m}, nil
-	case d.place.measured != nil:
-		return measuring{m}, nil
-	case d.place.bare:
-		return bare{m, m, m}, nil
-	default:
-		return m, nil
-	}
-}
-
-// Classify knows the place's errors besides.
-func (d meddler) Classify(err error) loader.Verdict {
-	v := d.Driver.Classify(err)
-	for known, class := range d.place.classes {
-		if errors.Is(err, known) {
-			v.Class = class
-		}
-	}
-	return v
-}
-
-// bare is a back-end that can be asked, and that sets no keys aside.
-type bare struct {
-	loader.Loader
-	loader.Resolver
-	loader.Counter
-}
-
-// finishing is a back-end that shows rows later than it acknowledges them.
-type finishing struct{ meddled }
-
-func (l finishing) Finish(ctx context.Context, all loader.KeyRange, rows int64) ([]string, error) {
-	return l.place.finish(ctx, all, rows)
-}
-
-// measuring is a back-end whose server counts what it does.
-type measuring struct{ meddled }
-
-func (l measuring) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	s, err := l.meddled.Session(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	l.place.opened.Add(1)
-	return measuredSession{s, l.place}, nil
-}
-
-type measuredSession struct {
-	loader.Session
-	place *place
-}
-
-func (s measuredSession) Close() error {
-	s.place.closed.Add(1)
-	return s.Session.Close()
-}
-
-func (l measuring) Measured(ctx context.Context) (map[string]float64, []string) {
-	return l.place.measured(ctx)
-}
-
-type meddled struct {
+// hooked is a loader that calls the fixture's hook.
+type hooked struct {
 	whole
-	place *place
+	*fixture
 }
 
-func (l meddled) Server() loader.Server {
+func (l hooked) Server() loader.Server {
 	s := l.whole.Server()
-	if l.place.version != "" {
-		s.Version = l.place.version
+	if l.version != "" {
+		s.Version = l.version
 	}
 	return s
 }
 
-func (l meddled) Prepare(ctx context.Context, p loader.Preparation) (loader.Table, error) {
-	if err := l.place.meddle(ctx, "prepare", 0); err != nil {
-		return loader.Table{}, err
-	}
-	if l.place.prepared != nil {
-		l.place.prepared(p)
-	}
-	t, err := l.whole.Prepare(ctx, p)
-	if p.Silent {
-		t.Identity, t.HasRows = "", false
-	}
+func (l hooked) Prepare(ctx context.Context, p loader.Preparation) (t loader.Table, err error) {
+	err = l.call(ctx, "prepare", 0, func() error {
+		l.prepared = append(l.prepared, p)
+		t, err = l.whole.Prepare(ctx, p)
+		if p.Silent {
+			t.Identity, t.HasRows = "", false
+		}
+		return err
+	})
 	return t, err
 }
 
-func (l meddled) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (loader.Proof, error) {
-	if err := l.place.meddle(ctx, "probe", b.First); err != nil {
-		return loader.Proof{}, err
-	}
-	return l.whole.Probe(ctx, c, b)
+func (l hooked) Probe(ctx context.Context, c loader.Contract, b *batch.Batch) (proof loader.Proof, err error) {
+	err = l.call(ctx, "probe", b.First, func() error { proof, err = l.whole.Probe(ctx, c, b); return err })
+	return proof, err
 }
 
-func (l meddled) Reserve(ctx context.Context, run string, rows, last int64) (int64, error) {
-	if err := l.place.meddle(ctx, "reserve", rows); err != nil {
-		return 0, err
-	}
-	first, err := l.whole.Reserve(ctx, run, rows, last)
-	if problem := l.place.meddle(ctx, "reserved", rows); problem != nil {
-		return 0, problem
-	}
+func (l hooked) Reserve(ctx context.Context, run string, rows, last int64) (first int64, err error) {
+	err = l.call(ctx, "reserve", rows, func() error { first, err = l.whole.Reserve(ctx, run, rows, last); return err })
 	return first, err
 }
 
-func (l meddled) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
-	if err := l.place.meddle(ctx, "claimed", 0); err != nil {
-		return err
-	}
-	return l.whole.Claimed(ctx, run, f)
+func (l hooked) Claimed(ctx context.Context, run string, f func(number, rows int64) error) error {
+	return l.call(ctx, "claimed", 0, func() error { return l.whole.Claimed(ctx, run, f) })
 }
 
-func (l meddled) Forget(ctx context.Context, run string) (int64, error) {
-	if err := l.place.meddle(ctx, "forget", 0); err != nil {
-		return 0, err
-	}
-	return l.whole.Forget(ctx, run)
+func (l hooked) Forget(ctx context.Context, run string) (rows int64, err error) {
+	err = l.call(ctx, "forget", 0, func() error { rows, err = l.whole.Forget(ctx, run); return err })
+	return rows, err
 }
 
-func (l meddled) Resolve(ctx context.Context, ref loader.Ref) (loader.Resolution, error) {
-	if err := l.place.meddle(ctx, "resolve", ref.ID.Number); err != nil {
-		return loader.Resolution{}, err
+func (l hooked) Resolve(ctx context.Context, ref loader.Ref) (answer loader.Resolution, err error) {
+	err = l.call(ctx, "resolve", ref.ID.Number, func() error { answer, err = l.whole.Resolve(ctx, ref); return err })
+	if unknown := (cannotTell("")); errors.As(err, &unknown) {
+		return loader.Resolution{Reason: string(unknown)}, nil
 	}
-	if l.place.cannotTell != "" {
-		return loader.Resolution{Reason: l.place.cannotTell}, nil
-	}
-	return l.whole.Resolve(ctx, ref)
+	return answer, err
 }
 
-func (l meddled) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
-	if err := l.place.meddle(ctx, "count", 0); err != nil {
-		return err
-	}
-	if err := l.whole.Count(ctx, g, f); err != nil {
-		return err
-	}
-	return l.place.meddle(ctx, "counted", 0)
+// cannotTell is the hook's error for a Resolve that answers that it does not know, for this reason.
+type cannotTell string
+
+func (c cannotTell) Error() string { return string(c) }
+
+func (l hooked) Count(ctx context.Context, g loader.Grouping, f func(loader.Bucket) error) error {
+	return l.call(ctx, "count", 0, func() error { return l.whole.Count(ctx, g, f) })
 }
 
-func (l meddled) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
-	if err := l.place.meddle(ctx, "commit", g.ID.Number); err != nil {
-		return loader.Ack{}, err
-	}
-	ack, err := l.whole.Commit(ctx, g)
-	if problem := l.place.meddle(ctx, "committed", g.ID.Number); problem != nil {
-		return loader.Ack{}, problem
-	}
+func (l hooked) Commit(ctx context.Context, g loader.Group) (ack loader.Ack, err error) {
+	err = l.call(ctx, "commit", g.ID.Number, func() error { ack, err = l.whole.Commit(ctx, g); return err })
 	return ack, err
 }
 
-func (l meddled) Discard(ctx context.Context, g loader.Group) error {
-	if err := l.place.meddle(ctx, "discard", g.ID.Number); err != nil {
-		return err
-	}
-	return l.whole.Discard(ctx, g)
+func (l hooked) Discard(ctx context.Context, g loader.Group) error {
+	return l.call(ctx, "discard", g.ID.Number, func() error { return l.whole.Discard(ctx, g) })
 }
 
-func (l meddled) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
-	if err := l.place.meddle(ctx, "objects", 0); err != nil {
-		return err
-	}
-	for _, name := range l.place.foreign {
-		if err := f(name, -1, 1); err != nil {
-			return err
+func (l hooked) Objects(ctx context.Context, run string, f func(name string, number, bytes int64) error) error {
+	return l.call(ctx, "objects", 0, func() error {
+		for _, name := range l.foreign {
+			if err := f(name, -1, 1); err != nil {
+				return err
+			}
 		}
-	}
-	return l.whole.Objects(ctx, run, func(name string, number, bytes int64) error {
-		if err := l.place.meddle(ctx, "object", number); err != nil {
-			return err
-		}
-		return f(name, number, bytes)
+		return l.whole.Objects(ctx, run, func(name string, number, bytes int64) error {
+			return l.call(ctx, "object", number, func() error { return f(name, number, bytes) })
+		})
 	})
 }
 
-func (l meddled) Stored(ctx context.Context) (int64, error) {
-	if err := l.place.meddle(ctx, "stored", 0); err != nil {
-		return 0, err
-	}
-	return l.whole.Stored(ctx)
+func (l hooked) Stored(ctx context.Context) (bytes int64, err error) {
+	err = l.call(ctx, "stored", 0, func() error { bytes, err = l.whole.Stored(ctx); return err })
+	return bytes, err
 }
 
-func (l meddled) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
-	if err := l.place.meddle(ctx, "session", 0); err != nil {
-		return nil, err
-	}
-	s, err := l.whole.Session(ctx, c)
-	return meddledSession{s, l.place}, err
+func (l hooked) Session(ctx context.Context, c loader.Contract) (s loader.Session, err error) {
+	err = l.call(ctx, "session", 0, func() error { s, err = l.whole.Session(ctx, c); return err })
+	return hookedSession{s, l.fixture}, err
 }
 
-type meddledSession struct {
+type hookedSession struct {
 	loader.Session
-	place *place
+	fixture *fixture
 }
 
-func (s meddledSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, error) {
-	if err := s.place.meddle(ctx, "load", b.ID.Number); err != nil {
-		return loader.Ack{}, err
-	}
-	return s.Session.Load(ctx, b)
+func (s hookedSession) Load(ctx context.Context, b *batch.Batch) (ack loader.Ack, err error) {
+	err = s.fixture.call(ctx, "load", b.ID.Number, func() error { ack, err = s.Session.Load(ctx, b); return err })
+	return ack, err
 }

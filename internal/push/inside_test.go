@@ -14,14 +14,11 @@ func TestDestination(t *testing.T) {
 		{name: "an address", target: "postgres://u@10.1.2.3:5432/d", want: "10.1.2.3"},
 		{name: "an address of version 6", target: "mysql://u@[fd00::1]/d", want: "fd00::1"},
 		{name: "the first host counts", target: "mysql://u@10.1.2.3,other/d", want: "10.1.2.3"},
-		{name: "this machine", target: "mysql://u@127.0.0.1/d", want: "127.0.0.1"},
-		{name: "and its name", target: "mysql://u@localhost:3306/d", want: "localhost"},
 		{name: "a socket", target: "postgres:///d?host=/run/postgresql", want: ""},
 		{name: "nothing is sent", target: "discard://", want: ""},
 		{name: "a bucket of Amazon's", target: "s3://bucket/p", want: "bucket"},
-		{name: "a store of somebody else's", target: "s3://bucket/p?endpoint=http://10.1.2.3:9000", want: "10.1.2.3"},
 		{name: "a store on this machine", target: "s3://bucket/p?endpoint=http://127.0.0.1:9000", want: "127.0.0.1"},
-		{name: "a detour is what is filled", target: "databend://u@127.0.0.1/d", via: "s3://bucket/p?endpoint=http://10.1.2.3:9000", want: "10.1.2.3"},
+		{name: "a staged method sends to the store", target: "databend://u@127.0.0.1/d", via: "s3://bucket/p?endpoint=http://10.1.2.3:9000", want: "10.1.2.3"},
 	} {
 		target, err := loader.ParseTarget(c.target)
 		require.NoError(t, err)
@@ -40,33 +37,19 @@ func TestWorkers(t *testing.T) {
 		p.chooseWorkers(caps, func() int64 { return 50_000_000_000 })
 		return p
 	}
-	require.GreaterOrEqual(t, chosen(0, loader.Caps{}).workers, 40, "what fills the link")
-	require.LessOrEqual(t, chosen(0, loader.Caps{}).workers, 64)
-	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers)
-	p := chosen(3, loader.Caps{})
-	require.Equal(t, 3, p.workers, "what the user says")
+	require.Equal(t, 105, chosen(0, loader.Caps{Objects: true}).workers, "what fills the link")
+	require.Equal(t, 3, chosen(3, loader.Caps{}).workers, "what the user says")
 
 	few := loader.Caps{MaxInFlight: 8}
-	p = chosen(0, few)
-	for range 2 {
+	p := chosen(0, few)
+	for range 2 { // a draft and the plan
 		p.adjustWorkers(few)
 		require.Equal(t, 8, p.workers)
 		require.Len(t, p.notes.list, 1)
-		require.Contains(t, p.notes.list[0], "workers are lowered to 8, the number of loads that the server runs at a time")
 	}
 	staged := loader.Caps{Staged: true, MaxInFlight: 8}
 	p = chosen(0, staged)
 	p.adjustWorkers(staged)
-	require.Empty(t, p.notes.list, "they take no load's place")
+	require.Empty(t, p.notes.list, "they run no loads")
 	require.Equal(t, 105, p.workers)
-}
-
-func TestWarnOfLoss(t *testing.T) {
-	s := &state{notes: new(notes)}
-	s.warnOfLoss(1)
-	s.warnOfLoss(2)
-	require.Equal(t, []string{
-		"the server lost 1 batch that it had acknowledged; the lost rows are sent again",
-		"the server lost 2 batches that it had acknowledged; the lost rows are sent again",
-	}, s.notes.list)
 }

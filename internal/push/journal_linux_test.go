@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -39,10 +40,11 @@ func breakJournal(t *testing.T) {
 // also when the run tidies up.
 func TestObjectsStayUntilTheJournalHasTheirCommit(t *testing.T) {
 	p := newStaged(t, loader.DedupKey)
-	p.memory.Caps.Commits = 1
-	p.meddle = func(_ context.Context, op string, number int64) error {
-		require.NotEqual(t, "discard", op)
-		if op == "committed" && number == 0 {
+	p.hook = func(_ context.Context, op string, number int64) error {
+		if op == "discard" {
+			t.Errorf("group %d is discarded", number)
+		}
+		if op == "after commit" && number == 0 {
 			breakJournal(t)
 		}
 		return nil
@@ -51,8 +53,21 @@ func TestObjectsStayUntilTheJournalHasTheirCommit(t *testing.T) {
 	require.GreaterOrEqual(t, p.memory.Objects(), 4)
 	require.Contains(t, r.Warnings[len(r.Warnings)-1], "a resume uses them")
 
-	p.failOn("", nil)
+	p.hook = nil
 	p.succeeds("--resume " + r.Run.ID)
 	p.exact(0, 195)
 	require.Zero(t, p.memory.Objects())
+}
+
+// A label is asked for only if the journal knows its attempt: no batch is sent before that is on disk.
+func TestNothingIsSentUntilTheJournalHasIt(t *testing.T) {
+	p := newLabelled(t)
+	j := p.job(small)
+	j.Watch = func(push.Watched) (func(), error) {
+		breakJournal(t)
+		return func() {}, nil
+	}
+	_, err := push.Run(t.Context(), j)
+	require.ErrorContains(t, err, "syncing the journal")
+	require.Zero(t, p.memory.Attempts(0))
 }

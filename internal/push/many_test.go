@@ -22,15 +22,15 @@ func TestManyPushesLeaveNothingBehind(t *testing.T) {
 	drivers, err := loader.NewRegistry(discard.New())
 	require.NoError(t, err)
 	pushes := map[string]func(t *testing.T){
-		"memory": func(t *testing.T) { newPlace(t).succeeds(small) },
+		"memory": func(t *testing.T) { newFixture(t).succeeds(small) },
 		"memory, failing": func(t *testing.T) {
-			p := newPlace(t)
+			p := newFixture(t)
 			p.failOn("load", os.ErrInvalid)
 			_, err := p.push(small + " --retries 0")
 			require.Error(t, err)
 		},
 		"discard": func(t *testing.T) {
-			j := newPlace(t).job(small)
+			j := newFixture(t).job(small)
 			j.Drivers, j.Config.Target, j.Config.Verify = drivers, "discard://", "ack"
 			j.Config.BatchBytes, j.Config.BatchRows = config.Bytes(1<<20), 0
 			_, err := push.Run(t.Context(), j)
@@ -42,7 +42,7 @@ func TestManyPushesLeaveNothingBehind(t *testing.T) {
 			goroutines := runtime.NumGoroutine()
 			once(t) // what is made once for all
 			mapped := mappedByUs(t)
-			for range 20 {
+			for range 5 {
 				once(t)
 			}
 			for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {

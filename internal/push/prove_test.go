@@ -2,10 +2,8 @@ package push_test
 
 import (
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +16,8 @@ import (
 )
 
 func TestVerifyCommand(t *testing.T) {
-	p := newPlace(t)
+	t.Parallel()
+	p := newFixture(t)
 	run := p.succeeds(small + " --verify none").Run.ID
 	require.Equal(t, 20, p.claims(run), "nothing is proven, so the claims stay")
 	record, err := os.ReadFile(filepath.Join(p.state, run, "run.json"))
@@ -39,37 +38,43 @@ func TestVerifyCommand(t *testing.T) {
 	r, err = push.Verify(t.Context(), p.job("--resume "+run))
 	require.Equal(t, report.VerificationFailed, push.OutcomeOf(err))
 	require.EqualValues(t, 20, r.Verify.BadCount)
-}
 
-func TestVerifyCommandOfARunThatIsNotLoaded(t *testing.T) {
-	p := newPlace(t)
-	run := p.kill(small, 5)
-	_, err := push.Verify(t.Context(), p.job("--resume "+run))
+	p = newFixture(t)
+	_, err = push.Verify(t.Context(), p.job("--resume "+p.kill(small, 5)))
 	require.ErrorContains(t, err, "is not loaded to its end: go on with push --resume first")
 	require.Equal(t, report.PreflightFailed, push.OutcomeOf(err))
 }
 
 func TestForget(t *testing.T) {
-	p := newPlace(t)
-	run := p.succeeds(small + " --verify ack --append").Run.ID
-	require.Equal(t, 20, p.claims(run))
+	t.Parallel()
+	for name, c := range map[string]struct {
+		p    *fixture
+		args string
+	}{
+		"claims": {newFixture(t), small + " --verify ack --append"},
+		// A staged method may leave more than claims behind, whatever its guarantee.
+		"a staged run": {newStaged(t, loader.DedupKey), grouped},
+	} {
+		p := c.p
+		run := p.succeeds(c.args).Run.ID
+		p.failOn("forget", errors.New("the server is down"))
+		require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)),
+			"removing the claims of run "+run+": the server is down", name)
+		require.DirExists(t, filepath.Join(p.state, run), "%s: without the folder it could not be asked again", name)
 
-	p.failOn("forget", errors.New("the server is down"))
-	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)), "removing the claims of run "+run+": the server is down")
-	require.DirExists(t, filepath.Join(p.state, run), "who forgets the folder could not ask again")
-
-	p.failOn("", nil)
-	require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-	require.Zero(t, p.claims(run))
-	require.NoDirExists(t, filepath.Join(p.state, run))
+		p.hook = nil
+		require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
+		require.Zero(t, p.claims(run))
+		require.NoDirExists(t, filepath.Join(p.state, run))
+	}
 }
 
-// Who has lost the state folder can remove the claims all the same, and the keys that were set aside.
+// Without the state folder the claims and the reserved keys can be removed all the same.
 func TestForgetWithoutTheFolder(t *testing.T) {
-	p := newPlace(t)
-	mine, other := p.succeeds(small+" --verify ack --append").Run.ID, ""
-	require.NoError(t, os.RemoveAll(p.state))
-	other = p.succeeds(small + " --verify ack --append").Run.ID
+	p := newFixture(t)
+	mine := p.succeeds(small + " --verify ack --append").Run.ID
+	p.forgetFolder()
+	other := p.succeeds(small + " --verify ack --append").Run.ID
 	forget := func(run string) error {
 		j := p.job(small) // there is no record to restore flags from
 		j.Config.Resume = run
@@ -84,7 +89,7 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	p.failOn("forget", errors.New("the server is down"))
 	require.ErrorContains(t, forget(mine), "removing the claims of run "+mine+": the server is down")
 
-	p.failOn("", nil)
+	p.hook = nil
 	require.NoError(t, forget(mine))
 	require.Contains(t, p.log.String(), "21 rows of run "+mine+" removed from the claim table")
 	require.Zero(t, p.claims(mine))
@@ -95,54 +100,25 @@ func TestForgetWithoutTheFolder(t *testing.T) {
 	l, err := runlog.Open(p.state, other, func(event.Event) {})
 	require.NoError(t, err)
 	require.ErrorContains(t, forget(other), "another process is working on run "+other)
-	record := filepath.Join(p.state, other, "run.json")
-	require.NoError(t, os.Rename(record, record+".mine"))
+	require.NoError(t, os.Remove(filepath.Join(p.state, other, "run.json")))
 	require.ErrorContains(t, forget(other), "another process is working on run "+other)
 	require.Equal(t, 20, p.claims(other))
 	require.NoError(t, l.Close())
 	require.NoError(t, forget(other), "a folder without a record is no run")
 	require.Zero(t, p.claims(other))
-	require.NoDirExists(t, filepath.Dir(record))
+	require.NoDirExists(t, filepath.Join(p.state, other))
 }
 
-// A staged method may leave more than claims behind, whatever its guarantee.
-func TestForgetAsksAboutStagedRuns(t *testing.T) {
-	p := newStaged(t, loader.DedupKey)
-	run := p.succeeds(grouped).Run.ID
-	p.failOn("forget", errors.New("the server is down"))
-	require.ErrorContains(t, push.Forget(t.Context(), p.job("--resume "+run)), "the server is down")
-	require.DirExists(t, filepath.Join(p.state, run))
-}
-
-// A back-end that stores objects for one method is not asked about them by another, and says of the store what all runs
-// have in common, so that one who forgets many can say it once.
-func TestForgetAsksTheStoreOfStagedRunsOnly(t *testing.T) {
-	warned := func(p *place, args string) string {
-		run := p.succeeds(args).Run.ID
-		p.failOn("objects", errors.New("the store is down"))
-		job := p.job("--resume " + run)
-		var log strings.Builder
-		job.Log = slog.New(slog.NewTextHandler(&log, nil))
-		require.NoError(t, push.Forget(t.Context(), job))
-		require.NotContains(t, log.String(), run)
-		return log.String()
-	}
-	require.Empty(t, warned(newPlace(t), small))
-	require.Contains(t, warned(newStaged(t, loader.DedupKey), grouped), "whether objects of the run are left in the object store is not known: the store is down")
-}
-
-// A run at least once has no claims, but one that appends has set its keys aside.
+// A run at least once has no claims, but one that appends has reserved keys.
 func TestReservationsAreForgotten(t *testing.T) {
-	for _, forget := range []bool{false, true} {
-		p := newPlace(t)
-		args := small + " --delivery at-least-once --append"
-		if forget {
-			run := p.succeeds(args + " --verify ack").Run.ID
+	for _, verify := range []string{"count", "ack"} {
+		p := newFixture(t)
+		const args = small + " --delivery at-least-once --append --verify "
+		run := p.succeeds(args + verify).Run.ID
+		if verify == "ack" { // which proves too little to remove them
 			require.NoError(t, push.Forget(t.Context(), p.job("--resume "+run)))
-		} else {
-			p.succeeds(args)
 		}
 		p.memory.Crash()
-		require.Zero(t, p.succeeds(args).Plan.FirstKey, "no row and no reservation is left")
+		require.Zero(t, p.succeeds(args+verify).Plan.FirstKey, "no row and no reservation is left")
 	}
 }

@@ -93,26 +93,6 @@ func TestFindsTheSmallestOfManyThatAreEnough(t *testing.T) {
 	require.GreaterOrEqual(t, found, seeds*95/100)
 }
 
-func TestAFlatServerNeedsTheLeast(t *testing.T) {
-	s := search(func(Setting) (float64, error) { return 5, nil })
-	_, smallest, err := s.run(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, s.Least, smallest.Setting)
-}
-
-func TestRefusedConnectionsEndADoubling(t *testing.T) {
-	s := search(func(at Setting) (float64, error) {
-		if at.Workers > 100 {
-			return 0, errors.New("too many connections")
-		}
-		return float64(at.Workers), nil
-	})
-	_, smallest, err := s.run(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, 64, smallest.Workers)
-	require.Equal(t, s.Least.BatchBytes, smallest.BatchBytes)
-}
-
 // A search whose context ends after its last measurement is complete, and one that wanted another is not.
 func TestExactlyEnoughTime(t *testing.T) {
 	run := func(limit int) (s *tune, smallest *Tried, asked int) {
@@ -151,22 +131,6 @@ func TestASettingThatFailsLater(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, s.cut)
 	require.Less(t, len(s.tried), 100)
-}
-
-func TestStopped(t *testing.T) {
-	stop := errors.New("stopped by a signal")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	s := search(func(at Setting) (float64, error) {
-		if at.Workers >= 16 {
-			cancel(stop)
-			return 0, stop
-		}
-		return float64(at.Workers), nil
-	})
-	best, _, err := s.run(ctx)
-	require.ErrorIs(t, err, stop)
-	require.True(t, s.cut)
-	require.Equal(t, 8, best.Workers)
 }
 
 func TestNothingCanBeMeasured(t *testing.T) {

@@ -1,6 +1,7 @@
 package sweep_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -302,91 +303,54 @@ func TestFailuresSayNothingAboutTheKnee(t *testing.T) {
 	require.NotNil(t, b.entries[i].Report)
 }
 
-func TestLimit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Minute }))
-		b.push = func(name string, drain <-chan struct{}) (float64, error) {
-			select {
-			case <-drain:
-				return 70, errors.New("stopped by a signal")
-			case <-time.After(map[string]time.Duration{"copy 8": time.Hour, "insert 1": time.Hour}[name] + time.Second):
-				return 100, nil
-			}
-		}
-		require.NoError(t, b.run(t))
-		require.Contains(t, b.told(), "copy 8 #0 limited")
-		require.Contains(t, b.told(), "insert 1 #0 limited")
-		for _, e := range b.entries {
-			want := map[results.Status]float64{results.Limited: 60, results.Measured: 1}[e.Status]
-			require.Equal(t, want, e.Seconds)
-			require.Empty(t, e.Error)
-		}
-	})
-}
-
 // What the limit bounds is the time in which rows move: what comes before and behind is no part of what is compared.
-func TestLimitIsOfTheLoad(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Minute }))
-		b.job.Cases = b.job.Cases[:3]
-		fill := map[string]time.Duration{"copy 1": 3 * time.Minute, "copy 2": time.Hour, "copy 4": time.Second}
-		b.job.Push = func(_ context.Context, c sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
-			interrupted := &report.Report{Result: report.Result{Outcome: report.Interrupted}}
-			select {
-			case <-drain:
-				return interrupted, errors.New("stopped by a signal")
-			case <-time.After(fill[nameOf(c.Settings)]):
-			}
-			var loaded atomic.Bool
-			begun(func() bool { return !loaded.Load() })
-			if nameOf(c.Settings) == "copy 4" {
-				time.Sleep(time.Second)
-				loaded.Store(true)
-				select {
-				case <-drain:
-					return interrupted, errors.New("stopped by a signal")
-				case <-time.After(time.Hour): // the proof
+func TestLimit(t *testing.T) {
+	const never = 100 * time.Hour
+	for name, c := range map[string]struct {
+		fill, load, prove time.Duration
+		rows              int64
+		outcome           report.Outcome // of a push that is drained
+		want              results.Status
+		seconds           float64
+		says              string
+	}{
+		"in time":        {load: time.Second, want: results.Measured, seconds: 1},
+		"a long load":    {load: never, rows: 5, want: results.Limited, seconds: 60},
+		"a long filling": {fill: 3 * time.Minute, load: never, rows: 5, want: results.Limited, seconds: 240},
+		"a long proof":   {fill: time.Second, load: time.Second, prove: time.Hour, want: results.Measured, seconds: 3602},
+		"no rows":        {load: never, want: results.Failed, seconds: 60, says: "the limit of 1m0s passed before a row was acknowledged"},
+		"never filled": {fill: never, want: results.Failed, seconds: 660,
+			says: "10m0s for preparing and filling and the limit of 1m0s passed before a row was acknowledged"},
+		"a failure": {load: never, rows: 5, outcome: report.Failed, want: results.Failed, seconds: 60, says: "row 7 is bad"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(plan(func(p *sweep.Plan) { p.Limit = time.Minute }))
+				b.job.Cases = b.job.Cases[:1]
+				b.job.Push = func(_ context.Context, _ sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
+					var loaded atomic.Bool
+					for i, takes := range []time.Duration{c.fill, c.load, c.prove} {
+						if i == 1 {
+							begun(func() bool { return !loaded.Load() })
+						}
+						loaded.Store(i == 2)
+						select {
+						case <-drain:
+							result := report.Result{Outcome: cmp.Or(c.outcome, report.Interrupted), Rows: c.rows}
+							return &report.Report{Result: result}, errors.New("row 7 is bad")
+						case <-time.After(takes):
+						}
+					}
 					return &report.Report{}, nil
 				}
-			}
-			<-drain
-			interrupted.Result.Rows = 5
-			return interrupted, errors.New("stopped by a signal")
-		}
-		require.NoError(t, b.run(t))
-		ended := map[string]results.Entry{}
-		for _, e := range b.entries {
-			ended[nameOf(e.Settings)] = e
-		}
-		require.Equal(t, results.Limited, ended["copy 1"].Status)
-		require.Equal(t, 240.0, ended["copy 1"].Seconds)
-		require.Equal(t, results.Failed, ended["copy 2"].Status)
-		require.Equal(t, "10m0s for preparing and filling and the limit of 1m0s passed before a row was acknowledged", ended["copy 2"].Error)
-		require.Equal(t, 660.0, ended["copy 2"].Seconds)
-		require.Equal(t, results.Measured, ended["copy 4"].Status, "its rows were in before the limit")
-		require.Equal(t, 3602.0, ended["copy 4"].Seconds)
-	})
-}
-
-func TestLimitBeforeTheFirstRowAndAfterAFailure(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := plan(func(p *sweep.Plan) { p.Limit = time.Minute })
-		for want, r := range map[string]report.Result{
-			"the limit of 1m0s passed before a row": {Outcome: report.Interrupted},
-			"row 7 is bad":                          {Outcome: report.Failed, Rows: 5},
-		} {
-			b := newBench(p)
-			b.job.Cases = b.job.Cases[:1]
-			b.job.Push = func(_ context.Context, _ sweep.Case, drain <-chan struct{}, begun func(func() bool)) (*report.Report, error) {
-				begun(func() bool { return true })
-				<-drain
-				return &report.Report{Result: r}, errors.New("row 7 is bad")
-			}
-			require.NoError(t, b.run(t))
-			require.Equal(t, results.Failed, b.entries[0].Status)
-			require.Contains(t, b.entries[0].Error, want)
-		}
-	})
+				require.NoError(t, b.run(t))
+				require.Len(t, b.entries, 1)
+				require.Equal(t, c.want, b.entries[0].Status)
+				require.Equal(t, c.seconds, b.entries[0].Seconds)
+				require.Equal(t, c.says, b.entries[0].Error)
+			})
+		})
+	}
 }
 
 // What has not begun when the time is up is skipped, and a sweep that is gone on with has spent what is recorded.
@@ -431,7 +395,7 @@ func TestAServerWithoutRoomEndsTheSweep(t *testing.T) {
 	require.Equal(t, results.Failed, b.entries[3].Status)
 }
 
-// What failed because nobody was there is not recorded when the sweep ends for it, and is when the server comes back.
+// What failed because the server was down is not recorded when the sweep ends for it, and is when the server comes back.
 func TestUnreachable(t *testing.T) {
 	away := map[int]bool{2: true, 3: true, 5: true, 7: true, 8: true, 9: true}
 	b := newBench(plan())

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,11 +72,4 @@ func TestAckComparesWhatTheServerSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, r.OK)
 	require.Equal(t, report.Verify{Mode: "none"}, r.Report(), "nothing ran, and nothing failed")
-}
-
-func TestServerErrorsKeepTheirWords(t *testing.T) {
-	down := errors.New("server closed the connection")
-	l := counter{count: func(loader.Grouping, func(loader.Bucket) error) error { return down }}
-	_, err := run(t.Context(), l, Count, Expect{Rows: 10, BatchRows: 3}, 10)
-	require.ErrorIs(t, err, down)
 }

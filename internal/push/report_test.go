@@ -1,0 +1,375 @@
+package push_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/push"
+	"github.com/terapush/terapush/internal/report"
+	"github.com/terapush/terapush/internal/runlog"
+	"github.com/terapush/terapush/pkg/event"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/loader/loadertest"
+)
+
+// oneSecond is what every batch takes.
+func oneSecond(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} }
+
+// onceThrottled is oneSecond with a refusal of one batch.
+func onceThrottled(number int64, attempt int) loadertest.Fault {
+	f := loadertest.Fault{Delay: time.Second}
+	if number == 3 && attempt == 1 {
+		f.Before = loadertest.ErrThrottled
+	}
+	return f
+}
+
+func TestReportOfTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newFixture(t)
+		p.memory.Script = onceThrottled
+		p.then("claimed", func() { time.Sleep(time.Minute) })
+		r := p.succeeds(small)
+		require.Equal(t, map[string]int64{"throttled": 1}, r.Result.Errors)
+		require.Equal(t, report.Closed, r.Latency.Loop)
+		require.Zero(t, r.Latency.VisibleSeconds, "an ack says it")
+		require.InDelta(t, 1, r.Latency.BatchSeconds.Max, 1e-9)
+		require.InDelta(t, 60, r.Phases.Finish, 1e-6, "looking for lost claims is no time of workers, who have ended")
+
+		var workers, limits float64
+		for _, seconds := range r.WorkerSeconds {
+			workers += seconds
+		}
+		for _, seconds := range r.BoundBy.Seconds {
+			limits += seconds
+		}
+		require.InDelta(t, 4*r.Phases.Load, workers, 1e-6)
+		require.InDelta(t, workers, limits, 1e-6)
+		require.InDelta(t, 21, r.WorkerSeconds["send"]+r.WorkerSeconds["wait_ack"], 1e-6)
+
+		require.EqualValues(t, 1, r.Timeline.Interval)
+		moments := r.Timeline.Moments
+		require.Len(t, moments, int(math.Ceil(r.Phases.Load+60))+1, "one a second, and the end")
+		require.Equal(t, "load", moments[2].Phase)
+		require.Equal(t, "target", moments[2].BoundBy)
+		require.Positive(t, moments[2].Rows)
+		end := moments[len(moments)-1]
+		require.Equal(t, report.Moment{At: end.At, Phase: "done", Rows: 195, PayloadBytes: 195 * 24, Retries: 1}, end)
+		require.InDelta(t, r.Phases.Load+60, end.At, 1e-6, "nothing else takes time here")
+	})
+}
+
+func TestMaxRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newFixture(t).succeeds(small + " --max-rate 100B/s")
+		require.EqualValues(t, 100, r.Plan.MaxRate)
+		require.Equal(t, report.Open, r.Latency.Loop)
+		require.Greater(t, r.Phases.Load, float64(18*r.Plan.BatchBytes)/100, "the last batch begins when the others have had their time")
+	})
+}
+
+func TestTimeUntilVisible(t *testing.T) {
+	for name, c := range map[string]struct {
+		takes time.Duration
+		notes []string
+		want  float64
+	}{
+		"shown later":         {takes: 1200 * time.Millisecond, want: 1.2},
+		"nothing to wait for": {},
+		"not seen":            {takes: time.Minute, notes: []string{"7 rows cannot be read after a minute"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newFixture(t)
+				p.memory.Script = oneSecond
+				p.finishes(func(loader.KeyRange, int64) ([]string, error) { time.Sleep(c.takes); return c.notes, nil })
+				r := p.succeeds(small)
+				require.InDelta(t, c.want, r.Latency.VisibleSeconds, 1e-6)
+				require.Zero(t, p.succeeds("--resume "+r.Run.ID).Latency.VisibleSeconds, "it had no ack of its own")
+			})
+		})
+	}
+}
+
+// A sweep stops when the server's disk is full, wherever the run met that.
+func TestClassOfWhatEndedTheRun(t *testing.T) {
+	errDiskFull := errors.New("no space left on device")
+	full := &loader.Error{Op: "load", Applied: loader.No, Err: errDiskFull}
+	for _, op := range []string{"open", "prepare", "load", "count"} {
+		p := newFixture(t)
+		p.classes = map[error]loader.Class{errDiskFull: loader.ClassDiskFull}
+		p.failOn(op, full)
+		r, err := p.push(small + " --workers 1 --retries 0")
+		require.ErrorIs(t, err, errDiskFull, op)
+		require.Equal(t, map[string]int64{"disk_full": 1}, r.Result.Errors, op)
+	}
+	p := newFixture(t)
+	p.failOn("prepare", errors.New("of no class"))
+	require.Empty(t, p.fails(small, report.PreflightFailed, "of no class").Result.Errors)
+	p.classes = map[error]loader.Class{syscall.ENOTDIR: loader.ClassConnection} // as drivers see it
+	require.Empty(t, p.fails(small+" --state-dir /dev/null/x", report.PreflightFailed, "not a directory").Result.Errors, "ours")
+}
+
+// measuring is a back-end whose server counts what it does.
+type measuring struct {
+	hooked
+	open    *atomic.Int64 // sessions
+	measure func(ctx context.Context) (map[string]float64, []string)
+}
+
+type measuredSession struct {
+	loader.Session
+	open *atomic.Int64
+}
+
+func (s measuredSession) Close() error {
+	s.open.Add(-1)
+	return s.Session.Close()
+}
+
+func (l measuring) Session(ctx context.Context, c loader.Contract) (loader.Session, error) {
+	s, err := l.hooked.Session(ctx, c)
+	l.open.Add(1)
+	return measuredSession{s, l.open}, err
+}
+
+func (l measuring) Measured(ctx context.Context) (map[string]float64, []string) {
+	return l.measure(ctx)
+}
+
+// The server is asked once what the load cost it, after the last session was closed and however the load ended; but not
+// if it did nothing for the run, or if the user has just cut its connections.
+func TestServerCost(t *testing.T) {
+	const note = "one of 4 sessions broke: what it has cost is not known"
+	cost := map[string]float64{"redo_bytes": 1 << 20, "cpu_seconds": 0.25}
+	failing := func(op string) func(*fixture, func()) {
+		return func(p *fixture, _ func()) { p.failOn(op, loadertest.ErrRejected) }
+	}
+	for name, c := range map[string]struct {
+		prepare func(p *fixture, cancel func())
+		resume  bool // after a process that failed to verify
+		outcome report.Outcome
+		asked   bool
+	}{
+		"ok":          {outcome: report.OK, asked: true},
+		"a failure":   {prepare: failing("load"), outcome: report.Failed, asked: true},
+		"a preflight": {prepare: failing("prepare"), outcome: report.PreflightFailed},
+		"only proof":  {prepare: failing("count"), resume: true, outcome: report.OK},
+		"a second signal": {prepare: func(p *fixture, cancel func()) {
+			p.then("load", sync.OnceFunc(func() { close(p.drain); cancel() }))
+		}, outcome: report.Interrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, args, asked := newFixture(t), small, 0
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if c.prepare != nil {
+				c.prepare(p, cancel)
+			}
+			if c.resume {
+				args = "--resume " + p.fails(small, report.Failed, "bad value").Run.ID
+				p.hook = nil
+			}
+			open := new(atomic.Int64)
+			p.wrap = func(h hooked) loader.Loader {
+				return measuring{h, open, func(ctx context.Context) (map[string]float64, []string) {
+					asked++
+					_, bounded := ctx.Deadline()
+					require.True(t, bounded)
+					require.Zero(t, open.Load(), "sessions that are still open have more to tell")
+					return cost, []string{note}
+				}}
+			}
+			r, err := push.Run(ctx, p.job(args))
+			require.Equal(t, c.outcome, push.OutcomeOf(err))
+			if !c.asked {
+				require.Zero(t, asked)
+				require.Empty(t, r.Cost)
+				return
+			}
+			require.Equal(t, 1, asked)
+			require.Equal(t, report.Cost(cost), r.Cost)
+			require.Equal(t, []string{note}, r.Warnings)
+			require.Contains(t, p.log.String(), note)
+		})
+	}
+}
+
+// A command to go on is printed for runs that can go on, and for no others.
+func TestResumable(t *testing.T) {
+	t.Parallel()
+	down := errors.New("the server is down")
+	failOn := func(op string) func(*fixture) { return func(p *fixture) { p.failOn(op, down) } }
+	inUse := func(p *fixture) {
+		l, err := runlog.Open(p.state, p.run(), func(event.Event) {})
+		require.NoError(p, err)
+		p.Cleanup(func() { _ = l.Close() })
+	}
+	const hour = timed + "1h --workers 1 --retries 0"
+	for name, c := range map[string]struct {
+		first   string         // a process that is killed when five batches are in
+		between func(*fixture) // what happens before the next
+		args    string         // of the next; --resume where there was a first
+		watch   error
+		outcome report.Outcome
+		want    bool
+	}{
+		"ok":                         {args: small, outcome: report.OK},
+		"usage":                      {args: small + " --set x", outcome: push.Usage},
+		"no run yet":                 {args: small, between: failOn("prepare"), outcome: report.PreflightFailed},
+		"a run, and nothing sent":    {args: small, watch: down, outcome: report.PreflightFailed, want: true},
+		"by duration, nothing sent":  {args: hour, watch: down, outcome: report.PreflightFailed},
+		"sessions fail":              {args: small + " --retries 0", between: failOn("session"), outcome: report.Failed, want: true},
+		"by duration, sessions fail": {args: hour, between: failOn("session"), outcome: report.Failed, want: true},
+		"the proof fails":            {args: small, between: failOn("count"), outcome: report.Failed, want: true},
+		"rows are gone": {args: small, between: func(p *fixture) { p.then("count", p.memory.Truncate) },
+			outcome: report.VerificationFailed},
+		"claims are gone": {args: small, between: func(p *fixture) { p.then("claimed", p.memory.RemoveClaims) }, outcome: report.Failed},
+		"rows are missing": {args: small + " --delivery at-least-once --verify none",
+			between: func(p *fixture) { p.memory.Script = oddMissing }, outcome: report.Rejected},
+		"resumed, server down": {first: small, between: failOn("open"), outcome: report.PreflightFailed, want: true},
+		"resumed, table not there": {first: small, between: func(p *fixture) { p.failOn("prepare", loader.Final(down)) },
+			outcome: report.PreflightFailed},
+		"resumed, table made again": {first: small, between: func(p *fixture) { p.memory.Truncate(); p.memory.Identity = "x" },
+			outcome: report.PreflightFailed},
+		"resumed, used by another":     {first: small, between: inUse, outcome: report.PreflightFailed},
+		"resumed by duration, failing": {first: hour, between: failOn("load"), outcome: report.Failed, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newFixture(t)
+			if c.first != "" {
+				c.args = "--resume " + p.kill(c.first, 5)
+			}
+			if c.between != nil {
+				c.between(p)
+			}
+			j := p.job(c.args)
+			j.Watch = func(push.Watched) (func(), error) { return func() {}, c.watch }
+			r, err := push.Run(t.Context(), j)
+			require.Equal(t, c.outcome, push.OutcomeOf(err), "%v", err)
+			require.Equal(t, c.want, r.Run.Resumable, "%v", err)
+			if c.want {
+				p.hook = nil
+				p.succeeds("--resume " + p.run())
+			}
+		})
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	all := []report.Outcome{
+		push.Usage, report.PreflightFailed, report.Interrupted, report.Unknown, report.VerificationFailed, report.Rejected, report.Failed,
+	}
+	of := func(o report.Outcome) error { return &push.Error{Outcome: o, Err: fmt.Errorf("%s happened", o)} }
+	require.Equal(t, report.OK, push.OutcomeOf(nil))
+	require.Equal(t, report.Failed, push.OutcomeOf(errors.New("anything")))
+	for i, graver := range all {
+		for _, other := range all[i:] {
+			require.Equal(t, graver, push.OutcomeOf(errors.Join(of(other), of(graver))))
+			require.Equal(t, graver, push.OutcomeOf(errors.Join(errors.New("x"), fmt.Errorf("%w, %w", of(graver), of(other)))))
+			require.Equal(t, graver, push.OutcomeOf(&push.Error{Outcome: other, Err: of(graver)}))
+		}
+	}
+}
+
+func (p *fixture) prices(text string) (flag string) {
+	path := filepath.Join(p.TempDir(), "prices.yaml")
+	require.NoError(p, os.WriteFile(path, []byte(text), 0o600))
+	return " --prices " + path
+}
+
+func rowsOrObjects(objects bool) *loader.Caps {
+	return &loader.Caps{Formats: formats(), Dedup: loader.DedupTx, Atomic: true, DefaultBatchBytes: 1000, Objects: objects}
+}
+
+func TestPriceOfARun(t *testing.T) {
+	p := newFixture(t)
+	p.memory.Caps = rowsOrObjects(true)
+	r := p.succeeds(small + p.prices("currency: EUR\nput_per_1000: 5\nget_per_1000: 1\ninstance_per_hour: 3600\ncross_az: true\ncross_az_per_gb: 1"))
+	require.Equal(t, "EUR", r.Price.Currency)
+	require.Len(t, r.Price.Items, 2, "nothing went over a wire")
+	require.Equal(t, report.PriceItem{Name: "PUT requests", Amount: 0.02, Unit: "1000 requests", Each: 5, Cost: 0.1}, r.Price.Items[0])
+	instance := r.Price.Items[1]
+	require.Equal(t, "instance", instance.Name)
+	require.Greater(t, instance.Cost, r.Result.Seconds/2, "a second costs 1, and there is more to a run than the load")
+	require.InDelta(t, 0.1+instance.Cost, r.Price.Total, 1e-9)
+
+	p = newFixture(t)
+	require.Equal(t, report.Price{Items: []report.PriceItem{}}, p.succeeds(small).Price, "none without a file")
+	p.fails(small+p.prices("currency: EUR\nput_per_1k: 5")+" --set x", push.Usage, "put_per_1k")
+	p.fails(small+" --prices nowhere.yaml --set x", push.Usage, "write it as name=value")
+}
+
+func TestDryRunEstimatesThePrice(t *testing.T) {
+	const traffic = "currency: USD\ncross_az: true\ncross_az_per_gb: 0.01\nput_per_1000: 5\n"
+	const instance = traffic + "instance_per_hour: 7.2"
+	for _, c := range []struct {
+		name, args, prices, want string
+		objects                  bool
+	}{
+		// In pgbinary a row of 520 bytes takes 530, so a tebibyte of columns is 1.1207 TB.
+		{name: "a tebibyte", args: "--bytes 1TiB", prices: traffic, want: "about 22.41 USD, cross-AZ traffic 22.41"},
+		{name: "requests", args: "--rows 1000000000 --batch-rows 1000000", prices: traffic, objects: true,
+			want: "about 15.60 USD, cross-AZ traffic 10.60, PUT requests 5.00"},
+		{name: "the instance", args: "--bytes 1TiB", prices: "currency: USD\ninstance_per_hour: 7.2", want: "not known before"},
+		{name: "traffic and an instance", args: "--rows 1000000000", prices: instance,
+			want: "about 10.60 USD, cross-AZ traffic 10.60, without the instance, whose time is not known before"},
+		{name: "the same zone", args: "--bytes 1TiB", prices: "currency: USD\ncross_az_per_gb: 0.01\nput_per_1000: 5",
+			want: "nothing: no price of the file is for what the run takes"},
+		{name: "at a rate", args: "--rows 1000000000 --max-rate 147222222B/s", prices: instance,
+			want: "about 17.80 USD, cross-AZ traffic 10.60, instance 7.20, at --max-rate all the time"},
+		{name: "for a time", args: "--duration 30m", prices: instance,
+			want: "about 3.60 USD, instance 3.60, traffic and requests are not known before"},
+		{name: "for a time at a rate", args: "--duration 1h --max-rate 1GB/s", prices: instance,
+			want: "about 79.20 USD, cross-AZ traffic 72.00, instance 7.20, at --max-rate all the time"},
+	} {
+		p := newFixture(t)
+		p.memory.Caps = rowsOrObjects(c.objects)
+		j := p.job(c.args + " --workers 4 --distinct-bytes 1MiB" + p.prices(c.prices))
+		var text strings.Builder
+		require.NoError(t, push.Explain(&text, &j.Config, j.Drivers), c.name)
+		require.Contains(t, text.String(), "\nprice     "+c.want+"\n", c.name)
+	}
+}
+
+func TestServerMetrics(t *testing.T) {
+	var asked atomic.Int64
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := asked.Add(1)
+		_, _ = io.WriteString(w, "node_cpu_seconds_total{cpu=\"0\",mode=\"idle\"} "+strconv.FormatInt(n, 10)+
+			"\nnode_cpu_seconds_total{cpu=\"0\",mode=\"user\"} "+strconv.FormatInt(4*n, 10)+"\n")
+	}))
+	defer node.Close()
+	p := newFixture(t)
+	with := strings.Replace(node.URL, "http://", "http://u:s3cr3t@", 1) + "/metrics?token=s3cr3t"
+	r := p.succeeds(small + " --server-metrics " + with)
+	require.Equal(t, report.ServerLoad{URL: node.URL + "/metrics", CPU: 0.8, Cores: 1}, r.BoundBy.Evidence.Server)
+	require.Empty(t, r.Warnings)
+	require.EqualValues(t, 2, asked.Load(), "when the load began and when it ended")
+	require.NotContains(t, p.log.String(), "s3cr3t")
+	require.NotContains(t, fmt.Sprint(p.record().Flags), "s3cr3t")
+
+	node.Close()
+	r = newFixture(t).succeeds(small + " --server-metrics " + with)
+	require.Zero(t, r.BoundBy.Evidence.Server)
+	require.Len(t, r.Warnings, 1, "and the run is none the worse")
+	require.Contains(t, r.Warnings[0], "--server-metrics: "+node.URL+"/metrics: dial tcp")
+	require.NotContains(t, r.Warnings[0], "s3cr3t")
+}
