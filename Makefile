@@ -8,8 +8,16 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 SERVERS  := scripts/servers
 # With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
+TEST     := $(GO) test -vet=off # make check vets
+# What make test needs besides: the C compiler for the race detector and for godror.
+TOOLS    := cc promtool buildah libaio chromium curl ip
+# The race detector makes tests two to ten times as slow. It is for packages that start goroutines or share something
+# between them, in their tests too; the rest is pure. bench and e2e drive a built binary, in which it would see nothing.
+SHARING   = $(shell grep -rlE --include='*.go' '"sync["/]|"testing/synctest"|^\s*go |[.]Go\>' internal pkg | xargs dirname | sort -u)
+RACED     = $(shell $(GO) list $(addprefix ./,$(SHARING)))
+PURE      = $(filter-out $(RACED) %/e2e,$(shell $(GO) list ./...))
 
-.PHONY: help build build-godror demo test test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
+.PHONY: help build build-godror demo test test-pure test-raced test-e2e test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,18 +31,28 @@ build-godror: ## bin/terapush-godror, which loads Oracle's own client library: n
 demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started and removed again
 	$(BINARY) demo
 
-test: build servers-up ## everything, with real servers, faults and the race detector
-	scripts/tools promtool buildah libaio chromium curl ip
-	$(GO) vet -tags godror ./...
-	CGO_ENABLED=1 $(GO) test -race -tags godror ./internal/backends/oracle/...
-	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -race -timeout 30m ./...
+# Nothing is run twice, and downloads go on beside what needs no server: see the commands by make -n test.
+test: ## everything, with real servers and faults, and with the race detector where goroutines meet
+	@scripts/tools $(TOOLS) postgres mariadb
+	@$(SERVERS) check
+	@$(MAKE) --no-print-directory -j2 servers-up test-pure
+	@$(MAKE) --no-print-directory -j2 test-raced test-e2e
 
-test-quick: ## what needs no server, in under two minutes
+test-pure: build
+	$(TEST) $(PURE)
+
+test-raced:
+	$(WITH) $(TEST) -race -timeout 30m $(RACED)
+	CGO_ENABLED=1 $(TEST) -race -tags godror -run 'Godror|ClientLibrary' ./internal/backends/oracle
+
+test-e2e: build
+	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(TEST) -timeout 30m ./e2e
+
+test-quick: ## what needs no server, in a minute
 	$(GO) test ./...
 
 check: ## format, vet, lint, module files; all of them fail
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt wants:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 	$(TOOL) golangci-lint run
