@@ -12,8 +12,9 @@ TEST     := $(GO) test -vet=off # make check vets
 # What make test needs besides: the C compiler for the race detector and for godror.
 TOOLS    := cc promtool buildah libaio chromium curl ip
 # The race detector makes tests two to ten times as slow. It is for packages that start goroutines or share something
-# between them, in their tests too; the rest is pure. bench and e2e drive a built binary, in which it would see nothing.
-SHARING   = $(shell grep -rlE --include='*.go' '"sync["/]|"testing/synctest"|^\s*go |[.]Go\>' internal pkg | xargs dirname | sort -u)
+# between them; the rest is pure. bench and e2e drive a built binary, in which it would see nothing.
+SHARING   = $(shell grep -rlE --include='*.go' --exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>' internal pkg | \
+	xargs dirname | sort -u)
 RACED     = $(shell $(GO) list $(addprefix ./,$(SHARING)))
 PURE      = $(filter-out $(RACED) %/e2e,$(shell $(GO) list ./...))
 
