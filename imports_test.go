@@ -81,7 +81,7 @@ func rules() []rule {
 			"internal/results", "internal/report", "internal/runlog", "experiments"}},
 		{from: "internal/demo"},
 		{from: "internal/sink", may: []string{"internal/sink", "pkg/loader"}},
-		{from: "internal/faultproxy"},
+		{from: "internal/faultproxy", may: []string{"pkg/loader"}},
 		{from: "internal/fake", may: with("internal/fake")},
 		{from: "internal/fake/sqlread"},
 		{from: "cmd/terapush", may: []string{"internal/cli"}},
