@@ -71,15 +71,22 @@ func NewSlow(target string, up, down Way, faults ...*Fault) (*Proxy, error) {
 // Addr returns where clients connect, as host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
+// Reset resets the connections of this moment; new ones are welcome.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for l := range p.links {
+		l.reset()
+	}
+}
+
 // Close resets all connections and returns when nothing of the proxy runs any more.
 func (p *Proxy) Close() error {
 	p.mu.Lock()
 	p.closed = true
-	err := p.listener.Close()
-	for l := range p.links {
-		l.reset()
-	}
 	p.mu.Unlock()
+	err := p.listener.Close()
+	p.Reset()
 	p.tasks.Wait()
 	return err
 }

@@ -137,6 +137,17 @@ func TestCloseEndsAStall(t *testing.T) {
 	assert.Equal(t, "hello\n", <-told)
 }
 
+func TestReset(t *testing.T) {
+	target, _ := serve(t)
+	p, err := faultproxy.New(target)
+	c := dial(t, p, err)
+	answered(t, c, "hello")
+	p.Reset()
+	_, err = c.in.ReadByte()
+	assert.ErrorIs(t, err, syscall.ECONNRESET)
+	answered(t, dial(t, p, nil), "new ones are welcome")
+}
+
 func TestTargetMissing(t *testing.T) {
 	p, err := faultproxy.New("127.0.0.1:" + faultproxy.FreePort(t))
 	require.NoError(t, err)
