@@ -6,10 +6,19 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X github.com/terapush/terapush/internal/cli.release=$(VERSION)
 TOOL     := $(GO) tool -modfile=tools/go.mod
 SERVERS  := scripts/servers
-# With servers: their URLs in the environment, so that no test that needs one is skipped.
+# make check vets. With servers: their URLs in the environment, so that no test that needs one is skipped.
 WITH     := eval "$$($(SERVERS) env)" &&
+TEST     := $(GO) test -vet=off
+# What make test needs besides: the C compiler for the race detector and for godror.
+TOOLS    := cc promtool buildah libaio chromium curl ip
+# The race detector makes tests two to ten times as slow. It is for packages that start goroutines or share something
+# between them; in the others, and in bench and e2e, which drive a built binary, it would see nothing.
+packages  = $(shell $(GO) list $$(grep -rlE --include='*.go' $(1) | xargs -n 1 dirname | sort -u | sed 's|^|./|'))
+RACED     = $(call packages,--exclude='*_test.go' '^\s*"sync["/]|^\s*go |[.]Go\>' internal pkg)
+SERVED    = $(filter-out $(RACED),$(call packages,TERAPUSH_TEST_ e2e internal))
+ALONE     = $(filter-out $(RACED) $(SERVED),$(shell $(GO) list ./...))
 
-.PHONY: help build build-godror demo test test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
+.PHONY: help build build-godror demo test test-tools test-alone test-raced test-served test-quick check bench bench-postgres bench-mysql bench-s3 bench-databend bench-doris bench-oracle bench-micro soak servers-up servers-down image image-godror clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,18 +32,31 @@ build-godror: ## bin/terapush-godror, which loads Oracle's own client library: n
 demo: build ## push a gigabyte into a real PostgreSQL that is fetched, started and removed again
 	$(BINARY) demo
 
-test: build servers-up ## everything, with real servers, faults and the race detector
-	scripts/tools promtool buildah libaio chromium curl ip
-	$(GO) vet -tags godror ./...
-	CGO_ENABLED=1 $(GO) test -race -tags godror ./internal/backends/oracle/...
-	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(GO) test -race -timeout 30m ./...
+# Nothing is run twice. Servers are installed beside the tests that need none.
+test: ## everything, with real servers and faults, and with the race detector where goroutines meet
+	@$(MAKE) --no-print-directory test-tools
+	@$(MAKE) --no-print-directory -j2 servers-up test-alone
+	@$(MAKE) --no-print-directory -j2 test-raced test-served
 
-test-quick: ## what needs no server, in under two minutes
+test-tools: # what is missing is named at once, or installed
+	@scripts/tools $(TOOLS) postgres mariadb
+	@$(SERVERS) check
+
+test-alone: build
+	$(TEST) $(ALONE)
+
+test-raced:
+	$(WITH) $(TEST) -race -timeout 30m $(RACED)
+	CGO_ENABLED=1 $(TEST) -race -tags godror -run 'Godror|ClientLibrary' ./internal/backends/oracle
+
+test-served: build
+	$(WITH) TERAPUSH_BINARY=$(CURDIR)/$(BINARY) $(TEST) -timeout 30m $(SERVED)
+
+test-quick: ## what needs no server, in a minute
 	$(GO) test ./...
 
 check: ## format, vet, lint, module files; all of them fail
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt wants:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
-	$(GO) vet ./...
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 	$(TOOL) golangci-lint run
@@ -76,7 +98,7 @@ soak: build servers-up ## the fault cases for longer, and a hundred kill -9 of t
 		-run 'Chaos|Crash|Cut|Disk|Kill|Lost|Lose|Resume|Signal|Stuck' ./e2e | grep -v '^=== '
 
 servers-up: ## install and start PostgreSQL, MariaDB, MySQL, Databend's engine and an S3 server for tests, on free ports of this clone's own
-	$(SERVERS) up
+	@$(SERVERS) up
 
 servers-down: ## stop them
 	$(SERVERS) down

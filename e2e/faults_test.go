@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -86,7 +85,7 @@ func TestCutBodies(t *testing.T) {
 func TestStuckBatch(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		l := small(20_000)
-		stuck := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 50_000, Times: 1, For: time.Hour}
+		stuck := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 50_000, Times: 1}
 		p := d.proxy(t, stuck)
 		timeout := scaled("3s", "90s")
 		began := d.by(p, l.flags("--workers", "2", "--batch-timeout", timeout)...).start(t)

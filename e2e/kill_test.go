@@ -63,7 +63,7 @@ func runAgain(t *testing.T, command string) result {
 func TestTwoSignals(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		l := small(20_000)
-		silent := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 300_000, For: time.Hour}
+		silent := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 300_000}
 		proxy := d.proxy(t, silent)
 		p := d.by(proxy, l.flags("--workers", "2")...).start(t)
 		require.Eventually(t, func() bool { return silent.Injected() > 0 }, 20*time.Second, 5*time.Millisecond)

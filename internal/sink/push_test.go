@@ -1,6 +1,7 @@
 package sink_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"strings"
@@ -17,98 +18,63 @@ import (
 	"github.com/terapush/terapush/internal/sink/databend"
 	"github.com/terapush/terapush/internal/sink/doris"
 	"github.com/terapush/terapush/internal/sink/s3"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// The product pushes into every sink over HTTP with every method it has for it, and what it hears is what went in.
+// The product pushes into every sink over HTTP with every method it has for it, and what it hears is what went in. Loads
+// that fail because the sink was told so are sent again.
 func TestPush(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "me")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	type open func(addr string, o sink.Options) (*sink.Server, error)
-	for name, c := range map[string]struct {
-		listen open   // nil: a Doris
-		target string // "%s" is the address, "%p" its port
-		args   string
-		sql    bool // rows come over the MySQL protocol
+	const (
+		store = "s3://bucket/prefix?path_style=true&region=us-east-1&endpoint=http://ADDRESS"
+		dor   = "doris://root:secret@SQL/db?http_port=PORT"
+		bend  = "databend://root:secret@ADDRESS/db?sslmode=disable"
+	)
+	for _, c := range []struct {
+		target, args string
+		fails        bool
 	}{
-		"s3":                         {s3.Listen, "s3://bucket/prefix?path_style=true&region=us-east-1&endpoint=http://%s", "", false},
-		"s3, parquet":                {s3.Listen, "s3://bucket/prefix?path_style=true&region=us-east-1&endpoint=http://%s", "--format parquet", false},
-		"doris stream-load":          {nil, "doris://root:secret@%q/db?http_port=%p", "--method stream-load", false},
-		"doris stream-load, json":    {nil, "doris://root:secret@%q/db?http_port=%p", "--method stream-load --format ndjson", false},
-		"doris group commit":         {nil, "doris://root:secret@%q/db?http_port=%p", "--method stream-load --group-commit sync", false},
-		"doris insert":               {nil, "doris://root:secret@%q/db?http_port=%p", "--method insert", true},
-		"databend streaming-load":    {databend.Listen, "databend://root:secret@%s/db?sslmode=disable", "--method streaming-load", false},
-		"databend insert":            {databend.Listen, "databend://root:secret@%s/db?sslmode=disable", "--method insert", false},
-		"databend insert-no-presign": {databend.Listen, "databend://root:secret@%s/db?sslmode=disable", "--method insert-no-presign", false},
-		"databend stage-load":        {databend.Listen, "databend://root:secret@%s/db?sslmode=disable", "--method stage-load", false},
+		{store, "--verify count", false}, // a store lists what was put into it
+		{store, "--format parquet", false},
+		{store, "", true},
+		{dor, "--method stream-load", false},
+		{dor, "--method stream-load --format ndjson", false},
+		{dor, "--method stream-load --group-commit sync", false},
+		{dor, "--method stream-load", true},
+		{dor, "--method insert", false},
+		{bend, "--method streaming-load", false},
+		{bend, "--method insert", false},
+		{bend, "--method insert-no-presign", false},
+		{bend, "--method stage-load", false},
+		{bend, "--method streaming-load", true},
 	} {
-		t.Run(name, func(t *testing.T) {
+		scheme, _, _ := strings.Cut(c.target, ":")
+		t.Run(strings.Join([]string{scheme, c.args, fmt.Sprint(c.fails)}, " "), func(t *testing.T) {
 			o := sink.Options{Password: "secret"}
+			if c.fails {
+				o.Fail = 3
+			}
 			var cluster doris.Cluster
-			if c.listen == nil {
-				c.listen = cluster.Listen
-			}
-			s, err := c.listen("127.0.0.1:0", o)
-			require.NoError(t, err)
-			defer s.Close()
-			statements, err := cluster.ListenSQL("127.0.0.1:0", o)
-			require.NoError(t, err)
-			defer statements.Close()
+			listen := map[string]func(string, sink.Options) (*sink.Server, error){"s3": s3.Listen, "doris": cluster.Listen, "databend": databend.Listen}
+			s, statements := sinktest.Open(t, listen[scheme], o), sinktest.Open(t, cluster.ListenSQL, sink.Options{Password: "secret"})
 			_, port, err := net.SplitHostPort(s.Addr())
 			require.NoError(t, err)
-			target := strings.NewReplacer("%s", s.Addr(), "%p", port, "%q", statements.Addr()).Replace(c.target)
-			r, log, err := pushed(t, target, "--create never --delivery at-least-once --verify ack --dataset people --rows 500 --batch-rows 50 --workers 2 "+c.args)
-			require.NoError(t, err, log)
-			require.Equal(t, report.OK, r.Result.Outcome)
-			require.EqualValues(t, 500, r.Result.Rows)
-			rows := s.Stats().Rows
-			if c.sql {
-				rows = statements.Stats().Rows
-			} else {
-				require.Equal(t, r.Result.EncodedBytes, s.Stats().Bytes)
+			target := strings.NewReplacer("ADDRESS", s.Addr(), "PORT", port, "SQL", statements.Addr()).Replace(c.target)
+			args := "--dataset people --rows 500 --batch-rows 50 --workers 2 --retries 5 "
+			if scheme != "s3" {
+				args += "--create never --delivery at-least-once --verify ack "
 			}
-			require.EqualValues(t, 500, rows)
-		})
-	}
-}
-
-// A store lists what was put into it, so that arrival can be proven by its names and sizes.
-func TestPushIsFoundInTheStore(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "me")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	s, err := s3.Listen("127.0.0.1:0", sink.Options{})
-	require.NoError(t, err)
-	defer s.Close()
-	_, log, err := pushed(t, "s3://bucket/prefix?path_style=true&region=us-east-1&endpoint=http://"+s.Addr(), "--dataset people --rows 500 --batch-rows 50 --workers 2 --verify count")
-	require.NoError(t, err, log)
-}
-
-// Loads that fail because the sink was told so are sent again.
-func TestPushIntoFailures(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "me")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	o := sink.Options{Fail: 3}
-	var cluster doris.Cluster
-	for name, listen := range map[string]func(string, sink.Options) (*sink.Server, error){"s3": s3.Listen, "doris": cluster.Listen, "databend": databend.Listen} {
-		t.Run(name, func(t *testing.T) {
-			s, err := listen("127.0.0.1:0", o)
-			require.NoError(t, err)
-			defer s.Close()
-			statements, err := cluster.ListenSQL("127.0.0.1:0", sink.Options{})
-			require.NoError(t, err)
-			defer statements.Close()
-			_, port, err := net.SplitHostPort(s.Addr())
-			require.NoError(t, err)
-			target := map[string]string{
-				"s3":       "s3://bucket/prefix?path_style=true&region=us-east-1&endpoint=http://" + s.Addr(),
-				"doris":    "doris://root@" + statements.Addr() + "/db?http_port=" + port,
-				"databend": "databend://root@" + s.Addr() + "/db?sslmode=disable",
-			}[name]
-			r, log, err := pushed(t, target, "--create never --delivery at-least-once --verify ack --dataset people --rows 100 --batch-rows 20 --workers 1 --retries 5")
+			r, log, err := pushed(t, target, args+c.args)
 			require.NoError(t, err, log)
 			require.Equal(t, report.OK, r.Result.Outcome)
-			require.EqualValues(t, 100, s.Stats().Rows)
-			require.Positive(t, s.Stats().Failed)
+			rows, bytes := s.Stats().Rows, s.Stats().Bytes
+			if c.args == "--method insert" && scheme == "doris" { // over the MySQL protocol
+				rows, bytes = statements.Stats().Rows, r.Result.EncodedBytes
+			}
+			require.Equal(t, []int64{500, 500, r.Result.EncodedBytes}, []int64{r.Result.Rows, rows, bytes})
 			require.Equal(t, s.Stats().Failed, r.Result.Retries)
+			require.Equal(t, c.fails, s.Stats().Failed > 0)
 		})
 	}
 }

@@ -16,20 +16,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/mysql"
 	"github.com/terapush/terapush/internal/sink/postgres"
 	"github.com/terapush/terapush/internal/sink/raw"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-func listen(t testing.TB, o sink.Options, open func(string, sink.Options) (*sink.Server, error)) *sink.Server {
-	s, err := open("127.0.0.1:0", o)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
-}
+func rawSink(t testing.TB, o sink.Options) *sink.Server { return sinktest.Open(t, raw.Listen, o) }
 
 func dial(t testing.TB, s *sink.Server) net.Conn {
 	c, err := net.Dial("tcp", s.Addr())
@@ -49,7 +44,7 @@ func load(t testing.TB, c net.Conn, rows string) int64 {
 }
 
 func TestRaw(t *testing.T) {
-	counting, dropping := listen(t, sink.Options{CRC: true}, raw.Listen), listen(t, sink.Options{NoCount: true, RowBytes: 3}, raw.Listen)
+	counting, dropping := rawSink(t, sink.Options{CRC: true}), rawSink(t, sink.Options{NoCount: true, RowBytes: 3})
 	a, b := dial(t, counting), dial(t, dropping)
 	for range 3 {
 		assert.EqualValues(t, 300_000, load(t, a, strings.Repeat("xy\n", 300_000)))
@@ -65,7 +60,7 @@ func TestRaw(t *testing.T) {
 }
 
 func TestRawHangsUpWhenToldToFail(t *testing.T) {
-	s := listen(t, sink.Options{Fail: 2}, raw.Listen)
+	s := rawSink(t, sink.Options{Fail: 2})
 	c := dial(t, s)
 	assert.EqualValues(t, 1, load(t, c, "a\n"))
 	_, err := c.Write([]byte("\x00\x00\x00\x00\x00\x00\x00\x02b\n"))
@@ -77,21 +72,27 @@ func TestRawHangsUpWhenToldToFail(t *testing.T) {
 	assert.EqualValues(t, 1, s.Stats().Failed)
 }
 
-// A connection is read no faster than it should be, whether its data is counted or dropped. That it is not much slower
-// depends on the machine, and is not for a test.
-func TestReadRate(t *testing.T) {
-	for _, o := range []sink.Options{{ReadRate: 1 << 20}, {ReadRate: 1 << 20, NoCount: true}} {
-		c := dial(t, listen(t, o, raw.Listen))
-		start := time.Now()
-		load(t, c, strings.Repeat("x", 1<<19))
-		assert.GreaterOrEqual(t, time.Since(start), 450*time.Millisecond, "half a MiB at one MiB a second")
+// A connection is read no faster and answered no sooner than it should be, whether its data is counted or dropped. That it
+// is not much slower depends on the machine, and is not for a test.
+func TestSlowness(t *testing.T) {
+	for _, c := range []struct {
+		options sink.Options
+		atLeast time.Duration
+	}{
+		{sink.Options{ReadRate: 1 << 20}, 450 * time.Millisecond}, // half a MiB at one MiB a second
+		{sink.Options{ReadRate: 1 << 20, NoCount: true}, 450 * time.Millisecond},
+		{sink.Options{AckDelay: 50 * time.Millisecond}, 50 * time.Millisecond},
+	} {
+		conn, start := dial(t, rawSink(t, c.options)), time.Now()
+		load(t, conn, strings.Repeat("x", 1<<19))
+		assert.GreaterOrEqual(t, time.Since(start), c.atLeast, "%+v", c.options)
 	}
 }
 
 // Who waits for an answer that the sink was told to delay does not keep it from closing, nor does a slow reading.
 func TestCloseDoesNotWait(t *testing.T) {
 	for _, o := range []sink.Options{{AckDelay: time.Hour}, {ReadRate: 1}} {
-		s := listen(t, o, raw.Listen)
+		s := rawSink(t, o)
 		c := dial(t, s)
 		_, err := c.Write(append(binary.BigEndian.AppendUint64(nil, 1<<20), make([]byte, 1<<20)...))
 		require.NoError(t, err)
@@ -99,13 +100,6 @@ func TestCloseDoesNotWait(t *testing.T) {
 		_, err = io.ReadAll(c)
 		require.True(t, err == nil || strings.Contains(err.Error(), "reset"), "%v", err)
 	}
-}
-
-func TestAckDelay(t *testing.T) {
-	c := dial(t, listen(t, sink.Options{AckDelay: 50 * time.Millisecond}, raw.Listen))
-	start := time.Now()
-	load(t, c, "a\n")
-	assert.GreaterOrEqual(t, time.Since(start), 50*time.Millisecond)
 }
 
 // echo answers every load over whatever the client begins with.
@@ -137,10 +131,9 @@ func TestTLSByTheFirstByte(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(leaf)
 	rows := strings.Repeat("0123456789\n", 100_000)
+	open := func(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, echo) }
 	for _, noCount := range []bool{false, true} {
-		s := listen(t, sink.Options{TLS: own, NoCount: noCount, RowBytes: 11}, func(addr string, o sink.Options) (*sink.Server, error) {
-			return sink.Listen(addr, o, echo)
-		})
+		s := sinktest.Open(t, open, sink.Options{TLS: own, NoCount: noCount, RowBytes: 11})
 		assert.EqualValues(t, 100_000, load(t, dial(t, s), rows))
 		for _, name := range []string{"localhost", "127.0.0.1", "::1", "example.test", "192.0.2.7"} {
 			c := tls.Client(dial(t, s), &tls.Config{RootCAs: trusted, ServerName: name, NextProtos: []string{"h2", "http/1.1"}})
@@ -149,28 +142,16 @@ func TestTLSByTheFirstByte(t *testing.T) {
 			assert.Equal(t, "http/1.1", c.ConnectionState().NegotiatedProtocol)
 		}
 	}
-	s := listen(t, sink.Options{}, func(addr string, o sink.Options) (*sink.Server, error) { return sink.Listen(addr, o, echo) })
+	s := sinktest.Open(t, open, sink.Options{})
 	require.Error(t, tls.Client(dial(t, s), &tls.Config{InsecureSkipVerify: true}).Handshake(), "it has no certificate") //nolint:gosec // a test
 }
 
-// Ten thousand connections that say nothing, after their greeting or before, take a bounded amount of memory each, and
-// others are served beside them.
-func TestTenThousandConnections(t *testing.T) {
-	const wanted, perConnection = 10_000, 48 << 10 // bytes, both ends' Go memory: a buffer, two stacks, and what net keeps
-	connections := wanted
-	var limit unix.Rlimit
-	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
-	limit.Cur = limit.Max
-	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	if needed := uint64(2*wanted + 200); limit.Cur < needed {
-		connections = int(limit.Cur-200) / 2
-		t.Logf("the limit of open files leaves %d connections", connections)
-	}
-	own, err := sink.SelfSigned()
-	require.NoError(t, err)
-	all := []*sink.Server{
-		listen(t, sink.Options{TLS: own}, mysql.Listen), listen(t, sink.Options{TLS: own}, postgres.Listen), listen(t, sink.Options{}, raw.Listen),
-	}
+// Connections that say nothing, after their greeting or before, take a bounded amount of memory each, and others are served
+// beside them.
+func TestSilentConnections(t *testing.T) {
+	const connections, perConnection = 400, 48 << 10 // bytes, both ends' Go memory: a buffer, two stacks, and what net keeps
+	encrypted := sink.Options{TLS: sinktest.TLS(t)}
+	all := []*sink.Server{sinktest.Open(t, mysql.Listen, encrypted), sinktest.Open(t, postgres.Listen, encrypted), rawSink(t, sink.Options{})}
 	before := inUse()
 	for i := range connections {
 		dial(t, all[i%len(all)])
@@ -181,10 +162,8 @@ func TestTenThousandConnections(t *testing.T) {
 		}
 		return n
 	}
-	require.Eventually(t, func() bool { return accepted() == int64(connections) }, time.Minute, 10*time.Millisecond)
-	grown := inUse() - before
-	t.Logf("%d bytes a connection", grown/int64(connections))
-	assert.Less(t, grown, int64(connections)*perConnection)
+	require.Eventually(t, func() bool { return accepted() == connections }, time.Minute, 10*time.Millisecond)
+	assert.Less(t, inUse()-before, int64(connections*perConnection))
 	assert.EqualValues(t, 1, load(t, dial(t, all[2]), "still there\n"))
 }
 
@@ -198,8 +177,8 @@ func inUse() int64 {
 
 // What loads is given a big buffer, and gives it back.
 func TestLoadsShareBuffers(t *testing.T) {
-	s := listen(t, sink.Options{}, raw.Listen)
-	const connections = 500
+	s := rawSink(t, sink.Options{})
+	const connections = 200
 	var all []net.Conn
 	for range connections {
 		all = append(all, dial(t, s))
@@ -213,16 +192,11 @@ func TestLoadsShareBuffers(t *testing.T) {
 }
 
 func TestGarbageOnRaw(t *testing.T) {
-	s := listen(t, sink.Options{}, raw.Listen)
-	c := dial(t, s)
-	_, err := c.Write([]byte("\xff\xff\xff\xff\xff\xff\xff\xff"))
-	require.NoError(t, err)
-	_, err = c.Read(make([]byte, 1))
-	require.ErrorIs(t, err, io.EOF)
-	c = dial(t, s)
-	_, err = io.CopyN(c, rand.Reader, 1<<20)
-	if err == nil {
-		require.NoError(t, c.(*net.TCPConn).CloseWrite())
+	s := rawSink(t, sink.Options{})
+	garbage := make([]byte, 1<<20)
+	_, _ = rand.Read(garbage) // never fails
+	for _, said := range []string{"\xff\xff\xff\xff\xff\xff\xff\xff", string(garbage)} {
+		assert.Empty(t, sinktest.Say(t, s, said))
 	}
 	assert.EqualValues(t, 1, load(t, dial(t, s), "a\n"))
 }

@@ -3,20 +3,13 @@ package databend_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	client "github.com/datafuselabs/databend-go"
 	"github.com/parquet-go/parquet-go"
@@ -24,20 +17,10 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/databend"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-func listen(t testing.TB, o sink.Options) *sink.Server {
-	s, err := databend.Listen("127.0.0.1:0", o)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-func certificate(t *testing.T) *tls.Config {
-	c, err := sink.SelfSigned()
-	require.NoError(t, err)
-	return c
-}
+func listen(t testing.TB, o sink.Options) *sink.Server { return sinktest.Open(t, databend.Listen, o) }
 
 func open(t *testing.T, s *sink.Server, parameters string) *sql.DB {
 	db, err := sql.Open("databend", "databend://me:secret@"+s.Addr()+"/db?sslmode=disable"+parameters)
@@ -172,53 +155,61 @@ func flat(rows [][]*string) string {
 	return strings.Join(all, "; ")
 }
 
-func curl(t *testing.T, args ...string) string {
-	path, err := exec.LookPath("curl")
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skip("curl is not installed")
-	}
-	require.NoError(t, err)
-	out, err := exec.CommandContext(t.Context(), path, append([]string{"--silent", "--show-error", "--insecure", "--max-time", "60", "--user", "me:secret"}, args...)...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return string(out)
-}
-
 func TestCurl(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.csv")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1,abcdefg\n", 300_000)), 0o600))
-	for _, scheme := range []string{"http", "https"} {
-		for _, dropped := range []bool{false, true} {
-			t.Run(fmt.Sprint(scheme, dropped), func(t *testing.T) {
-				s := listen(t, sink.Options{TLS: certificate(t), Password: "secret", NoCount: dropped, RowBytes: 10})
-				out := curl(t, "-X", "PUT", "-H", "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = (type = CSV)",
-					"-F", "upload=@"+file, scheme+"://"+s.Addr()+"/v1/streaming_load")
-				var loaded struct{ Stats struct{ Rows, Bytes int64 } }
-				require.NoError(t, json.Unmarshal([]byte(out), &loaded), out)
-				require.EqualValues(t, 300_000, loaded.Stats.Rows)
-				require.EqualValues(t, 3_000_000, loaded.Stats.Bytes)
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1,abcdefg\n", 100_000)), 0o600))
+	for scheme, dropped := range map[string]bool{"http": false, "https": true} {
+		t.Run(scheme, func(t *testing.T) {
+			s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret", NoCount: dropped, RowBytes: 10})
+			curl := func(path string, args ...string) string {
+				return sinktest.Curl(t, "", append(args, "--user", "me:secret", scheme+"://"+s.Addr()+path)...)
+			}
+			out := curl("/v1/streaming_load", "-X", "PUT", "-F", "upload=@"+file,
+				"-H", "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = (type = CSV)")
+			require.Contains(t, out, `"rows":100000`)
+			require.Contains(t, out, `"bytes":1000000`)
 
-				out = curl(t, "-X", "PUT", "-H", "x-databend-stage-name: st", "-H", "x-databend-relative-path: a/b", "-F", "upload=@"+file, scheme+"://"+s.Addr()+"/v1/upload_to_stage")
-				require.Contains(t, out, `"files":["rows.csv"]`)
-				out = curl(t, "-d", `{"sql":"COPY INTO t FROM @st/a/b FILE_FORMAT = (type = CSV)"}`, scheme+"://"+s.Addr()+"/v1/query")
-				require.Contains(t, out, `["a/b/rows.csv","300000","0",null,null]`)
-				require.EqualValues(t, 600_000, s.Stats().Rows)
-				require.EqualValues(t, 6_000_000, s.Stats().Bytes)
-			})
-		}
+			out = curl("/v1/upload_to_stage", "-X", "PUT", "-H", "x-databend-stage-name: st", "-H", "x-databend-relative-path: a/b", "-F", "upload=@"+file)
+			require.Contains(t, out, `"files":["rows.csv"]`)
+			out = curl("/v1/query", "-d", `{"sql":"COPY INTO t FROM @st/a/b FILE_FORMAT = (type = CSV)"}`)
+			require.Contains(t, out, `["a/b/rows.csv","100000","0",null,null]`)
+			require.Equal(t, []int64{200_000, 2_000_000}, []int64{s.Stats().Rows, s.Stats().Bytes})
+			if dropped {
+				return
+			}
+			out = curl("/v1/upload_to_stage", "-X", "PUT", "-F", "a=b", "-F", "upload=@"+file+";filename=one", "-F", "upload=@"+file+";filename=two")
+			require.Contains(t, out, `"files":["one","two"]`)
+			require.EqualValues(t, 4_000_000, s.Stats().Bytes)
+		})
 	}
-	s := listen(t, sink.Options{})
-	out := curl(t, "-X", "PUT", "-F", "a=b", "-F", "upload=@"+file+";filename=one", "-F", "upload=@"+file+";filename=two", "http://"+s.Addr()+"/v1/upload_to_stage")
-	require.Contains(t, out, `"files":["one","two"]`)
-	require.EqualValues(t, 6_000_000, s.Stats().Bytes)
+}
+
+// form is a form with a file in it.
+func form(body string) string { return part(body) + "--boundary--\r\n" }
+
+func part(body string) string {
+	return "--boundary\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n" + body + "\r\n"
+}
+
+// stream sends a form as a streaming load of this format, in one piece or in chunks of a byte, and returns the answer.
+func stream(t *testing.T, s *sink.Server, format, form string, inChunks bool) string {
+	head := "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=boundary\r\n"
+	if format != "" {
+		head += "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = " + format + "\r\n"
+	}
+	if !inChunks {
+		return sinktest.Say(t, s, fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(form), form))
+	}
+	body := ""
+	for i := range len(form) {
+		body += "1\r\n" + form[i:i+1] + "\r\n"
+	}
+	return sinktest.Say(t, s, head+"Transfer-Encoding: chunked\r\n\r\n"+body+"0\r\n\r\n")
 }
 
 func TestFormats(t *testing.T) {
-	for name, c := range map[string]struct {
-		sql, body, want string
-		dropped         bool
-	}{
+	for name, c := range map[string]struct{ sql, body, want string }{
 		"no statement":         {body: "1\n2", want: `"rows":2`},
-		"no part":              {body: "-", want: `"code":400`},
 		"no rows":              {want: `"rows":0`},
 		"csv":                  {sql: "(type = CSV)", body: "1,\"a\n\"\n", want: `"rows":1`},
 		"csv without quote":    {sql: "(type = CSV, quote = '')", body: "1,\"a\n\"\n", want: `"rows":2`},
@@ -238,28 +229,8 @@ func TestFormats(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, inChunks := range []bool{false, true} {
-				if inChunks && c.dropped {
-					continue
-				}
-				s := listen(t, sink.Options{NoCount: c.dropped})
-				form := "--boundary\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n" + c.body + "\r\n--boundary--\r\n"
-				if c.body == "-" {
-					form = "--boundary--\r\n"
-				}
-				fields := ""
-				if c.sql != "" {
-					fields = "X-Databend-SQL: INSERT INTO t FROM @_databend_load FILE_FORMAT = " + c.sql + "\r\n"
-				}
-				body := fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(form), form)
-				if inChunks {
-					body = "Transfer-Encoding: chunked\r\n\r\n"
-					for i := range len(form) {
-						body += "1\r\n" + form[i:i+1] + "\r\n"
-					}
-					body += "0\r\n\r\n"
-				}
-				out := say(t, s, "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\n"+fields+"Content-Type: multipart/form-data; boundary=boundary\r\n"+body)
-				require.Contains(t, out, c.want)
+				s := listen(t, sink.Options{})
+				require.Contains(t, stream(t, s, c.sql, form(c.body), inChunks), c.want)
 				if !strings.Contains(c.want, `"rows"`) && !strings.Contains(c.want, `"bytes"`) {
 					require.Zero(t, s.Stats().Bytes)
 				}
@@ -268,29 +239,20 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// A form that says its length is read to its end, so that a second part would pass for rows of the first.
-func TestSecondPart(t *testing.T) {
-	s := listen(t, sink.Options{})
-	part := "--b\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n1\n\r\n"
-	body := part + part + "--b--\r\n"
-	head := "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"
-	require.Contains(t, say(t, s, fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body)), "has one part")
-	require.Zero(t, s.Stats().Rows)
-}
-
-// Where nothing is counted a form has to end where its length says.
-func TestDroppedForms(t *testing.T) {
-	s := listen(t, sink.Options{NoCount: true, RowBytes: 1})
-	head := "--b\r\nContent-Disposition: form-data; name=\"upload\"; filename=\"f\"\r\n\r\n"
-	put := func(framing, body string) string {
-		return say(t, s, "PUT /v1/streaming_load HTTP/1.1\r\nHost: x\r\nContent-Type: multipart/form-data; boundary=b\r\n"+framing+"\r\n"+body)
+// A form that says its length is read to its end, so that a second part would pass for rows of the first. Where nothing is
+// counted it has to end where its length says.
+func TestForms(t *testing.T) {
+	counted, dropped := listen(t, sink.Options{}), listen(t, sink.Options{NoCount: true, RowBytes: 1})
+	for _, inChunks := range []bool{false, true} {
+		require.Contains(t, stream(t, counted, "", "--boundary--\r\n", inChunks), `"code":400`)
 	}
-	sized := func(body string) string { return put(fmt.Sprintf("Content-Length: %d\r\n", len(body)), body) }
-	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\n"), `"rows":4`)
-	require.Contains(t, sized(head+"1\n2\n\r\n--b--\r\nepilogue"), "does not end with its boundary")
-	require.Contains(t, sized("nonsense that is no form at all\r\n\r\n\r\n\r\n"), "no part with a head")
-	require.Contains(t, put("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), "send Content-Length")
-	require.EqualValues(t, 4, s.Stats().Rows)
+	require.Contains(t, stream(t, counted, "", part("1\n")+form("2\n"), false), "has one part")
+	require.Zero(t, counted.Stats().Rows)
+	require.Contains(t, stream(t, dropped, "", form("1\n2\n"), false), `"rows":4`)
+	require.Contains(t, stream(t, dropped, "", form("1\n2\n")+"epilogue", false), "does not end with its boundary")
+	require.Contains(t, stream(t, dropped, "", "nonsense that is no form at all\r\n\r\n\r\n\r\n", false), "no part with a head")
+	require.Contains(t, stream(t, dropped, "", "", true), "send Content-Length")
+	require.EqualValues(t, 4, dropped.Stats().Rows)
 }
 
 func TestToldToFail(t *testing.T) {
@@ -317,33 +279,14 @@ func TestSessions(t *testing.T) {
 		{"GET /v1/query/x/page/1", "404"},
 		{"DELETE /", "404"},
 	} {
-		out := say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6c2VjcmV0\r\nContent-Length: 2\r\n\r\n{}")
+		out := sinktest.Say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6c2VjcmV0\r\nContent-Length: 2\r\n\r\n{}")
 		require.Contains(t, out, c.want)
-		require.Contains(t, say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n\r\n"), "401 Unauthorized")
+		require.Contains(t, sinktest.Say(t, s, c.request+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer wrong\r\n\r\n"), "401 Unauthorized")
 	}
 	wrong := api(t, s, func(c *client.Config) { c.Password = "other" })
 	require.ErrorContains(t, wrong.Verify(t.Context()), "AuthenticateFailure")
 	for _, body := range []string{"", "{}", "[", `{"sql":""}`, `{"sql":"SELECT 1; SELECT 2"}`, `{"sql":1}`} {
-		r, err := http.NewRequest(http.MethodPost, "http://"+s.Addr()+"/v1/query", strings.NewReader(body))
-		require.NoError(t, err)
-		r.SetBasicAuth("me", "secret")
-		answer, err := http.DefaultClient.Do(r)
-		require.NoError(t, err)
-		text, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		_ = answer.Body.Close()
-		require.Contains(t, string(text), `"error":{"code":`, "%.100q", body)
+		out := sinktest.Say(t, s, fmt.Sprintf("POST /v1/query HTTP/1.1\r\nHost: x\r\nAuthorization: Basic bWU6c2VjcmV0\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+		require.Contains(t, out, `"error":{"code":`, "%.100q", body)
 	}
-}
-
-// say sends a text on a connection of its own and returns the answer to it.
-func say(t testing.TB, s *sink.Server, text string) string {
-	c, err := net.Dial("tcp", s.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	_, _ = io.WriteString(c, text) // the sink may close it in the middle
-	_ = c.(*net.TCPConn).CloseWrite()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
-	out, _ := io.ReadAll(c)
-	return string(out)
 }

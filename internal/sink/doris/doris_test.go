@@ -2,19 +2,15 @@ package doris_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	_ "github.com/go-sql-driver/mysql" // the client
 	"github.com/parquet-go/parquet-go"
@@ -22,19 +18,11 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/doris"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
 func listen(t testing.TB, o sink.Options) *sink.Server {
-	s, err := new(doris.Cluster).Listen("127.0.0.1:0", o)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-func certificate(t *testing.T) *tls.Config {
-	c, err := sink.SelfSigned()
-	require.NoError(t, err)
-	return c
+	return sinktest.Open(t, new(doris.Cluster).Listen, o)
 }
 
 // result is what a client looks at.
@@ -50,44 +38,27 @@ func read(t *testing.T, text string) (r result) {
 	return r
 }
 
-// curl returns what Doris' manual shows.
-func curl(t *testing.T, stdin string, args ...string) string {
-	path, err := exec.LookPath("curl")
-	if err != nil && os.Getenv("CI") != "true" {
-		t.Skip("curl is not installed")
-	}
-	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), path, append([]string{"--silent", "--show-error", "--insecure", "--max-time", "60", "--user", "root:secret"}, args...)...)
-	c.Stdin = strings.NewReader(stdin)
-	out, err := c.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return string(out)
-}
-
 func TestCurl(t *testing.T) {
-	rows := strings.Repeat("1,abcdefg\n", 300_000)
+	rows := strings.Repeat("1,abcdefg\n", 100_000)
 	file := filepath.Join(t.TempDir(), "rows.csv")
 	require.NoError(t, os.WriteFile(file, []byte(rows), 0o600))
-	for _, scheme := range []string{"http", "https"} {
-		for name, c := range map[string]struct {
-			args []string
-			size int64
-		}{
-			"asked by a frontend":     {[]string{"--location-trusted", "-H", "Expect: 100-continue", "-T", file}, 300_000},
-			"straight to a backend":   {[]string{"-H", "Expect:", "-T", file}, 300_000},
-			"of no length":            {[]string{"-H", "Expect:", "-T", "-"}, 300_000},
-			"of no length, and asked": {[]string{"--location-trusted", "-H", "Expect: 100-continue", "-T", "-"}, 300_000},
-		} {
-			for _, dropped := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s, %s, %v", name, scheme, dropped), func(t *testing.T) {
-					s := listen(t, sink.Options{TLS: certificate(t), Password: "secret", NoCount: dropped, RowBytes: 10})
-					args := append(c.args, "-H", "label: l1", "-H", "column_separator: ,", scheme+"://"+s.Addr()+"/api/db/t/_stream_load")
-					r := read(t, curl(t, rows, args...))
-					require.Equal(t, result{Status: "Success", Message: "OK", Label: "l1", TwoPhaseCommit: "false", NumberTotalRows: c.size, NumberLoadedRows: c.size, LoadBytes: int64(len(rows))}, r)
-					require.Equal(t, c.size, s.Stats().Rows)
-					require.Equal(t, int64(len(rows)), s.Stats().Bytes)
-				})
-			}
+	for name, args := range map[string][]string{
+		"asked by a frontend":     {"--location-trusted", "-H", "Expect: 100-continue", "-T", file},
+		"straight to a backend":   {"-H", "Expect:", "-T", file},
+		"of no length":            {"-H", "Expect:", "-T", "-"},
+		"of no length, and asked": {"--location-trusted", "-H", "Expect: 100-continue", "-T", "-"},
+	} {
+		for scheme, dropped := range map[string]bool{"http": true, "https": false} {
+			t.Run(name+", "+scheme, func(t *testing.T) {
+				s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret", NoCount: dropped, RowBytes: 10})
+				r := read(t, sinktest.Curl(t, rows, append(args, "--user", "root:secret", "-H", "label: l1", "-H", "column_separator: ,",
+					scheme+"://"+s.Addr()+path)...))
+				require.Equal(t, result{
+					Status: "Success", Message: "OK", Label: "l1", TwoPhaseCommit: "false", NumberTotalRows: 100_000, NumberLoadedRows: 100_000,
+					LoadBytes: int64(len(rows)),
+				}, r)
+				require.Equal(t, []int64{100_000, int64(len(rows))}, []int64{s.Stats().Rows, s.Stats().Bytes})
+			})
 		}
 	}
 }
@@ -165,18 +136,9 @@ func TestFormats(t *testing.T) {
 func TestFrontend(t *testing.T) {
 	s := listen(t, sink.Options{})
 	// Who sends no rows asks where they go; the connection stays.
-	conn, err := net.Dial("tcp", s.Addr())
-	require.NoError(t, err)
-	defer conn.Close()
-	for range 2 {
-		_, err := io.WriteString(conn, "PUT "+path+"?x=y HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n")
-		require.NoError(t, err)
-		buf := make([]byte, 1024)
-		n, err := conn.Read(buf)
-		require.NoError(t, err)
-		require.Contains(t, string(buf[:n]), "HTTP/1.1 307 ")
-		require.NotContains(t, string(buf[:n]), "close")
-	}
+	out := sinktest.Say(t, s, strings.Repeat("PUT "+path+"?x=y HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 0\r\n\r\n", 2))
+	require.Equal(t, 2, strings.Count(out, "HTTP/1.1 307 "), out)
+	require.NotContains(t, out, "close")
 	answer, _ := put(t, s, path+"?x=y", "", "Expect", "100-continue")
 	require.Equal(t, http.StatusTemporaryRedirect, answer.StatusCode)
 	_, text := put(t, s, answer.Header.Get("Location"), "1\n", "Expect", "100-continue", "group_commit", "async_mode", "two_phase_commit", "true")
@@ -197,7 +159,7 @@ func TestFrontend(t *testing.T) {
 		{"GET", "/api/db/t/_schema", "", "404"},
 		{"DELETE", "/", "", "404"},
 	} {
-		out := say(t, s, c.method+" "+c.path+" HTTP/1.1\r\nHost: h:80\r\n"+c.fields+"Content-Length: 0\r\n\r\n")
+		out = sinktest.Say(t, s, c.method+" "+c.path+" HTTP/1.1\r\nHost: h:80\r\n"+c.fields+"Content-Length: 0\r\n\r\n")
 		require.Contains(t, out, c.want)
 	}
 }
@@ -225,12 +187,7 @@ func TestToldToFail(t *testing.T) {
 
 func TestSQL(t *testing.T) {
 	var c doris.Cluster
-	s, err := c.Listen("127.0.0.1:0", sink.Options{})
-	require.NoError(t, err)
-	defer s.Close()
-	statements, err := c.ListenSQL("127.0.0.1:0", sink.Options{})
-	require.NoError(t, err)
-	defer statements.Close()
+	s, statements := sinktest.Open(t, c.Listen, sink.Options{}), sinktest.Open(t, c.ListenSQL, sink.Options{})
 	db, err := sql.Open("mysql", "root@tcp("+statements.Addr()+")/db")
 	require.NoError(t, err)
 	defer db.Close()
@@ -247,18 +204,6 @@ func TestSQL(t *testing.T) {
 	require.ErrorIs(t, db.QueryRowContext(t.Context(), "SELECT a FROM t").Scan(&n), sql.ErrNoRows)
 }
 
-// say sends a text on a connection of its own and returns the answer to it.
-func say(t testing.TB, s *sink.Server, text string) string {
-	c, err := net.Dial("tcp", s.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	_, _ = io.WriteString(c, text) // the sink may close it in the middle
-	_ = c.(*net.TCPConn).CloseWrite()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
-	out, _ := io.ReadAll(c)
-	return string(out)
-}
-
 func FuzzLoad(f *testing.F) {
 	f.Add("format: json\r\nstrip_outer_array: true\r\n", `[{"a":1},{"b":"]"}]`)
 	f.Add("line_delimiter: \\x0102\r\nenclose: \"\r\n", "\"\x01\x02\"\x01\x02")
@@ -267,7 +212,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add("Content-Length: -1\r\n", "")
 	s := listen(f, sink.Options{})
 	f.Fuzz(func(t *testing.T, fields, body string) {
-		out := say(t, s, "PUT "+path+" HTTP/1.1\r\nHost: x\r\n"+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
+		out := sinktest.Say(t, s, "PUT "+path+" HTTP/1.1\r\nHost: x\r\n"+fields+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body))
 		if out != "" && !strings.HasPrefix(out, "HTTP/1.1 ") {
 			t.Errorf("%q", out)
 		}

@@ -2,21 +2,16 @@ package mysql_test
 
 import (
 	"database/sql"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	driver "github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// loadCases are LOAD DATA's clauses, with the rows that a real server makes of a text: TestLoadDataCountsAsServers
-// asks it.
+// loadCases are LOAD DATA's clauses, with the rows that a real server makes of a text.
 var loadCases = []struct {
 	clauses, text string
 	rows          int64
@@ -32,115 +27,58 @@ var loadCases = []struct {
 	{"INTO TABLE %  LINES STARTING BY '' TERMINATED BY '\\n' IGNORE 9 LINES (a, b)", "1\ta\n", 0},
 }
 
-// load loads a text by LOAD DATA with these clauses.
-func load(t *testing.T, db *sql.DB, clauses, text string) (rows int64, err error) {
-	name := strings.ReplaceAll(t.Name(), "'", "_")
-	driver.RegisterReaderHandler(name, func() io.Reader { return strings.NewReader(text) })
-	defer driver.DeregisterReaderHandler(name)
-	r, err := db.Exec("LOAD DATA LOCAL INFILE 'Reader::" + name + "' " + clauses)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
+func TestLoadDataCounts(t *testing.T) {
+	t.Run("the sink", func(t *testing.T) { loadsAll(t, open(t, listen(t, sink.Options{}), "me", ""), "`t`") })
+	t.Run("MariaDB", func(t *testing.T) {
+		target := sinktest.Env(t, "TERAPUSH_TEST_MARIADB")
+		db, err := sql.Open("mysql", strings.NewReplacer("mariadb://", "", "@", "@tcp(", "/tera", ")/tera").Replace(target))
+		require.NoError(t, err)
+		defer db.Close()
+		db.SetMaxOpenConns(1)
+		affected(t, db, "SET sql_mode = ''")
+		affected(t, db, "CREATE TEMPORARY TABLE sink_counts (a TEXT, b TEXT)")
+		loadsAll(t, db, "sink_counts")
+	})
 }
 
-func TestLoadDataClauses(t *testing.T) {
-	s := listen(t, sink.Options{})
-	db := open(t, s, "me")
-	var all int64
+func loadsAll(t *testing.T, db *sql.DB, table string) {
 	for _, c := range loadCases {
-		rows, err := load(t, db, strings.ReplaceAll(c.clauses, "%", "`t`"), c.text)
+		rows, err := load(t, db, strings.ReplaceAll(c.clauses, "%", table), strings.NewReader(c.text))
 		require.NoError(t, err, c.clauses)
 		require.Equal(t, c.rows, rows, "%s: %q", c.clauses, c.text)
-		all += rows
 	}
-	require.Equal(t, all, s.Stats().Rows)
+}
+
+func TestWhatCannotBeCountedIsRefused(t *testing.T) {
+	s := listen(t, sink.Options{})
+	db := open(t, s, "me", "")
 	for clauses, want := range map[string]string{
 		"INTO TABLE t LINES STARTING BY 'x'":                      "LINES STARTING BY",
 		"INTO TABLE t FIELDS TERMINATED BY ''":                    "rows of a fixed size",
 		"INTO TABLE t LINES TERMINATED BY ''":                     "rows of a fixed size",
 		"INTO TABLE t FIELDS ENCLOSED BY 'ab'":                    "one byte",
-		"INTO TABLE t FIELDS TERMINATED /* how? */ BY ','":        "cannot be read",
 		"INTO TABLE t FORMAT PARQUET":                             "cannot be read",
 		"INTO TABLE t FIELDS TERMINATED BY ',' ENCLOSED BY X'22'": "has no end",
 	} {
-		_, err := load(t, db, clauses, "1,\"a\n")
+		_, err := load(t, db, clauses, strings.NewReader("1,\"a\n"))
 		require.ErrorContains(t, err, want, clauses)
 	}
-	require.Equal(t, all, s.Stats().Rows, "what was refused does not count")
-	dropped := open(t, listen(t, sink.Options{NoCount: true}), "me")
-	_, err := load(t, dropped, "INTO TABLE t LINES STARTING BY 'x'", "1\n")
-	require.NoError(t, err, "where nothing is counted, nothing is refused")
-}
-
-func TestLoadDataCountsAsServers(t *testing.T) {
-	target, is := os.LookupEnv("TERAPUSH_TEST_MARIADB")
-	if !is && os.Getenv("CI") != "" {
-		t.Fatal("TERAPUSH_TEST_MARIADB is not set")
-	}
-	if !is {
-		t.Skip("TERAPUSH_TEST_MARIADB is not set")
-	}
-	db, err := sql.Open("mysql", strings.NewReplacer("mariadb://", "", "@", "@tcp(", "/tera", ")/tera").Replace(target))
-	require.NoError(t, err)
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	for _, statement := range []string{"SET sql_mode = ''", "CREATE TEMPORARY TABLE sink_counts (a TEXT, b TEXT)"} {
-		_, err = db.Exec(statement)
-		require.NoError(t, err)
-	}
-	for _, c := range loadCases {
-		rows, err := load(t, db, strings.ReplaceAll(c.clauses, "%", "sink_counts"), c.text)
-		require.NoError(t, err, c.clauses)
-		require.Equal(t, c.rows, rows, "%s: %q", c.clauses, c.text)
-	}
-}
-
-// Dumps are full of statements in comments, begin and end with comments, and mysqlimport sends such statements too.
-func TestDumps(t *testing.T) {
-	const dump = "/*M!999999\\- enable the sandbox mode */ \n-- MariaDB dump\n\n/*!40101 SET @OLD=@@CHARACTER_SET_CLIENT */;\n" +
-		"LOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\nINSERT INTO `t` VALUES\n(1,'a'),\n(2,'b');\n" +
-		"# done\n/*!40000 ALTER TABLE `t` ENABLE KEYS */;\nUNLOCK TABLES;\n\n-- Dump completed\n"
-	for name, program := range clients() {
-		t.Run(name, func(t *testing.T) {
-			client := installed(t, program)
-			s := listen(t, sink.Options{})
-			host, port, _ := strings.Cut(s.Addr(), ":")
-			_, without := encryption(name)
-			c := exec.Command(client, append([]string{"--no-defaults", "--protocol=tcp", "-h", host, "-P", port, "-u", "me"}, append(without, "--comments", "db")...)...)
-			c.Stdin = strings.NewReader(dump)
-			out, err := c.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			require.EqualValues(t, 2, s.Stats().Rows)
-		})
-	}
-	importer := installed(t, "mysqlimport")
-	s := listen(t, sink.Options{})
-	host, port, _ := strings.Cut(s.Addr(), ":")
-	file := filepath.Join(t.TempDir(), "t.csv")
-	require.NoError(t, os.WriteFile(file, []byte("a,b\n1,\"a\nb\"\n2,c\n"), 0o600))
-	out, err := exec.Command(importer, "--no-defaults", "--protocol=tcp", "-h", host, "-P", port, "-u", "me", "--local", "--ignore-lines=1",
-		"--fields-terminated-by=,", `--fields-enclosed-by="`, "db", file).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), "Records: 2")
-}
-
-func TestUnknownFormatsAreRefused(t *testing.T) {
-	s := listen(t, sink.Options{})
-	db := open(t, s, "me")
-	for _, statement := range []string{
-		"INSERT INTO t SELECT 1", "REPLACE INTO t SELECT a FROM b WHERE c IN (1)", "INSERT INTO t VALUES ROW(1), ROW(2)", "/*!50000 INSERT INTO t VALUES (1) */",
+	for statement, number := range map[string]uint16{
+		"INSERT INTO t SELECT 1": 1235, "INSERT INTO t VALUES ROW(1), ROW(2)": 1235, "/*!50000 INSERT INTO t VALUES (1) */": 1235,
+		"INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)": 1064, // half of it must not be taken for the whole
+		"LOAD DATA INFILE '/etc/passwd' INTO TABLE t":        1148,
 	} {
-		var refused *driver.MySQLError
 		_, err := db.Exec(statement)
-		require.ErrorAs(t, err, &refused, statement)
-		require.EqualValues(t, 1235, refused.Number, statement)
+		refused(t, err, number, statement)
 	}
-	for _, statement := range []string{"INSERT INTO t () VALUES ()", "# one\nINSERT INTO t SET a = 1", "INSERT /*! IGNORE */ INTO t VALUES (1) AS new (a) ON DUPLICATE KEY UPDATE a = new.a"} {
-		r, err := db.Exec(statement)
-		require.NoError(t, err, statement)
-		n, err := r.RowsAffected()
-		require.NoError(t, err)
-		require.EqualValues(t, 1, n, statement)
+	require.Zero(t, s.Stats().Rows)
+	for _, statement := range []string{
+		"INSERT INTO t () VALUES ()", "# one\nINSERT INTO t SET a = 1",
+		"INSERT /*! IGNORE */ INTO t VALUES (1) AS new (a) ON DUPLICATE KEY UPDATE a = new.a",
+	} {
+		require.EqualValues(t, 1, affected(t, db, statement), statement)
 	}
+	dropped := open(t, listen(t, sink.Options{NoCount: true}), "me", "")
+	_, err := load(t, dropped, "INTO TABLE t LINES STARTING BY 'x'", strings.NewReader("1\n"))
+	require.NoError(t, err, "where nothing is counted, nothing is refused")
 }

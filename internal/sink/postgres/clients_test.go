@@ -1,60 +1,30 @@
 package postgres_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// psql skips where there is none, and fails where there has to be one.
-func psql(t *testing.T) func(url, command string) (string, error) {
-	path, err := exec.LookPath("psql")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal("psql is not installed")
+func TestPsql(t *testing.T) {
+	program := sinktest.Program(t, "psql")
+	run := func(url, command string) (string, error) {
+		return program("", "-X", "-v", "ON_ERROR_STOP=1", url, "-c", command)
 	}
-	if err != nil {
-		t.Skip("psql is not installed")
-	}
-	return func(url, command string) (string, error) {
-		out, err := exec.Command(path, "-X", "-v", "ON_ERROR_STOP=1", url, "-c", command).CombinedOutput()
-		return string(out), err
-	}
-}
-
-func TestPsqlCopies(t *testing.T) {
-	run := psql(t)
-	s := listen(t, sink.Options{})
 	file := filepath.Join(t.TempDir(), "rows")
-	for command, body := range map[string][]byte{
-		"": bytes.Repeat([]byte("1\tabc\n"), 100_000), " csv": bytes.Repeat([]byte("1,abc\n"), 100_000),
-		" (format binary)": tuples(100_000, 100),
-	} {
-		require.NoError(t, os.WriteFile(file, body, 0o600))
-		out, err := run("postgres://me:secret@"+s.Addr()+"/db", `\copy t from '`+file+`'`+command)
-		require.NoError(t, err, out)
-		assert.Equal(t, "COPY 100000\n", out)
-	}
-}
-
-func TestPsqlEncryptsAndProves(t *testing.T) {
-	run := psql(t)
-	own, err := sink.SelfSigned()
-	require.NoError(t, err)
-	open, closed := listen(t, sink.Options{TLS: own}), listen(t, sink.Options{TLS: own, Password: "sécret"})
+	require.NoError(t, os.WriteFile(file, []byte(strings.Repeat("1,abc\n", 100_000)), 0o600))
+	open, closed := listen(t, sink.Options{TLS: sinktest.TLS(t)}), listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "sécret"})
 	for _, mode := range []string{"disable", "prefer", "require"} {
 		out, err := run("postgres://me:anything@"+open.Addr()+"/db?sslmode="+mode,
 			"begin; insert into t values (1, $$a;b$$), (2, ';'); savepoint s; rollback to s; commit; insert into t default values; "+
@@ -65,16 +35,16 @@ func TestPsqlEncryptsAndProves(t *testing.T) {
 		} {
 			assert.Contains(t, out, want)
 		}
-		out, err = run("postgres://me:s%C3%A9cret@"+closed.Addr()+"/db?sslmode="+mode, "insert into t values (1)")
+		out, err = run("postgres://me:s%C3%A9cret@"+closed.Addr()+"/db?sslmode="+mode, `\copy t from '`+file+`' csv`)
 		require.NoError(t, err, out)
+		assert.Equal(t, "COPY 100000\n", out)
 		for _, user := range []string{"me", "me:wrong"} {
 			out, err = run("postgres://"+user+"@"+closed.Addr()+"/db?sslmode="+mode, "insert into t values (1)")
 			assert.Error(t, err, out)
 			assert.NotContains(t, out, "INSERT")
 		}
 	}
-	assert.EqualValues(t, 9, open.Stats().Rows)
-	assert.EqualValues(t, 3, closed.Stats().Rows)
+	assert.Equal(t, []int64{9, 300_000}, []int64{open.Stats().Rows, closed.Stats().Rows})
 	out, err := run("postgres://me@"+listen(t, sink.Options{}).Addr()+"/db?sslmode=require", "select 1")
 	require.Error(t, err)
 	assert.Contains(t, out, "server does not support SSL")
@@ -82,39 +52,27 @@ func TestPsqlEncryptsAndProves(t *testing.T) {
 
 // A statement that fails ends its transaction, as on a real server.
 func TestFailedTransactions(t *testing.T) {
-	run := psql(t)
 	s := listen(t, sink.Options{Fail: 2})
-	url := "postgres://me@" + s.Addr() + "/db"
-	out, err := run(url, "begin; insert into t values (1); insert into t values (2); insert into t values (3); commit")
-	require.Error(t, err)
-	assert.Contains(t, out, "told to fail some loads")
 	c := connect(t, s)
 	exec1(t, c, "begin")
-	exec1(t, c, "insert into t values (1)") // the third
-	var refused *pgconn.PgError
+	exec1(t, c, "insert into t values (1)")
 	for _, state := range []string{"40001", "25P02"} {
 		_, err := c.Exec(t.Context(), "insert into t values (1)").ReadAll()
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, state, refused.Code)
+		refused(t, err, state)
 		assert.Equal(t, byte('E'), c.TxStatus())
 	}
 	assert.Equal(t, "ROLLBACK", exec1(t, c, "commit").CommandTag.String())
 	assert.Equal(t, byte('I'), c.TxStatus())
-	_, err = c.CopyFrom(t.Context(), strings.NewReader("1\n2\n"), "COPY t FROM STDIN")
+	_, err := copyIn(t, c, "COPY t FROM STDIN", "1\n2\n")
 	require.NoError(t, err)
-	_, err = c.CopyFrom(t.Context(), strings.NewReader("1\n2\n"), "COPY t FROM STDIN")
-	require.ErrorAs(t, err, &refused)
-	assert.Equal(t, "40001", refused.Code)
-	stats := s.Stats()
-	assert.EqualValues(t, 3, stats.Failed)
-	assert.EqualValues(t, 1+1+2, stats.Rows)
+	_, err = copyIn(t, c, "COPY t FROM STDIN", "1\n2\n")
+	refused(t, err, "40001")
+	assert.Equal(t, []int64{2, 1 + 2}, []int64{s.Stats().Failed, s.Stats().Rows})
 }
 
 // pgx prepares, describes, binds and executes, and asks for a table's columns before it copies.
 func TestPgx(t *testing.T) {
-	own, err := sink.SelfSigned()
-	require.NoError(t, err)
-	s := listen(t, sink.Options{TLS: own, Password: "secret"})
+	s := listen(t, sink.Options{TLS: sinktest.TLS(t), Password: "secret"})
 	for _, parameters := range []string{
 		"sslmode=disable", "sslmode=require", "sslmode=disable&default_query_exec_mode=exec", "sslmode=disable&default_query_exec_mode=describe_exec",
 		"sslmode=disable&default_query_exec_mode=simple_protocol", "sslmode=disable&default_query_exec_mode=cache_describe",
@@ -151,32 +109,26 @@ func TestPgx(t *testing.T) {
 	}
 	for _, user := range []string{"me", "me:wrong"} {
 		_, err := pgx.Connect(t.Context(), "postgres://"+user+"@"+s.Addr()+"/db?sslmode=disable")
-		var refused *pgconn.PgError
-		require.ErrorAs(t, err, &refused)
-		assert.Equal(t, "28P01", refused.Code)
+		refused(t, err, "28P01")
 	}
 }
 
 func TestExtendedProtocolFailsUpToSync(t *testing.T) {
 	s := listen(t, sink.Options{})
 	c := connect(t, s)
-	var refused *pgconn.PgError
 	for statement, state := range map[string]string{
 		"insert into t values (1); insert into t values (2)": "42601", "show nothing_known": "42704", "copy t to stdout": "0A000",
 	} {
-		require.ErrorAs(t, c.ExecParams(t.Context(), statement, nil, nil, nil, nil).Read().Err, &refused, statement)
-		assert.Equal(t, state, refused.Code)
+		refused(t, c.ExecParams(t.Context(), statement, nil, nil, nil, nil).Read().Err, state, statement)
 	}
-	require.ErrorAs(t, c.ExecPrepared(t.Context(), "unknown", nil, nil, nil).Read().Err, &refused)
-	assert.Equal(t, "26000", refused.Code)
+	refused(t, c.ExecPrepared(t.Context(), "unknown", nil, nil, nil).Read().Err, "26000")
 	assert.Equal(t, "x", string(c.ExecParams(t.Context(), "select 'x'", nil, nil, nil, nil).Read().Rows[0][0]))
 	var err error
 	n := 0
 	for ; err == nil && n < 2000; n++ {
 		_, err = c.Prepare(t.Context(), fmt.Sprint("s", n), "insert into t values ($1)", nil)
 	}
-	require.ErrorAs(t, err, &refused)
-	assert.Equal(t, "54000", refused.Code)
+	refused(t, err, "54000")
 	require.NoError(t, c.Deallocate(t.Context(), "s0"))
 }
 
@@ -184,25 +136,6 @@ func TestExtendedProtocolFailsUpToSync(t *testing.T) {
 func TestOversized(t *testing.T) {
 	s := listen(t, sink.Options{})
 	for _, head := range []string{"Q\x7f\xff\xff\xff", "P\xff\xff\xff\xff", "Q\x00\x00\x00\x04", "d\x00\x00\x00\x03"} {
-		c, err := net.Dial("tcp", s.Addr())
-		require.NoError(t, err)
-		_, err = c.Write([]byte("\x00\x00\x00\x09\x00\x03\x00\x00\x00" + head))
-		require.NoError(t, err)
-		var said bytes.Buffer
-		_, err = said.ReadFrom(c)
-		require.NoError(t, err)
-		assert.Contains(t, said.String(), "08P01", "%q", head)
-		require.NoError(t, c.Close())
+		assert.Contains(t, sinktest.Say(t, s, "\x00\x00\x00\x09\x00\x03\x00\x00\x00"+head), "08P01", "%q", head)
 	}
-}
-
-func TestNoCountSaysSo(t *testing.T) {
-	s := listen(t, sink.Options{NoCount: true})
-	c := connect(t, s)
-	assert.Equal(t, "17.0 (terapush-sink-no-count)", c.ParameterStatus("server_version"))
-	assert.Contains(t, string(exec1(t, c, "select version()").Rows[0][0]), "terapush-sink-no-count")
-	tag, err := c.CopyFrom(t.Context(), strings.NewReader("1\n2\n"), "COPY t FROM STDIN")
-	require.NoError(t, err)
-	assert.Zero(t, tag.RowsAffected())
-	assert.EqualValues(t, 4, s.Stats().Bytes)
 }

@@ -1,17 +1,16 @@
 package postgres_test
 
 import (
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-// copyCases are options of COPY, with the rows that a real server makes of a text: TestCopyCountsAsServers asks it.
+// copyCases are options of COPY, with the rows that a real server makes of a text.
 var copyCases = []struct {
 	options, text string
 	rows          int64
@@ -29,63 +28,42 @@ var copyCases = []struct {
 	{"(FORMAT csv, QUOTE E'\\b', DELIMITER E'\\t', NULL '')", "1\t\"\n2\t\"\n", 2},
 }
 
-func TestCopyFormats(t *testing.T) {
+func TestCopyCounts(t *testing.T) {
+	for name, c := range map[string]*pgconn.PgConn{"the sink": connect(t, listen(t, sink.Options{})), "PostgreSQL": nil} {
+		t.Run(name, func(t *testing.T) {
+			if c == nil {
+				var err error
+				c, err = pgconn.Connect(t.Context(), sinktest.Env(t, "TERAPUSH_TEST_POSTGRES"))
+				require.NoError(t, err)
+				defer c.Close(t.Context())
+			}
+			exec1(t, c, "CREATE TEMPORARY TABLE sink_counts (a TEXT, b TEXT)")
+			for _, one := range copyCases {
+				rows, err := copyIn(t, c, "COPY sink_counts (a, b) FROM STDIN "+one.options, one.text)
+				require.NoError(t, err, one.options)
+				require.Equal(t, one.rows, rows, "%s: %q", one.options, one.text)
+			}
+		})
+	}
+}
+
+func TestWhatCannotBeCountedIsRefused(t *testing.T) {
 	s := listen(t, sink.Options{})
 	c := connect(t, s)
-	var all int64
-	for _, one := range copyCases {
-		tag, err := c.CopyFrom(t.Context(), strings.NewReader(one.text), "COPY t (a, b) FROM STDIN "+one.options)
-		require.NoError(t, err, one.options)
-		require.Equal(t, one.rows, tag.RowsAffected(), "%s: %q", one.options, one.text)
-		all += one.rows
-	}
-	require.Equal(t, all, s.Stats().Rows)
 	for options, state := range map[string]string{"CSV": "22P04", "(FORMAT csv, HEADER) WHERE a > 1": "0A000", "CSV QUOTE 'ab'": "0A000"} {
-		_, err := c.CopyFrom(t.Context(), strings.NewReader("1,\"a\n"), "COPY t FROM STDIN "+options)
-		var refused *pgconn.PgError
-		require.ErrorAs(t, err, &refused, options)
-		require.Equal(t, state, refused.Code, options)
+		_, err := copyIn(t, c, "COPY t FROM STDIN "+options, "1,\"a\n")
+		refused(t, err, state, options)
 	}
-	require.Equal(t, all, s.Stats().Rows, "what was refused does not count")
-	tag, err := connect(t, listen(t, sink.Options{NoCount: true, RowBytes: 2})).CopyFrom(t.Context(), strings.NewReader("1\n"), "COPY t FROM STDIN WHERE a > 1")
-	require.NoError(t, err, "where nothing is counted, nothing is refused")
-	require.EqualValues(t, 1, tag.RowsAffected())
-	tag, err = c.CopyFrom(t.Context(), strings.NewReader(string(tuples(3, 10))), "COPY BINARY t FROM STDIN")
-	require.NoError(t, err)
-	require.EqualValues(t, 3, tag.RowsAffected())
-}
-
-func TestCopyCountsAsServers(t *testing.T) {
-	target, is := os.LookupEnv("TERAPUSH_TEST_POSTGRES")
-	if !is && os.Getenv("CI") != "" {
-		t.Fatal("TERAPUSH_TEST_POSTGRES is not set")
-	}
-	if !is {
-		t.Skip("TERAPUSH_TEST_POSTGRES is not set")
-	}
-	c, err := pgconn.Connect(t.Context(), target)
-	require.NoError(t, err)
-	defer c.Close(t.Context())
-	exec1(t, c, "CREATE TEMPORARY TABLE sink_counts (a TEXT, b TEXT)")
-	for _, one := range copyCases {
-		tag, err := c.CopyFrom(t.Context(), strings.NewReader(one.text), "COPY sink_counts FROM STDIN "+one.options)
-		require.NoError(t, err, one.options)
-		require.Equal(t, one.rows, tag.RowsAffected(), "%s: %q", one.options, one.text)
-	}
-}
-
-func TestUnknownFormatsAreRefused(t *testing.T) {
-	s := listen(t, sink.Options{})
-	c := connect(t, s)
 	for _, statement := range []string{
 		"INSERT INTO t SELECT generate_series(1, 100)", "WITH v AS (VALUES (1), (2)) INSERT INTO t SELECT * FROM v",
-		"MERGE INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN DO NOTHING",
+		"MERGE INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN DO NOTHING", "COPY t TO STDOUT",
 	} {
 		_, err := c.Exec(t.Context(), statement).ReadAll()
-		var refused *pgconn.PgError
-		require.ErrorAs(t, err, &refused, statement)
-		require.Equal(t, "0A000", refused.Code)
+		refused(t, err, "0A000", statement)
 	}
 	require.Zero(t, s.Stats().Rows)
 	require.Equal(t, "INSERT 0 2", exec1(t, c, "WITH x AS (SELECT 1) INSERT INTO t VALUES (1), (2)").CommandTag.String())
+	rows, err := copyIn(t, connect(t, listen(t, sink.Options{NoCount: true, RowBytes: 2})), "COPY t FROM STDIN WHERE a > 1", "1\n")
+	require.NoError(t, err, "where nothing is counted, nothing is refused")
+	require.EqualValues(t, 1, rows)
 }

@@ -5,11 +5,8 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
-	"net"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
@@ -17,14 +14,10 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/sink/postgres"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
-func listen(t testing.TB, o sink.Options) *sink.Server {
-	s, err := postgres.Listen("127.0.0.1:0", o)
-	require.NoError(t, err)
-	t.Cleanup(func() { s.Close() })
-	return s
-}
+func listen(t testing.TB, o sink.Options) *sink.Server { return sinktest.Open(t, postgres.Listen, o) }
 
 func connect(t *testing.T, s *sink.Server) *pgconn.PgConn {
 	c, err := pgconn.Connect(t.Context(), "postgres://me:any%20password@"+s.Addr()+"/db?sslmode=prefer")
@@ -34,10 +27,24 @@ func connect(t *testing.T, s *sink.Server) *pgconn.PgConn {
 }
 
 func exec1(t *testing.T, c *pgconn.PgConn, sql string) *pgconn.Result {
+	t.Helper()
 	results, err := c.Exec(t.Context(), sql).ReadAll()
 	require.NoError(t, err, sql)
 	require.Len(t, results, 1)
 	return results[0]
+}
+
+func copyIn(t *testing.T, c *pgconn.PgConn, sql, body string) (rows int64, err error) {
+	tag, err := c.CopyFrom(t.Context(), strings.NewReader(body), sql)
+	return tag.RowsAffected(), err
+}
+
+// refused asserts that the sink answered with an error of this state.
+func refused(t *testing.T, err error, state string, what ...any) {
+	t.Helper()
+	var said *pgconn.PgError
+	require.ErrorAs(t, err, &said, what...)
+	require.Equal(t, state, said.Code, what...)
 }
 
 // tuples returns a COPY binary stream of rows (int8, bytea), of NULLs for every seventh row.
@@ -59,35 +66,36 @@ func tuples(rows, payload int) []byte {
 func TestCopy(t *testing.T) {
 	s := listen(t, sink.Options{})
 	c := connect(t, s)
-	copyIn := func(sql string, body []byte) int64 {
-		tag, err := c.CopyFrom(t.Context(), bytes.NewReader(body), sql)
-		require.NoError(t, err)
-		return tag.RowsAffected()
-	}
 	exec1(t, c, "begin")
 	assert.Equal(t, byte('T'), c.TxStatus())
-	assert.EqualValues(t, 100_000, copyIn("COPY t FROM STDIN", bytes.Repeat([]byte("1\tabcdefgh\n"), 100_000)))
-	binaryRows := tuples(100_000, 313)
-	assert.EqualValues(t, 100_000, copyIn("COPY t (a, b) FROM STDIN WITH (FORMAT binary)", binaryRows))
-	assert.EqualValues(t, 100_000, copyIn("copy t from stdin BINARY", binaryRows[:len(binaryRows)-2]), "without trailer")
-	assert.EqualValues(t, 0, copyIn("COPY t FROM STDIN", nil))
+	binaryRows := string(tuples(100_000, 313))
+	for _, load := range []struct {
+		sql, body string
+		rows      int64
+	}{
+		{"COPY t FROM STDIN", strings.Repeat("1\tabcdefgh\n", 100_000), 100_000},
+		{"COPY t (a, b) FROM STDIN WITH (FORMAT binary)", binaryRows, 100_000},
+		{"copy t from stdin BINARY", binaryRows[:len(binaryRows)-2], 100_000}, // without trailer
+		{"COPY BINARY t FROM STDIN", string(tuples(3, 10)), 3},
+		{"COPY t FROM STDIN", "", 0},
+	} {
+		rows, err := copyIn(t, c, load.sql, load.body)
+		require.NoError(t, err, load.sql)
+		assert.Equal(t, load.rows, rows, load.sql)
+	}
 	exec1(t, c, "commit")
 	assert.Equal(t, byte('I'), c.TxStatus())
-	assert.EqualValues(t, 300_000, s.Stats().Rows)
+	assert.EqualValues(t, 300_003, s.Stats().Rows)
 
-	var refused *pgconn.PgError
-	for name, body := range map[string][]byte{
-		"empty": nil, "cut": binaryRows[:1000], "more": append(binaryRows[:len(binaryRows):len(binaryRows)], 0, 1, 0, 0, 0, 0),
-		"text": []byte(strings.Repeat("1\tabc\n", 100)), "short": binaryRows[:17],
+	for name, body := range map[string]string{
+		"empty": "", "cut": binaryRows[:1000], "more": binaryRows + "\x00\x01\x00\x00\x00\x00", "text": "1\tabc\n1\tabc\n", "short": binaryRows[:17],
 	} {
-		_, err := c.CopyFrom(t.Context(), bytes.NewReader(body), "COPY t FROM STDIN (FORMAT binary)")
-		require.ErrorAs(t, err, &refused, name)
-		assert.Equal(t, "22P04", refused.Code, name)
+		_, err := copyIn(t, c, "COPY t FROM STDIN (FORMAT binary)", body)
+		refused(t, err, "22P04", name)
 	}
 	_, err := c.CopyFrom(t.Context(), io.MultiReader(strings.NewReader("1\n"), failing{}), "COPY t FROM STDIN")
-	require.ErrorAs(t, err, &refused)
-	assert.Equal(t, "57014", refused.Code)
-	assert.EqualValues(t, 300_000, s.Stats().Rows, "what was refused does not count")
+	refused(t, err, "57014")
+	assert.EqualValues(t, 300_003, s.Stats().Rows, "what was refused does not count")
 }
 
 type failing struct{}
@@ -97,13 +105,14 @@ func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestCopyDropped(t *testing.T) {
 	s := listen(t, sink.Options{NoCount: true, RowBytes: 1000})
 	c := connect(t, s)
+	assert.Equal(t, "17.0 (terapush-sink-no-count)", c.ParameterStatus("server_version"))
 	for range 3 {
-		tag, err := c.CopyFrom(t.Context(), bytes.NewReader(make([]byte, 10_000_999)), "COPY t FROM STDIN")
+		rows, err := copyIn(t, c, "COPY t FROM STDIN", strings.Repeat("x", 1_000_999))
 		require.NoError(t, err)
-		assert.EqualValues(t, 10_000, tag.RowsAffected())
+		assert.EqualValues(t, 1000, rows)
 	}
-	assert.Equal(t, "SELECT 1", exec1(t, c, "SELECT 1").CommandTag.String())
-	assert.EqualValues(t, 3*10_000_999, s.Stats().Bytes)
+	assert.Contains(t, string(exec1(t, c, "select version()").Rows[0][0]), "terapush-sink-no-count")
+	assert.EqualValues(t, 3*1_000_999, s.Stats().Bytes)
 }
 
 func TestQueries(t *testing.T) {
@@ -121,10 +130,6 @@ func TestQueries(t *testing.T) {
 	for _, sql := range []string{"SET synchronous_commit = off", "TRUNCATE t", "DELETE FROM t"} {
 		exec1(t, c, sql)
 	}
-	var refused *pgconn.PgError
-	_, err := c.Exec(t.Context(), "COPY t TO STDOUT").ReadAll()
-	assert.ErrorAs(t, err, &refused)
-	exec1(t, c, "SELECT 1")
 }
 
 // Whatever is said on the port, the sink neither falls nor forgets its other clients.
@@ -149,23 +154,10 @@ func FuzzGarbage(f *testing.F) {
 	f.Add([]byte{0x16, 3, 1, 0, 5, 1, 0, 0, 1, 0})
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte{0, 0, 0, 8, 4, 210, 22, 47, 0, 0, 0, 8, 4, 210, 22, 47})
-	own, err := sink.SelfSigned()
-	require.NoError(f, err)
+	own := sinktest.TLS(f)
 	open, closed := listen(f, sink.Options{TLS: own, CRC: true}), listen(f, sink.Options{TLS: own, Password: "secret", NoCount: true})
 	f.Fuzz(func(t *testing.T, garbage []byte) {
-		say(t, open, garbage)
-		say(t, closed, garbage)
+		sinktest.Say(t, open, string(garbage))
+		sinktest.Say(t, closed, string(garbage))
 	})
-}
-
-// say sends it and waits until the sink closes the connection.
-func say(t *testing.T, s *sink.Server, garbage []byte) {
-	c, err := net.Dial("tcp", s.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	_, _ = c.Write(garbage)
-	_ = c.(*net.TCPConn).CloseWrite()
-	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
-	_, err = io.Copy(io.Discard, c)
-	assert.NotErrorIs(t, err, os.ErrDeadlineExceeded, "the sink did not close the connection")
 }

@@ -6,16 +6,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/sink/sinktest"
 )
 
 // What other SDKs send, byte by byte.
@@ -60,7 +58,7 @@ func TestChunks(t *testing.T) {
 					}
 					body += "0\r\n\r\n"
 				}
-				out := say(t, s, "PUT /b/k HTTP/1.1\r\nHost: x\r\n"+fields+body)
+				out := sinktest.Say(t, s, "PUT /b/k HTTP/1.1\r\nHost: x\r\n"+fields+body)
 				require.Contains(t, out, c.want)
 				require.Equal(t, c.rows, s.Stats().Rows)
 				if c.rows == 0 {
@@ -75,7 +73,7 @@ func TestChunks(t *testing.T) {
 func TestBucketInHost(t *testing.T) {
 	s := listen(t, sink.Options{})
 	put := func(host string) string {
-		return say(t, s, "PUT /k HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 2\r\n\r\n1\n")
+		return sinktest.Say(t, s, "PUT /k HTTP/1.1\r\nHost: "+host+"\r\nContent-Length: 2\r\n\r\n1\n")
 	}
 	require.Contains(t, put("b.localhost:9000"), "200 OK")
 	require.Contains(t, put("b.s3.example"), "InvalidRequest")
@@ -90,20 +88,6 @@ func crc(text string) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(text))))
 }
 
-// say sends a text on a connection of its own and returns the answer to it.
-func say(t testing.TB, s *sink.Server, text string) string {
-	c, err := net.Dial("tcp", s.Addr())
-	require.NoError(t, err)
-	defer c.Close()
-	go func() {
-		_, _ = io.WriteString(c, text) // the sink may close it in the middle
-		_ = c.(*net.TCPConn).CloseWrite()
-	}()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
-	out, _ := io.ReadAll(c)
-	return string(out)
-}
-
 func FuzzPut(f *testing.F) {
 	f.Add("x-amz-content-sha256: STREAMING-UNSIGNED-PAYLOAD-TRAILER\r\nx-amz-trailer: x-amz-checksum-crc32\r\n", "4\r\n1\n2\n\r\n0\r\nx-amz-checksum-crc32:AAAAAA==\r\n\r\n")
 	f.Add("x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD\r\n", "ffffffffffffffff;x\r\n")
@@ -112,7 +96,7 @@ func FuzzPut(f *testing.F) {
 	s := listen(f, sink.Options{CRC: true})
 	f.Fuzz(func(t *testing.T, fields, body string) {
 		before := s.Stats().Bytes
-		out := say(t, s, fmt.Sprintf("PUT /b/k HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body))
+		out := sinktest.Say(t, s, fmt.Sprintf("PUT /b/k HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", fields, len(body), body))
 		if strings.HasPrefix(out, "HTTP/1.1 200 ") == (s.Stats().Bytes == before) && len(body) > 0 && fields == "" {
 			t.Errorf("%d bytes more after %q", s.Stats().Bytes-before, out)
 		}

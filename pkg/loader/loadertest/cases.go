@@ -127,23 +127,31 @@ func conflictingRows(f *fixture) {
 
 func cancelledInBody(f *fixture) {
 	b, s := f.batch(0), f.session()
-	ctx, cancel := context.WithCancel(f.ctx)
-	defer cancel()
-	hit := f.faults.StallAfter(int64(len(b.Encoded)) / 2)
-	go func() {
-		<-hit
-		cancel()
-	}()
-	v := f.fails(ctx, s, b)
+	v := f.cancelled(f.faults.StallAfter(half(b)), s, b)
 	if v.Applied == loader.Yes {
 		f.Errorf("verdict %+v for a cancelled load", v)
 	}
 	f.recovers(s, v, b)
 }
 
+// cancelled sends a batch and cancels when the fault has hit.
+func (f *fixture) cancelled(hit <-chan struct{}, s loader.Session, b *batch.Batch) loader.Verdict {
+	f.Helper()
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	go func() {
+		<-hit
+		cancel()
+	}()
+	return f.fails(ctx, s, b)
+}
+
+// half is the middle of the batch's body.
+func half(b *batch.Batch) int64 { return int64(len(b.Encoded)) / 2 }
+
 func cutInBody(f *fixture) {
 	b, s := f.batch(0), f.session()
-	f.faults.CutAfter(int64(len(b.Encoded)) / 2)
+	f.faults.CutAfter(half(b))
 	v := f.fails(f.ctx, s, b)
 	if v.Applied == loader.Yes || !v.Retry || !f.hangsUp(v) {
 		f.Errorf("verdict %+v for a connection cut in the body, want retry on another session", v)
@@ -194,15 +202,13 @@ func anotherProcess(f *fixture) {
 
 func (f *fixture) vanish(s loader.Session, b *batch.Batch) loader.Verdict {
 	f.Helper()
-	ctx, cancel := context.WithCancel(f.ctx)
-	defer cancel()
-	hit := f.faults.VanishAfter(int64(len(b.Encoded)) / 2)
+	hit, later := f.faults.VanishAfter(half(b)), make(chan struct{})
 	go func() {
 		<-hit
 		time.Sleep(100 * time.Millisecond) // what was let through reaches the server
-		cancel()
+		close(later)
 	}()
-	return f.fails(ctx, s, b)
+	return f.cancelled(later, s, b)
 }
 
 // recovers goes on after a failed attempt as the engine does: ask, find nothing, and send again.

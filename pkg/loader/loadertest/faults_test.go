@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -77,21 +78,81 @@ func TestCutAfter(t *testing.T) {
 	works(t, a)
 }
 
+// recorder is a connection to nowhere that keeps what is written.
+type recorder struct {
+	net.Conn
+	strings.Builder
+}
+
+func (r *recorder) Write(p []byte) (int, error)     { return r.Builder.Write(p) }
+func (r *recorder) Read([]byte) (int, error)        { return 0, io.EOF }
+func (r *recorder) Close() error                    { return nil }
+func (r *recorder) SetReadDeadline(time.Time) error { return nil }
+
+// A fault counts over all connections. After an error the next write is on another one.
+func TestFaultsCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  *loadertest.ConnFault
+		writes string
+		want   string // what each connection has written
+	}{
+		"each time":         {&loadertest.ConnFault{Bytes: 4}, "abc d efg hijkl mnop q", "abcd|hijk|mnop"},
+		"twice":             {&loadertest.ConnFault{Bytes: 2, Times: 2}, "abc def ghi jkl", "ab|de|ghijkl"},
+		"every third":       {&loadertest.ConnFault{Bytes: 2, Every: 3}, "abcdefgh ij abc", "abcdef|ijabc"},
+		"at once":           {&loadertest.ConnFault{Times: 1}, "abc def", "|def"},
+		"one after another": {&loadertest.ConnFault{Bytes: 2, Every: 2, Times: 1}, "abcde fgh ijklmn", "abcd|fghijklmn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var all []*recorder
+			faults := loadertest.NewFaults(func(context.Context, string, string) (net.Conn, error) {
+				all = append(all, new(recorder))
+				return all[len(all)-1], nil
+			}, c.fault)
+			conn, injected := net.Conn(nil), int64(0)
+			for _, w := range strings.Fields(c.writes) {
+				if conn == nil {
+					conn, _ = faults.Dial(t.Context(), "", "")
+				}
+				if _, err := conn.Write([]byte(w)); err != nil {
+					conn, injected = nil, injected+1
+				}
+			}
+			var got []string
+			for _, r := range all {
+				got = append(got, r.String())
+			}
+			if strings.Join(got, "|") != c.want || c.fault.Injected() != injected {
+				t.Errorf("got %q, want %s; injected %d, want %d", got, c.want, c.fault.Injected(), injected)
+			}
+		})
+	}
+}
+
+// The answers to what is written behind the marker are lost with its own; what was asked before it is not. The marker
+// may lie across writes.
 func TestCutAnswer(t *testing.T) {
 	faults, dial, gone := echo(t)
 	c := dial()
 	faults.CutAnswer("COMMIT")
 	works(t, c)
-	if _, err := c.Write([]byte("-- COMMIT")); err != nil {
+	for _, w := range []string{"-- COM", "M"} {
+		if _, err := c.Write([]byte(w)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, len(w))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Write([]byte("IT; x")); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := c.Read(make([]byte, 100)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("read %d, %v", n, err)
 	}
-	if n := <-gone; n != 5+9 {
-		t.Errorf("the server answered %d bytes, want 14", n)
+	if n := <-gone; n != 5+7+5 {
+		t.Errorf("the server answered %d bytes, want 17", n)
 	}
-	works(t, dial())
+	works(t, dial()) // one fault hits once
 }
 
 // The server answers before it has read all of the write, so a Read has the answer while the write still lasts: it is

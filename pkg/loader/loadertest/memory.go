@@ -113,7 +113,8 @@ func (m *Memory) Sessions() int {
 func (m *Memory) Crash() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.applied, m.claims = nil, nil
+	m.applied = nil
+	clear(m.claims)
 }
 
 // Truncate forgets all rows and keeps the claims.
@@ -127,7 +128,7 @@ func (m *Memory) Truncate() {
 func (m *Memory) RemoveClaims() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.claims = nil
+	clear(m.claims)
 }
 
 type memoryLoader struct {
@@ -186,45 +187,49 @@ func (s *memorySession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
 	}
 	defer func() { _ = reading.Close() }()
-	f := s.fault(b.ID.Number)
+	f := s.fault(s.Script, s.attempts, b.ID.Number)
 	early, taken := s.label(b)
+	ack, err := f.strikes(ctx, "load", func() (loader.Ack, error) {
+		switch {
+		case f.Linger != nil:
+			s.linger(b)
+			return loader.Ack{}, f.Linger
+		case taken:
+			return early, nil
+		}
+		return s.put(b, f.Missing)
+	})
+	s.dead = err != nil && (ctx.Err() != nil || errors.Is(err, f.After) || errors.Is(f.Before, ErrConnection))
+	return ack, err
+}
+
+// fault counts an attempt and returns what goes wrong with it.
+func (m *Memory) fault(script func(int64, int) Fault, attempts map[int64]int, number int64) Fault {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	attempts[number]++
+	if script == nil {
+		return Fault{}
+	}
+	return script(number, attempts[number])
+}
+
+// strikes does what the fault leaves of an attempt.
+func (f Fault) strikes(ctx context.Context, op string, do func() (loader.Ack, error)) (loader.Ack, error) {
 	if f.Stall {
 		f.Delay = math.MaxInt64
 	}
 	if err := sleep(ctx, f.Delay); err != nil {
-		s.dead = true
-		return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: err}
+		return loader.Ack{}, &loader.Error{Op: op, Applied: loader.No, Err: err}
 	}
 	if f.Before != nil {
-		s.dead = errors.Is(f.Before, ErrConnection)
 		return loader.Ack{}, f.Before
 	}
-	if f.Linger != nil {
-		s.linger(b)
-		return loader.Ack{}, f.Linger
-	}
-	if taken {
-		return early, nil
-	}
-	ack, err := s.put(b, f.Missing)
+	ack, err := do()
 	if err == nil && f.After != nil {
-		s.dead = true
 		return loader.Ack{}, f.After
 	}
 	return ack, err
-}
-
-func (s *memorySession) fault(number int64) Fault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.attempts == nil {
-		s.attempts = make(map[int64]int)
-	}
-	s.attempts[number]++
-	if s.Script == nil {
-		return Fault{}
-	}
-	return s.Script(number, s.attempts[number])
 }
 
 // put stores the batch or applies it, as the contract says.
@@ -254,17 +259,10 @@ func (s *memorySession) apply(b *batch.Batch, missing int64) (loader.Ack, error)
 				return loader.Ack{}, &loader.Error{Op: "load", Applied: loader.No, Err: ErrRejected}
 			}
 		}
-		s.claim(loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing})
+		s.claims[b.ID] = loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
 	}
 	s.applied = append(s.applied, ref)
 	return loader.Ack{Rows: ref.Rows}, nil
-}
-
-func (m *Memory) claim(ref loader.Ref) {
-	if m.claims == nil {
-		m.claims = make(map[batch.ID]loader.Ref)
-	}
-	m.claims[ref.ID] = ref
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

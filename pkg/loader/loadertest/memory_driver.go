@@ -43,6 +43,12 @@ func (memoryDriver) Explain(loader.Target, loader.Preparation) []loader.Statemen
 }
 
 func (d memoryDriver) Open(context.Context, loader.Target, loader.Deps) (loader.Loader, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claims == nil {
+		d.claims, d.running, d.objects = make(map[batch.ID]loader.Ref), make(map[batch.ID]loader.Ref), make(map[batch.ID]object)
+		d.attempts, d.commits, d.reserved = make(map[int64]int), make(map[int64]int), make(map[string]loader.KeyRange)
+	}
 	return &memoryLoader{Memory: d.Memory, caps: d.Methods()[0].Caps}, nil
 }
 
@@ -120,9 +126,6 @@ func (l *memoryLoader) Reserve(_ context.Context, run string, n, last int64) (in
 	}
 	if err := loader.Fits(next, n, last); err != nil {
 		return 0, err
-	}
-	if l.reserved == nil {
-		l.reserved = make(map[string]loader.KeyRange)
 	}
 	l.reserved[run] = loader.KeyRange{First: next, Last: next + n - 1}
 	return next, nil

@@ -23,9 +23,6 @@ func (s *memorySession) label(b *batch.Batch) (loader.Ack, bool) {
 func (s *memorySession) linger(b *batch.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.running == nil {
-		s.running = make(map[batch.ID]loader.Ref)
-	}
 	s.running[b.ID] = loader.RefOf(b)
 }
 
@@ -38,7 +35,7 @@ func (s *memorySession) applyLabelled(b *batch.Batch, missing int64) loader.Ack 
 		s.applied = append(s.applied, loader.Ref{ID: b.ID, First: r.First, Rows: r.Rows})
 	}
 	ref := loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows - missing}
-	s.claim(ref)
+	s.claims[b.ID] = ref
 	s.applied = append(s.applied, ref)
 	return loader.Ack{Rows: ref.Rows}
 }

@@ -3,7 +3,6 @@ package loadertest
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -50,43 +49,14 @@ func (m *Memory) RemoveObject(run string, number int64) bool {
 func (s *memorySession) store(b *batch.Batch) loader.Ack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.objects == nil {
-		s.objects = make(map[batch.ID]object)
-	}
 	ref := loader.Ref{ID: b.ID, First: b.First, Rows: b.Rows}
 	s.objects[b.ID] = object{ref: ref, bytes: int64(len(b.Encoded))}
 	return loader.Ack{Rows: b.Rows, Stored: true}
 }
 
 func (l *memoryLoader) Commit(ctx context.Context, g loader.Group) (loader.Ack, error) {
-	f := l.groupFault(g.ID.Number)
-	if f.Stall {
-		f.Delay = math.MaxInt64
-	}
-	if err := sleep(ctx, f.Delay); err != nil {
-		return loader.Ack{}, &loader.Error{Op: "commit", Applied: loader.No, Err: err}
-	}
-	if f.Before != nil {
-		return loader.Ack{}, f.Before
-	}
-	ack, err := l.commit(g, f.Missing)
-	if err == nil && f.After != nil {
-		return loader.Ack{}, f.After
-	}
-	return ack, err
-}
-
-func (l *memoryLoader) groupFault(group int64) Fault {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.commits == nil {
-		l.commits = make(map[int64]int)
-	}
-	l.commits[group]++
-	if l.GroupScript == nil {
-		return Fault{}
-	}
-	return l.GroupScript(group, l.commits[group])
+	f := l.fault(l.GroupScript, l.commits, g.ID.Number)
+	return f.strikes(ctx, "commit", func() (loader.Ack, error) { return l.commit(g, f.Missing) })
 }
 
 // commit is the whole transaction: all objects of the group, or an error.
@@ -106,7 +76,7 @@ func (l *memoryLoader) commit(g loader.Group, missing int64) (loader.Ack, error)
 		refs, rows = append(refs, o.ref), rows+o.ref.Rows
 	}
 	refs[len(refs)-1].Rows -= missing
-	l.claim(loader.Ref{ID: g.ID, First: g.First, Rows: rows - missing})
+	l.claims[g.ID] = loader.Ref{ID: g.ID, First: g.First, Rows: rows - missing}
 	l.applied = append(l.applied, refs...)
 	return loader.Ack{Rows: rows - missing}, nil
 }

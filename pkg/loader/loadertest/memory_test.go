@@ -3,7 +3,6 @@ package loadertest_test
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"strings"
 	"testing"
 
@@ -144,71 +143,5 @@ func TestMemoryReadsColumns(t *testing.T) {
 				t.Errorf("verdict %+v, and %d batches went in", v, len(m.Applied())-before)
 			}
 		})
-	}
-}
-
-func TestMemoryScript(t *testing.T) {
-	m := &loadertest.Memory{Script: func(_ int64, attempt int) loadertest.Fault {
-		return [...]loadertest.Fault{
-			1: {Before: loadertest.ErrConnection},
-			2: {Stall: true},
-			3: {After: loadertest.ErrConnection},
-			4: {},
-		}[attempt]
-	}}
-	l, err := m.Driver().Open(t.Context(), loader.Target{}, loader.Deps{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newBatch(t, batch.ID{Run: "r", Number: 3}, 300, 100)
-	attempt := func(ctx context.Context) (loader.Ack, error) {
-		s, err := l.Session(ctx, contract())
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.Hold()
-		defer b.Release()
-		return s.Load(ctx, b)
-	}
-	resolve := func(want loader.Applied) {
-		t.Helper()
-		r, err := l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-		if err != nil || r.Applied != want {
-			t.Errorf("resolved %v, %v, want %v", r.Applied, err, want)
-		}
-	}
-
-	_, err = attempt(t.Context())
-	if v := m.Driver().Classify(err); v.Applied != loader.Unknown || !v.Retry || !v.SessionDead {
-		t.Errorf("%v: verdict %+v", err, v)
-	}
-	resolve(loader.No)
-
-	ctx, cancel := context.WithTimeout(t.Context(), 1)
-	defer cancel()
-	_, err = attempt(ctx)
-	if v := m.Driver().Classify(err); !errors.Is(err, context.DeadlineExceeded) || v.Applied != loader.No {
-		t.Errorf("%v: verdict %+v", err, v)
-	}
-
-	_, err = attempt(t.Context())
-	if err == nil {
-		t.Error("the lost answer arrived")
-	}
-	resolve(loader.Yes)
-
-	other := loader.RefOf(b)
-	other.Rows = 99
-	r, err := l.(loader.Resolver).Resolve(t.Context(), other)
-	if want := (loader.Resolution{Reason: "100 of its 99 rows are there"}); err != nil || r != want {
-		t.Errorf("resolved %+v, %v, want %+v", r, err, want)
-	}
-
-	ack, err := attempt(t.Context())
-	if err != nil || !ack.AlreadyApplied || ack.Rows != 100 {
-		t.Errorf("ack %+v, %v", ack, err)
-	}
-	if m.Attempts(3) != 4 || len(m.Applied()) != 1 || m.Resolved() != 3 || m.Sessions() != 4 {
-		t.Errorf("%d attempts, applied %v, %d resolved, %d sessions", m.Attempts(3), m.Applied(), m.Resolved(), m.Sessions())
 	}
 }

@@ -1,8 +1,6 @@
 package loadertest
 
 import (
-	"context"
-
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -72,13 +70,7 @@ func objectGone(f *fixture) {
 	a, b := f.twoStored()
 	f.discards(f.group(b))
 	g := f.group(a, b)
-	g.Attempt = f.attempt(g.ID)
-	ack, err := f.committer(f.loader).Commit(f.ctx, g)
-	if err == nil {
-		f.Fatalf("ack %+v for a group that lacks an object", ack)
-	}
-	f.Logf("commit: %v", err)
-	if v := f.Driver.Classify(err); v.Applied == loader.Yes || v.Class == "" {
+	if v := f.failsToCommit(g); v.Applied == loader.Yes || v.Class == "" {
 		f.Errorf("verdict %+v for a group that lacks an object", v)
 	}
 	f.holds()
@@ -92,20 +84,13 @@ func objectGone(f *fixture) {
 
 func cancelledInUpload(f *fixture) {
 	b, s := f.batch(0), f.session()
-	ctx, cancel := context.WithCancel(f.ctx)
-	defer cancel()
-	hit := f.faults.StallAfter(int64(len(b.Encoded)) / 2)
-	go func() {
-		<-hit
-		cancel()
-	}()
-	f.fails(ctx, s, b)
+	f.cancelled(f.faults.StallAfter(half(b)), s, b)
 	f.uploadsAgain(b)
 }
 
 func cutInUpload(f *fixture) {
 	b, s := f.batch(0), f.session()
-	f.faults.CutAfter(int64(len(b.Encoded)) / 2)
+	f.faults.CutAfter(half(b))
 	if v := f.fails(f.ctx, s, b); !v.Retry {
 		f.Errorf("verdict %+v for a connection cut in the upload, want retry", v)
 	}
@@ -124,13 +109,7 @@ func cutBeforeCommitted(f *fixture) {
 	a, b := f.twoStored()
 	g := f.group(a, b)
 	f.faults.CutAnswer(f.Commit)
-	g.Attempt = f.attempt(g.ID)
-	ack, err := f.committer(f.loader).Commit(f.ctx, g)
-	if err == nil {
-		f.Fatalf("ack %+v where the answer was lost", ack)
-	}
-	f.Logf("commit: %v", err)
-	if v := f.Driver.Classify(err); v.Applied != loader.Unknown || v.Class == "" {
+	if v := f.failsToCommit(g); v.Applied != loader.Unknown || v.Class == "" {
 		f.Errorf("verdict %+v for a lost answer to the commit, want unknown", v)
 	}
 	f.resolvedRef(f.loader, f.asked(g), loader.Yes)
@@ -226,6 +205,18 @@ func (f *fixture) recommits(l loader.Loader, g loader.Group) {
 	}
 }
 
+// failsToCommit commits a group, which must not succeed, and returns what is made of its error.
+func (f *fixture) failsToCommit(g loader.Group) loader.Verdict {
+	f.Helper()
+	g.Attempt = f.attempt(g.ID)
+	ack, err := f.committer(f.loader).Commit(f.ctx, g)
+	if err == nil {
+		f.Fatalf("commit acknowledged %+v where it had to fail", ack)
+	}
+	f.Logf("commit: %v", err)
+	return f.Driver.Classify(err)
+}
+
 func (f *fixture) discards(g loader.Group) {
 	f.Helper()
 	f.must(f.committer(f.loader).Discard(f.ctx, g), "discard")
@@ -234,16 +225,7 @@ func (f *fixture) discards(g loader.Group) {
 // groupClaimed checks that the group, and no other one, is claimed.
 func (f *fixture) groupClaimed(g loader.Group) {
 	f.Helper()
-	c := f.can.Claims
-	if c == nil || f.Contract.Dedup != loader.DedupTx {
-		return
-	}
-	got := make(map[int64]int64)
-	f.must(c.Claimed(f.ctx, f.run, func(number, rows int64) error {
-		got[number] = rows
-		return nil
-	}), "claimed")
-	if len(got) != 1 || got[g.ID.Number] != g.Rows {
-		f.Errorf("claimed: %v, want group %d with %d rows", got, g.ID.Number, g.Rows)
+	if f.Contract.Dedup == loader.DedupTx {
+		f.claimed(map[int64]int64{g.ID.Number: g.Rows})
 	}
 }
