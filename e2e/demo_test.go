@@ -28,11 +28,12 @@ func TestDemo(t *testing.T) {
 		{"as an ordinary user", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			if c.attr != nil && os.Geteuid() != 0 {
 				t.Skip("only root can become another user, and the caller is an ordinary one already")
 			}
 			home := openFolder(t)
-			i := invocation{args: []string{"demo", "--bytes", scaled("64MiB", "1GiB")}, env: []string{"HOME=" + home}, attr: c.attr}
+			i := invocation{args: []string{"demo", "--bytes", scaled("16MiB", "1GiB")}, env: []string{"HOME=" + home}, attr: c.attr}
 			program := binary
 			if c.attr != nil {
 				program = copyBinary(t, home)
