@@ -145,6 +145,9 @@ func TestTableNames(t *testing.T) {
 			first := reportOf(t, d.push(flags...).run(t).ends(t, 0))
 			assert.True(t, strings.HasSuffix(first.Target.Table, name), first.Target.Table)
 			invocation{args: []string{"verify", d.target(), "--run", first.Run.ID, "--state-dir", d.state, "--verify", "full"}}.run(t).ends(t, 0)
+			if d.kind == databend {
+				continue
+			}
 			d.push(append(flags, "--append", "--first-key", "1000")...).run(t).ends(t, 0)
 			d.push(append(flags, "--create", "recreate")...).run(t).ends(t, 0)
 			d.isExact(t, l)
