@@ -34,7 +34,8 @@ func TestDatasets(t *testing.T) {
 		t.Run(strings.Join([]string{string(c.kind), c.method, c.format, c.flags}, " "), func(t *testing.T) {
 			t.Parallel()
 			d := newDatabase(t, c.kind)
-			flags := append(strings.Fields(c.flags), "--method", c.method, "--format", c.format, "--workers", "3", "--verify", "full", "--verify-rows", "700")
+			flags := append(strings.Fields(c.flags), "--method", c.method, "--format", c.format,
+				"--workers", "3", "--verify", "full", "--verify-rows", "700")
 			if c.kind == databend {
 				f := newFolder(t)
 				switch c.method {
@@ -64,7 +65,8 @@ func TestDatasets(t *testing.T) {
 					}
 					is := reportOf(t, d.push(args...).run(t).ends(t, 0))
 					proven(t, is, l.rows)
-					assert.Equal(t, []any{c.method, c.format, name, l.first}, []any{is.Plan.Method, is.Plan.Format, is.Plan.Dataset, is.Plan.FirstKey})
+					assert.Equal(t, []any{c.method, c.format, name, l.first},
+						[]any{is.Plan.Method, is.Plan.Format, is.Plan.Dataset, is.Plan.FirstKey})
 					assert.Equal(t, []int64{l.batches(), 700}, []int64{is.Result.Batches, is.Verify.SampledRows})
 				}
 				d.isExact(t, loads...)
@@ -217,7 +219,8 @@ func TestRefillsAndRepeats(t *testing.T) {
 	for flag, value := range map[string]string{"memory": "64KiB", "distinct-bytes": "all"} {
 		l := small(20_000)
 		l.table = strings.ReplaceAll(flag, "-", "_")
-		is := reportOf(t, d.push(l.flags("--"+flag, value, "--workers", "2", "--verify", "full")...).run(t).ends(t, 0))
+		args := l.flags("--"+flag, value, "--workers", "2", "--verify", "full")
+		is := reportOf(t, d.push(args...).run(t).ends(t, 0))
 		if flag == "memory" {
 			assert.Positive(t, is.Result.Refills)
 		} else {

@@ -41,7 +41,8 @@ func TestSignalAndResume(t *testing.T) {
 			assert.Contains(t, command, "synchronous_commit=off")
 		}
 		is = reportOf(t, runAgain(t, command+" --json --workers 2 --memory 1MiB --retries 3").ends(t, 0))
-		assert.Equal(t, []any{true, 2, before * l.batchRows, l.rows}, []any{is.Run.Resumed, is.Plan.Workers, is.Run.ResumedRows, is.Result.Rows})
+		assert.Equal(t, []any{true, 2, before * l.batchRows, l.rows},
+			[]any{is.Run.Resumed, is.Plan.Workers, is.Run.ResumedRows, is.Result.Rows})
 		if d.kind == postgres {
 			assert.Equal(t, "off", is.Target.Settings["synchronous_commit"])
 		}
