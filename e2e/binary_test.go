@@ -146,6 +146,22 @@ func (p *process) signal(t *testing.T, s syscall.Signal) {
 	require.NoError(t, err)
 }
 
+// until waits until something is so, while the process runs.
+func (p *process) until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(2 * time.Millisecond) {
+		require.True(t, p.running(), "it ended before %s: %s%s", what, p.stdout.String(), p.stderr.String())
+		require.True(t, time.Now().Before(end), "a minute without %s: %s", what, p.stderr.String())
+	}
+}
+
+// kill is kill -9.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGKILL)
+	<-p.done
+}
+
 // buffer can be read while the process still writes.
 type buffer struct {
 	mu   sync.Mutex

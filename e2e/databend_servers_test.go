@@ -28,6 +28,9 @@ func databendMethods() []string {
 	return []string{"streaming-load", "insert", "insert-no-presign", "stage-load"}
 }
 
+// engineSlots bounds how many tests use the engine at a time: it is one process, and its front end has one core.
+var engineSlots = make(chan struct{}, 3)
+
 // newEngine makes a database in the real engine, which scripts/servers puts behind an HTTP front end.
 func newEngine(t *testing.T) *database {
 	t.Helper()
@@ -35,6 +38,8 @@ func newEngine(t *testing.T) *database {
 	if text == "" {
 		missing(t, `TERAPUSH_TEST_DATABEND is not set: run scripts/servers up and eval "$(scripts/servers env)"`)
 	}
+	engineSlots <- struct{}{}
+	t.Cleanup(func() { <-engineSlots })
 	u, err := url.Parse(text)
 	require.NoError(t, err)
 	name := "e2e_" + strings.ToLower(rand.Text()[:10])

@@ -20,7 +20,7 @@ func TestDatabendPush(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			t.Parallel()
 			d, f := newEngine(t), newFolder(t)
-			l := peopleLoad(scaled[int64](50_000, 1_000_000), scaled[int64](5_000, 20_000))
+			l := peopleLoad(scaled[int64](10_000, 1_000_000), scaled[int64](1_000, 20_000))
 			flags := l.peopleFlags("--method", method, "--format", format, "--workers", "3", "--verify", "full", "--verify-rows", "1000")
 			switch method {
 			case "insert":

@@ -2,244 +2,237 @@ package e2e_test
 
 import (
 	"fmt"
-	"math/big"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/report"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
-// The datasets pairs, lineitem and httplogs: short rows, decimals and a key of two columns, a key that is a timestamp.
-
-// dataLoad is a load of the dataset of that name into the table of that name.
-func dataLoad(name string, n, batchRows, first int64) load {
-	return load{rows: n, batchRows: batchRows, seed: 1 + uint64(first), first: first, table: name}
-}
-
-// dataFlags are the command line's for it, but for the first key, which a test may leave to terapush.
-func (l load) dataFlags(more ...string) []string {
-	flags := []string{"--dataset", l.table, "--rows", fmt.Sprint(l.rows), "--batch-rows", fmt.Sprint(l.batchRows), "--seed", fmt.Sprint(l.seed)}
-	return append(flags, more...)
-}
-
-func (l load) dataset(t *testing.T) dataset.Dataset {
-	t.Helper()
-	data, err := dataset.New(l.table, dataset.Options{Seed: l.seed})
-	require.NoError(t, err)
-	return data
-}
-
-// dataRow gives row i of the load, as texts in the schema's order.
-func (l load) dataRow(t *testing.T) func(i int64) []string {
-	data := l.dataset(t)
-	columns := data.Schema().Columns
-	block := rows.NewBlock(data.Schema())
-	return func(i int64) []string {
-		dataset.Row(block, data, l.first, i, 0)
-		row := make([]string, len(columns))
-		for c, column := range columns {
-			switch v := &block.Columns[c]; {
-			case column.Type.Variable():
-				row[c] = string(v.Value(0))
-			case column.Type == rows.Decimal:
-				row[c] = new(big.Rat).SetFrac64(v.Ints[0], 100).FloatString(2) // all of them have two digits behind the point
-			default:
-				row[c] = textOf(column.Type, v.Ints[0])
-			}
-		}
-		return row
-	}
-}
-
-// areData asks the server by its own client: every row of the loads once, every byte of them, and no other. The loads
-// follow each other by their keys.
-func (d *database) areData(t *testing.T, loads ...load) {
-	t.Helper()
-	schema := loads[0].dataset(t).Schema()
-	columns := make([]string, len(schema.Columns))
-	for i, c := range schema.Columns {
-		switch {
-		case c.Type == rows.Timestamp:
-			columns[i] = timeAsText(d.kind)
-		case c.Type.Variable():
-			columns[i] = c.Name
-		default:
-			columns[i] = fmt.Sprintf("CAST(%s AS CHAR(30))", c.Name)
-			if d.kind == postgres { // which pads a CHAR with blanks
-				columns[i] = fmt.Sprintf("CAST(%s AS text)", c.Name)
-			}
-		}
-	}
-	var keys []string
-	for _, term := range schema.Number {
-		keys = append(keys, schema.Dataset+"."+schema.Columns[term.Column].Name) // the column, not the text of the same name
-	}
-	of, n := 0, int64(0)
-	want := loads[0].dataRow(t)
-	got := make([]string, len(columns))
-	to := make([]any, len(columns))
-	for i := range got {
-		to[i] = &got[i]
-	}
-	query := fmt.Sprintf("SELECT %s FROM %s ORDER BY %s", strings.Join(columns, ", "), schema.Dataset, strings.Join(keys, ", "))
-	require.NoError(t, d.query(query, func(scan func(...any) error) error {
-		if n == loads[of].rows && of+1 < len(loads) {
-			of, n = of+1, 0
-			want = loads[of].dataRow(t)
-		}
-		if err := scan(to...); err != nil {
-			return err
-		}
-		if row := want(n); n >= loads[of].rows || !slices.Equal(row, got) {
-			return fmt.Errorf("row %d of load %d is %q, want %q", n, of, got, row)
-		}
-		n++
-		return nil
-	}), query)
-	require.Equal(t, []int64{int64(len(loads) - 1), loads[of].rows}, []int64{int64(of), n}, "the last load's last row")
-}
-
-// Every method, in every format that it takes, with and without a primary key: a load that begins and ends within an
-// order, and one behind it whose keys terapush finds. Both are proven, and proven again without the source.
+// Every method puts every dataset into the servers, in every format that it takes, with and without a primary key: a load
+// that begins and ends within an order, and one behind it whose keys terapush finds.
 func TestDatasets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		kind  kind
-		flags string
+		kind                  kind
+		method, format, flags string
 	}{
-		{postgres, "--method copy"},
-		{postgres, "--method copy --format csv --primary-key"},
-		{postgres, "--method copy --format pgtext --unlogged"},
-		{postgres, "--method insert --primary-key"},
-		{mariaDB, "--method load-data"},
-		{mariaDB, "--method insert --primary-key"},
-		{mySQL, "--method load-data --primary-key"},
-		{mySQL, "--method insert"},
+		{postgres, "copy", "pgbinary", ""},
+		{postgres, "copy", "csv", "--primary-key"},
+		{postgres, "copy", "pgtext", "--unlogged"},
+		{postgres, "insert", "pgvalues", "--primary-key"},
+		{mariaDB, "load-data", "tsv", ""},
+		{mariaDB, "insert", "values", "--primary-key"},
+		{mySQL, "load-data", "tsv", "--primary-key"},
+		{mySQL, "insert", "values", ""},
+		{databend, "streaming-load", "csv", ""},
+		{databend, "streaming-load", "ndjson", ""},
+		{databend, "streaming-load", "parquet", ""},
+		{databend, "insert", "csv", ""},
+		{databend, "stage-load", "parquet", "--commit-batches 4"},
 	} {
-		t.Run(string(c.kind)+" "+c.flags, func(t *testing.T) {
+		t.Run(strings.Join([]string{string(c.kind), c.method, c.format, c.flags}, " "), func(t *testing.T) {
 			t.Parallel()
-			for _, name := range []string{"pairs", "lineitem", "httplogs"} {
-				t.Run(name, func(t *testing.T) {
-					d := newDatabase(t, c.kind)
-					flags := strings.Fields(c.flags)
-					loads := []load{dataLoad(name, 3001, 250, 1003), dataLoad(name, 1102, 250, 4004)}
-					for i, l := range loads {
-						more := append(slices.Clone(flags), "--workers", "3", "--verify", "full", "--verify-rows", "700")
-						if i == 0 {
-							more = append(more, "--first-key", fmt.Sprint(l.first))
-						} else {
-							d.push(l.dataFlags(flags...)...).fails(t, "holds rows", "--append")
-							more = append(more, "--append")
-						}
-						is := reportOf(t, d.push(l.dataFlags(more...)...).run(t).ends(t, 0))
-						assert.Equal(t, []any{report.OK, name, "exactly-once", l.first},
-							[]any{is.Result.Outcome, is.Plan.Dataset, is.Plan.Delivery, is.Plan.FirstKey})
-						assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
-						assert.Zero(t, is.Result.Retries+is.Result.Duplicates+is.Result.Unknown+is.Result.Missing)
-						assert.Equal(t, report.Verify{
-							Mode: "full", Ran: true, OK: true, ExpectedRows: l.rows, FoundRows: l.rows, SampledRows: 700,
-							BadBatches: []report.BadBatch{}, Problems: []string{},
-						}, is.Verify)
-
-						again := invocation{args: []string{"verify", d.target(), "--run", is.Run.ID, "--state-dir", d.state, "--json", "--verify", "full"}}
-						later := reportOf(t, again.run(t).ends(t, 0))
-						assert.Equal(t, []any{true, l.rows}, []any{later.Verify.OK, later.Verify.FoundRows})
+			d := newDatabase(t, c.kind)
+			flags := append(strings.Fields(c.flags), "--method", c.method, "--format", c.format,
+				"--workers", "3", "--verify", "full", "--verify-rows", "700")
+			if c.kind == databend {
+				f := newFolder(t)
+				switch c.method {
+				case "insert":
+					flags = append(flags, "--stage", d.stage(t, f))
+				case "stage-load":
+					flags = append(flags, "--via", f.target())
+				}
+			}
+			names := []string{"pairs", "lineitem", "httplogs", "journal", "documents"}
+			if c.kind == databend { // which has tests of its own for the other two
+				names = names[:3]
+			}
+			for _, name := range names {
+				loads := []load{dataLoad(name, 3001, 250, 1003)}
+				if c.kind != databend { // which sets no keys aside
+					loads = append(loads, dataLoad(name, 1102, 250, 4004))
+				}
+				for i := range loads {
+					l := &loads[i]
+					if name == "documents" {
+						l.payload, l.kind = 100, "text"
 					}
-					d.areData(t, loads...)
-				})
+					args := l.flags(flags...)
+					if i > 0 {
+						args = l.unplaced(append(flags, "--append")...)
+					}
+					is := reportOf(t, d.push(args...).run(t).ends(t, 0))
+					proven(t, is, l.rows)
+					assert.Equal(t, []any{c.method, c.format, name, l.first},
+						[]any{is.Plan.Method, is.Plan.Format, is.Plan.Dataset, is.Plan.FirstKey})
+					assert.Equal(t, []int64{l.batches(), 700}, []int64{is.Result.Batches, is.Verify.SampledRows})
+				}
+				d.isExact(t, loads...)
 			}
 		})
 	}
 }
 
-// The key of lineitem is both columns: an order's lines share the first one.
-func TestDatasetKeys(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		d.push(dataLoad("lineitem", 800, 250, 0).dataFlags("--primary-key")...).run(t).ends(t, 0)
-		keyed := "SELECT COUNT(*) FROM information_schema.key_column_usage WHERE table_name = 'lineitem' AND table_schema = "
-		if d.kind == postgres {
-			keyed += "'public'"
-		} else {
-			keyed += "DATABASE()"
-		}
-		assert.EqualValues(t, 2, d.number(t, keyed+" AND column_name IN ('l_orderkey', 'l_linenumber')"))
-		assert.Error(t, d.exec("INSERT INTO lineitem SELECT * FROM lineitem WHERE l_orderkey = 5 AND l_linenumber = 2"))
-	})
-}
-
-// What is not as it was sent is found.
-func TestDatasetsThatAreDamaged(t *testing.T) {
-	for name, c := range map[string]struct{ damage, says string }{
-		"a row is gone": {"DELETE FROM lineitem WHERE l_orderkey = 100 AND l_linenumber = 3", "799 rows found, 799 different ones, 800 expected; wrong batches: 1"},
-		"a row is another": {
-			"UPDATE lineitem SET l_linenumber = 9 WHERE l_orderkey = 100 AND l_linenumber = 3",
-			"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+// A proof later, from the run's record alone, finds what became of the rows, and in which batch.
+func TestProofFindsDamage(t *testing.T) {
+	t.Parallel()
+	for name, steps := range map[string][]struct{ damage, says string }{
+		"documents": {
+			{"DELETE FROM documents WHERE document_id = 123", "799 rows found, 799 different ones, 800 expected; wrong batches: 1"},
+			{ // the right number of rows, one of them twice
+				"INSERT INTO documents SELECT document_id, payload FROM documents WHERE document_id = 124",
+				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+			},
 		},
-		"a cent more": {"UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey = 100", "wrong batches: 0, wrong rows of those read back: 4 of 800"},
+		"lineitem": {
+			{"UPDATE lineitem SET l_tax = l_tax + 0.01 WHERE l_orderkey = 100", "wrong batches: 0, wrong rows of those read back: 4 of 800"},
+			{
+				"UPDATE lineitem SET l_linenumber = 4 WHERE l_orderkey = 100 AND l_linenumber = 3",
+				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+			},
+		},
+		"httplogs": {{
+			"INSERT INTO httplogs SELECT * FROM httplogs WHERE ts = '2026-01-01 00:00:00.000025'",
+			"801 rows found, 800 different ones, 800 expected; wrong batches: 1",
+		}},
+		"journal": {
+			{"UPDATE journal SET scenario = 'other' WHERE id = '00000000000000000123'", "wrong batches: 1, wrong rows of those read back: 1 of 800"},
+			{
+				"UPDATE journal SET id = '00000000000000000124' WHERE id = '00000000000000000123'",
+				"800 rows found, 799 different ones, 800 expected; wrong batches: 1",
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			eachServer(t, func(t *testing.T, d *database) {
-				is := reportOf(t, d.push(dataLoad("lineitem", 800, 250, 0).dataFlags("--verify", "full")...).run(t).ends(t, 0))
-				d.must(t, c.damage)
-				again := invocation{args: []string{"verify", d.target(), "--run", is.Run.ID, "--state-dir", d.state, "--verify", "full"}}
-				again.run(t).ends(t, 4).says(t, c.says)
+			onServers(t, append(sqlServers(), databend), func(t *testing.T, d *database) {
+				l := dataLoad(name, 800, 50, 0)
+				if name == "documents" {
+					l.payload, l.kind = 100, "text"
+				}
+				d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
+				verify := d.again(t, "verify", "--verify", "full")
+				assert.Contains(t, verify.run(t).ends(t, 0).stdout, "verify ok: full")
+				for _, s := range steps {
+					d.must(t, s.damage)
+					r := verify.run(t).ends(t, 4).says(t, s.says)
+					if name == "documents" {
+						assert.Contains(t, r.stdout, "batch 2 (keys 100 to 149)")
+					}
+				}
 			})
 		})
 	}
 }
 
-// A timestamp as the key: killed in the middle, resumed, and exact.
-func TestTimestampsKilledAndResumed(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		method := map[kind]string{postgres: "copy", mariaDB: "load-data", mySQL: "load-data"}[d.kind]
-		for _, m := range []string{method, "insert"} {
-			t.Run(m, func(t *testing.T) {
-				d := newDatabase(t, d.kind)
-				l := dataLoad("httplogs", 30_000, 200, 0)
-				p := d.push(l.dataFlags("--method", m, "--workers", "4", "--max-rate", "1MiB/s")...).start(t)
-				d.untilClaims(t, p, l.batches()/3)
-				_ = p.Process.Kill()
-				<-p.done
-				require.Less(t, d.claims(), l.batches())
-				r := d.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)
-				assert.Less(t, r.took, 30*time.Second)
-				is := reportOf(t, r)
-				assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Result.Rows})
-				d.areData(t, l)
-			})
+// Names may need quotes, a blank inside one is a letter like any other, and a table may be named with its schema.
+func TestTableNames(t *testing.T) {
+	t.Parallel()
+	onServers(t, append(sqlServers(), databend), func(t *testing.T, d *database) {
+		quote, schema := "`", d.name()+"-2"
+		if d.kind == postgres {
+			quote, schema = `"`, "some-Schema"
+		} else {
+			t.Cleanup(func() { _ = d.exec("DROP DATABASE `" + schema + "`") })
+		}
+		d.must(t, "CREATE SCHEMA "+quote+schema+quote)
+		for name, table := range map[string]string{
+			schema + ".Order": quote + schema + quote + "." + quote + "Order" + quote,
+			"my new table":    quote + "my new table" + quote,
+		} {
+			l := small(1000)
+			l.kind, l.table = "text", table
+			flags := append(l.flags("--verify", "full"), "--table", name)
+			first := reportOf(t, d.push(flags...).run(t).ends(t, 0))
+			assert.True(t, strings.HasSuffix(first.Target.Table, name), first.Target.Table)
+			invocation{args: []string{"verify", d.target(), "--run", first.Run.ID, "--state-dir", d.state, "--verify", "full"}}.run(t).ends(t, 0)
+			if d.kind == databend {
+				continue
+			}
+			d.push(append(flags, "--append", "--first-key", "1000")...).run(t).ends(t, 0)
+			d.push(append(flags, "--create", "recreate")...).run(t).ends(t, 0)
+			d.isExact(t, l)
 		}
 	})
 }
 
-// The table stays, with what somebody has made of it, and holds the second load alone; a resume finds it to be the run's.
-func TestCreateTruncate(t *testing.T) {
+// A table that takes no keys but the run's takes the run: the probe sends no other.
+func TestPartitionedTable(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
-		first, second := dataLoad("pairs", 1000, 100, 0), dataLoad("pairs", 20_000, 100, 0)
-		second.seed = 9
-		d.push(first.dataFlags("--create", "truncate")...).run(t).ends(t, 0) // made, since it is missing
-		d.must(t, "CREATE INDEX mine ON pairs (r)")
-		d.state = filepath.Join(t.TempDir(), "state")
-
-		p := d.push(second.dataFlags("--create", "truncate", "--workers", "2", "--max-rate", "150KiB/s")...).start(t)
-		d.untilClaims(t, p, second.batches()/4)
-		_ = p.Process.Kill()
-		<-p.done
-		d.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)
-		d.areData(t, second)
-		d.must(t, map[kind]string{postgres: "DROP INDEX mine", mariaDB: "DROP INDEX mine ON pairs", mySQL: "DROP INDEX mine ON pairs"}[d.kind])
-
-		d.must(t, "CREATE TABLE precious (k BIGINT NOT NULL, r BIGINT NOT NULL, s BIGINT NOT NULL)", "INSERT INTO precious VALUES (1, 2, 3)")
-		d.push(second.dataFlags("--create", "truncate", "--table", "precious")...).fails(t, "was not made by terapush")
-		assert.EqualValues(t, 1, d.number(t, "SELECT COUNT(*) FROM precious"))
-		d.push(first.dataFlags("--create", "truncate", "--table", "precious", "--yes-drop", "precious", "--verify", "full")...).run(t).ends(t, 0)
-		assert.Equal(t, first.rows, d.number(t, "SELECT COUNT(*) FROM precious"))
+		if d.kind == postgres {
+			d.createTable(t, "documents", ") PARTITION BY RANGE (document_id")
+			d.must(t, "CREATE TABLE a PARTITION OF documents FOR VALUES FROM (5000) TO (6000)",
+				"CREATE TABLE b PARTITION OF documents FOR VALUES FROM (6000) TO (7000)")
+		} else {
+			d.createTable(t, "documents", ", CHECK (document_id >= 5000)) PARTITION BY RANGE (document_id)"+
+				" (PARTITION a VALUES LESS THAN (6000), PARTITION b VALUES LESS THAN (7000)")
+		}
+		l := small(2000)
+		l.first = 5000
+		is := reportOf(t, d.push(l.flags("--delivery", "exactly-once", "--verify", "full")...).run(t).ends(t, 0))
+		proven(t, is, 2000)
+		d.isExact(t, l)
 	})
+}
+
+// --create drops or empties what terapush made, and nothing that is somebody's until it is named. What a run records is the
+// table behind that: a resume finds it to be the run's.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	for _, create := range []string{"recreate", "truncate"} {
+		t.Run(create, func(t *testing.T) {
+			onServers(t, sqlServers(), func(t *testing.T, d *database) {
+				l := small(2000)
+				d.push(l.flags("--create", create)...).run(t).ends(t, 0) // made, since it is missing
+				d.must(t, "CREATE INDEX mine ON documents (document_id)")
+				l.seed, l.rows = 9, 8000
+				d.state = t.TempDir()
+				p := d.push(l.flags("--create", create, "--workers", "2", "--max-rate", "300KiB/s")...).start(t)
+				d.untilClaims(t, p, l.batches()/4)
+				p.kill(t)
+				d.resume(t, "--max-rate", "1GiB/s", "--verify", "full").run(t).ends(t, 0)
+				d.isExact(t, l)
+				if on := " ON documents"; create == "truncate" { // the table stays, with what somebody has made of it
+					if d.kind == postgres {
+						on = ""
+					}
+					d.must(t, "DROP INDEX mine"+on)
+				}
+
+				d.createTable(t, "precious", "")
+				d.must(t, "INSERT INTO precious VALUES (1, 'a')")
+				l.table, l.rows = "precious", 2000
+				d.push(l.flags("--create", create)...).fails(t, "precious", "was not made by terapush")
+				require.EqualValues(t, 1, d.number(t, "SELECT COUNT(*) FROM precious"))
+				d.push(l.flags("--create", create, "--yes-drop", "precious")...).run(t).ends(t, 0)
+				d.isExact(t, l)
+			})
+		})
+	}
+}
+
+// More rows than memory, and more rows than distinct ones.
+func TestRefillsAndRepeats(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, postgres)
+	for flag, value := range map[string]string{"memory": "64KiB", "distinct-bytes": "all"} {
+		l := small(20_000)
+		l.table = strings.ReplaceAll(flag, "-", "_")
+		args := l.flags("--"+flag, value, "--workers", "2", "--verify", "full")
+		is := reportOf(t, d.push(args...).run(t).ends(t, 0))
+		if flag == "memory" {
+			assert.Positive(t, is.Result.Refills)
+		} else {
+			assert.Zero(t, is.Plan.DistinctRows)
+		}
+		d.isExact(t, l)
+	}
+	l := small(20_000)
+	l.table = "repeated"
+	is := reportOf(t, d.push(l.flags("--distinct-bytes", "100KiB", "--verify", "full")...).run(t).ends(t, 0))
+	assert.EqualValues(t, 800, is.Plan.DistinctRows, "100 KiB of rows of 136 bytes, in whole batches of 200")
+	for column, n := range map[string]int64{"payload": 800, "document_id": l.rows} {
+		assert.Equal(t, n, d.number(t, fmt.Sprintf("SELECT COUNT(DISTINCT %s) FROM repeated", column)))
+	}
 }

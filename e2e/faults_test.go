@@ -31,21 +31,17 @@ func (d *database) commit() []byte {
 	return []byte("\x07\x00\x00\x00\x03COMMIT")
 }
 
-// methods are the database's, the default first.
-func (d *database) methods() []string {
-	if d.kind == postgres {
-		return []string{"copy", "insert"}
-	}
-	return []string{"load-data", "insert"}
-}
-
 // eachMethod runs a test on every server with each of its methods.
 func eachMethod(t *testing.T, test func(t *testing.T, d *database, method string)) {
-	eachServer(t, func(t *testing.T, d *database) {
-		for _, method := range d.methods() {
-			t.Run(method, func(t *testing.T) { test(t, newDatabase(t, d.kind), method) })
+	t.Parallel()
+	for _, k := range sqlServers() {
+		for _, method := range (&database{kind: k}).methods() {
+			t.Run(string(k)+" "+method, func(t *testing.T) {
+				t.Parallel()
+				test(t, newDatabase(t, k), method)
+			})
 		}
-	})
+	}
 }
 
 // The commit happened, its answer never came: the batch must not go in again.
@@ -54,8 +50,7 @@ func TestLostAnswers(t *testing.T) {
 		l := small(scaled[int64](10_000, 200_000))
 		lost := &faultproxy.Fault{Action: faultproxy.CutAfterAnswer, Match: d.commit(), Every: 5}
 		p := d.proxy(t, lost)
-		r := d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
-		is := reportOf(t, r)
+		is := reportOf(t, d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0))
 		assert.Equal(t, l.batches()/5, lost.Injected(), "commits whose answer was lost")
 		assert.Equal(t, lost.Injected(), is.Result.Duplicates, "batches found to be in")
 		assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
@@ -72,8 +67,7 @@ func TestCutBodies(t *testing.T) {
 		perBatch := l.batchRows * int64(l.payload+20)
 		cut := &faultproxy.Fault{Action: faultproxy.Cut, Bytes: 4*perBatch + perBatch/2}
 		p := d.proxy(t, cut)
-		r := d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0)
-		is := reportOf(t, r)
+		is := reportOf(t, d.by(p, l.flags("--method", method, "--workers", "4", "--verify", "full")...).run(t).ends(t, 0))
 		assert.Greater(t, cut.Injected(), l.batches()/10, "connections cut")
 		assert.GreaterOrEqual(t, is.Result.Retries, cut.Injected(), "batches sent again")
 		assert.Equal(t, []int64{l.rows, l.batches()}, []int64{is.Result.Rows, is.Result.Batches})
@@ -87,7 +81,7 @@ func TestStuckBatch(t *testing.T) {
 		l := small(20_000)
 		stuck := &faultproxy.Fault{Action: faultproxy.Stall, Bytes: 50_000, Times: 1}
 		p := d.proxy(t, stuck)
-		timeout := scaled("3s", "90s")
+		timeout := scaled("2s", "90s")
 		began := d.by(p, l.flags("--workers", "2", "--batch-timeout", timeout)...).start(t)
 		d.untilClaims(t, began, l.batches()-1) // all but the stuck one
 		require.True(t, began.running(), "the stuck batch is waited for")

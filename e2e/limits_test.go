@@ -21,13 +21,11 @@ import (
 	"github.com/terapush/terapush/pkg/event"
 )
 
-// Each test makes one thing slow and nothing else, and wants every window of the run to say so: ten of ten, after the
-// first and before the last, which are no whole seconds.
+// Each test makes one thing slow and nothing else, and wants every window of the run to say so, after the first and before
+// the last, which are no whole seconds.
 
-const (
-	windows    = 10
-	limitedRun = "13s"
-)
+// windows is how many have to say so.
+func windows() int { return scaled(3, 10) }
 
 // sinkAt is a `terapush sink` in a process of its own.
 type sinkAt struct {
@@ -101,21 +99,26 @@ func into(t *testing.T, target string, env []string, flags ...string) result {
 // limited is a push into a sink that is long enough to be judged by its windows.
 func limited(t *testing.T, target string, env []string, flags ...string) report.Report {
 	t.Helper()
-	return reportOf(t, into(t, target, env, append([]string{"--json", "--duration", limitedRun}, flags...)...))
+	return reportOf(t, into(t, target, env, append([]string{"--json", "--duration", fmt.Sprintf("%ds", windows()+2)}, flags...)...))
 }
 
-// boundBy asserts that a run was bound by one thing from its beginning to its end.
-func boundBy(t *testing.T, r report.Report, want event.Limit) {
-	t.Helper()
-	var saw []string
+// loadedBy is what each second of the load was bound by.
+func loadedBy(r report.Report) (saw []string) {
 	for _, m := range r.Timeline.Moments {
 		if m.Phase == string(event.Load) || m.Phase == string(event.Stage) {
 			saw = append(saw, m.BoundBy)
 		}
 	}
+	return saw
+}
+
+// boundBy asserts that a run was bound by one thing from its beginning to its end.
+func boundBy(t *testing.T, r report.Report, want event.Limit) {
+	t.Helper()
+	saw := loadedBy(r)
 	require.Equal(t, 1.0, r.Timeline.Interval)
-	require.GreaterOrEqual(t, len(saw), windows+1, "windows of the run")
-	for i, w := range saw[1 : windows+1] {
+	require.GreaterOrEqual(t, len(saw), windows()+1, "windows of the run")
+	for i, w := range saw[1 : windows()+1] {
 		assert.Equal(t, string(want), w, "window %d of %v", i, saw)
 	}
 	assert.Equal(t, string(want), r.BoundBy.Verdict)
@@ -168,20 +171,35 @@ func slowLink(t *testing.T, number int, rate string) (prefix []string, host stri
 	return []string{"ip", "netns", "exec", name}, far
 }
 
-func TestBoundByNetwork(t *testing.T) {
+// TestBoundBy is not parallel: on cores that other tests keep busy, a run is bound by them.
+func TestBoundBy(t *testing.T) {
+	t.Run("client CPU", boundByClientCPU)
+	t.Run("source", boundBySource)
+	slow := map[string]func(t *testing.T){
+		"network": boundByNetwork, "rate": boundByRate, "tail": boundByTail, "target": boundByTarget, "protocol": boundByProtocol,
+	}
+	for name, test := range slow {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t)
+		})
+	}
+}
+
+func boundByNetwork(t *testing.T) {
 	prefix, host := slowLink(t, 1, "200mbit")
 	sink := startSink(t, prefix, "--host", host)
 	for _, protocol := range []string{"mysql", "s3"} {
-		t.Run(protocol, func(t *testing.T) {
+		t.Run(protocol, func(t *testing.T) { // one after the other: the link is one
 			r := limited(t, sink.url(protocol, ""), nil, "--batch-bytes", "2MiB", "--distinct-bytes", "64MiB", "--tls", "off")
 			boundBy(t, r, event.LimitNetwork)
 		})
 	}
 }
 
-func TestBoundByTarget(t *testing.T) {
+func boundByTarget(t *testing.T) {
 	for name, c := range map[string]struct{ sink, push []string }{
-		"slow reads": {[]string{"--read-rate", "20MiB/s"}, []string{"--batch-bytes", "16MiB"}},
+		"slow reads": {[]string{"--read-rate", "10MiB/s"}, []string{"--batch-bytes", "8MiB"}},
 		"slow acks":  {[]string{"--ack-delay", "300ms"}, []string{"--batch-bytes", "1MiB"}},
 	} {
 		for _, protocol := range []string{"mysql", "postgres", "doris", "databend", "s3"} {
@@ -195,17 +213,17 @@ func TestBoundByTarget(t *testing.T) {
 	}
 }
 
-func TestBoundByClientCPU(t *testing.T) {
+func boundByClientCPU(t *testing.T) {
 	sink := startSink(t, nil, "--no-count")
 	env := []string{"GOMAXPROCS=1"}
 	flags := []string{"--tls", "require", "--distinct-bytes", "all"}
 	boundBy(t, limited(t, sink.url("mysql", ""), env, flags...), event.LimitClient)
 
-	said := into(t, sink.url("mysql", ""), env, append(flags, "--duration", "3s")...)
+	said := into(t, sink.url("mysql", ""), env, append(flags, "--duration", "2s")...)
 	assert.Regexp(t, `(?m)^bound by +client-cpu: .*do not quote this as the database's speed`, said.stdout)
 }
 
-func TestBoundBySource(t *testing.T) {
+func boundBySource(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		missing(t, "with one core the client's CPU is the limit")
 	}
@@ -214,14 +232,13 @@ func TestBoundBySource(t *testing.T) {
 	boundBy(t, r, event.LimitSource)
 }
 
-func TestBoundByRate(t *testing.T) {
-	t.Parallel()
+func boundByRate(t *testing.T) {
 	sink := startSink(t, nil)
-	r := limited(t, sink.url("postgres", ""), nil, "--max-rate", "20MiB/s", "--batch-bytes", "1MiB", "--distinct-bytes", "64MiB")
+	r := limited(t, sink.url("postgres", ""), nil, "--max-rate", "10MiB/s", "--batch-bytes", "1MiB", "--distinct-bytes", "64MiB")
 	boundBy(t, r, event.LimitRate)
 }
 
-func TestBoundByProtocol(t *testing.T) {
+func boundByProtocol(t *testing.T) {
 	for _, protocol := range []string{"mysql", "postgres"} {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
@@ -237,20 +254,14 @@ func TestBoundByProtocol(t *testing.T) {
 }
 
 // Nine batches for eight workers: for half of the run one sends, and seven have nothing to do.
-func TestBoundByTail(t *testing.T) {
-	t.Parallel()
+func boundByTail(t *testing.T) {
 	sink := startSink(t, nil, "--read-rate", "2MiB/s")
-	r := reportOf(t, into(t, sink.url("mysql", ""), nil, "--json", "--workers", "8", "--batch-bytes", "24MiB", "--bytes", "200MiB", "--tls", "off"))
+	r := reportOf(t, into(t, sink.url("mysql", ""), nil, "--json", "--workers", "8", "--batch-bytes", "12MiB", "--bytes", "100MiB", "--tls", "off"))
 	require.EqualValues(t, 9, r.Result.Batches)
-	var tail []string
-	for _, m := range r.Timeline.Moments {
-		if m.Phase == string(event.Load) {
-			tail = append(tail, m.BoundBy)
-		}
+	saw := loadedBy(r)
+	require.GreaterOrEqual(t, len(saw), 6)
+	assert.Equal(t, string(event.LimitTarget), saw[len(saw)/4], "%v", saw)
+	for _, w := range saw[len(saw)*3/4 : len(saw)-1] {
+		assert.Equal(t, string(event.LimitTail), w, "%v", saw)
 	}
-	require.GreaterOrEqual(t, len(tail), 2*windows-2)
-	for _, w := range tail[len(tail)-windows/2:] {
-		assert.Equal(t, string(event.LimitTail), w, "%v", tail)
-	}
-	assert.Equal(t, string(event.LimitTarget), tail[windows/2], "%v", tail)
 }

@@ -7,17 +7,27 @@
 package e2e_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"testing"
 )
 
 // binary is what the tests drive.
 var binary string
 
+// TestMain lets more tests run side by side than there are cores: most wait for servers, for timeouts and for a rate.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.NumCPU())) // a flag that package testing has
+	}
 	dir, err := os.MkdirTemp("", "terapush-e2e-")
 	if err == nil {
 		binary, err = findOrBuild(dir)

@@ -100,18 +100,6 @@ func (f *folder) object(run string, number int64, format string) string {
 	return fmt.Sprintf("%s/%s/%012d.%s", f.prefix, run, number, format)
 }
 
-// holdsPeople asks the store itself: every batch of the run as one object, byte for byte, and nothing else.
-func (f *folder) holdsPeople(t *testing.T, run, format string, l load) {
-	t.Helper()
-	found := f.list(t)
-	require.Len(t, found, int(l.batches()))
-	for n, o := range found {
-		first := int64(n) * l.batchRows
-		require.Equal(t, f.object(run, int64(n), format), o.key)
-		arePeople(t, format, f.get(t, o.key), first, min(l.batchRows, l.rows-first))
-	}
-}
-
 // by is a push through the front.
 func (f *folder) by(front *front, flags ...string) invocation {
 	return f.pushTo(f.target(behind(front)), flags...)

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ func TestPresets(t *testing.T) {
 		}
 		invocation{args: []string{"compare", file, file, "--fail-if-slower", "5%"}}.run(t).ends(t, 0)
 	}
+	fewer := func(rows int) []string { return scaled([]string{"--rows", strconv.Itoa(rows)}, nil) }
 	t.Run("yugabyte-rows-per-transaction on PostgreSQL", func(t *testing.T) {
 		beside(t)
 		d := newDatabase(t, postgres)
@@ -66,12 +68,12 @@ func TestPresets(t *testing.T) {
 	t.Run("databend-four-methods on the engine", func(t *testing.T) {
 		beside(t)
 		d := newEngine(t) // whose own stages have no presigned URLs, which method insert wants
-		run(t, "databend-four-methods", d.target(), nil, "--stage", d.stage(t, newFolder(t)))
+		run(t, "databend-four-methods", d.target(), nil, append(fewer(8000), "--stage", d.stage(t, newFolder(t)))...)
 	})
 	t.Run("databend-copy-cluster on the engine", func(t *testing.T) {
 		beside(t)
 		d := newEngine(t)
-		run(t, "databend-copy-cluster", d.target(), nil)
+		run(t, "databend-copy-cluster", d.target(), nil, fewer(10_000)...)
 	})
 	t.Run("doris-group-commit on the stand-in", func(t *testing.T) {
 		beside(t)

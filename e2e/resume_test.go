@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net/url"
+	"regexp"
 	"syscall"
 	"testing"
 
@@ -11,144 +12,117 @@ import (
 	"github.com/terapush/terapush/internal/report"
 )
 
-// interrupted leaves a run behind that is about a third done.
-func (d *database) interrupted(t *testing.T, flags ...string) load {
-	t.Helper()
-	l := small(12_000)
-	p := d.push(l.flags(append(flags, "--workers", "4", "--max-rate", "1MiB/s")...)...).start(t)
-	d.untilClaims(t, p, l.batches()/3)
-	p.signal(t, syscall.SIGINT)
-	p.wait(t).ends(t, 130)
-	return l
-}
-
-// A resumed run makes the same rows, or it is refused.
-func TestResumeRefusesOtherRows(t *testing.T) {
+// The first signal saves, and prints a command that goes on from there, with the parameters of the URL. What does not
+// decide about the rows may be another in the resume, and once all is in nothing is left to do but to prove it.
+func TestSignalAndResume(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
-		l := d.interrupted(t)
-		for _, other := range [][]string{
-			{"--seed", "2"},
-			{"--table", "other"},
-			{"--batch-rows", "300"},
-			{"--rows", "13000"},
-			{"--payload-bytes", "129"},
-			{"--payload-kind", "text"},
-			{"--distinct-bytes", "64KiB"},
-			{"--first-key", "1"},
-			{"--method", "insert"},
-			{"--delivery", "at-least-once"},
-		} {
-			r := d.resume(t, other...).run(t).ends(t, 2)
-			r.says(t, other[0]+" cannot change in a resumed run")
-			assert.Empty(t, r.stdout)
+		end := map[kind]struct {
+			signal syscall.Signal
+			code   int
+		}{postgres: {syscall.SIGHUP, 129}, mariaDB: {syscall.SIGINT, 130}, mySQL: {syscall.SIGTERM, 143}}[d.kind]
+		l := small(12_000)
+		target := d.target()
+		if d.kind == postgres {
+			target = d.target(func(u *url.URL) { u.RawQuery += "&synchronous_commit=off" })
 		}
-		d.resume(t, "--dataset", "documents", "--seed", "1", "--rows", "12000", "--batch-rows", "200", "--max-rate", "1GiB/s").
-			run(t).ends(t, 0) // the same values may be said again
-		d.isExact(t, l)
-	})
-}
-
-// What does not decide about the rows may change.
-func TestResumeOnAnotherMachine(t *testing.T) {
-	eachServer(t, func(t *testing.T, d *database) {
-		l := d.interrupted(t)
-		before := d.claims()
-		r := d.resume(t, "--workers", "2", "--memory", "1MiB", "--max-rate", "100MiB/s", "--retries", "3", "--verify", "full").run(t).ends(t, 0)
+		p := d.pushTo(target, l.flags("--workers", "4", "--max-rate", "1MiB/s")...).start(t)
+		d.untilClaims(t, p, 10)
+		p.signal(t, end.signal)
+		r := p.wait(t).ends(t, end.code)
 		is := reportOf(t, r)
-		assert.Equal(t, 2, is.Plan.Workers)
-		assert.True(t, is.Run.Resumed)
-		assert.Equal(t, before*l.batchRows, is.Run.ResumedRows)
-		assert.Equal(t, l.rows, is.Result.Rows)
-		d.isExact(t, l)
+		assert.Equal(t, report.Interrupted, is.Result.Outcome)
+		before := d.claims()
+		assert.Equal(t, before, is.Result.Batches, "what was on its way is finished and counted")
+		assert.Less(t, before, l.batches())
+		assert.False(t, is.Verify.Ran)
 
-		// Once more: nothing is left to do but to prove it.
+		command := resumeCommand(t, r.stderr)
+		if d.kind == postgres {
+			assert.Contains(t, command, "synchronous_commit=off")
+		}
+		is = reportOf(t, runAgain(t, command+" --json --workers 2 --memory 1MiB --retries 3").ends(t, 0))
+		assert.Equal(t, []any{true, 2, before * l.batchRows, l.rows},
+			[]any{is.Run.Resumed, is.Plan.Workers, is.Run.ResumedRows, is.Result.Rows})
+		if d.kind == postgres {
+			assert.Equal(t, "off", is.Target.Settings["synchronous_commit"])
+		}
+		d.isExact(t, l)
 		again := reportOf(t, d.resume(t).run(t).ends(t, 0))
-		assert.True(t, again.Verify.OK)
-		assert.Zero(t, again.Result.Attempts)
-		assert.Equal(t, []any{report.OK, l.rows}, []any{again.Result.Outcome, again.Result.Rows})
+		assert.Equal(t, []any{true, int64(0), l.rows}, []any{again.Verify.OK, again.Result.Attempts, again.Result.Rows})
 	})
 }
 
-// A table that was rewritten between stop and resume is another file and the same rows.
-func TestResumeOnARewrittenTable(t *testing.T) {
+// resumeCommand finds the command that an interrupted run leaves on stderr.
+func resumeCommand(t *testing.T, stderr string) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^to go on: terapush (.+)$`).FindStringSubmatch(stderr)
+	require.NotNil(t, found, "no command to go on with: %s", stderr)
+	return found[1]
+}
+
+// runAgain lets a shell read the rest of a command line, as a person would.
+func runAgain(t *testing.T, command string) result {
+	t.Helper()
+	return startCommand(t, invocation{}, "sh", "-c", "exec '"+binary+"' "+command).wait(t)
+}
+
+// A table that was rewritten between stop and resume is another file and the same rows. One that was emptied, made anew or
+// dropped holds none of the rows that were acknowledged.
+func TestResumeOnAnotherTable(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
 		l := d.interrupted(t)
-		for _, rewrite := range map[kind][]string{
-			postgres: {"VACUUM FULL documents", "ALTER TABLE documents ALTER payload SET DATA TYPE bytea USING payload || ''"},
-			mariaDB:  {"OPTIMIZE TABLE documents", "ALTER TABLE documents FORCE"},
-			mySQL:    {"OPTIMIZE TABLE documents", "ALTER TABLE documents FORCE"},
-		}[d.kind] {
-			d.must(t, rewrite)
+		rewrite := []string{"OPTIMIZE TABLE documents", "ALTER TABLE documents FORCE"}
+		if d.kind == postgres {
+			rewrite = []string{"VACUUM FULL documents", "ALTER TABLE documents ALTER payload SET DATA TYPE bytea USING payload || ''"}
 		}
+		d.must(t, rewrite...)
 		d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0).says(t, "was rewritten since the earlier process")
 		d.isExact(t, l)
+
+		refused := func(says ...string) {
+			t.Helper()
+			r := d.resume(t).run(t).ends(t, 5).says(t, says...)
+			assert.NotContains(t, r.stderr, "to go on")
+		}
 		d.must(t, "TRUNCATE TABLE documents")
-		d.resume(t).run(t).ends(t, 5).says(t, "are missing or incomplete")
+		refused("are missing or incomplete", "start a new run")
+
+		d.must(t, "DROP TABLE documents")
+		d.state = t.TempDir()
+		d.interrupted(t)
+		d.must(t, "DROP TABLE documents")
+		refused("documents", "does not exist")
+		d.createTable(t, "documents", "")
+		refused("are missing or incomplete", "start a new run")
+		assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "nothing was written")
 	})
 }
 
-// Another table under the same name holds none of the rows that were acknowledged.
-func TestResumeOnAnotherTable(t *testing.T) {
-	for name, change := range map[string]func(t *testing.T, d *database){
-		"dropped":   func(t *testing.T, d *database) { d.must(t, "DROP TABLE documents") },
-		"truncated": func(t *testing.T, d *database) { d.must(t, "TRUNCATE TABLE documents") },
-		"recreated": func(t *testing.T, d *database) {
-			d.must(t, "DROP TABLE documents")
-			d.createTable(t, "documents", "")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			eachServer(t, func(t *testing.T, d *database) {
-				d.interrupted(t)
-				change(t, d)
-				r := d.resume(t).run(t).ends(t, 5)
-				assert.NotContains(t, r.stderr, "to go on")
-				if name == "dropped" {
-					r.says(t, "documents", "does not exist")
-				} else {
-					r.says(t, "are missing or incomplete", "start a new run")
-					assert.Zero(t, d.number(t, "SELECT COUNT(*) FROM documents"), "nothing was written")
-				}
-			})
-		})
-	}
-}
-
-func TestOneProcessARun(t *testing.T) {
+// Forget leaves nothing of a run but its rows, whatever has become of the table or of the state folder.
+func TestForget(t *testing.T) {
 	eachServer(t, func(t *testing.T, d *database) {
-		l := small(12_000)
-		first := d.push(l.flags("--workers", "4", "--max-rate", "1MiB/s")...).start(t)
-		d.untilClaims(t, first, 1)
-		d.resume(t).run(t).ends(t, 5).says(t, "another process is working on run")
-		first.wait(t).ends(t, 0)
+		l := small(2000)
+		d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
+		assert.Equal(t, l.batches(), d.claims(), "nothing is proven, so the claims are kept")
+		d.again(t, "forget").run(t).ends(t, 0)
+		assert.Zero(t, d.claims())
+		assert.Empty(t, d.runs(t))
 		d.isExact(t, l)
-	})
-}
 
-func TestResumeOfNoRun(t *testing.T) {
-	t.Parallel()
-	d := newDatabase(t, postgres)
-	r := d.push("--resume", "20200101-000000-abcdef").run(t)
-	require.Contains(t, []int{2, 5}, r.code, r.stderr)
-	r.says(t, "20200101-000000-abcdef", d.state)
-}
+		l.table = "dropped"
+		d.push(l.flags("--verify", "none")...).run(t).ends(t, 0)
+		d.must(t, "DROP TABLE dropped")
+		d.again(t, "forget").run(t).ends(t, 0)
+		assert.Zero(t, d.claims())
 
-// Parameters of the URL are the run's: they are in the command that goes on, and a resume without them has them all the same.
-func TestResumeKeepsTheURLsParameters(t *testing.T) {
-	t.Parallel()
-	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
-		l, flags := slow()
-		off := d.target(func(u *url.URL) {
-			q := u.Query()
-			q.Set("synchronous_commit", "off")
-			u.RawQuery = q.Encode()
-		})
-		p := d.pushTo(off, flags...).start(t)
-		d.untilClaims(t, p, 10)
-		p.signal(t, syscall.SIGINT)
-		assert.Contains(t, resumeCommand(t, p.wait(t).ends(t, 130).stderr), "synchronous_commit=off")
-		is := reportOf(t, d.resume(t).run(t).ends(t, 0))
-		assert.Equal(t, "off", is.Target.Settings["synchronous_commit"])
-		d.isExact(t, l)
+		flags := []string{"--verify", "none", "--append"}
+		if d.kind == postgres {
+			flags = append(flags, "--unlogged")
+		}
+		l.table = "without_folder"
+		d.push(l.flags(flags...)...).run(t).ends(t, 0)
+		forget := d.again(t, "forget", "--state-dir", t.TempDir())
+		forget.run(t).ends(t, 0).says(t, "11 rows of run "+d.run(t)+" removed from the claim table")
+		assert.Zero(t, d.claims())
 	})
 }

@@ -1,18 +1,13 @@
 package e2e_test
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/faultproxy"
@@ -79,61 +74,3 @@ func (s *scratch) database(t *testing.T) *database {
 
 // freePort is one of the test's own, at which nobody listens yet.
 func freePort(t *testing.T) string { return faultproxy.FreePort(t) }
-
-// clone is a copy of the scripts, as another clone of this repository has it, with no server yet.
-type clone struct{ folder string }
-
-func newClone(t *testing.T) clone {
-	t.Helper()
-	c := clone{openFolder(t)}
-	require.NoError(t, os.CopyFS(filepath.Join(c.folder, "scripts"), os.DirFS("../scripts")))
-	sum := sha256.Sum256([]byte(c.folder + "\n"))
-	t.Cleanup(func() {
-		c.servers(t, "down")
-		_ = os.RemoveAll(fmt.Sprintf("/tmp/terapush-servers-%x", sum[:4]))
-	})
-	return c
-}
-
-func (c clone) servers(t *testing.T, args ...string) string {
-	t.Helper()
-	command := exec.Command(filepath.Join(c.folder, "scripts/servers"), args...)
-	command.Env = append(os.Environ(), "TERAPUSH_SERVERS_DIR=")
-	out, err := command.CombinedOutput()
-	require.NoError(t, err, "%s: %s", command, out)
-	return string(out)
-}
-
-// port is that of the S3 server.
-func (c clone) port(t *testing.T) int {
-	t.Helper()
-	found := regexp.MustCompile(`TERAPUSH_TEST_S3=.*endpoint=http://127\.0\.0\.1:(\d+)`).FindStringSubmatch(c.servers(t, "env"))
-	require.NotNil(t, found)
-	port, err := strconv.Atoi(found[1])
-	require.NoError(t, err)
-	return port
-}
-
-// Two clones have servers of their own, at ports that the kernel gives to nobody, and one that is taken is left.
-func TestServersOfTwoClones(t *testing.T) {
-	t.Parallel()
-	if os.Getenv("TERAPUSH_TEST_S3") == "" {
-		missing(t, "TERAPUSH_TEST_S3 is not set: no S3 server is installed")
-	}
-	one, other := newClone(t), newClone(t)
-	assert.NotContains(t, one.servers(t, "env"), "127.0.0.1", "there is no server yet")
-	one.servers(t, "up", "s3")
-	other.servers(t, "up", "s3")
-	first := one.port(t)
-	assert.NotEqual(t, first, other.port(t))
-	assert.Less(t, first, max(faultproxy.FirstEphemeral(t), 11_000))
-	one.servers(t, "restart", "s3")
-	assert.Equal(t, first, one.port(t), "is remembered")
-
-	one.servers(t, "down", "s3")
-	stranger, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", first))
-	require.NoError(t, err)
-	defer stranger.Close()
-	one.servers(t, "up", "s3")
-	assert.NotEqual(t, first, one.port(t))
-}

@@ -32,8 +32,10 @@ type database struct {
 // eachServer runs a test on all servers, each with a database of its own.
 func eachServer(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Parallel()
-	onServers(t, []kind{postgres, mariaDB, mySQL}, test)
+	onServers(t, sqlServers(), test)
 }
+
+func sqlServers() []kind { return []kind{postgres, mariaDB, mySQL} }
 
 func onServers(t *testing.T, kinds []kind, test func(t *testing.T, d *database)) {
 	for _, k := range kinds {
@@ -47,6 +49,9 @@ func onServers(t *testing.T, kinds []kind, test func(t *testing.T, d *database))
 // newDatabase makes a database on the server that is up for all tests.
 func newDatabase(t *testing.T, k kind) *database {
 	t.Helper()
+	if k == databend {
+		return newEngine(t)
+	}
 	variable := "TERAPUSH_TEST_" + strings.ToUpper(string(k))
 	text := os.Getenv(variable)
 	if text == "" {
@@ -128,5 +133,20 @@ func as(user, password string) func(*url.URL) {
 		if password != "" {
 			u.User = url.UserPassword(user, password)
 		}
+	}
+}
+
+// name is the database's.
+func (d *database) name() string { return strings.TrimPrefix(d.url.Path, "/") }
+
+// methods are the database's, the default first.
+func (d *database) methods() []string {
+	switch d.kind {
+	case postgres:
+		return []string{"copy", "insert"}
+	case databend:
+		return databendMethods()
+	default:
+		return []string{"load-data", "insert"}
 	}
 }

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -69,27 +68,21 @@ warm_up: 1
 
 func TestSweepToItsTable(t *testing.T) {
 	t.Parallel()
-	check := func(t *testing.T, target string) sweepOf {
+	onServers(t, sqlServers(), func(t *testing.T, d *database) {
 		s := newSweep(t, smallSweep)
-		r := s.of(target, "--report", filepath.Join(filepath.Dir(s.plan), "page.html")).run(t).ends(t, 0)
+		file := filepath.Join(filepath.Dir(s.plan), "page.html")
+		r := s.of(d.target(), "--report", file).run(t).ends(t, 0)
 		assert.Contains(t, r.stdout, "Small documents in four ways")
 		assert.Regexp(t, `(?m)^ +2,?000 +2 +[\d,]+ `, r.stdout)
 		r.says(t, "[1/9] warm-up, batch-rows 100, workers 1: ", "[9/9] ")
 		require.Len(t, s.pushes(t), 9)
 		s.leavesNothing(t)
-		page, err := os.ReadFile(filepath.Join(filepath.Dir(s.plan), "page.html"))
+		page, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.Contains(t, string(page), "<svg")
-		return s
-	}
-	t.Run("discard", func(t *testing.T) { check(t, "discard://") })
-	onServers(t, []kind{postgres, mariaDB, mySQL}, func(t *testing.T, d *database) {
-		s := check(t, d.target())
 		assert.EqualValues(t, 4000, d.number(t, "SELECT count(*) FROM documents"), "the last cell's rows are left")
 		assert.Zero(t, d.claims(), "and no claims")
-
-		r := s.of(d.target(), "--rows", "4001").run(t).ends(t, 2)
-		r.says(t, "holds another sweep: --rows was 4000, now it is 4001")
+		s.of(d.target(), "--rows", "4001").run(t).ends(t, 2).says(t, "holds another sweep: --rows was 4000, now it is 4001")
 	})
 }
 
@@ -102,7 +95,7 @@ func TestSweepIsKilledAndGoesOn(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 0))
 		s := newSweep(t, smallSweep)
 		kills := 0
-		for range scaled(8, 60) {
+		for range scaled(5, 60) {
 			p := s.of(d.target()).start(t)
 			select {
 			case <-p.done:
@@ -131,7 +124,7 @@ func TestSweepIsStoppedAndGoesOn(t *testing.T) {
 	onServers(t, []kind{postgres}, func(t *testing.T, d *database) {
 		s := newSweep(t, "name: s\nrows: 3000\npush: {payload_bytes: 100, batch_rows: 100, max_rate: 200KiB/s}\naxes:\n  workers: [1, 2, 3]\n")
 		p := s.of(d.target()).start(t)
-		require.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "[1/3]") }, time.Minute, 5*time.Millisecond)
+		p.until(t, "the first push", func() bool { return strings.Contains(p.stderr.String(), "[1/3]") })
 		p.signal(t, syscall.SIGTERM)
 		r := p.wait(t).ends(t, 143)
 		require.Less(t, len(s.pushes(t)), 3)
@@ -142,31 +135,4 @@ func TestSweepIsStoppedAndGoesOn(t *testing.T) {
 		runAgain(t, resumeCommand(t, r.stderr)).ends(t, 0)
 		require.Len(t, s.pushes(t), 3)
 	})
-}
-
-func TestSweepWithoutAServer(t *testing.T) {
-	t.Parallel()
-	s := newSweep(t, smallSweep)
-	target := fmt.Sprintf("postgres://u@127.0.0.1:%s/db", freePort(t))
-	s.of(target).run(t).ends(t, 5).says(t, "3 pushes in succession failed and are not recorded: the target cannot be reached", "to go on: terapush sweep "+target)
-	require.Empty(t, s.pushes(t))
-}
-
-func TestSweepOfAWrongPlan(t *testing.T) {
-	t.Parallel()
-	s := newSweep(t, "name: wrong\nrows: 5\naxes:\n  workers: [1, 2]\n  wrokers: [3]\npush:\n  payload_bytes: many\n")
-	r := s.of("discard://").run(t).ends(t, 2)
-	r.says(t, s.plan+":5: ", `did you mean "workers"?`)
-	assert.NoFileExists(t, s.record)
-}
-
-// Two processes do not write one record.
-func TestTwoSweepsOfOneRecord(t *testing.T) {
-	t.Parallel()
-	s := newSweep(t, "name: s\nduration: 1h\naxes:\n  workers: [1, 2]\n")
-	first := s.of("discard://", "--progress", "plain").start(t)
-	require.Eventually(t, func() bool { _, err := results.Read(s.record); return err == nil }, time.Minute, 5*time.Millisecond)
-	s.of("discard://").run(t).ends(t, 5).says(t, "another process is adding to the record "+s.record)
-	first.signal(t, syscall.SIGINT)
-	first.wait(t).ends(t, 130)
 }
