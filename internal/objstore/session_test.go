@@ -11,7 +11,6 @@ import (
 )
 
 func TestSessions(t *testing.T) {
-	credentials(t)
 	var failing bool
 	server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if failing {
