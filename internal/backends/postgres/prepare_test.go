@@ -380,3 +380,21 @@ func TestTruncate(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, count(t, to.Table))
 }
+
+// The proof's statements on a real server.
+func TestArithmetic(t *testing.T) {
+	backendtest.Arithmetic(t, batch.PGBinary, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+		l := open(t, target(t))
+		p := preparation(t, loader.CreateIfMissing)
+		p.Schema, p.Run = d.Schema(), "test"
+		_, err := l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		s := session(t, l, p.Contract)
+		for _, b := range rows {
+			b.Hold()
+			_, err := s.Load(t.Context(), b)
+			require.NoError(t, err)
+		}
+		return l.(backendtest.Proven)
+	})
+}
