@@ -120,24 +120,6 @@ func identityOf(t *testing.T, db *opened) string {
 	return found.Identity
 }
 
-func TestIdentity(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		db := s.open(t, s.table("t-1"), preparation(d, contract))
-		now := func() string { return identityOf(t, db) }
-		first := now()
-		assert.Regexp(t, `^table id \d+$`, first)
-		s.exec(t, "ALTER TABLE "+db.name.quoted()+" ADD INDEX (document_id)")
-		assert.Equal(t, first, now(), "an index makes no other table")
-		s.exec(t, "TRUNCATE TABLE "+db.name.quoted())
-		emptied := now()
-		assert.NotEqual(t, first, emptied)
-		s.exec(t, "DROP TABLE "+db.name.quoted())
-		s.exec(t, newStatements(db.name, mySQL, d.Schema()).createTable(true))
-		assert.NotEqual(t, emptied, now())
-	})
-}
-
 // A user with few privileges, and a password of every printable character, over every kind of connection.
 func TestUser(t *testing.T) {
 	var printable strings.Builder

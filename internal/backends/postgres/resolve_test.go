@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"testing"
 
@@ -48,29 +47,6 @@ func TestReserveAtOnce(t *testing.T) {
 	for i := range int64(runs) {
 		assert.True(t, taken[i*rows], "%v", taken)
 	}
-}
-
-// Keys are set aside in one table: a run near the end of all keys stands in the way of nobody who appends to another one,
-// and a claim table of an earlier version holds for all of them.
-func TestReservationsOfTwoTables(t *testing.T) {
-	to := target(t)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	prepared := func(table string) loader.Reserver {
-		to.Table = schema + "." + table
-		return made(t, to).(loader.Reserver)
-	}
-	a, b := prepared("a"), prepared("b")
-	sql(t, "INSERT INTO "+schema+".terapush_claims VALUES ('old', -1, 0, 50)")
-	sql(t, "INSERT INTO "+schema+".a VALUES (4611686018427387000, 'x')")
-	first, err := a.Reserve(t.Context(), "run-a", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.EqualValues(t, 4611686018427387001, first)
-	first, err = b.Reserve(t.Context(), "run-b", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.EqualValues(t, 50, first)
-	first, err = b.Reserve(t.Context(), "old", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.Zero(t, first, "it has its range")
 }
 
 // An attempt that hangs in Load is ended as well, and only that: what the other workers do is none of its business.
