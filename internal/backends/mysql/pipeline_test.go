@@ -141,7 +141,7 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 		assert.Equal(t, loader.Ack{Stored: true, Rows: rowsPerFile}, ack)
 	}
 	s.fakeServer.mu.Lock()
-	s.fakeServer.said = nil
+	s.said = nil
 	s.fakeServer.mu.Unlock()
 	return s, p
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 
@@ -160,11 +159,6 @@ func textBatch(id batch.ID, n int64, text string) *batch.Batch {
 }
 
 func id(number int64) batch.ID { return batch.ID{Run: "test", Number: number} }
-
-// direct lists the methods that every server of the family has.
-func direct() []loader.Method {
-	return slices.DeleteFunc(New().Methods(), func(m loader.Method) bool { return m.Caps.Staged })
-}
 
 func stateOf(t *testing.T, db *opened) *sqlload.State {
 	s, err := db.State()

@@ -99,8 +99,6 @@ func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
 	return backendtest.Batch(t, s.dataset, s.format, id, first, n)
 }
 
-func (s source) row(number int64) []any { return backendtest.Row(s.dataset, number) }
-
 func contract(method string, f batch.Format) loader.Contract {
 	return loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 1000}
 }
