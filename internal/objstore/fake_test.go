@@ -2,103 +2,25 @@ package objstore
 
 import (
 	"context"
-	"crypto/rand"
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const (
-	testKey    = "AKIDTERAPUSH"
-	testSecret = "sEcReT/tErApUsH"
-	testToken  = "tOkEn//tErApUsH"
-)
-
-// credentials are set for the test and found nowhere else.
-func credentials(t testing.TB) {
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": testKey, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": testToken,
-	} {
-		t.Setenv(name, value)
-	}
-	noOthers(t)
-}
-
-func noOthers(t testing.TB) {
-	for name, value := range map[string]string{
-		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
-		"AWS_PROFILE": "", "AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ENDPOINT_URL": "", "AWS_ENDPOINT_URL_S3": "",
-	} {
-		t.Setenv(name, value)
-	}
-}
-
-// eachStore runs the test on a store in this process, and on a real one if there is any.
-func eachStore(t *testing.T, test func(t *testing.T, target loader.Target)) {
-	t.Run("fake", func(t *testing.T) {
-		credentials(t)
-		server := fakeStore(t, nil)
-		test(t, targetOf(t, "s3://bucket/some/prefix", server.URL))
-	})
-	t.Run("real", func(t *testing.T) {
-		text := os.Getenv("TERAPUSH_TEST_S3")
-		if text == "" && os.Getenv("CI") == "true" {
-			t.Fatal("TERAPUSH_TEST_S3 is not set, and CI must test a real server")
-		}
-		if text == "" {
-			t.Skip("TERAPUSH_TEST_S3 is not set: run scripts/servers up and eval \"$(scripts/servers env)\"")
-		}
-		target, err := loader.ParseTarget(text)
-		require.NoError(t, err)
-		target.Database = strings.Trim(target.Database, "/") + "/objstore-" + strings.ToLower(rand.Text())
-		test(t, target)
-	})
-}
-
-// fakeStore serves a bucket named "bucket". before sees every request first and may answer it.
-func fakeStore(t testing.TB, before func(w http.ResponseWriter, r *http.Request) (answered bool)) *httptest.Server {
-	server := stoppedStore(t, before)
-	server.Start()
-	return server
-}
-
-// stoppedStore is a fakeStore that is yet to be started, so that its configuration can be changed.
-func stoppedStore(t testing.TB, before func(w http.ResponseWriter, r *http.Request) (answered bool)) *httptest.Server {
-	backend := s3mem.New()
-	require.NoError(t, backend.CreateBucket("bucket"))
-	store := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			store.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-func targetOf(t testing.TB, text, endpoint string) loader.Target {
-	target, err := loader.ParseTarget(text)
-	require.NoError(t, err)
-	if endpoint != "" {
-		target.Params.Set("endpoint", endpoint)
-	}
-	return target
-}
+// The helpers of backendtest, by short names.
+var fakeStore, targetOf, eachStore = backendtest.Store, backendtest.StoreTarget, backendtest.EachStore
 
 func deps() loader.Deps {
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
@@ -173,6 +95,9 @@ func (q *requests) add(r *http.Request) {
 	defer q.mu.Unlock()
 	q.all = append(q.all, r.Clone(context.Background()))
 }
+
+// note is a store's first look at its requests.
+func (q *requests) note(_ http.ResponseWriter, r *http.Request) bool { q.add(r); return false }
 
 // of lists the requests of a method.
 func (q *requests) of(method string) (some []*http.Request) {

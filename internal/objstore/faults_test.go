@@ -3,7 +3,6 @@ package objstore
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/netio"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
@@ -25,10 +25,9 @@ import (
 
 // What the SDK makes of a batch: one request, its payload unsigned and without checksums, no question before the body.
 func TestRequest(t *testing.T) {
-	credentials(t)
 	t.Setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_supported")
 	var asked requests
-	server := fakeStore(t, func(_ http.ResponseWriter, r *http.Request) bool { asked.add(r); return false })
+	server := fakeStore(t, asked.note)
 	target := targetOf(t, "s3://bucket/p?region=eu-west-9", server.URL)
 	body := strings.Repeat("0123456789abcde\n", 4<<20/16) // large enough for "Expect: 100-continue"
 	require.NoError(t, put(t.Context(), t, open(t, target).Run("run"), newBatch("run", 0, body)))
@@ -49,61 +48,29 @@ func TestRequest(t *testing.T) {
 	assert.Empty(t, r.Header.Get("Content-Encoding"))
 }
 
-// Attempts are the engine's to count: whatever the environment says, the SDK makes one.
+// What is read of an answer; what it then means for each code is in the golden file of TestVerdicts. Attempts are the
+// engine's to count: whatever the environment says, the SDK makes one.
 func TestFaults(t *testing.T) {
-	rights := "s3:PutObject"
+	no := func(c loader.Class) loader.Verdict { return loader.Verdict{Applied: loader.No, Class: c} }
 	for _, c := range []struct {
-		status  int
-		code    string
-		header  [2]string
-		want    loader.Verdict
-		hint    string
-		message string
+		status int
+		code   string
+		header [2]string
+		want   loader.Verdict
+		hint   string
 	}{
 		{
-			status: 503, code: "SlowDown", hint: "fewer workers",
-			want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled},
+			503, "SlowDown", [2]string{"Retry-After", "7"},
+			loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled, After: 7 * time.Second}, "fewer workers",
 		},
-		{
-			status: 503, code: "SlowDown", header: [2]string{"Retry-After", "7"},
-			want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled, After: 7 * time.Second},
-		},
-		{status: 400, code: "RequestLimitExceeded", want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}},
-		{status: 429, code: "Whatever", want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}},
-		{status: 503, code: "ServiceUnavailable", want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}},
-		{status: 500, code: "InternalError", want: loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}},
-		{status: 502, want: loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}},
-		{status: 400, code: "RequestTimeout", want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassTimeout}},
-		{status: 400, code: "IncompleteBody", want: loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassConnection}},
-		{status: 400, code: "ExpiredToken", hint: "have expired", want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 403, code: "InvalidAccessKeyId", hint: "AWS_ACCESS_KEY_ID", want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 404, code: "XAdminUserNotFound", hint: "AWS_ACCESS_KEY_ID", want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 403, code: "SignatureDoesNotMatch", hint: "AWS_SECRET_ACCESS_KEY", want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 403, code: "AccessDenied", hint: rights, want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 403, hint: rights, want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{status: 403, code: "RequestTimeTooSkewed", hint: "clock", want: loader.Verdict{Applied: loader.No, Class: loader.ClassPermission}},
-		{
-			status: 301, code: "PermanentRedirect", header: [2]string{"X-Amz-Bucket-Region", "eu-central-1"}, hint: "?region=eu-central-1",
-			want: loader.Verdict{Applied: loader.No, Class: loader.ClassOther},
-		},
-		{
-			status: 400, code: "AuthorizationHeaderMalformed", header: [2]string{"X-Amz-Bucket-Region", "eu-central-1"}, hint: "?region=eu-central-1",
-			want: loader.Verdict{Applied: loader.No, Class: loader.ClassOther},
-		},
-		{status: 400, code: "AuthorizationHeaderMalformed", hint: "another region", want: loader.Verdict{Applied: loader.No, Class: loader.ClassOther}},
-		{
-			status: 307, code: "TemporaryRedirect", header: [2]string{"Location", "http://elsewhere.invalid/"}, hint: "another region",
-			want: loader.Verdict{Applied: loader.No, Class: loader.ClassOther},
-		},
-		{status: 404, code: "NoSuchBucket", hint: "make the bucket", want: loader.Verdict{Applied: loader.No, Class: loader.ClassMissing}},
-		{status: 400, code: "EntityTooLarge", hint: "--batch-bytes", want: loader.Verdict{Applied: loader.No, Class: loader.ClassTooLarge}},
-		{status: 507, code: "XMinioStorageFull", hint: "make room", want: loader.Verdict{Applied: loader.No, Class: loader.ClassDiskFull}},
-		{status: 400, code: "InvalidArgument", want: loader.Verdict{Applied: loader.No, Class: loader.ClassOther}},
+		{500, "InternalError", [2]string{}, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}, ""},
+		{502, "", [2]string{}, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}, ""},
+		{403, "", [2]string{}, no(loader.ClassPermission), "s3:PutObject"},
+		{301, "PermanentRedirect", [2]string{"X-Amz-Bucket-Region", "eu-central-1"}, no(loader.ClassOther), "?region=eu-central-1"},
+		{400, "AuthorizationHeaderMalformed", [2]string{"X-Amz-Bucket-Region", "eu-central-1"}, no(loader.ClassOther), "?region=eu-central-1"},
+		{307, "TemporaryRedirect", [2]string{"Location", "http://elsewhere.invalid/"}, no(loader.ClassOther), "another region"},
 	} {
 		t.Run(fmt.Sprint(c.status, " ", c.code), func(t *testing.T) {
-			credentials(t)
-			t.Setenv("AWS_MAX_ATTEMPTS", "5")
-			t.Setenv("AWS_RETRY_MODE", "adaptive")
 			var broken atomic.Bool
 			var asked requests
 			server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
@@ -117,49 +84,48 @@ func TestFaults(t *testing.T) {
 				refuse(w, r, c.status, c.code, "words of the server")
 				return true
 			})
+			t.Setenv("AWS_MAX_ATTEMPTS", "5")
+			t.Setenv("AWS_RETRY_MODE", "adaptive")
 			target := targetOf(t, "s3://bucket/p", server.URL)
 			r := open(t, target).Run("run")
 
 			broken.Store(true)
 			err := put(t.Context(), t, r, newBatch("run", 0, "row\n"))
-			check := func(err error) {
+			assert.Len(t, asked.of(http.MethodPut), 1)
+			_, opened := Open(t.Context(), target, deps())
+			assert.ErrorContains(t, opened, "open s3://bucket/p")
+			for _, err := range []error{err, opened} {
 				var known *loader.Error
 				require.ErrorAs(t, err, &known)
 				assert.Contains(t, known.Hint, c.hint)
-				assertNoSecret(t, err)
+				for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+					assert.NotContains(t, text, backendtest.S3Secret)
+					assert.NotContains(t, text, backendtest.S3Token)
+				}
 				if c.code != "" {
 					assert.Contains(t, err.Error(), c.code+": words of the server")
 				}
-				got, ok := classify(err)
-				assert.True(t, ok)
-				assert.Equal(t, c.want, got)
+				assert.Equal(t, c.want, verdictOf(t, err))
 			}
-			check(err)
-			assert.Len(t, asked.of(http.MethodPut), 1)
-
-			_, err = Open(t.Context(), target, deps())
-			check(err)
-			assert.Contains(t, err.Error(), "open s3://bucket/p")
-
 			broken.Store(false)
 			require.NoError(t, put(t.Context(), t, r, newBatch("run", 0, "row\n")))
 		})
 	}
 }
 
-func assertNoSecret(t *testing.T, err error) {
+// verdictOf is the verdict of an error that an object store has made.
+func verdictOf(t *testing.T, err error) loader.Verdict {
 	t.Helper()
-	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
-		assert.NotContains(t, text, testSecret)
-		assert.NotContains(t, text, testToken)
-	}
+	v, ok := classify(err)
+	assert.True(t, ok, "%v", err)
+	return v
 }
 
 // A server may refuse while most of the body is still to come; then it closes, or just stops reading.
 func TestAnswerInTheBody(t *testing.T) {
 	for name, closes := range map[string]bool{"closes": true, "stops reading": false} {
 		t.Run(name, func(t *testing.T) {
-			credentials(t)
+			backendtest.Credentials(t)
 			done := make(chan struct{})
 			defer close(done)
 			address := rawStore(t, func(c net.Conn, in *bufio.Reader, r *http.Request) {
@@ -172,16 +138,13 @@ func TestAnswerInTheBody(t *testing.T) {
 			})
 			r := open(t, targetOf(t, "s3://bucket/p", "http://"+address)).Run("run")
 			err := put(t.Context(), t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20)))
-			v, ok := classify(err)
-			assert.True(t, ok, "%v", err)
-			assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}, v, "%v", err)
+			assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassThrottled}, verdictOf(t, err))
 		})
 	}
 }
 
 // The object is there and the answer is not: sending it again changes nothing.
 func TestAnswerLost(t *testing.T) {
-	credentials(t)
 	var cut atomic.Bool
 	server := fakeStore(t, nil)
 	inner := server.Config.Handler
@@ -198,9 +161,7 @@ func TestAnswerLost(t *testing.T) {
 	r := open(t, targetOf(t, "s3://bucket/p", server.URL)).Run("run")
 	cut.Store(true)
 	err := put(t.Context(), t, r, newBatch("run", 1, "row\n"))
-	v, ok := classify(err)
-	assert.True(t, ok)
-	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
+	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassConnection}, verdictOf(t, err))
 	holds, err := r.Holds(t.Context(), loader.Ref{ID: batch.ID{Number: 1}, First: 100, Rows: 100}, batch.CSV)
 	require.NoError(t, err)
 	assert.True(t, holds)
@@ -209,7 +170,7 @@ func TestAnswerLost(t *testing.T) {
 }
 
 func TestCancelledAndLate(t *testing.T) {
-	credentials(t)
+	backendtest.Credentials(t)
 	began, done := make(chan struct{}, 2), make(chan struct{})
 	defer close(done)
 	address := rawStore(t, func(_ net.Conn, _ *bufio.Reader, _ *http.Request) {
@@ -223,79 +184,54 @@ func TestCancelledAndLate(t *testing.T) {
 		<-began
 		cancel()
 	}()
-	v, ok := classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
-	assert.True(t, ok)
-	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther}, v)
+	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Class: loader.ClassOther}, verdictOf(t, put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20)))))
 
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	v, ok = classify(put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20))))
-	assert.True(t, ok)
-	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassTimeout}, v)
+	assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassTimeout}, verdictOf(t, put(ctx, t, r, newBatch("run", 0, strings.Repeat("0123456789abcde\n", 1<<20)))))
 }
 
 func TestNobodyThere(t *testing.T) {
-	credentials(t)
 	server := fakeStore(t, nil)
 	target := targetOf(t, "s3://bucket/p", server.URL)
 	s := open(t, target)
 	server.Close()
 	_ = s.Close()
 	err := put(t.Context(), t, s.Run("run"), newBatch("run", 0, "row\n"))
-	v, ok := classify(err)
-	assert.True(t, ok)
-	assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassConnection}, v, "%v", err)
+	assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassConnection}, verdictOf(t, err))
 	assert.ErrorContains(t, err, "put p/run/000000000000.csv: dial tcp ")
 	assert.ErrorContains(t, err, "connection refused (is the server up, and is this its port?)")
 }
 
 func TestNotAStore(t *testing.T) {
-	credentials(t)
-	for name, text := range map[string]string{"html": "<html>Welcome to nginx!</html>", "nothing of it": "SSH-2.0"} {
-		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }))
-			defer server.Close()
-			_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", server.URL), deps())
-			require.ErrorContains(t, err, "is the endpoint an S3 server?")
-		})
-	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>Welcome to nginx!</html>")
+	}))
+	defer server.Close()
+	backendtest.Credentials(t)
+	_, err := Open(t.Context(), targetOf(t, "s3://bucket/p", server.URL), deps())
+	require.ErrorContains(t, err, "is the endpoint an S3 server?")
 }
 
 func TestNoCredentials(t *testing.T) {
-	credentials(t)
-	server := fakeStore(t, nil)
-	target := targetOf(t, "s3://bucket/p", server.URL)
-	for name, set := range map[string][2]string{
-		"none anywhere":   {"AWS_ACCESS_KEY_ID", ""},
-		"no such profile": {"AWS_PROFILE", "nobody"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("AWS_ACCESS_KEY_ID", "")
-			t.Setenv(set[0], set[1])
-			_, err := Open(t.Context(), target, deps())
-			var known *loader.Error
-			require.ErrorAs(t, err, &known)
-			assert.Contains(t, known.Hint, "AWS_ACCESS_KEY_ID")
-			v, ok := classify(err)
-			assert.True(t, ok)
-			assert.Equal(t, loader.ClassPermission, v.Class, "%v", err)
-			assert.Equal(t, loader.No, v.Applied)
-		})
+	target := targetOf(t, "s3://bucket/p", fakeStore(t, nil).URL)
+	t.Setenv("AWS_ACCESS_KEY_ID", "")
+	for _, profile := range []string{"", "no-such-profile"} {
+		t.Setenv("AWS_PROFILE", profile)
+		_, err := Open(t.Context(), target, deps())
+		var known *loader.Error
+		require.ErrorAs(t, err, &known)
+		assert.Contains(t, known.Hint, "AWS_ACCESS_KEY_ID")
+		assert.Equal(t, loader.Verdict{Applied: loader.No, Retry: true, Class: loader.ClassPermission}, verdictOf(t, err), "%v", err)
 	}
-}
-
-func TestForeignErrors(t *testing.T) {
-	_, ok := classify(errors.New("something else"))
-	assert.False(t, ok)
-	_, ok = classify(&loader.Error{Op: "load", Err: io.EOF})
-	assert.False(t, ok)
 }
 
 // The bytes of all connections count, and the pool keeps as many as there are workers.
 func TestConnections(t *testing.T) {
-	credentials(t)
+	backendtest.Credentials(t)
 	var opened atomic.Int64
-	server := stoppedStore(t, nil)
+	server := httptest.NewUnstartedServer(backendtest.StoreHandler(t, nil))
+	defer server.Close()
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			opened.Add(1)

@@ -27,7 +27,6 @@ func TestGroup(t *testing.T) {
 }
 
 func TestGroupObjects(t *testing.T) {
-	credentials(t)
 	s := open(t, targetOf(t, "s3://bucket/p", fakeStore(t, nil).URL))
 	r := s.Run("run")
 	putAll(t, r.Group(0), "run", 3)

@@ -135,9 +135,8 @@ func TestNames(t *testing.T) {
 
 // Listings come in pages, and deletions in groups, of a thousand.
 func TestManyObjects(t *testing.T) {
-	credentials(t)
 	var asked requests
-	server := fakeStore(t, func(_ http.ResponseWriter, r *http.Request) bool { asked.add(r); return false })
+	server := fakeStore(t, asked.note)
 	s := open(t, targetOf(t, "s3://bucket/p", server.URL))
 	r := s.Run("run")
 	var all []int64
@@ -162,7 +161,6 @@ func TestServerWithoutDeleteObjects(t *testing.T) {
 		code   string
 	}{{http.StatusNotImplemented, "NotImplemented"}, {http.StatusMethodNotAllowed, "MethodNotAllowed"}, {http.StatusBadRequest, "MissingContentMD5"}} {
 		t.Run(c.code, func(t *testing.T) {
-			credentials(t)
 			var asked requests
 			server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
 				asked.add(r)
@@ -184,7 +182,6 @@ func TestServerWithoutDeleteObjects(t *testing.T) {
 
 // An answer that says 200 may still list objects that were not deleted.
 func TestDeletionRefusedInside(t *testing.T) {
-	credentials(t)
 	server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if isBulkDelete(r) {
 			fmt.Fprint(w, `<DeleteResult><Error><Key>p/run/000000000001.csv</Key><Code>AccessDenied</Code><Message>retention</Message></Error></DeleteResult>`)

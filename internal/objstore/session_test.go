@@ -11,7 +11,6 @@ import (
 )
 
 func TestSessions(t *testing.T) {
-	credentials(t)
 	var failing bool
 	server := fakeStore(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if failing {
@@ -20,48 +19,30 @@ func TestSessions(t *testing.T) {
 		return failing
 	})
 	s := open(t, targetOf(t, "s3://bucket/p", server.URL))
-	for name, c := range map[string]struct {
-		session func(run string) loader.Session
+	staging := func(folders bool) loader.Session {
+		session, err := (&Staging{Store: s, Folders: folders}).Session(t.Context(), loader.Contract{GroupBatches: 5})
+		require.NoError(t, err)
+		return session
+	}
+	for run, c := range map[string]struct {
+		session loader.Session
 		object  string // below the run's folder
 		stored  bool
 	}{
-		"at its goal": {
-			session: func(run string) loader.Session { return Session(s.Run(run)) },
-			object:  "000000000013.csv",
-		},
-		"staging": {
-			session: func(string) loader.Session {
-				staging := Staging{Store: s}
-				session, err := staging.Session(t.Context(), loader.Contract{GroupBatches: 5})
-				require.NoError(t, err)
-				return session
-			},
-			object: "000000000013.csv", stored: true,
-		},
-		"in groups": {
-			session: func(string) loader.Session {
-				staging := Staging{Store: s, Folders: true}
-				session, err := staging.Session(t.Context(), loader.Contract{GroupBatches: 5})
-				require.NoError(t, err)
-				return session
-			},
-			object: "g000000000002/000000000013.csv", stored: true,
-		},
+		"goal":   {Session(s.Run("goal")), "000000000014.csv", false},
+		"staged": {staging(false), "000000000014.csv", true},
+		"groups": {staging(true), "g000000000002/000000000014.csv", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			run := "run" + string(name[0])
-			failing = false
-			session, b := c.session(run), newBatch(run, 13, "row\n")
-			ack, err := session.Load(t.Context(), b.Batch)
-			require.NoError(t, err)
-			assert.Equal(t, loader.Ack{Stored: c.stored, Rows: 100}, ack)
-			assert.Equal(t, []string{"p/" + run + "/" + c.object}, names(t, s.Run(run)))
+		failing = false
+		b := newBatch(run, 14, "row\n") // the last one of its group
+		ack, err := c.session.Load(t.Context(), b.Batch)
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Stored: c.stored, Rows: 100}, ack)
+		assert.Equal(t, []string{"p/" + run + "/" + c.object}, names(t, s.Run(run)))
 
-			failing = true
-			_, err = session.Load(t.Context(), b.Batch)
-			v, _ := classify(err)
-			assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}, v, "the object may be there")
-			require.NoError(t, session.Close())
-		})
+		failing = true
+		_, err = c.session.Load(t.Context(), b.Batch)
+		assert.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, Class: loader.ClassOther}, verdictOf(t, err), "the object may be there")
+		require.NoError(t, c.session.Close())
 	}
 }

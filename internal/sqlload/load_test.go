@@ -56,13 +56,16 @@ func TestLoad(t *testing.T) {
 		"there already":    {conn{rows: 10, taken: true}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim rollback"},
 		"failing rollback": {conn{rows: 10, taken: true, fail: map[string]error{"rollback": errBroken}}, loader.Ack{Rows: 10, AlreadyApplied: true}, "claim rollback"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
-			require.NoError(t, err)
-			assert.Equal(t, c.ack, ack)
-			assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "))
-		})
+		ack, err := sqlload.Load(t.Context(), &c.conn, loader.Ref{Rows: 10}, 10, c.conn.send)
+		require.NoError(t, err, name)
+		assert.Equal(t, c.ack, ack, name)
+		assert.Equal(t, c.steps, strings.Join(c.conn.steps, " "), name)
 	}
+	// Rows that an earlier attempt left there are not sent again, and not counted.
+	c := &conn{rows: 6}
+	ack, err := sqlload.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Ack{Rows: 6}, ack)
 }
 
 func TestLoadFails(t *testing.T) {
@@ -92,10 +95,63 @@ func TestLoadFails(t *testing.T) {
 	}
 }
 
-// Rows that an earlier attempt left there are not sent again, and not counted.
-func TestLoadSkips(t *testing.T) {
-	c := &conn{rows: 6}
-	ack, err := sqlload.Load(t.Context(), c, loader.Ref{Rows: 10}, 6, c.send)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Ack{Rows: 6}, ack)
+// answers is a connection that answers every query with one row, and on which nothing can be executed.
+type answers struct {
+	row    []string // none: no row
+	closed bool
+}
+
+func (a *answers) Query(_ context.Context, _ string, each func([][]byte) error) error {
+	if a.row == nil {
+		return nil
+	}
+	var row [][]byte
+	for _, v := range a.row {
+		row = append(row, []byte(v))
+	}
+	return each(row)
+}
+
+func (a *answers) Exec(context.Context, string) (int64, error) { return 0, errBroken }
+func (a *answers) Close() error                                { a.closed = true; return nil }
+
+// What is found of batch 300 … 399, loaded piece by piece: count, smallest and largest number.
+func TestResolveFront(t *testing.T) {
+	for name, c := range map[string]struct {
+		found []string
+		want  loader.Resolution
+	}{
+		"nothing": {[]string{"0", "", ""}, loader.Resolution{Applied: loader.No}},
+		"all":     {[]string{"100", "300", "399"}, loader.Resolution{Applied: loader.Yes, Rows: 100}},
+		"a front": {[]string{"20", "300", "319"}, loader.Resolution{Applied: loader.No, Rows: 20}},
+		"a hole":  {[]string{"20", "300", "320"}, loader.Resolution{Reason: "not the first rows"}},
+		"an end":  {[]string{"20", "380", "399"}, loader.Resolution{Reason: "not the first rows"}},
+	} {
+		got, err := new(sqlload.State).ResolveFront(t.Context(), &answers{row: c.found}, "", loader.Ref{First: 300, Rows: 100})
+		require.NoError(t, err, "what was found is an answer")
+		assert.Contains(t, got.Reason, c.want.Reason, name)
+		got.Reason, c.want.Reason = "", ""
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+// A claim of another number of rows is not the batch's.
+func TestFindClaim(t *testing.T) {
+	for text, want := range map[string]loader.Applied{"": loader.No, "100": loader.Yes, "99": loader.Unknown} {
+		a := &answers{}
+		if text != "" {
+			a.row = []string{text}
+		}
+		got, err := new(sqlload.State).FindClaim(t.Context(), a, "", loader.Ref{Rows: 100})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.Applied, text)
+		assert.Equal(t, want == loader.Unknown, got.Reason != "")
+	}
+}
+
+// A transaction that cannot be rolled back ends with its connection.
+func TestRollbackCloses(t *testing.T) {
+	a := &answers{}
+	require.Error(t, sqlload.Tx{Conn: a}.Rollback(t.Context()))
+	assert.True(t, a.closed)
 }

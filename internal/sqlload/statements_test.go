@@ -2,6 +2,7 @@ package sqlload_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,66 +50,76 @@ func TestStatements(t *testing.T) {
 		`SELECT batch, row_count FROM "c" WHERE run = 'r-1' AND batch >= 0`:                                s.SelectClaims("r-1"),
 		`DELETE FROM "c" WHERE run = 'r-1' AND batch = -2`:                                                 s.DeleteClaim("r-1", sqlload.Probe),
 		`DELETE FROM "c" WHERE run = 'r-1'`:                                                                s.DeleteClaims("r-1"),
-		`SELECT GREATEST((SELECT COALESCE(MAX("id"), -1) + 1 FROM "t"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "c" WHERE batch IN (-1, -5398475073185438436)))`: s.SelectNextFree(),
-		`DELETE FROM "t" WHERE "id" = 7`:                                             s.DeleteRow(7),
-		`SELECT COUNT(*) FROM "t" WHERE "id" = 7`:                                    s.SelectRow(7),
-		`SELECT COUNT(*) FROM "t" WHERE "id" BETWEEN 5 AND 9`:                        s.SelectCount(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT COUNT(DISTINCT "id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:            s.SelectDistinct(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" BETWEEN 5 AND 9`:  s.SelectSpan(loader.KeyRange{First: 5, Last: 9}),
-		`SELECT "id", "id", "body" FROM "t" WHERE "id" IN (1,5)`:                     s.SelectRows([]int64{1, 5}),
-		`SELECT COUNT(*), MIN("id"), MAX("id") FROM "t" WHERE "id" IN (30,31,32,33)`: s.SelectFront(ref),
-		`SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(o) AS numeric), CAST(SUM(o * o) AS numeric), CAST(SUM(l1) AS numeric) ` +
-			`FROM (SELECT ("id" - 5) / 10 AS bucket, ("id" - 5) % 10 AS o, OCTET_LENGTH("body") AS l1 FROM "t" WHERE "id" BETWEEN 5 AND 99) t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{First: 5, Last: 99}, Size: 10, Lengths: true}),
 	} {
 		assert.Equal(t, want, got)
 	}
 }
 
-// What sums of 64 bits cannot hold is widened before it is summed; lengths are in bytes.
-func TestBucketsInADialectOfItsOwn(t *testing.T) {
-	d := sqlload.Dialect{Quote: "`", Divide: "%s DIV %d", Decimal: "DECIMAL(38, 0)", Wide: "LARGEINT", TextLength: "LENGTH", BytesLength: "SIZE"}
-	schema := documents()
-	schema.Columns = append(schema.Columns, rows.Column{Name: "name", Type: rows.Text})
-	s := sqlload.Statements{Dialect: d, Schema: schema, Table: "`t`"}
-	assert.Equal(t, "SELECT bucket, COUNT(*), MIN(o), MAX(o), CAST(SUM(CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), "+
-		"CAST(SUM(CAST(o AS LARGEINT) * CAST(o AS LARGEINT)) AS DECIMAL(38, 0)), CAST(SUM(CAST(l1 AS LARGEINT)) AS DECIMAL(38, 0)), "+
-		"CAST(SUM(CAST(l2 AS LARGEINT)) AS DECIMAL(38, 0)) "+
-		"FROM (SELECT (`id` - 0) DIV 10 AS bucket, (`id` - 0) % 10 AS o, SIZE(`body`) AS l1, LENGTH(`name`) AS l2 FROM `t` "+
-		"WHERE `id` BETWEEN 0 AND 99) t GROUP BY bucket",
-		s.SelectBuckets(loader.Grouping{KeyRange: loader.KeyRange{Last: 99}, Size: 10, Lengths: true}))
+// lines has four lines an order; orders and lines count from 1.
+func lines() rows.Schema {
+	return rows.Schema{
+		Columns: []rows.Column{{Name: "o", Type: rows.Int64}, {Name: "n", Type: rows.Int64}, {Name: "x", Type: rows.Text}},
+		Number:  []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 1, Minus: 1, Times: 1}},
+	}
 }
 
-// A key of digits is compared as text where it can be, and every number comes back as digits where a driver would round it.
-func TestTextKeys(t *testing.T) {
-	d := sqlload.Dialect{
-		Quote: `"`, Upper: true, Divide: "TRUNC(%s / %d)", Modulo: "MOD(%s, %d)", Digits: "TO_CHAR(%s)", TextNumber: "TO_NUMBER(%s)",
-		Dual: " FROM DUAL", TextLength: "VSIZE",
+// How rows are found and numbered, by the kind of their key. Real servers judge the arithmetic in the back-ends' tests.
+func TestKeys(t *testing.T) {
+	const free = ", -1) + 1 FROM T), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM C WHERE batch IN (-1, -6063821663303073624)))"
+	key := func(c rows.Column, minus int64) rows.Schema {
+		c.Derived = true
+		return rows.Schema{Columns: []rows.Column{c}, Number: []rows.Term{{Minus: minus, Times: 1}}}
 	}
-	s := sqlload.Statements{
-		Dialect: d, Table: d.Identifier("u.t"), Claims: d.Identifier("c"),
-		Schema: rows.Schema{
-			Columns: []rows.Column{{Name: "id", Type: rows.Text, MaxBytes: 5, Derived: true}},
-			Number:  []rows.Term{{Column: 0, Times: 1}},
+	one, text, at, several := postgres(), postgres(), postgres(), postgres()
+	// Every number comes back as digits where a driver would round it.
+	text.Digits, text.TextNumber, text.Dual = "D(%s)", "N(%s)", " FROM DUAL"
+	at.TimeNumber, at.TimeLiteral = "MICROS(%s)", "AT '%s'"
+	several.Leading = true
+	for _, c := range []struct {
+		dialect                              sqlload.Dialect
+		schema                               rows.Schema
+		is, within, among, front, span, free string
+	}{
+		{
+			dialect: one, schema: documents(), is: `"id" = 7`, within: `"id" BETWEEN 5 AND 9`, among: `"id" IN (8,1)`,
+			front: `"id" IN (3,4)`, span: `COUNT(*), MIN("id"), MAX("id")`, free: `GREATEST((SELECT COALESCE(MAX("id")` + free,
 		},
-	}
-	in := loader.KeyRange{First: 5, Last: 99}
-	for want, got := range map[string]string{
-		`DELETE FROM "U"."T" WHERE "ID" = '00007'`:                                                                                                   s.DeleteRow(7),
-		`SELECT TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch = 3`:                                                                         s.SelectClaim("r-1", 3),
-		`SELECT TO_CHAR(first_key) FROM "C" WHERE run = 'r-1' AND batch IN (-1, -5398475073185438436)`:                                               s.SelectReservation("r-1"),
-		`SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM "C" WHERE run = 'r-1' AND batch >= 0`:                                                        s.SelectClaims("r-1"),
-		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" = '00007'`:                                                                                 s.SelectRow(7),
-		`SELECT TO_CHAR(COUNT(*)) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                                               s.SelectCount(in),
-		`SELECT TO_CHAR(COUNT(DISTINCT TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`:                                        s.SelectDistinct(in),
-		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(TO_NUMBER("ID"))), TO_CHAR(MAX(TO_NUMBER("ID"))) FROM "U"."T" WHERE "ID" BETWEEN '00005' AND '00099'`: s.SelectSpan(in),
-		`SELECT TO_CHAR(TO_NUMBER("ID")), "ID" FROM "U"."T" WHERE "ID" IN ('00001','00005')`:                                                         s.SelectRows([]int64{1, 5}),
-		`SELECT TO_CHAR(GREATEST((SELECT COALESCE(TO_NUMBER(MAX("ID")), -1) + 1 FROM "U"."T"), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM "C" WHERE batch IN (-1, -5398475073185438436)))) FROM DUAL`: s.SelectNextFree(),
-		`SELECT TO_CHAR(bucket), TO_CHAR(COUNT(*)), TO_CHAR(MIN(o)), TO_CHAR(MAX(o)), TO_CHAR(SUM(o)), TO_CHAR(SUM(o * o)), TO_CHAR(SUM(l0)) ` +
-			`FROM (SELECT TRUNC((TO_NUMBER("ID") - 5) / 10) AS bucket, MOD((TO_NUMBER("ID") - 5), 10) AS o, VSIZE("ID") AS l0 FROM "U"."T" ` +
-			`WHERE "ID" BETWEEN '00005' AND '00099') t GROUP BY bucket`: s.SelectBuckets(loader.Grouping{KeyRange: in, Size: 10, Lengths: true}),
+		{ // compared as text, for the sake of an index
+			dialect: text, schema: key(rows.Column{Name: "id", Type: rows.Text, MaxBytes: 5}, 0),
+			is: `"id" = '00007'`, within: `"id" BETWEEN '00005' AND '00009'`, among: `"id" IN ('00008','00001')`,
+			front: `"id" IN ('00003','00004')`, span: `D(COUNT(*)), D(MIN(N("id"))), D(MAX(N("id")))`,
+			free: `D(GREATEST((SELECT COALESCE(N(MAX("id"))` + free + `) FROM DUAL`,
+		},
+		{ // a number of microseconds where it is counted, and compared as a timestamp
+			dialect: at, schema: key(rows.Column{Name: "ts", Type: rows.Timestamp}, 1_767_225_600_000_000), // 2026-01-01 00:00:00
+			is:     `"ts" = AT '2026-01-01 00:00:00.000007'`,
+			within: `"ts" BETWEEN AT '2026-01-01 00:00:00.000005' AND AT '2026-01-01 00:00:00.000009'`,
+			among:  `"ts" IN (AT '2026-01-01 00:00:00.000008',AT '2026-01-01 00:00:00.000001')`,
+			front:  `"ts" IN (AT '2026-01-01 00:00:00.000003',AT '2026-01-01 00:00:00.000004')`,
+			span:   `COUNT(*), MIN((MICROS("ts") - 1767225600000000)), MAX((MICROS("ts") - 1767225600000000))`,
+			free:   `GREATEST((SELECT COALESCE((MICROS(MAX("ts")) - 1767225600000000)` + free,
+		},
+		{ // the first column is bounded for the sake of its index
+			dialect: several, schema: lines(), is: `"o" = 2 AND $ = 7`, within: `"o" BETWEEN 2 AND 3 AND $ BETWEEN 5 AND 9`,
+			among: `"o" IN (1,3) AND $ IN (8,1)`, front: `"o" IN (1,2) AND $ IN (3,4)`,
+			span: `COUNT(*), MIN($), MAX($)`, free: `GREATEST((SELECT COALESCE(MAX($)` + free,
+		},
+		{ // no index, no bound
+			dialect: one, schema: lines(), is: `$ = 7`, within: `$ BETWEEN 5 AND 9`, among: `$ IN (8,1)`, front: `$ IN (3,4)`,
+			span: `COUNT(*), MIN($), MAX($)`, free: `GREATEST((SELECT COALESCE(MAX($)` + free,
+		},
 	} {
-		assert.Equal(t, want, got)
+		s := sqlload.Statements{Dialect: c.dialect, Schema: c.schema, Table: "T", Claims: "C"}
+		want := func(text string) string { return strings.ReplaceAll(text, "$", `("o" - 1) * 4 + ("n" - 1)`) }
+		assert.Equal(t, want("DELETE FROM T WHERE "+c.is), s.DeleteRow(7))
+		assert.Contains(t, s.SelectRow(7), want(") FROM T WHERE "+c.is))
+		assert.Equal(t, want(c.within), s.Within(loader.KeyRange{First: 5, Last: 9}))
+		assert.True(t, strings.HasSuffix(s.SelectRows([]int64{8, 1}), want(" FROM T WHERE "+c.among)), s.SelectRows([]int64{8, 1}))
+		assert.Equal(t, want("SELECT "+c.span+" FROM T WHERE "+c.front), s.SelectFront(loader.Ref{First: 3, Rows: 2}))
+		assert.Equal(t, want("SELECT "+c.free), s.SelectNextFree())
 	}
+	last := sqlload.Statements{Dialect: at, Table: "T", Schema: key(rows.Column{Name: "ts", Type: rows.Timestamp}, 1_767_225_600_000_000)}
+	assert.Equal(t, `DELETE FROM T WHERE "ts" = AT '9999-12-31 23:59:59.999999'`, last.DeleteRow(last.Schema.MaxNumber()))
 }
 
 // Columns are read by an expression where a driver would reshape them, and lists are only as long as the server takes.
@@ -127,6 +138,8 @@ func TestSelectRowsInADialectOfItsOwn(t *testing.T) {
 	} {
 		assert.Equal(t, read+want, s.SelectRows(numbers))
 	}
+	s.Schema, s.Leading = lines(), true
+	assert.Contains(t, s.SelectRows([]int64{8, 1, 4}), `WHERE ("o" IN (1,2) OR "o" IN (3)) AND (`)
 }
 
 func TestOutcome(t *testing.T) {

@@ -1,256 +1,172 @@
 package mysql
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/binary"
-	"errors"
-	"io"
+	"context"
 	"net"
 	"strings"
 	"sync"
 	"testing"
 
+	protocol "github.com/go-mysql-org/go-mysql/mysql"
+	fakes "github.com/go-mysql-org/go-mysql/server"
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// fakeServer speaks as much of MySQL's protocol (MySQL internals manual, "Client/Server Protocol") as a load needs: it
-// lets everybody in, answers queries by a script, and takes and discards what LOAD DATA LOCAL sends. It stands in for
-// the flavours that cannot be had here, and for a server that costs nothing.
+// fakeServer is a scripted server in place of the flavours that cannot be installed here. It lets every client in, and
+// takes what LOAD DATA LOCAL sends.
 type fakeServer struct {
 	vars map[string]string // SHOW VARIABLES
-	// answer is asked first about every query; nil means: decide as usual.
+	// answer is asked first about every query; nil leaves the query to the defaults.
 	answer func(query string) *fakeAnswer
 
-	mu    sync.Mutex
-	heard []string
+	mu   sync.Mutex
+	said []string
 }
 
 // fakeAnswer is rows, an error, or else OK.
 type fakeAnswer struct {
-	rows     [][]string
-	affected uint64
-	err      *mysql.MySQLError
+	rows [][]string
+	err  *mysql.MySQLError
 }
+
+func rowsOf(rows ...[]string) *fakeAnswer { return &fakeAnswer{rows: rows} }
 
 // start serves on a loopback port and returns the target that leads there.
 func (s *fakeServer) start(t testing.TB, scheme string) loader.Target {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
-	go s.serve(listener)
+	conf := fakes.NewServer("8.0.0-fake", protocol.DEFAULT_COLLATION_ID, protocol.AUTH_NATIVE_PASSWORD, nil, nil)
+	go func() {
+		for {
+			socket, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = socket.Close() }()
+				c := &fakeConn{server: s}
+				if c.Conn, err = conf.NewConn(socket, "root", "", c); err != nil {
+					return
+				}
+				for c.HandleCommand() == nil {
+				}
+			}()
+		}
+	}()
 	return loader.Target{
 		Scheme: scheme, Hosts: []string{listener.Addr().String()}, User: "root", Database: "db", Table: "documents",
 		Method: loadData, TLS: loader.TLSOff,
 	}
 }
 
-func (s *fakeServer) serve(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer func() { _ = c.Close() }()
-			_ = s.converse(&fakeConn{in: bufio.NewReaderSize(c, 1<<18), out: c})
-		}()
-	}
-}
-
-// statements are the queries heard so far, without the question for the variables.
+// statements returns the queries so far, without SHOW VARIABLES.
 func (s *fakeServer) statements() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]string(nil), s.heard...)
+	return append([]string(nil), s.said...)
 }
 
-func (s *fakeServer) converse(c *fakeConn) error {
-	if err := c.greet(); err != nil {
-		return err
-	}
-	for {
-		packet, err := c.read()
-		if err != nil || packet[0] == 1 { // COM_QUIT
-			return err
-		}
-		if packet[0] != 3 { // COM_QUERY
-			err = c.ok(0)
-		} else {
-			err = s.query(c, string(packet[1:]))
-		}
-		if err != nil {
-			return err
+// count counts the queries that begin with a text.
+func (s *fakeServer) count(prefix string) (n int) {
+	for _, q := range s.statements() {
+		if strings.HasPrefix(q, prefix) {
+			n++
 		}
 	}
+	return n
 }
 
-func (s *fakeServer) query(c *fakeConn, query string) error {
+func (s *fakeServer) variables() *fakeAnswer {
+	var rows [][]string
+	for name, value := range s.vars {
+		rows = append(rows, []string{name, value})
+	}
+	return &fakeAnswer{rows: rows}
+}
+
+// decide returns the answer to a query that is no LOAD DATA LOCAL.
+func (s *fakeServer) decide(query string) *fakeAnswer {
 	if query == "SHOW VARIABLES" {
-		var rows [][]string
-		for name, value := range s.vars {
-			rows = append(rows, []string{name, value})
-		}
-		return c.rows(rows, 2)
+		return s.variables()
 	}
 	s.mu.Lock()
-	s.heard = append(s.heard, query)
+	s.said = append(s.said, query)
 	s.mu.Unlock()
 	if s.answer != nil {
 		if a := s.answer(query); a != nil {
-			return c.answer(*a)
+			return a
 		}
 	}
 	switch {
-	case strings.Contains(query, "LOAD DATA LOCAL"):
-		_, name, _ := strings.Cut(query, "INFILE '")
+	case query == "SELECT CONNECTION_ID()", strings.Contains(query, "COUNT("):
+		return rowsOf([]string{"0"})
+	case query == "SHOW WARNINGS", strings.HasPrefix(query, "SELECT"):
+		return &fakeAnswer{rows: [][]string{}}
+	}
+	return &fakeAnswer{}
+}
+
+// fakeConn is one connection.
+type fakeConn struct {
+	fakes.EmptyHandler
+	*fakes.Conn
+	server *fakeServer
+}
+
+func (c *fakeConn) UseDB(string) error { return nil }
+
+// HandleQuery implements fakes.Handler.
+func (c *fakeConn) HandleQuery(query string) (*protocol.Result, error) {
+	query = strings.Clone(query) // it lies in the connection's buffer
+	a := c.server.decide(query)
+	switch _, name, isLoad := strings.Cut(query, "LOAD DATA LOCAL INFILE '"); {
+	case a.err != nil:
+		return nil, &protocol.MyError{Code: a.err.Number, State: "HY000", Message: a.err.Message}
+	case isLoad:
 		name, _, _ = strings.Cut(name, "'")
 		lines, err := c.take(name)
-		if err != nil {
-			return err
-		}
-		return c.ok(lines)
-	case query == "SELECT CONNECTION_ID()", strings.Contains(query, "COUNT("):
-		return c.rows([][]string{{"0"}}, 1)
-	case query == "SHOW WARNINGS":
-		return c.rows(nil, 3)
-	case strings.HasPrefix(query, "SELECT"):
-		return c.rows(nil, 1)
+		return &protocol.Result{AffectedRows: lines}, err
+	case a.rows == nil:
+		return &protocol.Result{}, nil
 	}
-	return c.ok(0)
-}
-
-// fakeConn frames packets: three bytes of length, one of sequence.
-type fakeConn struct {
-	in       *bufio.Reader
-	out      io.Writer
-	sequence byte
-}
-
-func (c *fakeConn) read() ([]byte, error) {
-	var header [4]byte
-	if _, err := io.ReadFull(c.in, header[:]); err != nil {
-		return nil, err
+	columns := 1
+	if len(a.rows) > 0 {
+		columns = len(a.rows[0])
 	}
-	c.sequence = header[3] + 1
-	p := make([]byte, int(header[0])|int(header[1])<<8|int(header[2])<<16)
-	_, err := io.ReadFull(c.in, p)
-	if err == nil && len(p) == 0 {
-		err = errors.New("an empty packet where a command was due")
+	set := protocol.NewResultset(columns)
+	for i := range set.Fields {
+		set.Fields[i] = &protocol.Field{Name: []byte("c"), Charset: 45, Type: protocol.MYSQL_TYPE_VAR_STRING}
 	}
-	return p, err
-}
-
-func (c *fakeConn) write(p []byte) error {
-	n := len(p)
-	_, err := c.out.Write(append([]byte{byte(n), byte(n >> 8), byte(n >> 16), c.sequence}, p...))
-	c.sequence++
-	return err
-}
-
-func (c *fakeConn) greet() error {
-	const capabilities = 1<<3 | 1<<7 | 1<<9 | 1<<13 | 1<<15 | 1<<19 // with database, local files, 4.1, transactions, secure, plugins
-	p := append([]byte{10}, "8.0.0-fake\x00"...)
-	p = append(p, 1, 0, 0, 0)        // connection id
-	p = append(p, "12345678\x00"...) // salt, first part
-	p = binary.LittleEndian.AppendUint16(p, capabilities&0xffff)
-	p = append(p, 45, 2, 0) // utf8mb4, autocommit
-	p = binary.LittleEndian.AppendUint16(p, capabilities>>16)
-	p = append(p, 21) // length of the salt
-	p = append(p, make([]byte, 10)...)
-	p = append(p, "123456789012\x00mysql_native_password\x00"...)
-	if err := c.write(p); err != nil {
-		return err
-	}
-	if _, err := c.read(); err != nil {
-		return err
-	}
-	return c.ok(0)
-}
-
-func (c *fakeConn) ok(affected uint64) error {
-	p := appendLength([]byte{0}, affected)
-	return c.write(append(p, 0, 2, 0, 0, 0)) // no insert id, autocommit, no warnings
-}
-
-func (c *fakeConn) answer(a fakeAnswer) error {
-	switch {
-	case a.err != nil:
-		p := binary.LittleEndian.AppendUint16([]byte{0xff}, a.err.Number)
-		return c.write(append(p, "#HY000"+a.err.Message...))
-	case a.rows != nil:
-		return c.rows(a.rows, len(a.rows[0]))
-	}
-	return c.ok(a.affected)
-}
-
-// rows sends a result set of strings.
-func (c *fakeConn) rows(rows [][]string, columns int) error {
-	eof := []byte{0xfe, 0, 0, 2, 0}
-	packets := [][]byte{{byte(columns)}}
-	for range columns {
-		p := append([]byte{3}, "def\x00\x00\x00\x01c\x00"...)
-		p = append(p, 12, 45, 0, 0, 4, 0, 0, 253, 0, 0, 0, 0, 0) // utf8mb4, VAR_STRING
-		packets = append(packets, p)
-	}
-	packets = append(packets, eof)
-	for _, row := range rows {
-		var p []byte
+	for _, row := range a.rows {
+		var line []byte
 		for _, v := range row {
-			p = append(appendLength(p, uint64(len(v))), v...)
+			line = append(line, protocol.PutLengthEncodedString([]byte(v))...)
 		}
-		packets = append(packets, p)
+		set.RowDatas = append(set.RowDatas, line)
 	}
-	for _, p := range append(packets, eof) {
-		if err := c.write(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return &protocol.Result{Resultset: set}, nil
 }
 
-// take asks for a file, discards it and counts its lines.
+// take asks for a file and counts its lines.
 func (c *fakeConn) take(name string) (lines uint64, err error) {
-	if err := c.write(append([]byte{0xfb}, name...)); err != nil {
+	if err := c.WritePacket(append([]byte{0, 0, 0, 0, 0xfb}, name...)); err != nil {
 		return 0, err
 	}
 	for {
-		var header [4]byte
-		if _, err := io.ReadFull(c.in, header[:]); err != nil {
-			return 0, err
+		p, err := c.ReadPacket()
+		if err != nil || len(p) == 0 {
+			return lines, err
 		}
-		c.sequence = header[3] + 1
-		n := int(header[0]) | int(header[1])<<8 | int(header[2])<<16
-		if n == 0 {
-			return lines, nil
-		}
-		for n > 0 {
-			p, err := c.in.Peek(min(n, max(c.in.Buffered(), 1)))
-			if err != nil {
-				return 0, err
-			}
-			lines += uint64(bytes.Count(p, []byte{10}))
-			_, _ = c.in.Discard(len(p))
-			n -= len(p)
-		}
+		lines += uint64(bytes.Count(p, []byte{'\n'}))
 	}
-}
-
-// appendLength writes a length-encoded integer.
-func appendLength(p []byte, n uint64) []byte {
-	switch {
-	case n < 251:
-		return append(p, byte(n))
-	case n < 1<<16:
-		return binary.LittleEndian.AppendUint16(append(p, 0xfc), uint16(n))
-	}
-	return binary.LittleEndian.AppendUint64(append(p, 0xfe), n)
 }
 
 // documentsColumns answers for a table that takes documents.
 func documentsColumns() *fakeAnswer {
-	return &fakeAnswer{rows: [][]string{{"document_id", "bigint(20)", "", "0", "0"}, {"payload", "longblob", "", "4294967295", "0"}}}
+	return rowsOf([]string{"document_id", "bigint(20)", "", "0", "0"}, []string{"payload", "longblob", "", "4294967295", "0"})
 }

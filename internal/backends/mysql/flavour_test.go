@@ -4,9 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -33,12 +35,13 @@ func TestFlavour(t *testing.T) {
 
 func TestSchemeAssertsFlavour(t *testing.T) {
 	mine := identify(map[string]string{"version": "10.11.19-MariaDB"})
-	assert.NoError(t, mine.check("mysql", loadData))
-	assert.NoError(t, mine.check("mariadb", loadData))
-	for _, scheme := range []string{"tidb", "singlestore"} {
-		assert.EqualError(t, mine.check(scheme, loadData), "probe: the target says "+scheme+"://, but the server is MariaDB 10.11.19-MariaDB"+
-			" (use mysql://, which takes every server of the family, or point the URL at the right one)")
+	for _, scheme := range []string{"mysql", "mariadb"} {
+		assert.NoError(t, mine.check(scheme, loadData))
 	}
+	assert.EqualError(t, mine.check("tidb", loadData), "probe: the target says tidb://, but the server is MariaDB 10.11.19-MariaDB"+
+		" (use mysql://, which takes every server of the family, or point the URL at the right one)")
+	assert.EqualError(t, mine.check("mysql", pipeline), "probe: method pipeline is SingleStore's, and the server is MariaDB 10.11.19-MariaDB"+
+		" (take --method load-data)")
 }
 
 func TestBefore(t *testing.T) {
@@ -114,11 +117,11 @@ func TestFlavoursWithoutServer(t *testing.T) {
 		t.Run(c.scheme, func(t *testing.T) {
 			s := &fakeServer{vars: c.vars}
 			s.answer = func(query string) *fakeAnswer {
-				switch made := strings.Contains(lines(s.statements()), "CREATE TABLE IF NOT EXISTS `db`.`documents`"); {
+				switch made := s.count("CREATE TABLE IF NOT EXISTS `db`.`documents`") > 0; {
 				case made && strings.Contains(query, "table_type") && strings.Contains(query, "documents"):
-					return &fakeAnswer{rows: [][]string{{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"}}}
+					return rowsOf([]string{"BASE TABLE", "made by terapush", "InnoDB", "YES", "2026-01-01"})
 				case strings.Contains(query, "tidb_table_id"):
-					return &fakeAnswer{rows: [][]string{{"77"}}}
+					return rowsOf([]string{"77"})
 				case strings.Contains(query, "column_type"):
 					return documentsColumns()
 				}
@@ -136,14 +139,14 @@ func TestFlavoursWithoutServer(t *testing.T) {
 
 			session := db.testSession(t, contract)
 			session.reader = "reader"
-			mysqlRegister(session)
+			mysql.RegisterReaderHandler(session.reader, session.handOut)
 			ack, err := session.Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 3))
 			require.NoError(t, err)
 			assert.EqualValues(t, 3, ack.Rows)
 			r, err := db.Resolve(t.Context(), loader.Ref{ID: id(1), First: 3, Rows: 3})
 			require.NoError(t, err)
 			assert.Equal(t, loader.No, r.Applied)
-			golden(t, "session-"+c.scheme+".sql", lines(s.statements()))
+			backendtest.Golden(t, "session-"+c.scheme+".sql", lines(s.statements()))
 		})
 	}
 }

@@ -10,11 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // LOAD DATA LOCAL calls all of these a success.
@@ -155,49 +153,6 @@ func TestTagFindsStatement(t *testing.T) {
 		ref.ID = id(1)
 		require.NoError(t, db.endOthersOn(t.Context(), db.endpoints[0], stateOf(t, db), ref))
 		assert.True(t, New().Classify(<-ended).SessionDead)
-	})
-}
-
-// Text in every length of UTF-8, through both methods and back.
-func TestText(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, err := dataset.New("documents", dataset.Options{Seed: 1, PayloadBytes: 300, PayloadKind: dataset.Text})
-		require.NoError(t, err)
-		for _, m := range direct() {
-			target, contract := s.table("t_"+m.Name), contractOf(m.Name, 100)
-			target.Method = m.Name
-			db := s.open(t, target, preparation(d, contract))
-			_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, contract.Format, id(0), 0, 100))
-			require.NoError(t, err)
-			block := rows.NewBlock(d.Schema())
-			found := 0
-			require.NoError(t, db.Fetch(t.Context(), []int64{0, 99}, func(number int64, values []any) error {
-				dataset.Row(block, d, 0, number, 0)
-				assert.Equal(t, []any{number, block.Columns[1].Value(0)}, values)
-				found++
-				return nil
-			}))
-			assert.Equal(t, 2, found)
-			_, err = db.Forget(t.Context(), "test")
-			require.NoError(t, err)
-		}
-	})
-}
-
-// A transaction must not go on in the next batch when ctx ends between two of its statements.
-func TestCancelledBetweenStatements(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		db := s.open(t, s.table("t"), preparation(d, contract))
-		session := db.testSession(t, contract)
-		_, _, err := session.Claim(t.Context(), loader.RefOf(batchOf(t, d, batch.TSV, id(0), 0, 2)))
-		require.NoError(t, err)
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		assert.Error(t, session.Rollback(ended))
-		_, err = session.Load(t.Context(), batchOf(t, d, batch.TSV, id(1), 2, 2))
-		assert.True(t, New().Classify(err).SessionDead)
-		assert.Eventually(t, func() bool { return s.rowsIn(t, "terapush_claims") == 0 }, 5*time.Second, 50*time.Millisecond)
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -35,90 +37,43 @@ func TestMyISAM(t *testing.T) {
 	})
 }
 
-func TestPrepare(t *testing.T) {
+// tables is the table t for the tests that all servers with transactions share.
+func (s *testServer) tables(t *testing.T) backendtest.Tables {
+	return backendtest.Tables{
+		Driver: New(), Deps: s.deps, Target: s.table("t"), Preparation: preparation(documents(t, 20), contractOf(loadData, 2)),
+		Name:  s.table1(),
+		Exec:  func(statement string) { s.exec(t, statement) },
+		Count: func() int64 { return s.rowsIn(t, "t") },
+	}
+}
+
+func TestTables(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		p := preparation(d, contract)
-		prepare := func(table string, p loader.Preparation) (loader.Table, error) {
-			l, err := New().Open(t.Context(), s.table(table), s.deps)
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
-			return l.Prepare(t.Context(), p)
-		}
-		never, anew := p, p
-		never.Create, anew.Create = loader.CreateNever, loader.CreateRecreate
-
-		_, err := prepare("t", never)
-		assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
-
-		first, err := prepare("t", p)
-		require.NoError(t, err)
-		assert.Equal(t, s.target.Database+".t", first.Name)
-		assert.True(t, first.Created)
-		assert.False(t, first.HasRows)
-
-		again, err := prepare("t", never)
-		require.NoError(t, err)
-		assert.Equal(t, loader.Table{Name: first.Name, Identity: first.Identity}, again)
-
-		s.exec(t, "INSERT INTO "+tableName{s.target.Database, "t"}.quoted()+" VALUES (1, 'x')")
-		again, err = prepare("t", p)
-		require.NoError(t, err)
-		assert.True(t, again.HasRows)
-
-		again, err = prepare("t", anew)
-		require.NoError(t, err)
-		assert.True(t, again.Created, "terapush's own table is made anew")
-		assert.False(t, again.HasRows)
-		assert.NotEqual(t, first.Identity, again.Identity)
-
-		s.exec(t, "CREATE TABLE "+tableName{s.target.Database, "precious"}.quoted()+" (id INT NOT NULL, v INT)")
-		_, err = prepare("precious", anew)
-		assert.ErrorContains(t, err, `was not made by terapush (its comment does not say "made by terapush"), so it is not dropped`)
-		_, err = prepare("precious", p)
-		assert.ErrorContains(t, err, "column document_id (BIGINT) is missing; column payload (LONGBLOB) is missing; column id (int")
-		anew.MayDrop = s.target.Database + ".precious"
-		_, err = prepare("precious", anew)
-		require.NoError(t, err)
-
-		s.exec(t, "CREATE VIEW "+tableName{s.target.Database, "view"}.quoted()+" AS SELECT 1")
-		_, err = prepare("view", p)
-		assert.ErrorContains(t, err, "is a view, and rows go into tables")
+		t.Run("life", func(t *testing.T) { s.tables(t).Life(t) })
+		t.Run("hold", func(t *testing.T) { s.tables(t).Hold(t, "KILL ") })
+		t.Run("resume", func(t *testing.T) { s.tables(t).Resume(t, tableName{s.target.Database, "terapush_claims"}.quoted()) })
+		s.exec(t, "DROP TABLE "+s.table1())
+		t.Run("microseconds", func(t *testing.T) {
+			with := s.tables(t)
+			with.Preparation.PrimaryKey = true
+			with.Microseconds(t)
+		})
+		s.exec(t, "DROP TABLE "+s.table1())
+		t.Run("dates", func(t *testing.T) {
+			with := s.tables(t)
+			with.Target.Settings = []loader.Setting{{Name: "time_zone", Value: "-11:30"}}
+			with.Dates(t, "%s", "MODIFY t DATETIME(3) NOT NULL", "MODIFY d DATETIME NOT NULL",
+				"MODIFY t TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)")
+		})
 	})
 }
 
 func TestClaimTable(t *testing.T) {
+	const columns = "run VARCHAR(64) NOT NULL, batch BIGINT NOT NULL, first_key BIGINT NOT NULL, row_count BIGINT NOT NULL," +
+		" connection BIGINT NOT NULL DEFAULT 0"
+	const noKey, noRollback = "no primary or unique key is (run, batch)", `engine "MyISAM" keeps rows after a rollback`
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d := documents(t, 20)
-		p := preparation(d, contractOf(loadData, 2))
 		claims := tableName{s.target.Database, "terapush_claims"}.quoted()
-		exists := func(table string) int64 {
-			return s.count(t, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
-				s.target.Database, table)
-		}
-		prepare := func(p loader.Preparation) error {
-			l, err := New().Open(t.Context(), s.table("t"), s.deps)
-			require.NoError(t, err)
-			defer func() { _ = l.Close() }()
-			_, err = l.Prepare(t.Context(), p)
-			return err
-		}
-		resume := p
-		resume.Resume = true
-		err := prepare(resume)
-		assert.ErrorContains(t, err, "the claim table "+claims+" is gone, so it is unknown which batches are applied")
-		assert.ErrorContains(t, err, "start a new run into another table, or verify this one")
-		assert.Zero(t, exists("terapush_claims")+exists("t"), "nothing is made")
-		require.NoError(t, prepare(p))
-		require.NoError(t, prepare(resume))
-		atLeast := resume
-		atLeast.Contract.Delivery, atLeast.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-		s.exec(t, "DROP TABLE "+claims)
-		require.NoError(t, prepare(atLeast), "without claims there is nothing to miss")
-
-		columns := "run VARCHAR(64) NOT NULL, batch BIGINT NOT NULL, first_key BIGINT NOT NULL, row_count BIGINT NOT NULL," +
-			" connection BIGINT NOT NULL DEFAULT 0"
-		const noKey, noRollback = "no primary or unique key is (run, batch)", `engine "MyISAM" keeps rows after a rollback`
 		for _, c := range []struct{ keys, engine, wrong, repair string }{
 			{"", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
 			{", KEY (run, batch)", "InnoDB", noKey, "ADD UNIQUE KEY (run, batch)"},
@@ -129,11 +84,13 @@ func TestClaimTable(t *testing.T) {
 		} {
 			s.exec(t, "CREATE TABLE "+claims+" ("+columns+c.keys+") ENGINE = "+c.engine)
 			if c.wrong != "" {
-				assert.EqualError(t, prepare(p), "check the claim table: claims in "+claims+" cannot be relied on: "+c.wrong+
+				_, _, err := s.tables(t).Prepare(t, nil)
+				assert.EqualError(t, err, "check the claim table: claims in "+claims+" cannot be relied on: "+c.wrong+
 					" (ALTER TABLE "+claims+" "+c.repair+"; or drop it if no unfinished run needs its claims, and the next run makes it again)")
 				s.exec(t, "ALTER TABLE "+claims+" "+c.repair)
 			}
-			assert.NoError(t, prepare(p), c)
+			_, _, err := s.tables(t).Prepare(t, nil)
+			assert.NoError(t, err, c)
 			s.exec(t, "DROP TABLE "+claims)
 		}
 	})
@@ -142,21 +99,13 @@ func TestClaimTable(t *testing.T) {
 // A user who may make and drop the table, and may not make the claim table.
 func TestRecreateWithoutClaims(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d := documents(t, 20)
-		p := preparation(d, contractOf(loadData, 2))
-		old := newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema())
-		s.exec(t, old.createTable(false))
-		s.exec(t, "INSERT INTO "+old.Table+" VALUES (1, 'x')")
-		target := s.table("t")
-		target.User, target.Password = s.target.Database[:10], "secret"
-		s.exec(t, "CREATE USER ?@'%' IDENTIFIED BY 'secret'", target.User)
-		t.Cleanup(func() { s.exec(t, "DROP USER ?@'%'", target.User) })
-		s.exec(t, "GRANT CREATE, DROP, SELECT, INSERT ON "+old.Table+" TO ?@'%'", target.User)
-		l, err := New().Open(t.Context(), target, s.deps)
-		require.NoError(t, err)
-		defer func() { _ = l.Close() }()
-		p.Create = loader.CreateRecreate
-		_, err = l.Prepare(t.Context(), p)
+		with := s.tables(t)
+		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, with.Preparation.Schema).createTable(false))
+		s.exec(t, "INSERT INTO "+s.table1()+" VALUES (1, 'x')")
+		to, account := s.account(t, "secret", "SHOW VIEW")
+		s.exec(t, "GRANT CREATE, DROP, SELECT, INSERT ON "+s.table1()+" TO "+account)
+		with.Target = to
+		_, _, err := with.Prepare(t, func(p *loader.Preparation) { p.Create = loader.CreateRecreate })
 		assert.ErrorContains(t, err, "create the claim table `"+s.target.Database+"`.`terapush_claims`: ")
 		assert.EqualValues(t, 1, s.rowsIn(t, "t"), "the old table stays")
 	})
@@ -171,24 +120,6 @@ func identityOf(t *testing.T, db *opened) string {
 	return found.Identity
 }
 
-func TestIdentity(t *testing.T) {
-	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		db := s.open(t, s.table("t-1"), preparation(d, contract))
-		now := func() string { return identityOf(t, db) }
-		first := now()
-		assert.Regexp(t, `^table id \d+$`, first)
-		s.exec(t, "ALTER TABLE "+db.name.quoted()+" ADD INDEX (document_id)")
-		assert.Equal(t, first, now(), "an index makes no other table")
-		s.exec(t, "TRUNCATE TABLE "+db.name.quoted())
-		emptied := now()
-		assert.NotEqual(t, first, emptied)
-		s.exec(t, "DROP TABLE "+db.name.quoted())
-		s.exec(t, newStatements(db.name, mySQL, d.Schema()).createTable(true))
-		assert.NotEqual(t, emptied, now())
-	})
-}
-
 // A user with few privileges, and a password of every printable character, over every kind of connection.
 func TestUser(t *testing.T) {
 	var printable strings.Builder
@@ -197,14 +128,8 @@ func TestUser(t *testing.T) {
 	}
 	password := printable.String()
 	eachServer(t, func(t *testing.T, s *testServer) {
-		user := s.target.Database[:10]
-		s.exec(t, "CREATE USER ?@'%' IDENTIFIED BY ?", user, password)
-		t.Cleanup(func() { s.exec(t, "DROP USER ?@'%'", user) })
-		s.exec(t, "GRANT SELECT, INSERT ON "+quote(s.target.Database)+".* TO ?@'%'", user)
-
+		target, account := s.account(t, password, "SELECT, INSERT")
 		d, contract := documents(t, 20), contractOf(loadData, 2)
-		target := s.table("t")
-		target.User, target.Password = user, loader.Secret(password)
 		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createTable(false))
 
 		for _, mode := range []loader.TLSMode{loader.TLSOff, loader.TLSPrefer} {
@@ -214,14 +139,14 @@ func TestUser(t *testing.T) {
 			_, err = l.Prepare(t.Context(), preparation(d, contract))
 			require.NoError(t, l.Close())
 			assert.ErrorContains(t, err, "create the claim table `"+s.target.Database+"`.`terapush_claims`: ")
-			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO '"+user+"'@'%',"+
+			assert.ErrorContains(t, err, "(GRANT CREATE, SELECT, INSERT, DELETE ON `"+s.target.Database+"`.`terapush_claims` TO "+account+","+
 				" or do without exactly once: --delivery at-least-once)")
 			assert.Equal(t, loader.ClassPermission, New().Classify(err).Class)
 		}
 
 		// Somebody else makes the claim table: then SELECT, INSERT and DELETE on it are enough, without PROCESS.
 		s.exec(t, newStatements(tableName{s.target.Database, "t"}, mySQL, d.Schema()).createClaims())
-		s.exec(t, "GRANT DELETE ON "+tableName{s.target.Database, "terapush_claims"}.quoted()+" TO ?@'%'", user)
+		s.exec(t, "GRANT DELETE ON "+tableName{s.target.Database, "terapush_claims"}.quoted()+" TO "+account)
 		db := s.open(t, target, preparation(d, contract))
 		_, err := db.testSession(t, contract).Load(t.Context(), batchOf(t, d, batch.TSV, id(0), 0, 2))
 		require.NoError(t, err)
@@ -242,28 +167,29 @@ func TestUser(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		open := func(change func(*loader.Target)) error {
+		for text, c := range map[string]struct {
+			change func(*loader.Target)
+			class  loader.Class
+		}{
+			"Unknown database 'no such' (create the database, or correct its name in the URL)": {
+				func(t *loader.Target) { t.Database = "no such" }, loader.ClassMissing,
+			},
+			"connection refused (is the server up, and is this its port?)": {
+				func(t *loader.Target) { t.Hosts = []string{"127.0.0.1:1"} }, loader.ClassConnection,
+			},
+			"TLS": {func(t *loader.Target) { t.TLS = loader.TLSVerify }, loader.ClassPermission},
+			"(the server has no such session variable; correct --set)": {
+				func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "no_such_thing", Value: "1"}} }, loader.ClassMissing,
+			},
+		} {
 			target := s.table("t")
-			change(&target)
-			l, err := New().Open(t.Context(), target, s.deps)
-			if err == nil {
-				_ = l.Close()
+			c.change(&target)
+			_, err := New().Open(t.Context(), target, s.deps)
+			if assert.Error(t, err) && text != "TLS" {
+				assert.ErrorContains(t, err, text)
 			}
-			return err
+			assert.Equal(t, c.class, New().Classify(err).Class, err)
 		}
-		err := open(func(t *loader.Target) { t.Database = "no such" })
-		assert.ErrorContains(t, err, "Unknown database 'no such' (create the database, or correct its name in the URL)")
-		assert.Equal(t, loader.ClassMissing, New().Classify(err).Class)
-
-		err = open(func(t *loader.Target) { t.Hosts = []string{"127.0.0.1:1"} })
-		assert.ErrorContains(t, err, "connect to 127.0.0.1:1: ")
-		assert.ErrorContains(t, err, "connection refused (is the server up, and is this its port?)")
-
-		err = open(func(t *loader.Target) { t.Scheme = "tidb" })
-		assert.ErrorContains(t, err, "the target says tidb://, but the server is M")
-
-		err = open(func(t *loader.Target) { t.TLS = loader.TLSVerify })
-		assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, err)
 	})
 }
 
@@ -280,11 +206,6 @@ func TestSet(t *testing.T) {
 		assert.Equal(t, []int{0, 7, 0}, []int{unique, wait, auto})
 		assert.Equal(t, "0", db.Server().Settings["unique_checks"])
 		assert.NotEmpty(t, db.Server().Settings["innodb_flush_log_at_trx_commit"])
-
-		target.Settings = []loader.Setting{{Name: "no_such_thing", Value: "1"}}
-		_, err := New().Open(t.Context(), target, s.deps)
-		assert.ErrorContains(t, err, "SET SESSION no_such_thing = 1: Error 1193")
-		assert.ErrorContains(t, err, "(the server has no such session variable; correct --set)")
 	})
 }
 
@@ -315,14 +236,8 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 	_, err = l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: id(1), Rows: 2})
 	require.NoError(t, err)
 	_, _ = l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 1})
-	said := 0
-	for _, query := range s.statements() {
-		if query == set {
-			said++
-		}
-	}
 	assert.Equal(t, int64(4), connections.Load(), "that which asks for the variables, control, the session, Resolve's")
-	assert.Equal(t, int(connections.Load()), said)
+	assert.Equal(t, int(connections.Load()), s.count(set))
 }
 
 // Of several hosts every connection takes one that can be reached, and Resolve wants nothing of one that cannot.
@@ -398,59 +313,19 @@ func TestSocketAndTLS(t *testing.T) {
 	})
 }
 
-// Nobody drops or fills a table that another run fills, unless both add to it; whoever goes on with a run takes its place.
-func TestHold(t *testing.T) {
+// The proof's statements on real servers.
+func TestArithmetic(t *testing.T) {
 	eachServer(t, func(t *testing.T, s *testServer) {
-		d, contract := documents(t, 20), contractOf(loadData, 2)
-		prepare := func(run string, hold loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
-			t.Helper()
-			l, err := New().Open(t.Context(), s.table("held"), s.deps)
-			require.NoError(t, err)
-			t.Cleanup(func() { _ = l.Close() })
-			p := preparation(d, contract)
-			p.Run, p.Hold = run, hold
-			if change != nil {
-				change(&p)
+		backendtest.Arithmetic(t, batch.TSV, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+			contract := contractOf(loadData, rows[0].Rows)
+			db := s.open(t, s.table(d.Schema().Dataset), preparation(d, contract))
+			session := db.testSession(t, contract)
+			for _, b := range rows {
+				b.Hold()
+				_, err := session.Load(t.Context(), b)
+				require.NoError(t, err)
 			}
-			_, err = l.Prepare(t.Context(), p)
-			return l, err
-		}
-		recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
-		resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
-		busy := func(err error, run string) {
-			t.Helper()
-			assert.ErrorContains(t, err, "is being filled by run "+run)
-			assert.ErrorContains(t, err, "if its client is gone: KILL ")
-		}
-		alone, err := prepare("r-1", loader.HoldAlone, nil)
-		require.NoError(t, err)
-		s.exec(t, "INSERT INTO "+tableName{s.target.Database, "held"}.quoted()+" VALUES (1, 'x')")
-		for _, how := range []loader.Hold{loader.HoldAlone, loader.HoldShared} {
-			_, err = prepare("r-2", how, nil)
-			busy(err, "r-1")
-		}
-		_, err = prepare("r-2", loader.HoldAlone, recreate)
-		busy(err, "r-1")
-		assert.EqualValues(t, 1, s.rowsIn(t, "held"), "and it is not dropped")
-		_, err = prepare("r-2", loader.HoldNone, nil)
-		require.NoError(t, err)
-
-		resumed, err := prepare("r-1", loader.HoldAlone, resume)
-		require.NoError(t, err, "an earlier process of the run is in nobody's way")
-		_, err = prepare("r-2", loader.HoldAlone, nil)
-		busy(err, "r-1")
-		require.NoError(t, alone.Close())
-		require.NoError(t, resumed.Close())
-
-		one, err := prepare("r-3", loader.HoldShared, nil)
-		require.NoError(t, err)
-		two, err := prepare("r-4", loader.HoldShared, nil)
-		require.NoError(t, err)
-		require.NoError(t, one.Close())
-		_, err = prepare("r-5", loader.HoldAlone, recreate)
-		busy(err, "r-4")
-		require.NoError(t, two.Close())
-		_, err = prepare("r-5", loader.HoldAlone, recreate)
-		require.NoError(t, err)
+			return db
+		})
 	})
 }

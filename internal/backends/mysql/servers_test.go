@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	"log/slog"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,23 +20,9 @@ import (
 
 // eachServer runs the test on MariaDB and on MySQL, in a database of its own.
 func eachServer(t *testing.T, test func(t *testing.T, s *testServer)) {
-	for name, variable := range servers() {
-		t.Run(name, func(t *testing.T) {
-			url := os.Getenv(variable)
-			if url == "" && os.Getenv("CI") == "true" {
-				t.Fatalf("%s is not set, and CI must test every server", variable)
-			}
-			if url == "" {
-				t.Skipf("%s is not set: run scripts/servers up and eval \"$(scripts/servers env)\"", variable)
-			}
-			test(t, newTestServer(t, url))
-		})
+	for name, variable := range map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"} {
+		t.Run(name, func(t *testing.T) { test(t, newTestServer(t, backendtest.Server(t, variable))) })
 	}
-}
-
-// servers gives the environment variables that hold the servers' URLs.
-func servers() map[string]string {
-	return map[string]string{"mariadb": "TERAPUSH_TEST_MARIADB", "mysql": "TERAPUSH_TEST_MYSQL"}
 }
 
 // testServer is a database of its own on a real server.
@@ -106,6 +90,21 @@ func (s *testServer) open(t testing.TB, target loader.Target, p loader.Preparati
 	return l.(*opened)
 }
 
+// table1 is where most tests load, and its name in SQL.
+func (s *testServer) table1() string { return tableName{s.target.Database, "t"}.quoted() }
+
+// account makes an account with a password that may do what is listed in the test's database.
+func (s *testServer) account(t *testing.T, password, privileges string) (to loader.Target, quoted string) {
+	user := "u" + strings.TrimPrefix(s.target.Database, "tp-")
+	quoted = "'" + user + "'@'%'"
+	s.exec(t, "CREATE USER "+quoted+" IDENTIFIED BY ?", password)
+	t.Cleanup(func() { s.exec(t, "DROP USER "+quoted) })
+	s.exec(t, "GRANT "+privileges+" ON "+quote(s.target.Database)+".* TO "+quoted)
+	to = s.table("t")
+	to.User, to.Password = user, loader.Secret(password)
+	return to, quoted
+}
+
 func (db *opened) testSession(t testing.TB, c loader.Contract) *session {
 	t.Helper()
 	s, err := db.open(t.Context(), c)
@@ -160,11 +159,6 @@ func textBatch(id batch.ID, n int64, text string) *batch.Batch {
 }
 
 func id(number int64) batch.ID { return batch.ID{Run: "test", Number: number} }
-
-// direct lists the methods that every server of the family has.
-func direct() []loader.Method {
-	return slices.DeleteFunc(New().Methods(), func(m loader.Method) bool { return m.Caps.Staged })
-}
 
 func stateOf(t *testing.T, db *opened) *sqlload.State {
 	s, err := db.State()

@@ -1,46 +1,86 @@
 package postgres_test
 
 import (
+	"fmt"
+	"net/url"
 	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/internal/fake/bucket"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
+// harness is a fresh table for every case, loaded in batches of n rows.
+func harness(s source, method string, n int64, change func(*loader.Target)) loadertest.Harness {
+	wanted := contract(method, s.format)
+	wanted.BatchRows = n
+	return backendtest.Harness(s.dataset, loadertest.Harness{
+		Driver: postgres.New(), Deps: deps(), Contract: wanted, Commit: "COMMIT\x00", // not READ COMMITTED
+		Target: func(t *testing.T) loader.Target {
+			to := target(t)
+			to.Method, to.TLS = method, loader.TLSOff
+			if change != nil {
+				change(&to)
+			}
+			return to
+		},
+	})
+}
+
+// Every format, every kind of key, and both kinds of table.
 func TestConformance(t *testing.T) {
-	for _, c := range []struct {
-		method   string
-		source   source
-		rows     int64 // of a batch
-		unlogged string
-	}{
-		{"copy", documents(t, batch.PGBinary, dataset.Bytes), 1000, "false"},
-		{"copy", documents(t, batch.PGText, dataset.Bytes), 1000, "true"},
-		{"copy", documents(t, batch.CSV, dataset.Text), 1000, "false"},
-		{"insert", documents(t, batch.PGValues, dataset.Bytes), 1000, "false"},
-		{"copy", sourceOf(t, "lineitem", batch.PGBinary), 1001, "false"}, // which cuts orders
-		{"copy", sourceOf(t, "lineitem", batch.PGText), 1001, "false"},
-		{"copy", sourceOf(t, "httplogs", batch.PGBinary), 2000, "false"},
-		{"insert", sourceOf(t, "httplogs", batch.PGValues), 2000, "false"},
+	unlogged := func(to *loader.Target) { to.Options = options("unlogged", "true") }
+	for name, h := range map[string]loadertest.Harness{
+		"copy binary":      harness(documents(t, batch.PGBinary, dataset.Bytes), "copy", 1000, nil),
+		"insert":           harness(documents(t, batch.PGValues, dataset.Bytes), "insert", 1000, nil),
+		"copy text, items": harness(sourceOf(t, "lineitem", batch.PGText), "copy", 1001, unlogged), // which cuts orders
+		"copy csv, logs":   harness(sourceOf(t, "httplogs", batch.CSV), "copy", 2000, nil),
 	} {
-		s := c.source
-		t.Run(c.method+" "+string(s.format)+" "+s.schema().Dataset, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			wanted := contract(c.method, s.format)
-			wanted.BatchRows = c.rows
-			loadertest.Run(t, backendtest.Harness(s.dataset, loadertest.Harness{
-				Driver: postgres.New(), Deps: deps(), Contract: wanted, Commit: "COMMIT\x00", // not READ COMMITTED
-				Target: func(t *testing.T) loader.Target {
-					to := target(t)
-					to.Method, to.TLS = c.method, loader.TLSOff
-					to.Options = map[string]string{"unlogged": c.unlogged}
-					return to
-				},
-			}))
+			loadertest.Run(t, h)
+		})
+	}
+}
+
+// Method s3-import on a real PostgreSQL, in a database of its own with functions of the names, parameters and answers
+// that Amazon's documentation gives for aws_s3. Transactions, claims and COPY are the server's; the extension is not
+// Amazon's.
+func TestConformanceOfImport(t *testing.T) {
+	name := fmt.Sprintf("aws%x", time.Now().UnixNano())
+	sql(t, "CREATE DATABASE "+name)
+	at, err := url.Parse(server(t))
+	require.NoError(t, err)
+	at.Path = "/" + name
+	t.Cleanup(func() { sql(t, "DROP DATABASE "+name+" WITH (FORCE)") }) // after the variable has its old value again
+	t.Setenv("TERAPUSH_TEST_POSTGRES", at.String())
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	b := bucket.Start()
+	t.Cleanup(b.Close)
+	sql(t, `CREATE SCHEMA aws_commons; CREATE SCHEMA aws_s3;
+		CREATE TYPE aws_commons._s3_uri_1 AS (bucket text, file_path text, region text);
+		CREATE FUNCTION aws_commons.create_s3_uri(text, text, text) RETURNS aws_commons._s3_uri_1 LANGUAGE sql AS
+			'SELECT ROW($1, $2, $3)::aws_commons._s3_uri_1';
+		CREATE FUNCTION aws_s3.table_import_from_s3(name text, columns text, options text, s3 aws_commons._s3_uri_1) RETURNS text
+			LANGUAGE plpgsql AS $$ DECLARE n bigint; BEGIN
+				EXECUTE format('COPY %s (%s) FROM PROGRAM %L %s', name, columns,
+					'curl -sf `+b.Target().Params.Get("endpoint")+`/' || s3.bucket || '/' || s3.file_path, options);
+				GET DIAGNOSTICS n = ROW_COUNT;
+				RETURN format('%s rows imported into relation "%s" from file %s of 1 bytes', n, name, s3.file_path);
+			END $$`)
+	for _, s := range []source{sourceOf(t, "lineitem", batch.CSV), sourceOf(t, "httplogs", batch.PGText)} {
+		t.Run(string(s.format), func(t *testing.T) {
+			h := harness(s, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Target() })
+			h.Contract.GroupBatches, h.Contract.Commits = 2, 1
+			loadertest.Run(t, h)
 		})
 	}
 }

@@ -1,37 +1,90 @@
 package postgres_test
 
 import (
-	"context"
+	"bytes"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/fake/bucket"
+	"github.com/terapush/terapush/pkg/loader"
 )
 
-// fake is a server that speaks the protocol and knows no SQL: a function answers. It stands for what cannot be
-// installed here.
+// fake is a scripted server in place of products that cannot be installed here. Its answers follow the products'
+// documentation; nobody has run these tests against a real one. It knows no SQL: statements are told by a part of them.
 type fake struct {
 	listener net.Listener
-	answer   func(c *fakeConn, sql string) (alive bool)
+	bucket   *bucket.Bucket // of newFake's AWS credentials
 
-	mu   sync.Mutex
-	said []string   // every query, in order
-	with [][]string // the parameters of those that have some
+	mu         sync.Mutex
+	answers    []answer
+	statements []string
+	parameters [][]string        // of the statements that have some
+	claims     map[string]string // committed, by batch: the rows of the claim
+	open       string            // the batch that the open transaction claims
+	folder     string            // that Redshift's last COPY has read
+	short      int               // rows that are missing from every count
+	loseCommit bool              // its answer
+	copied     [][]byte
 }
 
-// fakeConn answers one client.
-type fakeConn struct {
-	*pgproto3.Backend
-	socket net.Conn
+// answer is that to statements with a part: rows, the tags of commands, or an error, which quotes the statement.
+type answer struct {
+	part          string
+	rows          [][]string
+	tags          []string
+	code, message string
+	once          bool            // it is given once
+	hang          <-chan struct{} // first
 }
 
-func newFake(t *testing.T, answer func(c *fakeConn, sql string) bool) *fake {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+const (
+	redshiftVersion = "PostgreSQL 8.0.2 on i686-pc-linux-gnu, compiled by GCC gcc (GCC) 3.4.2, Redshift 1.0.117891"
+	auroraVersion   = "PostgreSQL 16.4 on aarch64-unknown-linux-gnu, compiled by aarch64-unknown-linux-gnu-gcc (GCC) 9.5.0, 64-bit"
+	yugabyteVersion = "PostgreSQL 15.2-YB-2024.2.0.0-b145 on x86_64-pc-linux-gnu"
+
+	secretKey, sessionToken = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "FwoGZXIvYXdzEBYaDEXAMPLETOKEN"
+)
+
+// newFake starts a server with a table for people, or for documents in YugabyteDB.
+func newFake(t *testing.T, version string) *fake {
+	t.Setenv("AWS_ACCESS_KEY_ID", "ASIAEXAMPLE")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
+	t.Setenv("AWS_SESSION_TOKEN", sessionToken)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &fake{listener: l, answer: answer}
+	f := &fake{listener: l, bucket: bucket.Start(), claims: make(map[string]string)}
+	const timestamp = "timestamp without time zone"
+	table, text := "people", "text"
+	if version == redshiftVersion {
+		text = "character varying"
+	}
+	columns := [][]string{
+		{"id", "bigint", "bigint", "t"}, {"name", text, text + "(40)", "t"}, {"birthday", "date", "date", "t"}, {"t", timestamp, timestamp, "t"},
+	}
+	if version == yugabyteVersion {
+		table, columns = "documents", [][]string{{"document_id", "bigint", "bigint", "t"}, {"payload", "bytea", "bytea", "t"}}
+	}
+	f.answers = []answer{
+		{part: "SELECT version()", rows: [][]string{{version}}},
+		{part: "FROM pg_settings", rows: [][]string{{"fsync", "on"}}},
+		{part: "FROM pg_proc", rows: [][]string{{"1.2"}}},
+		{part: "FROM yb_servers()"},
+		{part: "pid = pg_backend_pid()", rows: [][]string{{"100", "1700000000.5"}}},
+		{part: "SET application_name", tags: []string{"SET"}}, // before the next one
+		{part: "application_name ="},
+		{part: "has_table_privilege(c.oid, 'DELETE')", rows: [][]string{{"t", "logged", "t"}}},
+		{part: "FROM pg_class c JOIN", rows: [][]string{{"16384", "16384", "public", table, "r", "made by terapush", "p", "t"}}},
+		{part: "FROM pg_index", rows: [][]string{{"t", "document_id"}}},
+		{part: "FROM pg_attribute", rows: columns},
+		{part: "SELECT COUNT(*) FROM", rows: [][]string{{"0"}}},
+	}
 	var clients sync.WaitGroup
 	clients.Go(func() {
 		for {
@@ -45,18 +98,39 @@ func newFake(t *testing.T, answer func(c *fakeConn, sql string) bool) *fake {
 	t.Cleanup(func() {
 		_ = l.Close()
 		clients.Wait()
+		f.bucket.Close()
 	})
 	return f
 }
 
-func (f *fake) port() uint16 { return uint16(f.listener.Addr().(*net.TCPAddr).Port) }
+// target is the table, loaded by a method.
+func (f *fake) target(scheme, method string) loader.Target {
+	to := loader.Target{
+		Scheme: scheme, Hosts: []string{f.listener.Addr().String()}, User: "u", Database: "d", Table: "people",
+		Method: method, Options: map[string]string{}, TLS: loader.TLSOff,
+	}
+	if scheme == "yugabyte" {
+		to.Table = "documents"
+	}
+	if strings.HasPrefix(method, "s3") {
+		to.Via = f.bucket.Target()
+	}
+	return to
+}
+
+// says puts answers before the others.
+func (f *fake) says(first ...answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answers = append(first, f.answers...)
+}
 
 // queries lists what clients said that contains the text.
 func (f *fake) queries(containing string) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var found []string
-	for _, q := range f.said {
+	for _, q := range f.statements {
 		if strings.Contains(q, containing) {
 			found = append(found, q)
 		}
@@ -66,7 +140,7 @@ func (f *fake) queries(containing string) []string {
 
 func (f *fake) serve(socket net.Conn) {
 	defer func() { _ = socket.Close() }()
-	c := &fakeConn{Backend: pgproto3.NewBackend(socket, socket), socket: socket}
+	c := &client{Backend: pgproto3.NewBackend(socket, socket)}
 	for {
 		start, err := c.ReceiveStartupMessage()
 		if err != nil {
@@ -82,66 +156,141 @@ func (f *fake) serve(socket net.Conn) {
 	c.Send(&pgproto3.AuthenticationOk{})
 	c.Send(&pgproto3.ParameterStatus{Name: "server_version", Value: "15.2-YB-2024.2.0.0-b145"})
 	c.Send(&pgproto3.BackendKeyData{ProcessID: 1, SecretKey: []byte{1, 2, 3, 4}})
-	c.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
-	if c.Flush() != nil {
-		return
-	}
-	for {
-		message, err := c.Receive()
-		if err != nil {
-			return
-		}
-		var sql string
-		switch m := message.(type) {
-		case *pgproto3.Query:
-			sql = m.String
-		case *pgproto3.Parse: // Bind, Describe, Execute and Sync follow
-			sql = m.Query
-			if !f.parameters(c) {
-				return
-			}
-		default:
-			return
-		}
-		f.mu.Lock()
-		f.said = append(f.said, sql)
-		f.mu.Unlock()
-		if !f.answer(c, sql) {
-			return
-		}
+	for ready := true; ready; {
 		c.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
 		if c.Flush() != nil {
 			return
 		}
+		sql, values, err := c.query()
+		ready = err == nil && f.answer(c, sql, values)
 	}
 }
 
-// parameters takes the rest of an extended query.
-func (f *fake) parameters(c *fakeConn) bool {
+// answer reports whether the connection lives on.
+func (f *fake) answer(c *client, sql string, values []string) bool {
+	f.mu.Lock()
+	f.statements = append(f.statements, sql)
+	if values != nil {
+		f.parameters = append(f.parameters, values)
+	}
+	var known *answer
+	if i := slices.IndexFunc(f.answers, func(a answer) bool { return strings.Contains(sql, a.part) }); i >= 0 {
+		found := f.answers[i]
+		if known = &found; found.once {
+			f.answers = slices.Delete(f.answers, i, i+1)
+		}
+	}
+	f.mu.Unlock()
+	if known != nil && known.hang != nil {
+		<-known.hang
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case known != nil && known.code != "":
+		if strings.HasPrefix(sql, "COPY") && strings.Contains(sql, "STDIN") {
+			f.copied = append(f.copied, c.copyIn())
+		}
+		message := known.message + "; the statement was " + sql
+		c.Send(&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: known.code, Message: message})
+	case known != nil && known.tags != nil:
+		c.tags(known.tags...)
+	case known != nil:
+		c.rows(known.rows)
+	case sql == "COMMIT" && f.open != "":
+		f.claims[f.open], f.open = "20", ""
+		c.tags("COMMIT")
+		return !f.loseCommit
+	case sql == "ROLLBACK":
+		f.open = ""
+		c.tags("ROLLBACK")
+	case strings.HasPrefix(sql, "SELECT row_count"):
+		var rows [][]string
+		if n, is := f.claims[numberIn(sql, "batch = ")]; is {
+			rows = [][]string{{n}}
+		}
+		c.rows(rows)
+	case strings.Contains(sql, "INSERT INTO") && strings.Contains(sql, "terapush_claims"):
+		f.claim(c, sql)
+	case strings.HasPrefix(sql, "COPY") && strings.Contains(sql, "STDIN"):
+		f.copied = append(f.copied, c.copyIn())
+		c.tags(fmt.Sprintf("COPY %d", bytes.Count(f.copied[len(f.copied)-1], []byte{0, 2, 0, 0, 0, 8, 0, 0, 0, 0})))
+	case strings.HasPrefix(sql, "COPY"):
+		_, folder, _ := strings.Cut(sql, "'s3://bucket/")
+		f.folder, _, _ = strings.Cut(folder, "'")
+		c.tags("COPY")
+	case strings.Contains(sql, "pg_last_copy_count"):
+		c.rows([][]string{{fmt.Sprint(f.lines(f.folder) - f.short)}})
+	case strings.Contains(sql, "aws_s3.table_import_from_s3("):
+		c.rows([][]string{{fmt.Sprintf(`%d rows imported into relation "people" from file %s of 99 bytes`, f.lines(values[4])-f.short, values[4])}})
+	default:
+		c.tags(strings.Fields(sql)[0])
+	}
+	return true
+}
+
+// claim claims, unless the claim is there. PostgreSQL's claim begins its transaction in the same message.
+func (f *fake) claim(c *client, sql string) {
+	if strings.HasPrefix(sql, "BEGIN") {
+		c.tags("BEGIN")
+	}
+	f.open = numberIn(sql, "VALUES ('run-1', ")
+	inserted := "INSERT 0 1"
+	if _, taken := f.claims[f.open]; taken {
+		f.open, inserted = "", "INSERT 0 0"
+	}
+	c.tags(inserted)
+	if strings.HasSuffix(sql, "ROLLBACK") {
+		f.open = ""
+		c.tags("ROLLBACK")
+	}
+}
+
+// lines counts the lines of the objects below a prefix.
+func (f *fake) lines(prefix string) (n int) {
+	for _, key := range f.bucket.Keys() {
+		if strings.HasPrefix(key, prefix) {
+			n += strings.Count(f.bucket.Get(key), "\n")
+		}
+	}
+	return n
+}
+
+func numberIn(sql, after string) string {
+	_, text, _ := strings.Cut(sql, after)
+	return text[:strings.IndexFunc(text+" ", func(r rune) bool { return r != '-' && (r < '0' || r > '9') })]
+}
+
+// client is the server's side of a connection.
+type client struct{ *pgproto3.Backend }
+
+// query receives a statement, with its parameters if it is an extended one.
+func (c *client) query() (sql string, values []string, err error) {
 	for {
 		message, err := c.Receive()
-		if err != nil {
-			return false
-		}
 		switch m := message.(type) {
+		case *pgproto3.Query:
+			return m.String, nil, nil
+		case *pgproto3.Parse:
+			sql = m.Query
 		case *pgproto3.Bind:
-			var values []string
 			for _, v := range m.Parameters {
 				values = append(values, string(v))
 			}
-			f.mu.Lock()
-			f.with = append(f.with, values)
-			f.mu.Unlock()
 			c.Send(&pgproto3.ParseComplete{})
 			c.Send(&pgproto3.BindComplete{})
 		case *pgproto3.Sync:
-			return true
+			return sql, values, nil
+		case *pgproto3.Terminate, nil:
+			return "", nil, net.ErrClosed
+		}
+		if err != nil {
+			return "", nil, err
 		}
 	}
 }
 
-// rows answers with rows of text.
-func (c *fakeConn) rows(rows ...[]string) {
+func (c *client) rows(rows [][]string) {
 	if len(rows) > 0 {
 		var head pgproto3.RowDescription
 		for range rows[0] {
@@ -156,30 +305,25 @@ func (c *fakeConn) rows(rows ...[]string) {
 		}
 		c.Send(&pgproto3.DataRow{Values: values})
 	}
-	c.tag("SELECT")
+	c.tags("SELECT")
 }
 
-func (c *fakeConn) tag(text string) {
-	c.Send(&pgproto3.CommandComplete{CommandTag: []byte(text)})
-}
-
-func (c *fakeConn) fails(code, message string) {
-	c.Send(&pgproto3.ErrorResponse{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: code, Message: message})
+func (c *client) tags(tags ...string) {
+	for _, tag := range tags {
+		c.Send(&pgproto3.CommandComplete{CommandTag: []byte(tag)})
+	}
 }
 
 // copyIn takes a COPY stream.
-func (c *fakeConn) copyIn() (body []byte) {
+func (c *client) copyIn() (body []byte) {
 	c.Send(&pgproto3.CopyInResponse{OverallFormat: 1, ColumnFormatCodes: []uint16{1, 1}})
 	if c.Flush() != nil {
 		return nil
 	}
 	for {
 		message, err := c.Receive()
-		if err != nil {
-			return body
-		}
 		data, more := message.(*pgproto3.CopyData)
-		if !more {
+		if err != nil || !more {
 			return body
 		}
 		body = append(body, data.Data...)

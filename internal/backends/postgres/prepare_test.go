@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
@@ -41,184 +42,164 @@ func TestOpen(t *testing.T) {
 	assert.Equal(t, "17MB", s.Settings["work_mem"])
 	assert.Contains(t, s.Settings, "fsync")
 
-	for change, want := range map[string]struct {
-		apply func(to *loader.Target)
-		err   string
-	}{
-		"flavour":  {func(to *loader.Target) { to.Scheme = "yugabyte" }, "not YugabyteDB (write the target as postgres://…)"},
-		"pieces":   {func(to *loader.Target) { to.Options = options("rows-per-transaction", "5") }, "for YugabyteDB"},
-		"no tx":    {func(to *loader.Target) { to.Options = options("disable-transactional-writes", "1") }, "for YugabyteDB"},
-		"setting":  {func(to *loader.Target) { to.Settings[0].Name = "no_such" }, `unrecognized configuration parameter "no_such"`},
-		"database": {func(to *loader.Target) { to.Database = "no_such" }, `database "no_such" does not exist`},
+	for want, change := range map[string]func(*loader.Target){
+		`unrecognized configuration parameter "no_such"`: func(to *loader.Target) { to.Settings = []loader.Setting{{Name: "no_such"}} },
+		`database "no_such" does not exist`:              func(to *loader.Target) { to.Database = "no_such" },
+		"not YugabyteDB":                                 func(to *loader.Target) { to.Scheme = "yugabyte" },
 	} {
-		t.Run(change, func(t *testing.T) {
-			to := to
-			to.Settings = append([]loader.Setting(nil), to.Settings...)
-			want.apply(&to)
-			_, err := postgres.New().Open(t.Context(), to, deps())
-			assert.ErrorContains(t, err, want.err)
-		})
+		to := to
+		change(&to)
+		_, err := postgres.New().Open(t.Context(), to, deps())
+		assert.ErrorContains(t, err, want)
 	}
 }
 
-func TestPrepareMakesTheTable(t *testing.T) {
-	to := target(t)
-	l := open(t, to)
-	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
-
-	made, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
-	assert.True(t, made.Created)
-	assert.False(t, made.HasRows)
-	assert.Equal(t, to.Table, made.Name)
-
-	again, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
-	assert.False(t, again.Created)
-	assert.Equal(t, made.Identity, again.Identity)
-
-	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
-	full, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
-	assert.True(t, full.HasRows)
-
-	sql(t, "TRUNCATE "+to.Table)
-	emptied, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
-	assert.NotEqual(t, made.Identity, emptied.Identity, "emptied behind the run's back")
-
-	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
-	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
-	require.NoError(t, err)
-	assert.True(t, anew.Created)
-	assert.False(t, anew.HasRows)
-	assert.NotEqual(t, emptied.Identity, anew.Identity)
+// tables is the target for the tests that all servers with transactions share.
+func tables(t *testing.T, to loader.Target) backendtest.Tables {
+	return backendtest.Tables{
+		Driver: postgres.New(), Deps: deps(), Target: to, Preparation: preparation(t, loader.CreateIfMissing), Name: to.Table,
+		Exec:  func(statement string) { sql(t, statement) },
+		Count: func() int64 { return count(t, to.Table) },
+	}
 }
 
-func TestPrepareDropsOnlyItsOwn(t *testing.T) {
-	to := target(t)
-	sql(t, "CREATE TABLE "+to.Table+" (precious text)")
-	l := open(t, to)
-	p := preparation(t, loader.CreateRecreate)
-	_, err := l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, "so it is not dropped")
-	p.MayDrop = "documents" // not the whole name
-	_, err = l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, "was not made by terapush")
-	p.MayDrop = to.Table
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
+func TestTables(t *testing.T) {
+	t.Run("life", func(t *testing.T) { tables(t, target(t)).Life(t) })
+	t.Run("hold", func(t *testing.T) { tables(t, target(t)).Hold(t, "SELECT pg_terminate_backend(") })
+	t.Run("resume", func(t *testing.T) {
+		to := target(t)
+		tables(t, to).Resume(t, claimsOf(to))
+	})
+	t.Run("microseconds", func(t *testing.T) { tables(t, target(t)).Microseconds(t) })
+	t.Run("dates", func(t *testing.T) {
+		to := target(t)
+		to.Settings = []loader.Setting{{Name: "TimeZone", Value: "Europe/Berlin"}, {Name: "DateStyle", Value: "German"}}
+		s := tables(t, to)
+		s.Preparation.Contract = contract("copy", batch.PGText)
+		s.Dates(t, `\\x%x`, "ALTER t TYPE timestamp(3)", "ALTER t TYPE timestamptz", "ALTER d TYPE timestamp")
+	})
 }
 
 func TestPrepareChecksTheTable(t *testing.T) {
-	const fitting = "document_id bigint, payload bytea"
-	for name, c := range map[string]struct {
-		ddl  string // %s is the table
-		want string // "" = accepted
-		more func(p *loader.Preparation)
-	}{
-		"fits":              {"CREATE TABLE %s (" + fitting + ")", "", nil},
-		"other order":       {"CREATE TABLE %s (payload bytea, document_id bigint)", "", nil},
-		"more, optional":    {"CREATE TABLE %s (" + fitting + ", at timestamptz DEFAULT now(), n int)", "", nil},
-		"generated":         {"CREATE TABLE %s (" + fitting + ", l int GENERATED ALWAYS AS (length(payload)) STORED, i int GENERATED ALWAYS AS IDENTITY)", "", nil},
-		"partitioned":       {"CREATE TABLE %s (" + fitting + ") PARTITION BY RANGE (document_id)", "", nil},
-		"missing column":    {"CREATE TABLE %s (document_id bigint)", "column payload (bytea) is missing", nil},
-		"other type":        {"CREATE TABLE %s (document_id integer, payload varchar(20))", "column document_id is integer, want bigint; column payload is character varying(20), want bytea", nil},
-		"more, needed":      {"CREATE TABLE %s (" + fitting + ", n int NOT NULL)", "column n (integer) is unknown to the dataset and has no default", nil},
-		"view":              {"CREATE VIEW %s AS SELECT 1::bigint AS document_id, ''::bytea AS payload", "a view", nil},
-		"no key":            {"CREATE TABLE %s (" + fitting + ")", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
-		"another key":       {"CREATE TABLE %s (" + fitting + ", PRIMARY KEY (document_id, payload))", "the table's is not (document_id)", func(p *loader.Preparation) { p.PrimaryKey = true }},
-		"key and an index":  {"CREATE TABLE %[1]s (" + fitting + ", PRIMARY KEY (document_id)); CREATE INDEX ON %[1]s (payload)", "", func(p *loader.Preparation) { p.PrimaryKey = true }},
-		"no schema to make": {"DROP SCHEMA IF EXISTS %s", "", nil},
+	const (
+		fitting = "CREATE TABLE %s (document_id bigint, payload bytea"
+		noKey   = "the table's is not (document_id)"
+	)
+	for ddl, want := range map[string]string{ // %s is the table; no want: it fits
+		"CREATE TABLE %s (payload bytea, document_id bigint)":                                                 "",
+		fitting + ", at timestamptz DEFAULT now(), n int)":                                                    "",
+		fitting + ", l int GENERATED ALWAYS AS (length(payload)) STORED, i int GENERATED ALWAYS AS IDENTITY)": "",
+		fitting + ") PARTITION BY RANGE (document_id)":                                                        "",
+		"CREATE TABLE %s (document_id bigint)":                                                                "column payload (bytea) is missing",
+		"CREATE TABLE %s (document_id integer, payload varchar(20))": "column document_id is integer, want bigint; " +
+			"column payload is character varying(20), want bytea",
+		fitting + ", n int NOT NULL)": "column n (integer) is unknown to the dataset and has no default",
+		// With --primary-key.
+		fitting + ", n int)":                                                   noKey,
+		fitting + ", PRIMARY KEY (document_id, payload))":                      noKey,
+		fitting + ", PRIMARY KEY (document_id)); CREATE INDEX ON %s (payload)": "",
+		"DROP SCHEMA IF EXISTS no_such":                                        `schema "no_such" does not exist`,
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(ddl, func(t *testing.T) {
 			to := target(t)
-			if name == "no schema to make" {
-				to.Table, c.want = "no_such.documents", `schema "no_such" does not exist`
-			} else {
-				sql(t, strings.NewReplacer("%s", to.Table, "%[1]s", to.Table).Replace(c.ddl))
+			sql(t, strings.ReplaceAll(ddl, "%s", to.Table))
+			if strings.Contains(ddl, "no_such") {
+				to.Table = "no_such.documents"
 			}
 			p := preparation(t, loader.CreateIfMissing)
-			if c.more != nil {
-				c.more(&p)
-			}
+			p.PrimaryKey = want == noKey || strings.Contains(ddl, "PRIMARY KEY")
 			_, err := open(t, to).Prepare(t.Context(), p)
-			if c.want == "" {
+			if want == "" {
 				assert.NoError(t, err)
 			} else {
-				assert.ErrorContains(t, err, c.want)
+				assert.ErrorContains(t, err, want)
 			}
 		})
 	}
 }
 
-func TestPrepareUnlogged(t *testing.T) {
+// A decimal has to have the very digits, and a key of two columns both of them.
+func TestPrepareChecksDecimalsAndKeys(t *testing.T) {
+	const noKey = "the table's is not (l_orderkey, l_linenumber)"
+	s := tables(t, target(t))
+	s.Preparation.Schema, s.Preparation.PrimaryKey = sourceOf(t, "lineitem", batch.PGBinary).schema(), true
+	for change, want := range map[string]string{
+		"ALTER l_tax TYPE numeric(15,3)":                                        "l_tax is numeric(15,3)",
+		"ALTER l_tax TYPE numeric(16,2)":                                        "l_tax is numeric(16,2)",
+		"ALTER l_tax TYPE numeric":                                              "l_tax is numeric,",
+		"ALTER l_tax TYPE double precision":                                     "l_tax is double precision",
+		"DROP CONSTRAINT documents_pkey":                                        noKey,
+		"DROP CONSTRAINT documents_pkey, ADD PRIMARY KEY (l_orderkey)":          noKey,
+		"DROP CONSTRAINT documents_pkey, ADD UNIQUE (l_orderkey, l_linenumber)": noKey,
+	} {
+		sql(t, "DROP TABLE IF EXISTS "+s.Name)
+		for range 2 { // the table that is made fits
+			_, _, err := s.Prepare(t, nil)
+			require.NoError(t, err)
+		}
+		sql(t, "ALTER TABLE "+s.Name+" "+change)
+		_, _, err := s.Prepare(t, nil)
+		assert.ErrorContains(t, err, want)
+	}
+}
+
+// The table decides where its claims are, not the option: a claim in a logged table would outlive the rows.
+func TestUnlogged(t *testing.T) {
 	to := target(t)
-	to.Options = options("unlogged", "true")
+	with := to
+	with.Options = options("unlogged", "true")
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
-	l := open(t, to)
+	l := open(t, with)
 	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
 	assert.ErrorContains(t, err, "it is logged, but option unlogged was given")
+	assert.NotContains(t, l.Server().Settings, "table_persistence")
+	logged := open(t, to)
+	_, err = logged.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	require.NoError(t, err)
+	assert.Equal(t, "logged", logged.Server().Settings["table_persistence"])
 
-	sql(t, "DROP TABLE "+to.Table)
+	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "DROP TABLE "+to.Table+", "+claimsOf(to))
 	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
 	require.NoError(t, err)
-	schema, _, _ := strings.Cut(to.Table, ".")
+	assert.Equal(t, "unlogged", l.Server().Settings["table_persistence"])
 	assert.Equal(t, [][]string{{"documents", "u"}, {"terapush_claims_unlogged", "u"}}, sql(t,
 		"SELECT relname, relpersistence FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+schema+"'::regnamespace ORDER BY 1"))
 
-	// The table decides, not the option: a claim in a logged table would outlive the rows.
-	to.Options = nil
-	l = open(t, to)
-	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateNever))
-	require.NoError(t, err)
-	s := session(t, l, contract("copy", batch.PGBinary))
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = s.Load(t.Context(), b)
-	require.NoError(t, err)
-	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+schema+".terapush_claims_unlogged WHERE batch >= 0"))
-}
-
-// At least once into a table that is there: nothing but the load is said.
-func TestPrepareSaysNothing(t *testing.T) {
-	to := target(t)
-	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
+	l = open(t, to) // without the option, and resumed
 	p := preparation(t, loader.CreateNever)
-	p.Silent = true
-	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-	l := open(t, to)
-	_, err := l.Prepare(t.Context(), p)
+	p.Resume = true
+	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	s := session(t, l, p.Contract)
-	src := documents(t, batch.PGBinary, dataset.Bytes)
-	for range 2 {
-		b := src.batch(t, batch.ID{Run: "run-1"}, 0, 10)
-		b.Hold()
-		ack, err := s.Load(t.Context(), b)
-		require.NoError(t, err)
-		assert.Equal(t, loader.Ack{Rows: 10}, ack)
-	}
-	assert.Equal(t, [][]string{{"20"}}, sql(t, "SELECT count(*) FROM "+to.Table), "twice, as promised")
-	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+strings.Replace(to.Table, "documents", "terapush_claims", 1)+"')"))
+	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT batch FROM "+claimsOf(to)+"_unlogged WHERE batch >= 0"))
+	forgotten, err := l.(loader.Claims).Forget(t.Context(), "run-1")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, forgotten)
 }
 
-// Without a look at the catalog a table's schema is what search_path says, for whoever asks.
-func TestSearchPath(t *testing.T) {
+// At least once into a table that is there nothing but the load is said. Its schema is what search_path says.
+func TestSilent(t *testing.T) {
 	to := target(t)
 	schema, _, _ := strings.Cut(to.Table, ".")
 	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
-	to.Table, to.Settings = "documents", []loader.Setting{{Name: "search_path", Value: schema}}
-	l := open(t, to)
+	bare := to
+	bare.Table, bare.Settings = "documents", []loader.Setting{{Name: "search_path", Value: schema}}
+	l := open(t, bare)
 	p := preparation(t, loader.CreateNever)
 	p.Silent, p.Contract.Delivery, p.Contract.Dedup = true, loader.AtLeastOnce, loader.DedupNone
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
-	require.NoError(t, err)
+	assert.NotContains(t, l.Server().Settings, "table_persistence")
+	s := session(t, l, p.Contract)
+	for range 2 {
+		ack, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: 10}, ack)
+	}
+	assert.EqualValues(t, 20, count(t, to.Table), "twice, as promised")
+	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claimsOf(to)+"')"))
 	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: 9})
 	require.NoError(t, err)
 	assert.EqualValues(t, 10, n)
@@ -235,33 +216,40 @@ func tera(t *testing.T, to loader.Target) loader.Target {
 	return to
 }
 
-func TestPrivileges(t *testing.T) {
+// The advice for a missing privilege is a statement: whoever runs it takes the run one step further.
+func TestGrantsAreStatements(t *testing.T) {
 	to := tera(t, target(t))
 	schema, _, _ := strings.Cut(to.Table, ".")
+	sql(t, "GRANT USAGE ON SCHEMA "+schema+" TO tera")
 	p := preparation(t, loader.CreateIfMissing)
-	refused := func(want string) {
+	follow := func(advice string) {
 		t.Helper()
 		_, err := open(t, to).Prepare(t.Context(), p)
-		assert.ErrorContains(t, err, want)
 		assert.Equal(t, loader.No, postgres.New().Classify(err).Applied)
+		told := (*loader.Error)(nil)
+		require.ErrorAs(t, err, &told)
+		require.Contains(t, told.Hint, advice)
+		grant, _, _ := strings.Cut(told.Hint, ", or ")
+		sql(t, grant)
 	}
-	sql(t, "GRANT USAGE ON SCHEMA "+schema+" TO tera")
-	refused("GRANT CREATE ON SCHEMA")
-	sql(t, "CREATE TABLE "+to.Table+" (document_id bigint, payload bytea)")
-	refused("GRANT SELECT, INSERT ON")
-	sql(t, "GRANT SELECT, INSERT ON "+to.Table+" TO tera")
-	refused("--delivery at-least-once")
-	sql(t, "CREATE TABLE "+schema+".terapush_claims (run text, batch bigint, first_key bigint, row_count bigint, PRIMARY KEY (run, batch))")
-	refused("GRANT SELECT, INSERT, DELETE ON")
-	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera")
+	follow("GRANT CREATE ON SCHEMA")
 	_, err := open(t, to).Prepare(t.Context(), p)
-	assert.NoError(t, err)
+	require.NoError(t, err)
+	for _, table := range []string{to.Table, claimsOf(to)} {
+		sql(t, fmt.Sprintf(`ALTER TABLE %s OWNER TO CURRENT_USER; REVOKE ALL ON %[1]s FROM tera`, table))
+	}
+	follow("GRANT SELECT, INSERT ON")
+	follow("or do without exactly once: --delivery at-least-once")
+	p.Create = loader.CreateTruncate
+	follow("GRANT TRUNCATE ON")
+	_, err = open(t, to).Prepare(t.Context(), p)
+	require.NoError(t, err)
 
 	to.Password = "wrong: hush"
 	_, err = postgres.New().Open(t.Context(), to, deps())
 	assert.ErrorContains(t, err, `password authentication failed for user "tera"`)
 	assert.ErrorContains(t, err, "TERAPUSH_PASSWORD")
-	assert.NotContains(t, err.Error(), "hush")
+	assert.NotContains(t, fmt.Sprintf("%v %+v", err, err), "hush")
 	assert.Equal(t, loader.ClassPermission, postgres.New().Classify(err).Class)
 }
 
@@ -276,13 +264,13 @@ func TestRecreateKeepsTheTable(t *testing.T) {
 	l := open(t, to)
 	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	assert.ErrorContains(t, err, "GRANT SELECT, INSERT, DELETE ON")
-	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+	assert.EqualValues(t, 1, count(t, to.Table))
 
 	// An owner may drop without being allowed to make.
 	sql(t, "GRANT SELECT, INSERT, DELETE ON "+schema+".terapush_claims TO tera; REVOKE CREATE ON SCHEMA "+schema+" FROM tera")
 	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	assert.ErrorContains(t, err, "GRANT CREATE ON SCHEMA")
-	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+	assert.EqualValues(t, 1, count(t, to.Table))
 
 	// A refused DROP takes no privilege to create.
 	sql(t, "GRANT CREATE ON SCHEMA "+schema+" TO tera; ALTER TABLE "+to.Table+" OWNER TO CURRENT_USER; GRANT SELECT, INSERT ON "+to.Table+" TO tera")
@@ -294,27 +282,6 @@ func TestRecreateKeepsTheTable(t *testing.T) {
 	anew, err := l.Prepare(t.Context(), preparation(t, loader.CreateRecreate))
 	require.NoError(t, err)
 	assert.True(t, anew.Created)
-}
-
-func TestResumeNeedsTheClaims(t *testing.T) {
-	to := target(t)
-	l := open(t, to)
-	p := preparation(t, loader.CreateIfMissing)
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	p.Resume = true
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-
-	claims := strings.Replace(to.Table, "documents", "terapush_claims", 1)
-	sql(t, "DROP TABLE "+claims)
-	_, err = l.Prepare(t.Context(), p)
-	assert.ErrorContains(t, err, `terapush_claims" is gone, so it is unknown which batches are applied`)
-	assert.Equal(t, [][]string{{""}}, sql(t, "SELECT to_regclass('"+claims+"')"), "never made anew")
-
-	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-	_, err = l.Prepare(t.Context(), p)
-	assert.NoError(t, err, "nobody needs them")
 }
 
 func TestPrepareChecksTheClaims(t *testing.T) {
@@ -336,7 +303,7 @@ func TestPrepareChecksTheClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := target(t)
-			sql(t, strings.ReplaceAll(c.ddl, "%[1]s", strings.Replace(to.Table, "documents", "terapush_claims", 1)))
+			sql(t, strings.ReplaceAll(c.ddl, "%[1]s", claimsOf(to)))
 			_, err := open(t, to).Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
 			if c.want == "" {
 				assert.NoError(t, err)
@@ -373,122 +340,61 @@ func TestTLS(t *testing.T) {
 	open(t, to)
 }
 
-// A crash empties an unlogged table, whether or not an option made it one: the report says so.
-func TestPersistenceIsReported(t *testing.T) {
-	for create, want := range map[string]string{"": "logged", "CREATE TABLE": "logged", "CREATE UNLOGGED TABLE": "unlogged"} {
-		to := target(t)
-		if create != "" {
-			sql(t, create+" "+to.Table+" (document_id bigint, payload bytea)")
-		}
-		l := open(t, to)
-		assert.NotContains(t, l.Server().Settings, "table_persistence", "nobody has looked")
-		_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-		require.NoError(t, err)
-		assert.Equal(t, want, l.Server().Settings["table_persistence"], create)
-	}
-	l := open(t, target(t))
-	p := preparation(t, loader.CreateNever)
-	p.Silent = true
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.NotContains(t, l.Server().Settings, "table_persistence")
-}
-
-// The advice for a missing privilege is a statement: whoever says it has the run go one step further.
-func TestGrantsAreStatements(t *testing.T) {
+// A table is emptied and stays as it is; what it would cost to lose is checked before.
+func TestTruncate(t *testing.T) {
 	to := target(t)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	user := schema + "-user"
-	sql(t, fmt.Sprintf(`CREATE ROLE "%s" LOGIN PASSWORD 'p'; GRANT USAGE ON SCHEMA %s TO "%[1]s"`, user, schema))
-	t.Cleanup(func() { sql(t, fmt.Sprintf(`DROP OWNED BY "%s" CASCADE; DROP ROLE "%[1]s"`, user)) })
-	to.User, to.Password = user, "p"
 	l := open(t, to)
-	advised := func(p loader.Preparation) {
+	p := preparation(t, loader.CreateTruncate)
+	made, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.True(t, made.Created, "a missing one is made")
+
+	const row, claim = " VALUES (1, 'x')", " VALUES ('another', 0, 0, 1)"
+	sql(t, "CREATE INDEX ON "+to.Table+" (document_id); INSERT INTO "+to.Table+row+"; INSERT INTO "+claimsOf(to)+claim)
+	emptied, err := l.Prepare(t.Context(), p)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: emptied.Identity}, emptied)
+	assert.NotEqual(t, made.Identity, emptied.Identity)
+	assert.Zero(t, count(t, to.Table))
+	assert.EqualValues(t, 1, count(t, "pg_index WHERE indrelid = '"+to.Table+"'::regclass"))
+	assert.EqualValues(t, 1, count(t, claimsOf(to)), "as after recreate")
+	again, err := l.Prepare(t.Context(), preparation(t, loader.CreateNever))
+	require.NoError(t, err)
+	assert.Equal(t, emptied.Identity, again.Identity, "a resume will find it")
+
+	sql(t, "INSERT INTO "+to.Table+row+"; COMMENT ON TABLE "+to.Table+" IS NULL")
+	refused := func(want string) {
 		t.Helper()
 		_, err := l.Prepare(t.Context(), p)
-		told := (*loader.Error)(nil)
-		require.ErrorAs(t, err, &told)
-		grant, _, _ := strings.Cut(told.Hint, ", or ")
-		require.True(t, strings.HasPrefix(grant, "GRANT "), told.Hint)
-		sql(t, grant)
+		require.ErrorContains(t, err, want)
+		assert.EqualValues(t, 1, count(t, to.Table), "refused before anything was lost")
 	}
-	p := preparation(t, loader.CreateIfMissing)
-	advised(p) // to create in the schema
-	_, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	for _, table := range []string{to.Table, schema + ".terapush_claims"} {
-		sql(t, fmt.Sprintf(`ALTER TABLE %s OWNER TO CURRENT_USER; REVOKE ALL ON %[1]s FROM "%s"`, table, user))
-	}
-	advised(p) // to insert
-	advised(p) // to claim
-	p.Create = loader.CreateTruncate
-	advised(p) // to truncate
+	refused("so it is not emptied")
+	p.MayDrop = to.Table
+	sql(t, "DROP TABLE "+claimsOf(to)+"; CREATE TABLE "+claimsOf(to)+" (run text)")
+	refused("no unique key on exactly (run, batch)")
+	sql(t, "DROP TABLE "+claimsOf(to)+"; ALTER TABLE "+to.Table+" ALTER document_id TYPE integer")
+	refused("column document_id is integer, want bigint")
+	sql(t, "ALTER TABLE "+to.Table+" ALTER document_id TYPE bigint")
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
+	assert.Zero(t, count(t, to.Table))
 }
 
-// Nobody drops or fills a table that another run fills, unless both add to it; whoever goes on with a run takes its place.
-func TestHold(t *testing.T) {
-	to := target(t)
-	prepare := func(run string, hold loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
-		t.Helper()
-		l := open(t, to)
-		t.Cleanup(func() { _ = l.Close() })
+// The proof's statements on a real server.
+func TestArithmetic(t *testing.T) {
+	backendtest.Arithmetic(t, batch.PGBinary, func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) backendtest.Proven {
+		l := open(t, target(t))
 		p := preparation(t, loader.CreateIfMissing)
-		p.Run, p.Hold = run, hold
-		if change != nil {
-			change(&p)
-		}
+		p.Schema, p.Run = d.Schema(), "test"
 		_, err := l.Prepare(t.Context(), p)
-		return l, err
-	}
-	recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
-	resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
-	busy := func(err error, run string) {
-		t.Helper()
-		assert.ErrorContains(t, err, "is being filled by run "+run)
-		assert.ErrorContains(t, err, "if its client is gone: SELECT pg_terminate_backend(")
-	}
-	alone, err := prepare("r-1", loader.HoldAlone, nil)
-	require.NoError(t, err)
-	sql(t, "INSERT INTO "+to.Table+" VALUES (1, 'x')")
-	for _, how := range []loader.Hold{loader.HoldAlone, loader.HoldShared} {
-		_, err = prepare("r-2", how, nil)
-		busy(err, "r-1")
-	}
-	_, err = prepare("r-2", loader.HoldAlone, recreate)
-	busy(err, "r-1")
-	assert.Equal(t, [][]string{{"1"}}, sql(t, "SELECT count(*) FROM "+to.Table), "and it is not dropped")
-	_, err = prepare("r-2", loader.HoldNone, nil)
-	require.NoError(t, err)
-
-	resumed, err := prepare("r-1", loader.HoldAlone, resume)
-	require.NoError(t, err, "an earlier process of the run is in nobody's way")
-	_, err = prepare("r-2", loader.HoldAlone, nil)
-	busy(err, "r-1")
-	require.NoError(t, alone.Close())
-	require.NoError(t, resumed.Close())
-
-	one, err := prepare("r-3", loader.HoldShared, nil)
-	require.NoError(t, err)
-	two, err := prepare("r-4", loader.HoldShared, nil)
-	require.NoError(t, err)
-	require.NoError(t, one.Close())
-	_, err = prepare("r-5", loader.HoldAlone, recreate)
-	busy(err, "r-4")
-	require.NoError(t, two.Close())
-	_, err = prepare("r-5", loader.HoldAlone, recreate)
-	require.NoError(t, err)
-}
-
-// A run into an unlogged table is resumed without the option that makes one: the claims are those beside it.
-func TestResumeIntoAnUnloggedTable(t *testing.T) {
-	to := target(t)
-	sql(t, "CREATE UNLOGGED TABLE "+to.Table+" (document_id bigint NOT NULL, payload bytea NOT NULL)")
-	p := preparation(t, loader.CreateIfMissing)
-	_, err := open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
-	p.Create, p.Resume = loader.CreateNever, true
-	_, err = open(t, to).Prepare(t.Context(), p)
-	require.NoError(t, err)
+		require.NoError(t, err)
+		s := session(t, l, p.Contract)
+		for _, b := range rows {
+			b.Hold()
+			_, err := s.Load(t.Context(), b)
+			require.NoError(t, err)
+		}
+		return l.(backendtest.Proven)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"testing"
 
@@ -13,17 +12,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/postgres"
-	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
+// made opens a loader on a table that it has made.
+func made(t *testing.T, to loader.Target) loader.Loader {
+	t.Helper()
+	l := open(t, to)
+	require.NoError(t, prepare(t, l, contract("copy", batch.PGBinary)))
+	return l
+}
+
 // Runs that start at the same moment get ranges of their own.
 func TestReserveAtOnce(t *testing.T) {
-	l := open(t, target(t))
-	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
+	l := made(t, target(t))
 	const runs, rows = 8, 1000
 	var (
 		wg    sync.WaitGroup
@@ -45,50 +49,21 @@ func TestReserveAtOnce(t *testing.T) {
 	}
 }
 
-// Keys are set aside in one table: a run near the end of all keys stands in the way of nobody who appends to another one,
-// and a claim table of an earlier version holds for all of them.
-func TestReservationsOfTwoTables(t *testing.T) {
-	to := target(t)
-	schema, _, _ := strings.Cut(to.Table, ".")
-	prepared := func(table string) loader.Reserver {
-		to.Table = schema + "." + table
-		l := open(t, to)
-		_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-		require.NoError(t, err)
-		return l.(loader.Reserver)
-	}
-	a, b := prepared("a"), prepared("b")
-	sql(t, "INSERT INTO "+schema+".terapush_claims VALUES ('old', -1, 0, 50)")
-	sql(t, "INSERT INTO "+schema+".a VALUES (4611686018427387000, 'x')")
-	first, err := a.Reserve(t.Context(), "run-a", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.EqualValues(t, 4611686018427387001, first)
-	first, err = b.Reserve(t.Context(), "run-b", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.EqualValues(t, 50, first)
-	first, err = b.Reserve(t.Context(), "old", 100, 1<<62-1)
-	require.NoError(t, err)
-	assert.Zero(t, first, "it has its range")
-}
-
 // An attempt that hangs in Load is ended as well, and only that: what the other workers do is none of its business.
 func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
-	faults := loadertest.NewFaults(deps().Dial)
-	t.Cleanup(faults.Close)
 	d := deps()
+	faults := loadertest.NewFaults(d.Dial)
+	t.Cleanup(faults.Close)
 	d.Dial = faults.Dial
 	to := target(t)
 	to.TLS = loader.TLSOff
 	l, err := postgres.New().Open(t.Context(), to, d)
 	require.NoError(t, err)
-	_, err = l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
 	c := contract("copy", batch.PGBinary)
+	require.NoError(t, prepare(t, l, c))
 	stuck, well := session(t, l, c), session(t, l, c)
-	src := documents(t, batch.PGBinary, dataset.Bytes)
 
-	b := src.batch(t, batch.ID{Run: "run-1", Number: 0}, 0, 1000)
-	b.Hold()
+	b := documentsOf(t, 0, 0, 1000)
 	hit := faults.StallAfter(int64(len(b.Encoded)) / 2)
 	failed := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -102,14 +77,9 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loader.No, res.Applied)
 
-	other := src.batch(t, batch.ID{Run: "run-1", Number: 1}, 1000, 1000)
-	other.Hold()
-	_, err = well.Load(t.Context(), other)
+	_, err = well.Load(t.Context(), documentsOf(t, 1, 1000, 1000))
 	assert.NoError(t, err)
-
-	again := src.batch(t, batch.ID{Run: "run-1", Number: 0}, 0, 1000)
-	again.Hold()
-	ack, err := well.Load(t.Context(), again)
+	ack, err := well.Load(t.Context(), documentsOf(t, 0, 0, 1000))
 	require.NoError(t, err)
 	assert.False(t, ack.AlreadyApplied)
 	cancel()
@@ -120,9 +90,7 @@ func TestResolveEndsOnlyWhatIsStuck(t *testing.T) {
 func TestResolveWaitsForTheClaim(t *testing.T) {
 	to := target(t)
 	to.Settings = []loader.Setting{{Name: "lock_timeout", Value: "200ms"}}
-	l := open(t, to)
-	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
+	l := made(t, to)
 	ref := loader.Ref{ID: batch.ID{Run: "run-1", Number: 3}, First: 30, Rows: 10}
 	resolve := func(want loader.Applied) {
 		t.Helper()
@@ -136,9 +104,9 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 	c, err := pgconn.Connect(t.Context(), server(t))
 	require.NoError(t, err)
 	defer func() { _ = c.Close(context.Background()) }()
-	claim := "BEGIN; INSERT INTO " + strings.Replace(to.Table, "documents", "terapush_claims", 1) + " VALUES ('run-1', 3, 30, 10)"
+	claim := "BEGIN; INSERT INTO " + claimsOf(to) + " VALUES ('run-1', 3, 30, 10)"
 	for end, want := range map[string]loader.Applied{"ROLLBACK": loader.No, "COMMIT": loader.Yes} {
-		sql(t, "DELETE FROM "+strings.Replace(to.Table, "documents", "terapush_claims", 1))
+		sql(t, "DELETE FROM "+claimsOf(to))
 		require.NoError(t, c.Exec(t.Context(), claim).Close())
 		_, err := l.(loader.Resolver).Resolve(t.Context(), ref)
 		assert.ErrorContains(t, err, "55P03")
@@ -150,17 +118,12 @@ func TestResolveWaitsForTheClaim(t *testing.T) {
 	}
 }
 
-// The server ends the session in the middle of a load, as at a shutdown.
+// The server ends the session between two batches, as at a shutdown.
 func TestServerEndsTheSession(t *testing.T) {
-	to := target(t)
-	l := open(t, to)
-	_, err := l.Prepare(t.Context(), preparation(t, loader.CreateIfMissing))
-	require.NoError(t, err)
+	l := made(t, target(t))
 	s := session(t, l, contract("copy", batch.PGBinary))
 	sql(t, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'terapush/run-1'")
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = s.Load(t.Context(), b)
+	_, err := s.Load(t.Context(), documentsOf(t, 0, 0, 10))
 	v := postgres.New().Classify(err)
 	assert.Equal(t, loader.No, v.Applied, "%v", err)
 	assert.True(t, v.Retry && v.SessionDead, "%v: %+v", err, v)

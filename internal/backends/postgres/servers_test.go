@@ -3,7 +3,8 @@ package postgres_test
 import (
 	"context"
 	"fmt"
-	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,18 +20,7 @@ import (
 )
 
 // server is the URL of a real PostgreSQL, of its superuser.
-func server(t testing.TB) string {
-	t.Helper()
-	url := os.Getenv("TERAPUSH_TEST_POSTGRES")
-	if url == "" {
-		const advice = `no PostgreSQL to test with: eval "$(scripts/servers env)" after scripts/servers up postgres`
-		if os.Getenv("CI") == "true" {
-			t.Fatal(advice)
-		}
-		t.Skip(advice)
-	}
-	return url
-}
+func server(t testing.TB) string { return backendtest.Server(t, "TERAPUSH_TEST_POSTGRES") }
 
 func deps() loader.Deps {
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS}
@@ -69,6 +59,18 @@ func sql(t testing.TB, text string) [][]string {
 	return all
 }
 
+// count counts the rows of a table, or of one with a condition.
+func count(t testing.TB, table string) int64 {
+	n, err := strconv.ParseInt(sql(t, "SELECT count(*) FROM "+table)[0][0], 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// claimsOf is the claim table beside a table.
+func claimsOf(to loader.Target) string {
+	return strings.Replace(to.Table, "documents", "terapush_claims", 1)
+}
+
 // source makes the batches of a dataset.
 type source struct {
 	dataset dataset.Dataset
@@ -96,8 +98,6 @@ func (s source) batch(t testing.TB, id batch.ID, first, n int64) *batch.Batch {
 	t.Helper()
 	return backendtest.Batch(t, s.dataset, s.format, id, first, n)
 }
-
-func (s source) row(number int64) []any { return backendtest.Row(s.dataset, number) }
 
 func contract(method string, f batch.Format) loader.Contract {
 	return loader.Contract{Method: method, Format: f, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 1000}

@@ -2,18 +2,17 @@ package postgres_test
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -38,15 +37,13 @@ func TestRowsThatTheServerDrops(t *testing.T) {
 	p := preparation(t, loader.CreateNever)
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	src := documents(t, batch.PGBinary, dataset.Bytes)
-	b := src.batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
+	b := documentsOf(t, 0, 0, 10)
 	_, err = session(t, l, p.Contract).Load(t.Context(), b)
 	var counted *loader.RowsError
 	require.ErrorAs(t, err, &counted)
 	assert.Equal(t, int64(9), counted.Acknowledged)
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassRows}, postgres.New().Classify(err))
-	assert.Equal(t, [][]string{{"0"}}, sql(t, "SELECT count(*) FROM "+to.Table))
+	assert.Zero(t, count(t, to.Table))
 
 	// Without a transaction the count is for the engine to compare, and the notice goes along.
 	p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
@@ -65,20 +62,14 @@ func TestCommitRefused(t *testing.T) {
 	p := preparation(t, loader.CreateNever)
 	_, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
-	b := documents(t, batch.PGBinary, dataset.Bytes).batch(t, batch.ID{Run: "run-1"}, 0, 10)
-	b.Hold()
-	_, err = session(t, l, p.Contract).Load(t.Context(), b)
+	_, err = session(t, l, p.Contract).Load(t.Context(), documentsOf(t, 0, 0, 10))
 	assert.ErrorContains(t, err, "commit: ERROR: duplicate key value")
 	assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassConstraint}, postgres.New().Classify(err))
 }
 
 // A body that leaves rows out is still a whole COPY stream and a whole INSERT.
 func TestSkip(t *testing.T) {
-	for _, f := range encode.Formats() {
-		method := map[batch.Format]string{batch.PGBinary: "copy", batch.PGText: "copy", batch.PGValues: "insert"}[f]
-		if method == "" {
-			continue
-		}
+	for f, method := range map[batch.Format]string{batch.PGBinary: "copy", batch.PGText: "copy", batch.PGValues: "insert"} {
 		t.Run(string(f), func(t *testing.T) {
 			to := target(t)
 			to.Method = method
@@ -147,13 +138,10 @@ func TestSettingsReachEveryConnection(t *testing.T) {
 func TestSeveralHosts(t *testing.T) {
 	to := target(t)
 	good := to.Address(0, "5432")
-	standby := newFake(t, func(c *fakeConn, sql string) bool { // which takes no rows
-		c.rows([]string{"on"})
-		return true
-	})
+	standby := newFake(t, auroraVersion)
+	standby.says(answer{part: "transaction_read_only", rows: [][]string{{"on"}}})
 	for name, hosts := range map[string][]string{
-		"unreachable": {"127.0.0.1:1", good}, "the second one": {good, "127.0.0.1:1"},
-		"standby": {fmt.Sprintf("127.0.0.1:%d", standby.port()), good},
+		"unreachable": {"127.0.0.1:1", good}, "the second one": {good, "127.0.0.1:1"}, "standby": {standby.listener.Addr().String(), good},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := to
@@ -179,4 +167,16 @@ func TestSeveralHosts(t *testing.T) {
 			assert.Equal(t, name != "standby", log.Len() > 0, "a standby has no sessions to end: %s", log.String())
 		})
 	}
+}
+
+// A lost answer makes pgconn's Exec say "conn closed" and call it safe to retry. If this test fails, pgconn was
+// repaired and socket.go can go.
+func TestPgconnForgetsWhyTheConnectionBroke(t *testing.T) {
+	f := newFake(t, redshiftVersion)
+	f.open, f.loseCommit = "0", true
+	c, err := pgconn.Connect(t.Context(), "postgres://u@"+f.listener.Addr().String()+"/d?sslmode=disable")
+	require.NoError(t, err)
+	_, err = c.Exec(t.Context(), "COMMIT").ReadAll()
+	assert.ErrorIs(t, err, pgconn.ErrConnClosed)
+	assert.True(t, pgconn.SafeToRetry(err))
 }

@@ -4,17 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -26,60 +21,8 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// eachStore runs the test on a store in this process, and on a real one if there is any. target names another prefix at
-// every call.
-func eachStore(t *testing.T, test func(t *testing.T, target func(t *testing.T) loader.Target)) {
-	t.Run("fake", func(t *testing.T) {
-		server := fakeStore(t, nil)
-		test(t, func(t *testing.T) loader.Target { return targetOf(t, "s3://bucket/"+fresh("p"), server.URL) })
-	})
-	t.Run("real", func(t *testing.T) {
-		text := os.Getenv("TERAPUSH_TEST_S3")
-		if text == "" && os.Getenv("CI") == "true" {
-			t.Fatal("TERAPUSH_TEST_S3 is not set, and CI must test a real server")
-		}
-		if text == "" {
-			t.Skip("TERAPUSH_TEST_S3 is not set: run scripts/servers up and eval \"$(scripts/servers env)\"")
-		}
-		test(t, func(t *testing.T) loader.Target {
-			target, err := loader.ParseTarget(text)
-			require.NoError(t, err)
-			target.Database = strings.Trim(target.Database, "/") + "/" + fresh("backend")
-			return target
-		})
-	})
-}
-
-func fresh(name string) string { return name + "-" + strings.ToLower(rand.Text()) }
-
-// fakeStore serves a bucket named "bucket". before sees every request first and may answer it.
-func fakeStore(t *testing.T, before func(w http.ResponseWriter, r *http.Request) (answered bool)) *httptest.Server {
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true",
-		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "",
-	} {
-		t.Setenv(name, value)
-	}
-	backend := s3mem.New()
-	require.NoError(t, backend.CreateBucket("bucket"))
-	store := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if before == nil || !before(w, r) {
-			store.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-func targetOf(t *testing.T, text, endpoint string) loader.Target {
-	target, err := loader.ParseTarget(text)
-	require.NoError(t, err)
-	if endpoint != "" {
-		target.Params.Set("endpoint", endpoint)
-	}
-	return target
-}
+// The helpers of backendtest, by short names.
+var fakeStore, targetOf, eachStore = backendtest.Store, backendtest.StoreTarget, backendtest.EachStore
 
 func deps() loader.Deps {
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
@@ -97,25 +40,30 @@ func documents(t *testing.T) dataset.Dataset {
 	return d
 }
 
-// Rows of a dataset.
-var batchOf = backendtest.Batch
+// batchOf is batch n of a run, held.
+func batchOf(t *testing.T, run string, n int64) *batch.Batch {
+	b := backendtest.Batch(t, documents(t), batch.CSV, batch.ID{Run: run, Number: n}, n*batchRows, batchRows)
+	b.Hold()
+	return b
+}
 
 func TestConformance(t *testing.T) {
-	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
-		for _, f := range []batch.Format{batch.CSV, batch.NDJSON, batch.TSV} {
-			t.Run(string(f), func(t *testing.T) {
-				h := backendtest.Harness(documents(t), loadertest.Harness{
-					Driver: New(), Deps: deps(), Target: target, Contract: contract(f),
-					// The request's head is the message that a PUT is known by; its answer is the next one on the connection.
-					Commit: "PUT /", Overlap: true,
-				})
-				if strings.Contains(t.Name(), "real") {
-					// versitygw keeps what it has seen of a body that is cut: TestBodyIsCut.
-					h.Driver, h.Deps = withoutFaults{New()}, loader.Deps{}
-				}
-				loadertest.Run(t, h)
-			})
+	eachStore(t, func(t *testing.T, target loader.Target) {
+		prefix := target.Database
+		h := backendtest.Harness(documents(t), loadertest.Harness{
+			Driver: New(), Deps: deps(), Contract: contract(batch.CSV),
+			Target: func(*testing.T) loader.Target {
+				target.Database = prefix + "/" + strings.ToLower(rand.Text())
+				return target
+			},
+			// The request's head is the message that a PUT is known by; its answer is the next one on the connection.
+			Commit: "PUT /", Overlap: true,
+		})
+		if strings.Contains(t.Name(), "real") {
+			// versitygw keeps what it has seen of a body that is cut: TestBodyIsCut.
+			h.Driver, h.Deps = withoutFaults{New()}, loader.Deps{}
 		}
+		loadertest.Run(t, h)
 	})
 }
 
@@ -128,12 +76,12 @@ func (d withoutFaults) Open(ctx context.Context, t loader.Target, _ loader.Deps)
 
 // A store must not keep half an object, and versitygw 1.8.0 does. It is not taken for the batch, and is replaced.
 func TestBodyIsCut(t *testing.T) {
-	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
-		d, faulty := documents(t), deps()
+	eachStore(t, func(t *testing.T, target loader.Target) {
+		faulty := deps()
 		faults := loadertest.NewFaults(faulty.Dial)
 		defer faults.Close()
 		faulty.Dial = faults.Dial
-		l, err := New().Open(t.Context(), target(t), faulty)
+		l, err := New().Open(t.Context(), target, faulty)
 		require.NoError(t, err)
 		defer func() { _ = l.Close() }()
 		_, err = l.Prepare(t.Context(), loader.Preparation{Run: "run", Contract: contract(batch.CSV)})
@@ -141,9 +89,8 @@ func TestBodyIsCut(t *testing.T) {
 		s, err := l.Session(t.Context(), contract(batch.CSV))
 		require.NoError(t, err)
 
-		for n := range int64(5) {
-			b := batchOf(t, d, batch.CSV, batch.ID{Run: "run", Number: n}, n*batchRows, batchRows)
-			b.Hold()
+		for n := range int64(3) {
+			b := batchOf(t, "run", n)
 			faults.CutAfter(int64(len(b.Encoded)) / 2)
 			_, err = s.Load(t.Context(), b)
 			require.Error(t, err)
@@ -189,11 +136,8 @@ func load(t *testing.T, l loader.Loader, run string, numbers ...int64) {
 	t.Helper()
 	s, err := l.Session(t.Context(), contract(batch.CSV))
 	require.NoError(t, err)
-	d := documents(t)
 	for _, n := range numbers {
-		b := batchOf(t, d, batch.CSV, batch.ID{Run: run, Number: n}, n*batchRows, batchRows)
-		b.Hold()
-		ack, err := s.Load(t.Context(), b)
+		ack, err := s.Load(t.Context(), batchOf(t, run, n))
 		require.NoError(t, err)
 		assert.Equal(t, loader.Ack{Rows: batchRows}, ack)
 	}
@@ -201,11 +145,10 @@ func load(t *testing.T, l loader.Loader, run string, numbers ...int64) {
 }
 
 func TestRunsLieApart(t *testing.T) {
-	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
-		to := target(t)
-		first := prepared(t, to, "run-1")
+	eachStore(t, func(t *testing.T, target loader.Target) {
+		first := prepared(t, target, "run-1")
 		load(t, first, "run-1", 0, 1, 5)
-		other := prepared(t, to, "run-10")
+		other := prepared(t, target, "run-10")
 		load(t, other, "run-10", 0)
 
 		var numbers []int64
@@ -213,7 +156,7 @@ func TestRunsLieApart(t *testing.T) {
 		require.NoError(t, first.(loader.Inventory).Objects(t.Context(), "run-1", func(name string, number, bytes int64) error {
 			numbers = append(numbers, number)
 			total += bytes
-			assert.True(t, strings.HasPrefix(name, to.Database+"/run-1/") && strings.HasSuffix(name, ".csv"), name)
+			assert.True(t, strings.HasPrefix(name, target.Database+"/run-1/") && strings.HasSuffix(name, ".csv"), name)
 			return nil
 		}))
 		assert.ElementsMatch(t, []int64{0, 1, 5}, numbers)
@@ -222,7 +165,7 @@ func TestRunsLieApart(t *testing.T) {
 		assert.Equal(t, total, stored)
 
 		// A new run refuses a folder in which something lies; one that goes on expects it.
-		again, err := New().Open(t.Context(), to, deps())
+		again, err := New().Open(t.Context(), target, deps())
 		require.NoError(t, err)
 		defer func() { _ = again.Close() }()
 		p := loader.Preparation{Run: "run-1", Contract: contract(batch.CSV)}
@@ -231,7 +174,7 @@ func TestRunsLieApart(t *testing.T) {
 		p.Resume = true
 		table, err := again.Prepare(t.Context(), p)
 		require.NoError(t, err)
-		assert.Equal(t, loader.Table{Name: to.Hosts[0] + "/" + to.Database + "/run-1"}, table)
+		assert.Equal(t, loader.Table{Name: target.Hosts[0] + "/" + target.Database + "/run-1"}, table)
 		for number, want := range map[int64]loader.Applied{1: loader.Yes, 2: loader.No} {
 			got, err := again.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, First: number * batchRows, Rows: batchRows})
 			require.NoError(t, err)
@@ -289,53 +232,33 @@ func TestSilent(t *testing.T) {
 	assert.Equal(t, loader.Table{Name: "bucket/run", Created: true}, table)
 	assert.EqualValues(t, 1, listings.Load(), "the one of Open")
 	load(t, l, "run", 0)
-	assert.Equal(t, caps(), l.Caps())
 	assert.Equal(t, "S3-compatible store", l.Server().Product)
 	assert.Equal(t, server.URL, l.Server().Endpoint)
 }
 
-func TestPreflightErrors(t *testing.T) {
-	server := fakeStore(t, nil)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	nobody := "http://" + l.Addr().String()
-	l.Close()
-	for name, c := range map[string]struct {
-		url, endpoint, want string
-		class               loader.Class
-	}{
-		"no such bucket": {"s3://elsewhere/p", server.URL, "make the bucket first", loader.ClassMissing},
-		"nobody there":   {"s3://bucket/p", nobody, "is the server up, and is this its port?", loader.ClassConnection},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := New().Open(t.Context(), targetOf(t, c.url, c.endpoint), deps())
-			require.ErrorContains(t, err, c.want)
-			assert.Equal(t, c.class, New().Classify(err).Class)
-		})
-	}
+func TestNoBucket(t *testing.T) {
+	_, err := New().Open(t.Context(), targetOf(t, "s3://elsewhere/p", fakeStore(t, nil).URL), deps())
+	require.ErrorContains(t, err, "make the bucket first")
+	assert.Equal(t, loader.ClassMissing, New().Classify(err).Class)
 }
 
 func TestCheck(t *testing.T) {
-	d := New()
 	target := targetOf(t, "s3://bucket/p", "")
-	got, err := d.Check(target)
+	got, err := New().Check(target)
 	require.NoError(t, err)
-	assert.Equal(t, caps(), got)
 	assert.Equal(t, loader.ExactlyOnce, got.Delivery())
 	target.Method = "copy"
-	_, err = d.Check(target)
-	require.ErrorContains(t, err, "put")
+	_, err = New().Check(target)
+	require.ErrorContains(t, err, "has one method, put, and not")
 	target.Method, target.Via = methodPut, &loader.Target{}
-	_, err = d.Check(target)
-	require.ErrorContains(t, err, "--via")
-	_, err = d.Check(targetOf(t, "s3://bucket/p?what=1", ""))
+	for _, f := range []func() error{
+		func() error { _, err := New().Check(target); return err },
+		func() error { _, err := New().Open(t.Context(), target, deps()); return err },
+	} {
+		require.ErrorContains(t, f(), "--via")
+	}
+	_, err = New().Check(targetOf(t, "s3://bucket/p?what=1", ""))
 	require.ErrorContains(t, err, "no parameter")
-	_, err = d.Open(t.Context(), target, deps())
-	require.ErrorContains(t, err, "--via")
-	assert.Equal(t, []string{"s3"}, d.Schemes())
-	m, found := loader.FindMethod(d, "")
-	assert.True(t, found)
-	assert.Equal(t, methodPut, m.Name)
 }
 
 func TestExplain(t *testing.T) {
@@ -349,19 +272,11 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, "PUT /bucket/RUN/<batch number, 12 digits>.parquet", New().Explain(targetOf(t, "s3://bucket", ""), p)[0].Text)
 }
 
-func TestExamine(t *testing.T) {
-	eachStore(t, func(t *testing.T, target func(t *testing.T) loader.Target) {
-		l, err := New().Open(t.Context(), target(t), deps())
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = l.Close() })
-		findings, err := l.(loader.Checker).CheckServer(t.Context(), loader.Intent{Workers: 4})
-		require.NoError(t, err)
-		checks := map[string]loader.Grade{}
-		for _, f := range findings {
-			checks[f.Check] = f.Grade
-		}
-		require.Equal(t, loader.GradeOK, checks["bucket"])
-		require.Equal(t, loader.GradeOK, checks["region"])
-		require.NotContains(t, checks, "store from the server", "nobody reads the objects here")
-	})
+// Nothing but the goal's store is checked: no database reads the objects.
+func TestChecks(t *testing.T) {
+	target := targetOf(t, "s3://bucket/p", fakeStore(t, nil).URL)
+	for _, f := range backendtest.Doctor(t, New(), deps(), target, loader.Intent{Workers: 4}) {
+		require.NotEqual(t, "store from the server", f.Check)
+		require.NotEqual(t, loader.GradeFail, f.Grade, "%+v", f)
+	}
 }

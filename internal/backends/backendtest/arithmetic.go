@@ -1,0 +1,96 @@
+package backendtest
+
+import (
+	"fmt"
+	"math/big"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/dataset"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+)
+
+// Proven is what the proof of arrival asks of a table.
+type Proven interface {
+	loader.Counter
+	loader.Fetcher
+}
+
+// far is the first row number of Arithmetic's second half. The squares of such offsets fit 64 bits, and their sum does not.
+const far, half = 1<<31 - 200, 150
+
+// Arithmetic checks that a server's answers to the proof of arrival agree with what is computed here: for keys of one
+// number, of two, of digits and of microseconds. fill makes a table, inserts the encoded rows of a format, and returns
+// what asks about them.
+func Arithmetic(t *testing.T, f batch.Format, fill func(t *testing.T, d dataset.Dataset, rows ...*batch.Batch) Proven) {
+	for _, name := range []string{"documents", "lineitem", "journal", "httplogs"} {
+		t.Run(name, func(t *testing.T) {
+			o := dataset.Options{Seed: 7}
+			if name == "documents" {
+				o.PayloadKind, o.PayloadBytes = dataset.Text, 100
+			}
+			d, err := dataset.New(name, o)
+			require.NoError(t, err)
+			rows := []*batch.Batch{
+				Batch(t, d, f, batch.ID{Run: name}, 0, half), Batch(t, d, f, batch.ID{Run: name, Number: 1}, far, half),
+			}
+			table := fill(t, d, rows...)
+			for _, g := range []loader.Grouping{
+				{KeyRange: loader.KeyRange{First: 3, Last: far + half}, Size: 10, Lengths: true},
+				{KeyRange: loader.KeyRange{First: 0, Last: far + 9}, Size: 1 << 32},
+			} {
+				t.Run(fmt.Sprint("buckets of ", g.Size), func(t *testing.T) { checkBuckets(t, d, table, g) })
+			}
+			numbers := []int64{0, 77, half - 1, far, far + half - 1, half} // there is no such last one
+			found := 0
+			require.NoError(t, table.Fetch(t.Context(), numbers, func(number int64, values []any) error {
+				found++
+				assert.Equal(t, Row(d, number), values)
+				return nil
+			}))
+			assert.Equal(t, len(numbers)-1, found)
+		})
+	}
+}
+
+func checkBuckets(t *testing.T, d dataset.Dataset, table Proven, g loader.Grouping) {
+	want := make(map[int64]loader.Bucket)
+	rows := int64(0)
+	for i := range int64(2 * half) {
+		number := i%half + i/half*far
+		if number < g.First || number > g.Last {
+			continue
+		}
+		rows++
+		offset := (number - g.First) % g.Size
+		at := (number - g.First) / g.Size
+		b, known := want[at]
+		if !known {
+			b = loader.Bucket{Number: at, Min: offset, Sum: new(big.Int), Squares: new(big.Int)}
+		}
+		b.Rows++
+		b.Max = offset
+		b.Sum.Add(b.Sum, big.NewInt(offset))
+		b.Squares.Add(b.Squares, new(big.Int).Mul(big.NewInt(offset), big.NewInt(offset)))
+		column := 0
+		for _, v := range Row(d, number) {
+			if text, variable := v.([]byte); variable && g.Lengths {
+				if !known {
+					b.Lengths = append(b.Lengths, 0)
+				}
+				b.Lengths[column] += int64(len(text))
+				column++
+			}
+		}
+		want[at] = b
+	}
+	got := make(map[int64]loader.Bucket)
+	require.NoError(t, table.Count(t.Context(), g, func(b loader.Bucket) error { got[b.Number] = b; return nil }))
+	assert.Equal(t, want, got)
+	n, err := table.Distinct(t.Context(), g.KeyRange)
+	require.NoError(t, err)
+	assert.Equal(t, rows, n)
+}

@@ -1,0 +1,56 @@
+package backendtest
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// Server returns the URL of a real server out of the environment. Without it the test is skipped, and in CI it fails.
+func Server(t testing.TB, variable string) string {
+	t.Helper()
+	url := os.Getenv(variable)
+	if advice := variable + ` is not set: run scripts/servers up and eval "$(scripts/servers env)"`; url == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(advice)
+		}
+		t.Skip(advice)
+	}
+	return url
+}
+
+// Scratch starts a small server of the test's own, a kind of scripts/servers, and returns its URL. The test runs in the
+// folder of a back-end.
+func Scratch(t testing.TB, kind string) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "terapush-doctor-") // t.TempDir's is closed to the server's user
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(dir, 0o755)) //nolint:gosec // for the same reason
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	script := func(args ...string) string {
+		out, err := exec.Command("../../../scripts/servers", args...).CombinedOutput()
+		require.NoError(t, err, "scripts/servers %s: %s", args, out)
+		return string(out)
+	}
+	home := filepath.Join(dir, "server")
+	t.Cleanup(func() { script("scratch-kill", home) })
+	return regexp.MustCompile(kind + `://\S+`).FindString(script("scratch", kind, home))
+}
+
+// Golden compares with a file under testdata, which the flag -update of the tests rewrites.
+func Golden(t testing.TB, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if f := flag.Lookup("update"); f != nil && f.Value.String() == "true" {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path) //nolint:gosec // of the test's own folder
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "%s; -update rewrites it", path)
+}

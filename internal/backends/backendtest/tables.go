@@ -1,0 +1,263 @@
+package backendtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// Tables says how to reach a table that does not exist yet, on a server with transactions. Its methods are what holds
+// for the table on every such server.
+type Tables struct {
+	Driver loader.Driver
+	Deps   loader.Deps
+	Target loader.Target
+	// Preparation makes a table for rows like (1, 'x').
+	Preparation loader.Preparation
+	Name        string // of the table in SQL
+	Exec        func(statement string)
+	Count       func() int64 // the table's rows
+}
+
+// Open returns a loader on the table.
+func (s Tables) Open(t testing.TB) loader.Loader {
+	t.Helper()
+	l, err := s.Driver.Open(t.Context(), s.Target, s.Deps)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
+}
+
+// Prepare prepares the table in a process of its own.
+func (s Tables) Prepare(t testing.TB, change func(*loader.Preparation)) (loader.Table, loader.Loader, error) {
+	t.Helper()
+	p, l := s.Preparation, s.Open(t)
+	if change != nil {
+		change(&p)
+	}
+	table, err := l.Prepare(t.Context(), p)
+	return table, l, err
+}
+
+// Life takes a table through all that Prepare does to it.
+func (s Tables) Life(t *testing.T) {
+	prepare := func(how loader.CreateMode) (loader.Table, error) {
+		table, _, err := s.Prepare(t, func(p *loader.Preparation) { p.Create = how })
+		return table, err
+	}
+	_, err := prepare(loader.CreateNever)
+	assert.ErrorContains(t, err, "does not exist (--create if-missing makes it)")
+	made, err := prepare(loader.CreateIfMissing)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity, Created: true}, made)
+	again, err := prepare(loader.CreateIfMissing)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: made.Identity}, again)
+
+	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
+	full, err := prepare(loader.CreateNever)
+	require.NoError(t, err)
+	assert.True(t, full.HasRows)
+	s.Exec("TRUNCATE TABLE " + s.Name)
+	emptied, err := prepare(loader.CreateNever)
+	require.NoError(t, err)
+	assert.NotEqual(t, made.Identity, emptied.Identity, "someone else has emptied it")
+	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
+	recreated, err := prepare(loader.CreateRecreate)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Table{Name: made.Name, Identity: recreated.Identity, Created: true}, recreated)
+	assert.NotEqual(t, emptied.Identity, recreated.Identity)
+
+	// Another application's table stays, unless it is named.
+	s.Exec("DROP TABLE " + s.Name)
+	s.Exec("CREATE TABLE " + s.Name + " (precious INT)")
+	for _, name := range []string{"", "some_other"} {
+		_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, name })
+		assert.ErrorContains(t, err, "was not made by terapush (its comment does not say")
+	}
+	_, _, err = s.Prepare(t, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, made.Name })
+	require.NoError(t, err)
+
+	s.Exec("DROP TABLE " + s.Name)
+	s.Exec("CREATE VIEW " + s.Name + " AS SELECT 1")
+	_, err = prepare(loader.CreateIfMissing)
+	assert.ErrorContains(t, err, "is a view")
+	s.Exec("DROP VIEW " + s.Name)
+}
+
+// Resume needs the claims that the run has made: in place of a lost claim table none is made.
+func (s Tables) Resume(t *testing.T, claims string) {
+	resume := func(dedup loader.Dedup) error {
+		_, _, err := s.Prepare(t, func(p *loader.Preparation) { p.Resume, p.Contract.Dedup = true, dedup })
+		return err
+	}
+	_, _, err := s.Prepare(t, nil)
+	require.NoError(t, err)
+	require.NoError(t, resume(loader.DedupTx))
+	s.Exec("DROP TABLE " + claims)
+	for range 2 {
+		assert.ErrorContains(t, resume(loader.DedupTx), "is gone, so it is unknown which batches are applied")
+	}
+	assert.NoError(t, resume(loader.DedupNone), "no claims are needed")
+}
+
+// Hold checks that a run drops or fills no table that another run fills, unless both add to it, and that a resumed run
+// takes the place of its earlier process. end is the beginning of the statement that ends the other run's connection.
+func (s Tables) Hold(t *testing.T, end string) {
+	hold := func(run string, how loader.Hold, change func(*loader.Preparation)) (loader.Loader, error) {
+		t.Helper()
+		_, l, err := s.Prepare(t, func(p *loader.Preparation) {
+			p.Run, p.Hold = run, how
+			if change != nil {
+				change(p)
+			}
+		})
+		return l, err
+	}
+	recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
+	resume := func(p *loader.Preparation) { p.Create, p.Resume = loader.CreateNever, true }
+	busy := func(err error, run string) {
+		t.Helper()
+		assert.ErrorContains(t, err, "is being filled by run "+run)
+		assert.ErrorContains(t, err, "if its client is gone: "+end)
+	}
+	alone, err := hold("r-1", loader.HoldAlone, nil)
+	require.NoError(t, err)
+	s.Exec("INSERT INTO " + s.Name + " VALUES (1, 'x')")
+	_, err = hold("r-2", loader.HoldShared, nil)
+	busy(err, "r-1")
+	_, err = hold("r-2", loader.HoldAlone, recreate)
+	busy(err, "r-1")
+	assert.EqualValues(t, 1, s.Count(), "and it is not dropped")
+	_, err = hold("r-2", loader.HoldNone, nil)
+	require.NoError(t, err)
+
+	resumed, err := hold("r-1", loader.HoldAlone, resume)
+	require.NoError(t, err, "an earlier process of the run")
+	_, err = hold("r-2", loader.HoldAlone, nil)
+	busy(err, "r-1")
+	require.NoError(t, alone.Close())
+	require.NoError(t, resumed.Close())
+
+	one, err := hold("r-3", loader.HoldShared, nil)
+	require.NoError(t, err)
+	two, err := hold("r-4", loader.HoldShared, nil)
+	require.NoError(t, err)
+	require.NoError(t, one.Close())
+	_, err = hold("r-5", loader.HoldAlone, recreate)
+	busy(err, "r-4")
+	require.NoError(t, two.Close())
+	_, err = hold("r-5", loader.HoldAlone, recreate)
+	require.NoError(t, err)
+}
+
+// AllTypes is a schema with every type, a derived text among them.
+func AllTypes() rows.Schema {
+	return rows.Schema{
+		Dataset: "everything",
+		Columns: []rows.Column{
+			{Name: "id", Type: rows.Int64, Derived: true},
+			{Name: "code", Type: rows.Text, MaxBytes: 4, Derived: true, Plain: true},
+			{Name: "note", Type: rows.Text, MaxBytes: 100},
+			{Name: "blob", Type: rows.Bytes, MaxBytes: 100},
+			{Name: "d", Type: rows.Date},
+			{Name: "t", Type: rows.Timestamp, Derived: true},
+		},
+		Number: []rows.Term{{Column: 0, Times: 1}},
+	}
+}
+
+// allTypes are rows of AllTypes. The time of the last one does not exist in Berlin.
+var allTypes = []struct{ code, note, blob, day, at string }{
+	{"c000", "é", "x", "0001-01-01", "0001-01-01 00:00:00.000000"},
+	{"c001", "", "", "1969-12-31", "1969-12-31 23:59:59.999999"},
+	{"c002", "n", "y", "9999-12-31", "9999-12-31 23:59:59.999999"},
+	{"c003", "n", "y", "2026-03-29", "2026-03-29 02:30:00.000001"},
+}
+
+// Dates checks that dates, and all other types, come back as they were sent, whatever time zone the target's settings
+// name. blob is how a raw byte is written in a format of tab-separated text. changes are those of a table that no longer
+// takes the rows, as in "ALTER TABLE … ".
+func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
+	s.Preparation.Schema = AllTypes()
+	b := &batch.Batch{ID: batch.ID{Run: s.Preparation.Run}, Format: s.Preparation.Contract.Format, Rows: int64(len(allTypes))}
+	var want [][]any
+	for i, r := range allTypes {
+		raw := r.blob
+		if raw != "" {
+			raw = fmt.Sprintf(blob, raw)
+		}
+		b.Encoded = fmt.Appendf(b.Encoded, "%d\t%s\t%s\t%s\t%s\t%s\n", i, r.code, r.note, raw, r.day, r.at)
+		day, err := time.Parse(time.DateOnly, r.day)
+		require.NoError(t, err)
+		at, err := time.Parse(time.DateTime, r.at)
+		require.NoError(t, err)
+		want = append(want, []any{int64(i), []byte(r.code), []byte(r.note), []byte(r.blob), day.Unix() / 86400, at.UnixMicro()})
+	}
+	_, l, err := s.Prepare(t, nil)
+	require.NoError(t, err)
+	session, err := l.Session(t.Context(), s.Preparation.Contract)
+	require.NoError(t, err)
+	defer func() { _ = session.Close() }()
+	b.Hold()
+	ack, err := session.Load(t.Context(), b)
+	require.NoError(t, err)
+	require.Equal(t, loader.Ack{Rows: b.Rows}, ack)
+
+	found := 0
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{0, 1, 2, 3, 4}, func(number int64, values []any) error {
+		found++
+		assert.Equal(t, want[number], values)
+		return nil
+	}))
+	assert.Equal(t, len(want), found)
+	g := loader.Grouping{KeyRange: loader.KeyRange{Last: 3}, Size: 4, Lengths: true}
+	require.NoError(t, l.(loader.Counter).Count(t.Context(), g, func(b loader.Bucket) error {
+		assert.Equal(t, []int64{16, 4, 3}, b.Lengths, "of the texts and bytes")
+		return nil
+	}))
+
+	_, _, err = s.Prepare(t, nil)
+	require.NoError(t, err, "the table that was made fits")
+	for _, change := range changes {
+		s.Exec("DROP TABLE " + s.Name)
+		_, _, err = s.Prepare(t, nil)
+		require.NoError(t, err)
+		s.Exec("ALTER TABLE " + s.Name + " " + change)
+		_, _, err = s.Prepare(t, nil)
+		assert.ErrorContains(t, err, "cannot take the rows of dataset everything: column ", change)
+	}
+}
+
+// Microseconds checks that they are exact wherever a timestamp may be, in the years far from 1970, too.
+func (s Tables) Microseconds(t *testing.T) {
+	const first = -62_135_596_800_000_000 // 0001-01-01 00:00:00
+	s.Preparation.Schema = rows.Schema{
+		Columns: []rows.Column{{Name: "at", Type: rows.Timestamp, Derived: true}},
+		Number:  []rows.Term{{Minus: first, Times: 1}},
+	}
+	_, l, err := s.Prepare(t, nil)
+	require.NoError(t, err)
+	last := s.Preparation.Schema.MaxNumber()
+	numbers := []int64{0, 1, 999_999, -first - 1, -first, 64_386_966_896_789_013, last - 1, last}
+	for _, n := range numbers {
+		s.Exec("INSERT INTO " + s.Name + " VALUES ('" + time.UnixMicro(n+first).UTC().Format("2006-01-02 15:04:05.000000") + "')")
+	}
+	var found []int64
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), numbers, func(n int64, values []any) error {
+		found = append(found, n)
+		assert.Equal(t, n+first, values[0])
+		return nil
+	}))
+	assert.ElementsMatch(t, numbers, found)
+	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: last})
+	require.NoError(t, err)
+	assert.EqualValues(t, len(numbers), n)
+}

@@ -1,0 +1,260 @@
+package postgres_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/backends/postgres"
+	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+func people() rows.Schema {
+	return rows.Schema{
+		Dataset: "people",
+		Columns: []rows.Column{
+			{Name: "id", Type: rows.Int64, Derived: true},
+			{Name: "name", Type: rows.Text, MaxBytes: 40},
+			{Name: "birthday", Type: rows.Date},
+			{Name: "t", Type: rows.Timestamp},
+		},
+		Number: []rows.Term{{Column: 0, Times: 1}},
+	}
+}
+
+func groups(method string) loader.Contract {
+	return loader.Contract{
+		Method: method, Format: batch.CSV, Delivery: loader.ExactlyOnce, Dedup: loader.DedupTx, BatchRows: 10, GroupBatches: 2, Commits: 1,
+	}
+}
+
+// openStaged stores batches 0, 1 and 2 of ten rows: group 0 is whole, group 1 has one.
+func openStaged(t *testing.T, to loader.Target, contract loader.Contract) loader.Loader {
+	t.Helper()
+	l := open(t, to)
+	_, err := l.Prepare(t.Context(), loader.Preparation{Run: "run-1", Schema: people(), Contract: contract, Create: loader.CreateNever})
+	require.NoError(t, err)
+	s := session(t, l, contract)
+	for n := range int64(3) {
+		ack, err := s.Load(t.Context(), csvBatch(n, 10))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Stored: true, Rows: 10}, ack)
+	}
+	return l
+}
+
+func csvBatch(number, n int64) *batch.Batch {
+	b := &batch.Batch{ID: batch.ID{Run: "run-1", Number: number}, Format: batch.CSV, First: number * 10, Rows: n}
+	for i := range n {
+		b.Encoded = fmt.Appendf(b.Encoded, "%d,n,1970-01-01,1970-01-01 00:00:00.000000\n", b.First+i)
+	}
+	b.Hold()
+	return b
+}
+
+// groupZero is batches 0 and 1.
+func groupZero() loader.Group {
+	g := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "run-1"}, Rows: 20}}
+	for n := range int64(2) {
+		g.Members = append(g.Members, loader.Ref{ID: batch.ID{Run: "run-1", Number: n}, First: n * 10, Rows: 10})
+	}
+	return g
+}
+
+func newRedshift(t *testing.T) (*fake, loader.Target) {
+	f := newFake(t, redshiftVersion)
+	return f, f.target("redshift", "s3-copy")
+}
+
+// Method s3-import is held to the same by the conformance suite.
+func TestRedshift(t *testing.T) {
+	f, to := newRedshift(t)
+	l := openStaged(t, to, groups("s3-copy"))
+	assert.Equal(t, loader.Server{
+		Product: "Redshift", Version: "1.0.117891", Endpoint: l.Server().Endpoint, Settings: map[string]string{},
+	}, l.Server())
+	assert.Equal(t, []string{
+		"in/run-1/g000000000000/000000000000.csv", "in/run-1/g000000000000/000000000001.csv", "in/run-1/g000000000001/000000000002.csv",
+	}, f.bucket.Keys())
+	committer := l.(loader.Committer)
+	for _, again := range []bool{false, true} {
+		ack, err := committer.Commit(t.Context(), groupZero())
+		require.NoError(t, err)
+		assert.Equal(t, loader.Ack{Rows: 20, AlreadyApplied: again}, ack)
+	}
+	assert.Len(t, f.queries("COPY"), 1)
+	for number, want := range map[int64]loader.Applied{0: loader.Yes, 1: loader.No} {
+		r, err := l.(loader.Resolver).Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "run-1", Number: number}, Rows: 20})
+		require.NoError(t, err)
+		assert.Equal(t, want, r.Applied)
+	}
+	require.NoError(t, committer.Discard(t.Context(), groupZero()))
+	assert.Equal(t, []string{"in/run-1/g000000000001/000000000002.csv"}, f.bucket.Keys())
+
+	f.says(
+		answer{
+			part: `SELECT "id", "id", "name", "birthday", "t" FROM "public"."people" WHERE "id" IN (7)`,
+			rows: [][]string{{"7", "7", "é", "1969-12-31", "2026-03-29 02:30:00.000001"}},
+		},
+		answer{part: `FROM svv_table_info WHERE LOWER("schema") = 'public' AND LOWER("table") = 'people'`, rows: [][]string{{"5242880"}}},
+		answer{part: `BEGIN; LOCK TABLE "public"."terapush_claims"`, tags: []string{"BEGIN", "LOCK TABLE"}},
+		answer{part: `SELECT first_key FROM "public"."terapush_claims" WHERE run = 'run-2'`},
+		answer{part: "SELECT GREATEST", rows: [][]string{{"70"}}},
+	)
+	fetched := 0
+	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{7}, func(number int64, values []any) error {
+		fetched++
+		at := time.Date(2026, 3, 29, 2, 30, 0, 1000, time.UTC).UnixMicro()
+		assert.Equal(t, []any{int64(7), []byte("é"), int64(-1), at}, values)
+		return nil
+	}))
+	assert.Equal(t, 1, fetched)
+	size, err := l.(loader.Sizer).Stored(t.Context())
+	require.NoError(t, err)
+	assert.EqualValues(t, 5<<20, size)
+	first, err := l.(loader.Reserver).Reserve(t.Context(), "run-2", 100, math.MaxInt64)
+	require.NoError(t, err)
+	assert.EqualValues(t, 70, first)
+}
+
+func TestRedshiftFails(t *testing.T) {
+	f, to := newRedshift(t)
+	l := openStaged(t, to, groups("s3-copy"))
+	fails := func(want loader.Applied, text string) {
+		t.Helper()
+		_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
+		require.ErrorContains(t, err, text)
+		assert.Equal(t, want, postgres.New().Classify(err).Applied)
+	}
+	f.short = 1
+	fails(loader.No, "load: the server took 19 of 20 rows")
+	assert.Len(t, f.queries("ROLLBACK"), 1)
+	f.short = 0
+	f.loseCommit = true
+	fails(loader.Unknown, "commit: connection lost")
+	r, err := l.(loader.Resolver).Resolve(t.Context(), groupZero().Ref)
+	require.NoError(t, err)
+	assert.Equal(t, loader.Yes, r.Applied, "the server had it")
+
+	// Without claims a group still goes in whole.
+	contract := groups("s3-copy")
+	contract.Delivery, contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+	f, to = newRedshift(t)
+	ack, err := openStaged(t, to, contract).(loader.Committer).Commit(t.Context(), groupZero())
+	require.NoError(t, err)
+	assert.Equal(t, loader.Ack{Rows: 20}, ack)
+	assert.Empty(t, f.queries("terapush_claims"))
+	assert.Len(t, f.queries("BEGIN"), 1)
+}
+
+// A COPY says of a bad row only where to look for it.
+func TestRedshiftNamesTheBadRow(t *testing.T) {
+	bad := [][]string{{"s3://bucket/in/x.csv", "7", "name", "String length exceeds DDL length"}}
+	for name, log := range map[string][]answer{
+		"in the log":         {{part: "stl_load_errors", rows: bad}},
+		"the log is empty":   {{part: "stl_load_errors"}, {part: "sys_load_error_detail", rows: bad}},
+		"the log is refused": {{part: "stl_load_errors", code: "42501"}, {part: "sys_load_error_detail", rows: bad}},
+	} {
+		f, to := newRedshift(t)
+		l := openStaged(t, to, groups("s3-copy"))
+		f.says(append(log, answer{part: "COPY", code: "XX000", message: "Load into table 'people' failed"})...)
+		_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
+		require.ErrorContains(t, err, "s3://bucket/in/x.csv, line 7, column name: String length exceeds DDL length", name)
+		assert.Equal(t, loader.Verdict{Applied: loader.No, Class: loader.ClassData}, postgres.New().Classify(err))
+	}
+}
+
+func TestRedshiftTables(t *testing.T) {
+	_, to := newRedshift(t)
+	l := open(t, to)
+	p := loader.Preparation{Run: "run-1", Schema: people(), Contract: groups("s3-copy"), Create: loader.CreateNever, PrimaryKey: true}
+	_, err := l.Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, "a primary key was asked for, and Redshift enforces none")
+	p.PrimaryKey = false
+	p.Schema.Columns[1].MaxBytes = 41 // the scripted table has varchar(40)
+	_, err = l.Prepare(t.Context(), p)
+	assert.ErrorContains(t, err, "column name is character varying(40), want character varying(41)")
+}
+
+// staged calls test for both staged methods, with keys of the client's own.
+func staged(t *testing.T, test func(t *testing.T, f *fake, to loader.Target)) {
+	t.Run("s3-copy", func(t *testing.T) {
+		f, to := newRedshift(t)
+		to.Options["s3-keys"] = "true"
+		test(t, f, to)
+	})
+	t.Run("s3-import", func(t *testing.T) {
+		f := newFake(t, auroraVersion)
+		to := f.target("postgres", "s3-import")
+		to.Options["s3-keys"] = "true"
+		test(t, f, to)
+	})
+}
+
+// These are all the statements of opening, preparing, probing and one commit on products that no test can ask.
+func TestStagedStatements(t *testing.T) {
+	staged(t, func(t *testing.T, f *fake, to loader.Target) {
+		l := openStaged(t, to, groups(to.Method))
+		proof, err := l.(loader.Prober).Probe(t.Context(), groups(to.Method), csvBatch(0, 1))
+		require.NoError(t, err)
+		assert.Equal(t, loader.Proof{Transactional: true}, proof)
+		assert.Len(t, f.bucket.Keys(), 3, "the probe's object is gone")
+		_, err = l.(loader.Committer).Commit(t.Context(), groupZero())
+		require.NoError(t, err)
+		text := strings.Join(f.queries(""), "\n") + "\n"
+		for _, values := range f.parameters {
+			text += fmt.Sprintf("with %q\n", values)
+		}
+		backendtest.Golden(t, "session-"+to.Method+"-keys.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(text))
+	})
+}
+
+// No secret is in any error, whatever part of a statement the server quotes.
+func TestStagedErrorsKeepSecrets(t *testing.T) {
+	staged(t, func(t *testing.T, f *fake, to loader.Target) {
+		l := openStaged(t, to, groups(to.Method))
+		for _, message := range []string{"syntax error", secretKey + " is wrong", "near '" + secretKey[5:20], sessionToken[3:]} {
+			f.says(
+				answer{part: map[string]string{"s3-copy": "COPY", "s3-import": "aws_s3.table"}[to.Method], code: "XX000", message: message},
+				answer{part: "load_error"})
+			_, err := l.(loader.Committer).Commit(t.Context(), groupZero())
+			require.ErrorContains(t, err, "the statement was ")
+			shown := fmt.Sprintf("%v %+v %#v", err, err, err)
+			for _, secret := range []string{secretKey, sessionToken} {
+				for n := range len(secret) - 6 {
+					assert.NotContains(t, shown, secret[n:n+6])
+				}
+			}
+		}
+	})
+}
+
+func TestViaIsRefused(t *testing.T) {
+	f := newFake(t, auroraVersion)
+	for text, change := range map[string]func(*loader.Target){
+		"method s3-import needs an object store: --via s3://bucket/prefix": func(t *loader.Target) { t.Via = nil },
+		"method copy sends rows to the server itself: leave --via out":     func(t *loader.Target) { t.Method = "copy" },
+		"Redshift, which takes bulk rows through S3 only":                  func(t *loader.Target) { t.Scheme = "redshift" },
+		"options iam-role and s3-keys exclude each other": func(t *loader.Target) {
+			t.Method, t.Options = "s3-copy", map[string]string{"iam-role": "arn:x", "s3-keys": "1"}
+		},
+		"takes no other endpoint: leave server_endpoint out": func(t *loader.Target) { t.Via.Params.Set("server_endpoint", "http://x") },
+		"Redshift would read the backslash as an escape":     func(t *loader.Target) { t.Via.Database = `a\b` },
+	} {
+		to := f.target("postgres", "s3-import")
+		change(&to)
+		_, err := postgres.New().Open(t.Context(), to, deps())
+		assert.ErrorContains(t, err, text)
+	}
+	f.says(answer{part: "FROM pg_proc"})
+	_, err := postgres.New().Open(t.Context(), f.target("postgres", "s3-import"), deps())
+	assert.ErrorContains(t, err, "(CREATE EXTENSION aws_s3 CASCADE, and attach a role with the feature s3Import to the instance or cluster)")
+}
