@@ -38,8 +38,8 @@ func TestDecode(t *testing.T) {
 			if name == "documents" {
 				o.PayloadKind = dataset.Text
 			}
-			if name == "documents" && format == batch.DorisCSV {
-				continue // which quotes nothing
+			if format == batch.DorisCSV && (name == "documents" || name == "journal") {
+				continue // it quotes and escapes nothing
 			}
 			d, err := dataset.New(name, o)
 			require.NoError(t, err)
