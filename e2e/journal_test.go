@@ -8,16 +8,15 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
-	standin "github.com/terapush/terapush/internal/fake/databend"
 	"github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/internal/report"
+	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -227,36 +226,21 @@ func TestJournalResumeInDatabend(t *testing.T) {
 // again.
 func TestJournalBreaksInDatabend(t *testing.T) {
 	t.Parallel()
+	l := journalLoad(1000, 50, 0)
 	hold := make(chan struct{})
 	defer close(hold)
-	var server atomic.Pointer[scripted]
-	s := newScripted(t, standin.Options{Fault: func(k standin.Kind, label string, attempt int) standin.Fault {
-		if k != standin.Stream || labelled(label) != 3 || attempt > 1 {
+	var s *scripted
+	s = newScripted(t, standin.Options{Script: func(r standin.Request) standin.Fault {
+		if r.Kind != standin.Stream || labelled(r.Label) != 3 || r.Attempt > 1 {
 			return standin.Fault{}
 		}
-		var part []string
-		for key := 160; key < 170; key++ {
-			part = append(part, fmt.Sprintf("('%020d', 'r', 's', '2020-01-01 00:00:00', '{}')", key))
-		}
-		server.Load().say(t, "INSERT INTO journal (id, run_id, scenario, ts, payload) VALUES "+strings.Join(part, ", "), "")
-		return standin.Fault{Vanish: true, Hold: hold}
+		assert.NoError(t, s.fake.Insert("journal", l.values(t, 160, 10)...))
+		return standin.Fault{Cut: true, Hold: hold}
 	}})
-	server.Store(s)
-	l := journalLoad(1000, 50, 0)
 	is := reportOf(t, s.push(l.journalFlags("--workers", "2", "--verify", "full")...).run(t).ends(t, 0))
 	assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Verify.FoundRows})
-	assert.Equal(t, 1, s.count(standin.Delete, ""), "the part was deleted")
-	found := s.fake.Rows("journal")
-	require.Len(t, found, int(l.rows))
-	slices.SortFunc(found, func(a, b []any) int { return strings.Compare(a[0].(string), b[0].(string)) })
-	want := l.journalRow(t)
-	for i, row := range found {
-		var got []string
-		for _, v := range row {
-			got = append(got, v.(string))
-		}
-		require.Equal(t, want(int64(i)), got)
-	}
+	assert.Equal(t, 1, s.fake.Count(standin.Delete), "the part was deleted")
+	s.has(t, l)
 }
 
 // Every method and format of Doris that carries the documents; the one that comes first does not.

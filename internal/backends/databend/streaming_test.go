@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -105,6 +106,16 @@ func TestAnswersToAStreamingLoad(t *testing.T) {
 			require.NotContains(t, err.Error(), "hidden-password")
 			require.Equal(t, c.want, New().Classify(err))
 		})
+	}
+}
+
+// Streaming load is younger than many servers.
+func TestAServerWithoutStreamingLoad(t *testing.T) {
+	f := startStandIn(t, standin.Options{NoStreaming: true, Version: "1.2.700"})
+	target := loader.Target{Hosts: []string{f.Addr()}, Table: "t", Method: streamingLoad}
+	_, err := New().Open(t.Context(), target, testDeps())
+	for _, says := range []string{"1.2.700", "streaming load", "--method insert-no-presign"} {
+		require.ErrorContains(t, err, says)
 	}
 }
 
