@@ -76,7 +76,7 @@ func TestDatabendKillBeforeTheAnswer(t *testing.T) {
 					close(hold) // too late: it was ended
 				}
 				s.has(t, l)
-				assert.Empty(t, s.fake.Files("~"), "files in the stage")
+				assert.Empty(t, s.fake.Files(), "files in the stage")
 			})
 		})
 	}
@@ -98,13 +98,13 @@ func TestDatabendKillBeforeTheCopy(t *testing.T) {
 	p.until(t, "the COPY", func() bool { return s.fake.Count(standin.Copy) > 0 })
 	p.kill(t)
 	close(dead)
-	assert.Len(t, s.fake.Files("~"), int(l.batches()))
+	assert.Len(t, s.fake.Files(), int(l.batches()))
 	is := reportOf(t, s.resume(t).run(t).ends(t, 0))
 	assert.True(t, is.Verify.OK)
 	assert.Zero(t, is.Result.StoredBytes)
 	assert.EqualValues(t, l.batches(), s.fake.Count(standin.Upload), "uploads of both processes")
 	s.has(t, l)
-	assert.Empty(t, s.fake.Files("~"))
+	assert.Empty(t, s.fake.Files())
 }
 
 // The rows went in, and for every fifth batch or group no answer came, or half of one, which says nothing.
@@ -206,6 +206,6 @@ func TestDatabendStatementFails(t *testing.T) {
 		repaired.Store(true)
 		s.resume(t).run(t).ends(t, 0)
 		s.has(t, l)
-		assert.Empty(t, s.fake.Files("~"), "files in the stage")
+		assert.Empty(t, s.fake.Files(), "files in the stage")
 	})
 }

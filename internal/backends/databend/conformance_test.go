@@ -3,15 +3,11 @@ package databend
 import (
 	"context"
 	"crypto/rand"
-	"io"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
@@ -156,28 +152,6 @@ func TestConformanceOfTheStandIn(t *testing.T) {
 			c.holds(t, impatient(), standInTarget(t, standin.Options{Presign: true}))
 		})
 	}
-}
-
-func TestConformanceOfTheStandInThroughABucket(t *testing.T) {
-	store := s3mem.New()
-	require.NoError(t, store.CreateBucket("bucket"))
-	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
-	target := standInTarget(t, standin.Options{Object: func(url string) ([]byte, error) {
-		bucket, key, _ := strings.Cut(strings.TrimPrefix(url, "s3://"), "/")
-		object, err := store.GetObject(bucket, key, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = object.Contents.Close() }()
-		return io.ReadAll(object.Contents)
-	}})
-	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
-	require.NoError(t, err)
-	target.Via = &via
-	conformance{stageLoad, batch.CSV, "people", true}.holds(t, impatient(), target)
 }
 
 func standInTarget(t *testing.T, o standin.Options) loader.Target {

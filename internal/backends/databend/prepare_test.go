@@ -1,6 +1,9 @@
 package databend
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -132,11 +135,18 @@ func TestFetch(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)"
-	f.on(query, result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"}))
+	row := []any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"}
+	f.on(query, strings.Replace(result(row), `"next_uri":null`, `"next_uri":"/v1/query/q/page/1"`, 1))
+	f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		row[0] = "6"
+		_, _ = io.WriteString(w, result(row))
+	}
+	got := make(map[int64][]any)
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
-		require.Equal(t, int64(5), number)
-		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}, values)
+		got[number] = values
 		return nil
 	}))
+	want := []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}
+	require.Equal(t, map[int64][]any{5: want, 6: want}, got)
 	require.Equal(t, int64(1), f.asked(query)[0].query.Pagination.MaxRows)
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -122,23 +123,29 @@ const (
 	testSecret = `se'cr\et+key`
 )
 
-// bucketOf is the target with a bucket that takes everything and lists nothing.
-func (f *fake) bucketOf(t *testing.T) func(*loader.Target) {
+// bucketOf is the target with a bucket that takes everything and lists nothing. What it is asked to store and to delete is noted
+// in store.
+func (f *fake) bucketOf(t *testing.T, store *[]string) func(*loader.Target) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": testKeyID, "AWS_SECRET_ACCESS_KEY": testSecret, "AWS_SESSION_TOKEN": "",
 		"AWS_CONFIG_FILE": "/nonexistent", "AWS_SHARED_CREDENTIALS_FILE": "/nonexistent",
 	} {
 		t.Setenv(name, value)
 	}
-	store := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Method == http.MethodGet {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		switch r.Method {
+		case http.MethodPut:
+			*store = append(*store, "PUT "+r.URL.Path)
+		case http.MethodPost:
+			*store = append(*store, regexp.MustCompile(`<Key>[^<]*`).FindAllString(string(body), -1)...)
+		case http.MethodGet:
 			_, _ = io.WriteString(w, `<ListBucketResult><Name>bucket</Name><Prefix>some/prefix/</Prefix><KeyCount>0</KeyCount>`+
 				`<MaxKeys>1</MaxKeys><IsTruncated>false</IsTruncated></ListBucketResult>`)
 		}
 	}))
-	t.Cleanup(store.Close)
-	via, err := loader.ParseTarget("s3://bucket/some/prefix?path_style=true&region=eu-1&endpoint=" + store.URL)
+	t.Cleanup(server.Close)
+	via, err := loader.ParseTarget("s3://bucket/some/prefix?path_style=true&region=eu-1&endpoint=" + server.URL)
 	require.NoError(t, err)
 	f.on("CREATE OR REPLACE STAGE", result())
 	return func(t *loader.Target) { t.Via = &via }
@@ -147,13 +154,16 @@ func (f *fake) bucketOf(t *testing.T) func(*loader.Target) {
 func TestStageLoadThroughABucket(t *testing.T) {
 	f := newFake(t)
 	f.on(copyInto, result([]any{"r-1/000000000002.csv", "3", "0", nil, nil}, []any{"r-1/000000000003.csv", "2", "0", nil, nil}))
-	db, s := f.open(t, stageLoad, f.bucketOf(t))
+	var store []string
+	db, s := f.open(t, stageLoad, f.bucketOf(t, &store))
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Stored: true, Rows: 3}, ack)
 	_, err = db.Commit(t.Context(), testGroup(1))
 	require.NoError(t, err)
 	require.NoError(t, db.Discard(t.Context(), testGroup(1)))
+	require.Equal(t, []string{"PUT /bucket/some/prefix/r-1/000000000002.csv", "<Key>some/prefix/r-1/000000000002.csv",
+		"<Key>some/prefix/r-1/000000000003.csv"}, store)
 
 	made := f.asked("CREATE OR REPLACE STAGE")
 	require.Len(t, made, 1, "the stage is made once")
@@ -179,7 +189,7 @@ func hidesCredentials(t *testing.T, err error, says string) {
 func TestCredentialsInNoError(t *testing.T) {
 	f := newFake(t)
 	target := f.target(stageLoad)
-	f.bucketOf(t)(&target)
+	f.bucketOf(t, new([]string))(&target)
 	f.call("CREATE OR REPLACE STAGE", func(s seen) string { return failure(1005, "error in: "+s.query.SQL) })
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
@@ -190,7 +200,7 @@ func TestCredentialsInNoError(t *testing.T) {
 
 	f = newFake(t)
 	f.on(copyInto, failure(4000, "GET http://store/?X-Amz-Credential="+testKeyID+": connection refused; "+testSecret))
-	db, _ := f.open(t, stageLoad, f.bucketOf(t))
+	db, _ := f.open(t, stageLoad, f.bucketOf(t, new([]string)))
 	_, err = db.Commit(t.Context(), testGroup(1))
 	hidesCredentials(t, err, "connection refused")
 	require.Equal(t, loader.Unknown, New().Classify(err).Applied)

@@ -12,10 +12,11 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -26,13 +27,11 @@ import (
 // Options describe a server. The zero value has user root without a password, streaming loads and no presigned URLs.
 type Options struct {
 	User, Password string
-	Version        string                           // 1.2.895 if empty
-	MaxRunning     int                              // max_running_queries, which is told and not enforced; 8 if 0
-	Presign        bool                             // whether the storage has presigned URLs; they lead to the server itself
-	NoStreaming    bool                             // an older server: /v1/streaming_load answers 404
-	Object         func(url string) ([]byte, error) // reads an object of an external stage: s3://bucket/key
-	Schemas        []rows.Schema                    // of tables that are none of a dataset
-	Script         func(Request) Fault              // says what goes wrong; it is called from several goroutines
+	Version        string              // 1.2.895 if empty
+	Presign        bool                // whether the storage has presigned URLs; they lead to the server itself
+	NoStreaming    bool                // an older server: /v1/streaming_load answers 404
+	Schemas        []rows.Schema       // of tables that are none of a dataset
+	Script         func(Request) Fault // says what goes wrong; it is called from several goroutines
 }
 
 // Kind is what a request asks for.
@@ -62,26 +61,16 @@ type Request struct {
 
 // Fault is what goes wrong with one request; the zero value is nothing. Fields may be combined.
 type Fault struct {
-	// Refuse answers with this HTTP status before the body is read. Nothing is applied.
-	Refuse int
-	// Fail fails the statement with this code: inside a 200 for /v1/query, with status 400 for a streaming load, once its body
-	// was read. Nothing is applied.
-	Fail    int
-	Message string // the server's words with Refuse and Fail
-	// Cut breaks the connection before the statement commits, which it does nevertheless.
-	Cut bool
-	// CutAnswer breaks the connection in place of the answer, after the statement has committed.
-	CutAnswer bool
-	// Truncate ends the answer's JSON in the middle.
-	Truncate bool
-	// Starting answers before the result is there, with the address of the next page.
-	Starting bool
-	// Late leaves a streaming load in the socket until it is closed: its head was read and nothing done yet, so it is not listed.
-	Late <-chan struct{}
-	// Hold keeps a statement that writes running between the look at its label and its commit, until it is closed.
-	Hold <-chan struct{}
-	// Linger runs and commits although the server has agreed to kill the statement: it was committing already.
-	Linger bool
+	Refuse    int             // the HTTP status of a refusal before the body is read; nothing is applied
+	Fail      int             // the code of a statement that fails, once its body was read; nothing is applied
+	Message   string          // the server's words with Refuse and Fail
+	Cut       bool            // the connection breaks before the statement commits, which it does nevertheless
+	CutAnswer bool            // the connection breaks in place of the answer, after the commit
+	Truncate  bool            // the answer's JSON ends in the middle
+	Starting  bool            // the first answer has no result, only the address of the next page
+	Late      <-chan struct{} // until it is closed a streaming load stays in the socket: its head was read, and it is not listed
+	Hold      <-chan struct{} // until it is closed a statement waits between the look at its label and its commit
+	Linger    bool            // the statement runs although the server has agreed to kill it: it was committing already
 }
 
 // Server is a running stand-in. It is safe for concurrent use.
@@ -95,8 +84,7 @@ type Server struct {
 	mu       sync.Mutex
 	tables   map[string]*table // by database.table
 	labels   map[string]bool
-	stages   map[string]string // URLs by name; "" is a stage of the server's own
-	files    map[string][]byte // in those, by stage/path
+	files    map[string][]byte // of the user's stage, by path
 	queries  map[string]*query // of /v1/query, by id
 	running  map[string]*query // by session: system.processes
 	attempts map[string]int
@@ -113,10 +101,10 @@ type table struct {
 
 // Start serves on a loopback port until Close.
 func Start(o Options) *Server {
-	o.User, o.Version, o.MaxRunning = cmp.Or(o.User, "root"), cmp.Or(o.Version, "1.2.895"), cmp.Or(o.MaxRunning, 8)
+	o.User, o.Version = cmp.Or(o.User, "root"), cmp.Or(o.Version, "1.2.895")
 	s := &Server{
 		options: o, shapes: shapes(), closing: make(chan struct{}), tables: make(map[string]*table), labels: make(map[string]bool),
-		stages: map[string]string{"~": ""}, files: make(map[string][]byte), queries: make(map[string]*query),
+		files: make(map[string][]byte), queries: make(map[string]*query),
 		running: make(map[string]*query), attempts: make(map[string]int),
 	}
 	s.closed = sync.OnceFunc(func() { close(s.closing) })
@@ -152,13 +140,11 @@ func (s *Server) Insert(name string, more ...[]any) error {
 		return err
 	}
 	for _, values := range more {
-		row, err := t.Row(values)
-		if err != nil {
-			return err
-		}
+		row, rowErr := t.Row(values)
+		err = errors.Join(err, rowErr)
 		t.Rows = append(t.Rows, row)
 	}
-	return nil
+	return err
 }
 
 // TakeLabel takes a label, as a statement that has committed does.
@@ -168,21 +154,11 @@ func (s *Server) TakeLabel(label string) {
 	s.labels[label] = true
 }
 
-// Files lists the paths of the files in a stage of the server's own.
-func (s *Server) Files(stage string) []string {
+// Files lists the paths of the files in the user's stage.
+func (s *Server) Files() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.list(stage, "")
-}
-
-func (s *Server) list(stage, prefix string) (found []string) {
-	for path := range s.files {
-		if rest, in := strings.CutPrefix(path, stage+"/"); in && strings.HasPrefix(rest, prefix) {
-			found = append(found, rest)
-		}
-	}
-	slices.Sort(found)
-	return found
+	return slices.Sorted(maps.Keys(s.files))
 }
 
 // Requests returns what was asked so far.
@@ -225,11 +201,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	id, what, ofQuery := strings.Cut(strings.TrimPrefix(r.URL.Path, "/v1/query/"), "/")
 	switch {
-	case r.URL.Path == "/v1/query" && r.Method == http.MethodPost:
+	case r.URL.Path == "/v1/query":
 		s.serveQuery(w, r)
-	case r.URL.Path == "/v1/upload_to_stage" && r.Method == http.MethodPut:
+	case r.URL.Path == "/v1/upload_to_stage":
 		s.serveUpload(w, r)
-	case r.URL.Path == "/v1/streaming_load" && r.Method == http.MethodPut && !s.options.NoStreaming:
+	case r.URL.Path == "/v1/streaming_load" && !s.options.NoStreaming:
 		s.serveStream(w, r)
 	case ofQuery && strings.HasPrefix(r.URL.Path, "/v1/query/"):
 		s.serveStarted(w, r, id, what)
@@ -271,7 +247,6 @@ func send(w http.ResponseWriter, status int, body any, truncated bool) {
 		text = text[:len(text)/2]
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, _ = w.Write(text)
 }

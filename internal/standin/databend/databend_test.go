@@ -33,7 +33,6 @@ type answer struct {
 		Rows  int64
 		Write struct{ Rows int64 } `json:"write_progress"`
 	}
-	Next  string `json:"next_uri"`
 	Files []string
 }
 
@@ -167,12 +166,6 @@ func TestProtocol(t *testing.T) {
 			}
 			require.Equal(t, "7", s.count(t))
 			require.Empty(t, s.query(t, "", "LIST @~/"+folder+"/", nil).Data, "purged")
-
-			a = s.query(t, "", "SELECT `id`, `id`, `s` FROM "+s.table+" WHERE `id` IN (1,2,3)", map[string]any{
-				"pagination": map[string]int{"max_rows_per_page": 2}})
-			require.Len(t, a.Data, 2)
-			_, a = s.do(t, http.MethodGet, a.Next, nil, nil)
-			require.Len(t, a.Data, 1)
 		})
 	}
 }

@@ -4,29 +4,18 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
-	"time"
 )
 
 // query is a statement, running or ended. The same id always means the same one.
 type query struct {
 	id, session string
 	fault       Fault
-	pageRows    int
 	kill        func()
 	killed      chan struct{}
 	done        chan struct{}
 
-	result result // once done is closed
-	err    error
-}
-
-// result is what a statement returns: rows of texts, or nil for NULL.
-type result struct {
-	rows    [][]any
-	written int64
+	result // once done is closed
 }
 
 func newQuery(id string, f Fault) *query {
@@ -41,10 +30,7 @@ func newQuery(id string, f Fault) *query {
 
 func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		SQL        string `json:"sql"`
-		Pagination struct {
-			Rows int `json:"max_rows_per_page"`
-		} `json:"pagination"`
+		SQL        string      `json:"sql"`
 		Attachment *attachment `json:"stage_attachment"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
@@ -57,19 +43,16 @@ func (s *Server) serveQuery(w http.ResponseWriter, r *http.Request) {
 	if refused {
 		return
 	}
-	q := s.start(id, label, fault, st, body.Pagination.Rows)
+	q := s.start(id, label, fault, st)
 	switch {
 	case fault.Cut:
 		cut(w)
-		return
 	case fault.CutAnswer:
 		<-q.done
 		cut(w)
-		return
-	case !fault.Starting:
-		q.wait(r)
+	case fault.Starting || q.wait(r):
+		send(w, http.StatusOK, q.page(true), fault.Truncate)
 	}
-	send(w, http.StatusOK, q.page(0), fault.Truncate)
 }
 
 func tagsOf(r *http.Request) (id, label string) {
@@ -77,18 +60,18 @@ func tagsOf(r *http.Request) (id, label string) {
 }
 
 // start returns the query of the id, and runs a new one if there is none.
-func (s *Server) start(id, label string, f Fault, st statement, pageRows int) *query {
+func (s *Server) start(id, label string, f Fault, st statement) *query {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if q := s.queries[id]; q != nil {
 		return q
 	}
 	q := newQuery(id, f)
-	q.pageRows = cmp.Or(pageRows, 10_000)
 	s.queries[q.id], s.running[q.session] = q, q
+	taken := st.writes() && s.labels[label]
 	go func() {
 		defer s.finish(q)
-		if !st.writes() || !s.taken(label) {
+		if !taken {
 			s.commit(q, label, st)
 		}
 	}()
@@ -101,12 +84,6 @@ func (s *Server) finish(q *query) {
 	delete(s.running, q.session)
 	s.mu.Unlock()
 	close(q.done)
-}
-
-func (s *Server) taken(label string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.labels[label]
 }
 
 // commit runs a statement and writes its label, without another look at it. What was killed until now is not applied.
@@ -123,27 +100,26 @@ func (s *Server) commit(q *query, label string, st statement) {
 	defer s.mu.Unlock()
 	select {
 	case <-q.killed:
-		q.err = failed(1043, "query is killed")
+		q.result = failed(1043, "query is killed")
 		return
 	default:
 	}
 	if q.fault.Fail != 0 {
-		q.err = failed(q.fault.Fail, "%s", cmp.Or(q.fault.Message, "failed by the script"))
+		q.result = failed(q.fault.Fail, "%s", cmp.Or(q.fault.Message, "failed by the script"))
 		return
 	}
-	if q.result, q.err = st.run(); q.err == nil && st.writes() && label != "" {
+	if q.result = st.run(); q.err == nil && st.writes() && label != "" {
 		s.labels[label] = true
 	}
 }
 
-// wait waits for the end of a query, as long as a server does.
-func (q *query) wait(r *http.Request) {
-	limit := time.NewTimer(10 * time.Second)
-	defer limit.Stop()
+// wait waits for the end of a query. It reports whether the client has waited, too.
+func (q *query) wait(r *http.Request) bool {
 	select {
 	case <-q.done:
-	case <-limit.C:
+		return true
 	case <-r.Context().Done():
+		return false
 	}
 }
 
@@ -152,18 +128,14 @@ func (s *Server) serveStarted(w http.ResponseWriter, r *http.Request, id, what s
 	s.mu.Lock()
 	q := s.queries[id]
 	s.mu.Unlock()
-	number, isPage := strings.CutPrefix(what, "page/")
 	switch {
 	case q == nil:
 		refuse(w, http.StatusNotFound, http.StatusNotFound, "query id "+id+" not found")
-	case isPage:
-		n, err := strconv.Atoi(number)
+	case what == "page/1":
 		fault, refused := s.next(w, Request{Kind: Page, Label: id, QueryID: id})
-		if refused || err != nil {
-			return
+		if !refused && q.wait(r) {
+			send(w, http.StatusOK, q.page(false), fault.Truncate)
 		}
-		q.wait(r)
-		send(w, http.StatusOK, q.page(n), fault.Truncate)
 	case what == "kill":
 		if _, refused := s.next(w, Request{Kind: Kill, Label: id, QueryID: id}); !refused {
 			q.kill()
@@ -171,36 +143,21 @@ func (s *Server) serveStarted(w http.ResponseWriter, r *http.Request, id, what s
 	}
 }
 
-// page is the answer with page n.
-func (q *query) page(n int) map[string]any {
+// page is an answer about a query that has ended, or the first one about one that starts.
+func (q *query) page(first bool) map[string]any {
 	uri := "/v1/query/" + q.id
 	answer := map[string]any{
 		"id": q.id, "node_id": "stand-in", "state": "Succeeded", "error": nil, "data": [][]any{},
 		"next_uri": uri + "/final", "final_uri": uri + "/final",
 	}
-	next := uri + "/page/" + strconv.Itoa(n+1)
-	if q.fault.Starting {
-		n--
-	}
-	select {
-	case <-q.done:
-	default:
-		n = -1
-	}
 	switch {
-	case n < 0:
-		answer["state"], answer["next_uri"] = "Starting", next
+	case first && q.fault.Starting:
+		answer["state"], answer["next_uri"] = "Starting", uri+"/page/1"
 	case q.err != nil:
-		code, message := words(q.err)
-		answer["state"], answer["error"] = "Failed", map[string]any{"code": code, "message": message}
+		answer["state"], answer["error"] = "Failed", map[string]any{"code": codeOf(q.err), "message": q.err.Error()}
 	default:
-		from := min(n*q.pageRows, len(q.result.rows))
-		to := min(from+q.pageRows, len(q.result.rows))
-		answer["data"] = q.result.rows[from:to]
-		answer["stats"] = map[string]any{"write_progress": map[string]int64{"rows": q.result.written}}
-		if to < len(q.result.rows) {
-			answer["next_uri"] = next
-		}
+		answer["data"] = q.rows
+		answer["stats"] = map[string]any{"write_progress": map[string]int64{"rows": q.written}}
 	}
 	return answer
 }
