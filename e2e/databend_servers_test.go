@@ -154,14 +154,8 @@ func (s *scripted) has(t *testing.T, l load) {
 
 // loads is the kind of statement that puts a method's rows into the table.
 func loads(method string) standin.Kind {
-	switch method {
-	case "streaming-load":
-		return standin.Stream
-	case "stage-load":
-		return standin.Copy
-	default:
-		return standin.Insert
-	}
+	return map[string]standin.Kind{"streaming-load": standin.Stream, "stage-load": standin.Copy,
+		"insert": standin.Insert, "insert-no-presign": standin.Insert}[method]
 }
 
 // labelled is the number of the batch, or of the commit group, that a label names; −1 without one.

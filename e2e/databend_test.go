@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -52,27 +51,6 @@ func TestDatabendPush(t *testing.T) {
 			d.isPeople(t, l, 500)
 			d.nothingLeft(t, f)
 		})
-	}
-}
-
-// A dry run shows what would be sent, and no secret.
-func TestDatabendDryRun(t *testing.T) {
-	t.Parallel()
-	const password, key, secret = "p@ss/w:rd", "AKIDEXAMPLE", "wJalrXUtnFEMI"
-	target := (&url.URL{Scheme: "databend", User: url.UserPassword("root", password), Host: "192.0.2.1", Path: "/db"}).String()
-	r := invocation{
-		args: []string{"push", target, "--dry-run", "--dataset", "people", "--rows", "2000000", "--method", "stage-load", "--via", "s3://bucket/pre?region=eu-central-1"},
-		env:  []string{"AWS_ACCESS_KEY_ID=" + key, "AWS_SECRET_ACCESS_KEY=" + secret},
-	}.run(t).ends(t, 0)
-	for _, text := range []string{
-		"CREATE TABLE", "2,000,000", "exactly-once by label", "LABEL: terapush:RUN:db.people:group-0",
-		"CREATE OR REPLACE STAGE terapush_RUN URL = 's3://bucket/pre/'", "secret_access_key = '***'",
-	} {
-		assert.Contains(t, r.stdout, text)
-	}
-	hides(t, password, r.all())
-	for _, text := range []string{key, secret} {
-		assert.NotContains(t, r.all(), text)
 	}
 }
 

@@ -34,6 +34,19 @@ func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Se
 	return l.(*opened), newSession(t, l, method)
 }
 
+// openStandIn starts a stand-in that has faults for the first request of some kinds.
+func openStandIn(t *testing.T, method string, faults map[standin.Kind]standin.Fault) (*standin.Server, *opened, loader.Session) {
+	t.Helper()
+	f := startStandIn(t, standin.Options{Script: func(r standin.Request) standin.Fault {
+		if r.Attempt > 1 {
+			return standin.Fault{}
+		}
+		return faults[r.Kind]
+	}})
+	db, s := openHosts(t, method, f.Addr())
+	return f, db, s
+}
+
 func newSession(t *testing.T, l loader.Loader, method string) loader.Session {
 	t.Helper()
 	s, err := l.Session(t.Context(), contractOf(method))
@@ -49,24 +62,13 @@ func resolves(t *testing.T, db *opened, attempt int, want loader.Applied) {
 	require.Equal(t, want, r.Applied, r.Reason)
 }
 
-// first gives a fault to the first request of a kind.
-func first(faults map[standin.Kind]standin.Fault) func(standin.Request) standin.Fault {
-	return func(r standin.Request) standin.Fault {
-		if r.Attempt == 1 {
-			return faults[r.Kind]
-		}
-		return standin.Fault{}
-	}
-}
-
 // A page that is refused says nothing about the statement, which goes on.
 func TestARefusedPage(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 429, 503} {
 		gate := make(chan struct{})
-		f := startStandIn(t, standin.Options{Script: first(map[standin.Kind]standin.Fault{
+		f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
 			standin.Insert: {Starting: true, Hold: gate}, standin.Page: {Refuse: status},
-		})})
-		db, s := openHosts(t, insertNoPresign, f.Addr())
+		})
 		_, err := s.Load(t.Context(), testBatch(1))
 		v := New().Classify(err)
 		require.Equal(t, []any{loader.Unknown, true, true}, []any{v.Applied, v.Retry, v.SessionDead}, "%d: %v", status, err)
@@ -87,7 +89,7 @@ func TestARefusedPage(t *testing.T) {
 // rows: they would be there beside those of the next attempt.
 func TestALoadThatTheServerBeginsLate(t *testing.T) {
 	gate := make(chan struct{})
-	f := startStandIn(t, standin.Options{Script: first(map[standin.Kind]standin.Fault{standin.Stream: {Late: gate}})})
+	f, _, _ := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Stream: {Late: gate}})
 	proxy, err := faultproxy.New(f.Addr())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
@@ -115,8 +117,7 @@ func TestALoadThatTheServerBeginsLate(t *testing.T) {
 // A deletion whose answer is lost must not run after the batch is in.
 func TestALateDeletion(t *testing.T) {
 	gate := make(chan struct{})
-	f := startStandIn(t, standin.Options{Script: first(map[standin.Kind]standin.Fault{standin.Delete: {Cut: true, Hold: gate}})})
-	db, s := openHosts(t, streamingLoad, f.Addr())
+	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Delete: {Cut: true, Hold: gate}})
 	require.NoError(t, f.Insert("t", part()...))
 	ref := loader.RefOf(testBatch(1))
 	_, err := db.Resolve(t.Context(), ref)
@@ -132,9 +133,8 @@ func TestALateDeletion(t *testing.T) {
 	// One that was held up on its way even longer finds its label taken.
 	state, err := db.State()
 	require.NoError(t, err)
-	late := statement{sql: statements{state.Statements}.deleteRows(keysOf(ref))}
-	late.tags = tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
-	_, err = db.run(t.Context(), late, nil)
+	tags := tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
+	_, err = db.run(t.Context(), statement{sql: statements{state.Statements}.deleteRows(keysOf(ref)), tags: tags}, nil)
 	require.NoError(t, err)
 	require.Len(t, f.Rows("t"), 3)
 }
@@ -166,10 +166,9 @@ func TestADeletionThatFails(t *testing.T) {
 // An INSERT that is still listed after its kill may be committing, however long that takes.
 func TestACommitThatIsRunning(t *testing.T) {
 	gate := make(chan struct{})
-	f := startStandIn(t, standin.Options{Script: first(map[standin.Kind]standin.Fault{
+	f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
 		standin.Insert: {Starting: true, Hold: gate, Linger: true}, standin.Page: {Refuse: 429},
-	})})
-	db, s := openHosts(t, insertNoPresign, f.Addr())
+	})
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.Error(t, err)
 	done := make(chan loader.Resolution, 1)
@@ -186,29 +185,13 @@ func TestACommitThatIsRunning(t *testing.T) {
 
 // A streaming load that waits for a client which is gone would be listed until the kernel gives up the connection.
 func TestAStreamingLoadWithoutItsClient(t *testing.T) {
-	f := startStandIn(t, standin.Options{Script: first(map[standin.Kind]standin.Fault{
+	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{
 		standin.Stream: {Cut: true, Hold: make(chan struct{}), Linger: true},
-	})})
-	db, s := openHosts(t, streamingLoad, f.Addr())
+	})
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.Error(t, err)
 	resolves(t, db, 1, loader.No)
 	require.Len(t, f.Running(), 1)
-}
-
-// A part that is found under a label that is taken is removed, and the batch is sent again.
-func TestAPartUnderATakenLabel(t *testing.T) {
-	f := startStandIn(t, standin.Options{})
-	db, s := openHosts(t, streamingLoad, f.Addr())
-	f.TakeLabel(label(db.plan.name, batchKind, testBatch(1).ID))
-	require.NoError(t, f.Insert("t", part()...))
-	_, err := s.Load(t.Context(), testBatch(2))
-	require.ErrorContains(t, err, "2 rows with keys 6 to 8")
-	require.Equal(t, loader.Verdict{Class: loader.ClassRows, Retry: true}, New().Classify(err))
-	resolves(t, db, 2, loader.No)
-	_, err = s.Load(t.Context(), testBatch(3))
-	require.NoError(t, err)
-	require.Len(t, f.Rows("t"), 3)
 }
 
 // Where a host is down, the others are used.
@@ -258,22 +241,20 @@ func TestRowsOfOthersStay(t *testing.T) {
 		},
 		"a table that was not looked at": func(_ *fake, p *loader.Preparation) { p.Silent = true },
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			f.on("SELECT COUNT(*)", result([]any{"1"}))
-			l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
-			require.NoError(t, err)
-			preparation := preparation(streamingLoad)
-			change(f, &preparation)
-			_, err = l.Prepare(t.Context(), preparation)
-			require.NoError(t, err)
-			r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
-			require.NoError(t, err)
-			require.Equal(t, loader.Unknown, r.Applied)
-			require.Contains(t, r.Reason, "1 rows with keys 6 to 8")
-			require.Contains(t, r.Reason, "DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8")
-			require.Empty(t, f.asked("DELETE"))
-		})
+		f := newFake(t)
+		f.on("SELECT COUNT(*)", result([]any{"1"}))
+		l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
+		require.NoError(t, err)
+		p := preparation(streamingLoad)
+		change(f, &p)
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
+		require.NoError(t, err)
+		require.Equal(t, loader.Unknown, r.Applied, name)
+		require.Contains(t, r.Reason, "1 rows with keys 6 to 8")
+		require.Contains(t, r.Reason, "DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8")
+		require.Empty(t, f.asked("DELETE"), name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package databend
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -118,16 +117,6 @@ func TestResolveLooksOnEveryHost(t *testing.T) {
 	other.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
 	_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 	require.ErrorContains(t, err, strings.TrimPrefix(other.URL, "http://"))
-}
-
-func TestResolveWaitsNoLongerThanItsContext(t *testing.T) {
-	f := newFake(t)
-	db, _ := f.open(t, streamingLoad)
-	ctx, cancel := context.WithCancel(t.Context())
-	f.on("SELECT id FROM system.processes", result([]any{"s1"}))
-	f.call("KILL QUERY", func(seen) string { cancel(); return result() })
-	_, err := db.Resolve(ctx, loader.RefOf(testBatch(1)))
-	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestSessionsTakeHostsInTurn(t *testing.T) {
