@@ -2,7 +2,6 @@ package databend
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -80,41 +79,30 @@ func streamed(rows int) string { return fmt.Sprintf(`{"id":"x","stats":{"rows":%
 
 func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
 	s := seen{path: r.URL.Path, header: r.Header}
-	route, found := f.routes[r.URL.Path]
-	switch {
-	case r.URL.Path == "/v1/query":
+	isQuery := r.URL.Path == "/v1/query"
+	if isQuery {
 		_ = json.NewDecoder(r.Body).Decode(&s.query)
-		f.note(s)
-		_, _ = io.WriteString(w, f.answer(s))
-	case found:
-		f.note(s)
-		route(w, r)
-	default:
-		f.note(s)
-		http.NotFound(w, r)
 	}
-}
-
-func (f *fake) note(s seen) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.seen = append(f.seen, s)
-}
-
-func (f *fake) answer(s seen) string {
-	f.mu.Lock()
 	best := ""
 	for begin := range f.sql {
 		if strings.HasPrefix(s.query.SQL, begin) && len(begin) > len(best) {
 			best = begin
 		}
 	}
-	answer := f.sql[best]
+	answer, route := f.sql[best], f.routes[r.URL.Path]
 	f.mu.Unlock()
-	if answer == nil {
-		return failure(1005, "the test has no answer to "+s.query.SQL)
+	switch {
+	case isQuery && answer != nil:
+		_, _ = io.WriteString(w, answer(s))
+	case isQuery:
+		_, _ = io.WriteString(w, failure(1005, "the test has no answer to "+s.query.SQL))
+	case route != nil:
+		route(w, r)
+	default:
+		http.NotFound(w, r)
 	}
-	return answer(s)
 }
 
 // on sets the answer to statements, call what gives it.
@@ -205,22 +193,12 @@ func testBatch(attempt int) *batch.Batch {
 	return b
 }
 
-// readForm reads a multipart body: the only part's name, file name and content.
-func readForm(r *http.Request) (name, file, content string, err error) {
-	parts, err := r.MultipartReader()
+// readForm reads the part of a multipart body that is called upload: file name and content.
+func readForm(r *http.Request) (name, content string, err error) {
+	part, head, err := r.FormFile("upload")
 	if err != nil {
-		return "", "", "", err
-	}
-	part, err := parts.NextPart()
-	if err != nil {
-		return "", "", "", err
+		return "", "", err
 	}
 	text, err := io.ReadAll(part)
-	if err != nil {
-		return "", "", "", err
-	}
-	if _, err = parts.NextPart(); !errors.Is(err, io.EOF) {
-		return "", "", "", fmt.Errorf("behind the first part: %w", err)
-	}
-	return part.FormName(), part.FileName(), string(text), nil
+	return head.Filename, string(text), err
 }

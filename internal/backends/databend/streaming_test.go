@@ -30,11 +30,11 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 		t.Params = map[string][]string{"warehouse": {"w1"}, "tenant": {"t1"}}
 	})
 	var request *http.Request
-	var form [3]string
+	var form [2]string
 	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		request = r
-		if form[0], form[1], form[2], err = readForm(r); err != nil {
+		if form[0], form[1], err = readForm(r); err != nil {
 			t.Error(err)
 		}
 		_, _ = io.WriteString(w, streamed(3))
@@ -44,7 +44,7 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 	require.Equal(t, loader.Ack{Rows: 3}, ack)
 	require.Equal(t, http.MethodPut, request.Method)
 	require.Positive(t, request.ContentLength)
-	require.Equal(t, [3]string{"upload", "r-1-000000000002.csv", threeRows}, form)
+	require.Equal(t, [2]string{"r-1-000000000002.csv", threeRows}, form)
 	for name, want := range map[string]string{
 		"Expect": "100-continue", labelName: testLabel, idName: queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1),
 		"Authorization":        "Basic " + base64.StdEncoding.EncodeToString([]byte("root:hidden-password")),

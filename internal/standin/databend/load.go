@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/terapush/terapush/internal/standin"
@@ -168,7 +169,7 @@ func (s *Server) copyInto(m []string) (r result) {
 			return result{err: err}
 		}
 		all = append(all, rows...)
-		r.rows = append(r.rows, []any{path, number(len(rows)), "0", nil, nil})
+		r.rows = append(r.rows, []any{path, strconv.Itoa(len(rows)), "0", nil, nil})
 	}
 	for _, file := range r.rows {
 		t.loaded[file[0].(string)] = true
