@@ -121,6 +121,8 @@ func TestServer(t *testing.T) {
 		f.on(selectMaxRunning, result([]any{said}))
 		db, _ := f.open(t, streamingLoad)
 		require.Equal(t, want, db.Caps().MaxInFlight, said)
+		db, _ = f.open(t, stageLoad)
+		require.Zero(t, db.Caps().MaxInFlight, "uploads take no slot")
 	}
 }
 
