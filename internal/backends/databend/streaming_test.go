@@ -199,7 +199,8 @@ func TestASessionEndsWithItsConnection(t *testing.T) {
 	f.routes["/v1/streaming_load"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for attempt, applied := range []loader.Applied{loader.Unknown, loader.No} {
 		_, err := s.Load(t.Context(), testBatch(attempt+1))
-		require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: applied, Retry: true, SessionDead: true}, New().Classify(err))
+		want := loader.Verdict{Class: loader.ClassConnection, Applied: applied, Retry: true, SessionDead: true}
+		require.Equal(t, want, New().Classify(err))
 	}
 }
 

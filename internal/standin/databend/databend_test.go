@@ -218,6 +218,7 @@ func TestOfficialPythonClient(t *testing.T) {
 	require.NoError(t, err)
 	s := server{"http://" + u.Host, "t_" + strings.ToLower(rand.Text())}
 	s.makeTable(t)
-	out, err := exec.CommandContext(t.Context(), python, "testdata/driver.py", strings.Replace(dsn, "root@", "root:@", 1), s.table, t.TempDir()).CombinedOutput()
+	dsn = strings.Replace(dsn, "root@", "root:@", 1)
+	out, err := exec.CommandContext(t.Context(), python, "testdata/driver.py", dsn, s.table, t.TempDir()).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -66,7 +66,9 @@ func shapes() []shape {
 			return result{rows: [][]any{{"max_threads", "2"}, {"load_file_metadata_expire_hours", "24"}}}
 		}),
 		control(`SELECT value FROM system\.configs .*`, func(*Server, []string) result { return row("8") }),
-		control("SELECT `group`, .* FROM system\\.configs .*", func(*Server, []string) result { return row("query", "max_running_queries", "8") }),
+		control("SELECT `group`, .* FROM system\\.configs .*", func(*Server, []string) result {
+			return row("query", "max_running_queries", "8")
+		}),
 		control(`SELECT cluster, host FROM system\.clusters`, func(*Server, []string) result { return row("stand-in", "127.0.0.1") }),
 		control(`EXPLAIN (?:INSERT INTO|CREATE TABLE) .*`, func(*Server, []string) result { return row("a plan") }),
 
