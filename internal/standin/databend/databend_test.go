@@ -122,16 +122,16 @@ func variable(t *testing.T, name string) string {
 
 // The stand-in and the front end over the engine give the same answers: what tests with either rely on.
 func TestProtocol(t *testing.T) {
-	for name, find := range map[string]func() server{
-		"stand-in": func() server { _, s := start(t, nil); return s },
-		"engine": func() server {
+	for name, find := range map[string]func(*testing.T) server{
+		"stand-in": func(t *testing.T) server { _, s := start(t, nil); return s },
+		"engine": func(t *testing.T) server {
 			u, err := url.Parse(variable(t, "TERAPUSH_TEST_DATABEND"))
 			require.NoError(t, err)
 			return server{"http://" + u.Host, "`default`.`t_" + strings.ToLower(rand.Text()) + "`"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := find()
+			s := find(t)
 			s.makeTable(t)
 			for _, rows := range []int64{3, 0} { // a label that is taken: a success without rows
 				status, a := s.load(t, s.table+"1", "1,a\n2,\n3,\"\"\n")
