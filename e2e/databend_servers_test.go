@@ -1,10 +1,10 @@
 package e2e_test
 
 import (
+	"cmp"
 	"crypto/rand"
 	"database/sql"
 	"fmt"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,7 +18,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	standin "github.com/terapush/terapush/internal/fake/databend"
+	"github.com/terapush/terapush/internal/backends/backendtest"
+	"github.com/terapush/terapush/internal/dataset"
+	tables "github.com/terapush/terapush/internal/standin"
+	standin "github.com/terapush/terapush/internal/standin/databend"
 )
 
 const databend kind = "databend"
@@ -118,60 +121,46 @@ func (d *database) nothingLeft(t *testing.T, f *folder) {
 	}))
 }
 
-// scripted is the stand-in of a server that fails on command. What is in it, it tells by itself.
+// scripted is the stand-in of a server that fails on command.
 type scripted struct {
 	*database
-	fake *standin.Fake
+	fake *standin.Server
 }
 
 func newScripted(t *testing.T, o standin.Options) *scripted {
 	t.Helper()
-	fake := standin.New(o)
-	server := httptest.NewServer(fake)
-	t.Cleanup(server.Close)
+	fake := standin.Start(o)
 	t.Cleanup(fake.Close)
-	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: server.Listener.Addr().String(), Path: "/default", RawQuery: "sslmode=disable"}
+	u := &url.URL{Scheme: "databend", User: url.User("root"), Host: fake.Addr(), Path: "/default", RawQuery: "sslmode=disable"}
 	return &scripted{&database{kind: databend, url: u, state: filepath.Join(t.TempDir(), "state")}, fake}
 }
 
-// isPeople compares every cell of every row.
-func (s *scripted) isPeople(t *testing.T, l load) {
+// values are rows of the load's dataset, as the stand-in keeps them.
+func (l load) values(t *testing.T, first, n int64) (all [][]any) {
 	t.Helper()
-	found := s.fake.Rows("people")
-	require.Len(t, found, int(l.rows))
-	slices.SortFunc(found, func(a, b []any) int { return int(a[0].(int64) - b[0].(int64)) })
-	want := newPeopleRows(t, 0)
-	for n, row := range found {
-		got := []string{strconv.FormatInt(row[0].(int64), 10)}
-		for _, v := range row[1:] {
-			got = append(got, v.(string))
-		}
-		if row := want.step(); !slices.Equal(row, got) {
-			require.Equal(t, row, got, "row %d", n)
-		}
+	data, err := dataset.New(l.table, dataset.Options{Seed: l.seed})
+	require.NoError(t, err)
+	for i := range n {
+		all = append(all, backendtest.Row(data, first+i))
 	}
+	return all
 }
 
-// count is how many requests of a kind, and with a label if one is given, there were.
-func (s *scripted) count(kind standin.Kind, label string) (n int) {
-	for _, r := range s.fake.Requests() {
-		if r.Kind == kind && (label == "" || r.Label == label) {
-			n++
-		}
+// has compares every value of every row.
+func (s *scripted) has(t *testing.T, l load) {
+	t.Helper()
+	found := s.fake.Rows(l.table)
+	require.Len(t, found, int(l.rows))
+	slices.SortFunc(found, func(a, b tables.Row) int { return cmp.Compare(a.Number, b.Number) })
+	for i, want := range l.values(t, 0, l.rows) {
+		require.Equal(t, want, found[i].Values, "row %d", i)
 	}
-	return n
 }
 
 // loads is the kind of statement that puts a method's rows into the table.
 func loads(method string) standin.Kind {
-	switch method {
-	case "streaming-load":
-		return standin.Stream
-	case "stage-load":
-		return standin.Copy
-	default:
-		return standin.Insert
-	}
+	return map[string]standin.Kind{"streaming-load": standin.Stream, "stage-load": standin.Copy,
+		"insert": standin.Insert, "insert-no-presign": standin.Insert}[method]
 }
 
 // labelled is the number of the batch, or of the commit group, that a label names; −1 without one.

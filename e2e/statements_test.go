@@ -18,8 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	standin "github.com/terapush/terapush/internal/fake/databend"
 	"github.com/terapush/terapush/internal/fake/doris"
+	standin "github.com/terapush/terapush/internal/standin/databend"
 )
 
 // go test ./e2e -run StatementsSent -update
@@ -52,7 +52,10 @@ func TestStatementsSent(t *testing.T) {
 		s.push(methodFlags(peopleLoad(40, 20), method, "--workers", "1")...).run(t).ends(t, 0)
 		var lines []string
 		for _, r := range s.fake.Requests() {
-			lines = append(lines, strings.TrimSpace(fmt.Sprintln(r.Kind, r.Label, r.SQL)))
+			// What is asked beside the loads is the same for all methods.
+			if method == databendMethods()[0] || r.Kind != standin.Control {
+				lines = append(lines, strings.TrimSpace(fmt.Sprintln(r.Kind, r.Label, r.SQL)))
+			}
 		}
 		isSent(t, "databend-"+method, lines)
 	}

@@ -3,20 +3,16 @@ package databend
 import (
 	"context"
 	"crypto/rand"
-	"io"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	standin "github.com/terapush/terapush/internal/fake/databend"
+	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -43,60 +39,61 @@ func urlOf(t *testing.T, variable string) loader.Target {
 	return target
 }
 
+// conformance is one way into a table. It comes with faults or without: what breaks, and where, is a matter of the method
+// and not of the format.
+type conformance struct {
+	method string
+	format batch.Format
+	data   string
+	faults bool
+}
+
 func TestConformance(t *testing.T) {
-	for name, c := range map[string]struct {
-		method string
-		format batch.Format
-		data   string
-		commit string // "" for no faults: what breaks, and where, is a matter of the method and not of the format
-	}{
-		"streaming-load, csv":        {streamingLoad, batch.CSV, "documents", ""},
-		"streaming-load, people":     {streamingLoad, batch.CSV, "people", "X-Databend-Sql: INSERT"},
-		"streaming-load, ndjson":     {streamingLoad, batch.NDJSON, "people", ""},
-		"streaming-load, parquet":    {streamingLoad, batch.Parquet, "people", ""},
-		"insert-no-presign, csv":     {insertNoPresign, batch.CSV, "people", `"sql":"INSERT`},
-		"insert-no-presign, ndjson":  {insertNoPresign, batch.NDJSON, "documents", ""},
-		"insert-no-presign, parquet": {insertNoPresign, batch.Parquet, "people", ""},
-		"insert, csv":                {insert, batch.CSV, "people", `"sql":"INSERT`},
-		"stage-load, csv":            {stageLoad, batch.CSV, "people", `"sql":"COPY INTO`},
-		"stage-load, ndjson":         {stageLoad, batch.NDJSON, "people", ""},
-		"stage-load, parquet":        {stageLoad, batch.Parquet, "people", ""},
+	for _, c := range []conformance{
+		{streamingLoad, batch.CSV, "documents", false},
+		{streamingLoad, batch.CSV, "people", true},
+		{streamingLoad, batch.NDJSON, "people", false},
+		{streamingLoad, batch.Parquet, "people", false},
+		{insertNoPresign, batch.CSV, "people", true},
+		{insertNoPresign, batch.NDJSON, "documents", false},
+		{insertNoPresign, batch.Parquet, "people", false},
+		{insert, batch.CSV, "people", true},
+		{stageLoad, batch.CSV, "people", true},
+		{stageLoad, batch.NDJSON, "people", false},
+		{stageLoad, batch.Parquet, "people", false},
 
 		// Decimals, a number of two terms, and a timestamp as key, in every format.
-		"streaming-load, lineitem":          {streamingLoad, batch.CSV, "lineitem", "X-Databend-Sql: INSERT"},
-		"insert-no-presign, lineitem":       {insertNoPresign, batch.NDJSON, "lineitem", ""},
-		"stage-load, lineitem":              {stageLoad, batch.Parquet, "lineitem", ""},
-		"streaming-load, httplogs":          {streamingLoad, batch.Parquet, "httplogs", ""},
-		"streaming-load, httplogs, ndjson":  {streamingLoad, batch.NDJSON, "httplogs", ""},
-		"insert-no-presign, httplogs":       {insertNoPresign, batch.CSV, "httplogs", `"sql":"INSERT`},
-		"insert-no-presign, pairs, parquet": {insertNoPresign, batch.Parquet, "pairs", ""},
+		{streamingLoad, batch.CSV, "lineitem", true},
+		{insertNoPresign, batch.NDJSON, "lineitem", false},
+		{stageLoad, batch.Parquet, "lineitem", false},
+		{streamingLoad, batch.Parquet, "httplogs", false},
+		{streamingLoad, batch.NDJSON, "httplogs", false},
+		{insertNoPresign, batch.CSV, "httplogs", true},
+		{insertNoPresign, batch.Parquet, "pairs", false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.method+" "+string(c.format)+" "+c.data, func(t *testing.T) {
 			t.Parallel() // most of the time is spent waiting for the server
 			target := realServer(t)
-			target.Method = c.method
 			if c.method == insert {
 				target.Options = map[string]string{optionStage: objectStage(t, target)}
 			}
-			conforms(t, patientDriver{impatient()}, target, c.data, c.format, c.commit)
+			c.holds(t, patientDriver{impatient()}, target)
 		})
 	}
-}
-
-func TestConformanceThroughABucket(t *testing.T) {
-	t.Parallel()
-	target := realServer(t)
-	target.Method = stageLoad
-	via := urlOf(t, "TERAPUSH_TEST_S3")
-	via.Database = "databend-" + strings.ToLower(rand.Text())
-	target.Via = &via
-	conforms(t, patientDriver{impatient()}, target, "people", batch.CSV, `"sql":"COPY INTO`)
+	t.Run("through a bucket", func(t *testing.T) {
+		t.Parallel()
+		target := realServer(t)
+		via := urlOf(t, "TERAPUSH_TEST_S3")
+		via.Database = "databend-" + strings.ToLower(rand.Text())
+		target.Via = &via
+		conformance{stageLoad, batch.CSV, "people", true}.holds(t, patientDriver{impatient()}, target)
+	})
 }
 
 // patientDriver is the driver for real servers behind which half an upload can appear late, over the whole one that was sent
 // after it: versitygw 1.8.0 publishes what it has seen of a body that was cut (Amazon S3 never does), and so does the
 // front end with a form in a stage. The server notices the cut in its own time; the suite sends again at once, where the
-// engine waits first. A stage's file is measured then, and a half one sent again (ownStage.store); in a bucket it would
+// engine waits first. A stage's file is measured then, and a half one sent again (serverStage.store); in a bucket it would
 // be COPY's count of the rows that stops the run.
 type patientDriver struct{ Driver }
 
@@ -138,61 +135,27 @@ func (s patientSession) Load(ctx context.Context, b *batch.Batch) (loader.Ack, e
 	return s.Session.Load(ctx, b)
 }
 
-// The stand-in is always there, and shows what no real server can be made to do. It reads no Parquet.
+// The stand-in is always there.
 func TestConformanceOfTheStandIn(t *testing.T) {
-	for name, c := range map[string]struct {
-		method string
-		format batch.Format
-		data   string
-		commit string // "" for no faults: what breaks, and where, is a matter of the method and not of the format
-	}{
-		"streaming-load, csv":       {streamingLoad, batch.CSV, "documents", "X-Databend-Sql: INSERT"},
-		"streaming-load, ndjson":    {streamingLoad, batch.NDJSON, "people", ""},
-		"insert-no-presign, people": {insertNoPresign, batch.CSV, "people", `"sql":"INSERT`},
-		"insert, people":            {insert, batch.CSV, "people", `"sql":"INSERT`},
-		"stage-load, people":        {stageLoad, batch.CSV, "people", `"sql":"COPY INTO`},
-		"streaming-load, lineitem":  {streamingLoad, batch.NDJSON, "lineitem", "X-Databend-Sql: INSERT"},
-		"insert, httplogs":          {insert, batch.CSV, "httplogs", `"sql":"INSERT`},
-		"stage-load, pairs":         {stageLoad, batch.NDJSON, "pairs", ""},
+	for _, c := range []conformance{
+		{streamingLoad, batch.CSV, "documents", true},
+		{streamingLoad, batch.NDJSON, "people", false},
+		{insertNoPresign, batch.Parquet, "people", true},
+		{insert, batch.CSV, "people", true},
+		{stageLoad, batch.CSV, "people", true},
+		{streamingLoad, batch.NDJSON, "lineitem", true},
+		{insert, batch.CSV, "httplogs", true},
+		{stageLoad, batch.NDJSON, "pairs", false},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.method+" "+string(c.format)+" "+c.data, func(t *testing.T) {
 			t.Parallel()
-			target := standIn(t, standin.Options{Presign: true})
-			target.Method = c.method
-			conforms(t, impatient(), target, c.data, c.format, c.commit)
+			c.holds(t, impatient(), standInTarget(t, standin.Options{Presign: true}))
 		})
 	}
 }
 
-func TestConformanceOfTheStandInThroughABucket(t *testing.T) {
-	store := s3mem.New()
-	require.NoError(t, store.CreateBucket("bucket"))
-	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
-	target := standIn(t, standin.Options{Object: func(url string) ([]byte, error) {
-		bucket, key, _ := strings.Cut(strings.TrimPrefix(url, "s3://"), "/")
-		object, err := store.GetObject(bucket, key, nil)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = object.Contents.Close() }()
-		return io.ReadAll(object.Contents)
-	}})
-	target.Method = stageLoad
-	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
-	require.NoError(t, err)
-	target.Via = &via
-	conforms(t, impatient(), target, "people", batch.CSV, `"sql":"COPY INTO`)
-}
-
-func standIn(t *testing.T, o standin.Options) loader.Target {
-	f := standin.New(o)
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	t.Cleanup(f.Close)
-	target, err := loader.ParseTarget("databend://root@" + strings.TrimPrefix(server.URL, "http://") + "/default?sslmode=disable")
+func standInTarget(t *testing.T, o standin.Options) loader.Target {
+	target, err := loader.ParseTarget("databend://root@" + startStandIn(t, o).Addr() + "/default?sslmode=disable")
 	require.NoError(t, err)
 	return target
 }
@@ -200,27 +163,37 @@ func standIn(t *testing.T, o standin.Options) loader.Target {
 // impatient is the driver that waits a second, and not twenty, for a query that was killed.
 func impatient() Driver { return Driver{grace: time.Second} }
 
-func conforms(t *testing.T, driver loader.Driver, target loader.Target, data string, format batch.Format, commit string) {
-	d, err := dataset.New(data, dataset.Options{Seed: 1, PayloadBytes: payload(data), PayloadKind: kindOf(data)})
+func (c conformance) holds(t *testing.T, driver loader.Driver, target loader.Target) {
+	o := dataset.Options{Seed: 1}
+	if c.data == "documents" {
+		o.PayloadBytes, o.PayloadKind = 512, dataset.Text
+	}
+	d, err := dataset.New(c.data, o)
 	require.NoError(t, err)
-	contract := contractOf(target.Method)
-	contract.Format, contract.BatchRows = format, 500
+	contract := contractOf(c.method)
+	contract.Format, contract.BatchRows = c.format, 500
 	if d.Schema().MaxRowBytes() < 300 { // short rows: a fault has to hit the middle of a body
 		contract.BatchRows = 2000
 	}
-	deps := testDeps()
-	if commit == "" {
-		driver, deps = faultless{driver}, loader.Deps{} // the suite puts its faults in front of what it is given
-	}
-	loadertest.Run(t, backendtest.Harness(d, loadertest.Harness{
-		Driver: driver, Deps: deps, Contract: contract, Commit: commit, Overlap: true,
+	target.Method = c.method
+	h := loadertest.Harness{
+		Driver: driver, Deps: testDeps(), Contract: contract, Overlap: true,
 		Target: func(t *testing.T) loader.Target {
 			mine := target
 			mine.Table = "t_" + strings.ToLower(rand.Text())
 			t.Cleanup(func() { statementOn(t, target, "DROP TABLE IF EXISTS "+mine.Table) })
 			return mine
 		},
-	}))
+	}
+	if c.faults {
+		h.Commit = map[string]string{streamingLoad: "X-Databend-Sql: INSERT", stageLoad: `"sql":"COPY INTO`}[c.method]
+		if h.Commit == "" {
+			h.Commit = `"sql":"INSERT`
+		}
+	} else {
+		h.Driver, h.Deps = faultless{driver}, loader.Deps{} // the suite puts its faults in front of what it is given
+	}
+	loadertest.Run(t, backendtest.Harness(d, h))
 }
 
 // faultless is a driver whose connections do not break.
@@ -228,20 +201,6 @@ type faultless struct{ loader.Driver }
 
 func (d faultless) Open(ctx context.Context, t loader.Target, _ loader.Deps) (loader.Loader, error) {
 	return d.Driver.Open(ctx, t, testDeps())
-}
-
-func payload(data string) int {
-	if data == "documents" {
-		return 512
-	}
-	return 0
-}
-
-func kindOf(data string) dataset.Kind {
-	if data == "documents" {
-		return dataset.Text
-	}
-	return ""
 }
 
 // objectStage makes a stage in the object store, which has presigned URLs.

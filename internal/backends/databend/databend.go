@@ -17,7 +17,7 @@
 //
 // The official driver, databend-go, is not used (v0.9.1): it cannot send a label, dials by itself, ignores its own TLS
 // configuration, turns the server's errors into text, and prints to standard output when a query is cancelled. It is
-// the client that tests the stand-in.
+// the client that end-to-end tests look at the server with.
 package databend
 
 import (

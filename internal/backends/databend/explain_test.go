@@ -51,30 +51,31 @@ func twoTerms(s *rows.Schema) {
 func TestExplain(t *testing.T) {
 	via, err := loader.ParseTarget("s3://bucket/prefix?endpoint=http://store:9000&path_style=true&region=eu-1")
 	require.NoError(t, err)
+	const csv, labelled = batch.CSV, loader.DedupKey
 	for name, c := range map[string]struct {
-		method  string
-		format  batch.Format
-		options map[string]string
-		via     *loader.Target
-		create  loader.CreateMode
-		dedup   loader.Dedup
-		schema  func(*rows.Schema)
+		method string
+		format batch.Format
+		dedup  loader.Dedup
+		schema func(*rows.Schema)
+		create loader.CreateMode
+		stage  map[string]string
+		via    *loader.Target
 	}{
-		"streaming-load":               {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey},
-		"streaming-load-ndjson":        {method: streamingLoad, format: batch.NDJSON, create: loader.CreateRecreate, dedup: loader.DedupKey},
+		"streaming-load":               {method: streamingLoad, format: csv, dedup: labelled},
+		"streaming-load-ndjson":        {method: streamingLoad, format: batch.NDJSON, dedup: labelled, create: loader.CreateRecreate},
 		"streaming-load-at-least-once": {method: streamingLoad, format: batch.Parquet, create: loader.CreateNever},
-		"streaming-load-text-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: textKey},
-		"streaming-load-time-key":      {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: timeKey, create: loader.CreateTruncate},
-		"streaming-load-two-terms":     {method: streamingLoad, format: batch.CSV, dedup: loader.DedupKey, schema: twoTerms},
-		"insert":                       {method: insert, format: batch.CSV, options: map[string]string{optionStage: "loads"}, dedup: loader.DedupKey},
-		"insert-no-presign":            {method: insertNoPresign, format: batch.CSV, dedup: loader.DedupKey},
-		"stage-load":                   {method: stageLoad, format: batch.CSV, dedup: loader.DedupKey},
-		"stage-load-via":               {method: stageLoad, format: batch.CSV, via: &via, dedup: loader.DedupKey},
+		"streaming-load-text-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: textKey},
+		"streaming-load-time-key":      {method: streamingLoad, format: csv, dedup: labelled, schema: timeKey, create: loader.CreateTruncate},
+		"streaming-load-two-terms":     {method: streamingLoad, format: csv, dedup: labelled, schema: twoTerms},
+		"insert":                       {method: insert, format: csv, dedup: labelled, stage: map[string]string{optionStage: "loads"}},
+		"insert-no-presign":            {method: insertNoPresign, format: csv, dedup: labelled},
+		"stage-load":                   {method: stageLoad, format: csv, dedup: labelled},
+		"stage-load-via":               {method: stageLoad, format: csv, dedup: labelled, via: &via},
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := loader.Target{
 				Scheme: "databend", Hosts: []string{"h"}, User: "u", Password: "hidden-password", Database: "shop", Table: "people",
-				Method: c.method, Options: c.options, Via: c.via,
+				Method: c.method, Options: c.stage, Via: c.via,
 			}
 			contract := contractOf(c.method)
 			contract.Format, contract.Dedup, contract.BatchRows = c.format, c.dedup, 50000
@@ -89,7 +90,6 @@ func TestExplain(t *testing.T) {
 			require.NotContains(t, b.String(), "hidden")
 			file := filepath.Join("testdata", "explain", name+".sql")
 			if *update {
-				require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
 				require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o644))
 			}
 			want, err := os.ReadFile(file)

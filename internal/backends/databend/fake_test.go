@@ -1,9 +1,7 @@
 package databend
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,50 +22,42 @@ import (
 // fake is a server whose answers a test writes down. It keeps what it was asked.
 type fake struct {
 	*httptest.Server
-	mu   sync.Mutex
-	seen []seen
-	// sql answers statements by what they begin with; the longest beginning wins.
-	sql map[string]func(seen) string
-	// routes answer other paths. What is not there is a 404.
-	routes map[string]http.HandlerFunc
+	mu     sync.Mutex
+	seen   []seen
+	sql    map[string]func(seen) string // answers to statements by what they begin with; the longest beginning wins
+	routes map[string]http.HandlerFunc  // of other paths; 404 without one
 }
 
 // seen is one request as it came, without its body unless it is SQL.
 type seen struct {
-	method, path string
-	header       http.Header
-	sql          string
-	attachment   map[string]any
-	session      map[string]any
-	pageRows     int64
+	path   string
+	header http.Header
+	query  queryRequest
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{routes: make(map[string]http.HandlerFunc)}
-	f.sql = map[string]func(seen) string{
-		"SELECT version()":                        say(result([]any{"Databend Query v1.2.900"})),
-		"SELECT name, value FROM system.settings": say(result([]any{"max_threads", "4"})),
-		selectMaxRunning:                          say(result([]any{"8"})),
-		"SELECT table_id":                         say(result([]any{"7", "FUSE", loader.MadeBy})),
-		"SELECT name, data_type":                  say(result([]any{"id", "BIGINT", "0"}, []any{"s", "VARCHAR", "0"})),
-		"SELECT 1 FROM":                           say(result()),
-		"SELECT id FROM system.processes":         say(result()),
-		"CREATE TABLE":                            say(result()),
-		"REMOVE":                                  say(result()),
-		"DROP STAGE":                              say(result()),
+	f := &fake{sql: make(map[string]func(seen) string), routes: make(map[string]http.HandlerFunc)}
+	for begin, answer := range map[string]string{
+		"SELECT version()":                        result([]any{"Databend Query v1.2.900"}),
+		"SELECT name, value FROM system.settings": result([]any{"max_threads", "4"}),
+		selectMaxRunning:                          result([]any{"8"}),
+		"SELECT table_id":                         result([]any{"7", "FUSE", loader.MadeBy}),
+		"SELECT name, data_type":                  result([]any{"id", "BIGINT", "0"}, []any{"s", "VARCHAR", "0"}),
+		"SELECT 1 FROM":                           result(),
+		"SELECT id FROM system.processes":         result(),
+		"CREATE TABLE":                            result(),
+		"REMOVE":                                  result(),
+		"DROP STAGE":                              result(),
+	} {
+		f.on(begin, answer)
 	}
-	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`)
-	}
+	f.streams(http.StatusBadRequest, `{"error":{"code":400,"message":"Missing required header X-DATABEND-SQL in request"}}`)
 	f.Server = httptest.NewServer(http.HandlerFunc(f.serve))
 	t.Cleanup(f.Close)
 	return f
 }
 
-func say(body string) func(seen) string { return func(seen) string { return body } }
-
-// result is the answer of a query that is done, with its rows.
+// result is the answer of a query that has ended, with its rows.
 func result(rows ...[]any) string {
 	data, _ := json.Marshal(append([][]any{}, rows...))
 	return fmt.Sprintf(`{"id":"q","node_id":"n1","state":"Succeeded","error":null,"data":%s,`+
@@ -76,7 +66,7 @@ func result(rows ...[]any) string {
 
 // wrote is the answer of a statement that wrote rows.
 func wrote(n int64) string {
-	return fmt.Sprintf(`{"id":"q","state":"Succeeded","error":null,"data":[],"stats":{"write_progress":{"rows":%d,"bytes":1}},"next_uri":null}`, n)
+	return fmt.Sprintf(`{"id":"q","state":"Succeeded","data":[],"stats":{"write_progress":{"rows":%d,"bytes":1}},"next_uri":null}`, n)
 }
 
 func failure(code int, message string) string {
@@ -84,59 +74,53 @@ func failure(code int, message string) string {
 	return fmt.Sprintf(`{"id":"q","state":"Failed","error":{"code":%d,"message":%s},"data":[],"next_uri":null}`, code, text)
 }
 
+// streamed is the answer of a streaming load.
+func streamed(rows int) string { return fmt.Sprintf(`{"id":"x","stats":{"rows":%d,"bytes":15}}`, rows) }
+
 func (f *fake) serve(w http.ResponseWriter, r *http.Request) {
-	s := seen{method: r.Method, path: r.URL.Path, header: r.Header}
-	if r.URL.Path != "/v1/query" {
-		f.note(s)
-		if route, found := f.routes[r.URL.Path]; found {
-			route(w, r)
-			return
-		}
-		http.Error(w, `{"error":{"code":404,"message":"not found"}}`, http.StatusNotFound)
-		return
+	s := seen{path: r.URL.Path, header: r.Header}
+	isQuery := r.URL.Path == "/v1/query"
+	if isQuery {
+		_ = json.NewDecoder(r.Body).Decode(&s.query)
 	}
-	var body struct {
-		SQL        string         `json:"sql"`
-		Session    map[string]any `json:"session"`
-		Attachment map[string]any `json:"stage_attachment"`
-		Pagination struct {
-			Rows int64 `json:"max_rows_per_page"`
-		} `json:"pagination"`
-	}
-	_ = json.NewDecoder(r.Body).Decode(&body)
-	s.sql, s.session, s.attachment, s.pageRows = body.SQL, body.Session, body.Attachment, body.Pagination.Rows
-	f.note(s)
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.WriteString(w, f.answer(s))
-}
-
-func (f *fake) note(s seen) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.seen = append(f.seen, s)
-}
-
-func (f *fake) answer(s seen) string {
-	f.mu.Lock()
-	var best string
+	best := ""
 	for begin := range f.sql {
-		if strings.HasPrefix(s.sql, begin) && len(begin) > len(best) {
+		if strings.HasPrefix(s.query.SQL, begin) && len(begin) > len(best) {
 			best = begin
 		}
 	}
-	answer := f.sql[best]
+	answer, route := f.sql[best], f.routes[r.URL.Path]
 	f.mu.Unlock()
-	if answer == nil {
-		return failure(1005, "the test has no answer to "+s.sql)
+	switch {
+	case isQuery && answer != nil:
+		_, _ = io.WriteString(w, answer(s))
+	case isQuery:
+		_, _ = io.WriteString(w, failure(1005, "the test has no answer to "+s.query.SQL))
+	case route != nil:
+		route(w, r)
+	default:
+		http.NotFound(w, r)
 	}
-	return answer(s)
 }
 
-// on sets the answer to statements.
-func (f *fake) on(begin string, answer func(seen) string) {
+// on sets the answer to statements, call what gives it.
+func (f *fake) on(begin, answer string) { f.call(begin, func(seen) string { return answer }) }
+
+func (f *fake) call(begin string, answer func(seen) string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sql[begin] = answer
+}
+
+// streams sets the answer to streaming loads.
+func (f *fake) streams(status int, body string) {
+	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
 }
 
 // asked lists the requests of which path, or statement, begins so.
@@ -144,7 +128,7 @@ func (f *fake) asked(begin string) (all []seen) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, s := range f.seen {
-		if strings.HasPrefix(s.path, begin) && s.sql == "" || s.sql != "" && strings.HasPrefix(s.sql, begin) {
+		if strings.HasPrefix(s.path, begin) || strings.HasPrefix(s.query.SQL, begin) {
 			all = append(all, s)
 		}
 	}
@@ -156,6 +140,21 @@ func (f *fake) target(method string) loader.Target {
 		Scheme: "databend", Hosts: []string{strings.TrimPrefix(f.URL, "http://")}, User: "root", Password: "hidden-password",
 		Database: "db", Table: "t", Method: method, TLS: loader.TLSOff,
 	}
+}
+
+// open opens the table and one session of the method.
+func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
+	t.Helper()
+	target := f.target(method)
+	for _, c := range change {
+		c(&target)
+	}
+	l, err := New().Open(t.Context(), target, testDeps())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	_, err = l.Prepare(t.Context(), preparation(method))
+	require.NoError(t, err)
+	return l.(*opened), newSession(t, l, method)
 }
 
 func testDeps() loader.Deps {
@@ -183,23 +182,6 @@ func preparation(method string) loader.Preparation {
 	return loader.Preparation{Run: "r-1", Schema: testSchema(), Contract: contractOf(method), Create: loader.CreateIfMissing}
 }
 
-// open opens the table and one session of the method.
-func (f *fake) open(t *testing.T, method string, change ...func(*loader.Target)) (*opened, loader.Session) {
-	t.Helper()
-	target := f.target(method)
-	for _, c := range change {
-		c(&target)
-	}
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), preparation(method))
-	require.NoError(t, err)
-	s, err := l.Session(t.Context(), contractOf(method))
-	require.NoError(t, err)
-	return l.(*opened), s
-}
-
 const threeRows = "6,a\n7,b\n8,\"\"\n"
 
 // testBatch is batch 2 of run r-1, with rows 6 to 8.
@@ -211,22 +193,12 @@ func testBatch(attempt int) *batch.Batch {
 	return b
 }
 
-// form reads a multipart body: the only part's name, file name and content.
-func readForm(r *http.Request) (name, file, content string, err error) {
-	parts, err := r.MultipartReader()
+// readForm reads the part of a multipart body that is called upload: file name and content.
+func readForm(r *http.Request) (name, content string, err error) {
+	part, head, err := r.FormFile("upload")
 	if err != nil {
-		return "", "", "", err
+		return "", "", err
 	}
-	part, err := parts.NextPart()
-	if err != nil {
-		return "", "", "", err
-	}
-	var text bytes.Buffer
-	if _, err = io.Copy(&text, part); err != nil {
-		return "", "", "", err
-	}
-	if _, err = parts.NextPart(); !errors.Is(err, io.EOF) {
-		return "", "", "", fmt.Errorf("behind the first part: %w", err)
-	}
-	return part.FormName(), part.FileName(), text.String(), nil
+	text, err := io.ReadAll(part)
+	return head.Filename, string(text), err
 }

@@ -2,27 +2,27 @@ package databend
 
 import (
 	"net"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	standin "github.com/terapush/terapush/internal/fake/databend"
 	"github.com/terapush/terapush/internal/faultproxy"
+	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
-// openStandIn prepares table t of the stand-in and opens a session. Killed queries are waited for no time at all.
-func openStandIn(t *testing.T, f *standin.Fake, method string) (*opened, loader.Session) {
+func startStandIn(t *testing.T, o standin.Options) *standin.Server {
 	t.Helper()
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
+	o.Schemas = []rows.Schema{testSchema()}
+	f := standin.Start(o)
 	t.Cleanup(f.Close)
-	return openHosts(t, method, strings.TrimPrefix(server.URL, "http://"))
+	return f
 }
 
+// openHosts prepares table t and opens a session. Killed queries are waited for no time at all.
 func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Session) {
 	t.Helper()
 	target := loader.Target{Hosts: hosts, Database: "default", Table: "t", Method: method, TLS: loader.TLSOff}
@@ -31,110 +31,99 @@ func openHosts(t *testing.T, method string, hosts ...string) (*opened, loader.Se
 	t.Cleanup(func() { _ = l.Close() })
 	_, err = l.Prepare(t.Context(), preparation(method))
 	require.NoError(t, err)
+	return l.(*opened), newSession(t, l, method)
+}
+
+// openStandIn starts a stand-in that has faults for the first request of some kinds.
+func openStandIn(t *testing.T, method string, faults map[standin.Kind]standin.Fault) (*standin.Server, *opened, loader.Session) {
+	t.Helper()
+	f := startStandIn(t, standin.Options{Script: func(r standin.Request) standin.Fault {
+		if r.Attempt > 1 {
+			return standin.Fault{}
+		}
+		return faults[r.Kind]
+	}})
+	db, s := openHosts(t, method, f.Addr())
+	return f, db, s
+}
+
+func newSession(t *testing.T, l loader.Loader, method string) loader.Session {
+	t.Helper()
 	s, err := l.Session(t.Context(), contractOf(method))
 	require.NoError(t, err)
-	return l.(*opened), s
+	return s
 }
 
-// once gives a fault to the first request of a kind.
-func once(faults map[standin.Kind]standin.Fault) func(standin.Kind, string, int) standin.Fault {
-	return func(k standin.Kind, _ string, n int) standin.Fault {
-		if n == 1 {
-			return faults[k]
-		}
-		return standin.Fault{}
-	}
+// resolves asks what became of an attempt at testBatch.
+func resolves(t *testing.T, db *opened, attempt int, want loader.Applied) {
+	t.Helper()
+	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(attempt)))
+	require.NoError(t, err)
+	require.Equal(t, want, r.Applied, r.Reason)
 }
 
-// asked counts the stand-in's requests of a kind.
-func asked(f *standin.Fake, k standin.Kind) (n int) {
-	for _, r := range f.Requests() {
-		if r.Kind == k {
-			n++
-		}
-	}
-	return n
-}
-
-// Who is refused the next page knows nothing of the statement, which goes on.
+// A page that is refused says nothing about the statement, which goes on.
 func TestARefusedPage(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 429, 503} {
 		gate := make(chan struct{})
-		f := standin.New(standin.Options{Fault: once(map[standin.Kind]standin.Fault{
-			standin.Insert: {Starting: 1, Hold: gate}, standin.Page: {Status: status},
-		})})
-		db, s := openStandIn(t, f, insertNoPresign)
+		f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
+			standin.Insert: {Starting: true, Hold: gate}, standin.Page: {Refuse: status},
+		})
 		_, err := s.Load(t.Context(), testBatch(1))
 		v := New().Classify(err)
-		require.Equal(t, loader.Verdict{Applied: loader.Unknown, Retry: true, SessionDead: true}, loader.Verdict{
-			Applied: v.Applied, Retry: v.Retry, SessionDead: v.SessionDead}, "%d: %v", status, err)
+		require.Equal(t, []any{loader.Unknown, true, true}, []any{v.Applied, v.Retry, v.SessionDead}, "%d: %v", status, err)
 		require.Len(t, f.Running(), 1)
-		require.Len(t, f.Files("~"), 1, "the statement may not have read it yet")
+		require.Len(t, f.Files(), 1, "the statement may not have read it yet")
 
-		r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-		require.NoError(t, err)
-		require.Equal(t, loader.No, r.Applied)
+		resolves(t, db, 1, loader.No)
 		require.Empty(t, f.Running())
-		require.Empty(t, f.Files("~"))
-		s, err = db.Session(t.Context(), contractOf(insertNoPresign))
-		require.NoError(t, err)
-		_, err = s.Load(t.Context(), testBatch(2))
+		require.Empty(t, f.Files())
+		_, err = newSession(t, db, insertNoPresign).Load(t.Context(), testBatch(2))
 		require.NoError(t, err)
 		close(gate)
 		require.Len(t, f.Rows("t"), 3)
 	}
 }
 
-// A load whose connection broke before the server began with it is on no list, so nobody can end it. It must have brought
-// no rows: they would be there beside those of the next attempt.
+// A load whose connection broke before the server began with it is not listed, so it cannot be ended. It must have brought no
+// rows: they would be there beside those of the next attempt.
 func TestALoadThatTheServerBeginsLate(t *testing.T) {
 	gate := make(chan struct{})
-	f := standin.New(standin.Options{Fault: once(map[standin.Kind]standin.Fault{standin.Stream: {Late: gate}})})
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	t.Cleanup(f.Close)
-	proxy, err := faultproxy.New(strings.TrimPrefix(server.URL, "http://"))
+	f, _, _ := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Stream: {Late: gate}})
+	proxy, err := faultproxy.New(f.Addr())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = proxy.Close() })
 	db, s := openHosts(t, streamingLoad, proxy.Addr())
-	before := asked(f, standin.Stream)
 	failed := make(chan error, 1)
 	b := testBatch(1)
 	go func() {
 		_, err := s.Load(t.Context(), b)
 		failed <- err
 	}()
-	require.Eventually(t, func() bool { return asked(f, standin.Stream) > before }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return f.Count(standin.Stream) > 0 }, 20*time.Second, time.Millisecond)
 	proxy.Reset()
 	require.Error(t, <-failed)
-	require.Zero(t, b.Sent(), "no row is sent to a query that no list shows")
+	require.Zero(t, b.Sent(), "no row is sent to a query that is not listed")
 
-	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-	require.NoError(t, err)
-	require.Equal(t, loader.No, r.Applied)
+	resolves(t, db, 1, loader.No)
 	close(gate)
-	s, err = db.Session(t.Context(), contractOf(streamingLoad))
-	require.NoError(t, err)
-	ack, err := s.Load(t.Context(), testBatch(2))
+	ack, err := newSession(t, db, streamingLoad).Load(t.Context(), testBatch(2))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Rows: 3}, ack, "the late one has not taken the label")
-	server.Close() // waits for the late one
+	f.Close() // waits for the late one
 	require.Len(t, f.Rows("t"), 3)
 }
 
 // A deletion whose answer is lost must not run after the batch is in.
 func TestALateDeletion(t *testing.T) {
 	gate := make(chan struct{})
-	f := standin.New(standin.Options{Fault: once(map[standin.Kind]standin.Fault{standin.Delete: {Vanish: true, Hold: gate}})})
-	db, s := openStandIn(t, f, streamingLoad)
-	put(t, db, "(6, 'a'), (7, 'b')")
+	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{standin.Delete: {Cut: true, Hold: gate}})
+	require.NoError(t, f.Insert("t", part()...))
 	ref := loader.RefOf(testBatch(1))
 	_, err := db.Resolve(t.Context(), ref)
 	require.Error(t, err, "ask again")
 	require.Len(t, f.Running(), 1)
-	r, err := db.Resolve(t.Context(), ref)
-	require.NoError(t, err)
-	require.Equal(t, loader.No, r.Applied)
+	resolves(t, db, 1, loader.No)
 	require.Empty(t, f.Running(), "the first deletion is ended")
 	_, err = s.Load(t.Context(), testBatch(2))
 	require.NoError(t, err)
@@ -144,28 +133,25 @@ func TestALateDeletion(t *testing.T) {
 	// One that was held up on its way even longer finds its label taken.
 	state, err := db.State()
 	require.NoError(t, err)
-	deletion := statements{state.Statements}.deleteRows(keysOf(ref))
-	m := tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
-	_, err = db.run(t.Context(), statement{sql: deletion, tags: m}, nil)
+	tags := tags{label: removalLabel(db.plan.name, ref.ID, 1), queryID: "late"}
+	_, err = db.run(t.Context(), statement{sql: statements{state.Statements}.deleteRows(keysOf(ref)), tags: tags}, nil)
 	require.NoError(t, err)
 	require.Len(t, f.Rows("t"), 3)
 }
 
-func put(t *testing.T, db *opened, values string) {
-	t.Helper()
-	require.NoError(t, db.exec(t.Context(), "INSERT INTO t (id, s) VALUES "+values))
-}
+// part is two of the three rows of testBatch.
+func part() [][]any { return [][]any{{int64(6), []byte("a")}, {int64(7), []byte("b")}} }
 
 // A deletion that fails again and again ends with its statement in the user's hands.
 func TestADeletionThatFails(t *testing.T) {
-	f := standin.New(standin.Options{Fault: func(k standin.Kind, _ string, _ int) standin.Fault {
-		if k == standin.Delete {
-			return standin.Fault{Code: 2001}
+	f := startStandIn(t, standin.Options{Script: func(r standin.Request) (fault standin.Fault) {
+		if r.Kind == standin.Delete {
+			fault.Fail = 2001
 		}
-		return standin.Fault{}
+		return fault
 	}})
-	db, _ := openStandIn(t, f, streamingLoad)
-	put(t, db, "(6, 'a'), (7, 'b')")
+	db, _ := openHosts(t, streamingLoad, f.Addr())
+	require.NoError(t, f.Insert("t", part()...))
 	for range maxRemovals {
 		_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 		require.Error(t, err)
@@ -178,28 +164,20 @@ func TestADeletionThatFails(t *testing.T) {
 }
 
 // An INSERT that is still listed after its kill may be committing, however long that takes.
-func TestACommitThatIsUnderWay(t *testing.T) {
+func TestACommitThatIsRunning(t *testing.T) {
 	gate := make(chan struct{})
-	f := standin.New(standin.Options{Fault: once(map[standin.Kind]standin.Fault{
-		standin.Insert: {Starting: 1, Hold: gate, Deaf: true}, standin.Page: {Status: 429},
-	})})
-	db, s := openStandIn(t, f, insertNoPresign)
+	f, db, s := openStandIn(t, insertNoPresign, map[standin.Kind]standin.Fault{
+		standin.Insert: {Starting: true, Hold: gate, Linger: true}, standin.Page: {Refuse: 429},
+	})
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.Error(t, err)
-	done := make(chan loader.Resolution)
+	done := make(chan loader.Resolution, 1)
 	go func() {
-		r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-		if err != nil {
-			t.Error(err)
-		}
+		r, _ := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
 		done <- r
 	}()
-	require.Eventually(t, func() bool { return asked(f, standin.Kill) > 3 }, 20*time.Second, time.Millisecond)
-	select {
-	case r := <-done:
-		t.Fatalf("%+v, while the statement is committing", r)
-	default:
-	}
+	require.Eventually(t, func() bool { return f.Count(standin.Kill) > 3 || len(done) > 0 }, 20*time.Second, time.Millisecond)
+	require.Empty(t, done, "the statement is committing")
 	close(gate)
 	require.Equal(t, loader.Yes, (<-done).Applied)
 	require.Len(t, f.Rows("t"), 3)
@@ -207,121 +185,79 @@ func TestACommitThatIsUnderWay(t *testing.T) {
 
 // A streaming load that waits for a client which is gone would be listed until the kernel gives up the connection.
 func TestAStreamingLoadWithoutItsClient(t *testing.T) {
-	f := standin.New(standin.Options{Fault: once(map[standin.Kind]standin.Fault{
-		standin.Stream: {Vanish: true, Hold: make(chan struct{}), Deaf: true},
-	})})
-	db, s := openStandIn(t, f, streamingLoad)
+	f, db, s := openStandIn(t, streamingLoad, map[standin.Kind]standin.Fault{
+		standin.Stream: {Cut: true, Hold: make(chan struct{}), Linger: true},
+	})
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.Error(t, err)
-	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-	require.NoError(t, err)
-	require.Equal(t, loader.No, r.Applied)
+	resolves(t, db, 1, loader.No)
 	require.Len(t, f.Running(), 1)
 }
 
-// Every host lists the whole warehouse, so a query is waited for once and not once a host.
-func TestGraceDoesNotAddUp(t *testing.T) {
-	f, other := newFake(t), newFake(t)
-	db, _ := f.open(t, streamingLoad, func(t *loader.Target) {
-		t.Hosts = append(t.Hosts, strings.TrimPrefix(other.URL, "http://"))
-	})
-	db.grace = pollInterval / 2
-	ids := queryIDs(batchKind, testBatch(1).ID, 1)
-	for _, server := range []*fake{f, other} {
-		server.on(selectProcesses(ids), say(result([]any{"s1"})))
-		server.on("KILL QUERY", say(result()))
-		server.on("SELECT COUNT(*)", say(result([]any{"0"})))
-	}
-	_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(1)))
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(f.asked("KILL QUERY")), 2)
-	require.Len(t, other.asked("KILL QUERY"), 1)
-}
-
-// Rows that may be somebody's are not deleted.
-func TestRowsOfOthersStay(t *testing.T) {
-	for name, change := range map[string]func(*fake, *loader.Preparation){
-		"a table of theirs": func(f *fake, _ *loader.Preparation) {
-			f.on("SELECT table_id", say(result([]any{"7", "FUSE", "orders of the shop"})))
-		},
-		"no labels": func(_ *fake, p *loader.Preparation) {
-			p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
-		},
-		"nobody looked": func(_ *fake, p *loader.Preparation) { p.Silent = true },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			f.on("SELECT COUNT(*)", say(result([]any{"1"})))
-			l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
-			require.NoError(t, err)
-			preparation := preparation(streamingLoad)
-			change(f, &preparation)
-			_, err = l.Prepare(t.Context(), preparation)
-			require.NoError(t, err)
-			r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
-			require.NoError(t, err)
-			require.Equal(t, loader.Unknown, r.Applied)
-			require.Contains(t, r.Reason, "1 rows with keys 6 to 8")
-			require.Contains(t, r.Reason, "DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8")
-			require.Empty(t, f.asked("DELETE"))
-		})
-	}
-}
-
-// A part that is found under a label that is taken is removed, and the batch goes again.
-func TestAPartUnderATakenLabel(t *testing.T) {
-	f := standin.New(standin.Options{})
-	db, s := openStandIn(t, f, streamingLoad)
-	label := label(db.plan.name, batchKind, testBatch(1).ID)
-	_, err := db.run(t.Context(), statement{sql: "INSERT INTO t (id, s) VALUES (6, 'a')", tags: tags{label: label}}, nil)
-	require.NoError(t, err)
-	_, err = s.Load(t.Context(), testBatch(2))
-	require.ErrorContains(t, err, "1 rows with keys 6 to 8")
-	require.Equal(t, loader.Verdict{Class: loader.ClassRows, Retry: true}, New().Classify(err))
-	r, err := db.Resolve(t.Context(), loader.RefOf(testBatch(2)))
-	require.NoError(t, err)
-	require.Equal(t, loader.No, r.Applied)
-	_, err = s.Load(t.Context(), testBatch(3))
-	require.NoError(t, err)
-	require.Len(t, f.Rows("t"), 3)
-}
-
-func TestNoRowsAreNoSuccess(t *testing.T) {
-	f := newFake(t)
-	db, _ := f.open(t, insertNoPresign)
-	c := contractOf(insertNoPresign)
-	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
-	s, err := db.Session(t.Context(), c)
-	require.NoError(t, err)
-	f.routes["/v1/upload_to_stage"] = uploaded(t, "")
-	f.on("INSERT INTO", say(wrote(0)))
-	_, err = s.Load(t.Context(), testBatch(1))
-	require.ErrorContains(t, err, "wrote no row")
-	require.Equal(t, loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: true}, New().Classify(err))
-	require.Empty(t, f.asked("SELECT COUNT(*)"), "at least once sends nothing but the load")
-}
-
-// A host that is down is a matter of its own: the others go on.
+// Where a host is down, the others are used.
 func TestAHostThatIsDown(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	down := listener.Addr().String()
 	require.NoError(t, listener.Close())
-	f := standin.New(standin.Options{})
-	server := httptest.NewServer(f)
-	t.Cleanup(server.Close)
-	t.Cleanup(f.Close)
-	for _, method := range []string{streamingLoad, stageLoad} {
-		db, s := openHosts(t, method, down, strings.TrimPrefix(server.URL, "http://"))
+	f := startStandIn(t, standin.Options{})
+	for _, method := range []string{stageLoad, streamingLoad} {
+		db, s := openHosts(t, method, down, f.Addr())
 		_, err = s.Load(t.Context(), testBatch(1))
 		require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true}, New().Classify(err), method)
 		_, err = s.Load(t.Context(), testBatch(2))
 		require.NoError(t, err, "the same session goes to the next host")
-		_, err := db.Resolve(t.Context(), loader.RefOf(testBatch(2)))
-		require.NoError(t, err, method)
+		resolves(t, db, 2, map[string]loader.Applied{stageLoad: loader.No, streamingLoad: loader.Yes}[method])
 	}
-	db, _ := openHosts(t, streamingLoad, down, strings.TrimPrefix(server.URL, "http://"))
-	server.Close()
+	db, _ := openHosts(t, streamingLoad, down, f.Addr())
+	f.Close()
 	_, err = db.Resolve(t.Context(), loader.RefOf(testBatch(2)))
-	require.ErrorContains(t, err, down, "somebody has to show a list")
+	require.ErrorContains(t, err, "end earlier attempts: "+down, "one host has to show its list")
+}
+
+// Every host lists the whole warehouse, so a query is waited for once and not once a host.
+func TestGraceDoesNotAddUp(t *testing.T) {
+	f, other := newFake(t), newFake(t)
+	db, _ := f.open(t, streamingLoad, other.alsoHost)
+	db.grace = pollInterval / 2
+	for _, server := range []*fake{f, other} {
+		server.on(selectProcesses(queryIDs(batchKind, testBatch(1).ID, 1)), result([]any{"s1"}))
+		server.on("KILL QUERY", result())
+		server.on("SELECT COUNT(*)", result([]any{"0"}))
+	}
+	resolves(t, db, 1, loader.No)
+	require.GreaterOrEqual(t, len(f.asked("KILL QUERY")), 2)
+	require.Len(t, other.asked("KILL QUERY"), 1)
+}
+
+// Rows that may be someone else's are not deleted.
+func TestRowsOfOthersStay(t *testing.T) {
+	for name, change := range map[string]func(*fake, *loader.Preparation){
+		"a table of theirs": func(f *fake, _ *loader.Preparation) {
+			f.on("SELECT table_id", result([]any{"7", "FUSE", "orders of the shop"}))
+		},
+		"no labels": func(_ *fake, p *loader.Preparation) {
+			p.Contract.Delivery, p.Contract.Dedup = loader.AtLeastOnce, loader.DedupNone
+		},
+		"a table that was not looked at": func(_ *fake, p *loader.Preparation) { p.Silent = true },
+	} {
+		f := newFake(t)
+		f.on("SELECT COUNT(*)", result([]any{"1"}))
+		l, err := New().Open(t.Context(), f.target(streamingLoad), testDeps())
+		require.NoError(t, err)
+		p := preparation(streamingLoad)
+		change(f, &p)
+		_, err = l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		r, err := l.(*opened).Resolve(t.Context(), loader.RefOf(testBatch(1)))
+		require.NoError(t, err)
+		require.Equal(t, loader.Unknown, r.Applied, name)
+		require.Contains(t, r.Reason, "1 rows with keys 6 to 8")
+		require.Contains(t, r.Reason, "DELETE FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8")
+		require.Empty(t, f.asked("DELETE"), name)
+	}
+}
+
+func (f *fake) alsoHost(t *loader.Target) {
+	t.Hosts = append(t.Hosts, strings.TrimPrefix(f.URL, "http://"))
 }

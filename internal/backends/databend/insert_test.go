@@ -1,7 +1,7 @@
 package databend
 
 import (
-	"encoding/json"
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -14,36 +14,27 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-const presigned = "PRESIGN UPLOAD @~/terapush/"
-
-// newStore is an object store that takes presigned uploads.
-func newStore(t *testing.T, put http.HandlerFunc) *httptest.Server {
+// presigns sets the URL of uploads, and what is behind it.
+func (f *fake) presigns(t *testing.T, put http.HandlerFunc) *httptest.Server {
 	store := httptest.NewServer(put)
 	t.Cleanup(store.Close)
+	f.on("PRESIGN UPLOAD @~/terapush/", result([]any{"PUT", `{"host":"signed.example","x-amz-meta":"signed","content-length":"1"}`,
+		store.URL + "/bucket/key?X-Amz-Signature=sig-na-ture"}))
 	return store
-}
-
-func presign(store *httptest.Server) func(seen) string {
-	headers, _ := json.Marshal(map[string]string{"host": "signed.example", "x-amz-meta": "signed", "content-length": "1"})
-	return say(result([]any{"PUT", string(headers), store.URL + "/bucket/key?X-Amz-Signature=sig-na-ture"}))
 }
 
 func TestInsertOfAPresignedUpload(t *testing.T) {
 	f := newFake(t)
-	store := newStore(t, func(w http.ResponseWriter, r *http.Request) {
+	f.presigns(t, func(w http.ResponseWriter, r *http.Request) {
 		content, _ := io.ReadAll(r.Body)
-		switch {
-		case r.Method != http.MethodPut, string(content) != threeRows, r.ContentLength != int64(len(threeRows)),
-			r.Host != "signed.example", r.Header.Get("X-Amz-Meta") != "signed",
-			r.URL.RawQuery != "X-Amz-Signature=sig-na-ture":
+		if r.Method != http.MethodPut || string(content) != threeRows || r.ContentLength != int64(len(threeRows)) ||
+			r.Host != "signed.example" || r.Header.Get("X-Amz-Meta") != "signed" ||
+			r.URL.RawQuery != "X-Amz-Signature=sig-na-ture" || r.Header.Get("Authorization") != "" {
 			t.Errorf("%s %s %s %v: %q", r.Method, r.Host, r.URL, r.Header, content)
-		case r.Header.Get("Authorization") != "":
-			t.Error("the store was given the database's password")
 		}
 	})
-	f.on(presigned, presign(store))
 	_, s := f.open(t, insert)
-	f.on("INSERT INTO", say(wrote(3)))
+	f.on("INSERT INTO", wrote(3))
 	ack, err := s.Load(t.Context(), testBatch(2))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Rows: 3}, ack)
@@ -52,25 +43,23 @@ func TestInsertOfAPresignedUpload(t *testing.T) {
 	require.Len(t, f.asked("PRESIGN UPLOAD "+path), 1)
 	inserts := f.asked("INSERT INTO")
 	require.Len(t, inserts, 1)
-	require.Equal(t, "INSERT INTO `db`.`t` (`id`, `s`) VALUES", inserts[0].sql)
-	require.Equal(t, map[string]any{
-		"location": path,
-		"file_format_options": map[string]any{
+	require.Equal(t, "INSERT INTO `db`.`t` (`id`, `s`) VALUES", inserts[0].query.SQL)
+	require.Equal(t, &attachment{
+		Location: path,
+		Format: map[string]string{
 			"type": "CSV", "field_delimiter": ",", "record_delimiter": "\n", "quote": `"`, "escape": "", "skip_header": "0",
 			"empty_field_as": "STRING", "error_on_column_count_mismatch": "true", "compression": "NONE",
 		},
-		"copy_options": map[string]any{"purge": "true"},
-	}, inserts[0].attachment)
-	require.Equal(t, "terapush:r-1:db.t:2", inserts[0].header.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-	require.Equal(t, queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 2), inserts[0].header.Get("X-DATABEND-QUERY-ID"))
+		Copy: map[string]string{"purge": "true"},
+	}, inserts[0].query.Attachment)
+	require.Equal(t, testLabel, inserts[0].header.Get(labelName))
+	require.Equal(t, queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 2), inserts[0].header.Get(idName))
 	require.Empty(t, f.asked("REMOVE"), "the server removes what it has loaded")
 }
 
 func TestPresignIsTriedBeforehand(t *testing.T) {
 	f := newFake(t)
-	store := newStore(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing is put there yet") })
-	f.on(presigned, presign(store))
-	store.Close()
+	f.presigns(t, func(http.ResponseWriter, *http.Request) { t.Error("nothing is put there yet") }).Close()
 	_, err := New().Open(t.Context(), f.target(insert), testDeps())
 	require.ErrorContains(t, err, insertNoPresign)
 	require.NotContains(t, err.Error(), "sig-na-ture")
@@ -78,12 +67,12 @@ func TestPresignIsTriedBeforehand(t *testing.T) {
 
 func TestTheStoreRefusesAnUpload(t *testing.T) {
 	f := newFake(t)
-	store := newStore(t, func(w http.ResponseWriter, r *http.Request) {
+	f.presigns(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message><StringToSign>secret-to-sign</StringToSign></Error>")
+		_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code><Message>Request has expired</Message>"+
+			"<StringToSign>secret-to-sign</StringToSign></Error>")
 	})
-	f.on(presigned, presign(store))
 	_, s := f.open(t, insert)
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.ErrorContains(t, err, "Request has expired")
@@ -93,38 +82,21 @@ func TestTheStoreRefusesAnUpload(t *testing.T) {
 	require.Empty(t, f.asked("INSERT INTO"))
 }
 
-func uploaded(t *testing.T, files string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		name, file, content, err := readForm(r)
-		if err != nil || name != "upload" || content != threeRows {
-			t.Errorf("part %q with file %q: %q, %v", name, file, content, err)
+// uploads answers uploads through the node with the files that are listed, or with the one that came.
+func (f *fake) uploads(t *testing.T, listed string) {
+	f.routes["/v1/upload_to_stage"] = func(w http.ResponseWriter, r *http.Request) {
+		file, content, err := readForm(r)
+		if err != nil || content != threeRows {
+			t.Errorf("file %q: %q, %v", file, content, err)
 		}
-		listed := files
-		if listed == "" {
-			listed = `["` + file + `"]`
-		}
-		_, _ = io.WriteString(w, `{"id":"x","stage_name":"~","state":"SUCCESS","files":`+listed+`}`)
+		_, _ = io.WriteString(w, `{"id":"x","stage_name":"~","state":"SUCCESS","files":`+cmp.Or(listed, `["`+file+`"]`)+`}`)
 	}
-}
-
-func TestInsertOfAnUploadThroughTheNode(t *testing.T) {
-	f := newFake(t)
-	f.routes["/v1/upload_to_stage"] = uploaded(t, "")
-	_, s := f.open(t, insertNoPresign)
-	f.on("INSERT INTO", say(wrote(3)))
-	ack, err := s.Load(t.Context(), testBatch(1))
-	require.NoError(t, err)
-	require.Equal(t, loader.Ack{Rows: 3}, ack)
-	upload := f.asked("/v1/upload_to_stage")[0]
-	require.Equal(t, "~", upload.header.Get("X-DATABEND-STAGE-NAME"))
-	require.Equal(t, "terapush/r-1", upload.header.Get("X-DATABEND-RELATIVE-PATH"))
-	require.Equal(t, "@~/terapush/r-1/1-000000000002.csv", f.asked("INSERT INTO")[0].attachment["location"])
 }
 
 // The server takes a form that ends too early for a shorter one.
 func TestAnUploadThatIsNotListed(t *testing.T) {
 	f := newFake(t)
-	f.routes["/v1/upload_to_stage"] = uploaded(t, "[]")
+	f.uploads(t, "[]")
 	_, s := f.open(t, insertNoPresign)
 	_, err := s.Load(t.Context(), testBatch(1))
 	require.ErrorContains(t, err, "the server stored the files []")
@@ -132,6 +104,7 @@ func TestAnUploadThatIsNotListed(t *testing.T) {
 	require.Empty(t, f.asked("INSERT INTO"))
 }
 
+// A file is removed unless the statement may still read it.
 func TestAnswersToAnInsert(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer  string
@@ -140,15 +113,14 @@ func TestAnswersToAnInsert(t *testing.T) {
 	}{
 		"data":          {failure(1046, "bad row"), loader.Verdict{Class: loader.ClassData, Applied: loader.No}, 1},
 		"meta service":  {failure(2001, "timeout"), loader.Verdict{Class: loader.ClassConnection, Retry: true}, 0},
-		"unknown code":  {failure(9999, "?"), loader.Verdict{Class: loader.ClassOther}, 0},
 		"cut off":       {`{"id":"q","state":"Suc`, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, 0},
 		"without words": {`{"id":"q","state":"Failed","data":[]}`, loader.Verdict{Class: loader.ClassOther}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			f.routes["/v1/upload_to_stage"] = uploaded(t, "")
+			f.uploads(t, "")
 			_, s := f.open(t, insertNoPresign)
-			f.on("INSERT INTO", say(c.answer))
+			f.on("INSERT INTO", c.answer)
 			_, err := s.Load(t.Context(), testBatch(1))
 			require.Equal(t, c.want, New().Classify(err), "%v", err)
 			require.Len(t, f.asked("REMOVE @~/terapush/r-1/1-000000000002.csv"), c.removes)
@@ -159,33 +131,36 @@ func TestAnswersToAnInsert(t *testing.T) {
 // The answer comes in pages; what was written is in the last, and so may be the error.
 func TestPages(t *testing.T) {
 	f := newFake(t)
-	f.routes["/v1/upload_to_stage"] = uploaded(t, "")
+	f.uploads(t, "")
 	_, s := f.open(t, insertNoPresign)
-	f.on("INSERT INTO", say(`{"id":"q","node_id":"n7","state":"Starting","data":[],"next_uri":"/v1/query/q/page/1"}`))
+	f.on("INSERT INTO", `{"id":"q","node_id":"n7","state":"Starting","data":[],"next_uri":"/v1/query/q/page/1"}`)
 	f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-DATABEND-STICKY-NODE") != "n7" || r.Header.Get("Authorization") == "" {
 			t.Errorf("asked for a page with %v", r.Header)
 		}
-		_, _ = io.WriteString(w, `{"id":"q","state":"Running","data":[],"stats":{"write_progress":{"rows":1,"bytes":1}},"next_uri":"/v1/query/q/page/2"}`)
+		_, _ = io.WriteString(w, strings.Replace(wrote(1), `"next_uri":null`, `"next_uri":"/v1/query/q/page/2"`, 1))
 	}
-	last := `{"id":"q","state":"Succeeded","data":[],"stats":{"write_progress":{"rows":3,"bytes":1}},"next_uri":"/v1/query/load/final","final_uri":"/v1/query/load/final"}`
+	last := ""
 	f.routes["/v1/query/q/page/2"] = func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, last) }
-	ack, err := s.Load(t.Context(), testBatch(1))
+	load := func(attempt int, answer string) (loader.Ack, error) {
+		last = answer
+		return s.Load(t.Context(), testBatch(attempt))
+	}
+	final := func(uri string) string {
+		return strings.Replace(wrote(3), `"next_uri":null`, `"next_uri":"/v1/query/load/final","final_uri":"`+uri+`"`, 1)
+	}
+	ack, err := load(1, final("/v1/query/load/final"))
 	require.NoError(t, err)
 	require.Equal(t, int64(3), ack.Rows)
 	require.Len(t, f.asked("/v1/query/load/final"), 1)
+
 	other := newFake(t)
-	last = strings.ReplaceAll(last, `"final_uri":"/v1/query/load/final"`, `"final_uri":"@`+strings.TrimPrefix(other.URL, "http://")+`/x"`)
-	_, err = s.Load(t.Context(), testBatch(1))
+	_, err = load(1, final("@"+strings.TrimPrefix(other.URL, "http://")+"/x"))
 	require.NoError(t, err)
 	require.Empty(t, other.asked("/"), "the password goes nowhere else")
-
-	last = failure(1046, "bad row")
-	_, err = s.Load(t.Context(), testBatch(2))
+	_, err = load(2, failure(1046, "bad row"))
 	require.ErrorContains(t, err, "bad row")
-
-	last = `{"id":"q","state":"Running","data":[],"next_uri":"https://elsewhere.example/v1/query/q/page/3"}`
-	_, err = s.Load(t.Context(), testBatch(3))
+	_, err = load(3, `{"id":"q","state":"Running","data":[],"next_uri":"https://elsewhere.example/v1/query/q/page/3"}`)
 	require.ErrorContains(t, err, "elsewhere")
 	require.Equal(t, loader.Unknown, New().Classify(err).Applied)
 }

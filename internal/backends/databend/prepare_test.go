@@ -1,6 +1,9 @@
 package databend
 
 import (
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,63 +12,69 @@ import (
 )
 
 func TestPrepare(t *testing.T) {
-	table := func(id, engine, comment string) func(seen) string { return say(result([]any{id, engine, comment})) }
+	const (
+		empty  = "TRUNCATE TABLE `db`.`t`"
+		drop   = "DROP TABLE `db`.`t`"
+		create = "CREATE TABLE IF NOT EXISTS `db`.`t` (\n  `id` BIGINT NOT NULL,\n  `s` VARCHAR NOT NULL\n) COMMENT = 'made by terapush'"
+	)
+	found := loader.Table{Name: "db.t", Identity: "table id 7"}
+	made := found
+	made.Created = true
 	for name, c := range map[string]struct {
-		inspect func(seen) string
-		columns func(seen) string
+		id      []any // the table's id, engine and comment
+		columns string
 		change  func(*loader.Preparation)
 		want    loader.Table
-		drops   int
-		empties int
-		creates int
+		sent    []string
 		says    string
 	}{
-		"there": {want: loader.Table{Name: "db.t", Identity: "table id 7"}},
-		"a table of somebody's that is not to be dropped": {
-			inspect: table("7", "FUSE", ""),
-			change:  func(p *loader.Preparation) { p.Create = loader.CreateRecreate }, says: "was not made by terapush"},
-		"one that the user names": {
-			inspect: table("7", "FUSE", ""),
-			change: func(p *loader.Preparation) {
-				p.Create, p.MayDrop = loader.CreateRecreate, "db.t"
-			}, want: loader.Table{Name: "db.t", Identity: "table id 7", Created: true}, drops: 1, creates: 1},
-		"emptied": {
-			change: func(p *loader.Preparation) { p.Create = loader.CreateTruncate },
-			want:   loader.Table{Name: "db.t", Identity: "table id 7"}, empties: 1},
+		"there": {want: found},
+		"not made by terapush, and not to be dropped": {
+			id: []any{"7", "FUSE", ""}, change: func(p *loader.Preparation) { p.Create = loader.CreateRecreate }, says: "was not made by terapush"},
+		"dropped by its full name": {
+			id: []any{"7", "FUSE", ""}, change: func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, "db.t" },
+			want: made, sent: []string{drop, create}},
+		"emptied by its name": {
+			id: []any{"7", "FUSE", ""}, change: func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateTruncate, "t" },
+			want: found, sent: []string{empty}},
 		"not emptied, since it cannot take the rows": {
-			columns: say(result([]any{"id", "BIGINT", "0"}, []any{"s", "DECIMAL(15, 2)", "0"})),
+			columns: result([]any{"id", "BIGINT", "0"}, []any{"s", "DECIMAL(15, 2)", "0"}),
 			change:  func(p *loader.Preparation) { p.Create = loader.CreateTruncate }, says: "column s is DECIMAL(15, 2), want VARCHAR"},
-		"a view":         {inspect: table("7", "VIEW", ""), says: "is a view"},
-		"another engine": {inspect: table("7", "MEMORY", ""), says: "need FUSE"},
+		"a view":         {id: []any{"7", "VIEW", ""}, says: "is a view"},
+		"another engine": {id: []any{"7", "MEMORY", ""}, says: "need FUSE"},
 		"columns": {
-			columns: say(result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"})),
+			columns: result([]any{"id", "INT", "0"}, []any{"more", "DATE", "0"}, []any{"fine", "DATE", "1"}),
 			says:    "column id is INT, want BIGINT; column s (VARCHAR) is missing; column more (DATE) is unknown"},
 		"a decimal of another scale": {
-			columns: say(result([]any{"price", "DECIMAL(15, 3)", "0"})),
+			columns: result([]any{"price", "DECIMAL(15, 3)", "0"}),
 			change:  func(p *loader.Preparation) { p.Schema = everyType() }, says: "column price is DECIMAL(15, 3), want DECIMAL(15, 2)"},
 		"silent": {change: func(p *loader.Preparation) { p.Silent = true }, want: loader.Table{Name: "db.t"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
-			if c.inspect != nil {
-				f.on("SELECT table_id", c.inspect)
+			if c.id != nil {
+				f.on("SELECT table_id", result(c.id))
 			}
-			if c.columns != nil {
+			if c.columns != "" {
 				f.on("SELECT name, data_type", c.columns)
 			}
-			f.on("DROP TABLE `db`.`t`", say(result()))
-			f.on("TRUNCATE TABLE `db`.`t`", say(result()))
+			f.on(drop, result())
+			f.on(empty, result())
 			l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
 			require.NoError(t, err)
-			opened := len(f.asked("S"))
+			asked := len(f.asked("SELECT"))
 			p := preparation(insertNoPresign)
 			if c.change != nil {
 				c.change(&p)
 			}
 			got, err := l.Prepare(t.Context(), p)
-			require.Len(t, f.asked("DROP TABLE"), c.drops)
-			require.Len(t, f.asked("TRUNCATE TABLE"), c.empties)
-			require.Len(t, f.asked("CREATE TABLE IF NOT EXISTS `db`.`t` (\n  `id` BIGINT NOT NULL,\n  `s` VARCHAR NOT NULL\n) COMMENT = 'made by terapush'"), c.creates)
+			var sent []string
+			for _, begin := range []string{"DROP", "TRUNCATE", "CREATE"} {
+				for _, s := range f.asked(begin) {
+					sent = append(sent, s.query.SQL)
+				}
+			}
+			require.Equal(t, c.sent, sent)
 			if c.says != "" {
 				require.ErrorContains(t, err, c.says)
 				require.Equal(t, loader.No, New().Classify(err).Applied)
@@ -74,34 +83,17 @@ func TestPrepare(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.want, got)
 			if p.Silent {
-				require.Len(t, f.asked("S"), opened, "nothing was to be said")
+				require.Len(t, f.asked("SELECT"), asked, "nothing was to be asked")
 			}
 		})
-	}
-}
-
-// As on other databases, the name of a table is enough, however --table was written.
-func TestNameOfATableThatMayBeDropped(t *testing.T) {
-	for _, name := range []string{"t", "db.t"} {
-		f := newFake(t)
-		f.on("SELECT table_id", say(result([]any{"7", "FUSE", ""})))
-		f.on("TRUNCATE TABLE `db`.`t`", say(result()))
-		target := f.target(insertNoPresign)
-		target.Table = "db.t"
-		l, err := New().Open(t.Context(), target, testDeps())
-		require.NoError(t, err)
-		p := preparation(insertNoPresign)
-		p.Create, p.MayDrop = loader.CreateTruncate, name
-		_, err = l.Prepare(t.Context(), p)
-		require.NoError(t, err)
 	}
 }
 
 // What a lost answer makes necessary is tried before anything is made.
 func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 	f := newFake(t)
-	f.on("SELECT table_id", say(result()))
-	f.on("SELECT id FROM system.processes", say(failure(1063, "not allowed")))
+	f.on("SELECT table_id", result())
+	f.on("SELECT id FROM system.processes", failure(1063, "not allowed"))
 	l, err := New().Open(t.Context(), f.target(insertNoPresign), testDeps())
 	require.NoError(t, err)
 	_, err = l.Prepare(t.Context(), preparation(insertNoPresign))
@@ -112,23 +104,25 @@ func TestPrepareTriesTheListOfProcesses(t *testing.T) {
 
 	p := preparation(insertNoPresign)
 	p.Contract.Delivery, p.Contract.Dedup, p.Create = loader.AtLeastOnce, loader.DedupNone, loader.CreateNever
-	f.on("SELECT table_id", say(result([]any{"7", "FUSE", loader.MadeBy})))
+	f.on("SELECT table_id", result([]any{"7", "FUSE", loader.MadeBy}))
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 }
 
 func TestServer(t *testing.T) {
 	f := newFake(t)
-	f.on(selectMaxRunning, say(failure(1063, "not allowed")))
+	f.on(selectMaxRunning, failure(1063, "not allowed"))
 	db, _ := f.open(t, streamingLoad, func(t *loader.Target) { t.Settings = []loader.Setting{{Name: "max_threads", Value: "2"}} })
 	require.Equal(t, loader.Server{
 		Product: "Databend", Version: "v1.2.900", Endpoint: f.target("").Hosts[0], Settings: map[string]string{"max_threads": "2"},
 	}, db.Server())
 	require.Zero(t, db.Caps().MaxInFlight, "no bound is known")
 	for said, want := range map[string]int{"0": 0, "3": 3} {
-		f.on(selectMaxRunning, say(result([]any{said})))
+		f.on(selectMaxRunning, result([]any{said}))
 		db, _ := f.open(t, streamingLoad)
 		require.Equal(t, want, db.Caps().MaxInFlight, said)
+		db, _ = f.open(t, stageLoad)
+		require.Zero(t, db.Caps().MaxInFlight, "uploads take no slot")
 	}
 }
 
@@ -143,11 +137,18 @@ func TestFetch(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	const query = "SELECT (`id` - 100), `id`, `name`, TO_HEX(`raw`), CAST(`day` AS BIGINT), CAST(`t` AS BIGINT), `price` FROM `db`.`t` WHERE (`id` - 100) IN (5,6)"
-	f.on(query, say(result([]any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"})))
+	row := []any{"5", "105", "né", "00fF", "-1", "1704164645123456", "-12.05"}
+	f.on(query, strings.Replace(result(row), `"next_uri":null`, `"next_uri":"/v1/query/q/page/1"`, 1))
+	f.routes["/v1/query/q/page/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		row[0] = "6"
+		_, _ = io.WriteString(w, result(row))
+	}
+	got := make(map[int64][]any)
 	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{5, 6}, func(number int64, values []any) error {
-		require.Equal(t, int64(5), number)
-		require.Equal(t, []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}, values)
+		got[number] = values
 		return nil
 	}))
-	require.Equal(t, int64(1), f.asked(query)[0].pageRows)
+	want := []any{int64(105), []byte("né"), []byte{0, 255}, int64(-1), int64(1704164645123456), int64(-1205)}
+	require.Equal(t, map[int64][]any{5: want, 6: want}, got)
+	require.Equal(t, int64(1), f.asked(query)[0].query.Pagination.MaxRows)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -11,8 +12,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	standin "github.com/terapush/terapush/internal/standin/databend"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+)
+
+const (
+	testLabel = "terapush:r-1:db.t:2" // of testBatch
+	labelName = "X-DATABEND-DEDUPLICATE-LABEL"
+	idName    = "X-DATABEND-QUERY-ID"
 )
 
 func TestStreamingLoadOnTheWire(t *testing.T) {
@@ -22,158 +30,141 @@ func TestStreamingLoadOnTheWire(t *testing.T) {
 		t.Params = map[string][]string{"warehouse": {"w1"}, "tenant": {"t1"}}
 	})
 	var request *http.Request
-	var name, file, content string
+	var form [2]string
 	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
 		var err error
 		request = r
-		name, file, content, err = readForm(r)
-		if err != nil {
+		if form[0], form[1], err = readForm(r); err != nil {
 			t.Error(err)
 		}
-		_, _ = io.WriteString(w, `{"id":"x","stats":{"rows":3,"bytes":15}}`)
+		_, _ = io.WriteString(w, streamed(3))
 	}
 	ack, err := s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
 	require.Equal(t, loader.Ack{Rows: 3}, ack)
-
-	h := request.Header
 	require.Equal(t, http.MethodPut, request.Method)
 	require.Positive(t, request.ContentLength)
-	require.Equal(t, "100-continue", h.Get("Expect"))
-	require.Equal(t, "upload", name)
-	require.Equal(t, "r-1-000000000002.csv", file)
-	require.Equal(t, threeRows, content)
-	require.Equal(t, "INSERT INTO `db`.`t` (`id`, `s`) FROM @_databend_load FILE_FORMAT = (type = CSV, field_delimiter = ',', "+
-		`record_delimiter = '\n', quote = '"', escape = '', skip_header = 0, empty_field_as = STRING, `+
-		"error_on_column_count_mismatch = true, compression = NONE)", h.Get("X-Databend-SQL"))
-	require.Equal(t, "terapush:r-1:db.t:2", h.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-	require.Equal(t, queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1), h.Get("X-DATABEND-QUERY-ID"))
-	require.Equal(t, "Basic "+base64.StdEncoding.EncodeToString([]byte("root:hidden-password")), h.Get("Authorization"))
-	require.Equal(t, "w1", h.Get("X-DATABEND-WAREHOUSE"))
-	require.Equal(t, "t1", h.Get("X-DATABEND-TENANT"))
-	var session map[string]any
-	require.NoError(t, json.Unmarshal([]byte(h.Get("X-Databend-Query-Context")), &session))
-	require.Equal(t, "db", session["database"])
-	require.Equal(t, map[string]any{
+	require.Equal(t, [2]string{"r-1-000000000002.csv", threeRows}, form)
+	for name, want := range map[string]string{
+		"Expect": "100-continue", labelName: testLabel, idName: queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1),
+		"Authorization":        "Basic " + base64.StdEncoding.EncodeToString([]byte("root:hidden-password")),
+		"X-DATABEND-WAREHOUSE": "w1",
+		"X-DATABEND-TENANT":    "t1",
+		"X-Databend-SQL":       newStatements(tableName{"db", "t"}, testSchema()).insertStreamed(batch.CSV),
+	} {
+		require.Equal(t, want, request.Header.Get(name), name)
+	}
+	var session sessionState
+	require.NoError(t, json.Unmarshal([]byte(request.Header.Get("X-Databend-Query-Context")), &session))
+	require.Equal(t, sessionState{Database: "db", Settings: map[string]string{
 		"timezone": "UTC", "max_threads": "2", "enable_query_result_cache": "0", "max_result_rows": "0",
-	}, session["settings"])
+	}}, session)
 }
 
-func TestWithoutDeduplicationNothingIsMarked(t *testing.T) {
+// At least once promises nothing that a label or an id would be for, and counts nothing.
+func TestAtLeastOnce(t *testing.T) {
 	f := newFake(t)
 	db, _ := f.open(t, streamingLoad)
 	c := contractOf(streamingLoad)
-	c.Dedup = loader.DedupNone
+	c.Delivery, c.Dedup = loader.AtLeastOnce, loader.DedupNone
 	s, err := db.Session(t.Context(), c)
 	require.NoError(t, err)
-	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if r.Header.Get("X-DATABEND-DEDUPLICATE-LABEL")+r.Header.Get("X-DATABEND-QUERY-ID") != "" {
-			t.Error("a load that promises nothing has a label or an id")
-		}
-		_, _ = io.WriteString(w, `{"id":"x","stats":{"rows":3,"bytes":15}}`)
-	}
+	f.streams(http.StatusOK, streamed(3))
 	_, err = s.Load(t.Context(), testBatch(1))
 	require.NoError(t, err)
+	loads := f.asked("/v1/streaming_load")
+	sent := loads[len(loads)-1].header
+	require.Empty(t, sent.Get(labelName)+sent.Get(idName))
+
+	f.streams(http.StatusOK, streamed(0))
+	_, err = s.Load(t.Context(), testBatch(1))
+	require.ErrorContains(t, err, "wrote no row")
+	require.Equal(t, loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: true}, New().Classify(err))
+	require.Empty(t, f.asked("SELECT COUNT(*)"))
 }
 
 func TestAnswersToAStreamingLoad(t *testing.T) {
-	for name, c := range map[string]struct {
+	lost := loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}
+	for _, c := range []struct {
 		status int
 		body   string
 		want   loader.Verdict
 		says   string
 	}{
-		"cut off":         {200, `{"id":"x","stats":{"ro`, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, "cannot be read"},
-		"no statistics":   {200, `{"id":"x"}`, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, "how many rows"},
-		"error inside":    {200, `{"error":{"code":1046,"message":"bad row"}}`, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, "bad row"},
-		"statement":       {400, `{"error":{"code":400,"message":"error: unexpected"}}`, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, "unexpected"},
-		"bad data":        {400, `{"error":{"code":400,"message":"Query execution failed: bad row"}}`, loader.Verdict{Class: loader.ClassData}, "bad row"},
-		"sessions":        {400, `{"error":{"code":400,"message":"Failed to upgrade session: x"}}`, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, "fewer workers"},
-		"too many":        {429, `{"error":{"code":429,"message":"x"}}`, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, "429"},
-		"password":        {401, `{"error":{"code":401,"message":"wrong password"}}`, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, "check user and password"},
-		"a proxy's words": {502, `<html>bad gateway</html>`, loader.Verdict{Class: loader.ClassOther, Retry: true}, "bad gateway"},
+		{200, `{"id":"x","stats":{"ro`, lost, "cannot be read"},
+		{200, `{"id":"x"}`, lost, "how many rows"},
+		{200, `{"error":{"code":1046,"message":"bad row"}}`, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, "bad row"},
+		{400, `{"error":{"code":400,"message":"Query execution failed: x"}}`, loader.Verdict{Class: loader.ClassData}, "x"},
+		{502, `<html>bad gateway</html>`, loader.Verdict{Class: loader.ClassOther, Retry: true}, "bad gateway"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFake(t)
-			_, s := f.open(t, streamingLoad)
-			f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				w.WriteHeader(c.status)
-				_, _ = io.WriteString(w, c.body)
-			}
-			_, err := s.Load(t.Context(), testBatch(1))
-			require.ErrorContains(t, err, c.says)
-			require.NotContains(t, err.Error(), "hidden-password")
-			require.Equal(t, c.want, New().Classify(err))
-		})
+		f := newFake(t)
+		_, s := f.open(t, streamingLoad)
+		f.streams(c.status, c.body)
+		_, err := s.Load(t.Context(), testBatch(1))
+		require.ErrorContains(t, err, c.says)
+		require.NotContains(t, err.Error(), "hidden-password")
+		require.Equal(t, c.want, New().Classify(err), c.says)
 	}
 }
 
-// A server that refuses reads no further; its answer counts, and not that the body could not be sent.
-func TestRefusalWhileSending(t *testing.T) {
-	f := newFake(t)
-	_, s := f.open(t, streamingLoad)
-	f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Connection", "close")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"error":{"code":400,"message":"unknown table"}}`)
+// Streaming load is younger than many servers.
+func TestAServerWithoutStreamingLoad(t *testing.T) {
+	f := startStandIn(t, standin.Options{NoStreaming: true, Version: "1.2.700"})
+	target := loader.Target{Hosts: []string{f.Addr()}, Table: "t", Method: streamingLoad}
+	_, err := New().Open(t.Context(), target, testDeps())
+	for _, says := range []string{"1.2.700", "streaming load", "--method insert-no-presign"} {
+		require.ErrorContains(t, err, says)
 	}
-	b := testBatch(1)
-	b.Encoded = make([]byte, 32<<20)
-	_, err := s.Load(t.Context(), b)
-	require.ErrorContains(t, err, "unknown table")
-	require.Equal(t, loader.No, New().Classify(err).Applied)
 }
 
 // Nothing was written: the rows say whether an earlier attempt had put them in.
 func TestSkippedByTheServer(t *testing.T) {
-	for name, c := range map[string]struct {
+	refused := loader.Verdict{Class: loader.ClassRows, Applied: loader.No}
+	again := loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: true}
+	for _, c := range []struct {
 		attempt int
 		found   string
-		ack     loader.Ack
 		verdict loader.Verdict
-		says    string
+		says    string // "" for rows that are in
 	}{
-		"they are in":              {2, "3", loader.Ack{Rows: 3, AlreadyApplied: true}, loader.Verdict{}, ""},
-		"a first attempt":          {1, "3", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No}, "is taken; 3 rows"},
-		"nothing, a first attempt": {1, "0", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No}, "start a new run"},
-		"nothing, a retry":         {2, "0", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Applied: loader.No, Retry: true}, "the next label"},
-		"a part of them":           {2, "2", loader.Ack{}, loader.Verdict{Class: loader.ClassRows, Retry: true}, "2 rows with keys 6 to 8"},
+		{2, "3", loader.Verdict{}, ""},
+		{1, "3", refused, "is taken; 3 rows"},
+		{1, "0", refused, "start a new run"},
+		{2, "0", again, "the next label"},
+		{2, "2", loader.Verdict{Class: loader.ClassRows, Retry: true}, "2 rows with keys 6 to 8"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(fmt.Sprintf("attempt %d, %s rows are in", c.attempt, c.found), func(t *testing.T) {
 			f := newFake(t)
 			_, s := f.open(t, streamingLoad)
-			f.on("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", say(result([]any{c.found})))
-			var labels []string
-			f.routes["/v1/streaming_load"] = func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.Copy(io.Discard, r.Body)
-				labels = append(labels, r.Header.Get("X-DATABEND-DEDUPLICATE-LABEL"))
-				_, _ = io.WriteString(w, `{"id":"x","stats":{"rows":0,"bytes":0}}`)
-			}
+			probes := len(f.asked("/v1/streaming_load"))
+			f.on("SELECT COUNT(*) FROM `db`.`t` WHERE `id` BETWEEN 6 AND 8", result([]any{c.found}))
+			f.streams(http.StatusOK, streamed(0))
 			ack, err := s.Load(t.Context(), testBatch(c.attempt))
-			require.Equal(t, c.ack, ack)
 			if c.says == "" {
 				require.NoError(t, err)
+				require.Equal(t, loader.Ack{Rows: 3, AlreadyApplied: true}, ack)
 				return
 			}
 			require.ErrorContains(t, err, c.says)
 			require.Equal(t, c.verdict, New().Classify(err))
-			if c.found != "0" || c.attempt == 1 {
+			if c.verdict != again {
 				return
 			}
-			// Which labels an earlier process has used up is found out by walking up.
+			// The labels that an earlier process has spent are found one by one.
 			for n := range 2 {
 				_, err = s.Load(t.Context(), testBatch(c.attempt+1+n))
 				require.True(t, New().Classify(err).Retry)
 			}
-			const first = "terapush:r-1:db.t:2"
-			require.Equal(t, []string{first, first + ":again-1", first + ":again-2"}, labels)
+			var labels []string
+			for _, load := range f.asked("/v1/streaming_load")[probes:] {
+				labels = append(labels, load.header.Get(labelName))
+			}
+			require.Equal(t, []string{testLabel, testLabel + ":again-1", testLabel + ":again-2"}, labels)
 		})
 	}
 }
 
-// Who gives up ends the query first: a connection that breaks makes the server keep what it has.
+// Where a load is cancelled the query ends first: a connection that breaks makes the server keep what it has.
 func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 	f := newFake(t)
 	_, s := f.open(t, streamingLoad)
@@ -190,9 +181,8 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"error":{"code":400,"message":"Query execution failed: AbortedQuery"}}`)
 	}
-	id := queryID(batchKind, batch.ID{Run: "r-1", Number: 2}, 1)
-	f.on("SELECT id FROM system.processes WHERE current_query_id IN ('"+id+"')", say(result([]any{"session-9"})))
-	f.on("KILL QUERY 'session-9'", func(seen) string { close(killed); return result() })
+	f.on(selectProcesses(queryIDs(batchKind, batch.ID{Run: "r-1", Number: 2}, 1)), result([]any{"session-9"}))
+	f.call("KILL QUERY 'session-9'", func(seen) string { close(killed); return result() })
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
@@ -203,20 +193,29 @@ func TestTheQueryEndsBeforeTheConnection(t *testing.T) {
 	require.False(t, gone, "the connection was closed first")
 }
 
-func TestALeftSessionStaysLeft(t *testing.T) {
+func TestASessionEndsWithItsConnection(t *testing.T) {
 	f := newFake(t)
 	_, s := f.open(t, streamingLoad)
 	f.routes["/v1/streaming_load"] = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-	_, err := s.Load(t.Context(), testBatch(1))
-	require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, New().Classify(err))
-	_, err = s.Load(t.Context(), testBatch(2))
-	require.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
+	for attempt, applied := range []loader.Applied{loader.Unknown, loader.No} {
+		_, err := s.Load(t.Context(), testBatch(attempt+1))
+		want := loader.Verdict{Class: loader.ClassConnection, Applied: applied, Retry: true, SessionDead: true}
+		require.Equal(t, want, New().Classify(err))
+	}
 }
 
-func TestHeadersAreVisibleASCII(t *testing.T) {
-	for _, b := range []batch.Format{batch.CSV, batch.NDJSON, batch.Parquet} {
-		sql := newStatements(tableName{"d", "t"}, testSchema()).insertStreamed(b)
-		require.True(t, isASCII(sql), sql)
-		require.True(t, strings.Contains(sql, "ompression = NONE") || b == batch.Parquet, sql)
-	}
+// The words of a server come without the stack that errors of the storage end with, and those of a proxy are cut.
+func TestWordsOfErrors(t *testing.T) {
+	f := newFake(t)
+	f.on("SELECT version()", failure(4000, "Unexpected at stat\n\nSource:\n   connection refused\n\nBacktrace:\n   0: <unknown>"))
+	_, err := New().Open(t.Context(), f.target(stageLoad), testDeps())
+	require.ErrorContains(t, err, "connection refused")
+	require.ErrorContains(t, err, "server_endpoint")
+	require.NotContains(t, err.Error(), "<unknown>")
+
+	f = newFake(t)
+	f.streams(http.StatusUnauthorized, strings.Repeat("x", 100<<10))
+	_, err = New().Open(t.Context(), f.target(streamingLoad), testDeps())
+	require.ErrorContains(t, err, "HTTP status 401")
+	require.Less(t, len(err.Error()), 2*maxErrorText)
 }
