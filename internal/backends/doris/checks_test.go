@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/johannesboyne/gofakes3"
 	"github.com/stretchr/testify/require"
 
-	fakebucket "github.com/terapush/terapush/internal/fake/bucket"
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/internal/standin"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -44,16 +45,17 @@ func intended() loader.Intent {
 }
 
 func TestExamineNamesWhatIsWrong(t *testing.T) {
-	config := func(name, value string) fake.Options { return fake.Options{Config: map[string]string{name: value}} }
+	id := []standin.Column{{Name: "id", Type: "BIGINT"}}
+	config := func(name, value string) fake.Options { return fake.Options{Shows: map[string]string{name: value}} }
 	backend := func(column, value string) fake.Options {
-		return fake.Options{Backend: map[string]string{column: value}}
+		return fake.Options{Shows: map[string]string{column: value}}
 	}
 	for name, c := range map[string]struct {
 		method  string
 		options map[string]string // of the target; BE stands for the backend's address
 		cluster fake.Options
 		intent  func(*loader.Intent)
-		create  string // a table that is there
+		create  []standin.Column // of a table that is there
 		want    loader.Finding
 	}{
 		"healthy":             {},
@@ -117,27 +119,27 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 				Fix: "--replication 1"},
 		},
 		"fewer buckets than backends": {
-			cluster: fake.Options{Backends: 3}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 2 PROPERTIES (\"replication_num\" = \"1\")",
-			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: ": 2 buckets a partition, 1 replicas, 3 backends: some backends take no rows",
+			cluster: fake.Options{Backends: 3}, create: id,
+			want: loader.Finding{Check: "buckets and replicas", Grade: loader.GradeWarn, Found: ": 1 buckets a partition, 1 replicas, 3 backends: some backends take no rows",
 				Fix: "recreate it with --buckets 12"},
 		},
 		"a table of other columns": {
-			create: ", v INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")",
+			create: append(id, standin.Column{Name: "v", Type: "INT"}),
 			want: loader.Finding{Check: "table", Grade: loader.GradeFail, Found: "column v (int) is unknown to the dataset and has no default",
 				Fix: "choose another --table, or use --create recreate"},
 		},
 		"group commit that makes workers wait": {
-			options: map[string]string{optGroupCommit: "sync"}, create: ") DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")",
+			options: map[string]string{optGroupCommit: "sync"}, create: id,
 			want: loader.Finding{Check: "group commit", Grade: loader.GradeWarn,
 				Found: "its interval of 10000 ms",
 				Fix:   `ALTER TABLE … SET ("group_commit_interval_ms" = "1000"), or --group-commit off with batches of 10 MB and more`},
 		},
 		"no right to make the table": {
-			cluster: fake.Options{Grants: map[string]string{"GlobalPrivs": "", "DatabasePrivs": "internal.d: Select_priv,Load_priv"}},
+			cluster: fake.Options{Shows: map[string]string{"GlobalPrivs": "", "DatabasePrivs": "internal.d: Select_priv,Load_priv"}},
 			want:    loader.Finding{Check: "privileges", Grade: loader.GradeFail, Found: "CREATE_PRIV on d.", Fix: "GRANT CREATE_PRIV ON d.* TO 'root'"},
 		},
 		"rights that are given elsewhere": {
-			cluster: fake.Options{Grants: map[string]string{"GlobalPrivs": ""}},
+			cluster: fake.Options{Shows: map[string]string{"GlobalPrivs": ""}},
 			want: loader.Finding{Check: "privileges", Grade: loader.GradeUnknown, Found: "is not granted by Doris, but something else decides",
 				Fix: "GRANT SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'"},
 		},
@@ -149,7 +151,7 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 		},
 		"no right to read, nor to insert": {
 			method:  insert,
-			cluster: fake.Options{Grants: map[string]string{"GlobalPrivs": "", "TablePrivs": "internal.d.other: Select_priv,Load_priv,Create_priv"}},
+			cluster: fake.Options{Shows: map[string]string{"GlobalPrivs": "", "TablePrivs": "internal.d.other: Select_priv,Load_priv,Create_priv"}},
 			intent:  func(i *loader.Intent) { *i = loader.Intent{} },
 			want: loader.Finding{Check: "privileges", Grade: loader.GradeFail, Found: "LOAD_PRIV, SELECT_PRIV, CREATE_PRIV on d.",
 				Fix: "GRANT LOAD_PRIV, SELECT_PRIV, CREATE_PRIV ON d.* TO 'root'"},
@@ -189,12 +191,11 @@ func TestExamineNamesWhatIsWrong(t *testing.T) {
 			}
 			options := map[string]string{}
 			for k, v := range c.options {
-				options[k] = strings.ReplaceAll(v, "BE", s.BackendAddresses()[0])
+				options[k] = strings.ReplaceAll(v, "BE", s.Backends[0])
 			}
 			target := s.table(c.method, options)
-			if c.create != "" {
-				_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (id BIGINT NOT NULL" + c.create)
-				require.NoError(t, err)
+			if c.create != nil {
+				s.CreateTable(target.Table, "", c.create...)
 			}
 			i := intended()
 			if c.intent != nil {
@@ -228,7 +229,7 @@ func refusing(what, words string) fake.Options {
 
 // Without a backend nothing can be loaded, which several checks see.
 func TestExamineWithoutABackend(t *testing.T) {
-	s := startStandIn(t, fake.Options{Backend: map[string]string{"Alive": "false", "ErrMsg": "connection refused"}})
+	s := startStandIn(t, fake.Options{Shows: map[string]string{"Alive": "false", "ErrMsg": "connection refused"}})
 	found := troubles(examine(t, s.table(streamLoad, nil), intended()))
 	require.Equal(t, loader.Finding{Check: "backends", Grade: loader.GradeFail,
 		Found: "0 of 1 take loads; not 127.0.0.2 (alive: false, connection refused)",
@@ -238,7 +239,7 @@ func TestExamineWithoutABackend(t *testing.T) {
 // A backend behind the frontend's own is one more to reach: the classic failure is named with its address.
 func TestExamineSomeBackendsUnreachable(t *testing.T) {
 	s := startStandIn(t, fake.Options{Backends: 2})
-	unreachable := s.BackendAddresses()[1]
+	unreachable := s.Backends[1]
 	target := s.table(streamLoad, map[string]string{optBackends: unreachable + "=127.0.0.9:1"})
 	found := troubles(examine(t, target, intended()))
 	require.Equal(t, loader.Finding{Check: "backend ports", Grade: loader.GradeWarn,
@@ -248,18 +249,14 @@ func TestExamineSomeBackendsUnreachable(t *testing.T) {
 }
 
 func TestExamineThroughAStore(t *testing.T) {
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	b := fakebucket.Start()
-	t.Cleanup(b.Close)
-	s := startStandIn(t, fake.Options{})
+	s, via, store := startWithStore(t)
 	target := s.table(s3Load, nil)
-	target.Via = b.Target()
+	target.Via = via
 	findings := examine(t, target, intended())
 	found := troubles(findings)
 	require.Len(t, found, 1)
 	require.Contains(t, found["store from the server"].Found, "Doris reads the objects from http://127.0.0.1:")
-	b.KeepVersions()
+	require.NoError(t, store.SetVersioningConfiguration("bucket", gofakes3.VersioningConfiguration{Status: gofakes3.VersioningEnabled}))
 	found = troubles(examine(t, target, intended()))
 	require.Len(t, found, 2)
 	require.Contains(t, found["versioning"].Found, "removed when Doris has loaded them")
@@ -276,7 +273,6 @@ func TestExamineChangesNothing(t *testing.T) {
 			require.Regexp(t, "^(SHOW|SELECT|SET) ", r.SQL)
 		}
 	}
-	require.Zero(t, s.FrontendBodyBytes())
 }
 
 func TestExamineOfAClusterThatIsGone(t *testing.T) {

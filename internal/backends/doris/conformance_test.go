@@ -3,20 +3,16 @@ package doris
 import (
 	"context"
 	"crypto/rand"
-	"io"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -87,12 +83,12 @@ func TestConformanceOnAServer(t *testing.T) {
 }
 
 func TestConformanceOfStagedLoads(t *testing.T) {
-	s, via := startWithStore(t, nil)
+	s, via, _ := startWithStore(t)
 	d := people(t)
 	contract := contractOf(s3Load, batch.DorisCSV, 500)
 	loadertest.Run(t, harness(d, contract, "INSERT INTO `d`.`t_", func(*testing.T) loader.Target {
-		target, via := s.table(s3Load, nil), via
-		target.Via = &via
+		target := s.table(s3Load, nil)
+		target.Via = via
 		return target
 	}))
 	for _, r := range s.Requests() {
@@ -100,40 +96,4 @@ func TestConformanceOfStagedLoads(t *testing.T) {
 			assert.Contains(t, r.SQL, "hunter2secret", "the statement needs the key, and nothing else may hold it")
 		}
 	}
-}
-
-// startWithStore starts a stand-in with an object store, which it reads objects from.
-func startWithStore(t *testing.T, script func(fake.Request) fake.Fault) (*standIn, loader.Target) {
-	store := s3mem.New()
-	require.NoError(t, store.CreateBucket("bucket"))
-	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
-	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
-	require.NoError(t, err)
-	return startStandIn(t, fake.Options{Objects: bucket{store}, Script: script}), via
-}
-
-// bucket is the object store as the stand-in's backends read it.
-type bucket struct{ *s3mem.Backend }
-
-func (b bucket) List(_ context.Context, at fake.Location, prefix string) ([]string, error) {
-	found, err := b.ListBucket(at.Bucket, &gofakes3.Prefix{HasPrefix: prefix != "", Prefix: prefix}, gofakes3.ListBucketPage{})
-	if err != nil {
-		return nil, err
-	}
-	var keys []string
-	for _, o := range found.Contents {
-		keys = append(keys, o.Key)
-	}
-	return keys, nil
-}
-
-func (b bucket) Open(_ context.Context, at fake.Location, key string) (io.ReadCloser, error) {
-	o, err := b.GetObject(at.Bucket, key, nil)
-	if err != nil {
-		return nil, err
-	}
-	return o.Contents, nil
 }

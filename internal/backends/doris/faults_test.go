@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -31,7 +30,7 @@ func lossy(r fake.Request) fake.Fault {
 	case 2:
 		return fake.Fault{Truncate: r.Kind == fake.Load, CutAnswer: r.Kind == fake.Statement}
 	case 3:
-		return fake.Fault{CutBody: 1000}
+		return fake.Fault{Cut: true}
 	}
 	return fake.Fault{}
 }
@@ -114,18 +113,18 @@ func TestFaultsOfTheServer(t *testing.T) {
 		final bool // trying again is of no use
 	}{
 		"too many versions":  {fake.Load, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
-		"filtered rows":      {fake.Load, fake.Fault{Fail: fake.TooManyFiltered}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
+		"filtered rows":      {fake.Load, fake.Fault{Filter: "values is null"}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
 		"no backend":         {fake.Redirect, fake.Fault{Fail: fake.NoBackend}, loader.Verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, false},
 		"refused early":      {fake.Load, fake.Fault{RefuseEarly: "Access denied"}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
 		"401 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 401}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
 		"503 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 503}, loader.Verdict{Class: loader.ClassShutdown, Retry: true}, false},
-		"frontend cuts":      {fake.Redirect, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
-		"cut body":           {fake.Load, fake.Fault{CutBody: 100}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"frontend cuts":      {fake.Redirect, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
+		"cut body":           {fake.Load, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"answer lost":        {fake.Load, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"answer truncated":   {fake.Load, fake.Fault{Truncate: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"statement refused":  {fake.Statement, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
 		"statement is lost":  {fake.Statement, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
-		"statement not sent": {fake.Statement, fake.Fault{CutBody: 1}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"statement not sent": {fake.Statement, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := streamLoad
@@ -137,20 +136,20 @@ func TestFaultsOfTheServer(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 			assert.Equal(t, c.want, New().Classify(err), "%v", err)
 			if c.final {
-				assert.Zero(t, s.Rows(db.name.String()))
+				assert.Zero(t, s.Rows(db.name.table))
 				return
 			}
 			if c.want.Applied != loader.No {
 				found, err := db.Resolve(t.Context(), loader.RefOf(b))
 				require.NoError(t, err)
 				if found.Applied == loader.Yes {
-					assert.EqualValues(t, 10, s.Rows(db.name.String()))
+					assert.EqualValues(t, 10, s.Rows(db.name.table))
 				}
 			}
 			acked, _, err := attempts(t.Context(), db, contract, b)
 			require.NoError(t, err)
 			assert.True(t, acked)
-			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
 		})
 	}
 }
@@ -165,7 +164,7 @@ func TestResolveEndsWhatIsUnderWay(t *testing.T) {
 	acked, _, err := attempts(t.Context(), db, contract, b)
 	require.NoError(t, err)
 	assert.True(t, acked)
-	assert.EqualValues(t, 10, s.Rows(db.name.String()))
+	assert.EqualValues(t, 10, s.Rows(db.name.table))
 }
 
 func TestLabelExists(t *testing.T) {
@@ -182,7 +181,7 @@ func TestLabelExists(t *testing.T) {
 	t.Run("under way, then gone", func(t *testing.T) { // the server says RUNNING, and knows the label no more when asked
 		s, db, _, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
 		require.NoError(t, err)
-		assert.EqualValues(t, 10, s.Rows(db.name.String()))
+		assert.EqualValues(t, 10, s.Rows(db.name.table))
 	})
 	t.Run("for ever", func(t *testing.T) {
 		_, _, _, _, err := oneBatch(t, streamLoad, nil, func(r fake.Request) fake.Fault {
@@ -214,21 +213,14 @@ func TestReplacedLabelsEndTheRun(t *testing.T) {
 		_, _, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
 		require.ErrorContains(t, err, `by made_up`)
 		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
-		assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+		assert.EqualValues(t, 10, s.Rows(target.Table))
 	}
 }
 
 // A forgotten label proves nothing: the rows in the batch's key range do.
 func TestForgottenLabels(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Now()
-	clock := func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
 	d := documents(t)
-	s := startStandIn(t, fake.Options{Now: clock})
+	s := startStandIn(t, fake.Options{})
 	c := contractOf(streamLoad, batch.DorisCSV, 10)
 	target := s.table(streamLoad, nil)
 	db := s.open(t, target, d, c)
@@ -236,9 +228,7 @@ func TestForgottenLabels(t *testing.T) {
 	acked, _, err := attempts(t.Context(), db, c, in)
 	require.NoError(t, err)
 	require.True(t, acked)
-	mu.Lock()
-	now = now.Add(13 * time.Hour)
-	mu.Unlock()
+	s.ForgetLabels()
 
 	resolve := func(first int64) loader.Resolution {
 		found, err := db.Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: first / 10}, First: first, Rows: 10, Attempt: 1})
@@ -247,8 +237,7 @@ func TestForgottenLabels(t *testing.T) {
 	}
 	assert.Equal(t, loader.Resolution{Applied: loader.Yes}, resolve(0))
 	assert.Equal(t, loader.Resolution{Applied: loader.No}, resolve(100))
-	_, err = s.db.Exec("DELETE FROM " + db.name.quoted() + " WHERE document_id = 3")
-	require.NoError(t, err)
+	s.Remove(db.name.table, 3)
 	assert.Equal(t, loader.Resolution{Reason: "9 of 10 rows are in the key range of r/0"}, resolve(0), "that is an answer, and no error")
 }
 
@@ -261,7 +250,7 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			notes, err := db.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 			require.NoError(t, err)
 			assert.Empty(t, notes)
-			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
 			assert.Equal(t, 50*time.Millisecond, db.interval())
 
 			silent := func(fake.Request) fake.Fault { return fake.Fault{NoGroup: true} }

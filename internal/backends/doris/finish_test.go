@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -16,7 +16,7 @@ func TestPublishTimeout(t *testing.T) {
 	visible := make(chan struct{})
 	s, db, b, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{PublishTimeout: visible}))
 	require.NoError(t, err)
-	assert.Zero(t, s.Rows(db.name.String()))
+	assert.Zero(t, s.Rows(db.name.table))
 	found, err := db.Resolve(t.Context(), loader.RefOf(b))
 	require.NoError(t, err)
 	assert.Equal(t, loader.Yes, found.Applied, "committed is in, to be seen or not")
@@ -28,7 +28,7 @@ func TestPublishTimeout(t *testing.T) {
 	notes, err := db.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	assert.Empty(t, notes)
-	assert.EqualValues(t, 10, s.Rows(db.name.String()))
+	assert.EqualValues(t, 10, s.Rows(db.name.table))
 }
 
 // What an earlier process was told to wait for, this one was not: it looks.
@@ -49,7 +49,7 @@ func TestFinishOfAnotherProcess(t *testing.T) {
 	notes, err = second.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 	require.NoError(t, err)
 	assert.Empty(t, notes)
-	assert.EqualValues(t, 10, s.Rows(db.name.String()))
+	assert.EqualValues(t, 10, s.Rows(db.name.table))
 }
 
 // Rows that a write-ahead log has lost are named, and are no error: verification says which they are.

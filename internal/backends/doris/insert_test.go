@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -44,7 +44,7 @@ func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
 				require.NoError(t, err)
 				assert.EqualValues(t, 10, ack.Rows)
 				assert.Equal(t, name == "a follower" && mode == "off", len(ack.Detail) == 0, "what is not known is said: %v", ack.Detail)
-				assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+				assert.EqualValues(t, 10, s.Rows(target.Table))
 			})
 		}
 	}

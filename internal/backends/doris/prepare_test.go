@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/internal/standin"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestOpen(t *testing.T) {
-	s := startStandIn(t, fake.Options{Version: "2.1.8"})
+	s := startStandIn(t, fake.Options{})
 	target := s.table(insert, nil)
 	target.Settings = []loader.Setting{{Name: "exec_mem_limit", Value: "1073741824"}}
 	l, err := New().Open(t.Context(), target, testDeps())
@@ -23,8 +24,8 @@ func TestOpen(t *testing.T) {
 	defer l.Close()
 	server := l.Server()
 	assert.Equal(t, "Apache Doris", server.Product)
-	assert.Contains(t, server.Version, "2.1.8")
-	assert.Equal(t, s.SQLAddress(), server.Endpoint)
+	assert.Contains(t, server.Version, "3.1.2")
+	assert.Equal(t, s.SQL, server.Endpoint)
 	assert.Equal(t, "1073741824", server.Settings["exec_mem_limit"])
 	assert.Equal(t, "off_mode", server.Settings["group_commit"])
 
@@ -35,7 +36,7 @@ func TestOpen(t *testing.T) {
 	_, err = New().Open(t.Context(), target, testDeps())
 	require.ErrorContains(t, err, "9030")
 	assert.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
-	target.Hosts, target.Password = []string{closedPort(t), s.SQLAddress()}, s.target.Password
+	target.Hosts, target.Password = []string{closedPort(t), s.SQL}, s.target.Password
 	l, err = New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err, "the second frontend serves as well")
 	assert.NoError(t, l.Close())
@@ -63,6 +64,9 @@ func TestLimitPacket(t *testing.T) {
 	db.limitPacket("524288")
 	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
 }
+
+// ofDocuments are the columns of documents.
+var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
 
 func TestPrepare(t *testing.T) {
 	s := startStandIn(t, fake.Options{Backends: 2})
@@ -128,8 +132,7 @@ func TestPrepare(t *testing.T) {
 func TestOtherPeoplesTables(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"replication_num\" = \"1\")")
-	require.NoError(t, err)
+	s.CreateTable(target.Table, "", standin.Column{Name: "id", Type: "INT"})
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	defer l.Close()
@@ -141,12 +144,11 @@ func TestOtherPeoplesTables(t *testing.T) {
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	require.ErrorContains(t, err, "column id (int) is unknown")
 	p.Create = loader.CreateTruncate
-	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1)")
-	require.NoError(t, err)
+	s.Append(target.Table, standin.Row{Number: 1})
 	p.MayDrop = target.Table
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
-	assert.EqualValues(t, 1, s.Rows("d."+target.Table), "a table that cannot take the rows keeps its own")
+	assert.EqualValues(t, 1, s.Rows(target.Table), "a table that cannot take the rows keeps its own")
 	p.Create = loader.CreateRecreate
 	_, err = l.Prepare(t.Context(), p)
 	require.NoError(t, err)
@@ -156,11 +158,8 @@ func TestOtherPeoplesTables(t *testing.T) {
 func TestOtherPeoplesTablesAreNotEmptied(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
 	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
-		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1")`)
-	require.NoError(t, err)
-	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1, 'theirs')")
-	require.NoError(t, err)
+	s.CreateTable(target.Table, "", ofDocuments...)
+	s.Append(target.Table, standin.Row{Number: 1})
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	defer l.Close()
@@ -168,12 +167,12 @@ func TestOtherPeoplesTablesAreNotEmptied(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "was not made by terapush")
 	require.ErrorContains(t, err, "so it is not emptied")
-	assert.EqualValues(t, 1, s.Rows("d."+target.Table))
+	assert.EqualValues(t, 1, s.Rows(target.Table))
 	p.MayDrop = "d." + target.Table
 	got, err := l.Prepare(t.Context(), p)
 	require.NoError(t, err)
 	assert.False(t, got.Created)
-	assert.Zero(t, s.Rows("d."+target.Table))
+	assert.Zero(t, s.Rows(target.Table))
 }
 
 // A table that is there keeps its properties; whoever asks for others is told.
@@ -214,9 +213,7 @@ func TestIdentity(t *testing.T) {
 	assert.Equal(t, "tag.location.default: 1", settings["replication_allocation"])
 
 	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
-		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1", "dynamic_partition.enable" = "true")`)
-	require.NoError(t, err)
+	s.CreateTable(target.Table, `"dynamic_partition.enable" = "true"`, ofDocuments...)
 	table, _ = prepared(target)
 	assert.Regexp(t, "^created 20", table.Identity)
 
