@@ -16,7 +16,6 @@ import (
 
 	"github.com/terapush/terapush/internal/dataset"
 	standin "github.com/terapush/terapush/internal/fake/databend"
-	"github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/pkg/rows"
 )
@@ -256,30 +255,6 @@ func TestJournalBreaksInDatabend(t *testing.T) {
 			got = append(got, v.(string))
 		}
 		require.Equal(t, want(int64(i)), got)
-	}
-}
-
-// Every method and format of Doris that carries the documents; the one that comes first does not.
-func TestJournalInDoris(t *testing.T) {
-	t.Parallel()
-	l := journalLoad(10, 10, 0)
-	invocation{args: append([]string{"push", "doris://root@192.0.2.1/d", "--dry-run"}, l.journalFlags("--format", "doriscsv")...)}.
-		run(t).ends(t, 2).says(t, "doriscsv", "payload", "use format ndjson")
-	for flags, format := range map[string]string{
-		"--method stream-load": "ndjson", "--method stream-load --format parquet": "parquet", "--method insert": "values",
-		"--method s3-load --commit-batches 3": "parquet", "--method stream-load --primary-key": "ndjson",
-	} {
-		t.Run(flags, func(t *testing.T) {
-			t.Parallel()
-			s := newCluster(t, doris.Options{Backends: 2, Objects: reader{}})
-			given := strings.Fields(flags)
-			if strings.Contains(flags, "s3-load") {
-				given = append(given, "--via", newFolder(t).target())
-			}
-			loads := twoJournals(t, s.database, s.push, format, given, []string{"--first-key", "3000"})
-			s.areJournal(t, "ts", loads...)
-			assert.Contains(t, secondAnswer(t, s.database, "SHOW CREATE TABLE journal"), "`id` varchar(40) NOT NULL")
-		})
 	}
 }
 

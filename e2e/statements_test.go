@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	standin "github.com/terapush/terapush/internal/fake/databend"
-	"github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/internal/standin/doris"
 )
 
 // go test ./e2e -run StatementsSent -update
