@@ -30,12 +30,12 @@ func TestConformance(t *testing.T) {
 	}{
 		"stream-load, csv":      {streamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
 		"stream-load, ndjson":   {streamLoad, batch.NDJSON, documents(t), nil, "label: terapush_"},
-		"stream-load, people":   {streamLoad, batch.DorisCSV, people(t), nil, "label: terapush_"},
+		"stream-load, people":   {streamLoad, batch.DorisCSV, named(t, "people"), nil, "label: terapush_"},
 		"stream-load, grouped":  {streamLoad, batch.DorisCSV, documents(t), merged, ""},
 		"stream-load, lineitem": {streamLoad, batch.NDJSON, named(t, "lineitem"), nil, "label: terapush_"},
 		"stream-load, httplogs": {streamLoad, batch.Parquet, named(t, "httplogs"), nil, "label: terapush_"},
 		"insert":                {insert, batch.Values, documents(t), nil, "INSERT INTO `d`.`t_"},
-		"insert, people":        {insert, batch.Values, people(t), nil, "INSERT INTO `d`.`t_"},
+		"insert, people":        {insert, batch.Values, named(t, "people"), nil, "INSERT INTO `d`.`t_"},
 		"insert, lineitem":      {insert, batch.Values, named(t, "lineitem"), nil, "INSERT INTO `d`.`t_"},
 		"insert, httplogs":      {insert, batch.Values, named(t, "httplogs"), nil, "INSERT INTO `d`.`t_"},
 		"insert, grouped":       {insert, batch.Values, documents(t), merged, ""},
@@ -68,12 +68,12 @@ func TestConformanceOnAServer(t *testing.T) {
 	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
 		t.Run(method, func(t *testing.T) {
 			commit := map[string]string{streamLoad: "label: terapush_", insert: "WITH LABEL"}[method]
-			loadertest.Run(t, harness(people(t), contractOf(method, format, 1000), commit, func(t *testing.T) loader.Target {
+			loadertest.Run(t, harness(named(t, "people"), contractOf(method, format, 1000), commit, func(t *testing.T) loader.Target {
 				target, err := loader.ParseTarget(text)
 				require.NoError(t, err)
 				target.Method, target.Table, target.TLS = method, "t_"+strings.ToLower(rand.Text()), loader.TLSOff
 				t.Cleanup(func() {
-					db := silent(t, target, people(t))
+					db := silent(t, target, named(t, "people"))
 					_, _ = db.control.ExecContext(context.Background(), "DROP TABLE IF EXISTS "+db.name.quoted())
 				})
 				return target
@@ -84,7 +84,7 @@ func TestConformanceOnAServer(t *testing.T) {
 
 func TestConformanceOfStagedLoads(t *testing.T) {
 	s, via, _ := startWithStore(t)
-	d := people(t)
+	d := named(t, "people")
 	contract := contractOf(s3Load, batch.DorisCSV, 500)
 	loadertest.Run(t, harness(d, contract, "INSERT INTO `d`.`t_", func(*testing.T) loader.Target {
 		target := s.table(s3Load, nil)

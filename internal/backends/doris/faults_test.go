@@ -1,11 +1,8 @@
 package doris
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"hash/fnv"
-	"log/slog"
+	"errors"
 	"testing"
 	"time"
 
@@ -17,61 +14,32 @@ import (
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// lossy loses one answer in five, in every way there is, and is the same at every run.
-func lossy(r fake.Request) fake.Fault {
-	if r.Kind == fake.Redirect || r.Kind == fake.Statement && r.Label == "" || r.Attempt > 3 {
-		return fake.Fault{}
-	}
-	h := fnv.New32a()
-	fmt.Fprint(h, r.Label[len(r.Label)-6:], r.Attempt)
-	switch h.Sum32() % 20 {
-	case 0, 1:
-		return fake.Fault{CutAnswer: true}
-	case 2:
-		return fake.Fault{Truncate: r.Kind == fake.Load, CutAnswer: r.Kind == fake.Statement}
-	case 3:
-		return fake.Fault{Cut: true}
-	}
-	return fake.Fault{}
-}
-
 // attempts sends a batch as the engine does: after every failure it asks what became of it, and sends again only what is
-// not in.
-func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, asked int, err error) {
-	var s loader.Session
-	defer func() {
-		if s != nil {
-			_ = s.Close()
-		}
-	}()
+// not applied.
+func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, err error) {
 	for range 10 {
-		if s == nil {
-			if s, err = l.Session(ctx, c); err != nil {
-				return false, asked, err
-			}
+		s, err := l.Session(ctx, c)
+		if err != nil {
+			return false, err
 		}
-		var ack loader.Ack
-		if ack, err = load(ctx, s, b); err == nil {
-			return ack.Rows == b.Rows, asked, nil
+		ack, err := load(ctx, s, b)
+		_ = s.Close()
+		if err == nil {
+			return ack.Rows == b.Rows, nil
 		}
 		v := New().Classify(err)
-		if v.SessionDead {
-			_ = s.Close()
-			s = nil
-		}
-		if c.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
-			asked++
+		if v.Applied != loader.No {
 			found, err := l.(loader.Resolver).Resolve(ctx, loader.RefOf(b))
 			if err != nil || found.Applied == loader.Yes {
-				return err == nil, asked, err
+				return err == nil, err
 			}
 			v.Applied = found.Applied
 		}
-		if !v.Retry || c.Dedup != loader.DedupNone && v.Applied != loader.No {
-			return false, asked, err
+		if !v.Retry || v.Applied != loader.No {
+			return false, err
 		}
 	}
-	return false, asked, err
+	return false, errors.New("ten attempts failed")
 }
 
 // firstOnly lets a fault happen to the first request of the kind.
@@ -102,6 +70,11 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	_, err = load(t.Context(), session, b)
+	if err != nil && New().Classify(err).SessionDead {
+		_, again := load(t.Context(), session, b)
+		require.Error(t, again)
+		assert.Equal(t, loader.No, New().Classify(again).Applied, "a dead session sends nothing: %v", again)
+	}
 	return s, db, b, c, err
 }
 
@@ -139,14 +112,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 				assert.Zero(t, s.Rows(db.name.table))
 				return
 			}
-			if c.want.Applied != loader.No {
-				found, err := db.Resolve(t.Context(), loader.RefOf(b))
-				require.NoError(t, err)
-				if found.Applied == loader.Yes {
-					assert.EqualValues(t, 10, s.Rows(db.name.table))
-				}
-			}
-			acked, _, err := attempts(t.Context(), db, contract, b)
+			acked, err := attempts(t.Context(), db, contract, b)
 			require.NoError(t, err)
 			assert.True(t, acked)
 			assert.EqualValues(t, 10, s.Rows(db.name.table))
@@ -154,20 +120,25 @@ func TestFaultsOfTheServer(t *testing.T) {
 	}
 }
 
-// A load whose client has gone is under way until somebody ends it.
-func TestResolveEndsWhatIsUnderWay(t *testing.T) {
-	s, db, b, contract, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: make(chan bool)}))
-	require.Error(t, err)
-	found, err := db.Resolve(t.Context(), loader.RefOf(b))
-	require.NoError(t, err)
-	assert.Equal(t, loader.No, found.Applied)
-	acked, _, err := attempts(t.Context(), db, contract, b)
-	require.NoError(t, err)
-	assert.True(t, acked)
-	assert.EqualValues(t, 10, s.Rows(db.name.table))
-}
-
+// A load whose label is taken is not applied twice, whatever becomes of the other one.
 func TestLabelExists(t *testing.T) {
+	for name, outcomes := range map[string][]bool{"committed": {true}, "aborted": {false}, "canceled": nil} {
+		t.Run("under way, then "+name, func(t *testing.T) {
+			linger := make(chan bool, 1)
+			for _, commits := range outcomes {
+				linger <- commits
+			}
+			s, db, b, c, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: linger}))
+			require.Error(t, err)
+			found, err := db.Resolve(t.Context(), loader.RefOf(b))
+			require.NoError(t, err)
+			assert.NotEqual(t, loader.Unknown, found.Applied, "the server ends what is under way")
+			acked, err := attempts(t.Context(), db, c, b)
+			require.NoError(t, err)
+			assert.True(t, acked)
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
+		})
+	}
 	t.Run("finished", func(t *testing.T) {
 		_, db, b, c, err := oneBatch(t, streamLoad, nil, nil)
 		require.NoError(t, err)
@@ -207,10 +178,10 @@ func TestReplacedLabelsEndTheRun(t *testing.T) {
 		}})
 		c, target := contractOf(method, format, 10), s.table(method, nil)
 		db := s.open(t, target, d, c)
-		acked, _, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10))
+		acked, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10))
 		require.NoError(t, err, method)
 		assert.True(t, acked)
-		_, _, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
+		_, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
 		require.ErrorContains(t, err, `by made_up`)
 		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
 		assert.EqualValues(t, 10, s.Rows(target.Table))
@@ -225,7 +196,7 @@ func TestForgottenLabels(t *testing.T) {
 	target := s.table(streamLoad, nil)
 	db := s.open(t, target, d, c)
 	in := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 0}, 0, 10)
-	acked, _, err := attempts(t.Context(), db, c, in)
+	acked, err := attempts(t.Context(), db, c, in)
 	require.NoError(t, err)
 	require.True(t, acked)
 	s.ForgetLabels()
@@ -259,24 +230,4 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			assert.False(t, New().Classify(err).Retry)
 		})
 	}
-}
-
-// Nothing that is logged holds a secret, whatever happens.
-func TestLogsHoldNoSecrets(t *testing.T) {
-	var logged bytes.Buffer
-	d := documents(t)
-	s := startStandIn(t, fake.Options{Script: lossy})
-	deps := testDeps()
-	deps.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l, err := New().Open(t.Context(), s.table(streamLoad, nil), deps)
-	require.NoError(t, err)
-	defer l.Close()
-	c := contractOf(streamLoad, batch.DorisCSV, 5)
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
-	require.NoError(t, err)
-	for n := range int64(30) {
-		_, _, err := attempts(t.Context(), l, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: n}, 5*n, 5))
-		require.NoError(t, err)
-	}
-	assert.NotContains(t, logged.String(), "hunter2")
 }

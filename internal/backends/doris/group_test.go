@@ -22,7 +22,7 @@ func groupTable(t *testing.T, n int64) (*standIn, *staged) {
 	target := s.table(streamLoad, nil)
 	if n > 0 {
 		c := contractOf(streamLoad, batch.DorisCSV, n)
-		acked, _, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
+		acked, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
 		require.NoError(t, err)
 		require.True(t, acked)
 	}

@@ -70,7 +70,7 @@ var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name:
 
 func TestPrepare(t *testing.T) {
 	s := startStandIn(t, fake.Options{Backends: 2})
-	d := people(t)
+	d := named(t, "people")
 	target := s.table(streamLoad, nil)
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
@@ -81,46 +81,30 @@ func TestPrepare(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "--create if-missing makes it")
 
-	p.Create = loader.CreateIfMissing
-	made, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, made.Created)
-	assert.False(t, made.HasRows)
-	assert.Equal(t, "d."+target.Table, made.Name)
-	assert.NotEmpty(t, made.Identity)
-	there, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, there.Created)
-	assert.Equal(t, made.Identity, there.Identity)
-
-	acked, _, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r"}, 0, 10))
-	require.NoError(t, err)
-	require.True(t, acked)
-	full, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, full.HasRows)
-	assert.Equal(t, made.Identity, full.Identity, "a load does not make another table of it")
-
-	p.Create = loader.CreateRecreate
-	anew, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, anew.Created)
-	assert.False(t, anew.HasRows)
-	assert.NotEqual(t, made.Identity, anew.Identity)
-
-	acked, _, err = attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 1}, 10, 10))
-	require.NoError(t, err)
-	require.True(t, acked)
-	p.Create = loader.CreateTruncate
-	emptied, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, emptied.Created)
-	assert.False(t, emptied.HasRows)
-	assert.NotEqual(t, anew.Identity, emptied.Identity, "a run's identity is that behind the TRUNCATE")
-	p.Create = loader.CreateNever
-	still, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.Equal(t, emptied.Identity, still.Identity)
+	last := ""
+	for n, step := range []struct {
+		create        loader.CreateMode
+		created, same bool // a load does not make another table of it, and TRUNCATE does
+		rows          bool
+	}{
+		{loader.CreateIfMissing, true, false, false},
+		{loader.CreateIfMissing, false, true, true},
+		{loader.CreateRecreate, true, false, false},
+		{loader.CreateNever, false, true, true},
+		{loader.CreateTruncate, false, false, false},
+	} {
+		p.Create = step.create
+		got, err := l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		assert.Equal(t, []any{"d." + target.Table, step.created, step.rows}, []any{got.Name, got.Created, got.HasRows}, "step %d", n)
+		assert.NotEmpty(t, got.Identity)
+		assert.Equal(t, step.same, got.Identity == last, "step %d", n)
+		last = got.Identity
+		number := int64(n)
+		acked, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: number}, 10*number, 10))
+		require.NoError(t, err)
+		require.True(t, acked)
+	}
 
 	p.Silent = true
 	before := len(s.Requests())
@@ -129,50 +113,33 @@ func TestPrepare(t *testing.T) {
 	assert.Len(t, s.Requests(), before)
 }
 
+// A table that somebody else made keeps its rows unless it is named, and as long as it cannot take ours.
 func TestOtherPeoplesTables(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	target := s.table(streamLoad, nil)
-	s.CreateTable(target.Table, "", standin.Column{Name: "id", Type: "INT"})
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateRecreate}
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "was not made by terapush")
-	p.Create = loader.CreateIfMissing
-	_, err = l.Prepare(t.Context(), p)
+	s.CreateTable("fits", "", ofDocuments...)
+	s.CreateTable("other", "", standin.Column{Name: "id", Type: "INT"})
+	prepare := func(table string, create loader.CreateMode, mayDrop string) error {
+		s.Append(table, standin.Row{Number: 1})
+		target := s.table(streamLoad, nil)
+		target.Table = table
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		defer l.Close()
+		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create, MayDrop: mayDrop}
+		_, err = l.Prepare(t.Context(), p)
+		return err
+	}
+	require.ErrorContains(t, prepare("other", loader.CreateRecreate, ""), "was not made by terapush")
+	err := prepare("other", loader.CreateIfMissing, "")
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	require.ErrorContains(t, err, "column id (int) is unknown")
-	p.Create = loader.CreateTruncate
-	s.Append(target.Table, standin.Row{Number: 1})
-	p.MayDrop = target.Table
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
-	assert.EqualValues(t, 1, s.Rows(target.Table), "a table that cannot take the rows keeps its own")
-	p.Create = loader.CreateRecreate
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-}
-
-// Somebody else's table is emptied when it is named.
-func TestOtherPeoplesTablesAreNotEmptied(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(streamLoad, nil)
-	s.CreateTable(target.Table, "", ofDocuments...)
-	s.Append(target.Table, standin.Row{Number: 1})
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateTruncate}
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "was not made by terapush")
-	require.ErrorContains(t, err, "so it is not emptied")
-	assert.EqualValues(t, 1, s.Rows(target.Table))
-	p.MayDrop = "d." + target.Table
-	got, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, got.Created)
-	assert.Zero(t, s.Rows(target.Table))
+	require.ErrorContains(t, prepare("other", loader.CreateTruncate, "other"), "column document_id (BIGINT) is missing")
+	require.ErrorContains(t, prepare("fits", loader.CreateTruncate, ""), "so it is not emptied")
+	assert.EqualValues(t, 3, s.Rows("other"))
+	assert.EqualValues(t, 1, s.Rows("fits"))
+	require.NoError(t, prepare("fits", loader.CreateTruncate, "d.fits"))
+	assert.Zero(t, s.Rows("fits"))
+	require.NoError(t, prepare("other", loader.CreateRecreate, "other"))
 }
 
 // A table that is there keeps its properties; whoever asks for others is told.

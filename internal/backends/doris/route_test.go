@@ -123,22 +123,6 @@ func TestQuestionsGoToTheNextFrontend(t *testing.T) {
 			assert.Len(t, second.all(), 2)
 		})
 	}
-	// Another one would refuse as well.
-	first, second := listen(t, says(`{"msg":"Unauthorized","code":401,"data":"Access denied"}`)), listen(t, says(""))
-	_, err := pointed(t, nil, first.address(), second.address()).Resolve(t.Context(), loader.Ref{Rows: 10})
-	require.ErrorContains(t, err, "Unauthorized")
-	assert.Empty(t, second.all())
-}
-
-// A frontend that hangs is passed over for loads, too.
-func TestLoadsGoToTheNextFrontend(t *testing.T) {
-	be := listen(t, loads(10))
-	first, second := listen(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), listen(t, redirect(be.URL))
-	db := pointed(t, nil, first.address(), second.address())
-	db.frontendTime = 50 * time.Millisecond
-	_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
-	require.NoError(t, err)
-	assert.Len(t, second.all(), 1)
 }
 
 // closing tells when net/http has noticed the end of a connection and closes it.
