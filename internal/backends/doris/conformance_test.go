@@ -29,16 +29,12 @@ func TestConformance(t *testing.T) {
 		commit  string
 	}{
 		"stream-load, csv":      {streamLoad, batch.DorisCSV, documents(t), nil, "label: terapush_"},
-		"stream-load, ndjson":   {streamLoad, batch.NDJSON, documents(t), nil, "label: terapush_"},
-		"stream-load, people":   {streamLoad, batch.DorisCSV, named(t, "people"), nil, "label: terapush_"},
 		"stream-load, grouped":  {streamLoad, batch.DorisCSV, documents(t), merged, ""},
 		"stream-load, lineitem": {streamLoad, batch.NDJSON, named(t, "lineitem"), nil, "label: terapush_"},
 		"stream-load, httplogs": {streamLoad, batch.Parquet, named(t, "httplogs"), nil, "label: terapush_"},
 		"insert":                {insert, batch.Values, documents(t), nil, "INSERT INTO `d`.`t_"},
-		"insert, people":        {insert, batch.Values, named(t, "people"), nil, "INSERT INTO `d`.`t_"},
 		"insert, lineitem":      {insert, batch.Values, named(t, "lineitem"), nil, "INSERT INTO `d`.`t_"},
 		"insert, httplogs":      {insert, batch.Values, named(t, "httplogs"), nil, "INSERT INTO `d`.`t_"},
-		"insert, grouped":       {insert, batch.Values, documents(t), merged, ""},
 		"insert, grouped items": {insert, batch.Values, named(t, "lineitem"), merged, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,8 +94,8 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	return db
 }
 
-func session(t *testing.T, db *opened, dedup loader.Dedup) loader.Session {
-	s, err := db.Session(t.Context(), loader.Contract{Method: streamLoad, Format: batch.DorisCSV, Dedup: dedup})
+func session(t *testing.T, db *opened) loader.Session {
+	s, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -105,6 +105,12 @@ func ten(t *testing.T) *batch.Batch {
 	return batchOf(t, documents(t), batch.DorisCSV, batch.ID{Run: "r", Number: 3}, 30, 10)
 }
 
+// send loads the batch of ten in a session of its own.
+func send(t *testing.T, db *opened) error {
+	_, err := load(t.Context(), session(t, db), ten(t))
+	return err
+}
+
 func TestStreamLoad(t *testing.T) {
 	be := listen(t, loads(10))
 	fe := listen(t, redirect("http://admin@default_cluster:somebody%20else@"+be.address()+"/api/shop/docu%20ments/_stream_load_forward?forward_to=1.2.3.4"))
@@ -112,7 +118,7 @@ func TestStreamLoad(t *testing.T) {
 	b := ten(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	ack, err := load(ctx, session(t, db, loader.DedupKey), b)
+	ack, err := load(ctx, session(t, db), b)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 10}, ack)
 
@@ -156,14 +162,14 @@ func TestSentOn(t *testing.T) {
 	forward := listen(t, redirect(be.URL+"/x"))
 	fe := listen(t, redirect(forward.URL+"/y"))
 	b := ten(t)
-	_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), b)
+	_, err := load(t.Context(), session(t, pointed(t, nil, fe.address())), b)
 	require.NoError(t, err)
 	assert.Equal(t, string(b.Encoded), be.all()[0].body)
 	assert.NotEmpty(t, be.all()[0].header.Get("label"))
 
 	loop := listen(t, redirect("/z"))
 	fe = listen(t, redirect(loop.URL))
-	_, err = load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
+	err = send(t, pointed(t, nil, fe.address()))
 	require.ErrorContains(t, err, "more than 5 redirects")
 	assert.Len(t, loop.all(), maxHops)
 }
@@ -176,7 +182,7 @@ func TestRedirectsThatLeadNowhere(t *testing.T) {
 		"https://127.0.0.1:1/nobody": "connection refused", // the frontend's own https port is asked as a frontend
 	} {
 		fe := listen(t, redirect(location))
-		_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
+		err := send(t, pointed(t, nil, fe.address()))
 		require.Error(t, err, location)
 		assert.Contains(t, err.Error(), want)
 		assert.NotContains(t, err.Error(), "hunter2")
@@ -197,7 +203,7 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		if refused {
 			db.frontends[0].http.Host = fe.Listener.Addr().String()
 		}
-		_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
+		err := send(t, db)
 		if refused {
 			require.ErrorContains(t, err, "without TLS")
 			assert.Contains(t, err.Error(), "--tls prefer")
@@ -230,7 +236,7 @@ func TestErrorURL(t *testing.T) {
 			fmt.Fprintf(w, `{"Status":"Fail","Message":"too many filtered rows","ErrorURL":%q}`, address)
 		})
 		fe := listen(t, redirect(be.URL))
-		_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
+		err := send(t, pointed(t, nil, fe.address()))
 		require.ErrorContains(t, err, want)
 		for _, h := range be.all() {
 			assert.Equal(t, password, h.password)
