@@ -61,40 +61,6 @@ func TestDorisLostAnswers(t *testing.T) {
 	}
 }
 
-// What does not pass ends the run in the server's own words, and a resume continues once it is repaired.
-func TestDorisRefusals(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		kind  doris.Kind
-		fault doris.Fault
-		says  []string
-	}{
-		"forbidden":     {doris.Redirect, doris.Fault{HTTPStatus: http.StatusUnauthorized}, []string{"401", "GRANT LOAD_PRIV"}},
-		"another label": {doris.Load, doris.Fault{Label: "made_up"}, []string{"an earlier batch failed: the server replaced the label", "by made_up", "--delivery at-least-once"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var broken atomic.Bool
-			var seen atomic.Int64
-			broken.Store(true)
-			s := newCluster(t, doris.Options{Script: func(r doris.Request) doris.Fault {
-				if r.Kind == c.kind && broken.Load() && seen.Add(1) > 3 {
-					return c.fault
-				}
-				return doris.Fault{}
-			}})
-			r := s.push(fewPeople().peopleFlags("--workers", "1", "--retries", "1")...).run(t).ends(t, 1).says(t, append(c.says, "to go on: terapush")...)
-			is := reportOf(t, r)
-			assert.Equal(t, report.Failed, is.Result.Outcome)
-			assert.Zero(t, is.Result.Unknown)
-			s.hides(t, r)
-			broken.Store(false)
-			again := s.resume(t, "--verify", "full").run(t).ends(t, 0)
-			s.isExact(t, fewPeople(), again)
-		})
-	}
-}
-
 // The label is unknown and a part of the rows is there, so nothing tells what became of the batch. It is named, it is not
 // sent again, and once the part is removed the run continues and is exact.
 func TestDorisUnknown(t *testing.T) {

@@ -134,17 +134,6 @@ func TestDoris(t *testing.T) {
 	}
 }
 
-// A later proof, from the run's record alone, finds what has changed since.
-func TestDorisVerifyLater(t *testing.T) {
-	t.Parallel()
-	s := newCluster(t, doris.Options{})
-	s.push(peopleLoad(2000, 100).peopleFlags("--verify", "none")...).run(t).ends(t, 0)
-	s.Remove("people", 1234)
-	is := reportOf(t, knowing(s.again(t, "verify", "--json")).run(t).ends(t, 4))
-	require.Len(t, is.Verify.BadBatches, 1)
-	assert.Equal(t, []any{int64(12), "short"}, []any{is.Verify.BadBatches[0].Number, is.Verify.BadBatches[0].Reason})
-}
-
 // Group commit has no labels: it is refused where exactly once is asked for, says what it is, and what it doubles.
 func TestDorisGroupCommit(t *testing.T) {
 	t.Parallel()

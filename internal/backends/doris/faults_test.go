@@ -166,25 +166,37 @@ func TestLabelExists(t *testing.T) {
 	})
 }
 
-// A server that loads under labels of its own recognises nothing: the batch that shows it is counted, and no other is sent.
+// A server that loads under labels of its own recognizes nothing: the batch that shows it is counted, and no other is sent. A
+// follower does not know the label of an INSERT, so the master is asked for the one that was sent.
 func TestReplacedLabelsEndTheRun(t *testing.T) {
 	d := documents(t)
-	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
-		s := startStandIn(t, fake.Options{Script: func(r fake.Request) fake.Fault {
-			if r.Label != "" && r.Kind != fake.Redirect {
-				return fake.Fault{Label: "made_up"}
-			}
-			return fake.Fault{}
-		}})
-		c, target := contractOf(method, format, 10), s.table(method, nil)
-		db := s.open(t, target, d, c)
-		acked, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10))
-		require.NoError(t, err, method)
-		assert.True(t, acked)
-		_, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
-		require.ErrorContains(t, err, `by made_up`)
-		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
-		assert.EqualValues(t, 10, s.Rows(target.Table))
+	for name, c := range map[string]struct {
+		method   string
+		format   batch.Format
+		follower bool
+		by       string
+	}{
+		"stream load":        {streamLoad, batch.DorisCSV, false, "made_up"},
+		"insert":             {insert, batch.Values, false, "made_up"},
+		"insert, a follower": {insert, batch.Values, true, "another one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startStandIn(t, fake.Options{Follower: c.follower, Script: func(r fake.Request) (f fake.Fault) {
+				if r.Label != "" && r.Loads() {
+					f.Label = "made_up"
+				}
+				return f
+			}})
+			contract, target := contractOf(c.method, c.format, 10), s.table(c.method, nil)
+			db := s.open(t, target, d, contract)
+			acked, err := attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 0}, 0, 10))
+			require.NoError(t, err)
+			assert.True(t, acked)
+			_, err = attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 1}, 10, 10))
+			require.ErrorContains(t, err, "by "+c.by)
+			assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
+			assert.EqualValues(t, 10, s.Rows(target.Table))
+		})
 	}
 }
 

@@ -49,21 +49,3 @@ func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
 		}
 	}
 }
-
-// Where a follower cannot tell which label an INSERT got, the master is asked for the one that was sent.
-func TestReplacedLabelBehindAFollower(t *testing.T) {
-	s := startStandIn(t, fake.Options{Follower: true, Script: func(r fake.Request) fake.Fault {
-		if r.Label != "" {
-			return fake.Fault{Label: "made_up"}
-		}
-		return fake.Fault{}
-	}})
-	c := contractOf(insert, batch.Values, 10)
-	db := s.open(t, s.table(insert, nil), documents(t), c)
-	session, err := db.Session(t.Context(), c)
-	require.NoError(t, err)
-	defer session.Close()
-	_, err = load(t.Context(), session, batchOf(t, documents(t), batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
-	require.ErrorContains(t, err, "replaced the label")
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err))
-}

@@ -71,8 +71,7 @@ func TestBackendsByHand(t *testing.T) {
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		dead := closedPort(t)
-		fe := listen(t, redirect("http://admin:"+"hunter2"+"@"+dead+"/x"))
-		db := pointed(t, nil, fe.address())
+		db := redirected(t, "http://admin:"+"hunter2"+"@"+dead+"/x")
 		err := send(t, db)
 		require.ErrorContains(t, err, "--be "+dead+"=HOST:PORT")
 		assert.NotContains(t, err.Error(), "hunter2")

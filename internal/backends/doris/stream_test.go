@@ -94,6 +94,11 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	return db
 }
 
+// redirected is one frontend that redirects to a server.
+func redirected(t *testing.T, to string) *opened {
+	return pointed(t, nil, listen(t, redirect(to)).address())
+}
+
 func session(t *testing.T, db *opened) loader.Session {
 	s, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
 	require.NoError(t, err)
@@ -160,16 +165,14 @@ func closedPort(t *testing.T) string {
 func TestSentOn(t *testing.T) {
 	be := listen(t, loads(10))
 	forward := listen(t, redirect(be.URL+"/x"))
-	fe := listen(t, redirect(forward.URL+"/y"))
 	b := ten(t)
-	_, err := load(t.Context(), session(t, pointed(t, nil, fe.address())), b)
+	_, err := load(t.Context(), session(t, redirected(t, forward.URL+"/y")), b)
 	require.NoError(t, err)
 	assert.Equal(t, string(b.Encoded), be.all()[0].body)
 	assert.NotEmpty(t, be.all()[0].header.Get("label"))
 
 	loop := listen(t, redirect("/z"))
-	fe = listen(t, redirect(loop.URL))
-	err = send(t, pointed(t, nil, fe.address()))
+	err = send(t, redirected(t, loop.URL))
 	require.ErrorContains(t, err, "more than 5 redirects")
 	assert.Len(t, loop.all(), maxHops)
 }
@@ -181,8 +184,7 @@ func TestRedirectsThatLeadNowhere(t *testing.T) {
 		"ftp://u:hunter2@h/":         "neither http nor https",
 		"https://127.0.0.1:1/nobody": "connection refused", // the frontend's own https port is asked as a frontend
 	} {
-		fe := listen(t, redirect(location))
-		err := send(t, pointed(t, nil, fe.address()))
+		err := send(t, redirected(t, location))
 		require.Error(t, err, location)
 		assert.Contains(t, err.Error(), want)
 		assert.NotContains(t, err.Error(), "hunter2")
@@ -235,8 +237,7 @@ func TestErrorURL(t *testing.T) {
 			}
 			fmt.Fprintf(w, `{"Status":"Fail","Message":"too many filtered rows","ErrorURL":%q}`, address)
 		})
-		fe := listen(t, redirect(be.URL))
-		err := send(t, pointed(t, nil, fe.address()))
+		err := send(t, redirected(t, be.URL))
 		require.ErrorContains(t, err, want)
 		for _, h := range be.all() {
 			assert.Equal(t, password, h.password)

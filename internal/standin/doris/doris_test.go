@@ -80,7 +80,9 @@ func TestLabels(t *testing.T) {
 	assert.Equal(t, []any{"Fail", nil}, load("1"), "the label is free again")
 	ended := make(chan []any)
 	go func() { ended <- load("1,a\x022,b\x02") }()
-	underWay := func() bool { return do(t, http.MethodGet, c.HTTP+"/api/d/get_load_state?label=l", "")["data"] == "PREPARE" }
+	underWay := func() bool {
+		return do(t, http.MethodGet, c.HTTP+"/api/d/get_load_state?label=l", "")["data"] == "PREPARE"
+	}
 	assert.Eventually(t, underWay, wait, tick)
 	assert.Equal(t, []any{"Label Already Exists", "RUNNING"}, load("1,a"))
 	_, err := db.Exec("INSERT INTO `d`.`t` WITH LABEL `l` (`document_id`, `payload`) VALUES (1,'a')")
