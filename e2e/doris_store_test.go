@@ -64,7 +64,8 @@ func TestDorisStoreLosses(t *testing.T) {
 	}})
 	l := peopleLoad(8000, 50)
 	via := f.target(behind(seen.front(t, f)))
-	r := s.push(l.peopleFlags("--method", "s3-load", "--via", via, "--commit-batches", "10", "--workers", "4", "--retries", "20", "--verify", "full")...).run(t).ends(t, 0)
+	r := s.push(l.peopleFlags("--method", "s3-load", "--via", via, "--commit-batches", "10", "--workers", "4", "--retries", "20",
+		"--verify", "full")...).run(t).ends(t, 0)
 	assert.GreaterOrEqual(t, lost.Load(), int64(8))
 	assert.Positive(t, reportOf(t, r).Result.Duplicates)
 	s.isExact(t, l, r)

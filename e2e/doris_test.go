@@ -37,7 +37,10 @@ func newCluster(t *testing.T, o doris.Options) *cluster {
 	t.Cleanup(c.Close)
 	return &cluster{c, &database{
 		kind: dorisKind, state: filepath.Join(t.TempDir(), "state"),
-		url: &url.URL{Scheme: string(dorisKind), User: url.User("root"), Host: c.SQL, Path: "/" + doris.Database, RawQuery: "http_port=" + c.HTTPPort()},
+		url: &url.URL{
+			Scheme: string(dorisKind), User: url.User("root"), Host: c.SQL, Path: "/" + doris.Database,
+			RawQuery: "http_port=" + c.HTTPPort(),
+		},
 	}}
 }
 
@@ -149,7 +152,8 @@ func TestDorisGroupCommit(t *testing.T) {
 				return doris.Fault{CutAnswer: cut}
 			}})
 			l := peopleLoad(5*scaled[int64](400, 10_000), 5)
-			flags := l.peopleFlags("--method", c.method, "--group-commit", c.mode, "--group-commit-interval-ms", "20", "--workers", "32", "--retries", "20")
+			flags := l.peopleFlags("--method", c.method, "--group-commit", c.mode, "--group-commit-interval-ms", "20",
+				"--workers", "32", "--retries", "20")
 			s.push(append(flags, "--delivery", "exactly-once")...).fails(t, "group commit", "at-least-once")
 
 			r := s.push(append(flags, "--verify", "full")...).run(t).ends(t, 4)
@@ -183,7 +187,8 @@ func TestDorisGroupCommitWithoutFaults(t *testing.T) {
 			t.Parallel()
 			s := newCluster(t, doris.Options{})
 			l := peopleLoad(2000, 10)
-			flags := l.peopleFlags("--method", c.method, "--group-commit", c.mode, "--group-commit-interval-ms", "100", "--workers", c.workers, "--verify", "full")
+			flags := l.peopleFlags("--method", c.method, "--group-commit", c.mode, "--group-commit-interval-ms", "100",
+				"--workers", c.workers, "--verify", "full")
 			r := s.push(flags...).run(t).ends(t, 0)
 			is := reportOf(t, r)
 			assert.Equal(t, []any{"at-least-once", true}, []any{is.Plan.Delivery, is.Verify.OK})
@@ -205,7 +210,8 @@ func TestDorisDatasets(t *testing.T) {
 		t.Run(c.method+" "+c.format, func(t *testing.T) {
 			t.Parallel()
 			s := newCluster(t, doris.Options{Backends: 2})
-			flags := []string{"--method", c.method, "--format", c.format, "--seed", "1", "--workers", "3", "--batch-rows", "501", "--verify", "full"}
+			flags := []string{"--method", c.method, "--format", c.format, "--seed", "1", "--workers", "3", "--batch-rows", "501",
+				"--verify", "full"}
 			if c.method == "s3-load" {
 				flags = append(flags, "--via", newFolder(t).target(), "--commit-batches", "3")
 			}

@@ -62,7 +62,8 @@ func (c *Cluster) redirect(w http.ResponseWriter, r *http.Request) {
 	case group && err != nil: // otherwise the backend is the first to look
 		refuse("Table not found. " + err.Error())
 	default: // Doris writes user and password into the address
-		to := url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: c.Backends[next], Path: r.URL.Path, RawPath: r.URL.RawPath}
+		to := *r.URL
+		to.Scheme, to.Host, to.User = "http", c.Backends[next], url.UserPassword(user, password)
 		w.Header().Set("Location", to.String())
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	}
@@ -110,7 +111,9 @@ func writeJSON(w http.ResponseWriter, value any) {
 
 func (c *Cluster) backend(number int) http.Handler {
 	routes := http.NewServeMux()
-	routes.HandleFunc("PUT /api/{db}/{table}/_stream_load", func(w http.ResponseWriter, r *http.Request) { c.streamLoad(number, w, r) })
+	routes.HandleFunc("PUT /api/{db}/{table}/_stream_load", func(w http.ResponseWriter, r *http.Request) {
+		c.streamLoad(number, w, r)
+	})
 	routes.HandleFunc("GET /api/_load_error_log", func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -237,10 +240,11 @@ func (l *load) body(r *http.Request) ([]standin.Row, error) {
 	if l.fault.Fail != "" {
 		return nil, failure(l.fault.Fail)
 	}
-	escapes := strings.NewReplacer(`\x01`, "\x01", `\x02`, "\x02")
-	h := r.Header
-	loaded, err := l.table.decode(h.Get("format"), escapes.Replace(h.Get("column_separator")), escapes.Replace(h.Get("line_delimiter")),
-		columnsOf(h.Get("columns")), data)
+	header := func(name string) string {
+		return strings.NewReplacer(`\x01`, "\x01", `\x02`, "\x02").Replace(r.Header.Get(name))
+	}
+	f := format(header("format"), header("column_separator"), header("line_delimiter"))
+	loaded, err := l.table.decode(f, columnsOf(header("columns")), data)
 	if err != nil {
 		return nil, &badRows{err}
 	}
@@ -251,9 +255,14 @@ func (l *load) body(r *http.Request) ([]standin.Row, error) {
 // columnsOf reads a list of quoted names.
 func columnsOf(list string) []string { return strings.Split(strings.ReplaceAll(list, "`", ""), ", ") }
 
+// format is a format by its name.
+func format(name, comma, newline string) standin.Format {
+	kinds := map[string]standin.Kind{"csv": standin.CSV, "json": standin.NDJSON, "parquet": standin.Parquet}
+	return standin.Format{Kind: kinds[name], Comma: comma, Newline: newline}
+}
+
 // decode reads a body or an object. It does not look at the rows of the table, so nothing is locked.
-func (t *table) decode(format, comma, newline string, columns []string, data []byte) ([]standin.Row, error) {
-	f := standin.Format{Kind: map[string]standin.Kind{"csv": standin.CSV, "json": standin.NDJSON, "parquet": standin.Parquet}[format], Comma: comma, Newline: newline}
+func (t *table) decode(f standin.Format, columns []string, data []byte) ([]standin.Row, error) {
 	loaded, err := t.Decode(f, columns, data)
 	if err == nil {
 		err = t.fits(loaded)
@@ -270,7 +279,7 @@ func (t *table) fits(loaded []standin.Row) error {
 		}
 		for _, r := range loaded {
 			if text, _ := r.Values[i].([]byte); len(text) > most {
-				return fmt.Errorf("column(%s) values is incorrect: the length of input is too long than schema. schema length: %d, actual length: %d",
+				return fmt.Errorf("column(%s): the length of input is too long than schema. schema length: %d, actual length: %d",
 					c.Name, most, len(text))
 			}
 		}

@@ -151,7 +151,7 @@ func (s *session) insert(in []string, body string, fault Fault) (int, error) {
 		return 0, err
 	}
 	read := func() ([]standin.Row, error) {
-		return t.Decode(standin.Format{Kind: standin.Values}, columns, []byte(body))
+		return t.decode(standin.Format{Kind: standin.Values}, columns, []byte(body))
 	}
 	if in[4] == "SELECT" {
 		read = func() ([]standin.Row, error) { return s.readObjects(t, columns, body) }
@@ -171,9 +171,6 @@ func (s *session) insert(in []string, body string, fault Fault) (int, error) {
 	}
 	s.mu.Unlock() // objects come over the network
 	loaded, err := read()
-	if err == nil {
-		err = t.fits(loaded)
-	}
 	s.mu.Lock()
 	if err = s.end(x, loaded, err, fault); err != nil {
 		return 0, err

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	castShape     = regexp.MustCompile("CAST\\(([^() ]+) AS ")
+	castShape     = regexp.MustCompile(`CAST\(([^() ]+) AS `)
 	propertyShape = regexp.MustCompile(`(?s)"([^"]+)" = "((?:[^"\\]|\\.)*)"`)
 )
 
@@ -49,7 +49,8 @@ func (s *session) readObjects(t *table, columns []string, query string) (all []s
 		} else if err != nil {
 			return nil, refuse(1105, "reading %s: %v", key, err)
 		}
-		loaded, err := t.decode(of["format"], of["column_separator"], of["line_delimiter"], names, data)
+		f := format(of["format"], of["column_separator"], of["line_delimiter"])
+		loaded, err := t.decode(f, names, data)
 		if err != nil {
 			return nil, refuse(1105, "reading %s: %v", key, err)
 		}

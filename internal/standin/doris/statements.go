@@ -131,10 +131,14 @@ func (s *session) says(r *result) *result {
 }
 
 func (s *session) showBackends([]string) (*result, error) {
-	r := &result{names: []string{"Host", "HttpPort", "Alive", "SystemDecommissioned", "AvailCapacity", "MaxDiskUsedPct", "Tag", "ErrMsg", "Status"}}
+	r := &result{names: []string{
+		"Host", "HttpPort", "Alive", "SystemDecommissioned", "AvailCapacity", "MaxDiskUsedPct", "Tag", "ErrMsg", "Status",
+	}}
 	for _, address := range s.Backends {
 		host, port, _ := net.SplitHostPort(address)
-		r.rows = append(r.rows, []any{host, port, "true", "false", "100.000 GB", "0.00 %", `{"location" : "default"}`, "", `{"isLoadDisabled":false}`})
+		r.rows = append(r.rows, []any{
+			host, port, "true", "false", "100.000 GB", "0.00 %", `{"location" : "default"}`, "", `{"isLoadDisabled":false}`,
+		})
 	}
 	return s.says(r), nil
 }
@@ -248,7 +252,7 @@ func (s *session) createTable(m []string) (*result, error) {
 	t.buckets, _ = strconv.Atoi(m[7])
 	for i, key := range t.keys {
 		if i >= len(columns) || columns[i].Name != key || columns[i].Type == "STRING" {
-			return nil, refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] (starts from zero) is %s", i, key)
+			return nil, refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] is %s", i, key)
 		}
 	}
 	if !slices.Contains(t.keys, strings.Trim(m[6], "`")) {
@@ -285,7 +289,8 @@ func (t *table) ddl() string {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		properties = append(properties, fmt.Sprintf("%q = %q", name, all[name]))
 	}
-	return fmt.Sprintf("CREATE TABLE `%s` (\n%s\n) ENGINE=OLAP\n%s KEY(`%s`)\nCOMMENT '%s'\nDISTRIBUTED BY HASH(`%s`) BUCKETS %d\nPROPERTIES (\n%s\n);",
+	return fmt.Sprintf("CREATE TABLE `%s` (\n%s\n) ENGINE=OLAP\n%s KEY(`%s`)\nCOMMENT '%s'\n"+
+		"DISTRIBUTED BY HASH(`%s`) BUCKETS %d\nPROPERTIES (\n%s\n);",
 		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique], strings.Join(t.keys, "`, `"),
 		t.Comment, t.keys[0], t.buckets, strings.Join(properties, ",\n"))
 }

@@ -104,7 +104,8 @@ type labelUsed struct {
 }
 
 func (e *labelUsed) Error() string {
-	return fmt.Sprintf("errCode = 2, detailMessage = Label [%s] has already been used, relate to txn [%d], status [%s].", e.label, e.id, e.state)
+	return fmt.Sprintf("errCode = 2, detailMessage = Label [%s] has already been used, relate to txn [%d], status [%s].",
+		e.label, e.id, e.state)
 }
 
 // begin starts a transaction under the label, unless one that is not aborted has it.
