@@ -32,10 +32,6 @@ func TestOpen(t *testing.T) {
 	target.Password = "wrong"
 	_, err = New().Open(t.Context(), target, testDeps())
 	assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, "%v", err)
-	target.Hosts = []string{closedPort(t)}
-	_, err = New().Open(t.Context(), target, testDeps())
-	require.ErrorContains(t, err, "9030")
-	assert.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
 	target.Hosts, target.Password = []string{closedPort(t), s.SQL}, s.target.Password
 	l, err = New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err, "the second frontend serves as well")
