@@ -21,25 +21,29 @@ func ofBatch(r doris.Request, number int64) bool {
 
 // lossy makes every fifth load and every seventh redirect fail, in every way there is. It counts the loads.
 func lossy(failed *atomic.Int64) func(doris.Request) doris.Fault {
+	ofRedirects := []doris.Fault{{Cut: true}, {Fail: doris.NoBackend}, {HTTPStatus: http.StatusServiceUnavailable}}
+	ofLoads := []doris.Fault{
+		{CutAnswer: true}, {Cut: true}, {Fail: doris.TooManyVersions}, // and those that a statement does not have
+		{Truncate: true}, {RefuseEarly: doris.TooManyVersions}, {HTTPStatus: http.StatusBadGateway},
+	}
 	var loads, redirects atomic.Int64
-	return func(r doris.Request) doris.Fault {
-		if n := redirects.Add(1); r.Kind == doris.Redirect && n%7 == 0 {
-			return []doris.Fault{{Cut: true}, {Fail: doris.NoBackend}, {HTTPStatus: http.StatusServiceUnavailable}}[n/7%3]
+	return func(r doris.Request) (f doris.Fault) {
+		switch {
+		case r.Kind == doris.Redirect:
+			if n := redirects.Add(1); n%7 == 0 {
+				f = ofRedirects[n/7%3]
+			}
+		case r.Loads():
+			if n := loads.Add(1); n%5 == 0 {
+				failed.Add(1)
+				all := ofLoads
+				if r.Kind == doris.Statement {
+					all = all[:3]
+				}
+				f = all[n/5%int64(len(all))]
+			}
 		}
-		n := int64(1)
-		if r.Loads() {
-			n = loads.Add(1)
-		}
-		if n%5 != 0 {
-			return doris.Fault{}
-		}
-		failed.Add(1)
-		all := []doris.Fault{{CutAnswer: true}, {Cut: true}, {Fail: doris.TooManyVersions}}
-		if r.Kind == doris.Load {
-			all = append(all, doris.Fault{Truncate: true}, doris.Fault{RefuseEarly: doris.TooManyVersions},
-				doris.Fault{HTTPStatus: http.StatusBadGateway})
-		}
-		return all[n/5%int64(len(all))]
+		return f
 	}
 }
 
