@@ -38,7 +38,7 @@ type faultOf func(number int64, attempt int) standin.Fault
 
 // methodFlags are the command line's for a load by one of the methods; two batches make a commit group.
 func methodFlags(l load, method string, more ...string) []string {
-	flags := l.peopleFlags("--method", method, "--verify", "full")
+	flags := l.flags("--method", method, "--verify", "full")
 	if method == "stage-load" {
 		flags = append(flags, "--commit-batches", "2")
 	}
@@ -93,7 +93,7 @@ func TestDatabendKillBeforeTheCopy(t *testing.T) {
 		return f
 	}})
 	l := peopleLoad(4000, 500)
-	p := s.push(l.peopleFlags("--method", "stage-load", "--commit-batches", "100", "--verify", "full")...).start(t)
+	p := s.push(l.flags("--method", "stage-load", "--commit-batches", "100", "--verify", "full")...).start(t)
 	p.until(t, "the COPY", func() bool { return s.fake.Count(standin.Copy) > 0 })
 	p.kill(t)
 	close(dead)
@@ -172,7 +172,7 @@ func TestDatabendLabelTaken(t *testing.T) {
 		}
 		return standin.Fault{}
 	}})
-	r := s.push(l.peopleFlags("--workers", "1", "--retries", "2")...).run(t).ends(t, 1).says(t, "is taken; 10 rows", "start a new run")
+	r := s.push(l.flags("--workers", "1", "--retries", "2")...).run(t).ends(t, 1).says(t, "is taken; 10 rows", "start a new run")
 	is := reportOf(t, r)
 	assert.NotEqual(t, report.OK, is.Result.Outcome)
 	assert.False(t, is.Verify.OK)

@@ -88,7 +88,7 @@ func (d *database) isPeople(t *testing.T, l load, sample int64) {
 	step := max(l.rows/sample, 1)
 	next := time.Now().UnixNano() % step // others every time
 	var texts []string
-	for _, c := range newPeopleRows(t, 0).columns() {
+	for _, c := range l.data(t).Schema().Columns {
 		texts = append(texts, "to_string("+c.Name+")")
 	}
 	got := make([]string, len(texts))
@@ -96,12 +96,13 @@ func (d *database) isPeople(t *testing.T, l load, sample int64) {
 	for i := range got {
 		to[i] = &got[i]
 	}
+	row := l.row(t)
 	query := fmt.Sprintf("SELECT %s FROM people WHERE id %% %d = %d ORDER BY id", strings.Join(texts, ", "), step, next)
 	require.NoError(t, d.query(query, func(scan func(...any) error) error {
 		if err := scan(to...); err != nil {
 			return err
 		}
-		if want := newPeopleRows(t, next).step(); !slices.Equal(want, got) {
+		if want := row(next); !slices.Equal(want, got) {
 			return fmt.Errorf("row %d is %q, want %q", next, got, want)
 		}
 		next += step

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/terapush/terapush/internal/report"
 )
 
 // Every method puts every dataset into the servers, in every format that it takes, with and without a primary key: a load
@@ -235,4 +237,14 @@ func TestRefillsAndRepeats(t *testing.T) {
 	for column, n := range map[string]int64{"payload": 800, "document_id": l.rows} {
 		assert.Equal(t, n, d.number(t, fmt.Sprintf("SELECT COUNT(DISTINCT %s) FROM repeated", column)))
 	}
+}
+
+// proven asserts that the run ended well and every row was found.
+func proven(t *testing.T, is report.Report, rows int64) {
+	t.Helper()
+	assert.Equal(t, report.OK, is.Result.Outcome)
+	assert.Equal(t, []any{"full", true, rows, rows}, []any{is.Verify.Mode, is.Verify.OK, is.Verify.ExpectedRows, is.Verify.FoundRows})
+	assert.Positive(t, is.Verify.SampledRows)
+	assert.Equal(t, rows, is.Result.Rows)
+	assert.Equal(t, "exactly-once", is.Plan.Delivery)
 }

@@ -2,12 +2,10 @@ package e2e_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/internal/report"
 	standin "github.com/terapush/terapush/internal/standin/databend"
 )
@@ -17,25 +15,16 @@ import (
 
 func journalLoad(n, batchRows, first int64) load { return dataLoad("journal", n, batchRows, first) }
 
-func (l load) journalFlags(more ...string) []string { return l.unplaced(more...) }
-
-func (l load) journalRow(t *testing.T) func(i int64) []string { return l.row(t) }
-
-func (d *database) areJournal(t *testing.T, _ string, loads ...load) {
-	t.Helper()
-	d.isExact(t, loads...)
-}
-
 // twoJournals pushes a load in the format with a full proof, and a second one behind it, and proves both once more.
 func twoJournals(t *testing.T, d *database, push func(...string) invocation, format string, flags, behind []string) (loads []load) {
 	t.Helper()
 	for _, l := range []load{journalLoad(3000, 250, 0), journalLoad(1100, 250, 3000)} {
 		more := slices.Concat(flags, []string{"--workers", "3", "--verify", "full", "--verify-rows", "700"})
 		if l.first > 0 {
-			push(l.journalFlags(flags...)...).fails(t, "holds rows", "--append", "journal")
+			push(l.unplaced(flags...)...).fails(t, "holds rows", "--append", "journal")
 			more = slices.Concat(more, []string{"--append"}, behind)
 		}
-		is := reportOf(t, push(l.journalFlags(more...)...).run(t).ends(t, 0))
+		is := reportOf(t, push(l.unplaced(more...)...).run(t).ends(t, 0))
 		assert.Equal(t, []any{report.OK, "journal", format, "exactly-once", l.first},
 			[]any{is.Result.Outcome, is.Plan.Dataset, is.Plan.Format, is.Plan.Delivery, is.Plan.FirstKey})
 		assert.Equal(t, []int64{l.rows, l.batches(), 1360 * l.rows}, []int64{is.Result.Rows, is.Result.Batches, is.Result.PayloadBytes})
@@ -65,7 +54,7 @@ func TestJournalInDatabend(t *testing.T) {
 			d := newEngine(t)
 			flags := []string{"--method", c.method, "--format", c.format}
 			loads := twoJournals(t, d, d.push, c.format, flags, []string{"--first-key", "3000"})
-			d.areJournal(t, "ts", loads...)
+			d.isExact(t, loads...)
 		})
 	}
 }
@@ -74,7 +63,7 @@ func TestJournalInDatabend(t *testing.T) {
 func TestJournalResumeInDatabend(t *testing.T) {
 	t.Parallel()
 	d, l := newEngine(t), journalLoad(6000, 1000, 0)
-	p := d.push(l.journalFlags("--workers", "2", "--max-rate", "1MiB/s", "--verify", "full")...).start(t)
+	p := d.push(l.unplaced("--workers", "2", "--max-rate", "1MiB/s", "--verify", "full")...).start(t)
 	p.until(t, "rows", func() bool {
 		var n int64
 		err := d.query("SELECT COUNT(*) FROM journal", func(scan func(...any) error) error { return scan(&n) })
@@ -84,7 +73,7 @@ func TestJournalResumeInDatabend(t *testing.T) {
 	is := reportOf(t, d.resume(t, "--max-rate", "1GiB/s").run(t).ends(t, 0))
 	assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Verify.FoundRows})
 	assert.Positive(t, is.Run.ResumedRows)
-	d.areJournal(t, "ts", l)
+	d.isExact(t, l)
 }
 
 // A streaming load that breaks in the middle leaves a part of its rows, which are found by their keys, deleted, and sent
@@ -102,32 +91,8 @@ func TestJournalBreaksInDatabend(t *testing.T) {
 		assert.NoError(t, s.fake.Insert("journal", l.values(t, 160, 10)...))
 		return standin.Fault{Cut: true, Hold: hold}
 	}})
-	is := reportOf(t, s.push(l.journalFlags("--workers", "2", "--verify", "full")...).run(t).ends(t, 0))
+	is := reportOf(t, s.push(l.unplaced("--workers", "2", "--verify", "full")...).run(t).ends(t, 0))
 	assert.Equal(t, []any{true, l.rows}, []any{is.Verify.OK, is.Verify.FoundRows})
 	assert.Equal(t, 1, s.fake.Count(standin.Delete), "the part was deleted")
 	s.has(t, l)
-}
-
-// Every method and format of Doris that carries the documents; the one that comes first does not.
-func TestJournalInDoris(t *testing.T) {
-	t.Parallel()
-	l := journalLoad(10, 10, 0)
-	invocation{args: append([]string{"push", "doris://root@192.0.2.1/d", "--dry-run"}, l.journalFlags("--format", "doriscsv")...)}.
-		run(t).ends(t, 2).says(t, "doriscsv", "payload", "use format ndjson")
-	for flags, format := range map[string]string{
-		"--method stream-load": "ndjson", "--method stream-load --format parquet": "parquet", "--method insert": "values",
-		"--method s3-load --commit-batches 3": "parquet", "--method stream-load --primary-key": "ndjson",
-	} {
-		t.Run(flags, func(t *testing.T) {
-			t.Parallel()
-			s := newCluster(t, doris.Options{Backends: 2, Objects: reader{}})
-			given := strings.Fields(flags)
-			if strings.Contains(flags, "s3-load") {
-				given = append(given, "--via", newFolder(t).target())
-			}
-			loads := twoJournals(t, s.database, s.push, format, given, []string{"--first-key", "3000"})
-			s.areJournal(t, "ts", loads...)
-			assert.Contains(t, secondAnswer(t, s.database, "SHOW CREATE TABLE journal"), "`id` varchar(40) NOT NULL")
-		})
-	}
 }

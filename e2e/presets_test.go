@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/fake/doris"
 	"github.com/terapush/terapush/internal/results"
+	"github.com/terapush/terapush/internal/standin/doris"
 )
 
 // Every preset that a server here can take runs to its report: at scale ci beside all other tests, and in a soak at scale

@@ -61,8 +61,6 @@ func (l load) flags(more ...string) []string {
 	return append(f, more...)
 }
 
-func (l load) peopleFlags(more ...string) []string { return l.flags(more...) }
-
 // unplaced are the flags without the first key, which terapush finds behind the rows that are there.
 func (l load) unplaced(more ...string) []string {
 	l.first = 0
@@ -112,28 +110,6 @@ func textOf(c rows.Column, n int64) string {
 		return strconv.FormatInt(n, 10)
 	}
 }
-
-// peopleRows gives the rows of the dataset people one after another.
-type peopleRows struct {
-	row  func(int64) []string
-	next int64
-	data dataset.Dataset
-}
-
-func newPeopleRows(t *testing.T, first int64) *peopleRows {
-	t.Helper()
-	l := peopleLoad(0, 1)
-	return &peopleRows{l.row(t), first, l.data(t)}
-}
-
-func (p *peopleRows) columns() []rows.Column { return p.data.Schema().Columns }
-
-func (p *peopleRows) step() []string {
-	p.next++
-	return p.row(p.next - 1)
-}
-
-func equalRow(a, b []string) bool { return slices.Equal(a, b) }
 
 // isExact asks the server by its own client: every row of the loads once, every byte of them, and no other. The loads
 // follow each other by their keys.

@@ -18,8 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/fake/doris"
 	standin "github.com/terapush/terapush/internal/standin/databend"
+	"github.com/terapush/terapush/internal/standin/doris"
 )
 
 // go test ./e2e -run StatementsSent -update
@@ -61,7 +61,7 @@ func TestStatementsSent(t *testing.T) {
 	}
 	for _, method := range []string{"stream-load", "insert"} {
 		c := newCluster(t, doris.Options{})
-		c.push(peopleLoad(40, 20).peopleFlags("--method", method, "--workers", "1", "--verify", "full")...).run(t).ends(t, 0)
+		c.push(peopleLoad(40, 20).flags("--method", method, "--workers", "1", "--verify", "full")...).run(t).ends(t, 0)
 		var lines []string
 		for _, r := range c.Requests() {
 			lines = append(lines, strings.TrimSpace(fmt.Sprintln(r.Kind, r.Label, r.Header, short([]byte(r.SQL)))))

@@ -94,7 +94,7 @@ func (t *Table) row(f Format, columns []string, record []any) (Row, error) {
 		}
 	}
 	for i, c := range t.Schema.Columns {
-		if values[i] == nil && !t.Columns[i].Nullable {
+		if values[i] == nil && !t.Column(c.Name).Nullable {
 			return Row{}, fmt.Errorf("column %s must not be NULL", c.Name)
 		}
 	}

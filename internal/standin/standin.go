@@ -38,22 +38,32 @@ type Row struct {
 	Values []any
 }
 
-// NewTable makes an empty table, with the schema of the dataset whose columns it has. more are schemas of a test's own.
+// NewTable makes an empty table, with the schema of the dataset whose columns it has, in whatever order. more are schemas of a
+// test's own.
 func NewTable(name string, columns []Column, more ...rows.Schema) *Table {
 	t := &Table{Name: name, Columns: columns}
 	for _, s := range slices.Concat(more, datasets()) {
-		if slices.EqualFunc(columns, s.Columns, func(c Column, of rows.Column) bool { return strings.EqualFold(c.Name, of.Name) }) {
+		if len(columns) == len(s.Columns) && !slices.ContainsFunc(s.Columns, func(c rows.Column) bool { return t.Column(c.Name) == nil }) {
 			t.Schema = s
 			t.Schema.Columns = slices.Clone(s.Columns)
 			break
 		}
 	}
 	for i, c := range t.Schema.Columns { // documents have either
-		if kind := columns[i].Type; c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
+		if kind := t.Column(c.Name).Type; c.Type == rows.Bytes && (strings.Contains(kind, "CHAR") || strings.Contains(kind, "STRING")) {
 			t.Schema.Columns[i].Type = rows.Text
 		}
 	}
 	return t
+}
+
+// Column returns the column of a name, in whatever case; nil where there is none.
+func (t *Table) Column(name string) *Column {
+	i := slices.IndexFunc(t.Columns, func(c Column) bool { return strings.EqualFold(c.Name, name) })
+	if i < 0 {
+		return nil
+	}
+	return &t.Columns[i]
 }
 
 func datasets() (all []rows.Schema) {

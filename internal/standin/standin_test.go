@@ -1,6 +1,7 @@
 package standin_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func tableOf(s rows.Schema) *standin.Table {
 	for _, c := range s.Columns {
 		columns = append(columns, standin.Column{Name: c.Name, Type: map[rows.Type]string{rows.Text: "VARCHAR"}[c.Type]})
 	}
+	slices.Reverse(columns) // a server may want the key first: the rows have the dataset's order all the same
 	return standin.NewTable("t", columns)
 }
 

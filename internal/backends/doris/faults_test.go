@@ -1,78 +1,45 @@
 package doris
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"hash/fnv"
-	"log/slog"
-	"sync"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// lossy loses one answer in five, in every way there is, and is the same at every run.
-func lossy(r fake.Request) fake.Fault {
-	if r.Kind == fake.Redirect || r.Kind == fake.Statement && r.Label == "" || r.Attempt > 3 {
-		return fake.Fault{}
-	}
-	h := fnv.New32a()
-	fmt.Fprint(h, r.Label[len(r.Label)-6:], r.Attempt)
-	switch h.Sum32() % 20 {
-	case 0, 1:
-		return fake.Fault{CutAnswer: true}
-	case 2:
-		return fake.Fault{Truncate: r.Kind == fake.Load, CutAnswer: r.Kind == fake.Statement}
-	case 3:
-		return fake.Fault{CutBody: 1000}
-	}
-	return fake.Fault{}
-}
-
 // attempts sends a batch as the engine does: after every failure it asks what became of it, and sends again only what is
-// not in.
-func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, asked int, err error) {
-	var s loader.Session
-	defer func() {
-		if s != nil {
-			_ = s.Close()
-		}
-	}()
+// not applied.
+func attempts(ctx context.Context, l loader.Loader, c loader.Contract, b *batch.Batch) (acked bool, err error) {
 	for range 10 {
-		if s == nil {
-			if s, err = l.Session(ctx, c); err != nil {
-				return false, asked, err
-			}
+		s, err := l.Session(ctx, c)
+		if err != nil {
+			return false, err
 		}
-		var ack loader.Ack
-		if ack, err = load(ctx, s, b); err == nil {
-			return ack.Rows == b.Rows, asked, nil
+		ack, err := load(ctx, s, b)
+		_ = s.Close()
+		if err == nil {
+			return ack.Rows == b.Rows, nil
 		}
 		v := New().Classify(err)
-		if v.SessionDead {
-			_ = s.Close()
-			s = nil
-		}
-		if c.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
-			asked++
+		if v.Applied != loader.No {
 			found, err := l.(loader.Resolver).Resolve(ctx, loader.RefOf(b))
 			if err != nil || found.Applied == loader.Yes {
-				return err == nil, asked, err
+				return err == nil, err
 			}
 			v.Applied = found.Applied
 		}
-		if !v.Retry || c.Dedup != loader.DedupNone && v.Applied != loader.No {
-			return false, asked, err
+		if !v.Retry || v.Applied != loader.No {
+			return false, err
 		}
 	}
-	return false, asked, err
+	return false, errors.New("ten attempts failed")
 }
 
 // firstOnly lets a fault happen to the first request of the kind.
@@ -103,6 +70,11 @@ func oneBatch(t *testing.T, method string, options map[string]string, script fun
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	_, err = load(t.Context(), session, b)
+	if err != nil && New().Classify(err).SessionDead {
+		_, again := load(t.Context(), session, b)
+		require.Error(t, again)
+		assert.Equal(t, loader.No, New().Classify(again).Applied, "a dead session sends nothing: %v", again)
+	}
 	return s, db, b, c, err
 }
 
@@ -114,18 +86,18 @@ func TestFaultsOfTheServer(t *testing.T) {
 		final bool // trying again is of no use
 	}{
 		"too many versions":  {fake.Load, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
-		"filtered rows":      {fake.Load, fake.Fault{Fail: fake.TooManyFiltered}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
+		"filtered rows":      {fake.Load, fake.Fault{Filter: "values is null"}, loader.Verdict{Class: loader.ClassData, Applied: loader.No}, true},
 		"no backend":         {fake.Redirect, fake.Fault{Fail: fake.NoBackend}, loader.Verdict{Class: loader.ClassShutdown, Applied: loader.No, Retry: true}, false},
 		"refused early":      {fake.Load, fake.Fault{RefuseEarly: "Access denied"}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
 		"401 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 401}, loader.Verdict{Class: loader.ClassPermission, Applied: loader.No}, true},
 		"503 of a backend":   {fake.Load, fake.Fault{HTTPStatus: 503}, loader.Verdict{Class: loader.ClassShutdown, Retry: true}, false},
-		"frontend cuts":      {fake.Redirect, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
-		"cut body":           {fake.Load, fake.Fault{CutBody: 100}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"frontend cuts":      {fake.Redirect, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, false},
+		"cut body":           {fake.Load, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"answer lost":        {fake.Load, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"answer truncated":   {fake.Load, fake.Fault{Truncate: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 		"statement refused":  {fake.Statement, fake.Fault{Fail: fake.TooManyVersions}, loader.Verdict{Class: loader.ClassThrottled, Applied: loader.No, Retry: true}, false},
 		"statement is lost":  {fake.Statement, fake.Fault{CutAnswer: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
-		"statement not sent": {fake.Statement, fake.Fault{CutBody: 1}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
+		"statement not sent": {fake.Statement, fake.Fault{Cut: true}, loader.Verdict{Class: loader.ClassConnection, Retry: true, SessionDead: true}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := streamLoad
@@ -137,38 +109,36 @@ func TestFaultsOfTheServer(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 			assert.Equal(t, c.want, New().Classify(err), "%v", err)
 			if c.final {
-				assert.Zero(t, s.Rows(db.name.String()))
+				assert.Zero(t, s.Rows(db.name.table))
 				return
 			}
-			if c.want.Applied != loader.No {
-				found, err := db.Resolve(t.Context(), loader.RefOf(b))
-				require.NoError(t, err)
-				if found.Applied == loader.Yes {
-					assert.EqualValues(t, 10, s.Rows(db.name.String()))
-				}
-			}
-			acked, _, err := attempts(t.Context(), db, contract, b)
+			acked, err := attempts(t.Context(), db, contract, b)
 			require.NoError(t, err)
 			assert.True(t, acked)
-			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
 		})
 	}
 }
 
-// A load whose client has gone is under way until somebody ends it.
-func TestResolveEndsWhatIsUnderWay(t *testing.T) {
-	s, db, b, contract, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: make(chan bool)}))
-	require.Error(t, err)
-	found, err := db.Resolve(t.Context(), loader.RefOf(b))
-	require.NoError(t, err)
-	assert.Equal(t, loader.No, found.Applied)
-	acked, _, err := attempts(t.Context(), db, contract, b)
-	require.NoError(t, err)
-	assert.True(t, acked)
-	assert.EqualValues(t, 10, s.Rows(db.name.String()))
-}
-
+// A load whose label is taken is not applied twice, whatever becomes of the other one.
 func TestLabelExists(t *testing.T) {
+	for name, outcomes := range map[string][]bool{"committed": {true}, "aborted": {false}, "canceled": nil} {
+		t.Run("under way, then "+name, func(t *testing.T) {
+			linger := make(chan bool, 1)
+			for _, commits := range outcomes {
+				linger <- commits
+			}
+			s, db, b, c, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Linger: linger}))
+			require.Error(t, err)
+			found, err := db.Resolve(t.Context(), loader.RefOf(b))
+			require.NoError(t, err)
+			assert.NotEqual(t, loader.Unknown, found.Applied, "the server ends what is under way")
+			acked, err := attempts(t.Context(), db, c, b)
+			require.NoError(t, err)
+			assert.True(t, acked)
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
+		})
+	}
 	t.Run("finished", func(t *testing.T) {
 		_, db, b, c, err := oneBatch(t, streamLoad, nil, nil)
 		require.NoError(t, err)
@@ -182,7 +152,7 @@ func TestLabelExists(t *testing.T) {
 	t.Run("under way, then gone", func(t *testing.T) { // the server says RUNNING, and knows the label no more when asked
 		s, db, _, _, err := oneBatch(t, streamLoad, nil, firstOnly(fake.Load, fake.Fault{Existing: "RUNNING"}))
 		require.NoError(t, err)
-		assert.EqualValues(t, 10, s.Rows(db.name.String()))
+		assert.EqualValues(t, 10, s.Rows(db.name.table))
 	})
 	t.Run("for ever", func(t *testing.T) {
 		_, _, _, _, err := oneBatch(t, streamLoad, nil, func(r fake.Request) fake.Fault {
@@ -196,49 +166,52 @@ func TestLabelExists(t *testing.T) {
 	})
 }
 
-// A server that loads under labels of its own recognises nothing: the batch that shows it is counted, and no other is sent.
+// A server that loads under labels of its own recognizes nothing: the batch that shows it is counted, and no other is sent. A
+// follower does not know the label of an INSERT, so the master is asked for the one that was sent.
 func TestReplacedLabelsEndTheRun(t *testing.T) {
 	d := documents(t)
-	for method, format := range map[string]batch.Format{streamLoad: batch.DorisCSV, insert: batch.Values} {
-		s := startStandIn(t, fake.Options{Script: func(r fake.Request) fake.Fault {
-			if r.Label != "" && r.Kind != fake.Redirect {
-				return fake.Fault{Label: "made_up"}
-			}
-			return fake.Fault{}
-		}})
-		c, target := contractOf(method, format, 10), s.table(method, nil)
-		db := s.open(t, target, d, c)
-		acked, _, err := attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 0}, 0, 10))
-		require.NoError(t, err, method)
-		assert.True(t, acked)
-		_, _, err = attempts(t.Context(), db, c, batchOf(t, d, format, batch.ID{Run: "r", Number: 1}, 10, 10))
-		require.ErrorContains(t, err, `by made_up`)
-		assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
-		assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+	for name, c := range map[string]struct {
+		method   string
+		format   batch.Format
+		follower bool
+		by       string
+	}{
+		"stream load":        {streamLoad, batch.DorisCSV, false, "made_up"},
+		"insert":             {insert, batch.Values, false, "made_up"},
+		"insert, a follower": {insert, batch.Values, true, "another one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startStandIn(t, fake.Options{Follower: c.follower, Script: func(r fake.Request) (f fake.Fault) {
+				if r.Label != "" && r.Loads() {
+					f.Label = "made_up"
+				}
+				return f
+			}})
+			contract, target := contractOf(c.method, c.format, 10), s.table(c.method, nil)
+			db := s.open(t, target, d, contract)
+			acked, err := attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 0}, 0, 10))
+			require.NoError(t, err)
+			assert.True(t, acked)
+			_, err = attempts(t.Context(), db, contract, batchOf(t, d, c.format, batch.ID{Run: "r", Number: 1}, 10, 10))
+			require.ErrorContains(t, err, "by "+c.by)
+			assert.Equal(t, loader.Verdict{Class: loader.ClassOther, Applied: loader.No}, New().Classify(err))
+			assert.EqualValues(t, 10, s.Rows(target.Table))
+		})
 	}
 }
 
 // A forgotten label proves nothing: the rows in the batch's key range do.
 func TestForgottenLabels(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Now()
-	clock := func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}
 	d := documents(t)
-	s := startStandIn(t, fake.Options{Now: clock})
+	s := startStandIn(t, fake.Options{})
 	c := contractOf(streamLoad, batch.DorisCSV, 10)
 	target := s.table(streamLoad, nil)
 	db := s.open(t, target, d, c)
 	in := batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 0}, 0, 10)
-	acked, _, err := attempts(t.Context(), db, c, in)
+	acked, err := attempts(t.Context(), db, c, in)
 	require.NoError(t, err)
 	require.True(t, acked)
-	mu.Lock()
-	now = now.Add(13 * time.Hour)
-	mu.Unlock()
+	s.ForgetLabels()
 
 	resolve := func(first int64) loader.Resolution {
 		found, err := db.Resolve(t.Context(), loader.Ref{ID: batch.ID{Run: "r", Number: first / 10}, First: first, Rows: 10, Attempt: 1})
@@ -247,8 +220,7 @@ func TestForgottenLabels(t *testing.T) {
 	}
 	assert.Equal(t, loader.Resolution{Applied: loader.Yes}, resolve(0))
 	assert.Equal(t, loader.Resolution{Applied: loader.No}, resolve(100))
-	_, err = s.db.Exec("DELETE FROM " + db.name.quoted() + " WHERE document_id = 3")
-	require.NoError(t, err)
+	s.Remove(db.name.table, 3)
 	assert.Equal(t, loader.Resolution{Reason: "9 of 10 rows are in the key range of r/0"}, resolve(0), "that is an answer, and no error")
 }
 
@@ -261,7 +233,7 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			notes, err := db.Finish(t.Context(), loader.KeyRange{Last: 9}, 10)
 			require.NoError(t, err)
 			assert.Empty(t, notes)
-			assert.EqualValues(t, 10, s.Rows(db.name.String()))
+			assert.EqualValues(t, 10, s.Rows(db.name.table))
 			assert.Equal(t, 50*time.Millisecond, db.interval())
 
 			silent := func(fake.Request) fake.Fault { return fake.Fault{NoGroup: true} }
@@ -270,24 +242,4 @@ func TestGroupCommitOfTheServer(t *testing.T) {
 			assert.False(t, New().Classify(err).Retry)
 		})
 	}
-}
-
-// Nothing that is logged holds a secret, whatever happens.
-func TestLogsHoldNoSecrets(t *testing.T) {
-	var logged bytes.Buffer
-	d := documents(t)
-	s := startStandIn(t, fake.Options{Script: lossy})
-	deps := testDeps()
-	deps.Log = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	l, err := New().Open(t.Context(), s.table(streamLoad, nil), deps)
-	require.NoError(t, err)
-	defer l.Close()
-	c := contractOf(streamLoad, batch.DorisCSV, 5)
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
-	require.NoError(t, err)
-	for n := range int64(30) {
-		_, _, err := attempts(t.Context(), l, c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: n}, 5*n, 5))
-		require.NoError(t, err)
-	}
-	assert.NotContains(t, logged.String(), "hunter2")
 }

@@ -17,16 +17,16 @@ import (
 
 // groupTable opens a table for s3-load with n of ten rows in it.
 func groupTable(t *testing.T, n int64) (*standIn, *staged) {
-	s, via := startWithStore(t, nil)
+	s, via, _ := startWithStore(t)
 	d := documents(t)
 	target := s.table(streamLoad, nil)
 	if n > 0 {
 		c := contractOf(streamLoad, batch.DorisCSV, n)
-		acked, _, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
+		acked, err := attempts(t.Context(), s.open(t, target, d, c), c, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "other", Number: 0}, 0, n))
 		require.NoError(t, err)
 		require.True(t, acked)
 	}
-	target.Method, target.Via = s3Load, &via
+	target.Method, target.Via = s3Load, via
 	return s, prepared(t, target, d, contractOf(s3Load, batch.DorisCSV, 5)).(*staged)
 }
 
@@ -63,7 +63,7 @@ func TestCommittedGroupsAreCounted(t *testing.T) {
 
 // A statement that found no objects has used the label up. To send under it again would go on for ever.
 func TestLabelUsedForNothing(t *testing.T) {
-	s, db := groupTable(t, 0)
+	_, db := groupTable(t, 0)
 	g := tenOfAGroup()
 	session, err := db.Session(t.Context(), contractOf(s3Load, batch.DorisCSV, 5))
 	require.NoError(t, err)
@@ -72,8 +72,11 @@ func TestLabelUsedForNothing(t *testing.T) {
 		_, err := load(t.Context(), session, batchOf(t, documents(t), batch.DorisCSV, m.ID, m.First, m.Rows))
 		require.NoError(t, err)
 	}
-	_, err = s.db.Exec("INSERT INTO " + db.name.quoted() + " WITH LABEL " + quote(db.name.label(g.Ref, true)) + " SELECT * FROM " + db.name.quoted())
+	access, err := db.Store.Access(t.Context())
 	require.NoError(t, err)
+	nothing := source{uri: "s3://bucket/not-there", access: access, format: batch.DorisCSV}
+	_, err = db.insertSelect(t.Context(), g, newStatements(db.name, documents(t).Schema()).loadObjects(db.name.label(g.Ref, true), nothing), access)
+	require.ErrorContains(t, err, "the server took 0 of 10 rows")
 	found, err := db.Resolve(t.Context(), g.Ref)
 	require.NoError(t, err)
 	assert.Equal(t, loader.No, found.Applied)

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -44,26 +44,8 @@ func TestInsertIsNotSentAgainForAQuestion(t *testing.T) {
 				require.NoError(t, err)
 				assert.EqualValues(t, 10, ack.Rows)
 				assert.Equal(t, name == "a follower" && mode == "off", len(ack.Detail) == 0, "what is not known is said: %v", ack.Detail)
-				assert.EqualValues(t, 10, s.Rows("d."+target.Table))
+				assert.EqualValues(t, 10, s.Rows(target.Table))
 			})
 		}
 	}
-}
-
-// Where a follower cannot tell which label an INSERT got, the master is asked for the one that was sent.
-func TestReplacedLabelBehindAFollower(t *testing.T) {
-	s := startStandIn(t, fake.Options{Follower: true, Script: func(r fake.Request) fake.Fault {
-		if r.Label != "" {
-			return fake.Fault{Label: "made_up"}
-		}
-		return fake.Fault{}
-	}})
-	c := contractOf(insert, batch.Values, 10)
-	db := s.open(t, s.table(insert, nil), documents(t), c)
-	session, err := db.Session(t.Context(), c)
-	require.NoError(t, err)
-	defer session.Close()
-	_, err = load(t.Context(), session, batchOf(t, documents(t), batch.Values, batch.ID{Run: "r", Number: 0}, 0, 10))
-	require.ErrorContains(t, err, "replaced the label")
-	assert.Equal(t, loader.Verdict{Class: loader.ClassOther}, New().Classify(err))
 }

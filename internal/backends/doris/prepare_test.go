@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	"github.com/terapush/terapush/internal/standin"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 func TestOpen(t *testing.T) {
-	s := startStandIn(t, fake.Options{Version: "2.1.8"})
+	s := startStandIn(t, fake.Options{})
 	target := s.table(insert, nil)
 	target.Settings = []loader.Setting{{Name: "exec_mem_limit", Value: "1073741824"}}
 	l, err := New().Open(t.Context(), target, testDeps())
@@ -23,19 +24,15 @@ func TestOpen(t *testing.T) {
 	defer l.Close()
 	server := l.Server()
 	assert.Equal(t, "Apache Doris", server.Product)
-	assert.Contains(t, server.Version, "2.1.8")
-	assert.Equal(t, s.SQLAddress(), server.Endpoint)
+	assert.Contains(t, server.Version, "3.1.2")
+	assert.Equal(t, s.SQL, server.Endpoint)
 	assert.Equal(t, "1073741824", server.Settings["exec_mem_limit"])
 	assert.Equal(t, "off_mode", server.Settings["group_commit"])
 
 	target.Password = "wrong"
 	_, err = New().Open(t.Context(), target, testDeps())
 	assert.Equal(t, loader.ClassPermission, New().Classify(err).Class, "%v", err)
-	target.Hosts = []string{closedPort(t)}
-	_, err = New().Open(t.Context(), target, testDeps())
-	require.ErrorContains(t, err, "9030")
-	assert.Equal(t, loader.Verdict{Class: loader.ClassConnection, Applied: loader.No, Retry: true, SessionDead: true}, New().Classify(err))
-	target.Hosts, target.Password = []string{closedPort(t), s.SQLAddress()}, s.target.Password
+	target.Hosts, target.Password = []string{closedPort(t), s.SQL}, s.target.Password
 	l, err = New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err, "the second frontend serves as well")
 	assert.NoError(t, l.Close())
@@ -64,9 +61,12 @@ func TestLimitPacket(t *testing.T) {
 	assert.EqualValues(t, maxStreamBytes, db.caps.MaxBytes)
 }
 
+// ofDocuments are the columns of documents.
+var ofDocuments = []standin.Column{{Name: "document_id", Type: "BIGINT"}, {Name: "payload", Type: "VARCHAR(512)"}}
+
 func TestPrepare(t *testing.T) {
 	s := startStandIn(t, fake.Options{Backends: 2})
-	d := people(t)
+	d := named(t, "people")
 	target := s.table(streamLoad, nil)
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
@@ -77,46 +77,30 @@ func TestPrepare(t *testing.T) {
 	_, err = l.Prepare(t.Context(), p)
 	require.ErrorContains(t, err, "--create if-missing makes it")
 
-	p.Create = loader.CreateIfMissing
-	made, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, made.Created)
-	assert.False(t, made.HasRows)
-	assert.Equal(t, "d."+target.Table, made.Name)
-	assert.NotEmpty(t, made.Identity)
-	there, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, there.Created)
-	assert.Equal(t, made.Identity, there.Identity)
-
-	acked, _, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r"}, 0, 10))
-	require.NoError(t, err)
-	require.True(t, acked)
-	full, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, full.HasRows)
-	assert.Equal(t, made.Identity, full.Identity, "a load does not make another table of it")
-
-	p.Create = loader.CreateRecreate
-	anew, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.True(t, anew.Created)
-	assert.False(t, anew.HasRows)
-	assert.NotEqual(t, made.Identity, anew.Identity)
-
-	acked, _, err = attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: 1}, 10, 10))
-	require.NoError(t, err)
-	require.True(t, acked)
-	p.Create = loader.CreateTruncate
-	emptied, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, emptied.Created)
-	assert.False(t, emptied.HasRows)
-	assert.NotEqual(t, anew.Identity, emptied.Identity, "a run's identity is that behind the TRUNCATE")
-	p.Create = loader.CreateNever
-	still, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.Equal(t, emptied.Identity, still.Identity)
+	last := ""
+	for n, step := range []struct {
+		create        loader.CreateMode
+		created, same bool // a load does not make another table of it, and TRUNCATE does
+		rows          bool
+	}{
+		{loader.CreateIfMissing, true, false, false},
+		{loader.CreateIfMissing, false, true, true},
+		{loader.CreateRecreate, true, false, false},
+		{loader.CreateNever, false, true, true},
+		{loader.CreateTruncate, false, false, false},
+	} {
+		p.Create = step.create
+		got, err := l.Prepare(t.Context(), p)
+		require.NoError(t, err)
+		assert.Equal(t, []any{"d." + target.Table, step.created, step.rows}, []any{got.Name, got.Created, got.HasRows}, "step %d", n)
+		assert.NotEmpty(t, got.Identity)
+		assert.Equal(t, step.same, got.Identity == last, "step %d", n)
+		last = got.Identity
+		number := int64(n)
+		acked, err := attempts(t.Context(), l, p.Contract, batchOf(t, d, batch.DorisCSV, batch.ID{Run: "r", Number: number}, 10*number, 10))
+		require.NoError(t, err)
+		require.True(t, acked)
+	}
 
 	p.Silent = true
 	before := len(s.Requests())
@@ -125,55 +109,33 @@ func TestPrepare(t *testing.T) {
 	assert.Len(t, s.Requests(), before)
 }
 
+// A table that somebody else made keeps its rows unless it is named, and as long as it cannot take ours.
 func TestOtherPeoplesTables(t *testing.T) {
 	s := startStandIn(t, fake.Options{})
-	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (id INT NOT NULL) DUPLICATE KEY(id) DISTRIBUTED BY HASH(id) BUCKETS 1 PROPERTIES (\"replication_num\" = \"1\")")
-	require.NoError(t, err)
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: loader.CreateRecreate}
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "was not made by terapush")
-	p.Create = loader.CreateIfMissing
-	_, err = l.Prepare(t.Context(), p)
+	s.CreateTable("fits", "", ofDocuments...)
+	s.CreateTable("other", "", standin.Column{Name: "id", Type: "INT"})
+	prepare := func(table string, create loader.CreateMode, mayDrop string) error {
+		s.Append(table, standin.Row{Number: 1})
+		target := s.table(streamLoad, nil)
+		target.Table = table
+		l, err := New().Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		defer l.Close()
+		p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Create: create, MayDrop: mayDrop}
+		_, err = l.Prepare(t.Context(), p)
+		return err
+	}
+	require.ErrorContains(t, prepare("other", loader.CreateRecreate, ""), "was not made by terapush")
+	err := prepare("other", loader.CreateIfMissing, "")
 	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
 	require.ErrorContains(t, err, "column id (int) is unknown")
-	p.Create = loader.CreateTruncate
-	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1)")
-	require.NoError(t, err)
-	p.MayDrop = target.Table
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "column document_id (BIGINT) is missing")
-	assert.EqualValues(t, 1, s.Rows("d."+target.Table), "a table that cannot take the rows keeps its own")
-	p.Create = loader.CreateRecreate
-	_, err = l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-}
-
-// Somebody else's table is emptied when it is named.
-func TestOtherPeoplesTablesAreNotEmptied(t *testing.T) {
-	s := startStandIn(t, fake.Options{})
-	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
-		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1")`)
-	require.NoError(t, err)
-	_, err = s.db.Exec("INSERT INTO d." + target.Table + " VALUES (1, 'theirs')")
-	require.NoError(t, err)
-	l, err := New().Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	defer l.Close()
-	p := loader.Preparation{Run: "r", Schema: documents(t).Schema(), Contract: contractOf(streamLoad, batch.DorisCSV, 10), Create: loader.CreateTruncate}
-	_, err = l.Prepare(t.Context(), p)
-	require.ErrorContains(t, err, "was not made by terapush")
-	require.ErrorContains(t, err, "so it is not emptied")
-	assert.EqualValues(t, 1, s.Rows("d."+target.Table))
-	p.MayDrop = "d." + target.Table
-	got, err := l.Prepare(t.Context(), p)
-	require.NoError(t, err)
-	assert.False(t, got.Created)
-	assert.Zero(t, s.Rows("d."+target.Table))
+	require.ErrorContains(t, prepare("other", loader.CreateTruncate, "other"), "column document_id (BIGINT) is missing")
+	require.ErrorContains(t, prepare("fits", loader.CreateTruncate, ""), "so it is not emptied")
+	assert.EqualValues(t, 3, s.Rows("other"))
+	assert.EqualValues(t, 1, s.Rows("fits"))
+	require.NoError(t, prepare("fits", loader.CreateTruncate, "d.fits"))
+	assert.Zero(t, s.Rows("fits"))
+	require.NoError(t, prepare("other", loader.CreateRecreate, "other"))
 }
 
 // A table that is there keeps its properties; whoever asks for others is told.
@@ -214,9 +176,7 @@ func TestIdentity(t *testing.T) {
 	assert.Equal(t, "tag.location.default: 1", settings["replication_allocation"])
 
 	target := s.table(streamLoad, nil)
-	_, err := s.db.Exec("CREATE TABLE d." + target.Table + " (document_id BIGINT NOT NULL, payload VARCHAR(512) NOT NULL) DUPLICATE KEY(document_id)" +
-		` DISTRIBUTED BY HASH(document_id) BUCKETS 1 PROPERTIES ("replication_num" = "1", "dynamic_partition.enable" = "true")`)
-	require.NoError(t, err)
+	s.CreateTable(target.Table, `"dynamic_partition.enable" = "true"`, ofDocuments...)
 	table, _ = prepared(target)
 	assert.Regexp(t, "^created 20", table.Identity)
 

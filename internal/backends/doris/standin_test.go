@@ -2,24 +2,23 @@ package doris
 
 import (
 	"crypto/rand"
-	"database/sql"
-	"net"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/dataset"
-	fake "github.com/terapush/terapush/internal/fake/doris"
+	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// standIn is a scripted cluster with a database d.
+// standIn is a scripted cluster.
 type standIn struct {
 	*fake.Cluster
 	target loader.Target // names the database and no table
-	db     *sql.DB       // an administrator's view
 }
 
 func startStandIn(t testing.TB, o fake.Options) *standIn {
@@ -27,22 +26,23 @@ func startStandIn(t testing.TB, o fake.Options) *standIn {
 	c, err := fake.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	config := mysql.NewConfig()
-	config.User, config.Passwd, config.Net, config.Addr = "root", o.Password, "tcp", c.SQLAddress()
-	k, err := mysql.NewConnector(config)
-	require.NoError(t, err)
-	s := &standIn{Cluster: c, db: sql.OpenDB(k)}
-	t.Cleanup(func() { _ = s.db.Close() })
-	_, err = s.db.Exec("CREATE DATABASE d")
-	require.NoError(t, err)
-	host, _, err := net.SplitHostPort(c.SQLAddress())
-	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1", host)
-	s.target = loader.Target{
-		Scheme: "doris", Hosts: []string{c.SQLAddress()}, User: "root", Password: loader.Secret(o.Password), Database: "d",
+	return &standIn{c, loader.Target{
+		Scheme: "doris", Hosts: []string{c.SQL}, User: "root", Password: loader.Secret(o.Password), Database: fake.Database,
 		Params: map[string][]string{"http_port": {c.HTTPPort()}}, TLS: loader.TLSOff,
-	}
-	return s
+	}}
+}
+
+// startWithStore starts a stand-in and an object store for it.
+func startWithStore(t *testing.T) (*standIn, *loader.Target, *s3mem.Backend) {
+	store := s3mem.New()
+	require.NoError(t, store.CreateBucket("bucket"))
+	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
+	t.Cleanup(server.Close)
+	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
+	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
+	require.NoError(t, err)
+	return startStandIn(t, fake.Options{}), &via, store
 }
 
 // table is the target with a method and a table that does not exist yet.
@@ -56,11 +56,7 @@ func (s *standIn) table(method string, options map[string]string) loader.Target 
 // open opens and prepares a table.
 func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *opened {
 	t.Helper()
-	l := prepared(t, target, d, c)
-	if s, ok := l.(*staged); ok {
-		return s.opened
-	}
-	return l.(*opened)
+	return prepared(t, target, d, c).(*opened)
 }
 
 func prepared(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) loader.Loader {

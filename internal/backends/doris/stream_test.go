@@ -94,8 +94,13 @@ func pointed(t *testing.T, options map[string]string, fes ...string) *opened {
 	return db
 }
 
-func session(t *testing.T, db *opened, dedup loader.Dedup) loader.Session {
-	s, err := db.Session(t.Context(), loader.Contract{Method: streamLoad, Format: batch.DorisCSV, Dedup: dedup})
+// redirected is one frontend that redirects to a server.
+func redirected(t *testing.T, to string) *opened {
+	return pointed(t, nil, listen(t, redirect(to)).address())
+}
+
+func session(t *testing.T, db *opened) loader.Session {
+	s, err := db.Session(t.Context(), contractOf(streamLoad, batch.DorisCSV, 10))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -105,6 +110,12 @@ func ten(t *testing.T) *batch.Batch {
 	return batchOf(t, documents(t), batch.DorisCSV, batch.ID{Run: "r", Number: 3}, 30, 10)
 }
 
+// send loads the batch of ten in a session of its own.
+func send(t *testing.T, db *opened) error {
+	_, err := load(t.Context(), session(t, db), ten(t))
+	return err
+}
+
 func TestStreamLoad(t *testing.T) {
 	be := listen(t, loads(10))
 	fe := listen(t, redirect("http://admin@default_cluster:somebody%20else@"+be.address()+"/api/shop/docu%20ments/_stream_load_forward?forward_to=1.2.3.4"))
@@ -112,7 +123,7 @@ func TestStreamLoad(t *testing.T) {
 	b := ten(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
-	ack, err := load(ctx, session(t, db, loader.DedupKey), b)
+	ack, err := load(ctx, session(t, db), b)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 10}, ack)
 
@@ -143,19 +154,6 @@ func TestStreamLoad(t *testing.T) {
 	assert.Empty(t, sent[0].header.Get("Transfer-Encoding"))
 }
 
-func TestFormatsHaveTheirHeaders(t *testing.T) {
-	s := newStatements(tableName{"d", "t"}, documents(t).Schema())
-	json := options{group: groupOff}.headers(s, batch.NDJSON)
-	assert.Equal(t, "json", json["format"])
-	assert.Equal(t, "true", json["read_json_by_line"])
-	assert.NotContains(t, json, "column_separator")
-	assert.Equal(t, "parquet", options{}.headers(s, batch.Parquet)["format"])
-	merged := options{group: groupAsync}.headers(s, batch.NDJSON)
-	assert.Equal(t, "async_mode", merged["group_commit"])
-	assert.NotContains(t, merged, "label")
-	assert.NotContains(t, merged, "redirect-policy")
-}
-
 func closedPort(t *testing.T) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -167,16 +165,14 @@ func closedPort(t *testing.T) string {
 func TestSentOn(t *testing.T) {
 	be := listen(t, loads(10))
 	forward := listen(t, redirect(be.URL+"/x"))
-	fe := listen(t, redirect(forward.URL+"/y"))
 	b := ten(t)
-	_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), b)
+	_, err := load(t.Context(), session(t, redirected(t, forward.URL+"/y")), b)
 	require.NoError(t, err)
 	assert.Equal(t, string(b.Encoded), be.all()[0].body)
 	assert.NotEmpty(t, be.all()[0].header.Get("label"))
 
 	loop := listen(t, redirect("/z"))
-	fe = listen(t, redirect(loop.URL))
-	_, err = load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
+	err = send(t, redirected(t, loop.URL))
 	require.ErrorContains(t, err, "more than 5 redirects")
 	assert.Len(t, loop.all(), maxHops)
 }
@@ -188,8 +184,7 @@ func TestRedirectsThatLeadNowhere(t *testing.T) {
 		"ftp://u:hunter2@h/":         "neither http nor https",
 		"https://127.0.0.1:1/nobody": "connection refused", // the frontend's own https port is asked as a frontend
 	} {
-		fe := listen(t, redirect(location))
-		_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
+		err := send(t, redirected(t, location))
 		require.Error(t, err, location)
 		assert.Contains(t, err.Error(), want)
 		assert.NotContains(t, err.Error(), "hunter2")
@@ -210,7 +205,7 @@ func TestNoWayBackFromTLS(t *testing.T) {
 		if refused {
 			db.frontends[0].http.Host = fe.Listener.Addr().String()
 		}
-		_, err := load(t.Context(), session(t, db, loader.DedupKey), ten(t))
+		err := send(t, db)
 		if refused {
 			require.ErrorContains(t, err, "without TLS")
 			assert.Contains(t, err.Error(), "--tls prefer")
@@ -222,51 +217,33 @@ func TestNoWayBackFromTLS(t *testing.T) {
 	}
 }
 
-func TestGroupCommit(t *testing.T) {
-	be := listen(t, says(`{"Label":"group_commit_1","GroupCommit":true,"Status":"Success","Message":"OK","NumberTotalRows":10,"NumberLoadedRows":10}`))
-	fe := listen(t, redirect(be.URL))
-	db := pointed(t, map[string]string{optGroupCommit: "async"}, fe.address())
-	_, err := load(t.Context(), session(t, db, loader.DedupNone), ten(t))
-	require.NoError(t, err)
-	for _, h := range append(fe.all(), be.all()...) {
-		assert.Equal(t, "async_mode", h.header.Get("group_commit"))
-		assert.Empty(t, h.header.Values("label"))
-	}
-
-	silent := listen(t, loads(10))
-	fe = listen(t, redirect(silent.URL))
-	db = pointed(t, map[string]string{optGroupCommit: "sync"}, fe.address())
-	_, err = load(t.Context(), session(t, db, loader.DedupNone), ten(t))
-	require.ErrorContains(t, err, "did not merge")
-	assert.False(t, New().Classify(err).Retry, "the rows are in: to send them again would double them")
-}
-
+// What a backend wrote about the rows is fetched. Where it cannot be, its address is shown, and only the backend gets the
+// password.
 func TestErrorURL(t *testing.T) {
-	var be *ear
-	be = listen(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet {
-			io.WriteString(w, "Reason: column(document_id) values is null. src line [x]\n")
-			return
+	elsewhere := listen(t, says("column(document_id) values is null"))
+	for address, want := range map[string]string{
+		elsewhere.URL + "/log":                  "values is null",
+		"/log":                                  "values is null", // of the backend
+		"http://" + closedPort(t) + "/log?f=/x": "/log",
+	} {
+		var be *ear
+		be = listen(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				says("values is null")(w, r)
+				return
+			}
+			if address == "/log" {
+				address = be.URL + address
+			}
+			fmt.Fprintf(w, `{"Status":"Fail","Message":"too many filtered rows","ErrorURL":%q}`, address)
+		})
+		err := send(t, redirected(t, be.URL))
+		require.ErrorContains(t, err, want)
+		for _, h := range be.all() {
+			assert.Equal(t, password, h.password)
 		}
-		fmt.Fprintf(w, `{"Label":%q,"Status":"Fail","Message":"[DATA_QUALITY_ERROR]too many filtered rows","ErrorURL":"%s/api/_load_error_log?file=f"}`,
-			r.Header.Get("label"), be.URL)
-	})
-	fe := listen(t, redirect(be.URL))
-	_, err := load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
-	require.ErrorContains(t, err, "values is null")
-	assert.Equal(t, "/api/_load_error_log?file=f", be.all()[1].path)
-
-	// Where it cannot be had its address has to do, and another host than the backend's gets no password.
-	elsewhere := listen(t, says("text"))
-	be2 := listen(t, says(`{"Status":"Fail","Message":"too many filtered rows","ErrorURL":%q}`, elsewhere.URL+"/log"))
-	fe = listen(t, redirect(be2.URL))
-	_, err = load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
-	require.ErrorContains(t, err, "text")
+	}
 	assert.Empty(t, elsewhere.all()[0].user)
-	be3 := listen(t, says(`{"Status":"Fail","Message":"too many filtered rows","ErrorURL":"http://%s/log"}`, closedPort(t)))
-	fe = listen(t, redirect(be3.URL))
-	_, err = load(t.Context(), session(t, pointed(t, nil, fe.address()), loader.DedupKey), ten(t))
-	require.ErrorContains(t, err, "/log")
 }
 
 // A backend that has the password encrypted is not told it in the clear, wherever its error file is said to be.
@@ -287,25 +264,6 @@ func TestErrorURLsHoldNoSecrets(t *testing.T) {
 		err := &refusal{http: http.StatusOK, status: "Fail", message: "m", url: address}
 		assert.Contains(t, err.Error(), want)
 		assert.NotContains(t, err.Error(), "hunter2")
-	}
-}
-
-// An answer that is lost or cut leaves the batch unknown, and the session of no use.
-func TestLostAnswers(t *testing.T) {
-	for name, answer := range map[string]http.HandlerFunc{
-		"cut":       func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"truncated": says(`{"Label":"l","Status":"Succ`),
-	} {
-		be := listen(t, answer)
-		fe := listen(t, redirect(be.URL))
-		s := session(t, pointed(t, nil, fe.address()), loader.DedupKey)
-		_, err := load(t.Context(), s, ten(t))
-		v := New().Classify(err)
-		assert.Equal(t, loader.Unknown, v.Applied, name)
-		assert.True(t, v.Retry && v.SessionDead, name)
-		_, err = load(t.Context(), s, ten(t))
-		assert.ErrorIs(t, err, errDead, name)
-		assert.Equal(t, loader.No, New().Classify(err).Applied, name)
 	}
 }
 
@@ -364,15 +322,18 @@ func TestLabelStateThatIsNone(t *testing.T) {
 
 // A load that stays under way is waited for no longer than the caller waits.
 func TestResolveGivesUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
 	fe := listen(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			io.WriteString(w, `{"msg":"Error","code":1,"data":"no LOAD privilege","count":0}`)
 			return
 		}
+		if asked++; asked == 3 {
+			cancel()
+		}
 		io.WriteString(w, `{"msg":"success","code":0,"data":"PRECOMMITTED","count":0}`)
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
 	_, err := pointed(t, nil, fe.address()).Resolve(ctx, loader.RefOf(ten(t)))
 	require.ErrorContains(t, err, "cancel")
 	assert.Equal(t, loader.Unknown, New().Classify(err).Applied)

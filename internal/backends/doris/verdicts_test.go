@@ -18,18 +18,11 @@ func TestVerdicts(t *testing.T) {
 	for n := range 10_000 {
 		add(fmt.Sprint(n), &mysql.MySQLError{Number: uint16(n), Message: "…"})
 	}
-	for _, words := range []string{
-		"too many filtered rows", "receive body don't equal with body bytes", "receive body not equal", "err=[E-235]", "TOO_MANY_VERSION",
-		"too many versions", "tablet writer write failed, tablet_id=1", "current running txns on db 7 is 100", "MEM_LIMIT_EXCEEDED", "MEM_ALLOC_FAILED",
-		"memory limit exceeded", "memory exceed", "too many connections", "no backend load available", "no available BE", "no available backend",
-		"no alive backend", "failed to find enough host", "There is no scanNode Backend available", "no backend available", "is not master", "not ready",
-		"is shutting down", "graceful", "blocked on schema change", "user cancel", "get tablet lock", "lock timeout", "get table write lock timeout",
-		"body exceed max size", "body size", "exceeds the max", "max_allowed_packet", "exceed max size", "EXCEEDED_LIMIT", "disk full", "no space left",
-		"reach capacity limit", "exceed capacity", "quota", "access denied", "unauthorized", "no valid Basic authorization", "denied", "privilege",
-		"unknown database", "unknown table", "unknown column", "does not exist", "table not found", "database not found", "not exist",
-		"unknown system variable", "has already been used", "Label Already Exists", "replication num", "replication_num", "timeout", "timed out",
-		"time out", "connection refused", "connection reset", "broken pipe", "rpc", "thrift", "network", "hello",
-	} {
+	words := []string{"TOO_MANY_VERSION", "no valid Basic authorization", "hello"}
+	for _, f := range faults() {
+		words = append(words, f.Words...)
+	}
+	for _, words := range words {
 		add(words, &mysql.MySQLError{Number: 1105, Message: "errCode = 2, detailMessage = " + words})
 		add("Fail: "+words, &refusal{http: http.StatusOK, status: "Fail", message: words})
 	}

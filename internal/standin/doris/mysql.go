@@ -1,0 +1,180 @@
+package doris
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+	"github.com/go-mysql-org/go-mysql/server"
+
+	"github.com/terapush/terapush/internal/sink"
+	"github.com/terapush/terapush/internal/standin"
+)
+
+// session is one connection of the MySQL protocol. What it does not override is refused, such as to prepare a statement,
+// which new frontends refuse as well (apache/doris#55125).
+type session struct {
+	server.EmptyHandler
+	*Cluster
+	conn      *sink.Conn
+	variables map[string]string
+	last      *lastInsert
+}
+
+// lastInsert is what SHOW LAST INSERT tells.
+type lastInsert struct {
+	label  string
+	status state
+	loaded int
+}
+
+// protocolVersion is what Doris says to every client, whatever its own version is.
+const protocolVersion = "5.7.99"
+
+func (c *Cluster) session(_ uint32, conn *sink.Conn) error {
+	s := &session{Cluster: c, conn: conn, variables: map[string]string{
+		"version_comment": "Apache Doris version doris-3.1.2-rc01-a1b2c3d4e5", "max_allowed_packet": "16777216",
+		"enable_insert_strict": "true", "exec_mem_limit": "107374182400", "group_commit": "off_mode",
+	}}
+	p := server.NewServer(protocolVersion, mysql.DEFAULT_COLLATION_ID, mysql.AUTH_NATIVE_PASSWORD, nil, nil)
+	protocol, err := p.NewConn(conn, "root", c.options.Password, s)
+	for err == nil {
+		err = protocol.HandleCommand()
+	}
+	return err
+}
+
+// refuse is an error in the frontend's form. Most have number 1105.
+func refuse(code uint16, format string, args ...any) error {
+	return mysql.NewError(code, "errCode = 2, detailMessage = "+fmt.Sprintf(format, args...))
+}
+
+func unknownDatabase(name string) error {
+	return refuse(mysql.ER_BAD_DB_ERROR, "Unknown database '%s'", name)
+}
+
+// UseDB is COM_INIT_DB, and the database of the handshake.
+func (s *session) UseDB(name string) error {
+	if name != Database {
+		return unknownDatabase(name)
+	}
+	return nil
+}
+
+// HandleQuery is COM_QUERY.
+func (s *session) HandleQuery(sql string) (*mysql.Result, error) {
+	sql = strings.Clone(sql) // it lies in the connection's buffer
+	in := insertShape.FindStringSubmatch(sql)
+	r := Request{Kind: Statement, Bytes: int64(len(sql)), SQL: strings.Clone(sql[:min(len(sql), 4<<10)])}
+	if in != nil {
+		r.Table, r.Label = strings.ReplaceAll(in[1], "`", ""), in[2]
+	}
+	fault := s.ask(r)
+	s.wait(fault.Hold)
+	if fault.Cut {
+		return nil, s.hangUp()
+	}
+	var (
+		found *result
+		n     int
+		err   error
+	)
+	switch {
+	case fault.Fail != "":
+		err = refuse(mysql.ER_UNKNOWN_ERROR, "%s", fault.Fail)
+	case in != nil:
+		n, err = s.insert(in, sql[len(in[0]):], fault)
+	default:
+		s.mu.Lock()
+		found, err = s.statement(sql)
+		s.mu.Unlock()
+	}
+	switch server := (*mysql.MyError)(nil); {
+	case fault.CutAnswer || fault.Linger != nil:
+		return nil, s.hangUp()
+	case err != nil && !errors.As(err, &server):
+		return nil, mysql.NewError(mysql.ER_UNKNOWN_ERROR, err.Error())
+	case err != nil || found == nil:
+		return &mysql.Result{AffectedRows: uint64(n)}, err
+	}
+	return &mysql.Result{Resultset: found.encode()}, nil
+}
+
+// hangUp closes the connection. The error is for a client that has gone.
+func (s *session) hangUp() error {
+	_ = s.conn.Close()
+	return errors.New("the connection is cut")
+}
+
+// result is that of a query. A value is a string, or nil for NULL.
+type result struct {
+	names []string
+	rows  [][]any
+}
+
+// encode writes the rows in the text protocol.
+func (r *result) encode() *mysql.Resultset {
+	set := mysql.NewResultset(len(r.names))
+	for i, name := range r.names {
+		set.Fields[i] = &mysql.Field{Name: []byte(name), Charset: 33, Type: mysql.MYSQL_TYPE_VAR_STRING}
+	}
+	for _, row := range r.rows {
+		var line []byte
+		for _, v := range row {
+			if text, is := v.(string); is {
+				line = append(line, mysql.PutLengthEncodedString([]byte(text))...)
+			} else {
+				line = append(line, 0xFB)
+			}
+		}
+		set.RowDatas = append(set.RowDatas, line)
+	}
+	return set
+}
+
+// The shapes of an INSERT up to its rows: table, label, columns, and of its query.
+var (
+	insertShape = regexp.MustCompile("^INSERT INTO (\\S+)(?: WITH LABEL `(\\S+)`)? \\(([^)]+)\\) (VALUES|SELECT) ")
+	queryShape  = regexp.MustCompile(`(?s)^(.+) FROM S3\((.+)\)$`)
+)
+
+// insert runs INSERT: under a label in a transaction of its own, or as a part of the table's group.
+func (s *session) insert(in []string, body string, fault Fault) (int, error) {
+	columns := columnsOf(in[3])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, err := s.find(in[1])
+	if err != nil {
+		return 0, err
+	}
+	read := func() ([]standin.Row, error) {
+		return t.decode(standin.Format{Kind: standin.Values}, columns, []byte(body))
+	}
+	if in[4] == "SELECT" {
+		read = func() ([]standin.Row, error) { return s.readObjects(t, columns, body) }
+	}
+	mode := s.variables["group_commit"]
+	if in[2] == "" && mode != "off_mode" && in[4] == "VALUES" && !fault.NoGroup {
+		loaded, err := read()
+		if err == nil {
+			g := s.joinGroup(t, loaded, mode, fault)
+			s.last = &lastInsert{g.txn.label, prepare, len(loaded)}
+		}
+		return len(loaded), err
+	}
+	x, err := s.begin(t, cmp.Or(fault.Label, in[2], randomLabel("label_")))
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Unlock() // objects come over the network
+	loaded, err := read()
+	s.mu.Lock()
+	if err = s.end(x, loaded, err, fault); err != nil {
+		return 0, err
+	}
+	s.last = &lastInsert{x.label, x.state, len(loaded)}
+	return len(loaded), nil
+}

@@ -1,0 +1,296 @@
+package doris
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-mysql-org/go-mysql/mysql"
+
+	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// shape is a statement that terapush sends. run gets what its pattern matched; no result is OK.
+type shape struct {
+	pattern *regexp.Regexp
+	run     func(s *session, m []string) (*result, error)
+}
+
+// of makes a shape; the pattern is of the whole statement, without flags.
+func of(pattern string, run func(s *session, m []string) (*result, error)) shape {
+	return shape{regexp.MustCompile(`(?s)^` + pattern + `$`), run}
+}
+
+const fromSchema = ` WHERE table_schema = '([^']*)' AND table_name = '([^']*)'`
+
+// shapes are all but INSERT and the statements of verification.
+var shapes = []shape{
+	of(`SELECT @@(\w+)`, (*session).showVariable),
+	of(`SET (\w+) = '?(\w+)'?`, (*session).setVariable),
+	of(`SHOW BACKENDS`, (*session).showBackends),
+	of(`SHOW FRONTEND CONFIG`, (*session).showFrontendConfig),
+	of(`SHOW BACKEND CONFIG LIKE '(\w+)'`, (*session).showBackendConfig),
+	of(`SHOW GRANTS`, (*session).showGrants),
+	of(`SHOW LAST INSERT`, (*session).showLast),
+	of(`SELECT (.+) FROM information_schema.tables`+fromSchema, (*session).schemaTables),
+	of(`SELECT (.+) FROM information_schema.columns`+fromSchema+` ORDER BY ordinal_position`, (*session).schemaColumns),
+	of(`SHOW CREATE TABLE (\S+)`, onTable(func(_ *session, t *table) *result {
+		return &result{[]string{"Table", "Create Table"}, [][]any{{t.Name, t.ddl()}}}
+	})),
+	of(`SHOW PARTITIONS FROM (\S+)`, onTable(func(_ *session, t *table) *result {
+		return &result{[]string{"PartitionId", "PartitionName"}, [][]any{{strconv.FormatInt(t.partition, 10), t.Name}}}
+	})),
+	of(`SELECT 1 FROM (\S+) LIMIT 1`, onTable(func(_ *session, t *table) *result {
+		return &result{[]string{"1"}, slices.Repeat([][]any{{"1"}}, min(len(t.Rows), 1))}
+	})),
+	of(`TRUNCATE TABLE (\S+)`, onTable(func(s *session, t *table) *result {
+		t.Rows, t.partition = nil, s.newID()
+		return nil
+	})),
+	of(`DROP TABLE (\S+)`, onTable(func(s *session, t *table) *result {
+		delete(s.tables, t.Name)
+		return nil
+	})),
+	of("CREATE TABLE IF NOT EXISTS `"+Database+"`.`([^`]+)` \\(\n(.+)\n\\)\n(DUPLICATE|UNIQUE) KEY\\((.+?)\\)\nCOMMENT '(.*)'\n"+
+		"DISTRIBUTED BY HASH\\((.+?)\\) BUCKETS (\\d+)(?:\nPROPERTIES \\((.+)\\))?", (*session).createTable),
+}
+
+// onTable runs f on the table that the statement names.
+func onTable(f func(*session, *table) *result) func(*session, []string) (*result, error) {
+	return func(s *session, m []string) (*result, error) {
+		t, err := s.find(m[1])
+		if err != nil {
+			return nil, err
+		}
+		return f(s, t), nil
+	}
+}
+
+// unknown is the server's syntax error for a statement that is none of the shapes.
+func unknown(sql string) error {
+	return refuse(mysql.ER_PARSE_ERROR, "Syntax error, or a statement that this stand-in does not know: %s", sql)
+}
+
+// statement runs one. The cluster is locked.
+func (s *session) statement(sql string) (*result, error) {
+	for _, known := range shapes {
+		if m := known.pattern.FindStringSubmatch(sql); m != nil {
+			return known.run(s, m)
+		}
+	}
+	find := func(name string) (*standin.Table, error) {
+		t, err := s.find(name)
+		if err != nil {
+			return nil, err
+		}
+		return t.Table, nil
+	}
+	answer, known, err := standin.Select(sql, find, func(c rows.Column, v any) any { return standin.Text(c, v) })
+	if err == nil && !known {
+		err = unknown(sql)
+	}
+	most := 1 // also where there is no row
+	for _, row := range answer {
+		most = max(most, len(row))
+	}
+	return &result{make([]string, most), answer}, err
+}
+
+func (s *session) showVariable(m []string) (*result, error) {
+	value, known := s.variables[m[1]]
+	if !known {
+		return nil, refuse(mysql.ER_UNKNOWN_SYSTEM_VARIABLE, "Unknown system variable '%s'", m[1])
+	}
+	return &result{[]string{"@@" + m[1]}, [][]any{{value}}}, nil
+}
+
+func (s *session) setVariable(m []string) (*result, error) {
+	if _, err := s.showVariable(m); err != nil {
+		return nil, err
+	}
+	s.variables[m[1]] = m[2]
+	return nil, nil
+}
+
+// says replaces values of columns by those of Options.Shows.
+func (s *session) says(r *result) *result {
+	for i, name := range r.names {
+		if v, is := s.options.Shows[name]; is {
+			for _, row := range r.rows {
+				row[i] = v
+			}
+		}
+	}
+	return r
+}
+
+func (s *session) showBackends([]string) (*result, error) {
+	r := &result{names: []string{
+		"Host", "HttpPort", "Alive", "SystemDecommissioned", "AvailCapacity", "MaxDiskUsedPct", "Tag", "ErrMsg", "Status",
+	}}
+	for _, address := range s.Backends {
+		host, port, _ := net.SplitHostPort(address)
+		r.rows = append(r.rows, []any{
+			host, port, "true", "false", "100.000 GB", "0.00 %", `{"location" : "default"}`, "", `{"isLoadDisabled":false}`,
+		})
+	}
+	return s.says(r), nil
+}
+
+// The settings that the doctor reads, with their defaults in release 3.1.
+var (
+	frontendConfig = map[string]string{
+		"max_running_txn_num_per_db": "10000", "streaming_label_keep_max_second": "43200", "label_num_threshold": "2000",
+	}
+	backendConfig = map[string]string{"streaming_load_max_mb": "10240", "max_tablet_version_num": "2000"}
+)
+
+func (s *session) showFrontendConfig([]string) (*result, error) {
+	r := &result{names: []string{"Key", "Value"}}
+	for name, value := range frontendConfig {
+		r.rows = append(r.rows, []any{name, cmp.Or(s.options.Shows[name], value)})
+	}
+	return r, nil
+}
+
+func (s *session) showBackendConfig(m []string) (*result, error) {
+	value := cmp.Or(s.options.Shows[m[1]], backendConfig[m[1]])
+	return &result{[]string{"Key", "Value"}, slices.Repeat([][]any{{m[1], value}}, len(s.Backends))}, nil
+}
+
+// showGrants lists those of the only user, who is an administrator.
+func (s *session) showGrants([]string) (*result, error) {
+	return s.says(&result{
+		[]string{"UserIdentity", "GlobalPrivs", "CatalogPrivs", "DatabasePrivs", "TablePrivs"},
+		[][]any{{"'root'@'%'", "Node_priv,Admin_priv", nil, "internal.information_schema: Select_priv", nil}},
+	}), nil
+}
+
+func (s *session) showLast([]string) (*result, error) {
+	r := &result{names: []string{"Label", "TransactionStatus", "LoadedRows", "FilteredRows"}}
+	if l := s.last; l != nil && !s.options.Follower {
+		r.rows = append(r.rows, []any{l.label, string(l.status), strconv.Itoa(l.loaded), "0"})
+	}
+	return r, nil
+}
+
+// schemaTables selects from information_schema.tables.
+func (s *session) schemaTables(m []string) (*result, error) {
+	t, is := s.tables[m[3]]
+	if !is || m[2] != Database {
+		return pick(m[1], map[string]any{"COALESCE(SUM(data_length), 0)": "0"}, 0)
+	}
+	return pick(m[1], map[string]any{
+		"table_type": "BASE TABLE", "table_comment": t.Comment, "create_time": "2026-01-01 00:00:00",
+		"COALESCE(SUM(data_length), 0)": strconv.Itoa(100 * len(t.Rows)),
+	}, 1)
+}
+
+// schemaColumns selects from information_schema.columns.
+func (s *session) schemaColumns(m []string) (*result, error) {
+	all := &result{names: strings.Split(m[1], ", ")}
+	if t, is := s.tables[m[3]]; is && m[2] == Database {
+		for _, c := range t.Columns {
+			kind := strings.ToLower(c.Type)
+			kind = strings.Replace(kind, "decimal(", "decimalv3(", 1) // as schema_columns_scanner.cpp writes it
+			row := map[string]any{"column_name": c.Name, "column_type": kind, "is_nullable": "NO", "column_default": nil}
+			row["data_type"], _, _ = strings.Cut(kind, "(")
+			if c.Nullable {
+				row["is_nullable"] = "YES"
+			}
+			one, err := pick(m[1], row, 1)
+			if err != nil {
+				return nil, err
+			}
+			all.rows = append(all.rows, one.rows...)
+		}
+	}
+	return all, nil
+}
+
+// pick returns n rows with the columns of a list.
+func pick(list string, row map[string]any, n int) (*result, error) {
+	names := []string{list}
+	if _, single := row[list]; !single {
+		names = strings.Split(list, ", ")
+	}
+	r := &result{names: names, rows: make([][]any, n)}
+	for _, name := range names {
+		value, known := row[name]
+		if !known && n > 0 {
+			return nil, refuse(mysql.ER_BAD_FIELD_ERROR, "Unknown column '%s' in 'table list'", name)
+		}
+		for i := range r.rows {
+			r.rows[i] = append(r.rows[i], value)
+		}
+	}
+	return r, nil
+}
+
+// createTable reads name, columns, model, key, comment, distribution, buckets and properties, and refuses what Doris would.
+func (s *session) createTable(m []string) (*result, error) {
+	if s.tables[m[1]] != nil {
+		return nil, nil
+	}
+	var columns []standin.Column
+	for line := range strings.SplitSeq(m[2], ",\n") {
+		name, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		kind, notNull := strings.CutSuffix(kind, " NOT NULL")
+		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
+	}
+	t := &table{
+		Table: standin.NewTable(m[1], columns, s.options.Schemas...), unique: m[3] == "UNIQUE", keys: columnsOf(m[4]),
+		properties: readProperties(m[8]),
+	}
+	t.Comment = m[5]
+	t.buckets, _ = strconv.Atoi(m[7])
+	for i, key := range t.keys {
+		if i >= len(columns) || columns[i].Name != key || columns[i].Type == "STRING" {
+			return nil, refuse(1105, "Key columns must be a ordered prefix of the schema, and no STRING. KeyColumns[%d] is %s", i, key)
+		}
+	}
+	if !slices.Contains(t.keys, strings.Trim(m[6], "`")) {
+		return nil, refuse(1105, "Distribution column[%s] is not key column", m[6])
+	}
+	if n := t.replicas(); n > len(s.Backends) {
+		return nil, refuse(1105, "replication num should be less than the number of available backends. "+
+			"replication num is %d, available backend num is %d", n, len(s.Backends))
+	}
+	s.add(t)
+	return nil, nil
+}
+
+// replicas is replication_num, three by default.
+func (t *table) replicas() int {
+	n, _ := strconv.Atoi(cmp.Or(t.properties["replication_num"], "3"))
+	return n
+}
+
+// ddl is the text of SHOW CREATE TABLE.
+func (t *table) ddl() string {
+	var lines []string
+	for _, c := range t.Columns {
+		null := map[bool]string{true: "NULL", false: "NOT NULL"}[c.Nullable]
+		lines = append(lines, fmt.Sprintf("  `%s` %s %s", c.Name, strings.ToLower(c.Type), null))
+	}
+	all := map[string]string{
+		"group_commit_interval_ms": strconv.Itoa(defaultGroupInterval), "light_schema_change": "true",
+		"replication_allocation": fmt.Sprintf("tag.location.default: %d", t.replicas()),
+	}
+	maps.Copy(all, t.properties)
+	delete(all, "replication_num")
+	var properties []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		properties = append(properties, fmt.Sprintf("%q = %q", name, all[name]))
+	}
+	return fmt.Sprintf("CREATE TABLE `%s` (\n%s\n) ENGINE=OLAP\n%s KEY(`%s`)\nCOMMENT '%s'\n"+
+		"DISTRIBUTED BY HASH(`%s`) BUCKETS %d\nPROPERTIES (\n%s\n);",
+		t.Name, strings.Join(lines, ",\n"), map[bool]string{true: "UNIQUE", false: "DUPLICATE"}[t.unique], strings.Join(t.keys, "`, `"),
+		t.Comment, t.keys[0], t.buckets, strings.Join(properties, ",\n"))
+}
