@@ -18,7 +18,6 @@ import (
 
 	"github.com/terapush/terapush/internal/sink"
 	"github.com/terapush/terapush/internal/standin"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Options describe a cluster. The zero value is one frontend and one backend, user root without a password.
@@ -33,8 +32,6 @@ type Options struct {
 	Follower bool
 	// Shows replaces what SHOW statements say: settings by name, and values by column.
 	Shows map[string]string
-	// Schemas are of tables besides those of the datasets.
-	Schemas []rows.Schema
 }
 
 // Database is the only one of a cluster.
@@ -148,7 +145,7 @@ func (c *Cluster) Rows(name string) int64 { return int64(len(c.Table(name).Rows)
 func (c *Cluster) CreateTable(name, properties string, columns ...standin.Column) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &table{Table: standin.NewTable(name, columns, c.options.Schemas...), buckets: 1, properties: readProperties(properties)}
+	t := &table{Table: standin.NewTable(name, columns), buckets: 1, properties: readProperties(properties)}
 	t.properties["replication_num"] = "1"
 	t.keys = []string{columns[0].Name}
 	c.add(t)

@@ -245,7 +245,7 @@ func (s *session) createTable(m []string) (*result, error) {
 		columns = append(columns, standin.Column{Name: strings.Trim(name, "`"), Type: kind, Nullable: !notNull})
 	}
 	t := &table{
-		Table: standin.NewTable(m[1], columns, s.options.Schemas...), unique: m[3] == "UNIQUE", keys: columnsOf(m[4]),
+		Table: standin.NewTable(m[1], columns), unique: m[3] == "UNIQUE", keys: columnsOf(m[4]),
 		properties: readProperties(m[8]),
 	}
 	t.Comment = m[5]
