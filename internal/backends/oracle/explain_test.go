@@ -33,8 +33,6 @@ func TestExplainOfLongValues(t *testing.T) {
 // go test ./internal/backends/oracle -run Explain -update
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func schemaOf(t *testing.T, name string) rows.Schema { return datasetOf(t, name, "").Schema() }
-
 func TestExplain(t *testing.T) {
 	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
 	direct := func(o map[string]string) loader.Target { return loader.Target{Method: methodDirect, Options: o} }
