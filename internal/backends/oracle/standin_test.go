@@ -193,7 +193,7 @@ func (s *standIn) reached(t *testing.T, text string, n int) {
 // quiet waits until the server has ended whatever its clients have left.
 func (s *standIn) quiet(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Sessions() == 0 && s.Open() == 0 }, patience, time.Millisecond)
+	require.Eventually(t, s.Quiet, patience, time.Millisecond)
 }
 
 func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {

@@ -70,7 +70,7 @@ var asked = []question{
 	{"SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN(l.bytes)) FROM v$log l", fixed([]any{"3", "209715200"})},
 	{"SELECT TO_CHAR(COUNT(*)) FROM all_objects o WHERE o.object_name = 'DBMS_CLOUD' AND o.object_type IN ('PACKAGE', 'SYNONYM')",
 		func(x *session, _ []string) [][]any {
-			return [][]any{{map[bool]string{true: "1", false: "0"}[x.server.denied("DBMS_CLOUD") == nil]}}
+			return [][]any{{number(x.server.denied("DBMS_CLOUD") == nil)}}
 		}},
 	{`SELECT t.table_name FROM all_external_tables t WHERE t.owner = ? AND t.table_name LIKE '?%' ESCAPE '\'`, func(x *session, m []string) (all [][]any) {
 		for name, t := range x.server.tables {
@@ -106,7 +106,7 @@ var asked = []question{
 		if t == nil {
 			return nil
 		}
-		traits := []any{"N", nil, nil, "0", "0", map[bool]string{true: "1", false: "0"}[t.external != nil]}
+		traits := []any{"N", nil, nil, "0", "0", number(t.external != nil)}
 		if m[1] != "" {
 			traits = append(traits, map[bool]string{true: "ENABLED", false: "DISABLED"}[t.fast])
 		}
@@ -115,7 +115,7 @@ var asked = []question{
 	{"SELECT TO_CHAR(COUNT(*)) FROM all_tab_partitions p WHERE p.table_owner = ? AND p.table_name = '?' AND p.partition_name = '?'",
 		func(x *session, m []string) [][]any {
 			t := x.named(m)
-			return [][]any{{map[bool]string{true: "1", false: "0"}[t != nil && slices.Contains(t.partitions, m[3])]}}
+			return [][]any{{number(t != nil && slices.Contains(t.partitions, m[3]))}}
 		}},
 	{"SELECT TO_CHAR(COUNT(*)) FROM (SELECT i.index_name FROM all_indexes i " +
 		"JOIN all_ind_columns c ON c.index_owner = i.owner AND c.index_name = i.index_name " +
@@ -133,8 +133,8 @@ var asked = []question{
 		"'redo size', 'SQL*Net roundtrips to/from client', 'bytes received via SQL*Net from client', 'CPU used by this session', " +
 		"'user commits')", func(x *session, _ []string) [][]any {
 		return [][]any{
-			{"redo size", str(x.net.received)}, {"SQL*Net roundtrips to/from client", str(x.trips / 2)},
-			{"bytes received via SQL*Net from client", str(x.net.received)}, {"CPU used by this session", "7"}, {"user commits", str(x.commits)},
+			{"redo size", "5000"}, {"SQL*Net roundtrips to/from client", "9"}, {"bytes received via SQL*Net from client", "3000"},
+			{"CPU used by this session", "7"}, {"user commits", str(x.commits)},
 		}
 	}},
 	{"SELECT TO_CHAR(DBMS_MEMOPTIMIZE.GET_WRITE_HWM_SEQID) FROM DUAL", func(x *session, _ []string) [][]any {
@@ -198,14 +198,17 @@ func (x *session) columns(m []string) (all [][]any) {
 
 // uniqueIndexes counts the unique indexes on exactly the columns that are named.
 func (x *session) uniqueIndexes(m []string) [][]any {
-	n := "0"
-	if t := x.named(m); t != nil && m[3] == m[5] && m[3] == fmt.Sprint(len(t.key)) {
-		n = "1"
-		for _, column := range t.key {
-			if !strings.Contains(","+strings.ReplaceAll(m[4], " ", "")+",", ",'"+t.Columns[column].Name+"',") {
-				n = "0"
-			}
-		}
+	t := x.named(m)
+	is := t != nil && m[3] == m[5] && m[3] == fmt.Sprint(len(t.key))
+	for i := 0; is && i < len(t.key); i++ {
+		is = strings.Contains(","+strings.ReplaceAll(m[4], " ", "")+",", ",'"+t.Columns[t.key[i]].Name+"',")
 	}
-	return [][]any{{n}}
+	return [][]any{{number(is)}}
+}
+
+func number(is bool) string {
+	if is {
+		return "1"
+	}
+	return "0"
 }

@@ -3,24 +3,26 @@ package oracle
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/binary"
 	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"slices"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
 
-// request is what the driver sends, and response what the server answers.
+// request is what the driver sends. Padding makes it as long as the batch: what cuts a connection in the middle of a
+// batch's bytes cuts it in the middle of its request.
 type request struct {
 	SQL      string
 	Explicit bool
 	Binds    []any
+	Padding  []byte
 }
 
+// response is what the server answers.
 type response struct {
 	Err   *Error
 	Panic string
@@ -28,14 +30,10 @@ type response struct {
 	Cells [][]any // string, []byte or nil
 }
 
-// numbers are eight bytes each on the wire, as in a batch: what cuts a connection in the middle of a batch's bytes cuts
-// it in the middle of its body, however small the numbers are.
-type numbers []byte
-
 func init() {
-	for _, v := range []any{numbers{}, [][]byte{}, []time.Time{}, time.Time{}} {
-		gob.Register(v)
-	}
+	gob.Register([][]byte{})
+	gob.Register([]time.Time{})
+	gob.Register(time.Time{})
 }
 
 // Connector returns a connector whose connections are dialed by dial. If watch is true calls end with their context even
@@ -65,8 +63,9 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return k, nil
 }
 
-// conn is one connection. Package database/sql lets one goroutine use it at a time.
+// conn is one connection. Package database/sql lets one goroutine use it at a time, and calls no method without a context.
 type conn struct {
+	driver.Conn
 	net     net.Conn
 	enc     *gob.Encoder
 	dec     *gob.Decoder
@@ -75,29 +74,28 @@ type conn struct {
 	bad     atomic.Bool
 }
 
-var (
-	_ driver.ExecerContext      = (*conn)(nil)
-	_ driver.QueryerContext     = (*conn)(nil)
-	_ driver.ConnPrepareContext = (*conn)(nil)
-	_ driver.ConnBeginTx        = (*conn)(nil)
-	_ driver.NamedValueChecker  = (*conn)(nil)
-	_ driver.Validator          = (*conn)(nil)
-)
-
 // ask sends a request and reads its answer. Like go-ora it distinguishes a connection that was closed from one that broke.
 func (c *conn) ask(ctx context.Context, sql string, args []driver.NamedValue) (*response, error) {
 	if c.bad.Load() {
 		return nil, driver.ErrBadConn
 	}
-	binds, err := bindsOf(args)
-	if err != nil {
-		return nil, err
+	r := request{SQL: sql, Explicit: c.tx}
+	for _, arg := range args {
+		r.Binds = append(r.Binds, arg.Value)
+		if n := elements(arg.Value); n != elements(args[0].Value) {
+			// go-ora would drop the tail of the longer ones, and godror take a scalar for the first row's.
+			return nil, fmt.Errorf("stand-in: arrays of %d and of %d values", elements(args[0].Value), n)
+		}
+	}
+	if len(args) > 0 {
+		r.Padding = make([]byte, 8*len(args)*elements(args[0].Value))
 	}
 	if c.watches {
 		defer context.AfterFunc(ctx, func() { _ = c.net.Close() })()
 	}
 	var a response
-	if err = c.enc.Encode(request{sql, c.tx, binds}); err == nil {
+	err := c.enc.Encode(r)
+	if err == nil {
 		err = c.dec.Decode(&a)
 	}
 	switch {
@@ -123,47 +121,20 @@ func (c *conn) lost(ctx context.Context, err error) error {
 	return err
 }
 
-// bindsOf converts arguments. It refuses what go-ora or godror would misread silently: arrays of different lengths, of
-// which the tail is dropped, and a scalar among arrays, which is NULL in all rows but the first.
-func bindsOf(args []driver.NamedValue) (binds []any, err error) {
-	length := -1
-	for _, a := range args {
-		n := 0
-		switch v := a.Value.(type) {
-		case int64, string, []byte, time.Time:
-			binds = append(binds, v)
-		case []int64:
-			n = len(v)
-			all, _ := binary.Append(nil, binary.BigEndian, v)
-			binds = append(binds, numbers(all))
-		case []string:
-			n, binds = len(v), append(binds, v)
-		case [][]byte:
-			n, binds = len(v), append(binds, v)
-		case []time.Time:
-			n, binds = len(v), append(binds, v)
-		default:
-			return nil, fmt.Errorf("stand-in: a bind of type %T", v)
-		}
-		if length >= 0 && n != length {
-			return nil, fmt.Errorf("stand-in: arrays of %d and of %d values", length, n)
-		}
-		length = n
+// elements returns how many values an array has; 1 for a scalar.
+func elements(bind any) int {
+	if v := reflect.ValueOf(bind); v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8 {
+		return v.Len()
 	}
-	return binds, nil
+	return 1
 }
 
-// received undoes what bindsOf does with numbers.
-func received(binds []any) []any {
-	binds = slices.Clone(binds)
-	for i, b := range binds {
-		if all, is := b.(numbers); is {
-			v := make([]int64, len(all)/8)
-			_, _ = binary.Decode(all, binary.BigEndian, v)
-			binds[i] = v
-		}
+// element returns the n-th value of an array, or the scalar.
+func element(bind any, n int) any {
+	if v := reflect.ValueOf(bind); v.Kind() == reflect.Slice && v.Type().Elem().Kind() != reflect.Uint8 {
+		return v.Index(n).Interface()
 	}
-	return binds
+	return bind
 }
 
 // Close logs off, as go-ora does whatever is open. godror rolls back first, which the end of the connection does too.
@@ -179,8 +150,6 @@ func (c *conn) IsValid() bool { return !c.bad.Load() }
 
 // CheckNamedValue accepts everything, as both drivers do.
 func (c *conn) CheckNamedValue(*driver.NamedValue) error { return nil }
-
-func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
 
 // BeginTx sends nothing: a transaction begins with its first statement.
 func (c *conn) BeginTx(context.Context, driver.TxOptions) (driver.Tx, error) {
@@ -218,22 +187,20 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return &found{a.Cells}, nil
 }
 
-func (c *conn) Prepare(sql string) (driver.Stmt, error) { return stmt{c, sql}, nil }
-
 // PrepareContext sends nothing: both drivers parse with the first execution.
 func (c *conn) PrepareContext(_ context.Context, sql string) (driver.Stmt, error) {
-	return stmt{c, sql}, nil
+	return stmt{conn: c, sql: sql}, nil
 }
 
 type stmt struct {
-	*conn
-	sql string
+	driver.Stmt
+	conn *conn
+	sql  string
 }
 
 func (s stmt) Close() error                               { return nil }
 func (s stmt) NumInput() int                              { return -1 }
-func (s stmt) Exec([]driver.Value) (driver.Result, error) { return nil, driver.ErrSkip }
-func (s stmt) Query([]driver.Value) (driver.Rows, error)  { return nil, driver.ErrSkip }
+func (s stmt) CheckNamedValue(v *driver.NamedValue) error { return nil }
 func (s stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	return s.conn.ExecContext(ctx, s.sql, args)
 }

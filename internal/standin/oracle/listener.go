@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -18,11 +20,11 @@ import (
 type Listener struct {
 	listener net.Listener
 	answer   Answer
+	closing  context.Context
+	close    func()
 	done     sync.WaitGroup
 
 	mu       sync.Mutex
-	closed   bool
-	conns    []net.Conn
 	connects []string
 }
 
@@ -35,7 +37,7 @@ type Answer struct {
 }
 
 const (
-	typeConnect, typeAccept, typeRefuse, typeRedirect, typeData = 1, 2, 4, 5, 6
+	typeConnect, typeAccept, typeRefuse, typeRedirect = 1, 2, 4, 5
 
 	headerBytes = 8
 )
@@ -50,18 +52,14 @@ func Listen(answer Answer, wrap func(net.Listener) net.Listener) (*Listener, err
 		listener = wrap(listener)
 	}
 	l := &Listener{listener: listener, answer: answer}
+	l.closing, l.close = context.WithCancel(context.Background())
 	l.done.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			l.mu.Lock()
-			l.conns = append(l.conns, conn)
-			if l.closed {
-				_ = conn.Close()
-			}
-			l.mu.Unlock()
+			context.AfterFunc(l.closing, func() { _ = conn.Close() })
 			l.done.Go(func() { l.attend(conn) })
 		}
 	})
@@ -81,12 +79,7 @@ func (l *Listener) Connects() []string {
 // Close closes all connections.
 func (l *Listener) Close() {
 	_ = l.listener.Close()
-	l.mu.Lock()
-	l.closed = true
-	for _, conn := range l.conns {
-		_ = conn.Close()
-	}
-	l.mu.Unlock()
+	l.close()
 	l.done.Wait()
 }
 
@@ -108,35 +101,22 @@ func (l *Listener) attend(conn net.Conn) {
 	}
 }
 
-// readConnect returns the descriptor of a CONNECT packet. One of more than 230 bytes follows in a DATA packet, behind two
-// bytes of flags.
+// readConnect reads a CONNECT packet and returns it, up to the end of its descriptor: a long one follows in a packet of
+// its own.
 func readConnect(conn io.Reader) (string, error) {
-	packet, err := readPacket(conn, typeConnect)
-	if err != nil || len(packet) < 28 {
-		return "", errors.Join(err, io.ErrUnexpectedEOF)
+	packet := make([]byte, headerBytes)
+	if _, err := io.ReadFull(conn, packet); err != nil || packet[4] != typeConnect {
+		return "", errors.New("not a CONNECT packet")
 	}
-	length, at := int(binary.BigEndian.Uint16(packet[24:])), int(binary.BigEndian.Uint16(packet[26:]))
-	if len(packet) < at+length {
-		at = headerBytes + 2
-		if packet, err = readPacket(conn, typeData); err != nil || len(packet) < at+length {
-			return "", errors.Join(err, io.ErrUnexpectedEOF)
+	for open := bytes.Count(packet, []byte("(")); open == 0 || open > bytes.Count(packet, []byte(")")); open = bytes.Count(packet, []byte("(")) {
+		more := make([]byte, 4096)
+		n, err := conn.Read(more)
+		if err != nil {
+			return "", err
 		}
+		packet = append(packet, more[:n]...)
 	}
-	return string(packet[at : at+length]), nil
-}
-
-func readPacket(conn io.Reader, want byte) ([]byte, error) {
-	header := make([]byte, headerBytes)
-	if _, err := io.ReadFull(conn, header); err != nil {
-		return nil, err
-	}
-	length := int(binary.BigEndian.Uint16(header))
-	if header[4] != want || length < headerBytes {
-		return nil, fmt.Errorf("a packet of type %d and %d bytes", header[4], length)
-	}
-	packet := append(header, make([]byte, length-headerBytes)...)
-	_, err := io.ReadFull(conn, packet[headerBytes:])
-	return packet, err
+	return string(packet), nil
 }
 
 // Refuse returns a REFUSE packet with the number of an ORA error, as a listener sends that does not know a service.

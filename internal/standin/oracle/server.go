@@ -118,7 +118,7 @@ var texts = map[int]string{
 	2266: "unique/primary keys in table referenced by enabled foreign keys", 3113: "end-of-file on communication channel",
 	6550: "line 1, column 7:\nPLS-00201: identifier must be declared", 12899: "value too large for column %s",
 	20000: "%s", 24381: "error(s) in array DML", 29913: "error while processing ODCIEXTTABLEOPEN routine\n%s",
-	30006: "resource busy; acquire with WAIT timeout expired", 38910: "BATCH ERROR mode is not supported for this operation",
+	30006: "resource busy; acquire with WAIT timeout expired",
 }
 
 // Ora returns the error with a code, and with the values that its text takes.
@@ -181,25 +181,25 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Close ends every session.
 func (s *Server) Close() {
 	_ = s.listener.Close()
-	s.mu.Lock()
-	if !s.closed {
-		close(s.stop)
-	}
-	s.closed = true
-	s.endSessions()
-	s.mu.Unlock()
+	s.locked(func() {
+		if !s.closed {
+			close(s.stop)
+		}
+		s.closed = true
+		s.endSessions()
+	})
 	s.serving.Wait()
 }
 
 // Crash ends every session and loses what is in the memory of Fast Ingest. The server is up again at once.
 func (s *Server) Crash() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.memory = nil
-	s.endSessions()
-	for tx := range s.open {
-		tx.end(false)
-	}
+	s.locked(func() {
+		s.memory = nil
+		s.endSessions()
+		for tx := range s.open {
+			tx.end(false)
+		}
+	})
 }
 
 func (s *Server) endSessions() {
@@ -208,51 +208,46 @@ func (s *Server) endSessions() {
 	}
 }
 
-// SetScript replaces the script; nil is no faults.
-func (s *Server) SetScript(script func(Request) Fault) {
+func (s *Server) locked(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.script = script; script == nil {
-		s.script = func(Request) Fault { return Fault{} }
+	f()
+}
+
+// SetScript replaces the script; nil is no faults.
+func (s *Server) SetScript(script func(Request) Fault) {
+	if script == nil {
+		script = func(Request) Fault { return Fault{} }
 	}
+	s.locked(func() { s.script = script })
 }
 
 // Requests returns all requests in the order of their arrival.
-func (s *Server) Requests() []Request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.requests)
+func (s *Server) Requests() (all []Request) {
+	s.locked(func() { all = slices.Clone(s.requests) })
+	return all
 }
 
-// Sessions counts the connections that are open, and Open the transactions.
-func (s *Server) Sessions() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.sessions)
-}
-
-// Open counts the transactions that are open.
-func (s *Server) Open() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.open)
+// Quiet reports whether no connection and no transaction is open.
+func (s *Server) Quiet() (quiet bool) {
+	s.locked(func() { quiet = len(s.sessions)+len(s.open) == 0 })
+	return quiet
 }
 
 // Has reports whether there is a table of that name.
-func (s *Server) Has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.tables[name] != nil
+func (s *Server) Has(name string) (has bool) {
+	s.locked(func() { has = s.tables[name] != nil })
+	return has
 }
 
 // Counts counts how often each row number is committed in a table.
-func (s *Server) Counts(name string) map[int64]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t := s.tables[name]; t != nil {
-		return t.Counts()
-	}
-	return nil
+func (s *Server) Counts(name string) (counts map[int64]int) {
+	s.locked(func() {
+		if t := s.tables[name]; t != nil {
+			counts = t.Counts()
+		}
+	})
+	return counts
 }
 
 // Rows counts a table's committed rows.
@@ -263,13 +258,9 @@ func (s *Server) Rows(name string) (n int) {
 	return n
 }
 
-// Insert commits a row, and Delete removes one, as another client would.
+// Insert commits a row, as another client would.
 func (s *Server) Insert(name string, values []any) error {
-	return s.alone(func(x *session) error {
-		t, err := x.table(name)
-		if err != nil {
-			return err
-		}
+	return s.alone(name, func(x *session, t *table) error {
 		row, err := t.Row(values)
 		if err == nil {
 			err = x.put(t, row)
@@ -280,41 +271,48 @@ func (s *Server) Insert(name string, values []any) error {
 
 // Delete removes the rows with a number.
 func (s *Server) Delete(name string, number int64) error {
-	return s.alone(func(x *session) error {
-		t, err := x.table(name)
-		if err == nil {
-			x.remove(t, func(r standin.Row) bool { return r.Number == number })
-		}
-		return err
+	return s.alone(name, func(x *session, t *table) error {
+		x.remove(t, func(r standin.Row) bool { return r.Number == number })
+		return nil
 	})
 }
 
 // Run runs an administrator's statements, each in a transaction of its own. The script is not asked.
 func (s *Server) Run(statements ...string) error {
 	for _, text := range statements {
-		if err := s.alone(func(x *session) error { _, err := x.run(request{SQL: text}, Fault{}); return err }); err != nil {
+		err := s.alone("", func(x *session, _ *table) error { _, err := x.run(request{SQL: text}, Fault{}); return err })
+		if err != nil {
 			return fmt.Errorf("%s: %w", text, err)
 		}
 	}
 	return nil
 }
 
-func (s *Server) alone(f func(*session) error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	x := &session{server: s, settings: make(map[string]string)}
-	err := f(x)
-	x.end(err == nil)
+func (s *Server) alone(name string, f func(*session, *table) error) (err error) {
+	s.locked(func() {
+		x := s.newSession(nil)
+		t := s.tables[name]
+		if err = Ora(942); t != nil || name == "" {
+			err = f(x, t)
+		}
+		x.end(err == nil)
+	})
 	return err
+}
+
+func (s *Server) newSession(c net.Conn) *session {
+	ignore := strings.ToUpper(fmt.Sprint(s.options.IgnoreHints))
+	return &session{server: s, net: c, settings: map[string]string{"OPTIMIZER_IGNORE_HINTS": ignore}}
 }
 
 // ask records a request and returns what goes wrong with it.
 func (s *Server) ask(r Request) Fault {
-	s.mu.Lock()
-	r.Number = len(s.requests) + 1
-	s.requests = append(s.requests, r)
-	script := s.script
-	s.mu.Unlock()
+	var script func(Request) Fault
+	s.locked(func() {
+		r.Number = len(s.requests) + 1
+		s.requests = append(s.requests, r)
+		script = s.script
+	})
 	return script(r)
 }
 

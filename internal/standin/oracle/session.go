@@ -14,49 +14,36 @@ import (
 // session is the server's end of a connection.
 type session struct {
 	server   *Server
-	net      *counter
+	net      net.Conn
 	tx       *transaction // nil: none is open
 	settings map[string]string
 	killed   bool
-	idle     bool // it waits for its client
-	written  int64
-	trips    int64
+	idle     bool  // it waits for its client
+	written  int64 // the number of its last row in the memory of Fast Ingest
 	commits  int64
 
 	request // the current one
 	fault   Fault
 }
 
-// counter counts what a session has received.
-type counter struct {
-	net.Conn
-	received int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.received += int64(n)
-	return n, err
-}
-
 // serve answers one connection until it ends.
 func (s *Server) serve(c net.Conn) {
-	x := &session{server: s, net: &counter{Conn: c}, settings: make(map[string]string)}
-	s.mu.Lock()
-	s.sessions[x] = true
-	if s.closed {
-		x.kill()
-	}
-	s.mu.Unlock()
+	x := s.newSession(c)
+	s.locked(func() {
+		s.sessions[x] = true
+		if s.closed {
+			x.kill()
+		}
+	})
 	linger := x.answerAll()
 	_ = c.Close()
 	if linger != nil {
 		s.hold(linger)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.sessions, x)
-	x.end(false)
+	s.locked(func() {
+		delete(s.sessions, x)
+		x.end(false)
+	})
 }
 
 // answerAll reads requests until one of the two ends goes. It returns what then keeps the transaction open.
@@ -64,27 +51,20 @@ func (x *session) answerAll() (linger <-chan struct{}) {
 	dec, enc := gob.NewDecoder(x.net), gob.NewEncoder(x.net)
 	for {
 		var r request
-		x.waits(true)
-		if dec.Decode(&r) != nil {
+		x.server.locked(func() { x.idle = true })
+		err := dec.Decode(&r)
+		x.server.locked(func() { x.idle = false })
+		if err != nil {
 			return nil
 		}
-		x.waits(false)
-		r.Binds = received(r.Binds)
-		a, f, alive := x.handle(r)
-		if !alive {
+		a, f := x.handle(r)
+		if f.Cut || f.CutAnswer {
 			return f.Linger
 		}
 		if enc.Encode(a) != nil {
 			return nil
 		}
 	}
-}
-
-func (x *session) waits(idle bool) {
-	x.server.mu.Lock()
-	defer x.server.mu.Unlock()
-	x.idle = idle
-	x.trips++
 }
 
 // hold waits for a channel, or for the server to close.
@@ -103,13 +83,13 @@ func (x *session) kill() {
 }
 
 // handle does what a request asks for, with the script's fault.
-func (x *session) handle(r request) (out response, f Fault, alive bool) {
+func (x *session) handle(r request) (out response, f Fault) {
 	f = x.server.ask(Request{SQL: r.SQL, Binds: r.Binds, Explicit: r.Explicit})
 	if f.Hold != nil {
 		x.server.hold(f.Hold)
 	}
 	if f.Cut || f.Fail != nil {
-		return response{Err: f.Fail}, f, !f.Cut
+		return response{Err: f.Fail}, f
 	}
 	x.server.mu.Lock()
 	a, err := x.run(r, f)
@@ -125,7 +105,7 @@ func (x *session) handle(r request) (out response, f Fault, alive bool) {
 	case f.Count != 0:
 		out.Rows = f.Count
 	}
-	return out, f, !f.CutAnswer
+	return out, f
 }
 
 // answer is what a statement returns.
@@ -241,11 +221,11 @@ func (x *session) wait(other *transaction) error {
 	s := x.server
 	if idle := s.options.IdleBlocker; idle > 0 {
 		timer := time.AfterFunc(idle, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if !other.over && other.session.idle {
-				other.session.kill()
-			}
+			s.locked(func() {
+				if !other.over && other.session.idle {
+					other.session.kill()
+				}
+			})
 		})
 		defer timer.Stop()
 	}

@@ -59,11 +59,7 @@ var shapes = slices.Concat(questions(), []shape{
 	{like("SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch >= 0"), claims(func(run string, batch, _, n int64, m []string) []any {
 		return when(run == m[2] && batch >= 0, str(batch), str(n))
 	})},
-	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE run = '([^']*)'(?: AND batch = (-?\d+))?$`), func(x *session, m []string) (answer, error) {
-		return x.delete(m[1], func(r standin.Row) bool {
-			return string(r.Values[0].([]byte)) == m[2] && (m[3] == "" || m[3] == str(r.Number))
-		})
-	}},
+	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE run = '([^']*)'(?: AND batch = (-?\d+))?$`), (*session).deleteClaims},
 	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? " +
 		"WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
 
@@ -75,7 +71,6 @@ var shapes = slices.Concat(questions(), []shape{
 		}
 		return a, err
 	}},
-	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE `), (*session).deleteNumber},
 	{like("SELECT ? FROM ?"), func(x *session, _ []string) (answer, error) {
 		cells, known, err := standin.Select(x.SQL, func(name string) (*standin.Table, error) {
 			t, err := x.table(name)
@@ -143,40 +138,21 @@ func show(c rows.Column, value any) any {
 		return []byte(text)
 	case rows.Date:
 		return text + " 00:00:00"
-	case rows.Decimal: // of TM9
-		if strings.Contains(text, ".") {
-			text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
-		}
-		text = strings.Replace(text, "0.", ".", map[bool]int{true: 1}[strings.HasPrefix(strings.TrimPrefix(text, "-"), "0.")])
 	}
 	return text
 }
 
-func (x *session) delete(name string, is func(standin.Row) bool) (a answer, err error) {
-	t, err := x.table(name)
+func (x *session) deleteClaims(m []string) (a answer, err error) {
+	t, err := x.table(m[1])
 	if err == nil {
 		err = x.lock(t, rowExclusive)
 	}
 	if err == nil {
-		a.rows = x.remove(t, is)
+		a.rows = x.remove(t, func(r standin.Row) bool {
+			return string(r.Values[0].([]byte)) == m[2] && (m[3] == "" || m[3] == str(r.Number))
+		})
 	}
 	return a, err
-}
-
-// deleteNumber lets a copy of the table find the rows.
-func (x *session) deleteNumber(m []string) (answer, error) {
-	t, err := x.table(m[1])
-	if err != nil {
-		return answer{}, err
-	}
-	left := *t.Table
-	left.Rows = slices.Clone(t.Rows)
-	_, known, err := standin.Delete(x.SQL, func(string) (*standin.Table, error) { return &left, nil })
-	if err != nil || !known {
-		return answer{}, Ora(900, "the stand-in does not know the statement "+x.SQL)
-	}
-	counts := left.Counts()
-	return x.delete(m[1], func(r standin.Row) bool { return counts[r.Number] == 0 })
 }
 
 func (x *session) set(m []string) (answer, error) {
@@ -187,8 +163,7 @@ func (x *session) set(m []string) (answer, error) {
 
 // hint returns the hint of a statement that the server obeys.
 func (x *session) hint(text string) string {
-	ignored := x.settings["OPTIMIZER_IGNORE_HINTS"]
-	if ignored == "TRUE" || ignored == "" && x.server.options.IgnoreHints {
+	if x.settings["OPTIMIZER_IGNORE_HINTS"] == "TRUE" {
 		return ""
 	}
 	return text
@@ -217,25 +192,6 @@ func valueOf(text string) (value, error) {
 	return value{bind: -1, literal: n, divide: 1}, err
 }
 
-// at returns the value in the n-th execution.
-func (v value) at(binds []any, n int) any {
-	if v.bind < 0 {
-		return v.literal
-	}
-	switch b := binds[v.bind].(type) {
-	case []int64:
-		return b[n]
-	case []string:
-		return b[n]
-	case [][]byte:
-		return b[n]
-	case []time.Time:
-		return b[n]
-	default:
-		return b
-	}
-}
-
 // values reads the column list and the values of an INSERT.
 func (x *session) values(t *table, columns, list string) (all []value, err error) {
 	names, texts := strings.Split(columns, ", "), strings.Split(list, ", ")
@@ -260,23 +216,6 @@ func (x *session) values(t *table, columns, list string) (all []value, err error
 	return all, nil
 }
 
-// executions returns how often a statement is executed: once for each element of its arrays.
-func (x *session) executions() int {
-	for _, b := range x.Binds {
-		switch b := b.(type) {
-		case []int64:
-			return len(b)
-		case []string:
-			return len(b)
-		case [][]byte:
-			return len(b)
-		case []time.Time:
-			return len(b)
-		}
-	}
-	return 1
-}
-
 // insert is INSERT … VALUES. What has been inserted before an error stays in the transaction.
 func (x *session) insert(m []string) (a answer, err error) {
 	hint := x.hint(m[1])
@@ -291,14 +230,13 @@ func (x *session) insert(m []string) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	n, native := x.executions(), x.server.options.Native
-	mode := rowExclusive
+	n, native, mode := 1, x.server.options.Native, rowExclusive
+	if len(x.Binds) > 0 {
+		n = elements(x.Binds[0])
+	}
 	fast := hint == "MEMOPTIMIZE_WRITE" && t.fast && !x.server.options.NoFastIngest
 	if hint == "APPEND_VALUES" {
 		mode = exclusive
-		if !native && n > 1 {
-			return a, Ora(38910)
-		}
 	}
 	if !fast {
 		if err = x.lock(t, mode); err != nil {
@@ -334,7 +272,11 @@ func (x *session) insert(m []string) (a answer, err error) {
 func (x *session) row(t *table, values []value, n int) (standin.Row, *Error) {
 	row := make([]any, len(t.Schema.Columns))
 	for _, v := range values {
-		fitted, err := t.fit(v.column, v.at(x.Binds, n), v.divide)
+		given := v.literal
+		if v.bind >= 0 {
+			given = element(x.Binds[v.bind], n)
+		}
+		fitted, err := t.fit(v.column, given, v.divide)
 		if err != nil {
 			return standin.Row{}, err
 		}
@@ -359,35 +301,33 @@ func (t *table) fit(column int, v any, divide int64) (any, *Error) {
 	case string:
 		return t.fit(column, []byte(v), divide)
 	case []byte:
-		if !c.Type.Variable() {
-			break
-		}
-		if len(v) == 0 {
+		switch most := length(t.Columns[column].Type); {
+		case !c.Type.Variable():
+		case len(v) == 0:
 			return nil, nil
-		}
-		if most := length(t.Columns[column].Type); len(v) > most {
+		case len(v) > most:
 			return nil, Ora(12899, fmt.Sprintf("%s (actual: %d, maximum: %d)", c.Name, len(v), most))
+		default:
+			return v, nil
 		}
-		return v, nil
 	case int64:
 		switch c.Type {
 		case rows.Int64:
 			return v, nil
 		case rows.Decimal:
-			text := new(big.Rat).SetFrac64(v, divide).FloatString(18)
-			scaled, err := standin.Parse(c, text)
+			scaled, err := standin.Parse(c, new(big.Rat).SetFrac64(v, divide).FloatString(18))
 			if err != nil {
 				return nil, Ora(1438, err)
 			}
 			return scaled, nil
 		}
-	case time.Time: // its wall clock
-		wall := time.Date(v.Year(), v.Month(), v.Day(), v.Hour(), v.Minute(), v.Second(), v.Nanosecond(), time.UTC)
-		switch c.Type {
+	case time.Time: // without its zone
+		_, offset := v.Zone()
+		switch seconds := v.Unix() + int64(offset); c.Type {
 		case rows.Date:
-			return wall.Unix() / (24 * 60 * 60), nil
+			return seconds / (24 * 60 * 60), nil
 		case rows.Timestamp:
-			return wall.UnixMicro(), nil
+			return seconds*1e6 + int64(v.Nanosecond()/1000), nil
 		}
 	}
 	return nil, Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name))

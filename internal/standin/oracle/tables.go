@@ -163,7 +163,5 @@ func (x *session) truncate(m []string) (answer, error) {
 
 // Partition gives a table partitions, as far as their names go.
 func (s *Server) Partition(name string, partitions ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tables[name].partitions = partitions
+	s.locked(func() { s.tables[name].partitions = partitions })
 }
