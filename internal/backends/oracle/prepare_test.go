@@ -167,8 +167,8 @@ func TestPrepareRefuses(t *testing.T) {
 			says: []string{"empties whole tables", "TRUNCATE PARTITION"},
 		},
 		"lost claims": {table: plain, change: func(p *loader.Preparation) { p.Resume = true }, says: []string{"the claim table", "is gone"}},
-		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 40_000 }, says: []string{
-			"column payload have up to 40000 bytes", "--payload-bytes",
+		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 32_768 }, says: []string{
+			"column payload have up to 32768 bytes", "--payload-bytes",
 		}},
 		"no privilege": {table: plain, denied: map[string]int{"TRUNCATE": 1031}, change: func(p *loader.Preparation) {
 			p.Create, p.MayDrop = loader.CreateTruncate, p.Schema.Dataset
