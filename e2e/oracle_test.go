@@ -45,7 +45,10 @@ func TestOracleDryRun(t *testing.T) {
 		flags []string
 		says  []string
 	}{
-		{[]string{"--method", "array"}, []string{"exactly-once by claim row", "method array, format columns", `CREATE TABLE "JOURNAL"`, "COMMIT;"}},
+		{
+			[]string{"--method", "array"},
+			[]string{"exactly-once by claim row", "method array, format columns", `CREATE TABLE "JOURNAL"`, "COMMIT;"},
+		},
 		{[]string{"--method", "single"}, []string{"exactly-once by key range", "-- per row\nINSERT INTO \"JOURNAL\""}},
 		{[]string{"--method", "fast"}, []string{"at-least-once", "INSERT /*+ MEMOPTIMIZE_WRITE */"}},
 		{
@@ -68,8 +71,11 @@ func TestOracleRefuses(t *testing.T) {
 		flags []string
 		says  []string
 	}{
-		"direct path":             {[]string{"--method", "direct"}, []string{"ORA-38910", "make build-godror", "array"}},
-		"exactly once":            {[]string{"--method", "fast", "--delivery", "exactly-once", "--dry-run"}, []string{"Fast Ingest", "memory", "--delivery at-least-once"}},
+		"direct path": {[]string{"--method", "direct"}, []string{"ORA-38910", "make build-godror", "array"}},
+		"exactly once": {
+			[]string{"--method", "fast", "--delivery", "exactly-once", "--dry-run"},
+			[]string{"Fast Ingest", "memory", "--delivery at-least-once"},
+		},
 		"no object store":         {[]string{"--method", "cloud-copy"}, []string{"--via s3://"}},
 		"another method's option": {[]string{"--partition", "P1"}, []string{"--partition", "array"}},
 		"method":                  {[]string{"--method", "aray"}, []string{`did you mean "array"`}},

@@ -116,8 +116,8 @@ func TestUnbindable(t *testing.T) {
 		says   string
 	}{
 		"no rows":         {func(c *batch.Columns) { c.From = c.Rows }, "no rows are wanted"},
-		"a short array":   {func(c *batch.Columns) { c.Vectors[0].Ints = c.Vectors[0].Ints[:2] }, "column id has 2 values in a batch of 3 rows"},
-		"a short text":    {func(c *batch.Columns) { c.Vectors[2].Ends = c.Vectors[2].Ends[:1] }, "column name has 1 values in a batch of 3 rows"},
+		"a short array":   {func(c *batch.Columns) { c.Vectors[0].Ints = c.Vectors[0].Ints[:2] }, "column id has 2 values in a batch of 3"},
+		"a short text":    {func(c *batch.Columns) { c.Vectors[2].Ends = c.Vectors[2].Ends[:1] }, "column name has 1 values in a batch of 3"},
 		"the first day":   {func(c *batch.Columns) { c.Vectors[3].Ints[1] = -719162 }, "column day: midnight of 0001-01-01"},
 		"the first clock": {func(c *batch.Columns) { c.Vectors[4].Ints[1] = yearOne }, "column at: midnight of 0001-01-01"},
 	} {

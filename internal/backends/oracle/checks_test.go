@@ -72,14 +72,15 @@ func TestCheckServer(t *testing.T) {
 		"no quota": {
 			server: says("SESSION_PRIVS", []any{"CREATE TABLE"}),
 			want: loader.Finding{Check: "quota", Grade: loader.GradeFail,
-				Found: "TERA has no quota on USERS: the first row would fail (ORA-01950)", Fix: "ALTER USER TERA QUOTA UNLIMITED ON USERS"},
+				Found: "TERA has no quota on USERS: the first row would fail (ORA-01950)",
+				Fix:   "ALTER USER TERA QUOTA UNLIMITED ON USERS"},
 		},
 		"a small quota": {
 			server: fake.Options{Answers: map[string][][]any{
 				"SESSION_PRIVS": {{"CREATE TABLE"}}, "USER_TS_QUOTAS": {{"USERS", "1048576", "537919488"}},
 			}},
-			want: loader.Finding{Check: "quota", Grade: loader.GradeWarn, Found: "512 MiB of quota are left on USERS, for 1.0 GiB of rows",
-				Fix: "ALTER USER TERA QUOTA UNLIMITED ON USERS"},
+			want: loader.Finding{Check: "quota", Grade: loader.GradeWarn,
+				Found: "512 MiB of quota are left on USERS, for 1.0 GiB of rows", Fix: "ALTER USER TERA QUOTA UNLIMITED ON USERS"},
 		},
 		"a quota that is enough": {
 			server: fake.Options{Answers: map[string][][]any{
@@ -92,7 +93,8 @@ func TestCheckServer(t *testing.T) {
 				Found: "289 of 300 are in use, and the push needs 12 (ORA-00018, ORA-00020)",
 				Fix:   "ALTER SYSTEM SET processes = 602 SCOPE = SPFILE, and a restart; or --workers 7"},
 		},
-		"just enough processes": {server: says("V$RESOURCE_LIMIT", []any{"processes", "288", "  300"}, []any{"sessions", "9", " UNLIMITED"})},
+		"just enough processes": {server: says("V$RESOURCE_LIMIT",
+			[]any{"processes", "288", "  300"}, []any{"sessions", "9", " UNLIMITED"})},
 		"too few sessions for the user": {
 			server: says("USER_RESOURCE_LIMITS", []any{"11"}),
 			want: loader.Finding{Check: "sessions per user", Grade: loader.GradeWarn,
@@ -140,7 +142,8 @@ func TestCheckServer(t *testing.T) {
 			server: says("V$PARAMETER", []any{"max_string_size", "STANDARD"}, []any{"commit_wait", nil}),
 			intent: func(i *loader.Intent) {
 				i.Schema = rows.Schema{Dataset: "d", Columns: []rows.Column{
-					{Name: "id", Type: rows.Int64}, {Name: "fits", Type: rows.Text, MaxBytes: 4000}, {Name: "body", Type: rows.Bytes, MaxBytes: 2001},
+					{Name: "id", Type: rows.Int64}, {Name: "fits", Type: rows.Text, MaxBytes: 4000},
+					{Name: "body", Type: rows.Bytes, MaxBytes: 2001},
 				}}
 			},
 			want: loader.Finding{Check: "max_string_size", Grade: loader.GradeFail,

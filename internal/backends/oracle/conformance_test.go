@@ -68,7 +68,9 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceOfStagedLoads(t *testing.T) {
-	for name, loose := range map[string]bool{"people": true, "journal": false, "documents": false, "lineitem": false, "httplogs": true} {
+	for name, loose := range map[string]bool{
+		"people": true, "journal": false, "documents": false, "lineitem": false, "httplogs": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, target := startWithStore(t)

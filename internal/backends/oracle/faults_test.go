@@ -389,6 +389,20 @@ func TestHungServer(t *testing.T) {
 	assert.Equal(t, loader.ClassTimeout, s.backend.Classify(err).Class)
 }
 
+// The error of a commit leaves open what came of it, unless it says that the transaction was rolled back.
+func TestCommitErrors(t *testing.T) {
+	for code, want := range map[int]loader.Applied{3113: loader.Unknown, 60: loader.Unknown, 2091: loader.No, 1: loader.No} {
+		for _, native := range []bool{false, true} {
+			o := oneBatch(t, way{native: native, contract: contractOf(methodArray, 3)}, 3)
+			o.SetScript(fake.At(fake.Commit, 1, fake.Fault{Fail: fake.Ora(code)}))
+			_, err := o.attempt(t.Context(), t)
+			require.ErrorContains(t, err, "ORA-")
+			assert.Equal(t, want, o.backend.Classify(err).Applied, "%v", err)
+			o.goesOn(t)
+		}
+	}
+}
+
 // An attempt whose client is gone is still open when the next one asks: Resolve waits for it, and its end is the answer.
 func TestOverlappingAttempts(t *testing.T) {
 	for _, w := range ways(10) {

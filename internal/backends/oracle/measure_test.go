@@ -172,7 +172,8 @@ func TestWithoutPrivileges(t *testing.T) {
 
 // Before 18c the version has another column.
 func TestVersionOfOlderServers(t *testing.T) {
-	s := startStandIn(t, fake.Options{Script: fake.At("version_full", 1, fake.Fault{Fail: fake.Ora(codeNoColumn, "VERSION_FULL")})})
+	lacks := fake.Fault{Fail: fake.Ora(codeNoColumn, "VERSION_FULL")}
+	s := startStandIn(t, fake.Options{Script: fake.At("version_full", 1, lacks)})
 	l, err := s.backend.Open(t.Context(), s.table(methodArray), testDeps())
 	require.NoError(t, err)
 	assert.Equal(t, "12.2.0.1.0", l.Server().Version)

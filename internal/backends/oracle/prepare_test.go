@@ -22,7 +22,9 @@ import (
 
 // sent lists what the server has received since the first n requests, without questions to its dictionary.
 func (s *standIn) sent(n int) (all []string) {
-	dictionary := []string{" all_", " product_component_version ", " nls_database_parameters ", " v$parameter ", "'CLOUD_SERVICE'", "'SESSION_USER'"}
+	dictionary := []string{
+		" all_", " product_component_version ", " nls_database_parameters ", " v$parameter ", "'CLOUD_SERVICE'", "'SESSION_USER'",
+	}
 	for _, r := range s.Requests()[n:] {
 		asks := slices.ContainsFunc(dictionary, func(view string) bool { return strings.Contains(r.SQL, view) })
 		if !asks && r.SQL != fake.Connect && r.SQL != fake.LogOff {
@@ -166,7 +168,9 @@ func TestPrepareRefuses(t *testing.T) {
 			method: methodDirect, with: partition, table: plain, change: truncate,
 			says: []string{"empties whole tables", "TRUNCATE PARTITION"},
 		},
-		"lost claims": {table: plain, change: func(p *loader.Preparation) { p.Resume = true }, says: []string{"the claim table", "is gone"}},
+		"lost claims": {table: plain, change: func(p *loader.Preparation) { p.Resume = true }, says: []string{
+			"the claim table", "is gone",
+		}},
 		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 32_768 }, says: []string{
 			"column payload have up to 32768 bytes", "--payload-bytes",
 		}},
@@ -419,7 +423,9 @@ func TestTruncateOfWhatIsStillInMemory(t *testing.T) {
 	o := oneBatchOf(t, d, way{contract: contract}, 10, fake.Options{})
 	loads(t, o.loader, contract, o.batch)
 	require.Zero(t, o.Rows(name(o.target)), "all of them are in memory")
-	_, _, err := o.prepare(t, o.target, func(p *loader.Preparation) { p.Schema, p.Create = d.Schema(), loader.CreateTruncate })
+	_, _, err := o.prepare(t, o.target, func(p *loader.Preparation) {
+		p.Schema, p.Create = d.Schema(), loader.CreateTruncate
+	})
 	require.NoError(t, err)
 	require.NoError(t, o.Run(flushWrites))
 	assert.Zero(t, o.Rows(name(o.target)))
@@ -432,7 +438,9 @@ func TestTruncateMeetsOpenTransactions(t *testing.T) {
 	o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
 	_, err := o.attempt(t.Context(), t)
 	require.Error(t, err)
-	_, _, err = o.prepare(t, o.target, func(p *loader.Preparation) { p.Schema, p.Create = o.dataset.Schema(), loader.CreateTruncate })
+	_, _, err = o.prepare(t, o.target, func(p *loader.Preparation) {
+		p.Schema, p.Create = o.dataset.Schema(), loader.CreateTruncate
+	})
 	require.ErrorContains(t, err, "ORA-00054")
 	require.ErrorContains(t, err, "uncommitted rows")
 	assert.Equal(t, loader.No, o.backend.Classify(err).Applied)

@@ -151,7 +151,8 @@ func TestPushWithLostAnswers(t *testing.T) {
 				}
 				return lossy(r)
 			})
-			r := p.succeeds(t, "--method "+label+" --dataset journal --rows 100 --batch-rows 5 --workers 4 --retries 100 --verify full")
+			r := p.succeeds(t, "--method "+label+
+				" --dataset journal --rows 100 --batch-rows 5 --workers 4 --retries 100 --verify full")
 			assert.Equal(t, string(loader.ExactlyOnce), r.Plan.Delivery)
 			p.holds(t, "JOURNAL", 100)
 			s.transacted(t)
@@ -177,9 +178,11 @@ func TestPushFast(t *testing.T) {
 	for label, c := range map[string]struct {
 		fault fake.Fault
 		found int
-	}{"": {found: 200}, "short": {fake.Fault{Lose: 3}, 197}, "doubled": {fake.Fault{Twice: true}, 220}} {
+	}{
+		"": {found: 200}, "short": {fake.Fault{Lose: 3}, 197}, "doubled": {fake.Fault{Twice: true}, 220},
+	} {
 		t.Run(label, func(t *testing.T) {
-			s := startStandIn(t, fake.Options{IgnoreHints: true, DrainRows: 100, Script: fake.At("MEMOPTIMIZE_WRITE */", 3, c.fault)})
+			s := startStandIn(t, fake.Options{DrainRows: 100, Script: fake.At("MEMOPTIMIZE_WRITE */", 3, c.fault)})
 			p := newProduct(t, s)
 			r, err := p.push(t.Context(), t, "--method fast --dataset journal --rows 200 --batch-rows 20 --workers 2 --verify count")
 			assert.Equal(t, string(loader.AtLeastOnce), r.Plan.Delivery)
@@ -222,7 +225,8 @@ func TestPushAgain(t *testing.T) {
 		t.Run(dataset+" "+method, func(t *testing.T) {
 			t.Parallel()
 			p := newProduct(t, startStandIn(t, fake.Options{Native: method == methodDirect, DrainRows: 50}))
-			args := "--method " + method + " --dataset " + dataset + " --table t --primary-key --batch-rows 33 --workers 3 --verify full "
+			args := "--method " + method + " --dataset " + dataset +
+				" --table t --primary-key --batch-rows 33 --workers 3 --verify full "
 			r := p.succeeds(t, args+"--rows 200")
 			assert.EqualValues(t, 200, r.Verify.FoundRows)
 			r = p.succeeds(t, args+"--rows 101 --append")

@@ -176,7 +176,9 @@ func startCopying(t *testing.T, change func(loader.Contract) loader.Contract) co
 	l, err := s.backend.Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r-1", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
+	_, err = l.Prepare(t.Context(), loader.Preparation{
+		Run: "r-1", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing,
+	})
 	require.NoError(t, err)
 	g := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "r-1"}, Rows: 20}}
 	for n := range int64(2) {
@@ -236,7 +238,8 @@ func TestEveryRequestOfForgettingACopyFails(t *testing.T) {
 			assert.Equal(t, loader.No, c.backend.Classify(err).Applied)
 			c.SetScript(nil)
 			require.True(t, c.external())
-			require.NoError(t, c.Run(statements{Statements: settled(t, c.loader.opened).Statements}.createExternal(others, []string{"u"})))
+			st := statements{Statements: settled(t, c.loader.opened).Statements}
+			require.NoError(t, c.Run(st.createExternal(others, []string{"u"})))
 			forget := func(ctx context.Context) error {
 				_, err := c.loader.Forget(ctx, "r-1")
 				if change != nil && c.backend.Classify(err).Class == loader.ClassMissing {

@@ -30,7 +30,8 @@ type response struct {
 	Cells [][]any // string, []byte or nil
 }
 
-func init() {
+// register tells package gob what binds can be.
+func register() {
 	gob.Register([][]byte{})
 	gob.Register([]time.Time{})
 	gob.Register(time.Time{})
@@ -198,9 +199,9 @@ type stmt struct {
 	sql  string
 }
 
-func (s stmt) Close() error                               { return nil }
-func (s stmt) NumInput() int                              { return -1 }
-func (s stmt) CheckNamedValue(v *driver.NamedValue) error { return nil }
+func (s stmt) Close() error                             { return nil }
+func (s stmt) NumInput() int                            { return -1 }
+func (s stmt) CheckNamedValue(*driver.NamedValue) error { return nil }
 func (s stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
 	return s.conn.ExecContext(ctx, s.sql, args)
 }

@@ -108,7 +108,7 @@ func readConnect(conn io.Reader) (string, error) {
 	if _, err := io.ReadFull(conn, packet); err != nil || packet[4] != typeConnect {
 		return "", errors.New("not a CONNECT packet")
 	}
-	for open := bytes.Count(packet, []byte("(")); open == 0 || open > bytes.Count(packet, []byte(")")); open = bytes.Count(packet, []byte("(")) {
+	for open := 0; open == 0 || open > bytes.Count(packet, []byte(")")); open = bytes.Count(packet, []byte("(")) {
 		more := make([]byte, 4096)
 		n, err := conn.Read(more)
 		if err != nil {

@@ -34,7 +34,8 @@ func (x *session) remember(t *table, row standin.Row) {
 func (s *Server) drain(n int) {
 	n = min(n, len(s.memory))
 	for _, p := range s.memory[:n] {
-		if _, taken := p.table.taken[p.table.keyOf(p.row)]; s.tables[p.table.Name] == p.table && (p.table.key == nil || !taken) {
+		_, taken := p.table.taken[p.table.keyOf(p.row)]
+		if s.tables[p.table.Name] == p.table && (p.table.key == nil || !taken) {
 			change{table: p.table, row: p.row}.settle(false)
 		}
 	}
@@ -94,7 +95,7 @@ func (x *session) insertExternal(m []string) (a answer, err error) {
 	if err != nil {
 		return a, err
 	}
-	from, err := x.table(m[6])
+	from, err := x.table(m[5])
 	if err != nil {
 		return a, err
 	}
@@ -106,7 +107,7 @@ func (x *session) insertExternal(m []string) (a answer, err error) {
 		return a, err
 	}
 	var order []int // of the source's columns, by the target's names
-	names, sources := nameShape.FindAllString(m[4], -1), nameShape.FindAllString(m[5], -1)
+	names, sources := nameShape.FindAllString(m[3], -1), nameShape.FindAllString(m[4], -1)
 	for _, c := range t.Columns {
 		for i, name := range names {
 			if name == `"`+c.Name+`"` && i < len(sources) {
@@ -159,11 +160,11 @@ func (x *session) readObject(t, from *table, uri string, order []int) error {
 			}
 		}
 		row, err := t.Row(values)
-		if err == nil {
-			err = x.put(t, row)
-		}
 		if err != nil {
 			return err
+		}
+		if refused := x.put(t, row); refused != nil {
+			return refused
 		}
 	}
 	return nil

@@ -109,7 +109,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("ORA-%05d: %s", e.Code, e.Text) }
 
 var texts = map[int]string{
-	1: "unique constraint (%s) violated", 28: "your session has been killed", 54: "resource busy and acquire with NOWAIT specified",
+	1: "unique constraint (%s) violated", 28: "your session has been killed",
+	54: "resource busy and acquire with NOWAIT specified",
 	60: "deadlock detected while waiting for resource", 600: "internal error code", 900: "invalid SQL statement: %s",
 	904: "%s: invalid identifier", 942: "table or view does not exist", 955: "name is already used by an existing object",
 	932: "inconsistent datatypes: %s", 1008: "not all variables bound", 1013: "user requested cancel of current operation",
@@ -153,6 +154,7 @@ func Start(o Options) (*Server, error) {
 	if o.Owner == "" {
 		o.Owner = user
 	}
+	register()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -262,10 +264,13 @@ func (s *Server) Rows(name string) (n int) {
 func (s *Server) Insert(name string, values []any) error {
 	return s.alone(name, func(x *session, t *table) error {
 		row, err := t.Row(values)
-		if err == nil {
-			err = x.put(t, row)
+		if err != nil {
+			return err
 		}
-		return err
+		if refused := x.put(t, row); refused != nil {
+			return refused
+		}
+		return nil
 	})
 }
 

@@ -217,7 +217,7 @@ func (c change) settle(gone bool) {
 }
 
 // wait waits until the other transaction is over.
-func (x *session) wait(other *transaction) error {
+func (x *session) wait(other *transaction) *Error {
 	s := x.server
 	if idle := s.options.IdleBlocker; idle > 0 {
 		timer := time.AfterFunc(idle, func() {
@@ -263,7 +263,7 @@ func (x *session) inTheWay(t *table, l lock) *transaction {
 }
 
 // put inserts a row in the transaction. It waits for a transaction that has inserted or removed one with the same key.
-func (x *session) put(t *table, row standin.Row) error {
+func (x *session) put(t *table, row standin.Row) *Error {
 	mine, key := x.begin(), t.keyOf(row)
 	for t.key != nil {
 		other, taken := t.taken[key]

@@ -24,7 +24,8 @@ func like(statement string) *regexp.Regexp {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(statement), `\?`, "(.*?)") + "$")
 }
 
-const claimColumns = "(run, batch, first_key, row_count)"
+// into is an INSERT up to its table, with its hint.
+const into = `^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)`
 
 var shapes = slices.Concat(questions(), []shape{
 	{like("ALTER SESSION SET ? = ?"), (*session).set},
@@ -36,32 +37,24 @@ var shapes = slices.Concat(questions(), []shape{
 		return answer{}, x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
 	}},
 	{like("TRUNCATE TABLE ?"), (*session).truncate},
-	{regexp.MustCompile(`^LOCK TABLE (\S+) IN (SHARE|EXCLUSIVE) MODE WAIT \d+$`), func(x *session, m []string) (answer, error) {
-		t, err := x.table(m[1])
-		if err == nil {
-			err = x.lock(t, map[string]lock{"SHARE": share, "EXCLUSIVE": exclusive}[m[2]])
-		}
-		return answer{}, err
-	}},
-	{regexp.MustCompile(`^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)(?: PARTITION \("(\w+)"\))? \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
-	{regexp.MustCompile(`^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)( )\((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
+	{regexp.MustCompile(`^LOCK TABLE (\S+) IN (SHARE|EXCLUSIVE) MODE WAIT \d+$`), (*session).lockTable},
+	{regexp.MustCompile(into + `(?: PARTITION \("(\w+)"\))? \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
+	{regexp.MustCompile(into + ` \((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
 	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
 		"field_list => '?', format => '?'); END;"), (*session).createExternal},
 	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
 
 	// The claim table.
-	{like("SELECT TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch = ?"), claims(func(run string, batch, _, n int64, m []string) []any {
-		return when(run == m[2] && m[3] == str(batch), str(n))
-	})},
-	{like("SELECT TO_CHAR(first_key) FROM ? WHERE run = '?' AND batch IN (?, ?)"), claims(func(run string, batch, first, _ int64, m []string) []any {
-		return when(run == m[2] && (m[3] == str(batch) || m[4] == str(batch)), str(first))
-	})},
-	{like("SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch >= 0"), claims(func(run string, batch, _, n int64, m []string) []any {
-		return when(run == m[2] && batch >= 0, str(batch), str(n))
-	})},
+	{like("SELECT TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch = ?"), func(x *session, m []string) (answer, error) {
+		return x.claims(m, 3, func(batch string) bool { return batch == m[3] })
+	}},
+	{like("SELECT TO_CHAR(first_key) FROM ? WHERE run = '?' AND batch IN (?, ?)"), func(x *session, m []string) (answer, error) {
+		return x.claims(m, 2, func(batch string) bool { return batch == m[3] || batch == m[4] })
+	}},
+	{like("SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch >= 0"), (*session).claimsOfRun},
 	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE run = '([^']*)'(?: AND batch = (-?\d+))?$`), (*session).deleteClaims},
-	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), (SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? " +
-		"WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
+	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), " +
+		"(SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
 
 	// The target.
 	{like("SELECT 1 FROM ? WHERE ROWNUM = 1"), func(x *session, m []string) (a answer, err error) {
@@ -88,28 +81,29 @@ var shapes = slices.Concat(questions(), []shape{
 
 func str(n int64) string { return strconv.FormatInt(n, 10) }
 
-func when(is bool, cells ...any) []any {
-	if is {
-		return cells
+// claims selects a column of the claims of a run.
+func (x *session) claims(m []string, column int, is func(batch string) bool) (a answer, err error) {
+	t, err := x.table(m[1])
+	if err != nil {
+		return a, err
 	}
-	return nil
+	for _, r := range t.Rows {
+		if string(r.Values[0].([]byte)) == m[2] && is(str(r.Number)) {
+			a.cells = append(a.cells, []any{str(r.Values[column].(int64))})
+		}
+	}
+	return a, nil
 }
 
-// claims reads the claim table named first: row returns what is selected of a claim, nil for nothing.
-func claims(row func(run string, batch, first, n int64, m []string) []any) func(*session, []string) (answer, error) {
-	return func(x *session, m []string) (a answer, err error) {
-		t, err := x.table(m[1])
-		if err != nil {
-			return a, err
-		}
-		for _, r := range t.Rows {
-			v := r.Values
-			if found := row(string(v[0].([]byte)), v[1].(int64), v[2].(int64), v[3].(int64), m); found != nil {
-				a.cells = append(a.cells, found)
-			}
-		}
-		return a, nil
+// claimsOfRun selects number and rows of the batches.
+func (x *session) claimsOfRun(m []string) (answer, error) {
+	batch := func(number string) bool { return !strings.HasPrefix(number, "-") }
+	a, err := x.claims(m, 1, batch)
+	counts, _ := x.claims(m, 3, batch)
+	for i, row := range counts.cells {
+		a.cells[i] = append(a.cells[i], row...)
 	}
+	return a, err
 }
 
 func (x *session) nextFree(m []string) (answer, error) {
@@ -153,6 +147,14 @@ func (x *session) deleteClaims(m []string) (a answer, err error) {
 		})
 	}
 	return a, err
+}
+
+func (x *session) lockTable(m []string) (answer, error) {
+	t, err := x.table(m[1])
+	if err == nil {
+		err = x.lock(t, map[string]lock{"SHARE": share, "EXCLUSIVE": exclusive}[m[2]])
+	}
+	return answer{}, err
 }
 
 func (x *session) set(m []string) (answer, error) {
@@ -249,9 +251,7 @@ func (x *session) insert(m []string) (a answer, err error) {
 		if bad == nil && fast {
 			x.remember(t, row)
 		} else if bad == nil {
-			if err := x.put(t, row); err != nil {
-				bad = err.(*Error)
-			}
+			bad = x.put(t, row)
 		}
 		switch {
 		case bad == nil:

@@ -94,7 +94,8 @@ func (x *session) newTable(name, list string) (*table, error) {
 			return nil, Ora(900, "column "+text)
 		}
 		columns = append(columns, standin.Column{
-			Name: strings.ToUpper(m[1]), Type: m[2], Nullable: !strings.Contains(m[3], "NOT NULL"), Default: strings.Contains(m[3], "DEFAULT"),
+			Name: strings.ToUpper(m[1]), Type: m[2],
+			Nullable: !strings.Contains(m[3], "NOT NULL"), Default: strings.Contains(m[3], "DEFAULT"),
 		})
 	}
 	t.Table = standin.NewTable(name, columns, append(x.server.options.Schemas, claimsSchema)...)
