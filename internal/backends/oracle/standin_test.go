@@ -60,7 +60,6 @@ type standIn struct {
 // otherwise it is like go-ora, behind the guard.
 func startStandIn(t testing.TB, o fake.Options) *standIn {
 	t.Helper()
-	o.Schemas = []rows.Schema{journal()}
 	server, err := fake.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(server.Close)

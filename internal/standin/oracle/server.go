@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/terapush/terapush/internal/standin"
-	"github.com/terapush/terapush/pkg/rows"
 )
 
 // Options say what the server is like. The zero value is a current one without faults.
@@ -39,7 +38,6 @@ type Options struct {
 	// for its transaction. 0 is never.
 	IdleBlocker time.Duration
 	Objects     func(uri string) ([]byte, error) // reads the objects of external tables
-	Schemas     []rows.Schema                    // of tables that are not a dataset's
 }
 
 // Requests that are not statements; drivers also send COMMIT and ROLLBACK as statements. LogOff commits what is open.

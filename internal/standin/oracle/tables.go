@@ -98,7 +98,7 @@ func (x *session) newTable(name, list string) (*table, error) {
 			Nullable: !strings.Contains(m[3], "NOT NULL"), Default: strings.Contains(m[3], "DEFAULT"),
 		})
 	}
-	t.Table = standin.NewTable(name, columns, append(x.server.options.Schemas, claimsSchema)...)
+	t.Table = standin.NewTable(name, columns, claimsSchema)
 	for name := range strings.SplitSeq(key, ", ") {
 		if key != "" {
 			t.key = append(t.key, t.column(name))
