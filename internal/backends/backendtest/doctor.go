@@ -36,7 +36,7 @@ func Doctor(t testing.TB, d loader.Driver, deps loader.Deps, to loader.Target, i
 	l, err := d.Open(t.Context(), to, deps)
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	findings, err := l.(loader.Checker).CheckServer(t.Context(), i)
+	findings, err := loader.FeaturesOf(l).Checker.CheckServer(t.Context(), i)
 	require.NoError(t, err)
 	require.NotEmpty(t, findings)
 	for _, f := range findings {

@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"crypto/rand"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,8 +37,34 @@ func Credentials(t testing.TB) {
 // Before sees every request to a store first, and may answer it.
 type Before func(w http.ResponseWriter, r *http.Request) (answered bool)
 
-// StoreHandler returns an object store in this process with a bucket named "bucket".
+// Store is an object store in this process with a bucket named "bucket".
+type Store struct {
+	*httptest.Server
+	Backend *s3mem.Backend
+	t       testing.TB
+}
+
+// StoreAndKeys is StartStore, and sets Credentials.
+func StoreAndKeys(t testing.TB, before Before) Store {
+	Credentials(t)
+	return StartStore(t, before)
+}
+
+// StartStore starts a store that ends with the test.
+func StartStore(t testing.TB, before Before) Store {
+	handler, backend := storeHandler(t, before)
+	s := Store{httptest.NewServer(handler), backend, t}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// StoreHandler returns what serves a Store.
 func StoreHandler(t testing.TB, before Before) http.Handler {
+	handler, _ := storeHandler(t, before)
+	return handler
+}
+
+func storeHandler(t testing.TB, before Before) (http.Handler, *s3mem.Backend) {
 	backend := s3mem.New()
 	require.NoError(t, backend.CreateBucket("bucket"))
 	store := gofakes3.New(backend, gofakes3.WithLogger(gofakes3.DiscardLog())).Server()
@@ -45,15 +72,36 @@ func StoreHandler(t testing.TB, before Before) http.Handler {
 		if before == nil || !before(w, r) {
 			store.ServeHTTP(w, r)
 		}
-	})
+	}), backend
 }
 
-// Store serves StoreHandler, and sets Credentials.
-func Store(t testing.TB, before Before) *httptest.Server {
-	Credentials(t)
-	server := httptest.NewServer(StoreHandler(t, before))
-	t.Cleanup(server.Close)
-	return server
+// Read returns an object of the bucket.
+func (s Store) Read(key string) ([]byte, error) {
+	o, err := s.Backend.GetObject("bucket", key, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = o.Contents.Close() }()
+	return io.ReadAll(o.Contents)
+}
+
+// Keys lists what is in the bucket, sorted.
+func (s Store) Keys() (keys []string) {
+	found, err := s.Backend.ListBucket("bucket", nil, gofakes3.ListBucketPage{})
+	if err != nil {
+		s.t.Error(err)
+		return nil
+	}
+	for _, o := range found.Contents {
+		keys = append(keys, o.Key)
+	}
+	return keys
+}
+
+// Via names the folder "in" of the bucket.
+func (s Store) Via() *loader.Target {
+	via := StoreTarget(s.t, "s3://bucket/in?path_style=true&region=eu-central-1", s.URL)
+	return &via
 }
 
 // StoreTarget reads an s3:// URL and adds the endpoint.
@@ -69,7 +117,7 @@ func StoreTarget(t testing.TB, url, endpoint string) loader.Target {
 
 // EachStore runs the test on a store in this process and on a real one, under a prefix of its own.
 func EachStore(t *testing.T, test func(t *testing.T, target loader.Target)) {
-	t.Run("fake", func(t *testing.T) { test(t, StoreTarget(t, "s3://bucket/some/prefix", Store(t, nil).URL)) })
+	t.Run("fake", func(t *testing.T) { test(t, StoreTarget(t, "s3://bucket/some/prefix", StoreAndKeys(t, nil).URL)) })
 	t.Run("real", func(t *testing.T) {
 		target := StoreTarget(t, Server(t, "TERAPUSH_TEST_S3"), "")
 		target.Database = strings.Trim(target.Database, "/") + "/test-" + strings.ToLower(rand.Text())

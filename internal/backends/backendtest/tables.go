@@ -212,14 +212,14 @@ func (s Tables) Dates(t *testing.T, blob string, changes ...string) {
 	require.Equal(t, loader.Ack{Rows: b.Rows}, ack)
 
 	found := 0
-	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), []int64{0, 1, 2, 3, 4}, func(number int64, values []any) error {
+	require.NoError(t, loader.FeaturesOf(l).Fetcher.Fetch(t.Context(), []int64{0, 1, 2, 3, 4}, func(number int64, values []any) error {
 		found++
 		assert.Equal(t, want[number], values)
 		return nil
 	}))
 	assert.Equal(t, len(want), found)
 	g := loader.Grouping{KeyRange: loader.KeyRange{Last: 3}, Size: 4, Lengths: true}
-	require.NoError(t, l.(loader.Counter).Count(t.Context(), g, func(b loader.Bucket) error {
+	require.NoError(t, loader.FeaturesOf(l).Counter.Count(t.Context(), g, func(b loader.Bucket) error {
 		assert.Equal(t, []int64{16, 4, 3}, b.Lengths, "of the texts and bytes")
 		return nil
 	}))
@@ -251,13 +251,13 @@ func (s Tables) Microseconds(t *testing.T) {
 		s.Exec("INSERT INTO " + s.Name + " VALUES ('" + time.UnixMicro(n+first).UTC().Format("2006-01-02 15:04:05.000000") + "')")
 	}
 	var found []int64
-	require.NoError(t, l.(loader.Fetcher).Fetch(t.Context(), numbers, func(n int64, values []any) error {
+	require.NoError(t, loader.FeaturesOf(l).Fetcher.Fetch(t.Context(), numbers, func(n int64, values []any) error {
 		found = append(found, n)
 		assert.Equal(t, n+first, values[0])
 		return nil
 	}))
 	assert.ElementsMatch(t, numbers, found)
-	n, err := l.(loader.Counter).Distinct(t.Context(), loader.KeyRange{Last: last})
+	n, err := loader.FeaturesOf(l).Counter.Distinct(t.Context(), loader.KeyRange{Last: last})
 	require.NoError(t, err)
 	assert.EqualValues(t, len(numbers), n)
 }

@@ -2,14 +2,13 @@ package doris
 
 import (
 	"crypto/rand"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
 	fake "github.com/terapush/terapush/internal/standin/doris"
 	"github.com/terapush/terapush/pkg/loader"
@@ -34,15 +33,10 @@ func startStandIn(t testing.TB, o fake.Options) *standIn {
 
 // startWithStore starts a stand-in and an object store for it.
 func startWithStore(t *testing.T) (*standIn, *loader.Target, *s3mem.Backend) {
-	store := s3mem.New()
-	require.NoError(t, store.CreateBucket("bucket"))
-	server := httptest.NewServer(gofakes3.New(store, gofakes3.WithLogger(gofakes3.DiscardLog())).Server())
-	t.Cleanup(server.Close)
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
+	store := backendtest.StoreAndKeys(t, nil)
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "hunter2secret")
-	via, err := loader.ParseTarget("s3://bucket/pre/fix?path_style=true&region=us-east-1&endpoint=" + server.URL)
-	require.NoError(t, err)
-	return startStandIn(t, fake.Options{}), &via, store
+	via := backendtest.StoreTarget(t, "s3://bucket/pre/fix?path_style=true&region=us-east-1", store.URL)
+	return startStandIn(t, fake.Options{}), &via, store.Backend
 }
 
 // table is the target with a method and a table that does not exist yet.

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
-	"github.com/terapush/terapush/internal/fake/bucket"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
@@ -22,7 +21,7 @@ import (
 // tests against a real one.
 type pipelineServer struct {
 	*fakeServer
-	bucket *bucket.Bucket
+	bucket backendtest.Store
 
 	mu     sync.Mutex
 	state  string            // of the pipeline; "": there is none
@@ -119,11 +118,10 @@ func newPipelineServer(t *testing.T) (*pipelineServer, *pipelines) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
 	t.Setenv("AWS_SESSION_TOKEN", sessionToken)
-	s := &pipelineServer{bucket: bucket.Start(), fail: make(map[string]uint16), broken: make(map[string]bool)}
-	t.Cleanup(s.bucket.Close)
+	s := &pipelineServer{bucket: backendtest.StartStore(t, nil), fail: make(map[string]uint16), broken: make(map[string]bool)}
 	s.fakeServer = &fakeServer{vars: map[string]string{"version": "5.7.32", "memsql_version": "8.7.1"}, answer: s.answer}
 	target := s.start(t, "singlestore")
-	target.Method, target.Via = pipeline, s.bucket.Target()
+	target.Method, target.Via = pipeline, s.bucket.Via()
 	l, err := New().Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
@@ -165,7 +163,7 @@ func TestPipeline(t *testing.T) {
 	ack, err := p.Commit(t.Context(), groupOne())
 	require.NoError(t, err)
 	assert.Equal(t, loader.Ack{Rows: 20}, ack)
-	all := strings.Replace(lines(s.statements()), s.bucket.Target().Params.Get("endpoint"), "http://ENDPOINT", 1)
+	all := strings.Replace(lines(s.statements()), s.bucket.URL, "http://ENDPOINT", 1)
 	backendtest.Golden(t, "session-singlestore-pipeline.sql", strings.NewReplacer(secretKey, "SECRET", sessionToken, "TOKEN").Replace(all))
 
 	again, err := p.Commit(t.Context(), groupOne())
@@ -358,8 +356,7 @@ func TestPipelineAtLeastOnce(t *testing.T) {
 }
 
 func TestPipelineIsRefused(t *testing.T) {
-	b := bucket.Start()
-	defer b.Close()
+	b := backendtest.StartStore(t, nil)
 	for text, change := range map[string]func(*loader.Target){
 		"method pipeline is SingleStore's; the target says mariadb://": func(t *loader.Target) { t.Scheme = "mariadb" },
 		"method pipeline needs an object store: --via s3://bucket/":    func(t *loader.Target) { t.Via = nil },
@@ -369,7 +366,7 @@ func TestPipelineIsRefused(t *testing.T) {
 		`a pipeline would read prefix "a*" as a pattern`:               func(t *loader.Target) { t.Via.Database = "a*" },
 		"an object store is named s3://bucket/prefix, with one bucket": func(t *loader.Target) { t.Via.Scheme = "gs" },
 	} {
-		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Target()}
+		target := loader.Target{Scheme: "singlestore", Hosts: []string{"h"}, Database: "db", Table: "t", Method: pipeline, Via: b.Via()}
 		change(&target)
 		_, err := New().Open(t.Context(), target, testDeps())
 		assert.ErrorContains(t, err, text)

@@ -33,8 +33,6 @@ func TestExplainOfLongValues(t *testing.T) {
 // go test ./internal/backends/oracle -run Explain -update
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func schemaOf(t *testing.T, name string) rows.Schema { return datasetOf(t, name, "").Schema() }
-
 func TestExplain(t *testing.T) {
 	set := []loader.Setting{{Name: "commit_logging", Value: "batch"}, {Name: "nls_date_format", Value: "YYYY-MM-DD"}}
 	direct := func(o map[string]string) loader.Target { return loader.Target{Method: methodDirect, Options: o} }
@@ -49,7 +47,6 @@ func TestExplain(t *testing.T) {
 		dedup  loader.Dedup
 		create loader.CreateMode
 	}{
-		"array":               {loader.Target{}, journal(), loader.DedupTx, ""},
 		"array of every type": {loader.Target{Table: "bulk.every", Settings: set}, every(), loader.DedupTx, loader.CreateRecreate},
 		"array truncated":     {loader.Target{}, schemaOf(t, "lineitem"), loader.DedupTx, loader.CreateTruncate},
 		"array of times":      {loader.Target{}, schemaOf(t, "httplogs"), loader.DedupTx, ""},
@@ -57,10 +54,8 @@ func TestExplain(t *testing.T) {
 		"fast pairs":          {loader.Target{Method: methodFast}, schemaOf(t, "pairs"), loader.DedupNone, loader.CreateTruncate},
 		"cloud-copy lineitem": {staged("s3://bucket?region=eu-central-1", nil), schemaOf(t, "lineitem"), loader.DedupTx, ""},
 		"array at least once": {loader.Target{}, journal(), loader.DedupNone, loader.CreateNever},
-		"single":              {loader.Target{Method: methodSingle}, journal(), loader.DedupRange, ""},
 		"batch":               {loader.Target{Method: methodBatch}, journal(), loader.DedupTx, ""},
 		"fast":                {loader.Target{Method: methodFast}, journal(), loader.DedupNone, ""},
-		"direct":              {direct(nil), journal(), loader.DedupTx, ""},
 		"direct partition":    {direct(map[string]string{optionPartition: "p2026"}), journal(), loader.DedupTx, ""},
 		"cloud-copy":          {staged("s3://bucket/in/2026?region=eu-central-1", map[string]string{optionCredential: "LOADER"}), journal(), loader.DedupTx, ""},
 		"cloud-copy public":   {staged("s3://bucket?endpoint=https://ns.compat.objectstorage.example", nil), journal(), loader.DedupNone, ""},

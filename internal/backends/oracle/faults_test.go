@@ -1,11 +1,9 @@
 package oracle
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"hash/fnv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,19 +11,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	fake "github.com/terapush/terapush/internal/fake/oracle"
+	"github.com/terapush/terapush/internal/dataset"
+	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
-
-// patience is how long anything may take that must not hang.
-const patience = 30 * time.Second
 
 // worker sends batches as the engine does: after every failure it asks what became of the batch, and sends only what is
 // not in.
 type worker struct {
 	backend  backend
-	loader   loader.Loader
+	loader   *opened
 	contract loader.Contract
 	session  loader.Session
 	asked    int // how often it had to ask
@@ -62,7 +58,7 @@ func (w *worker) send(ctx context.Context, b *batch.Batch) (rows int64, err erro
 		if w.contract.Dedup != loader.DedupNone && (v.Applied != loader.No || v.SessionDead) {
 			w.asked++
 			w.hangUp() // its transaction may be open, and hold the claim
-			found, err := w.loader.(loader.Resolver).Resolve(ctx, loader.RefOf(b))
+			found, err := w.loader.Resolve(ctx, loader.RefOf(b))
 			switch {
 			case err != nil && w.backend.Classify(err).Retry:
 				continue
@@ -71,7 +67,7 @@ func (w *worker) send(ctx context.Context, b *batch.Batch) (rows int64, err erro
 			case found.Applied == loader.Yes:
 				return b.Rows, nil
 			case found.Applied == loader.Unknown:
-				return 0, fmt.Errorf("nobody can tell: %s", found.Reason)
+				return 0, fmt.Errorf("unknown: %s", found.Reason)
 			}
 			b.Skip = found.Rows
 		}
@@ -107,78 +103,131 @@ func ways(batchRows int64) (all []way) {
 	return all
 }
 
-// holds checks what the contract promises: every row once, or at least once.
-func (s *standIn) holds(t *testing.T, c loader.Contract, l loader.Loader, target loader.Target, n int64) {
-	t.Helper()
-	if c.Method == methodFast {
-		_, err := l.(loader.Finisher).Finish(t.Context(), loader.KeyRange{Last: n - 1}, n)
-		require.NoError(t, err)
-	}
-	if c.Delivery == loader.ExactlyOnce {
-		s.exact(t, target, n)
-		return
-	}
-	assert.Len(t, s.Keys(name(target)), int(n), "no row may be missing")
+// one is a stand-in with a prepared table, a batch and a worker for it.
+type one struct {
+	*standIn
+	*worker
+	backend backend
+	dataset dataset.Dataset
+	target  loader.Target
+	loader  *opened
+	batch   *batch.Batch
 }
 
-// transacted checks that nothing was changed outside of a transaction that the client has begun, and that nobody ended a
-// session with one open but by a fault.
+func oneBatch(t *testing.T, w way, rows int64) *one {
+	t.Helper()
+	return oneBatchOf(t, documents(t), w, rows, fake.Options{})
+}
+
+func oneBatchOf(t *testing.T, d dataset.Dataset, w way, rows int64, options fake.Options) *one {
+	t.Helper()
+	options.Native, w.contract.BatchRows = w.native, rows
+	s := startStandIn(t, options)
+	target := s.table(w.contract.Method)
+	l := s.open(t, target, d, w.contract)
+	return &one{
+		standIn: s, worker: &worker{backend: s.backend, loader: l, contract: w.contract}, backend: s.backend, dataset: d,
+		target: target, loader: l, batch: numbered(t, d, w.contract, 0),
+	}
+}
+
+// attempt is one attempt on a session of its own.
+func (o *one) attempt(ctx context.Context, t *testing.T) (loader.Ack, error) {
+	t.Helper()
+	session, err := o.loader.Session(t.Context(), o.contract)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = session.Close() })
+	return load(ctx, session, o.batch)
+}
+
+// goesOn resolves the batch after a failure and sends the rest: then every row is there once.
+func (o *one) goesOn(t *testing.T) {
+	t.Helper()
+	found, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
+	require.NoError(t, err)
+	o.batch.Skip = found.Rows
+	rows, err := o.send(t.Context(), o.batch)
+	require.NoError(t, err)
+	assert.Equal(t, o.batch.Rows, rows)
+	o.hangUp()
+	o.exact(t, o.target, o.batch.Rows)
+}
+
+// holds checks what the contract promises, every row once or at least once, and that every change was in a transaction
+// that the client had begun.
+func (o *one) holds(t *testing.T, rows int64) {
+	t.Helper()
+	o.SetScript(nil)
+	o.hangUp()
+	_, err := o.loader.Finish(t.Context(), loader.KeyRange{Last: rows - 1}, rows)
+	require.NoError(t, err)
+	if o.contract.Delivery == loader.ExactlyOnce {
+		o.exact(t, o.target, rows)
+	} else {
+		assert.Len(t, o.Counts(name(o.target)), int(rows), "a row is missing")
+	}
+	o.transacted(t)
+}
+
 func (s *standIn) transacted(t *testing.T) {
 	t.Helper()
-	for _, st := range s.Log() {
-		if st.Is("INSERT") || st.Is("DELETE") || st.Is("LOCK TABLE") {
-			require.True(t, st.Explicit, "outside of a transaction: %s", st.Text)
+	for _, r := range s.Requests() {
+		if r.Is("INSERT") || r.Is("DELETE") || r.Is("LOCK TABLE") {
+			require.True(t, r.Explicit, "outside of a transaction: %s", r.SQL)
 		}
 	}
 }
 
 // everyFault is how a request can fail: before the server has done it and after, with an error and with the end of the
 // session.
-func everyFault() map[string]fake.Fault {
-	return map[string]fake.Fault{
-		"refused":   {Fail: &fake.Error{Code: 60, Text: "deadlock detected while waiting for resource"}},
-		"killed":    {Fail: &fake.Error{Code: 28, Text: "your session has been killed"}},
-		"dropped":   {Drop: true},
-		"lost":      {DropAfter: true},
-		"ends late": {FailAfter: &fake.Error{Code: 3113, Text: "end-of-file on communication channel"}},
-	}
+var everyFault = map[string]fake.Fault{
+	"refused": {Fail: fake.Ora(60)}, "killed": {Fail: fake.Ora(28)}, "cut": {Cut: true}, "answer cut": {CutAnswer: true},
+	"ends late": {FailAnswer: fake.Ora(3113)},
 }
 
-// Every request of a batch's life fails in every way, once: before the server has done it and after, with an error, with
-// the end of the connection and with the end of the session.
+// nth returns a script with the fault for the n-th request from now on, without those at the end of a session, whose
+// failures are ignored. struck returns the request, if there were so many.
+func nth(n int, f fake.Fault) (script func(fake.Request) fake.Fault, struck func() string) {
+	var mu sync.Mutex
+	at := ""
+	return func(r fake.Request) fake.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if r.Is("v$mystat") || r.Is("DBMS_MEMOPTIMIZE.") || r.Is(fake.LogOff) {
+				return fake.Fault{}
+			}
+			if n--; n != 0 {
+				return fake.Fault{}
+			}
+			at = r.SQL
+			return f
+		}, func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			return at
+		}
+}
+
+// Every request of a batch's life fails in every way, once.
 func TestEveryRequestFails(t *testing.T) {
 	const size = 4
-	d := documents(t)
 	for _, w := range ways(size) {
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
-			// once runs a batch with the n-th request faulty, and reports whether there were so many.
-			once := func(n int, fault fake.Fault, label string) bool {
-				s := startStandIn(t, w.native, fake.Options{})
-				defer s.Close()
-				target := s.table(w.contract.Method)
-				l := s.open(t, target, d, w.contract)
-				before := len(s.Log())
-				struck := fake.Statement{}
-				var mu sync.Mutex
-				s.SetScript(nth(n, fault, &mu, &struck))
-				worker := &worker{backend: s.backend, loader: l, contract: w.contract}
-				rows, err := worker.send(t.Context(), encoded(t, d, w.contract.Format, batch.ID{Run: "r"}, 0, size))
-				worker.hangUp()
-				mu.Lock()
-				at := struck
-				mu.Unlock()
-				require.NoError(t, err, "%s: %s %s", label, at.Kind, at.Text)
-				require.EqualValues(t, size, rows)
-				s.SetScript(func(fake.Statement) fake.Fault { return fake.Fault{} })
-				s.holds(t, w.contract, l, target, size)
-				s.transacted(t)
-				require.Greater(t, len(s.Log()), before)
-				return at.Kind != ""
-			}
-			for label, fault := range everyFault() {
+			for label, fault := range everyFault {
 				n := 1
-				for ; once(n, fault, label); n++ {
+				for ; ; n++ {
+					o := oneBatch(t, w, size)
+					script, struck := nth(n, fault)
+					o.SetScript(script)
+					rows, err := o.send(t.Context(), o.batch)
+					require.NoError(t, err, "%s: %s", label, struck())
+					require.EqualValues(t, size, rows)
+					o.holds(t, size)
+					o.Close()
+					if struck() == "" {
+						break
+					}
 				}
 				assert.Greater(t, n, 3, "a batch takes a connection, its rows and a commit")
 			}
@@ -186,112 +235,101 @@ func TestEveryRequestFails(t *testing.T) {
 	}
 }
 
-// nth strikes the n-th request from now on, but for those of the session's end, whose failures nobody hears of.
-func nth(n int, f fake.Fault, mu *sync.Mutex, struck *fake.Statement) func(fake.Statement) fake.Fault {
-	seen := 0
-	return func(s fake.Statement) fake.Fault {
-		mu.Lock()
-		defer mu.Unlock()
-		if s.Is("v$mystat") || s.Is("DBMS_MEMOPTIMIZE.") || s.Kind == fake.LogOff {
-			return fake.Fault{}
-		}
-		if seen++; seen != n {
-			return fake.Fault{}
-		}
-		*struck = s
-		return f
-	}
-}
-
 // lossy loses one answer in five, in every way there is, and is the same at every run.
-func lossy(s fake.Statement) fake.Fault {
-	loads := s.Kind == fake.Commit || s.Is("INSERT") || s.Is("COMMIT")
-	if !loads || strings.Contains(s.Text, "DBMS_") {
+func lossy(r fake.Request) fake.Fault {
+	if r.SQL != fake.Commit && !r.Is("INSERT") {
 		return fake.Fault{}
 	}
 	h := fnv.New32a()
-	fmt.Fprint(h, s.Number)
+	fmt.Fprint(h, r.Number)
 	switch h.Sum32() % 20 {
 	case 0, 1:
-		return fake.Fault{DropAfter: true}
+		return fake.Fault{CutAnswer: true}
 	case 2:
-		return fake.Fault{Drop: true}
+		return fake.Fault{Cut: true}
 	case 3:
-		return fake.Fault{FailAfter: &fake.Error{Code: 3113, Text: "end-of-file on communication channel"}}
+		return fake.Fault{FailAnswer: fake.Ora(3113)}
 	}
 	return fake.Fault{}
 }
 
-// A thousand small batches, of which one request in five loses its answer: claims and keys make them go in once. It is a
-// thousand for the method that most use.
+// Hundreds of small batches of several workers, of which one request in five loses its answer.
 func TestLostAnswersEndExact(t *testing.T) {
 	const size = 3
-	d := documents(t)
 	for _, w := range ways(size) {
 		if w.contract.Method == methodSingle && w.native {
 			continue // a row is a transaction: three times as many
 		}
-		batches := int64(150)
-		if exact := w.contract.Dedup == loader.DedupTx; exact && !w.native && w.contract.Method == methodArray {
-			batches = 1000
+		batches, workers := int64(100), 4
+		if w.contract.Dedup == loader.DedupTx && !w.native && w.contract.Method == methodArray {
+			batches = 500 // the default
+		}
+		if w.contract.Method == methodDirect {
+			workers = 1 // which locks the table
 		}
 		t.Run(w.label, func(t *testing.T) {
 			t.Parallel()
-			s := startStandIn(t, w.native, fake.Options{})
-			target := s.table(w.contract.Method)
-			l := s.open(t, target, d, w.contract)
-			s.SetScript(lossy)
-			workers := 4
-			if w.contract.Method == methodDirect {
-				workers = 1 // one holds the table
+			o := oneBatch(t, w, size)
+			o.SetScript(lossy)
+			numbers := make(chan int64, batches)
+			for n := range batches {
+				numbers <- n
 			}
-			asked := inParallel(t, workers, batches, func() (func(int64), func() int) {
-				k := &worker{backend: s.backend, loader: l, contract: w.contract}
-				return func(n int64) {
-					rows, err := k.send(t.Context(), encoded(t, d, w.contract.Format, batch.ID{Run: "r", Number: n}, n*size, size))
-					require.NoError(t, err)
-					assert.EqualValues(t, size, rows)
-				}, func() int { k.hangUp(); return k.asked }
-			})
+			close(numbers)
+			asked := make([]int, workers)
+			var wg sync.WaitGroup
+			for i := range workers {
+				wg.Go(func() {
+					k := &worker{backend: o.backend, loader: o.loader, contract: o.contract}
+					defer k.hangUp()
+					for n := range numbers {
+						rows, err := k.send(t.Context(), numbered(t, o.dataset, o.contract, n))
+						if !assert.NoError(t, err) || !assert.EqualValues(t, size, rows) {
+							return
+						}
+					}
+					asked[i] = k.asked
+				})
+			}
+			wg.Wait()
 			if w.contract.Dedup != loader.DedupNone {
-				assert.Greater(t, int64(asked), batches/10, "the script was to lose answers")
-			}
-			s.SetScript(func(fake.Statement) fake.Fault { return fake.Fault{} })
-			s.holds(t, w.contract, l, target, batches*size)
-			s.transacted(t)
-		})
-	}
-}
-
-// inParallel gives the numbers 0 … n−1 to workers, and sums up what they say at the end.
-func inParallel(t *testing.T, workers int, n int64, start func() (work func(int64), end func() int)) (sum int) {
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	next := int64(0)
-	for range workers {
-		wg.Go(func() {
-			work, end := start()
-			for {
-				mu.Lock()
-				i := next
-				next++
-				mu.Unlock()
-				if i >= n || t.Failed() {
-					break
+				sum := 0
+				for _, n := range asked {
+					sum += n
 				}
-				work(i)
+				assert.Greater(t, int64(sum), batches/10, "the script loses answers")
 			}
-			said := end()
-			mu.Lock()
-			defer mu.Unlock()
-			sum += said
+			o.holds(t, batches*size)
 		})
 	}
-	wg.Wait()
-	return sum
 }
 
-// When a context ends the connection is closed, at whatever request it stands, and the server ends the session.
+// signalled is a context that ends, with a reason, when the test says so and not when the clock does: on a slow machine
+// that could be before the request that the test is about.
+type signalled struct {
+	context.Context
+	over   chan struct{}
+	reason error
+}
+
+func endingBy(t *testing.T, reason error) *signalled {
+	return &signalled{t.Context(), make(chan struct{}), reason}
+}
+
+func (c *signalled) end() { close(c.over) }
+
+func (c *signalled) Done() <-chan struct{} { return c.over }
+
+func (c *signalled) Err() error {
+	select {
+	case <-c.over:
+		return c.reason
+	default:
+		return nil
+	}
+}
+
+// When a context ends the connection is closed, whatever request it waits for, and the server ends the session.
 func TestInterrupted(t *testing.T) {
 	for _, w := range ways(10) {
 		for _, at := range []string{"INSERT", fake.Commit} {
@@ -304,21 +342,21 @@ func TestInterrupted(t *testing.T) {
 					session, err := o.loader.Session(t.Context(), o.contract)
 					require.NoError(t, err)
 					defer session.Close()
-					ctx := ending{t.Context(), make(chan struct{}), reason}
+					ctx := endingBy(t, reason)
 					failed := make(chan error, 1)
 					go func() {
 						_, err := load(ctx, session, o.batch)
 						failed <- err
 					}()
 					o.reached(t, at, 1)
-					close(ctx.over)
+					ctx.end()
 					select {
 					case err = <-failed:
 					case <-time.After(patience):
 						t.Fatal("it hangs")
 					}
 					require.Error(t, err)
-					v := o.standIn.backend.Classify(err)
+					v := o.backend.Classify(err)
 					assert.True(t, v.SessionDead, "%v", err)
 					assert.NotEqual(t, loader.Yes, v.Applied)
 					if at == fake.Commit {
@@ -330,60 +368,139 @@ func TestInterrupted(t *testing.T) {
 					_, err = load(t.Context(), session, o.batch)
 					require.Error(t, err, "the session is dead")
 					close(until)
-					require.Eventually(t, func() bool { return o.Sessions() == 0 && o.Open() == 0 }, patience, time.Millisecond)
+					o.quiet(t)
 				})
 			}
 		}
 	}
 }
 
-// ending is a context that ends when the test says so, for a deadline as well: one that the clock sets is over before a
-// slow machine has come to the place that the test is about.
-type ending struct {
-	context.Context
-	over   chan struct{}
-	reason error
-}
-
-func (e ending) Done() <-chan struct{} { return e.over }
-
-func (e ending) Err() error {
-	select {
-	case <-e.over:
-		return e.reason
-	default:
-		return nil
-	}
-}
-
-// A listener that accepts and then says nothing is given up with the context.
+// A server that accepts and then says nothing is given up with the context.
 func TestHungServer(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{Script: fake.At(fake.Connect, 1, fake.Fault{Hold: make(chan struct{})})})
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
+	s := startStandIn(t, fake.Options{Script: fake.At(fake.Connect, 1, fake.Fault{Hold: make(chan struct{})})})
+	ctx := endingBy(t, context.DeadlineExceeded)
+	go func() {
+		s.reached(t, fake.Connect, 1)
+		ctx.end()
+	}()
 	_, err := s.backend.Open(ctx, s.table(methodArray), testDeps())
 	require.ErrorContains(t, err, "connect to "+s.Address())
 	assert.NotContains(t, err.Error(), secret)
 	assert.Equal(t, loader.ClassTimeout, s.backend.Classify(err).Class)
 }
 
-// Nothing that is logged holds a secret, whatever happens.
-func TestLogsHoldNoSecrets(t *testing.T) {
-	var logged bytes.Buffer
-	d := documents(t)
-	s := startStandIn(t, false, fake.Options{})
-	c := contractOf(methodArray, 5)
-	l, err := s.backend.Open(t.Context(), s.table(methodArray), loggingTo(&logged))
-	require.NoError(t, err)
-	defer l.Close()
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing})
-	require.NoError(t, err)
-	s.SetScript(lossy)
-	w := &worker{backend: s.backend, loader: l, contract: c}
-	defer w.hangUp()
-	for n := range int64(30) {
-		_, err := w.send(t.Context(), encoded(t, d, c.Format, batch.ID{Run: "r", Number: n}, 5*n, 5))
-		require.NoError(t, err)
+// The error of a commit leaves open what came of it, unless it says that the transaction was rolled back.
+func TestCommitErrors(t *testing.T) {
+	for code, want := range map[int]loader.Applied{3113: loader.Unknown, 60: loader.Unknown, 2091: loader.No, 1: loader.No} {
+		for _, native := range []bool{false, true} {
+			o := oneBatch(t, way{native: native, contract: contractOf(methodArray, 3)}, 3)
+			o.SetScript(fake.At(fake.Commit, 1, fake.Fault{Fail: fake.Ora(code)}))
+			_, err := o.attempt(t.Context(), t)
+			require.ErrorContains(t, err, "ORA-")
+			assert.Equal(t, want, o.backend.Classify(err).Applied, "%v", err)
+			o.goesOn(t)
+		}
 	}
-	assert.NotContains(t, logged.String(), secret)
+}
+
+// An attempt whose client is gone is still open when the next one asks: Resolve waits for it, and its end is the answer.
+func TestOverlappingAttempts(t *testing.T) {
+	for _, w := range ways(10) {
+		if w.contract.Dedup == loader.DedupNone {
+			continue
+		}
+		for _, commits := range []bool{true, false} {
+			t.Run(w.label+map[bool]string{true: ", commits", false: ", ends"}[commits], func(t *testing.T) {
+				t.Parallel()
+				o := oneBatch(t, w, 10)
+				single := w.contract.Dedup == loader.DedupRange
+				until := make(chan struct{})
+				at, fault, n := `INTO "TERA"."T_`, fake.Fault{CutAnswer: true, Linger: until}, 1
+				if commits { // the order to commit is on its way when the client gives up
+					at, fault = fake.Commit, fake.Fault{Hold: until}
+				}
+				want, waits := loader.Resolution{Applied: loader.No}, `terapush_claims" (`
+				if single {
+					n, waits, want.Rows = 4, "IN SHARE MODE", 3
+				}
+				switch {
+				case commits && single:
+					want.Rows = 4
+				case commits:
+					want.Applied = loader.Yes
+				}
+				o.SetScript(fake.At(at, n, fault))
+				session, err := o.loader.Session(t.Context(), o.contract)
+				require.NoError(t, err)
+				t.Cleanup(func() { _ = session.Close() })
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				failed := make(chan error, 1)
+				go func() {
+					_, err := load(ctx, session, o.batch)
+					failed <- err
+				}()
+				o.reached(t, at, n)
+				if commits {
+					cancel()
+				}
+				err = <-failed
+				require.Error(t, err)
+				if commits {
+					assert.Equal(t, loader.Unknown, o.backend.Classify(err).Applied, "%v", err)
+				}
+				before := o.requests(waits)
+				found := make(chan loader.Resolution, 1)
+				go func() {
+					r, err := o.loader.Resolve(context.WithoutCancel(t.Context()), loader.RefOf(o.batch))
+					assert.NoError(t, err)
+					found <- r
+				}()
+				o.reached(t, waits, before+1)
+				select {
+				case r := <-found:
+					t.Fatalf("it did not wait: %+v", r)
+				default:
+				}
+				close(until)
+				assert.Equal(t, want, <-found)
+				o.goesOn(t)
+			})
+		}
+	}
+}
+
+// Resolve that waits in vain says what makes a server notice that a client is gone.
+func TestResolveThatWaitsInVain(t *testing.T) {
+	hinted := func(t *testing.T, err error) {
+		t.Helper()
+		require.ErrorContains(t, err, "SQLNET.EXPIRE_TIME")
+		require.ErrorContains(t, err, "MAX_IDLE_BLOCKER_TIME")
+	}
+	for _, native := range []bool{false, true} {
+		o := oneBatch(t, way{native: native, contract: contractOf(methodSingle, 3)}, 3)
+		o.SetScript(fake.At("LOCK TABLE", 1, fake.Fault{Fail: fake.Ora(30006)}))
+		_, err := o.loader.Resolve(t.Context(), loader.RefOf(o.batch))
+		hinted(t, err)
+		assert.ErrorContains(t, err, "ORA-30006")
+		assert.Equal(t, loader.Verdict{Class: loader.ClassLock, Retry: true}, o.backend.Classify(err))
+
+		o = oneBatch(t, way{native: native, contract: contractOf(methodArray, 3)}, 3)
+		until := make(chan struct{})
+		defer close(until)
+		o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
+		_, err = o.attempt(t.Context(), t)
+		require.Error(t, err)
+		before := o.requests(`TERAPUSH_CLAIMS" (`)
+		ctx := endingBy(t, context.DeadlineExceeded)
+		go func() {
+			o.reached(t, `TERAPUSH_CLAIMS" (`, before+1)
+			ctx.end()
+		}()
+		_, err = o.loader.Resolve(ctx, loader.RefOf(o.batch))
+		hinted(t, err)
+		v := o.backend.Classify(err)
+		assert.Equal(t, loader.ClassTimeout, v.Class)
+		assert.Equal(t, loader.Unknown, v.Applied)
+	}
 }

@@ -3,9 +3,9 @@ package oracle
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"log/slog"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,263 +13,261 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/dataset"
-	fake "github.com/terapush/terapush/internal/fake/oracle"
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/sqlload"
+	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// say runs statements on a connection of the test's own.
-func (s *standIn) say(t *testing.T, statements ...string) {
-	t.Helper()
-	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
-		for _, text := range statements {
-			if _, err := k.exec(t.Context(), text); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
-}
-
-// settled is what Prepare has settled.
-func settled(t *testing.T, l *opened) *sqlload.State {
-	t.Helper()
-	s, err := l.State()
-	require.NoError(t, err)
-	return s
-}
-
-// prepare opens the target and prepares the journal in it.
-func (s *standIn) prepare(t *testing.T, target loader.Target, change func(*loader.Preparation)) (*opened, loader.Table, error) {
-	t.Helper()
-	l, err := s.backend.Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	p := loader.Preparation{
-		Run: "r", Schema: datasetOf(t, "journal", "").Schema(), Contract: contractOf(target.Method, 100), Create: loader.CreateIfMissing,
-	}
-	if change != nil {
-		change(&p)
-	}
-	table, err := l.Prepare(t.Context(), p)
-	return l.(*opened), table, err
-}
-
-// sent lists the SQL that the server has seen since n, without the questions to its dictionary.
+// sent lists what the server has received since the first n requests, without questions to its dictionary.
 func (s *standIn) sent(n int) (all []string) {
-	for _, st := range s.Log()[n:] {
-		switch {
-		case st.Kind == fake.Commit, st.Kind == fake.Rollback:
-			all = append(all, st.Kind)
-		case st.Kind == fake.SQL && !asksTheDictionary(st.Text):
-			all = append(all, st.Text)
+	dictionary := []string{
+		" all_", " product_component_version ", " nls_database_parameters ", " v$parameter ", "'CLOUD_SERVICE'", "'SESSION_USER'",
+	}
+	for _, r := range s.Requests()[n:] {
+		asks := slices.ContainsFunc(dictionary, func(view string) bool { return strings.Contains(r.SQL, view) })
+		if !asks && r.SQL != fake.Connect && r.SQL != fake.LogOff {
+			all = append(all, r.SQL)
 		}
 	}
 	return all
 }
 
-func asksTheDictionary(text string) bool {
-	for _, view := range []string{" all_", " product_component_version ", " nls_database_parameters ", " v$parameter ", "'CLOUD_SERVICE'", "'SESSION_USER'"} {
-		if strings.Contains(text, view) {
-			return true
-		}
+// run runs statements of an administrator, in which T is the target's table.
+func (s *standIn) run(t *testing.T, target loader.Target, statements ...string) {
+	t.Helper()
+	for _, text := range statements {
+		require.NoError(t, s.Run(strings.Replace(text, "TABLE T ", "TABLE "+qualified("", name(target))+" ", 1)))
 	}
-	return false
 }
 
-func TestPrepareMakesWhatIsMissing(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
+// insert adds a row of the journal, or of pairs.
+func (s *standIn) insert(t *testing.T, target loader.Target, dataset string, n int64) {
+	t.Helper()
+	require.NoError(t, s.Insert(name(target), backendtest.Row(datasetOf(t, dataset, ""), n)))
+}
+
+const (
+	claimsDDL = `CREATE TABLE "TERA"."TERAPUSH_CLAIMS"`
+	mine      = "COMMENT ON TABLE T IS 'mine'"
+	keyless   = "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))"
+)
+
+func creating(mode loader.CreateMode) func(*loader.Preparation) {
+	return func(p *loader.Preparation) { p.Create = mode }
+}
+
+func TestPrepareCreatesWhatIsMissing(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
-	_, table, err := s.prepare(t, target, nil)
+	_, table, err := s.prepare(t, target, creating(loader.CreateTruncate))
 	require.NoError(t, err)
 	assert.Equal(t, "TERA."+name(target), table.Name)
 	assert.True(t, table.Created)
 	assert.NotEmpty(t, table.Identity)
 
 	// The second time it is there, and the same.
-	n := len(s.Log())
+	n := len(s.Requests())
 	_, again, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
 	assert.Equal(t, loader.Table{Name: table.Name, Identity: table.Identity}, again)
-	for _, text := range s.sent(n) {
-		assert.NotContains(t, text, "CREATE")
-	}
+	assert.NotContains(t, strings.Join(s.sent(n), "\n"), "CREATE")
 
-	// With rows in it, and another identity once it was emptied.
-	s.say(t, "INSERT INTO "+qualified("", name(target))+" (ID, TS) VALUES ('00000000000000000001', TO_TIMESTAMP('2026-01-01', 'YYYY-MM-DD'))")
+	s.insert(t, target, "journal", 1)
 	_, filled, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
 	assert.True(t, filled.HasRows)
-	s.say(t, "TRUNCATE TABLE "+qualified("", name(target)))
-	_, emptied, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	assert.NotEqual(t, table.Identity, emptied.Identity)
-	assert.False(t, emptied.HasRows)
+	assert.Equal(t, table.Identity, filled.Identity)
 }
 
-func TestPrepareRecreates(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
-	target := s.table(methodArray)
-	recreate := func(p *loader.Preparation) { p.Create = loader.CreateRecreate }
-	_, table, err := s.prepare(t, target, nil)
-	require.NoError(t, err)
-	_, again, err := s.prepare(t, target, recreate)
-	require.NoError(t, err)
-	assert.True(t, again.Created)
-	assert.NotEqual(t, table.Identity, again.Identity)
+// With a table that has rows: what --create recreate and truncate do with it.
+func TestPrepareReplaces(t *testing.T) {
+	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
+		for _, mode := range []loader.CreateMode{loader.CreateTruncate, loader.CreateRecreate} {
+			t.Run(method+" "+string(mode), func(t *testing.T) {
+				s := startStandIn(t, fake.Options{Native: true})
+				target := s.table(method)
+				_, before, err := s.prepare(t, target, nil)
+				require.NoError(t, err)
+				s.insert(t, target, "journal", 7)
+				n := len(s.Requests())
+				_, table, err := s.prepare(t, target, creating(mode))
+				require.NoError(t, err)
+				assert.Zero(t, s.Rows(name(target)))
+				created := mode == loader.CreateRecreate
+				assert.Equal(t, loader.Table{Name: before.Name, Identity: table.Identity, Created: created}, table)
+				assert.NotEqual(t, before.Identity, table.Identity)
+				sent := strings.Join(s.sent(n), "\n")
+				assert.Equal(t, created, strings.Contains(sent, "DROP"))
+				assert.Equal(t, !created, strings.Contains(sent, "TRUNCATE TABLE "+qualified("TERA", name(target))))
+				assert.Equal(t, !created && method == methodFast, strings.Contains(sent, flushWrites+"\nTRUNCATE"))
 
-	// Somebody else's table stays, unless it is named.
-	s.say(t, "COMMENT ON TABLE "+qualified("", name(target))+" IS 'mine'")
-	_, _, err = s.prepare(t, target, recreate)
-	require.ErrorContains(t, err, "was not made by terapush")
-	for _, allowed := range []string{target.Table, "tera." + target.Table} {
-		_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create, p.MayDrop = loader.CreateRecreate, allowed })
-		require.NoError(t, err)
-		s.say(t, "COMMENT ON TABLE "+qualified("", name(target))+" IS 'mine'")
-	}
+				// A resume finds the table as it is now.
+				_, again, err := s.prepare(t, target, creating(loader.CreateNever))
+				require.NoError(t, err)
+				assert.Equal(t, table.Identity, again.Identity)
 
-	// What is missing for the claims is found while the old table still stands.
-	s.say(t, "DROP TABLE TERAPUSH_CLAIMS", "COMMENT ON TABLE "+qualified("", name(target))+" IS '"+loader.MadeBy+"'")
-	s.SetScript(fake.At(claimsDDL, 1, fake.Fault{Fail: &fake.Error{Code: 1031, Text: "insufficient privileges"}}))
-	before := len(s.Log())
-	_, _, err = s.prepare(t, target, recreate)
-	require.ErrorContains(t, err, "ORA-01031")
-	for _, text := range s.sent(before) {
-		assert.NotContains(t, text, "DROP")
+				// A table of others stays, unless it is named, and is not terapush's afterwards.
+				s.insert(t, target, "journal", 7)
+				s.run(t, target, mine)
+				_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create, p.MayDrop = mode, "other" })
+				require.ErrorContains(t, err, "was not made by terapush")
+				assert.Equal(t, loader.No, s.backend.Classify(err).Applied)
+				assert.Equal(t, 1, s.Rows(name(target)))
+				for _, named := range []string{target.Table, "tera." + target.Table} {
+					_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create, p.MayDrop = mode, named })
+					require.NoError(t, err)
+					s.run(t, target, mine)
+				}
+				assert.Zero(t, s.Rows(name(target)))
+
+				// What is missing for the claims is found while the rows are still there.
+				if contractOf(method, 1).Dedup != loader.DedupTx {
+					return
+				}
+				s.insert(t, target, "journal", 7)
+				s.run(t, target, "DROP TABLE TERAPUSH_CLAIMS", strings.Replace(mine, "mine", loader.MadeBy, 1))
+				s.SetScript(fake.At(claimsDDL, 1, fake.Fault{Fail: fake.Ora(1031)}))
+				_, _, err = s.prepare(t, target, creating(mode))
+				require.ErrorContains(t, err, "ORA-01031")
+				require.ErrorContains(t, err, "--delivery at-least-once")
+				assert.Equal(t, 1, s.Rows(name(target)))
+			})
+		}
 	}
 }
 
 func TestPrepareRefuses(t *testing.T) {
 	const columns = "ID VARCHAR2(40), RUN_ID VARCHAR2(40), SCENARIO VARCHAR2(20), TS TIMESTAMP(6), PAYLOAD VARCHAR2(4000)"
-	never := func(p *loader.Preparation) { p.Create = loader.CreateNever }
+	const plain = "CREATE TABLE T (" + columns + ")"
+	const compound = "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), PRIMARY KEY (K, R))"
+	keyed := func(p *loader.Preparation) { p.PrimaryKey = true }
+	pairs := func(p *loader.Preparation) { p.Schema, p.PrimaryKey = schemaOf(t, "pairs"), true }
+	partition := map[string]string{optionPartition: "p1"}
+	truncate := creating(loader.CreateTruncate)
 	for label, c := range map[string]struct {
 		method string
 		with   map[string]string // options
-		table  string            // DDL before, with T for its name
+		table  string            // DDL before
+		denied map[string]int
 		change func(*loader.Preparation)
 		says   []string
 	}{
-		"a missing table":       {methodArray, nil, "", never, []string{"does not exist", "--create if-missing"}},
-		"columns":               {methodArray, nil, "CREATE TABLE T (ID NUMBER(10), X DATE NOT NULL)", nil, []string{"column id is NUMBER(10,0), want VARCHAR2(40 BYTE)", "column payload (VARCHAR2(4000 BYTE)) is missing", "column X (DATE) is unknown to the dataset and has no default"}},
-		"a missing key":         {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.PrimaryKey = true }, []string{"it has no primary key", "(ID)"}},
-		"not for Fast Ingest":   {methodFast, nil, "CREATE TABLE T (" + columns + ")", nil, []string{"not MEMOPTIMIZE FOR WRITE", "MEMOPTIMIZE FOR WRITE"}},
-		"no partition":          {methodDirect, map[string]string{optionPartition: "p1"}, "CREATE TABLE T (" + columns + ")", nil, []string{"it has no partition P1"}},
-		"a table for partition": {methodDirect, map[string]string{optionPartition: "p1"}, "", nil, []string{"creates none", "--create never"}},
-		"lost claims":           {methodArray, nil, "CREATE TABLE T (" + columns + ")", func(p *loader.Preparation) { p.Resume = true }, []string{"the claim table", "is gone"}},
-		"long values":           {methodArray, nil, "", func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 40_000 }, []string{"40000 bytes", "--payload-bytes"}},
+		"a missing table": {change: creating(loader.CreateNever), says: []string{"does not exist", "--create if-missing"}},
+		"columns": {table: "CREATE TABLE T (ID NUMBER(10), X DATE NOT NULL)", says: []string{
+			"column id is NUMBER(10,0), want VARCHAR2(40 BYTE)", "column payload (VARCHAR2(4000 BYTE)) is missing",
+			"column X (DATE) is unknown to the dataset and has no default",
+		}},
+		"a missing key":         {table: plain, change: keyed, says: []string{"it has no primary key", "(ID)"}},
+		"a longer key":          {table: compound, change: pairs, says: []string{"it has no primary key (K)"}},
+		"not for Fast Ingest":   {method: methodFast, table: plain, says: []string{"not MEMOPTIMIZE FOR WRITE"}},
+		"no partition":          {method: methodDirect, with: partition, table: plain, says: []string{"it has no partition P1"}},
+		"a table for partition": {method: methodDirect, with: partition, says: []string{"creates none", "--create never"}},
+		"a partition's table": {
+			method: methodDirect, with: partition, table: plain, change: truncate,
+			says: []string{"empties whole tables", "TRUNCATE PARTITION"},
+		},
+		"lost claims": {table: plain, change: func(p *loader.Preparation) { p.Resume = true }, says: []string{
+			"the claim table", "is gone",
+		}},
+		"long values": {change: func(p *loader.Preparation) { p.Schema.Columns[4].Declared = 32_768 }, says: []string{
+			"column payload have up to 32768 bytes", "--payload-bytes",
+		}},
+		"no privilege": {table: plain, denied: map[string]int{"TRUNCATE": 1031}, change: func(p *loader.Preparation) {
+			p.Create, p.MayDrop = loader.CreateTruncate, p.Schema.Dataset
+		}, says: []string{"ORA-01031", "DROP ANY TABLE"}},
+		"foreign keys": {table: plain, denied: map[string]int{"TRUNCATE": codeReferenced}, change: truncate, says: []string{
+			"ORA-02266", "foreign keys of other tables",
+		}},
 	} {
 		t.Run(label, func(t *testing.T) {
-			s := startStandIn(t, true, fake.Options{})
-			target := s.table(c.method)
+			s := startStandIn(t, fake.Options{Native: true, Denied: c.denied})
+			target := s.table(cmp.Or(c.method, methodArray))
 			target.Options = c.with
 			if c.table != "" {
-				s.say(t, strings.Replace(c.table, "TABLE T", "TABLE "+qualified("", name(target)), 1))
+				s.run(t, target, c.table, strings.Replace(mine, "mine", loader.MadeBy, 1))
 			}
-			before := len(s.Log())
 			_, _, err := s.prepare(t, target, c.change)
 			require.Error(t, err)
 			for _, says := range c.says {
 				assert.ErrorContains(t, err, says)
 			}
 			assert.Equal(t, loader.No, s.backend.Classify(err).Applied)
-			for _, text := range s.sent(before) {
-				assert.NotContains(t, text, "CREATE", "nothing was written")
-			}
+			assert.Equal(t, c.table != "", s.Has(name(target)))
 		})
 	}
 }
 
-func TestPrepareWithoutThePrivilege(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
+// A compound key is looked for, and made, as a whole; a column may be one that the dataset does not know.
+func TestPrepareAccepts(t *testing.T) {
+	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
-	_, _, err := s.prepare(t, target, func(p *loader.Preparation) { p.Contract = atLeastOnce(p.Contract) })
-	require.NoError(t, err)
-	s.SetScript(fake.At(claimsDDL, 1, fake.Fault{Fail: &fake.Error{Code: 1031, Text: "insufficient privileges"}}))
-	_, _, err = s.prepare(t, target, nil)
-	require.ErrorContains(t, err, "ORA-01031")
-	assert.ErrorContains(t, err, "--delivery at-least-once")
-
-	// Another process may be faster.
-	s.SetScript(fake.At(claimsDDL, 1, fake.Fault{FailAfter: &fake.Error{Code: codeNameTaken, Text: "name is already used"}}))
-	_, _, err = s.prepare(t, target, nil)
-	require.NoError(t, err)
-}
-
-const claimsDDL = `CREATE TABLE "TERA"."TERAPUSH_CLAIMS"`
-
-// Whoever was faster may have made something that is no claim table, and what has its name may be none at all.
-func TestNamesAreTaken(t *testing.T) {
-	const keyless = "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))"
-	for label, c := range map[string]struct{ kind, says string }{
-		"a view":     {"VIEW", "is a view"},
-		"a synonym":  {"SYNONYM", "is a synonym"},
-		"a sequence": {"SEQUENCE", "is a sequence"},
-		"hidden":     {"", ""},
-	} {
-		t.Run("claims, "+label, func(t *testing.T) {
-			s := startStandIn(t, false, fake.Options{Taken: map[string]string{"TERAPUSH_CLAIMS": c.kind}})
-			_, _, err := s.prepare(t, s.table(methodArray), nil)
-			require.ErrorContains(t, err, cmp.Or(c.says, `create the claim table "TERA"."TERAPUSH_CLAIMS": ORA-00955`))
-		})
-		t.Run("target, "+label, func(t *testing.T) {
-			s := startStandIn(t, false, fake.Options{Taken: map[string]string{"TAKEN": c.kind}})
-			target := s.table(methodArray)
-			target.Table = "taken"
-			_, _, err := s.prepare(t, target, nil)
-			require.ErrorContains(t, err, cmp.Or(c.says, "may this user SELECT from it?"))
-		})
-	}
-	t.Run("a table made meanwhile is not marked", func(t *testing.T) {
-		s := startStandIn(t, false, fake.Options{})
-		target := s.table(methodArray)
-		var once sync.Once
-		s.SetScript(func(st fake.Statement) fake.Fault {
-			if st.Is("CREATE TABLE " + qualified("", name(target))) {
-				once.Do(func() { s.say(t, strings.Replace(st.Text, "CREATE TABLE ", "CREATE  TABLE ", 1)) })
-			}
-			return fake.Fault{}
-		})
-		_, table, err := s.prepare(t, target, nil)
+	lineitem := func(p *loader.Preparation) { p.Schema, p.PrimaryKey = schemaOf(t, "lineitem"), true }
+	for _, created := range []bool{true, false} {
+		_, table, err := s.prepare(t, target, lineitem)
 		require.NoError(t, err)
-		assert.True(t, table.Created)
-		for _, text := range s.sent(0) {
-			assert.NotContains(t, text, "COMMENT ON")
-		}
-		_, _, err = s.prepare(t, target, func(p *loader.Preparation) { p.Create = loader.CreateRecreate })
-		require.ErrorContains(t, err, "was not made by terapush")
+		assert.Equal(t, created, table.Created)
+	}
+	target = s.table(methodDirect)
+	target.Options = map[string]string{optionPartition: "p1"}
+	s = startStandIn(t, fake.Options{Native: true})
+	s.run(t, target, "CREATE TABLE T (K NUMBER(19), R NUMBER(19), S NUMBER(19), X DATE, Y DATE DEFAULT SYSDATE NOT NULL)")
+	s.Partition(name(target), "P1")
+	target.Hosts = []string{s.Address()}
+	_, _, err := s.prepare(t, target, func(p *loader.Preparation) {
+		p.Schema, p.Create = schemaOf(t, "pairs"), loader.CreateNever
 	})
-	t.Run("made meanwhile, without a key", func(t *testing.T) {
-		s := startStandIn(t, false, fake.Options{})
-		var once sync.Once
-		s.SetScript(func(st fake.Statement) fake.Fault {
-			if st.Is(claimsDDL) {
-				once.Do(func() { s.say(t, keyless) })
-			}
-			return fake.Fault{}
-		})
-		_, _, err := s.prepare(t, s.table(methodArray), nil)
-		require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
-	})
-}
-
-// The key of a partitioned table may be partitioned like it, and has no status of its own then.
-func TestPartitionedKeys(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
-	target := s.table(methodArray)
-	s.say(t, "CREATE TABLE "+qualified("", name(target))+" (ID VARCHAR2(40), RUN_ID VARCHAR2(40), SCENARIO VARCHAR2(20), TS TIMESTAMP(6), "+
-		"PAYLOAD VARCHAR2(4000), PRIMARY KEY (ID) USING INDEX LOCAL) PARTITION BY RANGE (ID) (PARTITION one VALUES LESS THAN (MAXVALUE))")
-	_, _, err := s.prepare(t, target, func(p *loader.Preparation) { p.PrimaryKey = true })
 	require.NoError(t, err)
 }
 
-// Triggers on another user's table are not shown to everybody.
+// What has a name may be no table, or hidden; and another process may be quicker to take it.
+func TestNamesAreTaken(t *testing.T) {
+	for kind, says := range map[string]string{"VIEW": "is a view", "SYNONYM": "is a synonym", "": ""} {
+		s := startStandIn(t, fake.Options{Taken: map[string]string{"TERAPUSH_CLAIMS": kind, "TAKEN": kind}})
+		_, _, err := s.prepare(t, s.table(methodArray), nil)
+		require.ErrorContains(t, err, cmp.Or(says, `create the claim table "TERA"."TERAPUSH_CLAIMS": ORA-00955`))
+		target := s.table(methodArray)
+		target.Table = "taken"
+		_, _, err = s.prepare(t, target, nil)
+		require.ErrorContains(t, err, cmp.Or(says, "may this user SELECT from it?"))
+	}
+	// meanwhile runs a statement when another one arrives.
+	meanwhile := func(s *standIn, at string, do func(sql string) string) {
+		s.SetScript(func(r fake.Request) fake.Fault {
+			if r.Is(at) {
+				assert.NoError(t, s.Run(do(r.SQL)))
+			}
+			return fake.Fault{}
+		})
+	}
+	same := func(sql string) string { return sql }
+	s := startStandIn(t, fake.Options{})
+	meanwhile(s, claimsDDL, same)
+	_, _, err := s.prepare(t, s.table(methodArray), nil)
+	require.NoError(t, err)
+
+	s = startStandIn(t, fake.Options{})
+	target := s.table(methodArray)
+	meanwhile(s, "CREATE TABLE "+qualified("", name(target)), same)
+	_, table, err := s.prepare(t, target, nil)
+	require.NoError(t, err)
+	assert.True(t, table.Created)
+	assert.Zero(t, s.requests("COMMENT ON"), "the table is the other process's, and so is the mark")
+
+	s = startStandIn(t, fake.Options{})
+	meanwhile(s, claimsDDL, func(string) string { return keyless })
+	_, _, err = s.prepare(t, s.table(methodArray), nil)
+	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+	_, _, err = s.prepare(t, s.table(methodArray), nil)
+	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
+}
+
+// Triggers on another user's table may be invisible.
 func TestTriggersOfOthers(t *testing.T) {
 	for method, warns := range map[string]bool{methodArray: false, methodFast: true, methodDirect: true} {
 		for _, owner := range []string{"TERA", "OTHER"} {
-			s := startStandIn(t, true, fake.Options{Owner: owner})
+			s := startStandIn(t, fake.Options{Native: true, Owner: owner})
 			target := s.table(method)
 			target.Table = owner + "." + target.Table
 			var logged bytes.Buffer
@@ -286,67 +284,67 @@ func TestTriggersOfOthers(t *testing.T) {
 	}
 }
 
-// A claim table that somebody made without a key would let a batch in twice.
-func TestClaimsWantAKey(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
-	s.say(t, "CREATE TABLE TERAPUSH_CLAIMS (run VARCHAR2(64), batch NUMBER(19), first_key NUMBER(19), row_count NUMBER(19))")
-	_, _, err := s.prepare(t, s.table(methodArray), nil)
-	require.ErrorContains(t, err, "no unique key on exactly (run, batch)")
-}
-
-func TestSilentSaysNothing(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
-	target := s.table(methodArray)
-	l, err := s.backend.Open(t.Context(), target, testDeps())
-	require.NoError(t, err)
-	before := len(s.Log())
-	table, err := l.Prepare(t.Context(), loader.Preparation{Schema: journal(), Contract: atLeastOnce(contractOf(methodArray, 9)), Silent: true})
-	require.NoError(t, err)
-	assert.Equal(t, loader.Table{Name: target.Table}, table)
-	// What Open's session still says logoff with may be logged after the count; nothing else may be.
-	for _, st := range s.Log()[before:] {
-		assert.Contains(t, []string{fake.LogOff, fake.End}, st.Kind, st.Text)
+// With Silent nothing but the rows is sent, and what Fast Ingest has in memory is asked for: it could not be read.
+func TestSilent(t *testing.T) {
+	d := documents(t)
+	for method, asks := range map[string]int{methodArray: 0, methodFast: 1} {
+		s := startStandIn(t, fake.Options{})
+		target := s.table(method)
+		c := atLeastOnce(contractOf(method, 10))
+		s.open(t, target, d, c) // creates the table
+		s.quiet(t)
+		before := s.requests("SELECT") + s.requests("CREATE")
+		l, err := s.backend.Open(t.Context(), target, testDeps())
+		require.NoError(t, err)
+		opened := s.requests("SELECT") + s.requests("CREATE")
+		assert.Greater(t, opened, before)
+		table, err := l.Prepare(t.Context(), loader.Preparation{Schema: d.Schema(), Contract: c, Silent: true})
+		require.NoError(t, err)
+		assert.Equal(t, loader.Table{Name: target.Table}, table)
+		loads(t, l, c, numbered(t, d, c, 0))
+		assert.Equal(t, asks, s.requests("SELECT")+s.requests("CREATE")-opened, "GET_WRITE_HWM_SEQID of %s", method)
+		cost, notes := l.(loader.Measurer).Measured(t.Context())
+		assert.Empty(t, cost)
+		assert.Empty(t, notes)
 	}
 }
 
 func TestSettingsReachEveryConnection(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
+	s := startStandIn(t, fake.Options{})
 	target := s.table(methodArray)
 	target.Settings = []loader.Setting{{Name: "Current_Schema", Value: "tera"}, {Name: "commit_logging", Value: "BATCH"}}
-	before := len(s.Log())
 	_, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
-	assert.Equal(t, []string{
-		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH",
-		"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH",
-	}, s.sent(before)[:4])
+	set := []string{"ALTER SESSION SET Current_Schema = tera", "ALTER SESSION SET commit_logging = BATCH"}
+	assert.Equal(t, slices.Concat(set, set), s.sent(0)[:4])
 }
 
-// The probe removes what it has left behind, and no row that was there before it.
+// The probe removes what it has left behind, and no row that was there before it. It is no part of what the run costs.
 func TestProbeRemovesItsOwn(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
+	s := startStandIn(t, fake.Options{})
 	d := datasetOf(t, "journal", "")
 	target := s.table(methodArray)
 	l, _, err := s.prepare(t, target, nil)
 	require.NoError(t, err)
-	one := func() *batch.Batch { return encoded(t, d, batch.ColumnArrays, batch.ID{Run: "r"}, 0, 1) }
+	c := contractOf(methodArray, 1)
 	probe := func() (loader.Proof, error) {
-		b := one()
+		b := numbered(t, d, c, 0)
 		b.Hold()
 		defer b.Release()
-		return l.Probe(t.Context(), contractOf(methodArray, 100), b)
+		return l.Probe(t.Context(), c, b)
 	}
 	proof, err := probe()
 	require.NoError(t, err)
 	assert.Equal(t, loader.Proof{Transactional: true}, proof)
+	assert.Zero(t, s.requests("v$mystat"))
 
-	s.say(t, settled(t, l).InsertClaim(loader.Ref{ID: batch.ID{Run: "r", Number: sqlload.Probe}, Rows: 1}))
+	require.NoError(t, s.Run(settled(t, l).InsertClaim(loader.Ref{ID: batch.ID{Run: "r", Number: sqlload.Probe}, Rows: 1})))
 	proof, err = probe()
 	require.NoError(t, err)
 	assert.Contains(t, proof.Reason, "a claim survived a rollback")
 	assert.Zero(t, s.Rows("TERAPUSH_CLAIMS"))
 
-	s.say(t, "INSERT INTO "+qualified("", name(target))+" (ID, TS) VALUES ('00000000000000000000', TO_TIMESTAMP('2026-01-01', 'YYYY-MM-DD'))")
+	s.insert(t, target, "journal", 0)
 	_, err = probe()
 	assert.ErrorContains(t, err, "is there already")
 	assert.Equal(t, 1, s.Rows(name(target)))
@@ -354,7 +352,7 @@ func TestProbeRemovesItsOwn(t *testing.T) {
 
 // Runs that reserve at the same time get ranges of their own.
 func TestReserve(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{})
+	s := startStandIn(t, fake.Options{})
 	l, _, err := s.prepare(t, s.table(methodArray), nil)
 	require.NoError(t, err)
 	var wg sync.WaitGroup
@@ -367,68 +365,49 @@ func TestReserve(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	taken := map[int64]bool{}
-	for _, first := range firsts {
-		assert.Zero(t, first%100)
-		assert.False(t, taken[first], first)
-		taken[first] = true
+	slices.Sort(firsts)
+	for i, first := range firsts {
+		assert.EqualValues(t, 100*i, first)
 	}
-	again, err := l.Reserve(t.Context(), "a", 100, math.MaxInt64)
-	require.NoError(t, err)
-	assert.Equal(t, firsts[0], again)
-	assert.Zero(t, s.Open())
+	s.quiet(t)
 }
 
-// What --dry-run shows is what the server is sent, in words and in order.
+// What --dry-run shows is what the server is sent.
 func TestExplainShowsWhatIsSent(t *testing.T) {
 	for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
 		t.Run(method, func(t *testing.T) {
-			s := startStandIn(t, method == methodDirect, fake.Options{})
+			s := startStandIn(t, fake.Options{Native: method == methodDirect})
 			d := datasetOf(t, "journal", "")
 			target := s.table(method)
 			target.Table = "TERA." + name(target) // as the catalog completes it
 			target.Settings = []loader.Setting{{Name: "commit_logging", Value: "BATCH"}}
 			contract := contractOf(method, 1) // a batch of one row, so that rows and batches come once each
-			if method == methodFast {
-				contract = atLeastOnce(contract)
-			}
-			p := loader.Preparation{Run: "RUN", Schema: d.Schema(), Contract: contract, Create: loader.CreateIfMissing}
-			var want []string
-			for _, st := range s.backend.Explain(target, p) {
-				want = append(want, st.Text)
-			}
-
-			l, err := s.backend.Open(t.Context(), target, testDeps())
-			require.NoError(t, err)
-			before := len(s.Log())
-			_, err = l.Prepare(t.Context(), p)
-			require.NoError(t, err)
-			b := encoded(t, d, batch.ColumnArrays, batch.ID{Run: "RUN"}, 0, 1)
-			session, err := l.Session(t.Context(), contract)
-			require.NoError(t, err)
-			_, err = load(t.Context(), session, b)
-			require.NoError(t, err)
-			require.NoError(t, session.Close())
-			if contract.Dedup != loader.DedupNone {
-				_, err = l.(loader.Resolver).Resolve(t.Context(), loader.RefOf(b))
-				require.NoError(t, err)
-			}
-			_, err = l.(loader.Finisher).Finish(t.Context(), loader.KeyRange{}, 1)
-			require.NoError(t, err)
-			require.NoError(t, l.(loader.Counter).Count(t.Context(), loader.Grouping{Size: 1}, func(loader.Bucket) error { return nil }))
-			if contract.Dedup == loader.DedupTx {
-				_, err = l.(loader.Claims).Forget(t.Context(), "RUN")
-				require.NoError(t, err)
-			}
+			p := loader.Preparation{Run: "r", Schema: d.Schema(), Contract: contract, Create: loader.CreateIfMissing}
 			shown := map[string]bool{}
-			for _, text := range want {
-				shown[text] = true
+			for _, st := range s.backend.Explain(target, p) {
+				shown[strings.ReplaceAll(st.Text, "'RUN'", "'r'")] = true
+			}
+			l, _, err := s.prepare(t, target, func(to *loader.Preparation) { *to = p })
+			require.NoError(t, err)
+			b := numbered(t, d, contract, 0)
+			loads(t, l, contract, b)
+			if contract.Dedup != loader.DedupNone {
+				_, err = l.Resolve(t.Context(), loader.RefOf(b))
+				require.NoError(t, err)
+			}
+			_, err = l.Finish(t.Context(), loader.KeyRange{}, 1)
+			require.NoError(t, err)
+			require.NoError(t, l.Count(t.Context(), loader.Grouping{Size: 1}, func(loader.Bucket) error { return nil }))
+			if contract.Dedup == loader.DedupTx {
+				_, err = l.Forget(t.Context(), "r")
+				require.NoError(t, err)
 			}
 			sent := map[string]bool{}
-			for _, text := range s.sent(before) {
+			for _, text := range s.sent(0) {
 				text = strings.TrimSuffix(text, ";")
 				sent[text] = true
-				logoff := text == fake.Rollback && s.backend.client.endsByStatement // of every session, whether or not it has begun anything
+				// A rollback at the end of every session, whether or not it has begun anything, is not shown.
+				logoff := text == fake.Rollback && s.backend.client.endsByStatement
 				assert.True(t, shown[text] || logoff || strings.HasSuffix(text, "WHERE ROWNUM = 1"), "sent and not shown: %s", text)
 			}
 			for text := range shown {
@@ -438,69 +417,32 @@ func TestExplainShowsWhatIsSent(t *testing.T) {
 	}
 }
 
-// An external table that a broken attempt has left stands in nobody's way, and Forget removes it.
-func TestLeftoversOfCloudCopy(t *testing.T) {
-	s, store := startWithStore(t, fake.Options{})
-	d := datasetOf(t, "people", dataset.Kind(""))
-	target := s.through(store)
-	l, err := s.backend.Open(t.Context(), target, testDeps())
+// What an earlier run has left in the memory of Fast Ingest does not arrive after the TRUNCATE.
+func TestTruncateOfWhatIsStillInMemory(t *testing.T) {
+	d, contract := datasetOf(t, "pairs", ""), contractOf(methodFast, 10)
+	o := oneBatchOf(t, d, way{contract: contract}, 10, fake.Options{})
+	loads(t, o.loader, contract, o.batch)
+	require.Zero(t, o.Rows(name(o.target)), "all of them are in memory")
+	_, _, err := o.prepare(t, o.target, func(p *loader.Preparation) {
+		p.Schema, p.Create = d.Schema(), loader.CreateTruncate
+	})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	contract := contractOf(methodCloudCopy, 10)
-	_, err = l.Prepare(t.Context(), loader.Preparation{Run: "r-1", Schema: d.Schema(), Contract: contract, Create: loader.CreateIfMissing})
-	require.NoError(t, err)
-	session, err := l.Session(t.Context(), contract)
-	require.NoError(t, err)
-	group := loader.Group{Ref: loader.Ref{ID: batch.ID{Run: "r-1"}, Rows: 20}}
-	for n := range int64(2) {
-		b := encoded(t, d, batch.CSV, batch.ID{Run: "r-1", Number: n}, n*10, 10)
-		_, err := load(t.Context(), session, b)
-		require.NoError(t, err)
-		group.Members = append(group.Members, loader.RefOf(b))
-	}
-	// The connection breaks while the rows go in.
-	s.SetScript(fake.At("/*+ APPEND */", 1, fake.Fault{Drop: true}))
-	_, err = l.(loader.Committer).Commit(t.Context(), group)
-	require.Error(t, err)
-	assert.Equal(t, loader.No, s.backend.Classify(err).Applied)
-	assert.True(t, s.has(t, externalTable("r-1", 0)))
-
-	ack, err := l.(loader.Committer).Commit(t.Context(), group)
-	require.NoError(t, err)
-	assert.Equal(t, int64(20), ack.Rows)
-	assert.Equal(t, 20, s.Rows(name(target)))
-	assert.False(t, s.has(t, externalTable("r-1", 0)))
-
-	// And the next one between the commit and its answer.
-	s.SetScript(fake.At(fake.Commit, 1, fake.Fault{DropAfter: true}))
-	next := group
-	next.ID.Number, next.First = 1, 20
-	next.Members = nil
-	b := encoded(t, d, batch.CSV, batch.ID{Run: "r-1", Number: 4}, 20, 20)
-	_, err = load(t.Context(), session, b)
-	require.NoError(t, err)
-	next.Members = []loader.Ref{loader.RefOf(b)}
-	_, err = l.(loader.Committer).Commit(t.Context(), next)
-	require.Error(t, err)
-	assert.Equal(t, loader.Unknown, s.backend.Classify(err).Applied)
-	res, err := l.(loader.Resolver).Resolve(t.Context(), next.Ref)
-	require.NoError(t, err)
-	assert.Equal(t, loader.Yes, res.Applied)
-	assert.True(t, s.has(t, externalTable("r-1", 1)))
-	_, err = l.(loader.Claims).Forget(t.Context(), "r-1")
-	require.NoError(t, err)
-	assert.False(t, s.has(t, externalTable("r-1", 1)))
-	assert.Equal(t, 40, s.Rows(name(target)))
+	require.NoError(t, o.Run(flushWrites))
+	assert.Zero(t, o.Rows(name(o.target)))
 }
 
-// has reports whether there is a table of that name.
-func (s *standIn) has(t *testing.T, table string) (found bool) {
-	t.Helper()
-	l := &opened{target: s.table(methodArray), deps: testDeps(), client: s.backend.client}
-	require.NoError(t, l.withLink(t.Context(), func(k *link) error {
-		n, err := sqlload.Number(context.WithoutCancel(t.Context()), k, "SELECT TO_CHAR(COUNT(*)) FROM all_tables t WHERE t.table_name = "+sqlload.Literal(table))
-		found = n > 0
-		return err
-	}))
-	return found
+// TRUNCATE does not wait for rows that are not committed.
+func TestTruncateMeetsOpenTransactions(t *testing.T) {
+	o := oneBatch(t, way{contract: contractOf(methodArray, 10)}, 10)
+	until := make(chan struct{})
+	o.SetScript(fake.At(`INTO "TERA"."T_`, 1, fake.Fault{CutAnswer: true, Linger: until}))
+	_, err := o.attempt(t.Context(), t)
+	require.Error(t, err)
+	_, _, err = o.prepare(t, o.target, func(p *loader.Preparation) {
+		p.Schema, p.Create = o.dataset.Schema(), loader.CreateTruncate
+	})
+	require.ErrorContains(t, err, "ORA-00054")
+	require.ErrorContains(t, err, "uncommitted rows")
+	assert.Equal(t, loader.No, o.backend.Classify(err).Applied)
+	close(until)
 }

@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -15,14 +16,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/config"
-	fake "github.com/terapush/terapush/internal/fake/oracle"
 	"github.com/terapush/terapush/internal/push"
 	"github.com/terapush/terapush/internal/report"
 	"github.com/terapush/terapush/internal/runlog"
+	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
-// product is the whole of terapush beside a stand-in, with a state folder that outlives its processes.
+// loggingTo are dependencies whose log can be read.
+func loggingTo(w io.Writer) loader.Deps {
+	deps := testDeps()
+	deps.Log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return deps
+}
+
+// product is the whole of terapush beside a stand-in, with a state folder that outlives its processes. The binary cannot
+// be tested so: it has no client for the stand-in.
 type product struct {
 	*standIn
 	state string
@@ -54,7 +63,7 @@ func (p *product) push(ctx context.Context, t *testing.T, args string) (*report.
 	}
 	return push.Run(ctx, push.Job{
 		Config: c, Drivers: drivers, Given: config.Given(f), Explicit: func(name string) bool { return own[name] },
-		Drain: make(chan struct{}), Log: slog.New(slog.NewTextHandler(&p.log, nil)),
+		Drain: make(chan struct{}), Log: slog.New(slog.NewTextHandler(&p.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }
 
@@ -67,26 +76,34 @@ func (p *product) succeeds(t *testing.T, args string) *report.Report {
 	return r
 }
 
-// run is the id of the newest run in the state folder.
-func (p *product) run(t *testing.T) string {
+// holds checks that a table has so many rows, each once.
+func (p *product) holds(t *testing.T, table string, rows int) {
 	t.Helper()
-	entries, err := os.ReadDir(p.state)
-	require.NoError(t, err)
-	require.NotEmpty(t, entries)
-	return entries[len(entries)-1].Name()
+	assert.Equal(t, rows, p.Rows(table))
+	assert.Len(t, p.Counts(table), rows)
 }
 
 // journal is what the only run has written down; nil before it has begun.
-func (p *product) journal() []byte {
+func (p *product) journal() (run string, text []byte) {
 	found, err := filepath.Glob(filepath.Join(p.state, "*", "journal.jsonl"))
 	if err != nil || len(found) != 1 {
-		return nil
+		return "", nil
 	}
-	text, err := os.ReadFile(found[0])
+	text, err = os.ReadFile(found[0])
 	if err != nil {
-		return nil
+		return "", nil
 	}
-	return text
+	return filepath.Base(filepath.Dir(found[0])), text
+}
+
+// begun asks the script only when the run has begun: before, nothing is sent again.
+func (p *product) begun(script func(fake.Request) fake.Fault) {
+	p.SetScript(func(r fake.Request) fake.Fault {
+		if _, journal := p.journal(); journal == nil {
+			return fake.Fault{}
+		}
+		return script(r)
+	})
 }
 
 // kill runs a process that dies at the n-th request that contains the text: its connections are cut, and its journal
@@ -97,25 +114,23 @@ func (p *product) kill(t *testing.T, args, at string, n int) (run string) {
 	defer die()
 	var mu sync.Mutex
 	var journal []byte
-	seen := 0
-	p.SetScript(func(s fake.Statement) fake.Fault {
+	p.SetScript(func(r fake.Request) fake.Fault {
 		mu.Lock()
 		defer mu.Unlock()
-		if journal == nil && s.Is("INSERT") {
-			journal = p.journal() // there is none yet when the probe inserts
+		if journal == nil && r.Is("INSERT") {
+			run, journal = p.journal() // there is none yet when the probe inserts
 		}
-		if seen < n && journal != nil && s.Is(at) {
-			if seen++; seen == n {
+		if journal != nil && r.Is(at) {
+			if n--; n == 0 {
 				die()
-				return fake.Fault{Drop: true}
+				return fake.Fault{Cut: true}
 			}
 		}
 		return fake.Fault{}
 	})
 	_, err := p.push(ctx, t, args+" --workers 1")
 	require.Error(t, err)
-	p.SetScript(func(fake.Statement) fake.Fault { return fake.Fault{} })
-	run = p.run(t)
+	p.SetScript(nil)
 	mu.Lock()
 	defer mu.Unlock()
 	require.NotEmpty(t, journal)
@@ -123,131 +138,104 @@ func (p *product) kill(t *testing.T, args, at string, n int) (run string) {
 	return run
 }
 
-// The whole product, by every method: small batches, of which many lose an answer, proven row by row.
+// Small batches, of which many lose an answer, end proven row by row.
 func TestPushWithLostAnswers(t *testing.T) {
-	for _, w := range ways(10) {
-		if w.contract.Delivery != loader.ExactlyOnce {
-			continue
-		}
-		t.Run(w.label, func(t *testing.T) {
+	for label, native := range map[string]bool{methodSingle: false, methodBatch: true, methodArray: false, methodDirect: true} {
+		t.Run(label, func(t *testing.T) {
 			t.Parallel()
-			s := startStandIn(t, w.native, fake.Options{})
+			s := startStandIn(t, fake.Options{Native: native})
 			p := newProduct(t, s)
-			s.SetScript(func(st fake.Statement) fake.Fault {
-				if p.journal() == nil { // nothing is sent twice before the run has begun
-					return fake.Fault{}
+			p.begun(func(r fake.Request) fake.Fault {
+				if r.SQL != fake.Commit && !r.Is(`INTO "TERA"."TERAPUSH_CLAIMS`) {
+					return fake.Fault{} // else most of the time would go into the pauses before retries
 				}
-				if commits := st.Kind == fake.Commit || st.Is(fake.Commit); !commits && !st.Is("INSERT INTO \"TERA\".\"TERAPUSH_CLAIMS") {
-					return fake.Fault{} // with each row at risk most of the time would go into the pauses before retries
-				}
-				return lossy(st)
+				return lossy(r)
 			})
-			args := "--method " + w.contract.Method + " --dataset journal --rows 100 --batch-rows 5 --workers 4 --retries 100 --verify full"
-			r := p.succeeds(t, args)
+			r := p.succeeds(t, "--method "+label+
+				" --dataset journal --rows 100 --batch-rows 5 --workers 4 --retries 100 --verify full")
 			assert.Equal(t, string(loader.ExactlyOnce), r.Plan.Delivery)
-			assert.Equal(t, 100, s.Rows("JOURNAL"))
-			assert.Len(t, s.Keys("JOURNAL"), 100)
+			p.holds(t, "JOURNAL", 100)
 			s.transacted(t)
 		})
-	}
-}
-
-func TestPushFast(t *testing.T) {
-	s := startStandIn(t, false, fake.Options{IgnoreHints: true, DrainRows: 100})
-	p := newProduct(t, s)
-	r := p.succeeds(t, "--method fast --dataset journal --rows 500 --batch-rows 50 --workers 4 --verify full")
-	assert.Equal(t, string(loader.AtLeastOnce), r.Plan.Delivery)
-	assert.Len(t, s.Keys("JOURNAL"), 500)
-	for _, st := range s.Log() {
-		if st.Is("MEMOPTIMIZE_WRITE */") {
-			assert.True(t, st.Explicit)
-		}
-	}
-	_, err := newProduct(t, s).push(t.Context(), t, "--method fast --dataset journal --table other --rows 500 --delivery exactly-once")
-	require.ErrorContains(t, err, "exactly")
-}
-
-// Rows that Fast Ingest has acknowledged and not kept, or kept twice, are found, and the run is no success.
-func TestPushFastLosesRows(t *testing.T) {
-	for label, fault := range map[string]fake.Fault{"lost": {Lose: 3}, "doubled": {Twice: true}} {
-		t.Run(label, func(t *testing.T) {
-			s := startStandIn(t, false, fake.Options{Script: fake.At("MEMOPTIMIZE_WRITE */", 3, fault)})
-			p := newProduct(t, s)
-			found, reason := 197, "short"
-			if label == "doubled" { // at least once forgives what is sent again, and nothing was
-				found, reason = 220, "doubled"
-			}
-			r, err := p.push(t.Context(), t, "--method fast --dataset journal --rows 200 --batch-rows 20 --workers 2 --verify count")
-			require.Error(t, err)
-			assert.NotEqual(t, report.OK, r.Result.Outcome)
-			assert.Equal(t, found, s.Rows("JOURNAL"))
-			assert.True(t, r.Verify.Ran)
-			assert.False(t, r.Verify.OK)
-			assert.EqualValues(t, found, r.Verify.FoundRows)
-			require.Len(t, r.Verify.BadBatches, 1)
-			assert.Equal(t, reason, r.Verify.BadBatches[0].Reason)
-		})
-	}
-}
-
-// A process that dies between claim and commit, at the commit or behind it leaves a run that is resumed and ends exact.
-func TestPushIsResumed(t *testing.T) {
-	for _, method := range []string{methodSingle, methodBatch, methodArray} {
-		for _, at := range []string{`INTO "TERA"."JOURNAL"`, fake.Commit} {
-			t.Run(method+" at "+at, func(t *testing.T) {
-				s := startStandIn(t, false, fake.Options{})
-				p := newProduct(t, s)
-				args := "--method " + method + " --dataset journal --rows 100 --batch-rows 10 --verify full"
-				run := p.kill(t, args, at, 4)
-				assert.Less(t, s.Rows("JOURNAL"), 100)
-				p.succeeds(t, "--resume "+run)
-				assert.Equal(t, 100, s.Rows("JOURNAL"))
-				assert.Len(t, s.Keys("JOURNAL"), 100)
-			})
-		}
 	}
 }
 
 // Groups whose answers are lost are asked about, and loaded again only where they are not in.
 func TestPushThroughAStore(t *testing.T) {
 	t.Parallel()
-	s, b := startWithStore(t, fake.Options{})
+	s, target := startWithStore(t)
 	p := newProduct(t, s)
-	s.SetScript(func(st fake.Statement) fake.Fault {
-		if p.journal() == nil {
-			return fake.Fault{}
-		}
-		return lossy(st)
-	})
-	via := viaOf(b)
-	args := fmt.Sprintf("--method cloud-copy --via s3://%s/%s?%s --dataset people --rows 300 --batch-rows 10 --commit-batches 3 --workers 4 --retries 100 --verify full",
-		via.Hosts[0], via.Database, via.Params.Encode())
-	p.succeeds(t, args)
-	assert.Equal(t, 300, s.Rows("PEOPLE"))
-	assert.Len(t, s.Keys("PEOPLE"), 300)
+	p.begun(lossy)
+	via := target.Via
+	p.succeeds(t, fmt.Sprintf("--method cloud-copy --via s3://%s/%s?%s --dataset people --rows 300 --batch-rows 10 "+
+		"--commit-batches 3 --workers 4 --retries 100 --verify full", via.Hosts[0], via.Database, via.Params.Encode()))
+	p.holds(t, "PEOPLE", 300)
 	s.transacted(t)
 }
 
-// Whole runs of every dataset, each proven row by row and gone on with, by each way in; then the table is emptied and filled
-// anew, whoever filled it before.
-func TestPushEveryDataset(t *testing.T) {
-	for _, dataset := range []string{"pairs", "lineitem", "httplogs"} {
-		for _, method := range []string{methodSingle, methodBatch, methodArray, methodFast, methodDirect} {
-			t.Run(dataset+" "+method, func(t *testing.T) {
-				t.Parallel()
-				s := startStandIn(t, method == methodDirect, fake.Options{DrainRows: 50, NumericCharacters: ",."})
-				p := newProduct(t, s)
-				args := "--method " + method + " --dataset " + dataset + " --table t --primary-key --batch-rows 33 --workers 3 --verify full "
-				r := p.succeeds(t, args+"--rows 200")
-				assert.EqualValues(t, 200, r.Verify.FoundRows)
-				r = p.succeeds(t, args+"--rows 101 --append")
-				assert.EqualValues(t, 200, r.Plan.FirstKey)
-				assert.Equal(t, 301, s.Rows("T"))
-				_, err := p.push(t.Context(), t, args+"--rows 200")
-				require.ErrorContains(t, err, "holds rows")
-				p.succeeds(t, args+"--rows 150 --create truncate")
-				assert.Equal(t, 150, s.Rows("T"))
+// Rows that Fast Ingest has acknowledged and not kept, or kept twice, are found, and the run is no success.
+func TestPushFast(t *testing.T) {
+	for label, c := range map[string]struct {
+		fault fake.Fault
+		found int
+	}{
+		"": {found: 200}, "short": {fake.Fault{Lose: 3}, 197}, "doubled": {fake.Fault{Twice: true}, 220},
+	} {
+		t.Run(label, func(t *testing.T) {
+			s := startStandIn(t, fake.Options{DrainRows: 100, Script: fake.At("MEMOPTIMIZE_WRITE */", 3, c.fault)})
+			p := newProduct(t, s)
+			r, err := p.push(t.Context(), t, "--method fast --dataset journal --rows 200 --batch-rows 20 --workers 2 --verify count")
+			assert.Equal(t, string(loader.AtLeastOnce), r.Plan.Delivery)
+			assert.Equal(t, c.found, s.Rows("JOURNAL"))
+			assert.EqualValues(t, c.found, r.Verify.FoundRows)
+			assert.Equal(t, label == "", r.Verify.OK)
+			s.transacted(t)
+			if label == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			assert.NotEqual(t, report.OK, r.Result.Outcome)
+			require.Len(t, r.Verify.BadBatches, 1)
+			assert.Equal(t, label, r.Verify.BadBatches[0].Reason)
+		})
+	}
+}
+
+// A process that dies between claim and commit, or at the commit, leaves a run that is resumed and ends exact.
+func TestPushIsResumed(t *testing.T) {
+	for _, method := range []string{methodSingle, methodArray} {
+		for _, at := range []string{`INTO "TERA"."JOURNAL"`, fake.Commit} {
+			t.Run(method+" at "+at, func(t *testing.T) {
+				p := newProduct(t, startStandIn(t, fake.Options{}))
+				run := p.kill(t, "--method "+method+" --dataset journal --rows 100 --batch-rows 10 --verify full", at, 4)
+				assert.Less(t, p.Rows("JOURNAL"), 100)
+				p.succeeds(t, "--resume "+run)
+				p.holds(t, "JOURNAL", 100)
 			})
 		}
+	}
+}
+
+// Whole runs: proven row by row, continued by --append, refused, and begun again by --create truncate.
+func TestPushAgain(t *testing.T) {
+	for dataset, method := range map[string]string{
+		"pairs": methodSingle, "lineitem": methodArray, "httplogs": methodFast, "people": methodDirect,
+	} {
+		t.Run(dataset+" "+method, func(t *testing.T) {
+			t.Parallel()
+			p := newProduct(t, startStandIn(t, fake.Options{Native: method == methodDirect, DrainRows: 50}))
+			args := "--method " + method + " --dataset " + dataset +
+				" --table t --primary-key --batch-rows 33 --workers 3 --verify full "
+			r := p.succeeds(t, args+"--rows 200")
+			assert.EqualValues(t, 200, r.Verify.FoundRows)
+			r = p.succeeds(t, args+"--rows 101 --append")
+			assert.EqualValues(t, 200, r.Plan.FirstKey)
+			p.holds(t, "T", 301)
+			_, err := p.push(t.Context(), t, args+"--rows 200")
+			require.ErrorContains(t, err, "holds rows")
+			p.succeeds(t, args+"--rows 150 --create truncate")
+			p.holds(t, "T", 150)
+		})
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"crypto/rand"
 	"database/sql/driver"
 	"errors"
-	"fmt"
-	"io"
+	"flag"
 	"log/slog"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -17,25 +17,49 @@ import (
 
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/fake/bucket"
-	fake "github.com/terapush/terapush/internal/fake/oracle"
 	"github.com/terapush/terapush/internal/netio"
+	"github.com/terapush/terapush/internal/sqlload"
+	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
-// No Oracle can be had for a test, so the tests with rows run over a scripted stand-in, by clients that behave as the
-// two drivers do.
+// TestMain gives every test the credentials of the object store, which parallel tests cannot set, and runs more of them
+// at a time than there are cores: most of their time goes into pauses before retries and into waiting for locks.
+func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": secret} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", "8"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+const secret = "hunter2"
+
+// patience is how long anything may take that must not hang.
+const patience = 30 * time.Second
+
+// standIn is a server, and the back-end with a client that behaves as one of the two drivers does: no Oracle can be had
+// for a test.
 type standIn struct {
 	*fake.Server
 	backend backend
 }
 
-// startStandIn starts a stand-in that ends with the test. native makes its client one like godror, with direct path;
-// otherwise it is like go-ora, and what guards go-ora guards it.
-func startStandIn(t testing.TB, native bool, o fake.Options) *standIn {
+// startStandIn starts a stand-in that ends with the test. With o.Native its client is like godror, with direct path;
+// otherwise it is like go-ora, behind the guard.
+func startStandIn(t testing.TB, o fake.Options) *standIn {
 	t.Helper()
-	o.Cancels, o.BatchErrors = native, !native
 	server, err := fake.Start(o)
 	require.NoError(t, err)
 	t.Cleanup(server.Close)
@@ -52,24 +76,27 @@ func startStandIn(t testing.TB, native bool, o fake.Options) *standIn {
 			return said.Code, said.Error(), true
 		},
 	}
-	c.connector = func(_ loader.Target, d loader.Deps, _ int) (driver.Connector, error) {
-		return server.Connector(func(ctx context.Context) (net.Conn, error) {
-			return d.Dial(ctx, "tcp", server.Address())
-		}), nil
-	}
-	if native {
+	if o.Native {
 		c.directPath, c.endsByStatement = true, true
+		c.connector = dialing(server, false)
 	} else {
 		likeGoOra(&c, server)
 	}
 	return &standIn{server, backend{c}}
 }
 
+// dialing returns the connector of a client that uses the stand-in's driver as it is.
+func dialing(s *fake.Server, watch bool) func(loader.Target, loader.Deps, int) (driver.Connector, error) {
+	return func(_ loader.Target, d loader.Deps, _ int) (driver.Connector, error) {
+		return s.Connector(watch, func(ctx context.Context) (net.Conn, error) {
+			return d.Dial(ctx, "tcp", s.Address())
+		}), nil
+	}
+}
+
 func testDeps() loader.Deps {
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}
 }
-
-const secret = "hunter2"
 
 // table is a target with a method and a table that does not exist yet.
 func (s *standIn) table(method string) loader.Target {
@@ -79,62 +106,93 @@ func (s *standIn) table(method string) loader.Target {
 	}
 }
 
-// through is table by way of an object store.
-func (s *standIn) through(b *bucket.Bucket) loader.Target {
-	t := s.table(methodCloudCopy)
-	t.Options = map[string]string{optionCredential: "CRED"}
-	t.Via = viaOf(b)
-	return t
-}
+// name is the table's as the catalog has it.
+func name(t loader.Target) string { return strings.ToUpper(t.Table) }
 
-// storeAddress is where the stand-in believes the object store to be: it reads over https alone.
+// storeAddress is where the server is told that the object store is: it reads over https only.
 const storeAddress = "https://store.example"
 
-func viaOf(b *bucket.Bucket) *loader.Target {
-	via := b.Target()
-	via.Params.Set("server_endpoint", storeAddress)
-	return via
-}
-
-// startWithStore starts a stand-in that reads from a bucket of its own.
-func startWithStore(t *testing.T, o fake.Options) (*standIn, *bucket.Bucket) {
+// startWithStore starts a stand-in that reads from an object store, and returns a target by way of it.
+func startWithStore(t *testing.T) (*standIn, loader.Target) {
 	t.Helper()
-	b := bucket.Start()
-	t.Cleanup(b.Close)
-	o.Objects = func(uri string) ([]byte, error) {
-		key, found := strings.CutPrefix(uri, storeAddress+"/"+bucket.Name+"/")
-		if text := b.Get(key); found && text != "" {
-			return []byte(text), nil
-		}
-		return nil, fmt.Errorf("no such object")
-	}
-	return startStandIn(t, false, o), b
+	store := backendtest.StartStore(t, nil)
+	s := startStandIn(t, fake.Options{IdleBlocker: idleBlocker, Objects: func(uri string) ([]byte, error) {
+		return store.Read(strings.TrimPrefix(uri, storeAddress+"/bucket/"))
+	}})
+	target := s.table(methodCloudCopy)
+	target.Options = map[string]string{optionCredential: "CRED"}
+	target.Via = store.Via()
+	target.Via.Params.Set("server_endpoint", storeAddress)
+	return s, target
 }
 
-// open opens and prepares a table for the run "r".
-func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) loader.Loader {
+// prepare opens the target and prepares the journal in it, unless change says something else.
+func (s *standIn) prepare(
+	t testing.TB, target loader.Target, change func(*loader.Preparation),
+) (*opened, loader.Table, error) {
 	t.Helper()
 	l, err := s.backend.Open(t.Context(), target, testDeps())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })
-	_, err = l.Prepare(t.Context(), loader.Preparation{
-		Run: "r", Schema: d.Schema(), Contract: c, Create: loader.CreateIfMissing, PrimaryKey: c.Delivery == loader.ExactlyOnce,
+	p := loader.Preparation{
+		Run: "r", Schema: schemaOf(t, "journal"), Contract: contractOf(target.Method, 100), Create: loader.CreateIfMissing,
+	}
+	if change != nil {
+		change(&p)
+	}
+	table, err := l.Prepare(t.Context(), p)
+	o, _ := l.(*opened)
+	return o, table, err
+}
+
+// open prepares a table for the run "r".
+func (s *standIn) open(t testing.TB, target loader.Target, d dataset.Dataset, c loader.Contract) *opened {
+	t.Helper()
+	l, _, err := s.prepare(t, target, func(p *loader.Preparation) {
+		p.Schema, p.Contract, p.PrimaryKey = d.Schema(), c, c.Delivery == loader.ExactlyOnce
 	})
 	require.NoError(t, err)
 	return l
 }
 
-// name is the table's as the catalog has it.
-func name(t loader.Target) string { return strings.ToUpper(t.Table) }
+// settled is what Prepare has settled.
+func settled(t *testing.T, l *opened) *sqlload.State {
+	t.Helper()
+	s, err := l.State()
+	require.NoError(t, err)
+	return s
+}
 
 // exact checks that the table holds the rows 0 … n−1, each once.
 func (s *standIn) exact(t testing.TB, target loader.Target, n int64) {
 	t.Helper()
-	keys := s.Keys(name(target))
-	require.Len(t, keys, int(n))
-	for key, times := range keys {
-		require.Equal(t, 1, times, "row %s", key)
+	counts := s.Counts(name(target))
+	require.Len(t, counts, int(n))
+	for number := range n {
+		require.Equal(t, 1, counts[number], "row %d", number)
 	}
+}
+
+// requests counts the requests so far that contain the text.
+func (s *standIn) requests(text string) (n int) {
+	for _, r := range s.Requests() {
+		if r.Is(text) {
+			n++
+		}
+	}
+	return n
+}
+
+// reached waits until the server has received so many requests that contain the text.
+func (s *standIn) reached(t *testing.T, text string, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.requests(text) >= n }, patience, time.Millisecond)
+}
+
+// quiet waits until the server has ended whatever its clients have left.
+func (s *standIn) quiet(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, s.Quiet, patience, time.Millisecond)
 }
 
 func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {
@@ -150,13 +208,14 @@ func datasetOf(t testing.TB, name string, kind dataset.Kind) dataset.Dataset {
 
 func documents(t testing.TB) dataset.Dataset { return datasetOf(t, "documents", dataset.Text) }
 
-// Rows of datasets.
-var encoded, rowOf = backendtest.Batch, backendtest.Row
+func schemaOf(t testing.TB, name string) rows.Schema { return datasetOf(t, name, "").Schema() }
 
 // contractOf is the best that a method can do.
 func contractOf(method string, batchRows int64) loader.Contract {
 	caps := capsOf(method)
-	c := loader.Contract{Method: method, Format: caps.Formats[0], Delivery: caps.Delivery(), Dedup: caps.Dedup, BatchRows: batchRows}
+	c := loader.Contract{
+		Method: method, Format: caps.Formats[0], Delivery: caps.Delivery(), Dedup: caps.Dedup, BatchRows: batchRows,
+	}
 	if caps.Staged {
 		c.GroupBatches, c.Commits = 4, 1
 	}
@@ -169,15 +228,26 @@ func atLeastOnce(c loader.Contract) loader.Contract {
 	return c
 }
 
+// numbered is the n-th batch of the run "r".
+func numbered(t testing.TB, d dataset.Dataset, c loader.Contract, n int64) *batch.Batch {
+	t.Helper()
+	return backendtest.Batch(t, d, c.Format, batch.ID{Run: "r", Number: n}, n*c.BatchRows, c.BatchRows)
+}
+
 func load(ctx context.Context, s loader.Session, b *batch.Batch) (loader.Ack, error) {
 	b.Hold()
 	defer b.Release()
 	return s.Load(ctx, b)
 }
 
-// loggingTo are dependencies whose log can be read.
-func loggingTo(w io.Writer) loader.Deps {
-	deps := testDeps()
-	deps.Log = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	return deps
+// loads sends batches over a session of its own.
+func loads(t testing.TB, l loader.Loader, c loader.Contract, batches ...*batch.Batch) {
+	t.Helper()
+	s, err := l.Session(t.Context(), c)
+	require.NoError(t, err)
+	for _, b := range batches {
+		_, err = load(t.Context(), s, b)
+		require.NoError(t, err)
+	}
+	require.NoError(t, s.Close())
 }

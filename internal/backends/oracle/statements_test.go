@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/internal/objstore"
-	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/rows"
 )
 
@@ -45,59 +44,20 @@ func planFor(table string, s rows.Schema, method string, o options) statements {
 	return statements{Statements: planned(table, s), method: method, options: o}
 }
 
-func TestTableStatements(t *testing.T) {
-	array := planFor("u.Every", every(), methodArray, options{})
-	keyed := array
-	keyed.primaryKey = true
-	fast := planFor("", journal(), methodFast, options{})
-	fast.Table = `"JOURNAL"`
-	direct := planFor("j", journal(), methodDirect, options{partition: "p1"})
-	ref := loader.Ref{First: 30, Rows: 4}
-	for want, got := range map[string]string{
-		`CREATE TABLE "U"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, ` +
-			`"AT" TIMESTAMP(6) NOT NULL, "PRICE" NUMBER(15,2) NOT NULL)`: array.createTable(),
-		`CREATE TABLE "U"."EVERY" ("ID" NUMBER(19) NOT NULL, "BODY" RAW(2000), "NAME" VARCHAR2(50 BYTE), "DAY" DATE NOT NULL, ` +
-			`"AT" TIMESTAMP(6) NOT NULL, "PRICE" NUMBER(15,2) NOT NULL, PRIMARY KEY ("ID"))`: keyed.createTable(),
-		`CREATE TABLE "JOURNAL" ("ID" VARCHAR2(40 BYTE) NOT NULL, "TS" TIMESTAMP(6) NOT NULL, ` +
-			`"PAYLOAD" VARCHAR2(4000 BYTE) CHECK ("PAYLOAD" IS JSON)) SEGMENT CREATION IMMEDIATE NOCOMPRESS MEMOPTIMIZE FOR WRITE`: fast.createTable(),
-		`COMMENT ON TABLE "U"."EVERY" IS 'made by terapush'`: array.markTable(),
-		`DROP TABLE "U"."EVERY" PURGE`:                       array.DropTable(),
-		`CREATE TABLE "U"."TERAPUSH_CLAIMS" (run VARCHAR2(64) NOT NULL, batch NUMBER(19) NOT NULL, first_key NUMBER(19) NOT NULL, ` +
-			`row_count NUMBER(19) NOT NULL, PRIMARY KEY (run, batch)) NOCOMPRESS`: array.createClaims(),
-		`INSERT INTO "U"."TERAPUSH_CLAIMS" (run, batch, first_key, row_count) VALUES (:1, :2, :3, :4)`:               array.claim(),
-		`INSERT INTO "U"."EVERY" ("ID", "BODY", "NAME", "DAY", "AT", "PRICE") VALUES (:1, :2, :3, :4, :5, :6 / 100)`: array.insert(),
-		`TRUNCATE TABLE "U"."EVERY"`: array.Truncate(),
-		`INSERT /*+ MEMOPTIMIZE_WRITE */ INTO "JOURNAL" ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3)`:                     fast.insert(),
-		`INSERT /*+ APPEND_VALUES */ INTO "J" PARTITION ("P1") ("ID", "TS", "PAYLOAD") VALUES (:1, :2, :3)`:              direct.insert(),
-		`LOCK TABLE "U"."EVERY" IN SHARE MODE WAIT 45`:                                                                   array.lockTable(),
-		`LOCK TABLE "TERAPUSH_CLAIMS" IN EXCLUSIVE MODE WAIT 45`:                                                         direct.lockClaims(),
-		`SELECT TO_CHAR(COUNT(*)), TO_CHAR(MIN("ID")), TO_CHAR(MAX("ID")) FROM "U"."EVERY" WHERE "ID" BETWEEN 30 AND 33`: array.SelectSpan(batchRange(ref)),
-		`SELECT TO_CHAR("ID"), TO_CHAR("ID"), "BODY", "NAME", TO_CHAR("DAY", 'YYYY-MM-DD HH24:MI:SS'), TO_CHAR("AT", 'YYYY-MM-DD HH24:MI:SS.FF6'), ` +
-			`TO_CHAR("PRICE", 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''') FROM "U"."EVERY" WHERE "ID" IN (7)`: array.SelectRows([]int64{7}),
-	} {
-		assert.Equal(t, want, got)
-	}
-}
+// What the golden files of Explain do not show: the statements of Fetch and Reserve.
+func TestStatements(t *testing.T) {
+	s := planFor("u.Every", every(), methodArray, options{})
+	assert.Equal(t, `LOCK TABLE "U"."TERAPUSH_CLAIMS" IN EXCLUSIVE MODE WAIT 45`, s.lockClaims())
+	assert.Equal(t, `SELECT TO_CHAR("ID"), TO_CHAR("ID"), "BODY", "NAME", TO_CHAR("DAY", 'YYYY-MM-DD HH24:MI:SS'), `+
+		`TO_CHAR("AT", 'YYYY-MM-DD HH24:MI:SS.FF6'), TO_CHAR("PRICE", 'TM9', 'NLS_NUMERIC_CHARACTERS=''.,''') `+
+		`FROM "U"."EVERY" WHERE "ID" IN (7)`, s.SelectRows([]int64{7}))
+	assert.Equal(t, 3, strings.Count(s.SelectRows(make([]int64, 2001)), `"ID" IN (`), "lists have a thousand elements at most")
 
-func TestListsHaveAThousandElements(t *testing.T) {
-	numbers := make([]int64, 2001)
-	text := planFor("t", every(), methodArray, options{}).SelectRows(numbers)
-	assert.Equal(t, 3, strings.Count(text, `"ID" IN (`))
-	assert.Equal(t, 2, strings.Count(text, ") OR "))
-	assert.Contains(t, text, `WHERE ("ID" IN (0,`)
-}
-
-func TestSessionSetup(t *testing.T) {
-	set := []loader.Setting{{Name: "commit_wait", Value: "NOWAIT"}}
-	for method, want := range map[string][]string{
-		methodArray:     {"ALTER SESSION SET commit_wait = NOWAIT"},
-		methodSingle:    {"ALTER SESSION SET commit_wait = NOWAIT"},
-		methodFast:      {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
-		methodDirect:    {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
-		methodCloudCopy: {"ALTER SESSION SET commit_wait = NOWAIT", useHints},
-	} {
-		assert.Equal(t, want, planFor("t", every(), method, options{}).sessionSetup(set), method)
-	}
+	// A key that is a timestamp is compared as one, so that an index on it is used, and counted by its microseconds.
+	s = planFor("t", schemaOf(t, "httplogs"), methodArray, options{})
+	assert.Contains(t, s.SelectRows([]int64{0, 1}),
+		` WHERE "TS" IN (TIMESTAMP '2026-01-01 00:00:00.000000',TIMESTAMP '2026-01-01 00:00:00.000001')`)
+	assert.Contains(t, s.SelectNextFree(), `EXTRACT(SECOND FROM (MAX("TS") - TIMESTAMP '1970-01-01 00:00:00')) * 1000000)`)
 }
 
 func TestUnquotedUndoesQualified(t *testing.T) {
@@ -196,18 +156,6 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-func TestCarries(t *testing.T) {
-	s := every()
-	require.NoError(t, checkLengths(s))
-	s.Columns[1].MaxBytes, s.Columns[2].Declared = 32768, 40000
-	err := checkLengths(s)
-	require.Error(t, err)
-	assert.ErrorContains(t, err, "column body have up to 32768 bytes")
-	assert.ErrorContains(t, err, "column name have up to 40000 bytes")
-	assert.ErrorContains(t, err, "--payload-bytes")
-	assert.Equal(t, loader.No, backend{client: goClient()}.Classify(err).Applied)
-}
-
 func TestExternalTables(t *testing.T) {
 	name := externalTable("r-1", 7)
 	assert.Equal(t, "TERAPUSH_R_1_G000000000007", name)
@@ -215,66 +163,12 @@ func TestExternalTables(t *testing.T) {
 	for _, other := range []string{"TERAPUSH_R_1_G7", "TERAPUSH_R_1_GOOD_G000000000007", "TERAPUSH_R_12_G000000000007", "TERAPUSH_R_1_G00000000000X"} {
 		assert.False(t, isExternal(other, "r-1"), other)
 	}
-	assert.Equal(t, `SELECT t.table_name FROM all_external_tables t WHERE t.owner = SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA') `+
-		`AND t.table_name LIKE 'TERAPUSH\_R\_1\_G%' ESCAPE '\'`, selectExternals("r-1"))
-
 	s := planFor("t", journal(), methodCloudCopy, options{credential: "it's"})
-	assert.Equal(t, `BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => 'X', credential_name => 'it''s', file_uri_list => 'https://a,https://b', `+
-		`column_list => '"ID" VARCHAR2(40 BYTE), "TS" TIMESTAMP(6), "PAYLOAD" VARCHAR2(4000 BYTE)', `+
-		`field_list => '"ID" CHAR(42), "TS" CHAR(26) DATE_FORMAT TIMESTAMP MASK "YYYY-MM-DD HH24:MI:SS.FF6", "PAYLOAD" CHAR(2802)', `+
-		`format => '{"type":"csv with embedded","characterset":"AL32UTF8","trimspaces":"notrim","rejectlimit":"0"}'); END;`,
-		s.createExternal("X", []string{"https://a", "https://b"}))
-	assert.Equal(t, `INSERT /*+ APPEND */ INTO "T" ("ID", "TS", "PAYLOAD") SELECT "ID", "TS", "PAYLOAD" FROM X`, s.fromExternal("X"))
-
-	public := planFor("t", rows.Schema{Columns: every().Columns[2:4]}, methodCloudCopy, options{}).createExternal("X", []string{"u"})
-	assert.NotContains(t, public, "credential_name")
-	assert.Contains(t, public, `"NAME" CHAR(102), "DAY" CHAR(10) DATE_FORMAT DATE MASK "YYYY-MM-DD"`)
-	assert.Contains(t, public, "csv without embedded")
-}
-
-// Decimals are texts in an external table, whatever the session's decimal point is.
-func TestExternalDecimals(t *testing.T) {
-	price := rows.Schema{Columns: every().Columns[5:]}
-	s := planFor("t", price, methodCloudCopy, options{})
-	assert.Contains(t, s.createExternal("X", []string{"u"}), `column_list => '"PRICE" VARCHAR2(18 BYTE)', field_list => '"PRICE" CHAR(18)'`)
-	assert.Equal(t, `INSERT /*+ APPEND */ INTO "T" ("PRICE") SELECT TO_NUMBER("PRICE", '9999999999999D99', 'NLS_NUMERIC_CHARACTERS=''.,''') FROM X`,
-		s.fromExternal("X"))
-
-	price.Columns[0].Digits, price.Columns[0].Scale = 2, 2 // -0.12
-	s = planFor("t", price, methodCloudCopy, options{})
+	assert.Contains(t, s.createExternal("X", []string{"u"}), `, credential_name => 'it''s', `)
+	s = planFor("t", rows.Schema{Columns: every().Columns[5:]}, methodCloudCopy, options{})
+	s.Schema.Columns[0].Digits, s.Schema.Columns[0].Scale = 2, 2 // -0.12
 	assert.Contains(t, s.createExternal("X", []string{"u"}), `"PRICE" CHAR(5)`)
 	assert.Contains(t, s.fromExternal("X"), `'9D99'`)
-}
-
-// A key that is a timestamp is compared as one, so that an index on it is used, and counted by its microseconds, exactly.
-func TestTimeKeys(t *testing.T) {
-	s := planFor("t", rows.Schema{
-		Columns: []rows.Column{{Name: "ts", Type: rows.Timestamp, Derived: true}},
-		Number:  []rows.Term{{Column: 0, Minus: 1_767_225_600_000_000, Times: 1}},
-	}, methodArray, options{})
-	s.primaryKey = true
-	const micros = `(EXTRACT(DAY FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 86400000000 + ` +
-		`EXTRACT(HOUR FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 3600000000 + ` +
-		`EXTRACT(MINUTE FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 60000000 + ` +
-		`EXTRACT(SECOND FROM ("TS" - TIMESTAMP '1970-01-01 00:00:00')) * 1000000)`
-	assert.Equal(t, "("+micros+" - 1767225600000000)", s.Number(s.Schema))
-	assert.Equal(t, `"TS" BETWEEN TIMESTAMP '2026-01-01 00:00:00.000007' AND TIMESTAMP '2026-01-01 00:00:01.000000'`,
-		s.Within(loader.KeyRange{First: 7, Last: 1_000_000}))
-	assert.Contains(t, s.SelectRows([]int64{0, 1}), ` WHERE "TS" IN (TIMESTAMP '2026-01-01 00:00:00.000000',TIMESTAMP '2026-01-01 00:00:00.000001')`)
-	assert.Contains(t, s.SelectNextFree(), `EXTRACT(DAY FROM (MAX("TS") - TIMESTAMP`)
-	assert.Contains(t, s.createTable(), `PRIMARY KEY ("TS")`)
-}
-
-// Of a key of several columns the first one is bounded by itself, for an index begins with it.
-func TestKeysOfSeveralColumns(t *testing.T) {
-	s := planFor("t", rows.Schema{
-		Columns: []rows.Column{{Name: "o", Type: rows.Int64, Derived: true}, {Name: "n", Type: rows.Int64, Derived: true}},
-		Number:  []rows.Term{{Column: 0, Minus: 1, Times: 4}, {Column: 1, Minus: 1, Times: 1}},
-	}, methodSingle, options{})
-	s.primaryKey = true
-	assert.Contains(t, s.createTable(), `PRIMARY KEY ("O", "N")`)
-	assert.Contains(t, s.SelectSpan(loader.KeyRange{First: 6, Last: 9}),
-		` WHERE "O" BETWEEN 2 AND 3 AND ("O" - 1) * 4 + ("N" - 1) BETWEEN 6 AND 9`)
 }
 
 func TestLongTextsAreCut(t *testing.T) {

@@ -10,15 +10,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/fake/tns"
 	"github.com/terapush/terapush/internal/netio"
+	fake "github.com/terapush/terapush/internal/standin/oracle"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
 // The real godror without Oracle's client library says what is missing; with one it gets as far as the listener, which
 // knows no such service.
 func TestWithAndWithoutTheClientLibrary(t *testing.T) {
-	l, err := tns.Start(tns.Refuse(12514))
+	l, err := fake.Listen(fake.Refuse(12514), nil)
 	require.NoError(t, err)
 	defer l.Close()
 	const password = "word-that-must-not-show"

@@ -11,7 +11,6 @@ import (
 	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/internal/backends/postgres"
 	"github.com/terapush/terapush/internal/dataset"
-	"github.com/terapush/terapush/internal/fake/bucket"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
@@ -63,8 +62,7 @@ func TestConformanceOfImport(t *testing.T) {
 	t.Setenv("TERAPUSH_TEST_POSTGRES", at.String())
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
-	b := bucket.Start()
-	t.Cleanup(b.Close)
+	b := backendtest.StartStore(t, nil)
 	sql(t, `CREATE SCHEMA aws_commons; CREATE SCHEMA aws_s3;
 		CREATE TYPE aws_commons._s3_uri_1 AS (bucket text, file_path text, region text);
 		CREATE FUNCTION aws_commons.create_s3_uri(text, text, text) RETURNS aws_commons._s3_uri_1 LANGUAGE sql AS
@@ -72,13 +70,13 @@ func TestConformanceOfImport(t *testing.T) {
 		CREATE FUNCTION aws_s3.table_import_from_s3(name text, columns text, options text, s3 aws_commons._s3_uri_1) RETURNS text
 			LANGUAGE plpgsql AS $$ DECLARE n bigint; BEGIN
 				EXECUTE format('COPY %s (%s) FROM PROGRAM %L %s', name, columns,
-					'curl -sf `+b.Target().Params.Get("endpoint")+`/' || s3.bucket || '/' || s3.file_path, options);
+					'curl -sf `+b.URL+`/' || s3.bucket || '/' || s3.file_path, options);
 				GET DIAGNOSTICS n = ROW_COUNT;
 				RETURN format('%s rows imported into relation "%s" from file %s of 1 bytes', n, name, s3.file_path);
 			END $$`)
 	for _, s := range []source{sourceOf(t, "lineitem", batch.CSV), sourceOf(t, "httplogs", batch.PGText)} {
 		t.Run(string(s.format), func(t *testing.T) {
-			h := harness(s, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Target() })
+			h := harness(s, "s3-import", 2000, func(to *loader.Target) { to.Via = b.Via() })
 			h.Contract.GroupBatches, h.Contract.Commits = 2, 1
 			loadertest.Run(t, h)
 		})

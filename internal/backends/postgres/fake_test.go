@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
-	"github.com/terapush/terapush/internal/fake/bucket"
+	"github.com/terapush/terapush/internal/backends/backendtest"
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -20,7 +20,7 @@ import (
 // documentation; nobody has run these tests against a real one. It knows no SQL: statements are told by a part of them.
 type fake struct {
 	listener net.Listener
-	bucket   *bucket.Bucket // of newFake's AWS credentials
+	bucket   backendtest.Store // of newFake's AWS credentials
 
 	mu         sync.Mutex
 	answers    []answer
@@ -59,7 +59,7 @@ func newFake(t *testing.T, version string) *fake {
 	t.Setenv("AWS_SESSION_TOKEN", sessionToken)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	f := &fake{listener: l, bucket: bucket.Start(), claims: make(map[string]string)}
+	f := &fake{listener: l, bucket: backendtest.StartStore(t, nil), claims: make(map[string]string)}
 	const timestamp = "timestamp without time zone"
 	table, text := "people", "text"
 	if version == redshiftVersion {
@@ -98,7 +98,6 @@ func newFake(t *testing.T, version string) *fake {
 	t.Cleanup(func() {
 		_ = l.Close()
 		clients.Wait()
-		f.bucket.Close()
 	})
 	return f
 }
@@ -113,7 +112,7 @@ func (f *fake) target(scheme, method string) loader.Target {
 		to.Table = "documents"
 	}
 	if strings.HasPrefix(method, "s3") {
-		to.Via = f.bucket.Target()
+		to.Via = f.bucket.Via()
 	}
 	return to
 }
@@ -250,7 +249,11 @@ func (f *fake) claim(c *client, sql string) {
 func (f *fake) lines(prefix string) (n int) {
 	for _, key := range f.bucket.Keys() {
 		if strings.HasPrefix(key, prefix) {
-			n += strings.Count(f.bucket.Get(key), "\n")
+			object, err := f.bucket.Read(key)
+			if err != nil {
+				panic(err)
+			}
+			n += bytes.Count(object, []byte("\n"))
 		}
 	}
 	return n

@@ -22,7 +22,7 @@ import (
 )
 
 // The helpers of backendtest, by short names.
-var fakeStore, targetOf, eachStore = backendtest.Store, backendtest.StoreTarget, backendtest.EachStore
+var fakeStore, targetOf, eachStore = backendtest.StoreAndKeys, backendtest.StoreTarget, backendtest.EachStore
 
 func deps() loader.Deps {
 	return loader.Deps{Dial: new(netio.Dialer).DialContext, TLS: netio.Trust{}.TLS, Log: slog.New(slog.DiscardHandler)}

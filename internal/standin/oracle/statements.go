@@ -1,0 +1,334 @@
+package oracle
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// shape is the form of a statement, and what it does. The first that fits is the statement's.
+type shape struct {
+	pattern *regexp.Regexp
+	run     func(x *session, m []string) (answer, error)
+}
+
+// like returns the pattern of a statement in which each ? stands for anything.
+func like(statement string) *regexp.Regexp {
+	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(statement), `\?`, "(.*?)") + "$")
+}
+
+// into is an INSERT up to its table, with its hint.
+const into = `^INSERT (?:/\*\+ (\w+) \*/ )?INTO (\S+)`
+
+var shapes = slices.Concat(questions(), []shape{
+	{like("ALTER SESSION SET ? = ?"), (*session).set},
+	{regexp.MustCompile(`^CREATE TABLE (\S+) \((.*)\)([A-Z ]*)$`), (*session).createTable},
+	{like("COMMENT ON TABLE ? IS '?'"), func(x *session, m []string) (answer, error) {
+		return answer{}, x.define(m[1], false, func(t *table) { t.Comment = m[2] })
+	}},
+	{regexp.MustCompile(`^DROP TABLE (\S+)(?: PURGE)?$`), func(x *session, m []string) (answer, error) {
+		return answer{}, x.define(m[1], true, func(t *table) { delete(x.server.tables, t.Name) })
+	}},
+	{like("TRUNCATE TABLE ?"), (*session).truncate},
+	{regexp.MustCompile(`^LOCK TABLE (\S+) IN (SHARE|EXCLUSIVE) MODE WAIT \d+$`), (*session).lockTable},
+	{regexp.MustCompile(into + `(?: PARTITION \("(\w+)"\))? \((.*?)\) VALUES \((.*)\)$`), (*session).insert},
+	{regexp.MustCompile(into + ` \((.*?)\) SELECT (.*) FROM (\S+)$`), (*session).insertExternal},
+	{like("BEGIN DBMS_CLOUD.CREATE_EXTERNAL_TABLE(table_name => '?'?, file_uri_list => '?', column_list => '?', " +
+		"field_list => '?', format => '?'); END;"), (*session).createExternal},
+	{like("BEGIN DBMS_MEMOPTIMIZE_ADMIN.WRITES_FLUSH; END;"), (*session).flush},
+
+	// The claim table.
+	{like("SELECT TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch = ?"), func(x *session, m []string) (answer, error) {
+		return x.claims(m, 3, func(batch string) bool { return batch == m[3] })
+	}},
+	{like("SELECT TO_CHAR(first_key) FROM ? WHERE run = '?' AND batch IN (?, ?)"), func(x *session, m []string) (answer, error) {
+		return x.claims(m, 2, func(batch string) bool { return batch == m[3] || batch == m[4] })
+	}},
+	{like("SELECT TO_CHAR(batch), TO_CHAR(row_count) FROM ? WHERE run = '?' AND batch >= 0"), (*session).claimsOfRun},
+	{regexp.MustCompile(`^DELETE FROM (\S+) WHERE run = '([^']*)'(?: AND batch = (-?\d+))?$`), (*session).deleteClaims},
+	{like("SELECT TO_CHAR(GREATEST((SELECT COALESCE(?, -1) + 1 FROM ?), " +
+		"(SELECT COALESCE(MAX(first_key + row_count), 0) FROM ? WHERE batch IN (?, ?)))) FROM DUAL"), (*session).nextFree},
+
+	// The target.
+	{like("SELECT 1 FROM ? WHERE ROWNUM = 1"), func(x *session, m []string) (a answer, err error) {
+		t, err := x.table(m[1])
+		if err == nil && len(t.Rows) > 0 {
+			a.cells = [][]any{{"1"}}
+		}
+		return a, err
+	}},
+	{like("SELECT ? FROM ?"), func(x *session, _ []string) (answer, error) {
+		cells, known, err := standin.Select(x.SQL, func(name string) (*standin.Table, error) {
+			t, err := x.table(name)
+			if err != nil {
+				return nil, err
+			}
+			return t.Table, nil
+		}, show)
+		if err == nil && !known {
+			err = Ora(900, "the stand-in does not know the query "+x.SQL)
+		}
+		return answer{cells: cells}, err
+	}},
+})
+
+func str(n int64) string { return strconv.FormatInt(n, 10) }
+
+// claims selects a column of the claims of a run.
+func (x *session) claims(m []string, column int, is func(batch string) bool) (a answer, err error) {
+	t, err := x.table(m[1])
+	if err != nil {
+		return a, err
+	}
+	for _, r := range t.Rows {
+		if string(r.Values[0].([]byte)) == m[2] && is(str(r.Number)) {
+			a.cells = append(a.cells, []any{str(r.Values[column].(int64))})
+		}
+	}
+	return a, nil
+}
+
+// claimsOfRun selects number and rows of the batches.
+func (x *session) claimsOfRun(m []string) (answer, error) {
+	batch := func(number string) bool { return !strings.HasPrefix(number, "-") }
+	a, err := x.claims(m, 1, batch)
+	counts, _ := x.claims(m, 3, batch)
+	for i, row := range counts.cells {
+		a.cells[i] = append(a.cells[i], row...)
+	}
+	return a, err
+}
+
+func (x *session) nextFree(m []string) (answer, error) {
+	t, err := x.table(m[2])
+	c, otherErr := x.table(m[3])
+	if err != nil || otherErr != nil {
+		return answer{}, Ora(942)
+	}
+	free := int64(0)
+	for _, r := range t.Rows {
+		free = max(free, r.Number+1)
+	}
+	for _, r := range c.Rows {
+		if n := str(r.Number); n == m[4] || n == m[5] {
+			free = max(free, r.Values[2].(int64)+r.Values[3].(int64))
+		}
+	}
+	return answer{cells: [][]any{{str(free)}}}, nil
+}
+
+// show writes a value as the server does in the formats that the statements ask for.
+func show(c rows.Column, value any) any {
+	text := standin.Text(c, value)
+	switch c.Type {
+	case rows.Bytes:
+		return []byte(text)
+	case rows.Date:
+		return text + " 00:00:00"
+	}
+	return text
+}
+
+func (x *session) deleteClaims(m []string) (a answer, err error) {
+	t, err := x.table(m[1])
+	if err == nil {
+		err = x.lock(t, rowExclusive)
+	}
+	if err == nil {
+		a.rows = x.remove(t, func(r standin.Row) bool {
+			return string(r.Values[0].([]byte)) == m[2] && (m[3] == "" || m[3] == str(r.Number))
+		})
+	}
+	return a, err
+}
+
+func (x *session) lockTable(m []string) (answer, error) {
+	t, err := x.table(m[1])
+	if err == nil {
+		err = x.lock(t, map[string]lock{"SHARE": share, "EXCLUSIVE": exclusive}[m[2]])
+	}
+	return answer{}, err
+}
+
+func (x *session) set(m []string) (answer, error) {
+	name := strings.ToUpper(m[1])
+	x.settings[name] = strings.ToUpper(m[2])
+	return answer{}, x.server.denied(name)
+}
+
+// hint returns the hint of a statement that the server obeys.
+func (x *session) hint(text string) string {
+	if x.settings["OPTIMIZER_IGNORE_HINTS"] == "TRUE" {
+		return ""
+	}
+	return text
+}
+
+// value is what VALUES has for a column: a bind, by its place, which may be divided, or a literal.
+type value struct {
+	column  int // of the table
+	bind    int // -1: a literal
+	divide  int64
+	literal any
+}
+
+var bindShape = regexp.MustCompile(`^:(\d+)(?: / (\d+))?$`)
+
+func valueOf(text string) (value, error) {
+	if m := bindShape.FindStringSubmatch(text); m != nil {
+		bind, err := strconv.Atoi(m[1])
+		divide, _ := strconv.ParseInt(m[2], 10, 64)
+		return value{bind: bind - 1, divide: max(divide, 1)}, err
+	}
+	if quoted, is := strings.CutPrefix(text, "'"); is {
+		return value{bind: -1, literal: strings.TrimSuffix(quoted, "'")}, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return value{bind: -1, literal: n, divide: 1}, err
+}
+
+// values reads the column list and the values of an INSERT.
+func (x *session) values(t *table, columns, list string) (all []value, err error) {
+	names, texts := strings.Split(columns, ", "), strings.Split(list, ", ")
+	if len(names) != len(texts) || len(t.Schema.Columns) == 0 {
+		return nil, Ora(900, x.SQL)
+	}
+	binds := 0
+	for i, name := range names {
+		v, err := valueOf(texts[i])
+		if err != nil {
+			return nil, Ora(900, x.SQL)
+		}
+		if v.column = t.column(name); v.column < 0 {
+			return nil, Ora(904, name)
+		}
+		binds = max(binds, v.bind+1)
+		all = append(all, v)
+	}
+	if binds != len(x.Binds) {
+		return nil, Ora(1008)
+	}
+	return all, nil
+}
+
+// insert is INSERT … VALUES. What has been inserted before an error stays in the transaction.
+func (x *session) insert(m []string) (a answer, err error) {
+	hint := x.hint(m[1])
+	t, err := x.table(m[2])
+	if err != nil {
+		return a, err
+	}
+	if m[3] != "" && !slices.Contains(t.partitions, m[3]) {
+		return a, Ora(2149)
+	}
+	values, err := x.values(t, m[4], m[5])
+	if err != nil {
+		return a, err
+	}
+	n, native, mode := 1, x.server.options.Native, rowExclusive
+	if len(x.Binds) > 0 {
+		n = elements(x.Binds[0])
+	}
+	fast := hint == "MEMOPTIMIZE_WRITE" && t.fast && !x.server.options.NoFastIngest
+	if hint == "APPEND_VALUES" {
+		mode = exclusive
+	}
+	if !fast {
+		if err = x.lock(t, mode); err != nil {
+			return a, err
+		}
+	}
+	var first *Error
+	for i := range n {
+		row, bad := x.row(t, values, i)
+		if bad == nil && fast {
+			x.remember(t, row)
+		} else if bad == nil {
+			bad = x.put(t, row)
+		}
+		switch {
+		case bad == nil:
+			a.rows++
+		case native || n == 1 || bad.Code == 28:
+			return a, bad
+		case first == nil:
+			first = bad
+		}
+	}
+	if first != nil {
+		return a, &Error{Code: 24381, Text: texts[24381], First: first}
+	}
+	return a, nil
+}
+
+// row makes the row of the n-th execution.
+func (x *session) row(t *table, values []value, n int) (standin.Row, *Error) {
+	row := make([]any, len(t.Schema.Columns))
+	for _, v := range values {
+		given := v.literal
+		if v.bind >= 0 {
+			given = element(x.Binds[v.bind], n)
+		}
+		fitted, err := t.fit(v.column, given, v.divide)
+		if err != nil {
+			return standin.Row{}, err
+		}
+		row[v.column] = fitted
+	}
+	for i, v := range row {
+		if v == nil && !t.Columns[i].Nullable {
+			return standin.Row{}, Ora(1400, t.Columns[i].Name)
+		}
+	}
+	r, err := t.Row(row)
+	if err != nil {
+		return r, Ora(932, err)
+	}
+	return r, nil
+}
+
+// fit converts a value to a column. An empty text is NULL.
+func (t *table) fit(column int, v any, divide int64) (any, *Error) {
+	c := t.Schema.Columns[column]
+	switch v := v.(type) {
+	case string:
+		return t.fit(column, []byte(v), divide)
+	case []byte:
+		switch most := length(t.Columns[column].Type); {
+		case !c.Type.Variable():
+		case len(v) == 0:
+			return nil, nil
+		case len(v) > most:
+			return nil, Ora(12899, fmt.Sprintf("%s (actual: %d, maximum: %d)", c.Name, len(v), most))
+		default:
+			return v, nil
+		}
+	case int64:
+		switch c.Type {
+		case rows.Int64:
+			return v, nil
+		case rows.Decimal:
+			scaled, err := standin.Parse(c, new(big.Rat).SetFrac64(v, divide).FloatString(18))
+			if err != nil {
+				return nil, Ora(1438, err)
+			}
+			return scaled, nil
+		}
+	case time.Time: // without its zone
+		_, offset := v.Zone()
+		switch seconds := v.Unix() + int64(offset); c.Type {
+		case rows.Date:
+			return seconds / (24 * 60 * 60), nil
+		case rows.Timestamp:
+			return seconds*1e6 + int64(v.Nanosecond()/1000), nil
+		}
+	}
+	return nil, Ora(932, fmt.Sprintf("a %T for column %s", v, c.Name))
+}

@@ -1,0 +1,168 @@
+package oracle
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/terapush/terapush/internal/standin"
+	"github.com/terapush/terapush/pkg/rows"
+)
+
+// table is a table. Rows are those that are committed.
+type table struct {
+	*standin.Table
+	id, data   int64 // TRUNCATE changes the second
+	key        []int // the columns of the primary key; nil: none
+	taken      map[string]*transaction
+	fast       bool // MEMOPTIMIZE FOR WRITE
+	partitions []string
+	external   *external
+}
+
+// keyOf returns the row's primary key. taken has it with the transaction that has inserted or removed it, or with nil.
+func (t *table) keyOf(row standin.Row) string {
+	key := make([]string, len(t.key))
+	for i, column := range t.key {
+		key[i] = fmt.Sprint(row.Values[column])
+	}
+	return strings.Join(key, ",")
+}
+
+func (t *table) column(name string) int {
+	name = strings.ToUpper(strings.Trim(name, `"`))
+	return slices.IndexFunc(t.Columns, func(c standin.Column) bool { return c.Name == name })
+}
+
+// claimsSchema numbers claims by their batch.
+var claimsSchema = rows.Schema{
+	Columns: []rows.Column{
+		{Name: "run", Type: rows.Text}, {Name: "batch", Type: rows.Int64}, {Name: "first_key", Type: rows.Int64},
+		{Name: "row_count", Type: rows.Int64},
+	},
+	Number: []rows.Term{{Column: 1, Times: 1}},
+}
+
+var (
+	columnShape = regexp.MustCompile(`^"?(\w+)"? ([A-Z]\w+(?:\([^)]*\))?)(.*)$`)
+	keyShape    = regexp.MustCompile(`^PRIMARY KEY \((.*)\)$`)
+	lengthShape = regexp.MustCompile(`\((\d+)`)
+)
+
+// length returns the length in a type.
+func length(of string) int {
+	m := lengthShape.FindStringSubmatch(of)
+	if m == nil {
+		return 0
+	}
+	n, _ := strconv.Atoi(m[1])
+	return n
+}
+
+// definitions splits at the commas outside of parentheses.
+func definitions(list string) (all []string) {
+	depth, from := 0, 0
+	for i, c := range list + "," {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case ',':
+			if depth == 0 {
+				all, from = append(all, strings.TrimSpace(list[from:i])), i+1
+			}
+		}
+	}
+	return all
+}
+
+// newTable makes the table of a column list.
+func (x *session) newTable(name, list string) (*table, error) {
+	var columns []standin.Column
+	t := &table{taken: make(map[string]*transaction)}
+	key := ""
+	for _, text := range definitions(list) {
+		if m := keyShape.FindStringSubmatch(text); m != nil {
+			key = m[1]
+			continue
+		}
+		m := columnShape.FindStringSubmatch(text)
+		if m == nil {
+			return nil, Ora(900, "column "+text)
+		}
+		columns = append(columns, standin.Column{
+			Name: strings.ToUpper(m[1]), Type: m[2],
+			Nullable: !strings.Contains(m[3], "NOT NULL"), Default: strings.Contains(m[3], "DEFAULT"),
+		})
+	}
+	t.Table = standin.NewTable(name, columns, claimsSchema)
+	for name := range strings.SplitSeq(key, ", ") {
+		if key != "" {
+			t.key = append(t.key, t.column(name))
+		}
+	}
+	if slices.Contains(t.key, -1) {
+		return nil, Ora(904, key)
+	}
+	x.server.object++
+	t.id, t.data = x.server.object, x.server.object
+	return t, nil
+}
+
+// create registers a table. DDL commits.
+func (x *session) create(t *table) error {
+	x.end(true)
+	if _, other := x.server.options.Taken[t.Name]; other || x.server.tables[t.Name] != nil {
+		return Ora(955)
+	}
+	x.server.tables[t.Name] = t
+	return nil
+}
+
+func (x *session) createTable(m []string) (answer, error) {
+	owner, name, both := strings.Cut(strings.Trim(m[1], `"`), `"."`)
+	if !both {
+		owner, name = x.schema(), owner
+	}
+	if owner != x.server.options.Owner {
+		return answer{}, Ora(1031)
+	}
+	t, err := x.newTable(strings.ToUpper(name), m[2])
+	if err != nil {
+		return answer{}, err
+	}
+	t.fast = strings.HasSuffix(m[3], "MEMOPTIMIZE FOR WRITE")
+	return answer{}, x.create(t)
+}
+
+// define changes a table. One that is removed or emptied must not have uncommitted rows.
+func (x *session) define(name string, remove bool, change func(*table)) error {
+	x.end(true)
+	t, err := x.table(name)
+	if err != nil {
+		return err
+	}
+	if remove && x.inTheWay(t, exclusive) != nil {
+		return Ora(54)
+	}
+	change(t)
+	return nil
+}
+
+func (x *session) truncate(m []string) (answer, error) {
+	if err := x.server.denied("TRUNCATE"); err != nil {
+		return answer{}, err
+	}
+	return answer{}, x.define(m[1], true, func(t *table) {
+		x.server.object++
+		t.Rows, t.taken, t.data = nil, make(map[string]*transaction), x.server.object
+	})
+}
+
+// Partition gives a table partitions, as far as their names go.
+func (s *Server) Partition(name string, partitions ...string) {
+	s.locked(func() { s.tables[name].partitions = partitions })
+}
