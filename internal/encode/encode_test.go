@@ -198,7 +198,7 @@ func TestMaxRow(t *testing.T) {
 		s := recordsSchema(f, 3)
 		e := newEncoder(t, f, s, widths(s, 5)...)
 		if _, is := e.(encode.PerBatch); is {
-			continue // see TestParquetSize and TestColumnsSize
+			continue // see TestPerBatchSize
 		}
 		r := worst[f]
 		r.id, r.n, r.sum = 99999, math.MinInt64, -999_999_999_999_999_999
@@ -285,8 +285,9 @@ func TestDigitsAreChecked(t *testing.T) {
 		_, err := encode.New(batch.CSV, s, encode.Options{Digits: c.digits})
 		assert.EqualError(t, err, c.want)
 	}
-	assert.Equal(t, []int{3, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: 100})))
-	assert.Equal(t, []int{19, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: math.MaxInt64})))
+	for n, digits := range map[int64]int{9: 1, 10: 2, 100: 3, math.MaxInt64: 19} {
+		assert.Equal(t, digits, encode.Digits(blockOf(s, record{id: n}))[0])
+	}
 }
 
 func TestFormatsNameThemselves(t *testing.T) {
