@@ -68,7 +68,6 @@ func TestParquetOfManyPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := recordsSchema(batch.Parquet, 100)
-			e := newEncoder(t, batch.Parquet, s)
 			noise := bytes.Repeat([]byte("0123456789abcdef"), 8)
 			var records []record
 			for i := range int64(n) {
@@ -76,12 +75,11 @@ func TestParquetOfManyPages(t *testing.T) {
 				records = append(records, record{i, -i, string(noise[from:][:length()]), noise[:length()], i - 5000, i * 1e9, 5000 - i})
 			}
 			var pieces []*rows.Block
-			for from := 0; from < n; {
-				piece := min(n-from, random.IntN(3000))
-				pieces = append(pieces, blockOf(s, records[from:from+piece]...))
-				from += piece
+			for rest := records; len(rest) > 0; {
+				piece := min(len(rest), random.IntN(3000))
+				pieces, rest = append(pieces, blockOf(s, rest[:piece]...)), rest[piece:]
 			}
-			file, _ := whole(e, pieces...)
+			file, _ := whole(newEncoder(t, batch.Parquet, s), pieces...)
 			requireRecords(t, records, parquetRecords(t, file))
 		})
 	}
