@@ -180,12 +180,20 @@ func TestUnknownThatIsResolved(t *testing.T) {
 
 // An earlier process lost the answer, and there is no Resolver.
 func TestUnknownOfAnEarlierProcess(t *testing.T) {
-	for unknown, want := range map[bool][]int64{true: {0}, false: nil} {
-		b := atLeastOnce(t, 1, &loadertest.Memory{Script: always(loadertest.Fault{Before: loadertest.ErrRejected})})
-		b.config.Begun = func(int64) engine.Begun { return engine.Begun{Attempt: 2, Unknown: unknown} }
-		result, _, err := b.run(t.Context())
+	rejected := always(loadertest.Fault{Before: loadertest.ErrRejected})
+	for _, c := range []struct {
+		b     *bench
+		begun engine.Begun
+		want  []int64
+	}{
+		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2}, nil},
+		{atLeastOnce(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2, Unknown: true}, []int64{0}},
+		{locking(t, 1, &loadertest.Memory{Script: rejected}), engine.Begun{Attempt: 2}, []int64{0}},
+	} {
+		c.b.config.Begun = func(int64) engine.Begun { return c.begun }
+		result, _, err := c.b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
-		require.Equal(t, want, result.Unknown)
+		require.Equal(t, c.want, result.Unknown)
 	}
 }
 

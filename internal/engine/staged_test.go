@@ -216,9 +216,16 @@ func TestDrainCommitsFullGroupsOnly(t *testing.T) {
 	})
 }
 
+// The end of the time begins no more batches, and does not end the retries of the others.
 func TestStagedRunByDurationEndsWithAShortGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 4000, &loadertest.Memory{Script: always(loadertest.Fault{Delay: time.Second})})
+		b := staged(t, 4000, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
+			f := loadertest.Fault{Delay: time.Second}
+			if number == 8 && attempt == 1 {
+				f.Before = loadertest.ErrThrottled
+			}
+			return f
+		}})
 		b.config.Workers = 3
 		until := make(chan struct{})
 		b.config.Until = until
