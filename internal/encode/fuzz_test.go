@@ -33,6 +33,8 @@ func seed(f *testing.F) {
 	for b := range 256 {
 		all = append(all, byte(b))
 	}
+	f.Add(int64(99_999_999), "", all)
+	f.Add(int64(100_000_000), "", all) // more digits than are written at once
 	f.Add(int64(-1<<63), "", all)
 	f.Add(int64(1<<63-1), "", bytes.Repeat([]byte{0}, 3))
 }

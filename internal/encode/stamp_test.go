@@ -138,7 +138,7 @@ func TestStampOfEveryWidth(t *testing.T) {
 				if c == 0 {
 					return last - 9 + int64(i)
 				}
-				return int64(9 - i)
+				return min(last, 14) - int64(i) // also from two digits to one
 			}
 			want, _ := whole(e, wholeRows(s, 10, value, "x"))
 			got, at := whole(e, wholeRows(s, 10, func(int, int) int64 { return 5 }, "x"))

@@ -93,7 +93,7 @@ func TestResumeResolvesBegunBatches(t *testing.T) {
 // is sent, and the others continue.
 func TestUndecidedBatchStopsNoOther(t *testing.T) {
 	for name, begun := range map[string]bool{"of an earlier process": true, "of this process": false} {
-		t.Run(name, func(t *testing.T) {
+		subtest(t, name, func(t *testing.T) {
 			b := labelled(t, 40, &loadertest.Memory{})
 			undecided := map[int64]int{3: 1, 7: 2}
 			if begun {

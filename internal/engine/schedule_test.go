@@ -55,6 +55,8 @@ func TestLatencyOfAllBatchesDelayedByAFreeze(t *testing.T) {
 		last := events[sent-1]
 		require.Equal(t, last.Intended, last.Start, "the backlog was made up for")
 		require.Equal(t, 60*time.Second, last.Start.Sub(began))
+		require.Equal(t, 60*time.Second+service, time.Since(began), "nothing waits once all numbers are handed out")
+		require.Greater(t, s.WorkerSeconds[event.WaitRate], 60.0)
 		require.Equal(t, service.Seconds(), last.Latency())
 	})
 }

@@ -123,6 +123,24 @@ func TestBatchesEqualNaiveEncoding(t *testing.T) {
 	}
 }
 
+// Batches of more rows than are made or stamped at a time.
+func TestBatchesOfManyPieces(t *testing.T) {
+	d, err := dataset.New("pairs", dataset.Options{})
+	require.NoError(t, err)
+	c := Config{Dataset: d, Run: "r", FirstKey: 7, Rows: 4 * 5000, BatchRows: 5000, Distinct: 10_000, Buffers: 2}
+	c.Encoder, err = NewEncoder(batch.TSV, d, c.FirstKey, c.Rows)
+	require.NoError(t, err)
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 1, nil))
+	for number := range int64(4) {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		requireNaive(t, c, b)
+		b.Release()
+	}
+	require.Zero(t, f.Refills())
+}
+
 func TestConcurrentWorkers(t *testing.T) {
 	for _, distinct := range []int64{0, 64, 320} {
 		c := config(t, batch.PGBinary, distinct, 5)
@@ -178,7 +196,18 @@ func TestFill(t *testing.T) {
 		assert.Zero(t, f.Refills())
 	}
 
-	f := newFeed(t, config(t, batch.PGText, 0, 4))
+	c := config(t, batch.TSV, 1024, 3) // of a resumed run, what is still to be sent
+	c.Done = func(number int64) bool { return number < 6 }
+	f := newFeed(t, c)
+	require.NoError(t, f.Fill(t.Context(), 2, nil))
+	for number := int64(6); number < 9; number++ {
+		b, err := f.Batch(t.Context(), number)
+		require.NoError(t, err)
+		b.Release()
+	}
+	require.Zero(t, f.Refills())
+
+	f = newFeed(t, config(t, batch.PGText, 0, 4))
 	ctx, cancel := context.WithCancel(t.Context())
 	err := f.Fill(ctx, 1, func(int64) { cancel() })
 	require.ErrorIs(t, err, context.Canceled)
@@ -317,18 +346,4 @@ func TestBufferTooSmallIsAnError(t *testing.T) {
 	_, err := f.Batch(t.Context(), 0)
 	require.ErrorContains(t, err, "more than MaxRow allows")
 	assert.Equal(t, 2, f.Free())
-}
-
-// A resumed run has its buffers filled with what is still to be sent.
-func TestFillPassesOverWhatIsDone(t *testing.T) {
-	c := config(t, batch.TSV, 1024, 3)
-	c.Done = func(number int64) bool { return number < 6 }
-	f := newFeed(t, c)
-	require.NoError(t, f.Fill(t.Context(), 2, nil))
-	for number := int64(6); number < 9; number++ {
-		b, err := f.Batch(t.Context(), number)
-		require.NoError(t, err)
-		b.Release()
-	}
-	require.Zero(t, f.Refills())
 }
