@@ -78,7 +78,7 @@ func encoded(t testing.TB, f batch.Format, records []record) []byte {
 	for _, r := range records {
 		longest = max(longest, len(r.words), len(r.raw))
 	}
-	s := recordsSchema(f, longest)
+	s := recordsSchema(f, longest+1<<14) // values are shorter than there is room for
 	var blocks []*rows.Block
 	for _, r := range records {
 		blocks = append(blocks, blockOf(s, r))

@@ -36,12 +36,10 @@ func TestPerBatchWrongUse(t *testing.T) {
 		b, at := blockOf(s, record{id: 1}, record{id: 2}), new(encode.Offsets)
 		require.Panics(t, func() { e.AppendRows(nil, b, at) }, "without ForBatch, %s", f)
 		require.Panics(t, func() { e.AppendTail(nil) }, "without ForBatch, %s", f)
-		for _, n := range []int{1, 3} {
-			require.Panics(t, func() {
-				w := e.(encode.PerBatch).ForBatch(n)
-				w.AppendTail(w.AppendRows(w.AppendHead(nil), b, at))
-			}, "2 rows for %d, %s", n, f)
-		}
+		few, many := e.(encode.PerBatch).ForBatch(1), e.(encode.PerBatch).ForBatch(3)
+		require.Panics(t, func() { few.AppendRows(few.AppendHead(nil), b, at) }, "2 rows for 1, %s", f)
+		given := many.AppendRows(many.AppendHead(nil), b, at)
+		require.Panics(t, func() { many.AppendTail(given) }, "2 rows for 3, %s", f)
 		// A value that is too long must not use the room of another.
 		values := []record{{words: "a"}, {words: "abcd"}}
 		if f == batch.Parquet {
@@ -57,6 +55,10 @@ func TestPerBatchWrongUse(t *testing.T) {
 	} {
 		require.Panics(t, func() { whole(e, blockOf(s, bad)) }, "%+v", bad)
 	}
+	buf, at := whole(e, blockOf(s, record{}, record{}))
+	require.PanicsWithValue(t, "encode: rows to 3 of columns of 2", func() {
+		e.(encode.Stamper).Stamp(buf, at, 1, blockOf(s, record{}, record{}))
+	})
 	whole(e, blockOf(s, record{day: 2_932_896, at: 2_932_897*86_400_000_000 - 1}, record{day: -719_162, at: -719_162 * 86_400_000_000}))
 }
 
