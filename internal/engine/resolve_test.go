@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -106,13 +107,16 @@ func TestUndecidedBatchStopsNoOther(t *testing.T) {
 				}
 				return next.Load(ctx, batch)
 			}
+			var asked atomic.Int64
 			b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
+				asked.Add(1)
 				return loader.Resolution{Reason: "3 of its 10 rows are there"}, nil
 			}
 			result, s, err := b.run(t.Context())
 			require.Regexp(t, `resolving batch [37]: the database cannot tell the outcome: 3 of its 10 rows are there`, err)
 			require.Equal(t, engine.Result{Unknown: []int64{3, 7}, Handed: 40}, result)
 			require.EqualValues(t, 38, s.Batches)
+			require.EqualValues(t, 2, asked.Load(), "asking again would not help")
 		})
 	}
 }
