@@ -1,8 +1,16 @@
 package dataset
 
 import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"math"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -10,17 +18,21 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// What follows holds of every dataset, so each is tested as soon as it has a name.
+func newDataset(t testing.TB, name string, o Options) Dataset {
+	t.Helper()
+	d, err := New(name, o)
+	require.NoError(t, err)
+	return d
+}
 
+// forEach runs f with every dataset.
 func forEach[T testing.TB](t T, run func(name string, f func(T)) bool, f func(t T, d Dataset)) {
 	for _, name := range Names() {
-		d, err := New(name, Options{Seed: 5})
-		require.NoError(t, err)
-		run(name, func(t T) { f(t, d) })
+		run(name, func(t T) { f(t, newDataset(t, name, Options{Seed: 5})) })
 	}
 }
 
-// rowOf is one row, made by itself.
+// rowOf returns one row, made by itself.
 func rowOf(d Dataset, row int64) []any {
 	b := rows.NewBlock(d.Schema())
 	Row(b, d, 0, row, 0)
@@ -39,8 +51,78 @@ func values(b *rows.Block, i int) []any {
 	return v
 }
 
-func TestRowsDoNotDependOnWhoAsks(t *testing.T) {
-	forEach(t, t.Run, func(t *testing.T, d Dataset) {
+// TestGoldenRows pins the values: a change makes every recorded run unverifiable. The file's lines have a dataset, a seed,
+// a row number and the columns. They come from programs in Python, with its integers of any size and its calendar.
+func TestGoldenRows(t *testing.T) {
+	golden, err := os.ReadFile("testdata/rows.golden")
+	require.NoError(t, err)
+	for line := range strings.Lines(string(golden)) {
+		want := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		seed, err := strconv.ParseUint(want[1], 10, 64)
+		require.NoError(t, err)
+		row, err := strconv.ParseInt(want[2], 10, 64)
+		require.NoError(t, err)
+		var got []string
+		for _, v := range rowOf(newDataset(t, want[0], Options{Seed: seed}), row) {
+			got = append(got, fmt.Sprint(v))
+		}
+		assert.Equal(t, want[3:], got, "%s, seed %d, row %d", want[0], seed, row)
+	}
+	for _, c := range []struct { // from the same programs
+		o    Options
+		row  int64
+		want string
+	}{
+		{Options{Seed: 1, PayloadBytes: 24}, 1, "f4c4dcb3bef478203b86a62dc5ad83149cf6f8b1f41da33c"},
+		{Options{Seed: 1, PayloadBytes: 24}, math.MaxInt64, "3f241e5a03fd1fda46ed331993f4592a3c4eb16618e6c3ba"},
+		{Options{Seed: 0, PayloadBytes: 13}, 7, "b8891136b7dd67c18a0be5d0cd"},
+		{Options{Seed: math.MaxUint64, PayloadBytes: 1}, 1 << 40, "89"},
+		{Options{Seed: 42, PayloadBytes: 13, PayloadKind: Text}, 1 << 40, hex.EncodeToString([]byte("z^mgQPZcFOb1*"))},
+	} {
+		row := rowOf(newDataset(t, "documents", c.o), c.row)
+		assert.Equal(t, c.want, hex.EncodeToString([]byte(row[1].(string))), "%+v, row %d", c.o, c.row)
+	}
+}
+
+// TestSchemas pins what the tables of recorded runs were made of.
+func TestSchemas(t *testing.T) {
+	describe := func(d Dataset) string {
+		var all []string
+		for _, c := range d.Schema().Columns {
+			text := fmt.Sprintf("%s %s", c.Name, c.Type)
+			if c.Type.Variable() {
+				text += fmt.Sprintf("(%d)", max(c.MaxBytes, c.Declared))
+			}
+			if c.Derived {
+				text += " derived"
+			}
+			if c.JSON {
+				text += " json"
+			}
+			all = append(all, text)
+		}
+		return strings.Join(all, ", ")
+	}
+	for name, want := range map[string]string{
+		"documents": "document_id int64 derived, payload bytes(512)",
+		"journal":   "id text(40) derived, run_id text(40), scenario text(20), ts timestamp derived, payload text(4000) json",
+		"pairs":     "k int64 derived, r int64, s int64",
+		"httplogs":  "ts timestamp derived, client_ip text(15), request text(59), status int64, size int64",
+		"people": "id int64 derived, batch text(22) derived, name text(16), birthday date derived, address text(40), company text(40), " +
+			"job text(40), bank text(18), password text(20), phone_number text(16), user_agent text(40), c1 text(40), c2 text(40), " +
+			"c3 text(40), c4 text(40), c5 text(40), c6 text(40), c7 text(40), c8 text(40), c9 text(40), c10 text(40), d date derived, " +
+			"t timestamp derived",
+		"lineitem": "l_orderkey int64 derived, l_partkey int64, l_suppkey int64, l_linenumber int64 derived, l_quantity decimal, " +
+			"l_extendedprice decimal, l_discount decimal, l_tax decimal, l_returnflag text(1), l_linestatus text(1), l_shipdate date, " +
+			"l_commitdate date, l_receiptdate date, l_shipinstruct text(17), l_shipmode text(7), l_comment text(43)",
+	} {
+		assert.Equal(t, want, describe(newDataset(t, name, Options{})))
+	}
+	assert.Equal(t, "document_id int64 derived, payload text(512)", describe(newDataset(t, "documents", Options{PayloadKind: Text})))
+}
+
+func TestRowsDoNotDependOnTheRequest(t *testing.T) {
+	check := func(t *testing.T, d Dataset) {
 		for _, first := range []int64{0, 1980, 86_399_990, 99_999_975, 1 << 40, d.Schema().MaxNumber() - 49} {
 			all, part := rows.NewBlock(d.Schema()), rows.NewBlock(d.Schema())
 			d.Fill(all, first, 50)
@@ -58,7 +140,13 @@ func TestRowsDoNotDependOnWhoAsks(t *testing.T) {
 				}
 			}
 		}
-	})
+	}
+	forEach(t, t.Run, check)
+	for _, size := range []int{1, 7, 8, 9, 513} { // of words that the rows share, or do not fill
+		t.Run(fmt.Sprintf("payload of %d", size), func(t *testing.T) {
+			check(t, newDataset(t, "documents", Options{Seed: 3, PayloadBytes: size}))
+		})
+	}
 }
 
 // Drawn columns may be those of another row, derived ones never.
@@ -89,18 +177,125 @@ func TestDerivedAndDrawnApart(t *testing.T) {
 	})
 }
 
-// A payload has no effect where the columns are given, so whoever asks for one is told.
-func TestGivenColumnsRefuseAPayload(t *testing.T) {
+// plainBreakers are the bytes that rows.Column.Plain excludes.
+const plainBreakers = "\x00\x01\x02\t\n\r\x1A\"',\\"
+
+// Encoders, databases and verification rely on the promises of a schema without looking.
+func TestRowsKeepThePromisesOfTheirSchema(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	forEach(t, t.Run, func(t *testing.T, d Dataset) {
+		s := d.Schema()
+		seen := map[string]bool{}
+		for range 500 {
+			row := random.Int64N(s.MaxNumber()) >> random.IntN(32)
+			all := rowOf(d, row)
+			drawn := ""
+			for i, c := range s.Columns {
+				text, variable := all[i].(string)
+				if !c.Derived {
+					drawn += fmt.Sprint(all[i])
+				}
+				if !variable {
+					continue
+				}
+				require.LessOrEqual(t, len(text), c.MaxBytes, "%s", c.Name)
+				require.True(t, !c.Derived || len(text) == c.MaxBytes, "%s", c.Name)
+				require.True(t, c.Type == rows.Bytes || utf8.ValidString(text), "%s", c.Name)
+				require.False(t, c.Plain && strings.ContainsAny(text, plainBreakers), "%s is %q", c.Name, text)
+				require.False(t, c.JSON && !json.Valid([]byte(text)), "%s", c.Name)
+				require.Equal(t, !c.JSON, c.Plain, "%s", c.Name)
+			}
+			require.False(t, s.MaxRowBytes() > 100 && seen[drawn], "row %d repeats", row)
+			seen[drawn] = true
+			number := int64(0)
+			for _, term := range s.Number {
+				v, is := all[term.Column].(int64)
+				if !is {
+					v, _ = strconv.ParseInt(all[term.Column].(string), 10, 64)
+				}
+				number += (v - term.Minus) * term.Times
+			}
+			require.Equal(t, row, number)
+		}
+	})
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	seen := map[any]bool{}
+	for _, seed := range []uint64{0, 1, 2, math.MaxUint64} {
+		d := newDataset(t, "documents", Options{Seed: seed, PayloadBytes: 16})
+		for row := range int64(1000) {
+			seen[rowOf(d, row)[1]] = true
+		}
+	}
+	assert.Len(t, seen, 4*1000)
+}
+
+// All symbols of an alphabet are equally likely at each of the eight places of a word.
+func TestPayloadIsUniform(t *testing.T) {
+	for kind, symbols := range map[Kind]float64{Bytes: 245, Text: 90} {
+		p := rowOf(newDataset(t, "documents", Options{PayloadBytes: 1 << 20, PayloadKind: kind}), 1)[1].(string)
+		var count [8][256]float64
+		for i := range len(p) {
+			count[i%8][p[i]]++
+		}
+		each := float64(len(p)) / 8 / symbols
+		for place := range count {
+			used, chi2 := 0.0, 0.0
+			for _, n := range count[place] {
+				if n > 0 {
+					used++
+					chi2 += (n - each) * (n - each) / each
+				}
+			}
+			assert.Equal(t, symbols, used)
+			// χ² has a mean of k = symbols−1 and a deviation of √2k; five of those are chance once in millions of seeds.
+			assert.InDelta(t, symbols-1, chi2, 5*math.Sqrt(2*(symbols-1)), "%s at place %d", kind, place)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"docs", Options{}, `dataset "docs" does not exist; there is: documents, people, journal, pairs, lineitem, httplogs`},
+		{"documents", Options{PayloadBytes: -1}, "payload of -1 bytes: a row's payload has 1 to 1048576 bytes"},
+		{"documents", Options{PayloadBytes: 1<<20 + 1}, "payload of 1048577 bytes: a row's payload has 1 to 1048576 bytes"},
+		{"documents", Options{PayloadKind: "json"}, `payload kind "json" does not exist; valid are bytes and text`},
+	} {
+		_, err := New(c.name, c.o)
+		assert.EqualError(t, err, c.want)
+	}
 	for _, name := range Names() {
-		_, err := New(name, Options{PayloadBytes: DefaultPayloadBytes, PayloadKind: Bytes}) // as the command line has them
-		require.NoError(t, err)
+		newDataset(t, name, Options{PayloadBytes: DefaultPayloadBytes, PayloadKind: Bytes}) // as the command line has them
 		if name == documentsName {
 			continue
 		}
-		_, err = New(name, Options{PayloadBytes: 100})
+		_, err := New(name, Options{PayloadBytes: 100})
 		assert.EqualError(t, err, "dataset "+name+" has no payload of 100 bytes: the lengths of its columns are fixed")
 		_, err = New(name, Options{PayloadKind: Text})
 		assert.EqualError(t, err, "dataset "+name+" has no payload of kind text: its columns are fixed, and none has raw bytes")
+	}
+}
+
+func TestCompressionRatio(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want float64
+	}{
+		{"documents", Options{}, 8 / math.Log2(245)},
+		{"documents", Options{PayloadBytes: 1}, 8 / math.Log2(245)},
+		{"documents", Options{PayloadKind: Text}, 8 / math.Log2(90)},
+		{"people", Options{}, 8 / math.Log2(62) * 630 / 612}, // the bank's name, 18 of 630 bytes, goes away
+		{"journal", Options{}, 2.99},                         // 26 letters have 4.7 of 8 bits, and the fields' names go away
+	} {
+		ratio, err := CompressionRatio(newDataset(t, c.name, c.o), 4000)
+		require.NoError(t, err)
+		assert.InDelta(t, c.want, ratio, 0.04, "%s %+v", c.name, c.o)
 	}
 }
 
@@ -112,6 +307,20 @@ func TestFillAllocatesNothing(t *testing.T) {
 			d.Derive(b, 0)
 		}))
 	})
+}
+
+// TestMeanRowBytes measures the constants from which sizes become numbers of rows.
+func TestMeanRowBytes(t *testing.T) {
+	for _, name := range Names() {
+		for _, seed := range []uint64{1, math.MaxUint64} {
+			d := newDataset(t, name, Options{Seed: seed})
+			b := rows.NewBlock(d.Schema())
+			d.Fill(b, 0, 5000)
+			d.Derive(b, 0)
+			assert.InEpsilon(t, float64(b.PayloadBytes())/5000, d.Schema().RowBytes(), 0.01, "%s, seed %d", name, seed)
+			assert.LessOrEqual(t, d.Schema().RowBytes(), d.Schema().MaxRowBytes(), name)
+		}
+	}
 }
 
 // BenchmarkFill fills pieces of the size that the feed does; BenchmarkDerive is what it does for a stamp.
@@ -143,29 +352,4 @@ func BenchmarkDerive(b *testing.B) {
 
 func perRow(b *testing.B, n int64) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
-}
-
-// TestMeanRowBytes measures the constants that sizes of runs are counted by.
-func TestMeanRowBytes(t *testing.T) {
-	for _, name := range Names() {
-		for _, seed := range []uint64{1, math.MaxUint64} {
-			const n = 5000
-			d := seeded(t, name, seed)
-			s, sum := d.Schema(), int64(0)
-			b := rows.NewBlock(s)
-			d.Fill(b, 0, n)
-			d.Derive(b, 0)
-			for i, c := range s.Columns {
-				for row := range n {
-					if c.Type.Variable() {
-						sum += int64(len(b.Columns[i].Value(row)))
-					} else {
-						sum += c.Type.Size()
-					}
-				}
-			}
-			assert.InEpsilon(t, float64(sum)/n, s.RowBytes(), 0.01, "%s, seed %d", name, seed)
-			assert.LessOrEqual(t, s.RowBytes(), s.MaxRowBytes(), name)
-		}
-	}
 }

@@ -12,13 +12,14 @@ import (
 	"github.com/terapush/terapush/pkg/rows"
 )
 
-// calendar is some days of every year from 1 to 9999, and every day where the calendar has its corners.
+// calendar is some days of every year from 1 to 9999, and every day at both ends and around leap years and none.
 func calendar() []int64 {
 	var days []int64
 	for _, span := range []struct{ first, last, step int64 }{
-		{-719_162, 2_932_896, 97},     // all of it
-		{-719_162, -719_162 + 900, 1}, // from 0001-01-01
-		{-25_567, 50_000, 1},          // 1900, no leap year, over 2000, which is one, to 2106
+		{-719_162, 2_932_896, 97},
+		{-719_162, -719_162 + 900, 1},
+		{-25_567 - 900, -25_567 + 900, 1}, // 1900
+		{10_957 - 900, 10_957 + 900, 1},   // 2000
 		{2_932_896 - 900, 2_932_896, 1},
 	} {
 		for day := span.first; day <= span.last; day += span.step {

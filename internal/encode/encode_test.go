@@ -1,6 +1,7 @@
 package encode_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -75,21 +76,25 @@ func newEncoder(t testing.TB, f batch.Format, s rows.Schema, digits ...int) enco
 	return e
 }
 
-// whole encodes blocks as one buffer.
+// whole encodes blocks as one buffer, in memory that has the promised size and holds something else.
 func whole(e encode.Encoder, blocks ...*rows.Block) ([]byte, *encode.Offsets) {
-	var at encode.Offsets
+	n := 0
+	for _, b := range blocks {
+		n += b.Rows
+	}
+	memory := bytes.Repeat([]byte{0xA5}, int(maxBytes(e, n)))
 	if p, ok := e.(encode.PerBatch); ok {
-		n := 0
-		for _, b := range blocks {
-			n += b.Rows
-		}
 		e = p.ForBatch(n)
 	}
-	buf := e.AppendHead(nil)
+	var at encode.Offsets
+	buf := e.AppendHead(memory[:0])
 	for _, b := range blocks {
 		buf = e.AppendRows(buf, b, &at)
 	}
-	return e.AppendTail(buf), &at
+	if buf = e.AppendTail(buf); &buf[0] != &memory[0] {
+		panic("the bytes did not fit the promised size")
+	}
+	return buf, &at
 }
 
 // maxBytes returns the room for n rows.
@@ -198,7 +203,7 @@ func TestMaxRow(t *testing.T) {
 		s := recordsSchema(f, 3)
 		e := newEncoder(t, f, s, widths(s, 5)...)
 		if _, is := e.(encode.PerBatch); is {
-			continue // see TestParquetSize and TestColumnsSize
+			continue // see TestPerBatchSize
 		}
 		r := worst[f]
 		r.id, r.n, r.sum = 99999, math.MinInt64, -999_999_999_999_999_999
@@ -226,8 +231,10 @@ func TestPlainColumnsHaveTheSameBytes(t *testing.T) {
 		for c := range s.Columns {
 			s.Columns[c].Plain = true
 		}
-		got, _ := whole(newEncoder(t, f, s), b)
+		e := newEncoder(t, f, s)
+		got, _ := whole(e, b)
 		assert.Equal(t, want, got, "%s", f)
+		assert.Equal(t, f, e.Format())
 	}
 }
 
@@ -285,17 +292,7 @@ func TestDigitsAreChecked(t *testing.T) {
 		_, err := encode.New(batch.CSV, s, encode.Options{Digits: c.digits})
 		assert.EqualError(t, err, c.want)
 	}
-	assert.Equal(t, []int{3, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: 100})))
-	assert.Equal(t, []int{19, 1, 0, 0, 0, 0}, encode.Digits(blockOf(s, record{id: math.MaxInt64})))
-}
-
-func TestFormatsNameThemselves(t *testing.T) {
-	for _, f := range encode.Formats() {
-		e := newEncoder(t, f, recordsSchema(f, 1))
-		assert.Equal(t, f, e.Format())
-		_, perBatch := e.(encode.PerBatch)
-		_, stamper := e.(encode.Stamper)
-		assert.Equal(t, f == batch.Parquet || f == batch.ColumnArrays, perBatch)
-		assert.Equal(t, f != batch.Parquet, stamper)
+	for n, digits := range map[int64]int{9: 1, 10: 2, 100: 3, math.MaxInt64: 19} {
+		assert.Equal(t, digits, encode.Digits(blockOf(s, record{id: n}))[0])
 	}
 }

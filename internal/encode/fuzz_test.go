@@ -18,6 +18,7 @@ import (
 
 	"github.com/terapush/terapush/internal/encode"
 	"github.com/terapush/terapush/pkg/batch"
+	"github.com/terapush/terapush/pkg/rows"
 )
 
 // What the encoders write is read by decoders of other authors: here by libraries, in server_test.go by the servers
@@ -32,6 +33,8 @@ func seed(f *testing.F) {
 	for b := range 256 {
 		all = append(all, byte(b))
 	}
+	f.Add(int64(99_999_999), "", all)
+	f.Add(int64(100_000_000), "", all) // more digits than are written at once
 	f.Add(int64(-1<<63), "", all)
 	f.Add(int64(1<<63-1), "", bytes.Repeat([]byte{0}, 3))
 }
@@ -69,11 +72,18 @@ func sumOf(t testing.TB, text string) int64 {
 func dayOf(t time.Time) int64    { return t.Unix() / 86_400 }
 func microsOf(t time.Time) int64 { return t.UnixMicro() }
 
+// encoded encodes one row after the other.
 func encoded(t testing.TB, f batch.Format, records []record) []byte {
-	s := recordsSchema(f, 1<<20)
-	e := newEncoder(t, f, s)
-	buf, _ := whole(e, blockOf(s, records...))
-	require.LessOrEqual(t, int64(len(buf)), maxBytes(e, len(records)))
+	longest := 0
+	for _, r := range records {
+		longest = max(longest, len(r.words), len(r.raw))
+	}
+	s := recordsSchema(f, longest+1<<14) // values are shorter than there is room for
+	var blocks []*rows.Block
+	for _, r := range records {
+		blocks = append(blocks, blockOf(s, r))
+	}
+	buf, _ := whole(newEncoder(t, f, s), blocks...)
 	return buf
 }
 
@@ -147,24 +157,15 @@ func FuzzPGBinary(f *testing.F) {
 		rest := encoded(t, batch.PGBinary, records)
 		require.Equal(t, "PGCOPY\n\xFF\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00", string(rest[:19]))
 		rest = rest[19:]
-		types := pgtype.NewMap()
 		for _, r := range records {
 			require.Equal(t, uint16(7), binary.BigEndian.Uint16(rest))
 			rest = rest[2:]
-			var got record
-			var day, at time.Time
-			var sum pgtype.Numeric
-			for _, field := range []struct {
-				oid uint32
-				to  any
-			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
-				{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
-				size := binary.BigEndian.Uint32(rest)
-				require.NoError(t, types.Scan(field.oid, pgtype.BinaryFormatCode, rest[4:4+size], field.to))
-				rest = rest[4+size:]
-			}
-			got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
-			require.Equal(t, normal(r), normal(got))
+			requirePostgres(t, r, pgtype.BinaryFormatCode, func(int) []byte {
+				size := 4 + binary.BigEndian.Uint32(rest)
+				field := rest[4:size]
+				rest = rest[size:]
+				return field
+			})
 		}
 		require.Equal(t, "\xFF\xFF", string(rest))
 	})
@@ -176,26 +177,33 @@ func FuzzPGText(f *testing.F) {
 		records := fuzzed(n, words, raw)
 		lines := strings.SplitAfter(string(encoded(t, batch.PGText, records)), "\n")
 		require.Len(t, lines, len(records)+1)
-		types := pgtype.NewMap()
 		for i, r := range records {
 			require.NotContains(t, lines[i], "\r")
 			fields := strings.Split(strings.TrimSuffix(lines[i], "\n"), "\t")
 			require.Len(t, fields, 7)
-			var got record
-			var day, at time.Time
-			var sum pgtype.Numeric
-			for c, field := range []struct {
-				oid uint32
-				to  any
-			}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
-				{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
-				require.NoError(t, types.Scan(field.oid, pgtype.TextFormatCode, []byte(unescapeCopy(fields[c])), field.to))
-			}
-			got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
-			require.Equal(t, normal(r), normal(got))
+			requirePostgres(t, r, pgtype.TextFormatCode, func(c int) []byte { return []byte(unescapeCopy(fields[c])) })
 		}
 	})
 }
+
+// requirePostgres decodes the fields of a row as pgx does.
+func requirePostgres(t testing.TB, want record, format int16, field func(c int) []byte) {
+	t.Helper()
+	var got record
+	var day, at time.Time
+	var sum pgtype.Numeric
+	for c, to := range []struct {
+		oid   uint32
+		value any
+	}{{pgtype.Int8OID, &got.id}, {pgtype.Int8OID, &got.n}, {pgtype.TextOID, &got.words}, {pgtype.DateOID, &day},
+		{pgtype.TimestampOID, &at}, {pgtype.NumericOID, &sum}, {pgtype.ByteaOID, &got.raw}} {
+		require.NoError(t, pgTypes.Scan(to.oid, format, field(c), to.value))
+	}
+	got.day, got.at, got.sum = dayOf(day), microsOf(at), numericOf(t, sum)
+	require.Equal(t, normal(want), normal(got))
+}
+
+var pgTypes = pgtype.NewMap()
 
 func numericOf(t testing.TB, n pgtype.Numeric) int64 {
 	text, err := n.Value()

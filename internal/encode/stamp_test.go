@@ -78,7 +78,7 @@ func wholeRows(s rows.Schema, n int, value number, words string) *rows.Block {
 }
 
 func TestStampedEqualsEncoded(t *testing.T) {
-	const n, words = 250, "it's, \"q\"\t\\"
+	const n, words = 251, "it's, \"q\"\t\\"
 	for name, second := range map[string]func(int64) int64{
 		"falling":   func(v int64) int64 { return math.MaxInt64 - v },
 		"repeating": func(v int64) int64 { return v / 7 },
@@ -138,7 +138,7 @@ func TestStampOfEveryWidth(t *testing.T) {
 				if c == 0 {
 					return last - 9 + int64(i)
 				}
-				return int64(9 - i)
+				return min(last, 14) - int64(i) // also from two digits to one
 			}
 			want, _ := whole(e, wholeRows(s, 10, value, "x"))
 			got, at := whole(e, wholeRows(s, 10, func(int, int) int64 { return 5 }, "x"))
@@ -148,7 +148,7 @@ func TestStampOfEveryWidth(t *testing.T) {
 	}
 }
 
-// TestValuesThatDoNotFitPanic: nothing is written over the field behind, nor another value than was meant.
+// Nothing is written over the next field, nor another value than was meant.
 func TestValuesThatDoNotFitPanic(t *testing.T) {
 	for _, f := range stampable() {
 		s := derivedSchema(f)
@@ -157,13 +157,14 @@ func TestValuesThatDoNotFitPanic(t *testing.T) {
 		damages := map[string]func(*rows.Block){
 			"shorter text": func(b *rows.Block) { b.Columns[3].Ends[1]-- },
 			"longer text":  func(b *rows.Block) { b.Columns[3].Data = append(b.Columns[3].Data, 'x'); b.Columns[3].Ends[1]++ },
-			"year 0":       func(b *rows.Block) { b.Columns[4].Ints[1] = -719_163 },
-			"year 10000":   func(b *rows.Block) { b.Columns[4].Ints[1] = 2_932_897 },
-
-			"time before year 1":       func(b *rows.Block) { b.Columns[6].Ints[1] = math.MinInt64 },
-			"time before 0001-01-01":   func(b *rows.Block) { b.Columns[6].Ints[1] = -719_162*86_400_000_000 - 1 },
-			"time in the year 10000":   func(b *rows.Block) { b.Columns[6].Ints[1] = 2_932_897 * 86_400_000_000 },
-			"time far after year 9999": func(b *rows.Block) { b.Columns[6].Ints[1] = math.MaxInt64 },
+		}
+		for column, values := range map[int][]int64{ // dates and times before year 1 and after year 9999
+			4: {-719_163, 2_932_897},
+			6: {math.MinInt64, -719_162*86_400_000_000 - 1, 2_932_897 * 86_400_000_000, math.MaxInt64},
+		} {
+			for _, v := range values {
+				damages[fmt.Sprint(column, v)] = func(b *rows.Block) { b.Columns[column].Ints[1] = v }
+			}
 		}
 		if f != batch.PGBinary && f != batch.ColumnArrays { // they have room for every number
 			for _, v := range []int64{-5, 100, math.MinInt64} {
@@ -187,7 +188,7 @@ func TestNothingIsAllocated(t *testing.T) {
 		buf, at := whole(e, b)
 		assert.Zero(t, testing.AllocsPerRun(10, func() { e.(encode.Stamper).Stamp(buf, at, 0, b) }), "stamp %s", f)
 		if _, is := e.(encode.PerBatch); is {
-			continue // see TestColumnsAllocateLittle
+			continue // see TestPerBatchAllocatesLittle
 		}
 		assert.Zero(t, testing.AllocsPerRun(10, func() {
 			at.Reset()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,215 +18,196 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// onAttempt scripts a fault for one attempt at every third batch.
-func onAttempt(which int, f loadertest.Fault) func(int64, int) loadertest.Fault {
-	return func(number int64, attempt int) loadertest.Fault {
-		if number%3 == 1 && attempt == which {
-			return f
-		}
-		return loadertest.Fault{}
-	}
-}
-
 func TestEveryBatchExactlyOnce(t *testing.T) {
-	for _, c := range []struct {
-		name  string
+	for name, c := range map[string]struct {
 		fault loadertest.Fault
 		want  []event.Outcome // of a batch that is hit
 	}{
-		{"no fault", loadertest.Fault{}, []event.Outcome{event.Applied}},
-		{"throttled", loadertest.Fault{Before: loadertest.ErrThrottled}, []event.Outcome{event.NotApplied, event.Applied}},
-		{"cut before the commit", loadertest.Fault{Before: loadertest.ErrConnection}, []event.Outcome{event.Unknown, event.Applied}},
-		{"answer lost", loadertest.Fault{After: loadertest.ErrConnection}, []event.Outcome{event.Unknown, event.Already}},
-		{"stalled", loadertest.Fault{Stall: true}, []event.Outcome{event.NotApplied, event.Applied}},
-		{"slow", loadertest.Fault{Delay: time.Minute}, []event.Outcome{event.Applied}},
+		"no fault":              {loadertest.Fault{}, []event.Outcome{event.Applied}},
+		"throttled":             {loadertest.Fault{Before: loadertest.ErrThrottled}, []event.Outcome{event.NotApplied, event.Applied}},
+		"cut before the commit": {loadertest.Fault{Before: loadertest.ErrConnection}, []event.Outcome{event.Unknown, event.Applied}},
+		"answer lost":           {loadertest.Fault{After: loadertest.ErrConnection}, []event.Outcome{event.Unknown, event.Already}},
+		"stalled":               {loadertest.Fault{Stall: true}, []event.Outcome{event.NotApplied, event.Applied}},
+		"slow":                  {loadertest.Fault{Delay: time.Minute}, []event.Outcome{event.Applied}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, 20, &loadertest.Memory{Script: onAttempt(1, c.fault)})
-				result, s, err := b.run(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, engine.Result{Handed: 20, Complete: true}, result)
-				b.exact()
-				require.Equal(t, c.want, b.journal.outcomes(1))
-				require.EqualValues(t, 19*batchRows+lastRows, s.Rows)
-				require.EqualValues(t, 20, s.Batches)
-				require.EqualValues(t, len(b.journal.events), s.Attempts)
-			})
+		subtest(t, name, func(t *testing.T) {
+			b := newBench(t, 20, &loadertest.Memory{Script: atEveryThird(c.fault)})
+			result, s, err := b.run(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, engine.Result{Handed: 20, Complete: true}, result)
+			b.exact()
+			require.Equal(t, c.want, b.journal.outcomes(1))
+			require.EqualValues(t, 19*batchRows+lastRows, s.Rows)
+			require.EqualValues(t, 20, s.Batches)
+			require.EqualValues(t, len(b.journal.events), s.Attempts)
 		})
 	}
 }
 
-func TestResolveFailsSomeTimes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 20, &loadertest.Memory{Script: onAttempt(1, loadertest.Fault{After: loadertest.ErrConnection})})
-		asked := map[int64]int{}
-		b.config.Workers = 1
-		b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
-			if asked[ref.ID.Number]++; asked[ref.ID.Number] < 4 {
-				return loader.Resolution{}, loadertest.ErrConnection
-			}
-			return next.Resolve(ctx, ref)
-		}
-		_, s, err := b.run(t.Context())
-		require.NoError(t, err)
-		b.exact()
-		require.EqualValues(t, 20, s.Batches)
-	})
-}
-
-// A thousand batches, of which one in five meets something at every attempt.
+// One in five attempts at a thousand batches meets a fault, and the first question after each has no answer.
 func TestChaosEndsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		faults := []loadertest.Fault{
-			{Before: loadertest.ErrConnection}, {After: loadertest.ErrConnection}, {Before: loadertest.ErrThrottled},
-			{Stall: true}, {Delay: 3 * time.Second},
-		}
-		b := newBench(t, 1000, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
-			dice := rand.New(rand.NewPCG(uint64(number), uint64(attempt)))
-			if dice.IntN(5) > 0 {
-				return loadertest.Fault{}
+	faults := []loadertest.Fault{
+		{Before: loadertest.ErrConnection}, {After: loadertest.ErrConnection}, {Before: loadertest.ErrThrottled},
+		{Stall: true}, {Delay: 3 * time.Second},
+	}
+	// Attempts that live on after their connection is gone would double their rows, were they not ended before a resend.
+	lingering := append(faults, loadertest.Fault{Linger: loadertest.ErrConnection})
+	for name, c := range map[string]struct {
+		open   func(*testing.T, int64, *loadertest.Memory) *bench
+		faults []loadertest.Fault
+	}{
+		"claims": {newBench, faults}, "labels that are no locks": {labelled, lingering}, "commit groups": {staged, faults},
+	} {
+		subtest(t, name, func(t *testing.T) {
+			roll := func(number int64, attempt int) loadertest.Fault {
+				dice := rand.New(rand.NewPCG(uint64(number), uint64(attempt)))
+				if dice.IntN(5) > 0 {
+					return loadertest.Fault{}
+				}
+				return c.faults[dice.IntN(len(c.faults))]
 			}
-			return faults[dice.IntN(len(faults))]
-		}})
-		b.config.Workers = 16
-		_, s, err := b.run(t.Context())
-		require.NoError(t, err)
-		b.exact()
-		require.EqualValues(t, 999*batchRows+lastRows, s.Rows)
-		require.EqualValues(t, s.Rows*encodedRow, s.EncodedBytes)
-
-		retries := int64(0)
-		for _, e := range b.journal.events {
-			if e.Attempt > 1 {
-				retries++
+			b := c.open(t, 1001, &loadertest.Memory{Script: roll, GroupScript: roll})
+			b.config.Workers = 16
+			b.config.Retry.Retries = 20
+			var asked sync.Map
+			b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
+				if _, again := asked.LoadOrStore(ref, true); !again {
+					return loader.Resolution{}, loadertest.ErrConnection
+				}
+				return next.Resolve(ctx, ref)
 			}
-		}
-		require.NotZero(t, retries)
-		require.Equal(t, retries, s.Retries)
-	})
+			_, s, err := b.run(t.Context())
+			require.NoError(t, err)
+			b.exact()
+			require.EqualValues(t, 1000*batchRows+lastRows, s.Rows)
+			require.EqualValues(t, s.Rows*encodedRow, s.EncodedBytes)
+			require.Zero(t, b.memory.Objects())
+			retries := int64(0)
+			for _, e := range b.journal.events {
+				if e.Attempt > 1 && e.Outcome != event.Started {
+					retries++
+				}
+			}
+			require.NotZero(t, retries)
+			require.Equal(t, retries, s.Retries)
+		})
+	}
 }
 
 func TestUnknownIsNeverSuccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 8, &loadertest.Memory{Script: func(number int64, _ int) loadertest.Fault {
-			if number == 2 || number == 5 {
-				return loadertest.Fault{After: loadertest.ErrConnection}
-			}
-			return loadertest.Fault{}
-		}})
-		b.config.Workers = 8
-		b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
-			return loader.Resolution{}, errors.New("no answer")
-		}
-		result, s, err := b.run(t.Context())
-		require.Equal(t, []int64{2, 5}, result.Unknown)
-		require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; resolving batch")
-		require.ErrorContains(t, err, "no answer")
-		require.NotContains(t, err.Error(), "\n")
-		require.EqualValues(t, 6, s.Batches)
-		require.EqualValues(t, 5*batchRows+lastRows, s.Rows)
-		require.Equal(t, []event.Outcome{event.Unknown}, b.journal.outcomes(2))
-	})
-}
-
-func TestAnswerThatCannotTellIsUnknown(t *testing.T) {
-	for _, answer := range []loader.Resolution{{Applied: loader.Unknown}, {Applied: loader.No, Rows: batchRows}} {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, 2, &loadertest.Memory{Script: func(number int64, _ int) loadertest.Fault {
-				return loadertest.Fault{After: map[int64]error{0: loadertest.ErrConnection}[number]}
+	for name, c := range map[string]struct {
+		answer loader.Resolution
+		err    error
+		want   string
+	}{
+		"no answer":     {loader.Resolution{}, errors.New("no answer"), "no answer"},
+		"no idea":       {loader.Resolution{Reason: "7 are there"}, nil, "the database cannot tell the outcome: 7 are there"},
+		"contradiction": {loader.Resolution{Applied: loader.No, Rows: batchRows}, nil, "10 of its 10 rows are in the table, but it is reported as not applied"},
+	} {
+		subtest(t, name, func(t *testing.T) {
+			b := newBench(t, 8, &loadertest.Memory{Script: func(number int64, _ int) loadertest.Fault {
+				return loadertest.Fault{After: map[int64]error{2: loadertest.ErrConnection, 5: loadertest.ErrConnection}[number]}
 			}})
-			b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) { return answer, nil }
-			result, _, err := b.run(t.Context())
-			require.Error(t, err)
-			require.Equal(t, []int64{0}, result.Unknown)
+			b.config.Workers = 8
+			b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) { return c.answer, c.err }
+			result, s, err := b.run(t.Context())
+			require.Equal(t, []int64{2, 5}, result.Unknown)
+			require.ErrorContains(t, err, "is unknown after 1 attempts: loadertest: connection reset; resolving batch")
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "\n")
+			require.EqualValues(t, 5*batchRows+lastRows, s.Rows)
+			require.Equal(t, []event.Outcome{event.Unknown}, b.journal.outcomes(2))
 		})
 	}
 }
 
-func TestAlreadyAppliedNeedsAnEarlierAttempt(t *testing.T) {
-	claimed := func(t *testing.T) *bench {
-		b := newBench(t, 3, &loadertest.Memory{})
-		first, _, err := b.run(t.Context())
-		require.NoError(t, err)
-		require.True(t, first.Complete)
-		b.journal.events = nil
-		return b
+// A database that has a batch already has to have this run's rows, and all of them.
+func TestAlreadyApplied(t *testing.T) {
+	const never = "batch 0 of run r is applied already, although it was never sent"
+	for name, c := range map[string]struct {
+		open    func(*testing.T, int64, *loadertest.Memory) *bench
+		resumed bool
+		first   error // of an attempt before
+		rows    int64 // of the answer
+		want    string
+	}{
+		"a claim before the first attempt":    {open: newBench, rows: lastRows, want: never},
+		"a claim of an earlier process":       {open: newBench, rows: lastRows, resumed: true},
+		"a claim of other rows":               {open: newBench, rows: 4, resumed: true, want: "as applied with 4 rows, and it has 3"},
+		"a label before the first attempt":    {open: labelled, rows: lastRows, resumed: true, want: never}, // all attempts are announced
+		"a label after the first attempt":     {open: labelled, rows: lastRows, first: loadertest.ErrThrottled},
+		"a label of other rows after another": {open: labelled, rows: 2, first: loadertest.ErrThrottled, want: "as applied with 2 rows, and it has 3"},
+	} {
+		subtest(t, name, func(t *testing.T) {
+			b := c.open(t, 1, &loadertest.Memory{})
+			b.config.Resumed = c.resumed
+			b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {
+				if c.first != nil && batch.Attempt == 1 {
+					return loader.Ack{}, c.first
+				}
+				return loader.Ack{AlreadyApplied: true, Rows: c.rows}, nil
+			}
+			result, s, err := b.run(t.Context())
+			require.Zero(t, b.memory.Resolved(), "the answer would be the same")
+			require.Zero(t, s.FailedBatches)
+			if c.want != "" {
+				require.ErrorContains(t, err, c.want)
+				require.Equal(t, []int64{0}, result.Unknown)
+				require.Zero(t, s.Rows)
+				return
+			}
+			require.NoError(t, err)
+			require.EqualValues(t, 1, s.Outcomes[event.Already])
+			require.EqualValues(t, lastRows, s.Rows)
+		})
 	}
-
-	b := claimed(t)
-	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "is applied already, although it was never sent")
-	require.Zero(t, s.Rows)
-
-	b = claimed(t)
-	b.config.Resumed = true
-	_, s, err = b.run(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, 3, s.Outcomes[event.Already])
-	require.EqualValues(t, 2*batchRows+lastRows, s.Rows)
-	b.exact()
-}
-
-func TestClaimOfOtherRowsIsRefused(t *testing.T) {
-	b := newBench(t, 1, &loadertest.Memory{})
-	b.config.Resumed = true
-	b.loader.load = func(context.Context, *batch.Batch, loader.Session) (loader.Ack, error) {
-		return loader.Ack{AlreadyApplied: true, Rows: lastRows + 1}, nil
-	}
-	_, s, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the database reports batch 0 of run r as applied with 4 rows, and it has 3")
-	require.Zero(t, s.Batches)
-	require.EqualValues(t, 1, s.UnknownBatches, "rows of it are in")
 }
 
 // Sending again or asking would both turn missing rows into success: the claim says that the batch is in.
-func TestMissingRowsAreNoSuccess(t *testing.T) {
-	b := newBench(t, 1, &loadertest.Memory{Script: onAttempt(0, loadertest.Fault{})})
-	b.memory.Script = func(int64, int) loadertest.Fault { return loadertest.Fault{Missing: 2} }
+func TestMissingRowsAreUnknown(t *testing.T) {
+	b := newBench(t, 1, &loadertest.Memory{Script: always(loadertest.Fault{Missing: 2})})
 	result, s, err := b.run(t.Context())
 	require.ErrorContains(t, err, "the server took 1 of 3 rows")
 	require.Equal(t, []int64{0}, result.Unknown)
 	require.Zero(t, s.Batches)
 	require.Zero(t, b.memory.Resolved())
 	require.Equal(t, 1, b.memory.Attempts(0))
+
+	b = staged(t, 8, &loadertest.Memory{GroupScript: at(0, loadertest.Fault{Missing: 1})})
+	result, _, err = b.run(t.Context())
+	require.ErrorContains(t, err, "the server took 39 of 40 rows")
+	require.Equal(t, []int64{0, 1, 2, 3}, result.Unknown)
+	require.Zero(t, b.memory.Resolved())
+	require.Equal(t, 1, b.memory.Commits(0))
 }
 
-func TestAtLeastOnce(t *testing.T) {
-	t.Run("missing rows are counted and the run goes on", func(t *testing.T) {
-		b := newBench(t, 5, &loadertest.Memory{Caps: &loader.Caps{}, Script: func(number int64, _ int) loadertest.Fault {
+func TestAtLeastOnceCountsMissingRows(t *testing.T) {
+	for uncounted, missing := range map[bool]int64{false: 2, true: 0} {
+		b := atLeastOnce(t, 5, &loadertest.Memory{Script: func(number int64, _ int) loadertest.Fault {
 			return loadertest.Fault{Missing: number % 2}
 		}})
+		b.config.Uncounted = uncounted
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
-		require.EqualValues(t, 2, s.MissingRows)
+		require.Equal(t, missing, s.MissingRows)
 		require.EqualValues(t, 5, s.Batches)
 		require.EqualValues(t, 4*batchRows+lastRows-2, s.Rows)
-	})
-	t.Run("who counts nothing is not compared", func(t *testing.T) {
-		b := newBench(t, 5, &loadertest.Memory{Caps: &loader.Caps{}, Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Missing: 1}
-		}})
-		b.config.Uncounted = true
+	}
+	b := newBench(t, 2, &loadertest.Memory{Script: always(loadertest.Fault{Missing: 1})})
+	b.config.Uncounted = true
+	_, _, err := b.run(t.Context())
+	require.NoError(t, err, "with claims as well, nothing is compared")
+}
+
+func TestAtLeastOnceSendsLostBatchesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := atLeastOnce(t, 2, &loadertest.Memory{Script: at(0, loadertest.Fault{After: loadertest.ErrConnection})})
 		_, s, err := b.run(t.Context())
 		require.NoError(t, err)
-		require.Zero(t, s.MissingRows)
-	})
-	t.Run("a lost answer doubles, and says so", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			b := newBench(t, 2, &loadertest.Memory{Caps: &loader.Caps{}, Script: func(number int64, attempt int) loadertest.Fault {
-				if number == 0 && attempt == 1 {
-					return loadertest.Fault{After: loadertest.ErrConnection}
-				}
-				return loadertest.Fault{}
-			}})
-			_, s, err := b.run(t.Context())
-			require.NoError(t, err)
-			require.Len(t, b.memory.Applied(), 3)
-			require.Zero(t, b.memory.Resolved())
-			require.EqualValues(t, 1, s.Outcomes[event.Unknown])
-			require.Contains(t, b.log.String(), "rows may be in the table twice")
-		})
+		require.Len(t, b.memory.Applied(), 3)
+		require.Zero(t, b.memory.Resolved())
+		require.EqualValues(t, 1, s.Outcomes[event.Unknown])
+		require.Contains(t, b.log.String(), "rows may be in the table twice")
 	})
 }
 
@@ -240,33 +222,48 @@ func TestPermanentErrorDrainsTheOthers(t *testing.T) {
 		result, s, err := b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
 		require.ErrorContains(t, err, "batch 1 (keys 10 to 19) is not applied after 1 attempts")
-		require.True(t, result.Drained)
-		require.EqualValues(t, 4, result.Handed)
+		require.Equal(t, engine.Result{Handed: 4, Drained: true}, result)
 		require.EqualValues(t, 3, s.Batches, "those on their way are finished")
 		require.EqualValues(t, 1, s.FailedBatches)
-		require.Empty(t, result.Unknown)
 	})
 }
 
 func TestRetriesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 1, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Before: loadertest.ErrThrottled}
-		}})
+		b := newBench(t, 1, &loadertest.Memory{Script: always(loadertest.Fault{Before: loadertest.ErrThrottled})})
 		_, s, err := b.run(t.Context())
 		require.ErrorContains(t, err, "is not applied after 9 attempts")
 		require.EqualValues(t, 8, s.Retries)
 		require.EqualValues(t, 9, s.Errors[loader.ClassThrottled])
+
+		b = locking(t, 1, &loadertest.Memory{Script: always(loadertest.Fault{Before: loadertest.ErrConnection})})
+		result, _, err := b.run(t.Context())
+		require.ErrorContains(t, err, "is unknown after 9 attempts")
+		require.Equal(t, []int64{0}, result.Unknown)
 	})
 }
 
-func TestDoneBatchesAreNotSent(t *testing.T) {
-	b := newBench(t, 10, &loadertest.Memory{})
-	b.config.Done = func(number int64) bool { return number != 4 }
-	close(b.drain)
-	b.drain = nil
-	_, s, err := b.run(t.Context())
-	require.NoError(t, err)
-	require.EqualValues(t, 1, s.Batches)
-	require.Equal(t, 1, b.memory.Attempts(4))
+// The rows are in, though not as they were meant to be: a resume must not send them again, and the run ends.
+func TestErrorOfAppliedBatch(t *testing.T) {
+	for _, dedup := range []loader.Dedup{loader.DedupNone, loader.DedupKey, loader.DedupTx} {
+		b := newBench(t, 400, &loadertest.Memory{Caps: &loader.Caps{Dedup: dedup}})
+		b.config.Workers = 1
+		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
+			ack, err := next.Load(ctx, batch)
+			if err == nil && batch.ID.Number == 2 {
+				err = &loader.Error{Op: "load", Applied: loader.Yes, Err: errors.New("it was not merged")}
+			}
+			return ack, err
+		}
+		result, s, err := b.run(t.Context())
+		require.ErrorContains(t, err, "batch 2 (keys 20 to 29) is applied after 1 attempts: load: it was not merged")
+		require.Equal(t, engine.Result{Handed: 3, Drained: true}, result)
+		require.EqualValues(t, 3, s.Batches)
+		require.EqualValues(t, 30, s.Rows)
+		require.Zero(t, s.FailedBatches+s.UnknownBatches)
+		require.Zero(t, b.memory.Resolved())
+		last := b.journal.events[len(b.journal.events)-1]
+		require.Equal(t, event.Applied, last.Outcome)
+		require.Contains(t, last.Error, "not merged")
+	}
 }

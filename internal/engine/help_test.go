@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,6 +52,33 @@ func newBench(t *testing.T, batches int64, m *loadertest.Memory) *bench {
 		Batches: batches, Done: func(int64) bool { return false },
 		Workers: 4, Retry: retry.Policy{Retries: 8},
 	}
+	return b
+}
+
+// labelled returns a bench on a database that knows batches by their labels, which are checks and no locks.
+func labelled(t *testing.T, batches int64, m *loadertest.Memory) *bench {
+	m.Caps = &loader.Caps{Dedup: loader.DedupKey}
+	return newBench(t, batches, m)
+}
+
+// locking returns a bench on a database whose labels lock: a second attempt finds the first, so it is no Resolver.
+func locking(t *testing.T, batches int64, m *loadertest.Memory) *bench {
+	b := labelled(t, batches, m)
+	b.config.Loader = struct{ loader.Loader }{b.loader.Loader}
+	return b
+}
+
+// atLeastOnce returns a bench on a database that recognises no batch.
+func atLeastOnce(t *testing.T, batches int64, m *loadertest.Memory) *bench {
+	m.Caps = &loader.Caps{}
+	return newBench(t, batches, m)
+}
+
+// staged returns a bench whose batches are stored first and committed four at a time.
+func staged(t *testing.T, batches int64, m *loadertest.Memory) *bench {
+	m.Caps = &loader.Caps{Dedup: loader.DedupKey, Staged: true}
+	b := newBench(t, batches, m)
+	b.config.Contract.GroupBatches, b.config.Contract.Commits = 4, 2
 	return b
 }
 
@@ -116,7 +144,7 @@ func (s *source) Batch(ctx context.Context, number int64) (*batch.Batch, error) 
 	return b, nil
 }
 
-// spy stands between engine and loader: it counts sessions, and lets a test take the place of two calls.
+// spy stands between engine and loader: it counts sessions, and lets a test take the place of its calls.
 type spy struct {
 	loader.Loader
 	open    atomic.Int64
@@ -189,28 +217,54 @@ func (j *journal) add(e event.Event) error {
 	return nil
 }
 
-// outcomes returns those of one batch, in order.
-func (j *journal) outcomes(number int64) []event.Outcome {
+// about returns the events of a batch, or of the commit group that begins with it, in order.
+func (j *journal) about(first int64, group bool) (all []event.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var all []event.Outcome
 	for _, e := range j.events {
-		if e.Batch == number && e.Members == 0 {
-			all = append(all, e.Outcome)
+		if e.Batch == first && group == (e.Members > 0) {
+			all = append(all, e)
 		}
 	}
 	return all
 }
 
-// groups returns the outcomes of the group that begins with a batch, in order.
-func (j *journal) groups(first int64) []event.Outcome {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	var all []event.Outcome
-	for _, e := range j.events {
-		if e.Batch == first && e.Members > 0 {
-			all = append(all, e.Outcome)
-		}
+func (j *journal) outcomes(number int64) []event.Outcome { return outcomes(j.about(number, false)) }
+func (j *journal) groups(first int64) []event.Outcome    { return outcomes(j.about(first, true)) }
+
+func outcomes(events []event.Event) (all []event.Outcome) {
+	for _, e := range events {
+		all = append(all, e.Outcome)
 	}
 	return all
+}
+
+// always scripts one fault for all attempts.
+func always(f loadertest.Fault) func(int64, int) loadertest.Fault {
+	return func(int64, int) loadertest.Fault { return f }
+}
+
+// at scripts faults for the first attempts at one batch or group.
+func at(number int64, faults ...loadertest.Fault) func(int64, int) loadertest.Fault {
+	return func(n int64, attempt int) loadertest.Fault {
+		if n == number && attempt <= len(faults) {
+			return faults[attempt-1]
+		}
+		return loadertest.Fault{}
+	}
+}
+
+// atEveryThird scripts a fault for the first attempt at every third batch.
+func atEveryThird(f loadertest.Fault) func(int64, int) loadertest.Fault {
+	return func(number int64, attempt int) loadertest.Fault {
+		if number%3 == 1 && attempt == 1 {
+			return f
+		}
+		return loadertest.Fault{}
+	}
+}
+
+// subtest runs f in a bubble, where time passes only while all goroutines wait.
+func subtest(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"syscall"
 	"testing"
 	"testing/synctest"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// pieces is a table that keeps the front of a batch when its load is cut: what a COPY in several transactions does.
+// pieces is a table that keeps the front of a batch when its load is cut, as a COPY in several transactions does.
 type pieces struct {
 	*bench
 	rows []int64 // their numbers, in the order in which they came
@@ -30,13 +29,11 @@ func newPieces(t *testing.T, batches int64) *pieces {
 	p.loader.load = func(_ context.Context, b *batch.Batch, _ loader.Session) (loader.Ack, error) {
 		return p.put(b, b.Rows)
 	}
-	p.loader.resolve = func(_ context.Context, ref loader.Ref, _ loader.Resolver) (loader.Resolution, error) {
-		return p.look(ref), nil
-	}
+	p.loader.resolve = p.look
 	return p
 }
 
-// put keeps the batch's rows until as many are there as it may keep, and is then cut.
+// put keeps the first rows of a batch, and then loses the connection if there are more.
 func (p *pieces) put(b *batch.Batch, keep int64) (loader.Ack, error) {
 	body := b.Open()
 	defer body.Close()
@@ -53,7 +50,7 @@ func (p *pieces) put(b *batch.Batch, keep int64) (loader.Ack, error) {
 	}
 }
 
-func (p *pieces) look(ref loader.Ref) loader.Resolution {
+func (p *pieces) look(_ context.Context, ref loader.Ref, _ loader.Resolver) (loader.Resolution, error) {
 	found := loader.Resolution{Applied: loader.No}
 	for _, number := range p.rows {
 		if ref.First <= number && number < ref.First+ref.Rows {
@@ -63,7 +60,7 @@ func (p *pieces) look(ref loader.Ref) loader.Resolution {
 	if found.Rows == ref.Rows {
 		found.Applied = loader.Yes
 	}
-	return found
+	return found, nil
 }
 
 func (p *pieces) exact() {
@@ -75,12 +72,12 @@ func (p *pieces) exact() {
 	}
 }
 
-func TestKeyRangeGoesOnBehindWhatIsThere(t *testing.T) {
+func TestKeyRangeContinuesAfterTheLastRow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPieces(t, 3)
 		attempts := int64(0)
 		p.loader.load = func(_ context.Context, b *batch.Batch, _ loader.Session) (loader.Ack, error) {
-			require.Contains(t, p.journal.outcomes(b.ID.Number), event.Started, "written down before the first row")
+			require.Contains(t, p.journal.outcomes(b.ID.Number), event.Started, "announced before the first row")
 			if attempts++; b.ID.Number == 1 && attempts < 5 {
 				return p.put(b, 3*(attempts-1)) // attempts 2, 3 and 4 of the run: 3, 6, 9 rows
 			}
@@ -94,7 +91,7 @@ func TestKeyRangeGoesOnBehindWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestKeyRangeResumesABatchThatWasBegun(t *testing.T) {
+func TestKeyRangeResumesBegunBatch(t *testing.T) {
 	for _, there := range []int64{0, 4, batchRows} {
 		p := newPieces(t, 2)
 		p.config.Begun = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{0: 2}[number]} }
@@ -118,20 +115,6 @@ func TestKeyRangeThatCannotBeLookedUpIsUnknown(t *testing.T) {
 		result, _, err := p.run(t.Context())
 		require.ErrorContains(t, err, "not the front of the batch")
 		require.Equal(t, []int64{0}, result.Unknown)
-		require.Empty(t, p.rows, "and nothing was sent")
+		require.Empty(t, p.rows, "nothing was sent")
 	})
-}
-
-func TestKeyRangeSendsNothingThatIsNotWrittenDown(t *testing.T) {
-	p := newPieces(t, 2)
-	p.config.Record = func(e event.Event) error {
-		if e.Outcome == event.Started {
-			return syscall.ENOSPC
-		}
-		return nil
-	}
-	_, s, err := p.run(t.Context())
-	require.ErrorIs(t, err, syscall.ENOSPC)
-	require.Empty(t, p.rows)
-	require.EqualValues(t, 1, s.FailedBatches)
 }

@@ -3,7 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,60 +18,35 @@ import (
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-// staged returns a bench whose batches are stored first and committed four at a time.
-func staged(t *testing.T, batches int64, m *loadertest.Memory) *bench {
-	m.Caps = &loader.Caps{Dedup: loader.DedupKey, Staged: true}
-	b := newBench(t, batches, m)
-	b.config.Contract.GroupBatches, b.config.Contract.Commits = 4, 2
-	return b
-}
-
-// onGroup scripts a fault for the first commits of one group.
-func onGroup(group int64, faults ...loadertest.Fault) func(int64, int) loadertest.Fault {
-	return func(number int64, attempt int) loadertest.Fault {
-		if number == group && attempt <= len(faults) {
-			return faults[attempt-1]
-		}
-		return loadertest.Fault{}
-	}
-}
-
 func TestStagedGroupsExactlyOnce(t *testing.T) {
-	lost := event.Unknown
-	for _, c := range []struct {
-		name    string
+	began, lost, failed, applied := event.Started, event.Unknown, event.NotApplied, event.Applied
+	for name, c := range map[string]struct {
 		fault   loadertest.Fault
 		want    []event.Outcome // of group 2
 		commits int
 	}{
-		{"no fault", loadertest.Fault{}, []event.Outcome{event.Started, event.Applied}, 1},
-		{"throttled", loadertest.Fault{Before: loadertest.ErrThrottled}, []event.Outcome{event.Started, event.NotApplied, event.Started, event.Applied}, 2},
-		{"cut before", loadertest.Fault{Before: loadertest.ErrConnection}, []event.Outcome{event.Started, lost, event.Started, event.Applied}, 2},
-		{"answer lost", loadertest.Fault{After: loadertest.ErrConnection}, []event.Outcome{event.Started, lost, event.Already}, 1},
-		{"hangs", loadertest.Fault{Stall: true}, []event.Outcome{event.Started, event.NotApplied, event.Started, event.Applied}, 2},
+		"no fault":    {loadertest.Fault{}, []event.Outcome{began, applied}, 1},
+		"throttled":   {loadertest.Fault{Before: loadertest.ErrThrottled}, []event.Outcome{began, failed, began, applied}, 2},
+		"cut before":  {loadertest.Fault{Before: loadertest.ErrConnection}, []event.Outcome{began, lost, began, applied}, 2},
+		"answer lost": {loadertest.Fault{After: loadertest.ErrConnection}, []event.Outcome{began, lost, event.Already}, 1},
+		"stalled":     {loadertest.Fault{Stall: true}, []event.Outcome{began, failed, began, applied}, 2},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := staged(t, 22, &loadertest.Memory{GroupScript: onGroup(2, c.fault)})
-				result, s, err := b.run(t.Context())
-				require.NoError(t, err)
-				require.Equal(t, engine.Result{Handed: 22, Complete: true}, result)
-				b.exact()
-				require.Equal(t, c.want, b.journal.groups(8))
-				require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
-				require.Equal(t, c.commits, b.memory.Commits(2))
-				require.Zero(t, b.memory.Objects())
-				require.Equal(t, 6, b.memory.Discards())
-				require.EqualValues(t, 21*batchRows+lastRows, s.Rows)
-				require.Equal(t, s.Rows, s.StoredRows)
-				require.EqualValues(t, 22, s.Batches)
-				require.EqualValues(t, 22, s.StoredBatches)
-				require.EqualValues(t, 22, s.AppliedBatches+s.AlreadyBatches)
-				require.Equal(t, s.Rows*encodedRow, s.EncodedBytes)
-				require.Equal(t, s.EncodedBytes, s.StoredBytes)
-				require.EqualValues(t, 22, s.BatchSeconds.Count())
-				require.Equal(t, event.Commit, s.Phase)
-			})
+		subtest(t, name, func(t *testing.T) {
+			b := staged(t, 22, &loadertest.Memory{GroupScript: at(2, c.fault)})
+			result, s, err := b.run(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, engine.Result{Handed: 22, Complete: true}, result)
+			b.exact()
+			require.Equal(t, c.want, b.journal.groups(8))
+			require.Equal(t, []event.Outcome{event.Stored}, b.journal.outcomes(8))
+			require.Equal(t, c.commits, b.memory.Commits(2))
+			require.Zero(t, b.memory.Objects())
+			require.Equal(t, 6, b.memory.Discards())
+			require.EqualValues(t, 21*batchRows+lastRows, s.Rows)
+			require.EqualValues(t, 22, s.Batches)
+			require.EqualValues(t, 22, s.StoredBatches)
+			require.Equal(t, s.Rows*encodedRow, s.EncodedBytes)
+			require.Equal(t, event.Commit, s.Phase)
 		})
 	}
 }
@@ -79,7 +54,7 @@ func TestStagedGroupsExactlyOnce(t *testing.T) {
 // An upload is sent again without a question, whatever became of it.
 func TestUploadsAreSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 9, &loadertest.Memory{Script: onAttempt(1, loadertest.Fault{After: loadertest.ErrConnection})})
+		b := staged(t, 9, &loadertest.Memory{Script: atEveryThird(loadertest.Fault{After: loadertest.ErrConnection})})
 		_, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		b.exact()
@@ -88,41 +63,11 @@ func TestUploadsAreSentAgain(t *testing.T) {
 	})
 }
 
-func TestStagedChaosEndsExact(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		faults := []loadertest.Fault{
-			{Before: loadertest.ErrConnection}, {After: loadertest.ErrConnection}, {Before: loadertest.ErrThrottled},
-			{Stall: true}, {Delay: 3 * time.Second},
-		}
-		roll := func(number int64, attempt int) loadertest.Fault {
-			dice := rand.New(rand.NewPCG(uint64(number), uint64(attempt)))
-			if dice.IntN(5) > 0 {
-				return loadertest.Fault{}
-			}
-			return faults[dice.IntN(len(faults))]
-		}
-		b := staged(t, 1001, &loadertest.Memory{Script: roll, GroupScript: roll})
-		b.config.Workers = 16
-		_, s, err := b.run(t.Context())
-		require.NoError(t, err)
-		b.exact()
-		require.EqualValues(t, 1001, s.Batches)
-		require.Zero(t, b.memory.Objects())
-	})
-}
-
 func TestGroupIsAnnouncedAndKeptBeforeItsObjectsGo(t *testing.T) {
 	b := staged(t, 10, &loadertest.Memory{})
 	last := func(first int64) event.Event {
-		b.journal.mu.Lock()
-		defer b.journal.mu.Unlock()
-		var found event.Event
-		for _, e := range b.journal.events {
-			if e.Batch == first && e.Members > 0 {
-				found = e
-			}
-		}
-		return found
+		all := b.journal.about(first, true)
+		return all[len(all)-1]
 	}
 	b.loader.commit = func(ctx context.Context, g loader.Group, next loader.Committer) (loader.Ack, error) {
 		e := last(g.Members[0].ID.Number)
@@ -142,19 +87,22 @@ func TestGroupIsAnnouncedAndKeptBeforeItsObjectsGo(t *testing.T) {
 	require.EqualValues(t, batchRows+lastRows, last(8).Rows)
 }
 
-// What the journal does not have must not lose its objects: a resume would send it again.
-func TestGroupThatIsNotKeptKeepsItsObjects(t *testing.T) {
-	b := staged(t, 4, &loadertest.Memory{})
-	full := errors.New("the disk is full")
-	b.config.Record = func(e event.Event) error {
-		if e.Members > 0 && e.Done() {
-			return full
+// A resume sends again what the journal does not have, so its objects must stay: after a commit, and after the answer that
+// an earlier one was applied.
+func TestGroupThatIsNotRecordedKeepsItsObjects(t *testing.T) {
+	for _, fault := range []loadertest.Fault{{}, {After: loadertest.ErrConnection}} {
+		b := staged(t, 4, &loadertest.Memory{GroupScript: at(0, fault)})
+		full := errors.New("the disk is full")
+		b.config.Record = func(e event.Event) error {
+			if e.Members > 0 && e.Done() {
+				return full
+			}
+			return nil
 		}
-		return nil
+		_, _, err := b.run(t.Context())
+		require.ErrorIs(t, err, full)
+		require.Equal(t, 4, b.memory.Objects())
 	}
-	_, _, err := b.run(t.Context())
-	require.ErrorIs(t, err, full)
-	require.Equal(t, 4, b.memory.Objects())
 }
 
 func TestObjectsThatCannotBeRemovedAreNoFailure(t *testing.T) {
@@ -163,15 +111,14 @@ func TestObjectsThatCannotBeRemovedAreNoFailure(t *testing.T) {
 	b.loader.discard = func(context.Context, loader.Group, loader.Committer) error { return why }
 	result, _, err := b.run(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, 2, result.Kept)
-	require.Equal(t, why, result.KeptWhy)
+	require.Equal(t, engine.Result{Handed: 8, Complete: true, Kept: 2, KeptWhy: why}, result)
 	b.exact()
 }
 
 // A commit that hangs must not fill the store: uploads are ahead by a bounded number of groups.
 func TestUploadsWaitForCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &loadertest.Memory{GroupScript: func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Minute} }}
+		m := &loadertest.Memory{GroupScript: always(loadertest.Fault{Delay: time.Minute})}
 		b := staged(t, 400, m)
 		var most atomic.Int64
 		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
@@ -191,8 +138,8 @@ func TestUploadsWaitForCommits(t *testing.T) {
 func TestGroupThatFailsForGoodDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, 400, &loadertest.Memory{
-			Script:      func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} },
-			GroupScript: onGroup(1, loadertest.Fault{Before: loadertest.ErrRejected}),
+			Script:      always(loadertest.Fault{Delay: time.Second}),
+			GroupScript: at(1, loadertest.Fault{Before: loadertest.ErrRejected}),
 		})
 		result, s, err := b.run(t.Context())
 		require.ErrorIs(t, err, loadertest.ErrRejected)
@@ -207,7 +154,7 @@ func TestGroupThatFailsForGoodDrains(t *testing.T) {
 
 func TestGroupOfUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 12, &loadertest.Memory{GroupScript: onGroup(1, loadertest.Fault{After: loadertest.ErrConnection})})
+		b := staged(t, 12, &loadertest.Memory{GroupScript: at(1, loadertest.Fault{After: loadertest.ErrConnection})})
 		b.loader.resolve = func(context.Context, loader.Ref, loader.Resolver) (loader.Resolution, error) {
 			return loader.Resolution{Applied: loader.Unknown}, nil
 		}
@@ -217,15 +164,6 @@ func TestGroupOfUnknownOutcome(t *testing.T) {
 		require.EqualValues(t, 8, s.Batches, "the others go on")
 		require.Equal(t, 4, b.memory.Objects())
 	})
-}
-
-func TestGroupWithMissingRowsIsUnknownAsAWhole(t *testing.T) {
-	b := staged(t, 8, &loadertest.Memory{GroupScript: onGroup(0, loadertest.Fault{Missing: 1})})
-	result, _, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the server took 39 of 40 rows")
-	require.Equal(t, []int64{0, 1, 2, 3}, result.Unknown)
-	require.Zero(t, b.memory.Resolved(), "the label would say that the group is in")
-	require.Equal(t, 1, b.memory.Commits(0))
 }
 
 func TestResumeOfStagedGroups(t *testing.T) {
@@ -241,12 +179,7 @@ func TestResumeOfStagedGroups(t *testing.T) {
 		piece.Release()
 	}
 	require.NoError(t, s.Close())
-	b.config.BegunGroup = func(number int64) engine.Begun {
-		if number == 0 {
-			return engine.Begun{Attempt: 2}
-		}
-		return engine.Begun{}
-	}
+	b.config.BegunGroup = func(number int64) engine.Begun { return engine.Begun{Attempt: map[int64]int{0: 2}[number]} }
 	b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
 		require.Equal(t, loader.Ref{ID: batch.ID{Run: "r", Number: 0}, First: 0, Rows: 40, Attempt: 2}, ref)
 		return next.Resolve(ctx, ref)
@@ -268,8 +201,8 @@ func TestResumeOfStagedGroups(t *testing.T) {
 func TestDrainCommitsFullGroupsOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := staged(t, 400, &loadertest.Memory{
-			Script:      func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} },
-			GroupScript: func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: 10 * time.Second} },
+			Script:      always(loadertest.Fault{Delay: time.Second}),
+			GroupScript: always(loadertest.Fault{Delay: 10 * time.Second}),
 		})
 		b.config.Workers = 3
 		time.AfterFunc(2500*time.Millisecond, func() { close(b.drain) })
@@ -283,9 +216,16 @@ func TestDrainCommitsFullGroupsOnly(t *testing.T) {
 	})
 }
 
+// The end of the time begins no more batches, and does not end the retries of the others.
 func TestStagedRunByDurationEndsWithAShortGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 4000, &loadertest.Memory{Script: func(int64, int) loadertest.Fault { return loadertest.Fault{Delay: time.Second} }})
+		b := staged(t, 4000, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
+			f := loadertest.Fault{Delay: time.Second}
+			if number == 8 && attempt == 1 {
+				f.Before = loadertest.ErrThrottled
+			}
+			return f
+		}})
 		b.config.Workers = 3
 		until := make(chan struct{})
 		b.config.Until = until
@@ -299,46 +239,23 @@ func TestStagedRunByDurationEndsWithAShortGroup(t *testing.T) {
 	})
 }
 
-func TestCancelWhileAGroupIsCommitted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 400, &loadertest.Memory{GroupScript: func(int64, int) loadertest.Fault { return loadertest.Fault{Stall: true} }})
-		why := errors.New("a second signal")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(why) })
-		start := time.Now()
-		_, s, err := b.run(ctx)
-		require.Equal(t, time.Second, time.Since(start))
-		require.Error(t, err)
-		require.Zero(t, s.Batches)
-		require.EqualValues(t, 8, s.FailedBatches+s.UnknownBatches)
-	})
-}
-
-// A commit may take as long as its bytes need, and twenty times as long as the slowest so far.
-func TestCommitHasItsOwnDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := staged(t, 4, &loadertest.Memory{GroupScript: onGroup(0, loadertest.Fault{Stall: true})})
-		b.config.Deadline = time.Minute
-		start := time.Now()
-		_, _, err := b.run(t.Context())
+// A group may be larger than the run, or than any memory.
+func TestGroupLargerThanTheRun(t *testing.T) {
+	for _, batches := range []int64{9, math.MaxInt64 / 2} { // of a run by duration, as many as it may have
+		b := staged(t, 9, &loadertest.Memory{})
+		b.config.Batches, b.config.Contract.GroupBatches, b.config.Workers = batches, 1e15, 1
+		until := make(chan struct{})
+		b.config.Until = until
+		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
+			if batch.ID.Number == 8 {
+				close(until)
+			}
+			return next.Load(ctx, batch)
+		}
+		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, time.Since(start), 4*time.Minute, "a minute for each of its batches")
-		require.Contains(t, b.log.String(), "no answer within 4m0s")
-	})
-}
-
-func TestBackEndThatContradictsItsContract(t *testing.T) {
-	b := staged(t, 4, &loadertest.Memory{})
-	b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {
-		return loader.Ack{Rows: batch.Rows}, nil
+		require.GreaterOrEqual(t, s.Batches, int64(9))
+		require.Equal(t, result.Handed, s.Batches)
+		require.Equal(t, 1, b.memory.Commits(0))
 	}
-	_, _, err := b.run(t.Context())
-	require.ErrorContains(t, err, "the back-end returned stored=false for batch")
-
-	b = newBench(t, 4, &loadertest.Memory{})
-	b.loader.load = func(_ context.Context, batch *batch.Batch, _ loader.Session) (loader.Ack, error) {
-		return loader.Ack{Rows: batch.Rows, Stored: true}, nil
-	}
-	_, _, err = b.run(t.Context())
-	require.ErrorContains(t, err, "the back-end returned stored=true for batch")
 }

@@ -11,45 +11,40 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/terapush/terapush/internal/engine"
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/event"
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
 
-func TestDrainFinishesWhatIsOnItsWay(t *testing.T) {
+func TestDrainFinishesBegunBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Delay: time.Second}
-		}})
+		b := newBench(t, 100, &loadertest.Memory{Script: always(loadertest.Fault{Delay: time.Second})})
 		time.AfterFunc(2500*time.Millisecond, func() { close(b.drain) })
 		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
-		require.True(t, result.Drained)
-		require.True(t, result.Complete)
-		require.EqualValues(t, 12, result.Handed)
+		require.Equal(t, engine.Result{Handed: 12, Complete: true, Drained: true}, result)
 		require.EqualValues(t, 12, s.Batches)
 	})
 }
 
-func TestDrainWithNothingLeftCutsNothingOff(t *testing.T) {
+// The batches that are done need no run to be complete.
+func TestDrainAfterTheLastBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Delay: time.Second}
-		}})
+		b := newBench(t, 100, &loadertest.Memory{Script: always(loadertest.Fault{Delay: time.Second})})
 		b.config.Done = func(number int64) bool { return number >= 4 }
 		time.AfterFunc(time.Second/2, func() { close(b.drain) })
-		result, _, err := b.run(t.Context())
+		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.False(t, result.Drained)
+		require.EqualValues(t, 4, s.Batches)
 	})
 }
 
 func TestDrainEndsRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Before: loadertest.ErrConnection}
-		}})
+		b := newBench(t, 100, &loadertest.Memory{Script: always(loadertest.Fault{Before: loadertest.ErrConnection})})
 		b.config.Retry.Retries = 1000
 		start := time.Now()
 		time.AfterFunc(time.Minute, func() { close(b.drain) })
@@ -61,20 +56,27 @@ func TestDrainEndsRetries(t *testing.T) {
 	})
 }
 
-func TestCancelClosesTheConnections(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 100, &loadertest.Memory{Script: func(int64, int) loadertest.Fault { return loadertest.Fault{Stall: true} }})
-		why := errors.New("a second signal")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(why) })
-		start := time.Now()
-		result, s, err := b.run(ctx)
-		require.Equal(t, time.Second, time.Since(start))
-		require.Error(t, err)
-		require.False(t, result.Complete)
-		require.Zero(t, s.Batches)
-		require.EqualValues(t, 4, s.FailedBatches+s.UnknownBatches)
-	})
+func TestCancelEndsAttempts(t *testing.T) {
+	stall := always(loadertest.Fault{Stall: true})
+	for name, c := range map[string]struct {
+		open   func(*testing.T, int64, *loadertest.Memory) *bench
+		memory *loadertest.Memory
+		begun  int64 // batches
+	}{
+		"batches": {newBench, &loadertest.Memory{Script: stall}, 4}, "groups": {staged, &loadertest.Memory{GroupScript: stall}, 8},
+	} {
+		subtest(t, name, func(t *testing.T) {
+			b := c.open(t, 400, c.memory)
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Second, cancel)
+			start := time.Now()
+			_, s, err := b.run(ctx)
+			require.Equal(t, time.Second, time.Since(start))
+			require.Error(t, err)
+			require.Zero(t, s.Batches)
+			require.Equal(t, c.begun, s.FailedBatches+s.UnknownBatches)
+		})
+	}
 }
 
 func TestCancelBetweenBatchesSaysWhy(t *testing.T) {
@@ -118,9 +120,7 @@ func TestStuckWorkerDoesNotStopTheOthers(t *testing.T) {
 
 func TestWatchdogOutlivesTheDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 4, &loadertest.Memory{Script: func(int64, int) loadertest.Fault {
-			return loadertest.Fault{Delay: 90 * time.Second}
-		}})
+		b := newBench(t, 4, &loadertest.Memory{Script: always(loadertest.Fault{Delay: 90 * time.Second})})
 		close(b.drain)
 		b.drain = nil
 		_, _, err := b.run(t.Context())
@@ -129,7 +129,8 @@ func TestWatchdogOutlivesTheDrain(t *testing.T) {
 	})
 }
 
-// The deadline of an attempt grows with the slowest one so far, and asking what became of it has one of its own.
+// The deadline of an attempt grows with the slowest one so far; a commit has one of its own for each of its batches;
+// asking for the outcome has one that does not depend on the user's.
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 2, &loadertest.Memory{Script: func(number int64, attempt int) loadertest.Fault {
@@ -139,16 +140,18 @@ func TestDeadlines(t *testing.T) {
 			return loadertest.Fault{Stall: attempt == 1}
 		}})
 		b.config.Workers = 1
-		start := time.Now()
 		_, _, err := b.run(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(b.log.String(), "no answer within 3m20s"), b.log.String())
-		require.GreaterOrEqual(t, time.Since(start), 210*time.Second)
+
+		b = staged(t, 4, &loadertest.Memory{GroupScript: at(0, loadertest.Fault{Stall: true})})
+		b.config.Deadline = time.Minute
+		_, _, err = b.run(t.Context())
+		require.NoError(t, err)
+		require.Contains(t, b.log.String(), "no answer within 4m0s")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 1, &loadertest.Memory{Script: func(_ int64, attempt int) loadertest.Fault {
-			return loadertest.Fault{Stall: attempt == 1}
-		}})
+		b := newBench(t, 1, &loadertest.Memory{Script: at(0, loadertest.Fault{Stall: true})})
 		b.config.Deadline = time.Second
 		b.loader.load = func(ctx context.Context, batch *batch.Batch, next loader.Session) (loader.Ack, error) {
 			ack, err := next.Load(ctx, batch)
@@ -158,8 +161,7 @@ func TestDeadlines(t *testing.T) {
 			return ack, err
 		}
 		b.loader.resolve = func(ctx context.Context, ref loader.Ref, next loader.Resolver) (loader.Resolution, error) {
-			until, bound := ctx.Deadline()
-			require.True(t, bound)
+			until, _ := ctx.Deadline()
 			require.Equal(t, time.Minute, time.Until(until))
 			return next.Resolve(ctx, ref)
 		}
@@ -183,33 +185,23 @@ func TestJournalThatCannotBeWrittenEndsTheRun(t *testing.T) {
 	}
 	result, s, err := b.run(t.Context())
 	require.Equal(t, syscall.ENOSPC, err)
-	require.EqualValues(t, 4, s.Batches, "the batch is in, whatever happened to the note about it")
+	require.EqualValues(t, 4, s.Batches, "the batch is in, whether or not the journal says so")
 	require.Empty(t, result.Unknown)
 	require.Zero(t, s.FailedBatches)
 	require.Equal(t, 0, b.memory.Attempts(4))
-	require.Zero(t, b.memory.Resolved(), "our disk says nothing about the server's rows")
+	require.Zero(t, b.memory.Resolved(), "this disk does not affect the server's rows")
 }
 
-func TestMaxRate(t *testing.T) {
-	const batchBytes = batchRows * encodedRow
-	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, 21, &loadertest.Memory{})
-		b.config.MaxRate, b.config.BatchBytes = batchBytes, batchBytes // a batch a second, and one at once
-		start := time.Now()
-		_, s, err := b.run(t.Context())
-		require.NoError(t, err)
-		b.exact()
-		require.Equal(t, 20*time.Second, time.Since(start), "and nobody waits once everything is handed out")
-		require.Greater(t, s.WorkerSeconds[event.WaitRate], 60.0)
-	})
+// A worker that waits for the rate has no batch, so a drain ends at once.
+func TestDrainEndsTheWaitForTheRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, 1000, &loadertest.Memory{})
-		b.config.MaxRate, b.config.BatchBytes = batchBytes, batchBytes
+		b.config.MaxRate, b.config.BatchBytes = batchRows*encodedRow, batchRows*encodedRow
 		start := time.Now()
 		time.AfterFunc(10*time.Second, func() { close(b.drain) })
 		result, s, err := b.run(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, 10*time.Second, time.Since(start), "who waits for the rate has nothing on its way")
+		require.Equal(t, 10*time.Second, time.Since(start))
 		require.Equal(t, result.Handed, s.Batches)
 	})
 }

@@ -11,13 +11,8 @@ import (
 	"github.com/terapush/terapush/pkg/batch"
 )
 
-// benchConfig returns the default load: 512-byte documents, here 4 MiB batches in a ring of 256 MiB, larger than the
-// caches.
-func benchConfig(tb testing.TB, f batch.Format, distinctBatches int64) Config {
-	return benchConfigOf(tb, "documents", f, distinctBatches, 8192)
-}
-
-func benchConfigOf(tb testing.TB, name string, f batch.Format, distinctBatches, batchRows int64) Config {
+// benchConfig returns a ring of 64 buffers: of documents, the default load, more than the caches hold.
+func benchConfig(tb testing.TB, name string, f batch.Format, distinctBatches, batchRows int64) Config {
 	d, err := dataset.New(name, dataset.Options{})
 	require.NoError(tb, err)
 	c := Config{Dataset: d, Rows: 1 << 40, BatchRows: batchRows, Distinct: distinctBatches * batchRows, Buffers: 64}
@@ -26,43 +21,34 @@ func benchConfigOf(tb testing.TB, name string, f batch.Format, distinctBatches, 
 	return c
 }
 
+// benchmarkBatches makes one batch after the other.
+func benchmarkBatches(b *testing.B, c Config) {
+	f := newFeed(b, c)
+	require.NoError(b, f.Fill(b.Context(), 2, nil))
+	b.ReportAllocs()
+	for number := int64(c.Buffers); b.Loop(); number++ {
+		out, err := f.Batch(b.Context(), number)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(out.Encoded)))
+		out.Release()
+	}
+	require.Zero(b, f.Refills())
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.BatchRows), "ns/row")
+}
+
 // BenchmarkBatch measures one batch of 8192 rows, found in the ring and stamped.
 func BenchmarkBatch(b *testing.B) {
 	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.ColumnArrays} {
-		b.Run(string(format), func(b *testing.B) {
-			f := newFeed(b, benchConfig(b, format, 64))
-			require.NoError(b, f.Fill(b.Context(), 2, nil))
-			b.ReportAllocs()
-			for number := int64(64); b.Loop(); number++ {
-				out, err := f.Batch(b.Context(), number)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(int64(len(out.Encoded)))
-				out.Release()
-			}
-			require.Zero(b, f.Refills())
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/8192, "ns/row")
-		})
+		b.Run(string(format), func(b *testing.B) { benchmarkBatches(b, benchConfig(b, "documents", format, 64, 8192)) })
 	}
 }
 
 // BenchmarkFill measures one core that makes rows and encodes them, into memory that is already mapped.
 func BenchmarkFill(b *testing.B) {
 	for _, format := range []batch.Format{batch.TSV, batch.PGBinary, batch.PGText, batch.ColumnArrays} {
-		b.Run(string(format), func(b *testing.B) {
-			f := newFeed(b, benchConfig(b, format, 0))
-			require.NoError(b, f.Fill(b.Context(), 2, nil))
-			b.ReportAllocs()
-			for number := int64(64); b.Loop(); number++ {
-				out, err := f.Batch(b.Context(), number)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.SetBytes(int64(len(out.Encoded)))
-				out.Release()
-			}
-		})
+		b.Run(string(format), func(b *testing.B) { benchmarkBatches(b, benchConfig(b, "documents", format, 0, 8192)) })
 	}
 }
 
@@ -74,21 +60,9 @@ func BenchmarkDatasets(b *testing.B) {
 				b.Run(fmt.Sprintf("%s/%s/distinct=%d", name, format, distinct), func(b *testing.B) {
 					d, err := dataset.New(name, dataset.Options{})
 					require.NoError(b, err)
-					c := benchConfigOf(b, name, format, distinct, 4<<20/d.Schema().MaxRowBytes())
+					c := benchConfig(b, name, format, distinct, 4<<20/d.Schema().MaxRowBytes())
 					c.Buffers = 32
-					f := newFeed(b, c)
-					require.NoError(b, f.Fill(b.Context(), 2, nil))
-					b.ReportAllocs()
-					for number := int64(32); b.Loop(); number++ {
-						out, err := f.Batch(b.Context(), number)
-						if err != nil {
-							b.Fatal(err)
-						}
-						b.SetBytes(int64(len(out.Encoded)))
-						out.Release()
-					}
-					require.Zero(b, f.Refills())
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(c.BatchRows), "ns/row")
+					benchmarkBatches(b, c)
 				})
 			}
 		}
@@ -98,7 +72,7 @@ func BenchmarkDatasets(b *testing.B) {
 func TestBatchAllocatesNothingPerRow(t *testing.T) {
 	for _, format := range []batch.Format{batch.TSV, batch.ColumnArrays} {
 		for _, distinct := range []int64{4, 0} { // stamped, encoded
-			c := benchConfig(t, format, distinct)
+			c := benchConfig(t, "documents", format, distinct, 1024)
 			c.Buffers = 4
 			f := newFeed(t, c)
 			require.NoError(t, f.Fill(t.Context(), 1, nil))

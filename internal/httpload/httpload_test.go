@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,49 +29,56 @@ import (
 // patience is how long anything may take that must not hang.
 const patience = 20 * time.Second
 
-// script is a server made of plain TCP: talk is called for every connection, which is closed when it returns.
+// script is a server made of plain TCP. It passes every request to answer, and closes the connection when it returns
+// false.
 type script struct {
 	address     string
 	connections atomic.Int64
 }
 
-func serve(t *testing.T, talk func(c net.Conn, in *bufio.Reader)) *script {
+func serve(t *testing.T, answer func(c net.Conn, r *http.Request) (keep bool)) *script {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &script{address: l.Addr().String()}
-	var talks sync.WaitGroup
+	var tasks sync.WaitGroup
 	t.Cleanup(func() {
-		l.Close()
-		talks.Wait()
+		_ = l.Close()
+		tasks.Wait()
 	})
-	talks.Go(func() {
+	tasks.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
 			s.connections.Add(1)
-			talks.Go(func() {
+			tasks.Go(func() {
 				defer c.Close()
 				_ = c.SetDeadline(time.Now().Add(patience))
-				talk(c, bufio.NewReader(c))
+				for in := bufio.NewReader(c); ; {
+					if r, err := http.ReadRequest(in); err != nil || !answer(c, r) {
+						return
+					}
+				}
 			})
 		}
 	})
 	return s
 }
 
-// head reads a request up to its body.
-func head(in *bufio.Reader) (*http.Request, error) { return http.ReadRequest(in) }
+// say writes a head, and a body of a known length.
+func say(c net.Conn, status, body string) {
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s", status, len(body), body)
+}
 
 func client(t *testing.T, connections int) *httpload.Client {
-	c := httpload.NewClient(httpload.Options{Dial: new(net.Dialer).DialContext, Connections: connections})
+	c := httpload.NewClient(httpload.Options{Dial: new(net.Dialer).DialContext, Connections: connections, ExpectContinue: patience})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // guarded is a batch whose buffer is spoiled the moment it is given back, as the ring's next batch would spoil it. The
-// race detector sees whoever still reads it.
+// race detector sees a read after that.
 type guarded struct {
 	*batch.Batch
 	freed chan struct{}
@@ -100,11 +108,11 @@ func (g *guarded) released(t *testing.T) {
 
 func put(t *testing.T, c *httpload.Client, address string, g *guarded) (*httpload.Response, error) {
 	t.Helper()
-	return c.Do(request(t.Context(), t, address, g))
+	return c.Do(request(t.Context(), t, "http://"+address, g))
 }
 
-func request(ctx context.Context, t *testing.T, address string, g *guarded) *http.Request {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://"+address+"/load", nil)
+func request(ctx context.Context, t *testing.T, url string, g *guarded) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPut, url+"/load", nil)
 	require.NoError(t, err)
 	httpload.Attach(r, nil, g.Batch, nil)
 	return r
@@ -134,7 +142,7 @@ func TestBodiesArriveWhole(t *testing.T) {
 		"small":           {size: 160},
 		"empty":           {},
 		"multipart":       {head: "--x\r\n\r\n", tail: "\r\n--x--\r\n", size: 1 << 20},
-		"long head":       {head: string(bytes.Repeat([]byte("h"), 10_000)), size: 160},
+		"long head":       {head: strings.Repeat("h", 10_000), size: 160},
 		"head only":       {head: "head"},
 		"tail only":       {tail: "tail"},
 		"rows left out":   {size: 1600, skip: 7},
@@ -167,13 +175,10 @@ func TestBodiesArriveWhole(t *testing.T) {
 
 // A server that refuses the body answers and closes while most of it is still to come: its answer has to be found.
 func TestRefusedEarly(t *testing.T) {
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if _, err := head(in); err != nil {
-			return
-		}
-		_, _ = io.CopyN(io.Discard, in, 1<<20)
-		_, _ = io.WriteString(c, "HTTP/1.1 400 Bad Request\r\nContent-Length: 15\r\nConnection: close\r\n\r\nlabel is taken\n")
-		// Closing with unread data resets the connection.
+	s := serve(t, func(c net.Conn, r *http.Request) bool {
+		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+		say(c, "400 Bad Request\r\nConnection: close", "label is taken\n")
+		return false // closing with unread data resets the connection
 	})
 	c := client(t, 1)
 	for range 5 {
@@ -186,37 +191,32 @@ func TestRefusedEarly(t *testing.T) {
 	}
 }
 
-// A server that answers and neither reads on nor closes: the answer counts, and the body is let go of.
+// A server that answers and neither reads on nor closes: the answer counts, and the body is released.
 func TestAnsweredEarlyAndSilent(t *testing.T) {
 	done := make(chan struct{})
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if _, err := head(in); err != nil {
-			return
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 503 Slow Down\r\nContent-Length: 5\r\n\r\nwait\n")
+	s := serve(t, func(c net.Conn, _ *http.Request) bool {
+		say(c, "503 Slow Down", "wait\n")
 		<-done
+		return false
 	})
 	defer close(done)
 	g := newGuarded(large)
 	answer, err := put(t, client(t, 1), s.address, g)
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusServiceUnavailable, answer.Status)
-	g.released(t) // the transport gives the connection up, since nobody reads it
+	g.released(t) // the transport gives up the connection, which the server does not read
 }
 
-// The answer is there and Do has returned while the transport is still writing: the buffer may not be filled anew.
+// The answer is there and Do has returned while the transport is still writing: the buffer must not be filled anew.
 func TestLateReads(t *testing.T) {
-	read := make(chan struct{})
+	read, finished := make(chan struct{}), make(chan struct{})
 	var arrived bytes.Buffer
-	finished := make(chan struct{})
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
+	s := serve(t, func(c net.Conn, r *http.Request) bool {
 		defer close(finished)
-		if _, err := head(in); err != nil {
-			return
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		say(c, "200 OK", "")
 		<-read
-		_, _ = io.Copy(&arrived, in)
+		_, _ = io.Copy(&arrived, r.Body)
+		return false
 	})
 	g := newGuarded(large)
 	answer, err := put(t, client(t, 1), s.address, g)
@@ -228,79 +228,61 @@ func TestLateReads(t *testing.T) {
 	assert.NotContains(t, arrived.String(), "\x00", "bytes of the next batch were sent")
 }
 
-// Redirects are the caller's: where the body goes next, with which credentials and whether at all.
-func TestRedirectNotFollowed(t *testing.T) {
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if _, err := head(in); err != nil {
-			return
+// Redirects are the caller's: where the body goes next, with which credentials and whether at all. A server that is asked
+// before gets no body.
+func TestRedirect(t *testing.T) {
+	for _, expect := range []string{"", "100-continue"} {
+		var sawBody atomic.Bool
+		s := serve(t, func(c net.Conn, r *http.Request) bool {
+			say(c, "307 Temporary Redirect\r\nLocation: http://elsewhere.invalid/\r\nConnection: close", "")
+			_, err := r.Body.Read(make([]byte, 1))
+			sawBody.Store(err == nil)
+			return false
+		})
+		c, g := client(t, 1), newGuarded(large)
+		r := request(t.Context(), t, "http://"+s.address, g)
+		r.Header.Set("Expect", expect)
+		answer, err := c.Do(r)
+		require.NoError(t, err)
+		assert.Equal(t, http.StatusTemporaryRedirect, answer.Status)
+		assert.Equal(t, "http://elsewhere.invalid/", answer.Header.Get("Location"))
+		g.released(t)
+		require.NoError(t, c.Close())
+		assert.EqualValues(t, 1, s.connections.Load())
+		if expect != "" {
+			assert.False(t, sawBody.Load())
+			assert.Zero(t, g.Sent())
 		}
-		_, _ = io.WriteString(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://elsewhere.invalid/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-	})
-	g := newGuarded(large)
-	answer, err := put(t, client(t, 1), s.address, g)
-	g.released(t)
-	require.NoError(t, err)
-	assert.Equal(t, http.StatusTemporaryRedirect, answer.Status)
-	assert.Equal(t, "http://elsewhere.invalid/", answer.Header.Get("Location"))
-	assert.EqualValues(t, 1, s.connections.Load())
+	}
 }
 
-func TestExpectContinue(t *testing.T) {
-	var sawBody atomic.Bool
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if _, err := head(in); err != nil {
-			return
-		}
-		_, _ = io.WriteString(c, "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://elsewhere.invalid/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-		_, err := in.ReadByte()
-		sawBody.Store(err == nil)
-	})
-	c := httpload.NewClient(httpload.Options{Dial: new(net.Dialer).DialContext, ExpectContinue: patience})
-	g := newGuarded(large)
-	r := request(t.Context(), t, s.address, g)
-	r.Header.Set("Expect", "100-continue")
-	answer, err := c.Do(r)
-	require.NoError(t, err)
-	assert.Equal(t, http.StatusTemporaryRedirect, answer.Status)
-	g.released(t)
-	require.NoError(t, c.Close())
-	assert.False(t, sawBody.Load(), "the body is untouched")
-	assert.Zero(t, g.Sent())
-}
-
-// Nothing reports whether a request whose answer is lost was carried out, and the transport does not try again by itself.
-func TestAnswerLost(t *testing.T) {
-	var requests atomic.Int64
-	s := serve(t, func(_ net.Conn, in *bufio.Reader) {
-		r, err := head(in)
-		if err != nil {
-			return
-		}
-		requests.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
-	})
-	g := newGuarded(1 << 20)
-	_, err := put(t, client(t, 1), s.address, g)
-	g.released(t)
-	require.Error(t, err)
-	assert.False(t, loader.NotSent(err), "%v", err)
-	assert.True(t, httpload.Broken(err), "%v", err)
-	assert.EqualValues(t, 1, requests.Load())
-}
-
-func TestAnswerCut(t *testing.T) {
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if r, err := head(in); err == nil {
-			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"Status\": \"Succ")
-		}
-	})
-	g := newGuarded(1 << 20)
-	_, err := put(t, client(t, 1), s.address, g)
-	g.released(t)
-	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
-	assert.ErrorContains(t, err, "/load (status 200)")
-	assert.True(t, httpload.Broken(err))
+// Nothing tells whether a request without a whole answer was carried out, and the transport does not send it again.
+func TestNoWholeAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer, want string
+		broken       bool
+	}{
+		"lost":     {want: "EOF", broken: true},
+		"cut":      {answer: "Content-Length: 100\r\n\r\n{\"Status\": \"Succ", want: "/load (status 200): unexpected EOF", broken: true},
+		"too long": {answer: "\r\n" + strings.Repeat("x", httpload.MaxAnswer+2), want: "the answer is longer than 16777216 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(conn net.Conn, r *http.Request) bool {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if c.answer != "" {
+					_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n"+c.answer)
+				}
+				return false
+			})
+			g := newGuarded(1 << 20)
+			_, err := put(t, client(t, 1), s.address, g)
+			g.released(t)
+			require.ErrorContains(t, err, c.want)
+			assert.False(t, loader.NotSent(err))
+			assert.Equal(t, c.broken, httpload.Broken(err))
+			assert.EqualValues(t, 1, s.connections.Load())
+		})
+	}
 }
 
 // closing tells when net/http has noticed the end of a connection and closes it.
@@ -317,13 +299,12 @@ func (c *closing) Close() error {
 
 // A server that closes an idle connection just when a request takes it: net/http's error has no type and no cause.
 func TestIdleConnectionClosedUnderARequest(t *testing.T) {
-	hangUp := make(chan struct{})
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if r, err := head(in); err == nil {
-			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			<-hangUp
-		}
+	end := make(chan struct{})
+	s := serve(t, func(c net.Conn, r *http.Request) bool {
+		_, _ = io.Copy(io.Discard, r.Body)
+		say(c, "200 OK", "")
+		<-end
+		return false
 	})
 	conn := &closing{closed: make(chan struct{})}
 	c := httpload.NewClient(httpload.Options{Connections: 1, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -331,72 +312,30 @@ func TestIdleConnectionClosedUnderARequest(t *testing.T) {
 		conn.Conn = inner
 		return conn, err
 	}})
-	first := newGuarded(100)
+	first, second := newGuarded(100), newGuarded(100)
 	_, err := put(t, c, s.address, first)
 	require.NoError(t, err)
 	first.released(t)
 
 	reused := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		assert.True(t, i.Reused)
-		close(hangUp)
+		close(end)
 		<-conn.closed
 	}})
-	second := newGuarded(100)
-	_, err = c.Do(request(reused, t, s.address, second))
+	_, err = c.Do(request(reused, t, "http://"+s.address, second))
 	second.released(t)
 	require.ErrorContains(t, err, "server closed idle connection")
 	assert.True(t, httpload.Broken(err))
 	assert.False(t, loader.NotSent(err))
 }
 
-func TestAnswerTooLong(t *testing.T) {
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		if r, err := head(in); err == nil {
-			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
-			_, _ = c.Write(make([]byte, httpload.MaxAnswer+2))
-		}
-	})
-	g := newGuarded(1 << 20)
-	_, err := put(t, client(t, 1), s.address, g)
-	g.released(t)
-	assert.ErrorContains(t, err, "longer than")
-}
-
-func TestSlowServer(t *testing.T) {
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		r, err := head(in)
-		if err != nil {
-			return
-		}
-		piece := make([]byte, 64<<10)
-		for range 50 {
-			n, _ := in.Read(piece)
-			r.ContentLength -= int64(n)
-			time.Sleep(time.Millisecond)
-		}
-		_, _ = io.CopyN(io.Discard, in, r.ContentLength)
-		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-	})
-	g := newGuarded(large)
-	answer, err := put(t, client(t, 1), s.address, g)
-	require.NoError(t, err)
-	assert.Equal(t, "ok", string(answer.Body))
-	g.released(t)
-}
-
-// 64 workers use 64 connections for any number of requests.
+// 32 workers use 32 connections for any number of requests.
 func TestConnectionsAreKept(t *testing.T) {
-	const workers, requests = 64, 20
-	s := serve(t, func(c net.Conn, in *bufio.Reader) {
-		for {
-			r, err := head(in)
-			if err != nil {
-				return
-			}
-			_, _ = io.Copy(io.Discard, r.Body)
-			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-		}
+	const workers, requests = 32, 10
+	s := serve(t, func(c net.Conn, r *http.Request) bool {
+		_, _ = io.Copy(io.Discard, r.Body)
+		say(c, "200 OK", "ok")
+		return true
 	})
 	c := client(t, workers)
 	var all sync.WaitGroup
@@ -411,7 +350,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// At the start a request may get the connection that another one has just let go of, while its own is still being
+	// At the start a request may get the connection that another one has just returned, while its own is still being
 	// made: that one is kept for later.
 	assert.LessOrEqual(t, s.connections.Load(), int64(2*workers))
 }
@@ -420,20 +359,16 @@ func TestConnectionsAreKept(t *testing.T) {
 func TestCancelClosesTheConnection(t *testing.T) {
 	for _, when := range []string{"in the body", "before the answer"} {
 		t.Run(when, func(t *testing.T) {
-			began, ended := make(chan struct{}), make(chan error, 1)
-			resume := make(chan struct{})
-			s := serve(t, func(_ net.Conn, in *bufio.Reader) {
-				r, err := head(in)
-				if err != nil {
-					return
-				}
+			began, resume, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			s := serve(t, func(c net.Conn, r *http.Request) bool {
 				if when == "before the answer" {
 					_, _ = io.Copy(io.Discard, r.Body)
 				}
 				close(began)
 				<-resume
-				_, err = io.Copy(io.Discard, in)
-				ended <- err
+				_, _ = io.Copy(io.Discard, c) // to the end of the connection, or its reset
+				close(ended)
+				return false
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
@@ -441,13 +376,13 @@ func TestCancelClosesTheConnection(t *testing.T) {
 				cancel()
 			}()
 			g := newGuarded(large)
-			_, err := client(t, 1).Do(request(ctx, t, s.address, g))
+			_, err := client(t, 1).Do(request(ctx, t, "http://"+s.address, g))
 			assert.ErrorIs(t, err, context.Canceled)
 			assert.False(t, loader.NotSent(err))
 			assert.False(t, httpload.Broken(err))
 			g.released(t)
 			close(resume)
-			<-ended // the end of the connection, or its reset
+			<-ended
 		})
 	}
 }
@@ -456,26 +391,27 @@ func TestNotSent(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	refused := l.Addr().String()
-	l.Close()
-	plain := serve(t, func(c net.Conn, _ *bufio.Reader) { _, _ = io.WriteString(c, "SSH-2.0-nobody\r\n") })
-	strange := httptest.NewTLSServer(http.NotFoundHandler())
-	defer strange.Close()
-
+	_ = l.Close()
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer plain.Close()
+	go func() {
+		if c, err := plain.Accept(); err == nil {
+			_, _ = c.Read(make([]byte, 64<<10))
+			_, _ = io.WriteString(c, "SSH-2.0-other\r\n")
+			_ = c.Close()
+		}
+	}()
+	unknown := httptest.NewTLSServer(http.NotFoundHandler())
+	defer unknown.Close()
 	for name, url := range map[string]string{
-		"refused":              "http://" + refused,
-		"no such name":         "http://host.invalid",
-		"no TLS there":         "https://" + plain.address,
-		"unknown certificate":  strange.URL,
-		"refused before TLS":   "https://" + refused,
-		"name without address": "http://localhost.invalid:1",
+		"refused": "http://" + refused, "no such name": "http://host.invalid", "no TLS there": "https://" + plain.Addr().String(),
+		"unknown certificate": unknown.URL,
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := httpload.NewClient(httpload.Options{Dial: new(net.Dialer).DialContext, TLS: &tls.Config{}})
 			g := newGuarded(160)
-			r, err := http.NewRequest(http.MethodPut, url, nil)
-			require.NoError(t, err)
-			httpload.Attach(r, nil, g.Batch, nil)
-			_, err = c.Do(r)
+			_, err = c.Do(request(t.Context(), t, url, g))
 			g.released(t)
 			require.Error(t, err)
 			assert.True(t, loader.NotSent(err), "%v", err)

@@ -42,106 +42,84 @@ func (d *dialled) spread(addresses ...string) *netio.Spread {
 	}
 }
 
-func TestSpreadTakesAddressesInTurn(t *testing.T) {
-	var d dialled
-	s := d.spread("10.0.0.1", "10.0.0.2", "fd00::3")
-	for range 6 {
+// dial dials the store some times.
+func dial(t *testing.T, s *netio.Spread, times int) {
+	t.Helper()
+	for range times {
 		_, err := s.DialContext(t.Context(), "tcp", "store:80")
 		require.NoError(t, err)
 	}
-	assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80", "[fd00::3]:80", "10.0.0.1:80", "10.0.0.2:80", "[fd00::3]:80"}, d.addresses)
+}
+
+func TestSpreadTakesAddressesInTurn(t *testing.T) {
+	var d dialled
+	dial(t, d.spread("10.0.0.1", "10.0.0.2", "fd00::3"), 4)
+	assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80", "[fd00::3]:80", "10.0.0.1:80"}, d.addresses)
 	assert.Equal(t, 1, d.lookups)
 }
 
-func TestSpreadPassesOverWhatCannotBeReached(t *testing.T) {
-	d := dialled{refuse: map[string]bool{"[fd00::1]:80": true}}
-	s := d.spread("fd00::1", "10.0.0.2", "10.0.0.3")
-	for range 4 {
-		_, err := s.DialContext(t.Context(), "tcp", "store:80")
-		require.NoError(t, err)
-	}
-	assert.Equal(t, "[fd00::1]:80", d.addresses[0])
-	assert.NotContains(t, d.addresses[1:], "[fd00::1]:80", "it is left out from then on")
-}
-
-// An address that drops packets must not use up the ten seconds that a push tries for.
-func TestSpreadLosesPatience(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var d dialled
-		s := d.spread("fd00::1", "fd00::2", "10.0.0.3")
-		answers := s.Dial
-		s.Dial = func(ctx context.Context, net_, address string) (net.Conn, error) {
-			if address != "10.0.0.3:80" {
-				<-ctx.Done()
-				return nil, ctx.Err()
+// An address that drops packets must not use up the ten seconds that a push tries for; an only one may.
+func TestSpreadBoundsADial(t *testing.T) {
+	for _, addresses := range [][]string{{"fd00::1", "fd00::2", "10.0.0.3"}, {"fd00::1"}} {
+		synctest.Test(t, func(t *testing.T) {
+			var d dialled
+			s, began := d.spread(addresses...), time.Now()
+			answers := s.Dial
+			s.Dial = func(ctx context.Context, net_, address string) (net.Conn, error) {
+				if address != "10.0.0.3:80" {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return answers(ctx, net_, address)
 			}
-			return answers(ctx, net_, address)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		for range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
 			_, err := s.DialContext(ctx, "tcp", "store:80")
-			require.NoError(t, err)
-		}
-		require.Len(t, d.addresses, 4)
-	})
-	synctest.Test(t, func(t *testing.T) {
-		var d dialled
-		s, began := d.spread("10.0.0.1"), time.Now()
-		s.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		_, err := s.DialContext(ctx, "tcp", "store:80")
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, 10*time.Second, time.Since(began), "an only address has all the time there is")
-	})
+			if len(addresses) > 1 {
+				require.NoError(t, err)
+				require.Equal(t, 4*time.Second, time.Since(began))
+			} else {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, 10*time.Second, time.Since(began))
+			}
+		})
+	}
 }
 
 // An address that drops packets takes its time to fail, and names are looked up more often than it is tried again.
-func TestSpreadKeepsAwayFromWhatCouldNotBeReached(t *testing.T) {
+func TestSpreadExcludesAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := dialled{refuse: map[string]bool{"10.0.0.1:80": true}}
 		s := d.spread("10.0.0.1", "10.0.0.2")
-		for range 6 {
-			_, err := s.DialContext(t.Context(), "tcp", "store:80")
-			require.NoError(t, err)
+		dial(t, s, 1)
+		assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80"}, d.addresses)
+		d.addresses = nil
+		for range 5 {
 			time.Sleep(9 * time.Second)
+			dial(t, s, 1)
 		}
 		assert.Equal(t, 6, d.lookups)
-		assert.Equal(t, []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80", "10.0.0.2:80"}, d.addresses)
+		assert.Equal(t, slices.Repeat([]string{"10.0.0.2:80"}, 5), d.addresses)
 
 		_, err := s.DialContext(t.Context(), "tcp", "store:81")
 		require.NoError(t, err)
-		assert.Equal(t, "10.0.0.1:81", d.addresses[7], "another port is another service")
+		assert.Equal(t, "10.0.0.1:81", d.addresses[5], "another port is another service")
 
-		time.Sleep(10 * time.Second)
+		d.refuse = map[string]bool{"10.0.0.2:80": true}
+		dial(t, s, 1)
+		assert.Equal(t, "10.0.0.1:80", d.addresses[len(d.addresses)-1], "if the others fail")
+
+		time.Sleep(time.Minute)
 		d.addresses, d.refuse = nil, nil
-		for range 2 {
-			_, err := s.DialContext(t.Context(), "tcp", "store:80")
-			require.NoError(t, err)
-		}
-		assert.ElementsMatch(t, []string{"10.0.0.1:80", "10.0.0.2:80"}, d.addresses, "after a minute it is tried again")
+		dial(t, s, 2)
+		assert.ElementsMatch(t, []string{"10.0.0.1:80", "10.0.0.2:80"}, d.addresses, "both are tried again")
 	})
-}
-
-func TestSpreadGoesBackWhereTheOthersFail(t *testing.T) {
-	d := dialled{refuse: map[string]bool{"10.0.0.1:80": true}}
-	s := d.spread("10.0.0.1", "10.0.0.2")
-	_, err := s.DialContext(t.Context(), "tcp", "store:80")
-	require.NoError(t, err)
-	d.refuse = map[string]bool{"10.0.0.2:80": true}
-	_, err = s.DialContext(t.Context(), "tcp", "store:80")
-	require.NoError(t, err)
-	assert.Equal(t, "10.0.0.1:80", d.addresses[len(d.addresses)-1])
 }
 
 func TestSpreadFails(t *testing.T) {
 	d := dialled{refuse: map[string]bool{"10.0.0.1:80": true, "10.0.0.2:80": true}}
 	s := d.spread("10.0.0.1", "10.0.0.2")
-	for range 3 { // where all are left out, all are tried
+	for range 3 { // all are excluded, and tried
 		_, err := s.DialContext(t.Context(), "tcp", "store:80")
 		var op *net.OpError
 		require.ErrorAs(t, err, &op)
@@ -158,10 +136,10 @@ func TestSpreadFails(t *testing.T) {
 	d.addresses = nil
 	_, err = d.spread("10.0.0.1", "10.0.0.2").DialContext(ctx, "tcp", "store:80")
 	require.Error(t, err)
-	assert.Len(t, d.addresses, 1, "who has given up dials no further")
+	assert.Len(t, d.addresses, 1, "no further")
 }
 
-func TestSpreadLeavesAddressesAlone(t *testing.T) {
+func TestSpreadDialsAddressesDirectly(t *testing.T) {
 	var d dialled
 	s := d.spread()
 	for _, address := range []string{"127.0.0.1:80", "[::1]:80", "/run/socket"} {

@@ -1,13 +1,12 @@
 package batch_test
 
 import (
-	"bytes"
-	"errors"
 	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/batch"
 )
@@ -23,91 +22,69 @@ func newBatch() (b *batch.Batch, freed *int) {
 	return b, freed
 }
 
+// bodies are those of newBatch without its first rows.
+var bodies = []string{"<abbccc>", "<bbccc>", "<ccc>"}
+
 func read(t *testing.T, r io.Reader) string {
 	t.Helper()
 	text, err := io.ReadAll(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
-func TestBodyLeavesOutWhatIsThere(t *testing.T) {
-	for skip, want := range []string{"<abbccc>", "<bbccc>", "<ccc>"} {
-		b, _ := newBatch()
-		b.Skip = int64(skip)
-		if wanted := 3 - int64(skip); b.Wanted() != wanted {
-			t.Errorf("skip %d: %d rows are wanted, want %d", skip, b.Wanted(), wanted)
-		}
-		for name, how := range map[string]func(*batch.Body) string{
-			"Read":     func(r *batch.Body) string { return read(t, struct{ io.Reader }{r}) },
-			"one byte": func(r *batch.Body) string { return read(t, iotest.OneByteReader(r)) },
-			"WriteTo": func(r *batch.Body) string {
-				var out strings.Builder
-				n, err := io.Copy(&out, r)
-				if err != nil || n != int64(out.Len()) {
-					t.Errorf("copied %d of %d bytes, %v", n, out.Len(), err)
-				}
-				return out.String()
-			},
-			"after a rewind": func(r *batch.Body) string {
-				_, _ = r.Read(make([]byte, 3))
-				if _, err := r.Seek(0, io.SeekStart); err != nil {
-					t.Error(err)
-				}
-				return read(t, r)
-			},
-		} {
-			r := b.Open()
-			if r.Size() != int64(len(want)) {
-				t.Errorf("size %d, want %d", r.Size(), len(want))
+func TestBodyLeavesOutSkippedRows(t *testing.T) {
+	for name, how := range map[string]func(*testing.T, *batch.Body) string{
+		"Read":     func(t *testing.T, r *batch.Body) string { return read(t, struct{ io.Reader }{r}) },
+		"one byte": func(t *testing.T, r *batch.Body) string { return read(t, iotest.OneByteReader(r)) },
+		"WriteTo": func(t *testing.T, r *batch.Body) string {
+			var out strings.Builder
+			n, err := r.WriteTo(&out)
+			require.NoError(t, err)
+			require.EqualValues(t, out.Len(), n)
+			return out.String()
+		},
+		"after a rewind": func(t *testing.T, r *batch.Body) string {
+			_, _ = r.Read(make([]byte, 3))
+			_, err := r.Seek(0, io.SeekStart)
+			require.NoError(t, err)
+			return read(t, r)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := newBatch()
+			require.EqualValues(t, 14, b.Last())
+			for skip, want := range bodies {
+				b.Skip = int64(skip)
+				require.EqualValues(t, 3-skip, b.Wanted())
+				r := b.Open()
+				require.Zero(t, b.Sent(), "of the new body")
+				require.EqualValues(t, len(want), r.Size())
+				require.Equal(t, want, how(t, r))
+				require.EqualValues(t, len(want), b.Sent())
+				require.NoError(t, r.Close())
 			}
-			if got := how(r); got != want {
-				t.Errorf("skip %d, %s: %q, want %q", skip, name, got, want)
-			}
-			if b.Sent() != int64(len(want)) {
-				t.Errorf("skip %d, %s: %d bytes sent, want %d", skip, name, b.Sent(), len(want))
-			}
-			_ = r.Close()
-		}
-	}
-}
-
-func TestReadFillsThePacket(t *testing.T) {
-	b, _ := newBatch()
-	r := b.Open()
-	packet := make([]byte, 5)
-	for _, want := range []string{"<abbc", "cc>"} {
-		n, err := r.Read(packet)
-		if err != nil || string(packet[:n]) != want {
-			t.Errorf("%q, %v, want %q", packet[:n], err, want)
-		}
-	}
-	if n, err := r.Read(packet); n != 0 || !errors.Is(err, io.EOF) {
-		t.Errorf("at the end: %d, %v", n, err)
-	}
-	if n, err := r.Read(nil); n != 0 || err != nil {
-		t.Errorf("asked for nothing: %d, %v", n, err)
+		})
 	}
 }
 
 // A read is short only at the end, whatever the packet's size: across the head's end and past the rows left out.
 func TestReadsAreWhole(t *testing.T) {
-	for skip, want := range []string{"<abbccc>", "<bbccc>", "<ccc>"} {
+	for skip, want := range bodies {
 		for size := 1; size <= len(want)+1; size++ {
 			b, _ := newBatch()
 			b.Skip = int64(skip)
-			r, rest := b.Open(), want
-			for packet := make([]byte, size); rest != ""; {
+			r, packet := b.Open(), make([]byte, size)
+			for rest := want; rest != ""; rest = rest[min(size, len(rest)):] {
 				n, err := r.Read(packet)
-				if next := rest[:min(size, len(rest))]; string(packet[:n]) != next || err != nil {
-					t.Fatalf("skip %d, packets of %d: %q, %v, want %q", skip, size, packet[:n], err, next)
-				}
-				rest = rest[n:]
+				require.NoError(t, err)
+				require.Equal(t, rest[:min(size, len(rest))], string(packet[:n]), "skip %d, packets of %d", skip, size)
 			}
-			if n, err := r.Read(make([]byte, size)); n != 0 || !errors.Is(err, io.EOF) {
-				t.Errorf("skip %d, packets of %d: %d, %v at the end", skip, size, n, err)
-			}
+			n, err := r.Read(packet)
+			require.Zero(t, n)
+			require.ErrorIs(t, err, io.EOF)
+			n, err = r.Read(nil)
+			require.Zero(t, n)
+			require.NoError(t, err)
 		}
 	}
 }
@@ -119,81 +96,60 @@ func TestSeekOnlyToTheStart(t *testing.T) {
 		offset int64
 		whence int
 	}{{1, io.SeekStart}, {0, io.SeekCurrent}, {0, io.SeekEnd}} {
-		if _, err := r.Seek(to.offset, to.whence); err == nil {
-			t.Errorf("went to %v", to)
-		}
+		_, err := r.Seek(to.offset, to.whence)
+		require.Error(t, err, "%v", to)
 	}
-	_ = r.Close()
-	if _, err := r.Seek(0, io.SeekStart); err == nil {
-		t.Error("a closed body was rewound")
-	}
-	if got := read(t, r); got != "" {
-		t.Errorf("a closed body holds %q", got)
-	}
+	require.NoError(t, r.Close())
+	_, err := r.Seek(0, io.SeekStart)
+	require.Error(t, err, "the body is closed")
+	require.Empty(t, read(t, r))
 }
 
-// The buffer goes back once, by the last holder: the worker, or the last of the bodies it has left behind.
+// The buffer returns once, from the last holder: the worker, or the last reader that it has left open.
 func TestBufferReturnsWithTheLastHolder(t *testing.T) {
-	b, freed := newBatch()
-	first, second := b.Open(), b.Open()
-	b.Release()
-	_ = first.Close()
-	_ = first.Close()
-	if *freed != 0 {
-		t.Fatal("freed under a body")
-	}
-	if got := read(t, second); got != "<abbccc>" {
-		t.Errorf("after the release: %q", got)
-	}
-	_ = second.Close()
-	_ = second.Close()
-	if *freed != 1 {
-		t.Errorf("freed %d times", *freed)
-	}
-}
-
-func TestBodiesOfManyGoroutines(t *testing.T) {
-	b, freed := newBatch()
-	var readers sync.WaitGroup
-	for range 8 {
-		r := b.Open()
-		readers.Go(func() {
-			_, _ = io.Copy(io.Discard, r)
-			_ = b.Sent()
-			_ = r.Close()
+	for name, c := range map[string]struct {
+		make func() (*batch.Batch, *int)
+		open func(*batch.Batch) (io.Closer, error)
+	}{
+		"body":    {newBatch, func(b *batch.Batch) (io.Closer, error) { return b.Open(), nil }},
+		"columns": {newColumns, func(b *batch.Batch) (io.Closer, error) { return b.Columns(columnsSchema()) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, freed := c.make()
+			first, err := c.open(b)
+			require.NoError(t, err)
+			second, err := c.open(b)
+			require.NoError(t, err)
+			b.Release()
+			require.NoError(t, first.Close())
+			require.NoError(t, first.Close())
+			require.Zero(t, *freed, "the second is open")
+			require.NoError(t, second.Close())
+			require.NoError(t, second.Close())
+			require.Equal(t, 1, *freed)
 		})
-	}
-	b.Release()
-	readers.Wait()
-	if *freed != 1 {
-		t.Errorf("freed %d times", *freed)
 	}
 }
 
 func TestAllReadOncePerReading(t *testing.T) {
 	b, _ := newBatch()
-	said := 0
+	calls := 0
 	b.AllRead = func() {
-		if said++; b.Sent() != 8 {
-			t.Errorf("said after %d of 8 bytes", b.Sent())
-		}
+		calls++
+		require.EqualValues(t, 8, b.Sent())
 	}
-	r := b.Open()
-	buf := make([]byte, 7)
-	_, _ = r.Read(buf)
-	if said != 0 {
-		t.Error("said before the end")
-	}
-	_, _ = r.Read(buf)
-	_, _ = r.Read(buf)
+	r, packet := b.Open(), make([]byte, 7)
+	_, _ = r.Read(packet)
+	require.Zero(t, calls, "a byte is left")
+	_, _ = r.Read(packet)
+	_, _ = r.Read(packet)
 	_, _ = r.Seek(0, io.SeekStart)
 	_, _ = io.Copy(io.Discard, r)
 	_ = r.Close()
-	if said != 2 {
-		t.Errorf("two readings ended %d times", said)
-	}
+	require.Equal(t, 2, calls)
 }
 
+// broken is a connection that closes after some bytes.
 type broken struct{ after int }
 
 func (w *broken) Write(p []byte) (int, error) {
@@ -210,18 +166,8 @@ func TestWriteToABrokenConnection(t *testing.T) {
 		b, _ := newBatch()
 		r := b.Open()
 		n, err := r.WriteTo(&broken{after})
-		if n != int64(after) || !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("%d, %v, want %d and the connection's error", n, err, after)
-		}
-		if rest := read(t, r); !bytes.HasSuffix(b.Encoded, []byte(rest)) || len(rest) != 8-after {
-			t.Errorf("%q is left after %d bytes", rest, after)
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	b, _ := newBatch()
-	if b.ID.String() != "r/4" || b.Last() != 14 {
-		t.Errorf("%s to row %d", b.ID, b.Last())
+		require.EqualValues(t, after, n)
+		require.ErrorIs(t, err, io.ErrClosedPipe)
+		require.Equal(t, string(b.Encoded[after:]), read(t, r))
 	}
 }

@@ -2,8 +2,9 @@ package batch_test
 
 import (
 	"encoding/binary"
-	"slices"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/terapush/terapush/pkg/batch"
 	"github.com/terapush/terapush/pkg/rows"
@@ -33,7 +34,7 @@ func newColumns() (b *batch.Batch, freed *int) {
 		}
 	}
 	ints(7, 8, 9)
-	ends(1, 1, 4, 0) // three, and what is left free
+	ends(1, 1, 4, 0) // three, and padding
 	ints(-1, -2, -3)
 	ends(3, 3, 4, 0)
 	ints(10, 20, 30)
@@ -52,154 +53,90 @@ func TestColumnsAreViews(t *testing.T) {
 		b, _ := newColumns()
 		b.Skip = skip
 		c, err := b.Columns(columnsSchema())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.From != int(skip) || c.Rows != 3 || len(c.Vectors) != 5 {
-			t.Errorf("%d columns of rows %d to %d, want 5 of %d to 3", len(c.Vectors), c.From, c.Rows, skip)
-		}
+		require.NoError(t, err)
+		require.Equal(t, []int{int(skip), 3, 5}, []int{c.From, c.Rows, len(c.Vectors)})
 		for i, want := range map[int][]int64{0: {7, 8, 9}, 2: {-1, -2, -3}, 4: {10, 20, 30}} {
-			if got := c.Vectors[i].Ints; !slices.Equal(got, want) {
-				t.Errorf("column %d is %v, want %v", i, got, want)
-			}
+			require.Equal(t, want, c.Vectors[i].Ints)
 		}
 		for i, want := range map[int][]string{1: {"a", "", "bcd"}, 3: {"xyz", "", "z"}} {
 			for row, value := range want {
-				if got := string(c.Vectors[i].Value(row)); got != value {
-					t.Errorf("column %d of row %d is %q, want %q", i, row, got, value)
-				}
+				require.Equal(t, value, string(c.Vectors[i].Value(row)), "column %d, row %d", i, row)
 			}
-			// Who appends to a view must not write over the next column.
-			if data := c.Vectors[i].Data; cap(data) != len(data) {
-				t.Errorf("the view of column %d has room for %d bytes, and holds %d", i, cap(data), len(data))
-			}
+			// An append to a view must not write over the next column.
+			require.Len(t, c.Vectors[i].Data, cap(c.Vectors[i].Data), "column %d", i)
 		}
 		for i, column := range columnsSchema().Columns {
-			if c.Vectors[i].Type != column.Type {
-				t.Errorf("column %d has type %s, want %s", i, c.Vectors[i].Type, column.Type)
-			}
+			require.Equal(t, column.Type, c.Vectors[i].Type)
 		}
-		copy(b.Encoded, make([]byte, 8))
-		if c.Vectors[0].Ints[0] != 0 {
-			t.Error("the numbers are a copy")
-		}
+		clear(b.Encoded[:8])
+		require.Zero(t, c.Vectors[0].Ints[0], "not a copy")
 		b.Encoded[len(b.Encoded)-8] = 'A'
-		if string(c.Vectors[1].Value(0)) != "A" {
-			t.Error("the texts are a copy")
-		}
-		_ = c.Close()
+		require.Equal(t, "A", string(c.Vectors[1].Value(0)), "not a copy")
+		require.NoError(t, c.Close())
+		require.Nil(t, c.Vectors)
 	}
 }
 
-func TestColumnsHoldTheBuffer(t *testing.T) {
-	b, freed := newColumns()
-	first, err := b.Columns(columnsSchema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second, err := b.Columns(columnsSchema())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.Release()
-	_ = first.Close()
-	_ = first.Close()
-	if *freed != 0 {
-		t.Fatal("freed under a reading")
-	}
-	if first.Vectors != nil || second.Vectors[0].Ints[2] != 9 {
-		t.Error("a closed reading has its vectors still, or closed another")
-	}
-	_ = second.Close()
-	_ = second.Close()
-	if *freed != 1 {
-		t.Errorf("freed %d times", *freed)
-	}
-}
-
-func TestColumnsThatAreNone(t *testing.T) {
-	words, key := columnsSchema(), columnsSchema()
+func TestInvalidColumns(t *testing.T) {
+	all, words, key := columnsSchema(), columnsSchema(), columnsSchema()
 	words.Columns, key.Columns = words.Columns[:2], key.Columns[:1]
-	for name, c := range map[string]struct {
+	cut := func(n int) func(*batch.Batch) { return func(b *batch.Batch) { b.Encoded = b.Encoded[:n] } }
+	for _, c := range []struct {
 		change func(*batch.Batch)
 		schema rows.Schema
 		want   string
 	}{
-		"format": {
-			func(b *batch.Batch) { b.Format = batch.TSV }, columnsSchema(), "batch: r/4 is encoded as tsv, not as columns",
-		},
-		"rows": {func(b *batch.Batch) { b.Rows = 0 }, columnsSchema(), "batch: r/4 is of columns and has no rows"},
-		"nothing": {
-			func(b *batch.Batch) { b.Encoded = nil }, columnsSchema(), "batch: r/4 has 0 bytes, too few for 3 rows of d",
-		},
-		"short": {
-			func(b *batch.Batch) { b.Encoded = b.Encoded[:103] }, columnsSchema(),
-			"batch: r/4 has 103 bytes, too few for 3 rows of d",
-		},
-		"first column cut": {
-			func(b *batch.Batch) { b.Encoded = b.Encoded[:107] }, columnsSchema(), "batch: r/4 ends within the values of column words",
-		},
-		"last column cut": {
-			func(b *batch.Batch) { b.Encoded = b.Encoded[:111] }, columnsSchema(), "batch: r/4 ends within the values of column raw",
-		},
-		"one byte more": {
-			func(b *batch.Batch) { b.Encoded = append(b.Encoded, 'x') }, columnsSchema(), "batch: r/4 has 1 bytes after 3 rows of d",
-		},
-		"another schema":      {func(*batch.Batch) {}, words, "batch: r/4 has 68 bytes after 3 rows of d"},
-		"schema without text": {func(*batch.Batch) {}, key, "batch: r/4 has 88 bytes after 3 rows of d"},
-		"misaligned": {
-			func(b *batch.Batch) { b.Encoded = append(make([]byte, 4), b.Encoded...)[4:] }, columnsSchema(),
+		{func(b *batch.Batch) { b.Format = batch.TSV }, all, "batch: r/4 is encoded as tsv, not as columns"},
+		{func(b *batch.Batch) { b.Rows = 0 }, all, "batch: r/4 is of columns and has no rows"},
+		{cut(0), all, "batch: r/4 has 0 bytes, too few for 3 rows of d"},
+		{cut(103), all, "batch: r/4 has 103 bytes, too few for 3 rows of d"},
+		{cut(107), all, "batch: r/4 ends within the values of column words"},
+		{cut(111), all, "batch: r/4 ends within the values of column raw"},
+		{func(b *batch.Batch) { b.Encoded = append(b.Encoded, 'x') }, all, "batch: r/4 has 1 bytes after 3 rows of d"},
+		{cut(112), words, "batch: r/4 has 68 bytes after 3 rows of d"},
+		{cut(112), key, "batch: r/4 has 88 bytes after 3 rows of d"},
+		{
+			func(b *batch.Batch) { b.Encoded = append(make([]byte, 4), b.Encoded...)[4:] }, all,
 			"batch: r/4 begins at no multiple of 8 bytes, so its numbers cannot be read in place",
 		},
 	} {
 		b, freed := newColumns()
 		c.change(b)
-		got, err := b.Columns(c.schema)
-		if got != nil || err == nil || err.Error() != c.want {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
-		if b.Release(); *freed != 1 {
-			t.Errorf("%s: the buffer is held for a reading that did not begin", name)
-		}
+		_, err := b.Columns(c.schema)
+		require.EqualError(t, err, c.want)
+		b.Release()
+		require.Equal(t, 1, *freed, "%s, and holds the buffer", c.want)
 	}
 }
 
-func TestColumnsNoteWhatHasPassed(t *testing.T) {
+func TestColumnsPassed(t *testing.T) {
 	b, _ := newColumns()
 	b.Skip = 1
-	said := 0
+	calls := 0
 	b.AllRead = func() {
-		if said++; b.Sent() != int64(len(b.Encoded)) {
-			t.Errorf("said after %d of %d bytes", b.Sent(), len(b.Encoded))
-		}
+		calls++
+		require.EqualValues(t, len(b.Encoded), b.Sent())
 	}
 	for reading := 1; reading <= 2; reading++ {
 		c, err := b.Columns(columnsSchema())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b.Sent() != 0 {
-			t.Errorf("reading %d begins with %d bytes sent", reading, b.Sent())
-		}
-		for _, step := range []struct{ row, sent, said int }{{1, 0, reading - 1}, {2, 56, reading - 1}, {3, 112, reading}, {3, 112, reading}} {
+		require.NoError(t, err)
+		require.Zero(t, b.Sent())
+		for _, step := range []struct{ row, sent, calls int }{
+			{1, 0, reading - 1}, {2, 56, reading - 1}, {3, 112, reading}, {3, 112, reading},
+		} {
 			c.Passed(step.row)
-			if int(b.Sent()) != step.sent || said != step.said {
-				t.Errorf("at row %d: %d bytes, said %d times, want %+v", step.row, b.Sent(), said, step)
-			}
+			require.EqualValues(t, step.sent, b.Sent(), "row %d", step.row)
+			require.Equal(t, step.calls, calls, "row %d", step.row)
 		}
-		_ = c.Close()
+		require.NoError(t, c.Close())
 		c.Passed(1)
-		if b.Sent() != 112 {
-			t.Error("a closed reading moves")
-		}
+		require.EqualValues(t, 112, b.Sent(), "a closed reading changes nothing")
 	}
 }
 
 func TestColumnPlaces(t *testing.T) {
 	for n, want := range map[int][]int{1: {0, 8, 16, 24, 32, 40}, 2: {0, 16, 24, 40, 48, 64}, 3: {0, 24, 40, 64, 80, 104}} {
 		places, data := batch.ColumnPlaces(columnsSchema(), n)
-		if got := append(places, data); !slices.Equal(got, want) {
-			t.Errorf("%d rows: %v, want %v", n, got, want)
-		}
+		require.Equal(t, want, append(places, data), "%d rows", n)
 	}
 }

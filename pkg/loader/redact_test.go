@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/terapush/terapush/pkg/loader"
 )
 
@@ -30,9 +32,7 @@ func TestRedact(t *testing.T) {
 		`near '\'cr\\et"iv' at`:          `near '\'***' at`,
 		`quotes '' "" \\ alone are none`: `quotes '' "" \\ alone are none`,
 	} {
-		if got := loader.Redact(text, secret, token, odd, "", `'\"`); got != want {
-			t.Errorf("%s is shown as %s, want %s", text, got, want)
-		}
+		require.Equal(t, want, loader.Redact(text, secret, token, odd, "", `'\"`), text)
 	}
 }
 

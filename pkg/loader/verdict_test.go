@@ -6,6 +6,8 @@ import (
 	"io"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/terapush/terapush/pkg/loader"
 	"github.com/terapush/terapush/pkg/loader/loadertest"
 )
@@ -18,34 +20,24 @@ func TestErrorTexts(t *testing.T) {
 		"the server took 3 of 5 rows: a":                       &loader.RowsError{Sent: 5, Acknowledged: 3, Detail: []string{"a"}},
 		"the server took 3 of 5 rows: a (and 1 more warnings)": &loader.RowsError{Sent: 5, Acknowledged: 3, Detail: []string{"a", "b"}},
 	} {
-		if err.Error() != want {
-			t.Errorf("%q, want %q", err, want)
-		}
-	}
-	if !errors.Is(&loader.Error{Op: "load", Err: io.EOF}, io.EOF) {
-		t.Error("the cause is lost")
+		require.EqualError(t, err, want)
 	}
 }
 
 func TestRegistry(t *testing.T) {
 	d := (&loadertest.Memory{}).Driver()
 	r, err := loader.NewRegistry(d)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found, ok := r.Lookup("memory"); !ok || found != d || len(r.Drivers()) != 1 || len(r.Schemes()) != 1 {
-		t.Error("the driver is not found")
-	}
-	if _, ok := r.Lookup("nosql"); ok {
-		t.Error("a driver for no scheme was found")
-	}
-	if _, err := loader.NewRegistry(d, d); err == nil {
-		t.Error("one scheme for two drivers was taken")
-	}
+	require.NoError(t, err)
+	found, ok := r.Lookup("memory")
+	require.True(t, ok)
+	require.Equal(t, d, found)
+	_, ok = r.Lookup("nosql")
+	require.False(t, ok)
+	_, err = loader.NewRegistry(d, d)
+	require.Error(t, err, "two drivers of one scheme")
 	for name, want := range map[string]bool{"": true, "keep": true, "copy": false} {
-		if m, ok := loader.FindMethod(d, name); ok != want || ok && m.Name != "keep" {
-			t.Errorf("method %q: %+v, %v", name, m, ok)
-		}
+		_, ok := loader.FindMethod(d, name)
+		require.Equal(t, want, ok, name)
 	}
 }
 
@@ -53,43 +45,31 @@ func TestDescribe(t *testing.T) {
 	server := func(err error) (loader.Fault, bool) {
 		return loader.Fault{Verdict: loader.Refused(loader.ClassData), Hint: "look at " + err.Error()}, errors.Is(err, io.EOF)
 	}
-	if err := loader.Describe("load", nil, server); err != nil {
-		t.Errorf("no error became %v", err)
-	}
-	var e *loader.Error
-	if err := loader.Describe("load", io.EOF, server); !errors.As(err, &e) ||
-		*e != (loader.Error{Op: "load", Applied: loader.No, Err: io.EOF, Hint: "look at EOF"}) {
-		t.Errorf("%#v", err)
-	}
+	require.NoError(t, loader.Describe("load", nil, server))
+	require.Equal(t, &loader.Error{Op: "load", Applied: loader.No, Err: io.EOF, Hint: "look at EOF"}, loader.Describe("load", io.EOF, server))
 
 	// An error that knows more keeps it, however it is wrapped.
 	known := &loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF}
 	wrapped := fmt.Errorf("worker 3: %w", known)
-	if err := loader.Describe("load", wrapped, server); err != wrapped || //nolint:errorlint // the very same
-		*known != (loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF, Hint: "look at EOF"}) {
-		t.Errorf("%#v within %v", known, err)
-	}
+	require.Same(t, wrapped, loader.Describe("load", wrapped, server))
+	require.Equal(t, loader.Error{Op: "commit", Applied: loader.Unknown, Err: io.EOF, Hint: "look at EOF"}, *known)
 	known.Hint = "wait"
-	if err := loader.Describe("load", known, server); err.Error() != "commit: EOF (wait)" {
-		t.Error(err)
-	}
-	if err := loader.ConnectError("h:1", known, server); err.Error() != "commit: EOF (wait)" {
-		t.Error(err)
-	}
+	require.EqualError(t, loader.Describe("load", known, server), "commit: EOF (wait)")
+	require.EqualError(t, loader.ConnectError("h:1", known, server), "commit: EOF (wait)")
 }
 
 // Codes are whole words, and of words that both occur the first in the table counts.
 func TestFaults(t *testing.T) {
 	all := loader.Faults{{Codes: "10 100", Hint: "a"}, {Codes: "1", Words: []string{"disk full"}, Hint: "b"}, {Words: []string{"full"}, Hint: "c"}}
 	for code, want := range map[string]string{"10": "a", "100": "a", "1": "b", "0": "", "": ""} {
-		if f, ok := all.Code(code); f.Hint != want || ok != (want != "") {
-			t.Errorf("code %q: %+v", code, f)
-		}
+		f, ok := all.Code(code)
+		require.Equal(t, want, f.Hint, "code %q", code)
+		require.Equal(t, want != "", ok, "code %q", code)
 	}
 	for text, want := range map[string]string{"full: DISK FULL": "b", "Full": "c", "empty": "", "": ""} {
-		if f, ok := all.Message(text); f.Hint != want || ok != (want != "") {
-			t.Errorf("%q: %+v", text, f)
-		}
+		f, ok := all.Message(text)
+		require.Equal(t, want, f.Hint, text)
+		require.Equal(t, want != "", ok, text)
 	}
 }
 
@@ -110,13 +90,11 @@ func TestMayRemove(t *testing.T) {
 		{create: loader.CreateTruncate, comment: "mine", named: "D.T", want: `truncate: table d.t was not made by terapush ` +
 			`(its comment does not say "made by terapush"), so it is not emptied (empty it yourself, allow it with --yes-drop d.t, or choose another --table)`},
 	} {
-		p := loader.Preparation{Create: c.create, MayDrop: c.named}
-		got := ""
-		if err := p.MayRemove("d.t", c.comment, "d.t", "t"); err != nil {
-			got = err.Error()
-		}
-		if got != c.want {
-			t.Errorf("%+v: %q", c, got)
+		err := loader.Preparation{Create: c.create, MayDrop: c.named}.MayRemove("d.t", c.comment, "d.t", "t")
+		if c.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, c.want)
 		}
 	}
 }
@@ -138,9 +116,10 @@ func TestFits(t *testing.T) {
 		{most, most, most / 2, false},
 	} {
 		err := loader.Fits(c.first, c.rows, c.last)
-		var full *loader.RangeError
-		if (err == nil) != c.fits || err != nil && (!errors.As(err, &full) || full.First != c.first || full.Rows != c.rows || full.Last != c.last) {
-			t.Errorf("%+v: %v", c, err)
+		if c.fits {
+			require.NoError(t, err, "%+v", c)
+			continue
 		}
+		require.Equal(t, &loader.RangeError{First: c.first, Rows: c.rows, Last: c.last}, err)
 	}
 }
