@@ -9,6 +9,7 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/terapush/terapush/internal/dataset"
 	"github.com/terapush/terapush/pkg/loader"
@@ -66,14 +67,15 @@ func (t *Table) Column(name string) *Column {
 	return &t.Columns[i]
 }
 
-func datasets() (all []rows.Schema) {
+// datasets returns their schemas. Making some of the datasets takes milliseconds.
+var datasets = sync.OnceValue(func() (all []rows.Schema) {
 	for _, name := range dataset.Names() {
 		if d, err := dataset.New(name, dataset.Options{}); err == nil {
 			all = append(all, d.Schema())
 		}
 	}
 	return all
-}
+})
 
 // Row makes a row of values in the schema's order. It fails where they have no number.
 func (t *Table) Row(values []any) (Row, error) {
