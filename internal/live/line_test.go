@@ -46,25 +46,21 @@ type trace struct {
 	forTime bool                   // its end is a time
 }
 
+func constant() trace {
+	return trace{name: "constant", seconds: 100, speed: func(int) int64 { return 10_000 }}
+}
+
 func traces() []trace {
-	constant := func(int) int64 { return 10_000 }
-	return []trace{
-		{name: "constant", speed: constant, seconds: 200},
-		{name: "halving", seconds: 300, speed: func(second int) int64 {
-			if second < 100 {
-				return 10_000
-			}
-			return 5_000
-		}},
-		{name: "stall", seconds: 300, speed: func(second int) int64 {
-			if second >= 50 && second < 150 {
-				return 0
-			}
-			return 10_000
-		}},
-		{name: "resume", speed: constant, seconds: 80, resumed: 1_200_000},
-		{name: "duration", speed: constant, seconds: 60, forTime: true},
+	resume, forTime, stall := constant(), constant(), constant()
+	resume.name, resume.seconds, resume.resumed = "resume", 80, 1_200_000
+	forTime.name, forTime.seconds, forTime.forTime = "duration", 60, true
+	stall.name, stall.seconds, stall.speed = "stall", 300, func(second int) int64 {
+		if second >= 50 && second < 150 {
+			return 0
+		}
+		return 10_000
 	}
+	return []trace{stall, resume, forTime}
 }
 
 // play gives the snapshots of a trace, one a second, and the rates that belong to them.
@@ -113,16 +109,6 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-func TestETAOfTheConstantTrace(t *testing.T) {
-	tr := traces()[0]
-	tr.play(func(second int, s event.Snapshot, r stats.Rates) {
-		if left := float64(tr.seconds - second); second >= tr.seconds/10 {
-			require.True(t, r.ETAKnown)
-			require.InDelta(t, left, r.ETA.Seconds(), 0.2*left)
-		}
-	})
-}
-
 func TestPercentIsRoundedDown(t *testing.T) {
 	for _, c := range []struct {
 		rows, planned, bytes, plannedBytes int64
@@ -162,7 +148,7 @@ func TestLineFits(t *testing.T) {
 func TestLineOnEightyColumns(t *testing.T) {
 	var text strings.Builder
 	for _, columns := range []int{40, 60, 79, 100, 120, 160} {
-		traces()[0].play(func(second int, s event.Snapshot, r stats.Rates) {
+		constant().play(func(second int, s event.Snapshot, r stats.Rates) {
 			if second == 100 {
 				fmt.Fprintln(&text, live.Line(s, r, columns))
 			}
@@ -197,7 +183,7 @@ func TestLineOfEveryPhase(t *testing.T) {
 
 func TestJSONLine(t *testing.T) {
 	var text strings.Builder
-	for _, tr := range traces()[2:] {
+	for _, tr := range traces() {
 		tr.play(func(second int, s event.Snapshot, r stats.Rates) {
 			if second == 20 || second == 140 {
 				line := live.JSONLine(s, r)
